@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Number formats and what they occupy.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/quantity.h"
+
+namespace draftline {
+
+enum class DType : std::uint8_t { fp32, bf16, fp16, fp8, int8, int4, int32 };
+
+inline constexpr std::array<std::string_view, 7> kDTypeNames{"fp32", "bf16", "fp16", "fp8", "int8", "int4", "int32"};
+constexpr std::string_view name(DType t) { return kDTypeNames[static_cast<std::size_t>(t)]; }
+constexpr int bits_of(DType t) {
+  constexpr std::array<int, 7> bits{32, 16, 16, 8, 8, 4, 32};
+  return bits[static_cast<std::size_t>(t)];
+}
+constexpr Bytes bytes_of(DType t, double elements) { return {elements * bits_of(t) / 8}; }
+constexpr std::optional<DType> dtype_named(std::string_view text) {
+  for (std::size_t i = 0; i < kDTypeNames.size(); ++i)
+    if (kDTypeNames[i] == text) return static_cast<DType>(i);
+  return std::nullopt;
+}
+
+}  // namespace draftline

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's side of a step: what a serving engine spends on launches, synchronisation and bookkeeping, and how it cuts
+// the logical ops into kernels (ENGINE_PROFILE.md, docs/engines.md). Group A of a profile is measured without speculation.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/quantity.h"
+#include "core/reader.h"
+
+namespace draftline {
+
+// What an engine makes of one logical op. The default is one launch that touches each operand once.
+struct OpCost {
+  double launches = 1;        // kernels; 0: fused into a neighbour
+  double traffic = 1;         // bytes moved over the logical bytes (weights and cache apart)
+  double weight_traffic = 1;  // the same for weights (dequantisation writes and reads them again)
+  double cache_traffic = 0;   // extra bytes per byte of cache met (torch.cat copies the past)
+  Bytes bytes_per_pair = {};  // a score matrix that goes through memory
+  int waits = 0;              // blocking reads inside the op (.item())
+  bool operator==(const OpCost&) const = default;
+};
+
+struct Engine {
+  std::string name, version, source;
+  bool graphs = false;       // a forward pass is replayed as one graph; else every kernel is issued by the host
+  Seconds issue;             // host time per kernel launch, the framework's own included (eager)
+  Seconds graph_launch;      // host time per forward pass (graphs)
+  Seconds step;              // host work per step that the device waits for: host_exposed
+  Seconds step_speculating;  // the same while speculating: host_sync where overlap is lost, plus spec_fixed
+  Seconds draft_pass;        // extra per draft pass: pass_extra
+  Seconds token;             // per emitted token, serial with the device: host_per_token
+  Seconds sync;              // one blocking read
+  std::vector<int> graph_sizes;                     // captured row counts: rows are padded up; empty: no padding
+  std::map<std::string, OpCost, std::less<>> ops;  // by op key, "linear", "linear.int8", "attention.verify"
+  // The most specific row: "attention.verify", then "attention", then the default.
+  OpCost cost_of(std::string_view op_key) const;
+};
+
+Engine read_engine(Reader);
+
+}  // namespace draftline

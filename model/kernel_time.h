@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a kernel takes on a device: calibrated rooflines that know tiles, waves and caches (docs/kernel_model.md).
+#pragma once
+#include "model/device.h"
+#include "model/work.h"
+
+namespace draftline {
+
+// (x^p + y^p)^(1/p): a maximum with a round corner.
+double smooth_max(double x, double y, double p);
+
+// `hot`: share of the weights found in L2, because an earlier kernel of the step has just read them (0: all from memory).
+Seconds kernel_time(const Device&, const Gemm&, double hot = 0);
+// Decode (one row a sequence), verify (2-64 rows over a long cache) and prefill: one function, continuous between them.
+Seconds kernel_time(const Device&, const Attention&, Span);
+Seconds kernel_time(const Device&, const Copy&);
+Seconds kernel_time(const Device&, const AllReduce&);  // InputErrors if the device has no link
+Seconds kernel_time(const Device&, const ExpertMlp&);
+
+// Share of a weight that is still in L2 after `distance` bytes of other traffic since its last use.
+double l2_share_left(const Device&, Bytes distance);
+
+// The plain datasheet roofline of the same work: what a model without calibration would say.
+Seconds roofline_time(const Device&, const Work&, DType);
+
+}  // namespace draftline

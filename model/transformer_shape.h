@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape of a decoder-only transformer, read from a Hugging Face config.json.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "core/quantity.h"
+#include "core/reader.h"
+#include "model/dtype.h"
+
+namespace draftline {
+
+enum class NormKind { rms, layer };       // layer: with bias
+enum class MlpKind { gated_silu, gelu };  // gelu: two matrices, no gate
+
+struct Experts {  // a mixture-of-experts MLP in every layer
+  int count = 0, per_token = 0, intermediate = 0;
+  bool normalise = true;  // the chosen experts' weights sum to 1
+  bool operator==(const Experts&) const = default;
+};
+
+// As config.json may describe it: frequencies stretched for a longer context.
+struct RopeScaling {
+  enum class Kind { linear, llama3 } kind = Kind::linear;
+  double factor = 1, low_frequency_factor = 1, high_frequency_factor = 4;
+  int original_context = 8192;
+  bool operator==(const RopeScaling&) const = default;
+};
+
+struct TransformerShape {
+  std::string name;
+  int hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0, vocabulary = 0;
+  int max_positions = 0;
+  bool tied_embeddings = false;    // the LM head is the embedding
+  bool qkv_bias = false;           // Qwen2
+  bool qk_norm = false;            // Qwen3: RMSNorm over each head of q and k
+  bool parallel_attention = false;  // Falcon: attention and MLP read the same residual
+  NormKind norm = NormKind::rms;
+  MlpKind mlp = MlpKind::gated_silu;
+  double norm_epsilon = 1e-6;
+  double rope_theta = 10000;
+  double rotary_share = 1;  // of a head's columns (ChatGLM: 0.5)
+  std::optional<RopeScaling> rope_scaling;
+  std::optional<Experts> experts;
+
+  int q_columns() const { return heads * head_dim; }
+  int kv_columns() const { return kv_heads * head_dim; }
+  bool operator==(const TransformerShape&) const = default;
+};
+
+double layer_parameters(const TransformerShape&);  // A + F of METHODS.md section 0: matrices only
+double parameters(const TransformerShape&);        // all, embeddings and norms included, tied ones once
+double active_parameters(const TransformerShape&);  // read for one token: experts_per_token of the experts, no embedding table
+
+// One rank's share under tensor parallelism; KV heads are replicated where there are fewer of them than ranks.
+// InputErrors if the ranks don't divide the heads, or neither divide nor are a multiple of the KV heads.
+TransformerShape shard(const TransformerShape&, int ranks);
+
+TransformerShape read_transformer(Reader);  // a config.json; a mistake for an architecture that is not known
+
+}  // namespace draftline

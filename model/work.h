@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel has to do: the one accounting of FLOP and bytes. The roofline predicts from it, the CPU decoder is tested
+// against it, probes divide by it. It knows shapes (GEMM, attention, copy, all-reduce), never ops: decoder/op_work maps.
+// Rules: a multiply-add of a GEMM or attention is 2 FLOP, vector work 0; operands and results count once per kernel,
+// weights once whatever the rows, keys and values once per sequence and pass; query-key pairs of the uncommitted tail are
+// dense under a mask and triangular without, whatever the mask's values.
+#pragma once
+#include <variant>
+
+#include "core/quantity.h"
+#include "model/dtype.h"
+
+namespace draftline {
+
+struct Work {
+  Flops flops;
+  Bytes read, written;
+  constexpr Bytes bytes() const { return read + written; }
+  constexpr Work& operator+=(const Work& o) { flops += o.flops; read += o.read; written += o.written; return *this; }
+};
+
+// [rows, in] x [in, out] -> [rows, out]
+struct Gemm {
+  int rows = 0, in = 0, out = 0;
+  DType weights = DType::bf16, activations = DType::bf16;
+  bool bias = false;
+  bool operator==(const Gemm&) const = default;
+};
+
+// Attention of `rows` query rows (all sequences together) over the paged cache; one layer.
+struct Attention {
+  int sequences = 0, rows = 0, widest = 0;  // widest: most query rows of one sequence
+  int heads = 0, kv_heads = 0, head_dim = 0;
+  DType cache = DType::bf16, activations = DType::bf16;
+  bool masked = false;      // a token-tree mask over the tail; none: causal
+  Bytes index_bytes = {};   // row starts, block table, lengths, mask: read once
+  bool operator==(const Attention&) const = default;
+};
+// Query-key pairs and cache entries that one attention meets, summed over its sequences. Depends on the context.
+struct Span {
+  double pairs = 0, keys = 0;
+};
+
+// Vector work and data movement: norms, activations, gathers, stores, sampling.
+struct Copy {
+  Bytes read, written;
+  Flops flops = {};  // attention among a few rows without a cache; else 0
+  bool operator==(const Copy&) const = default;
+};
+
+// Sum over the ranks of a tensor-parallel group; `message` bytes on each rank.
+struct AllReduce {
+  Bytes message;
+  int ranks = 1;
+  bool operator==(const AllReduce&) const = default;
+};
+
+// A mixture-of-experts MLP: router, then `per_token` of `experts` gated MLPs for each row. Weights touched by expectation.
+struct ExpertMlp {
+  int rows = 0, hidden = 0, intermediate = 0, experts = 0, per_token = 0;
+  DType weights = DType::bf16, activations = DType::bf16;
+  bool operator==(const ExpertMlp&) const = default;
+};
+// Expected number of distinct experts met by `rows` independent rows: E (1 - (1 - k/E)^rows).
+double experts_touched(const ExpertMlp&);
+
+using Kernel = std::variant<Gemm, Attention, Copy, AllReduce, ExpertMlp>;
+
+Bytes weight_bytes(DType, double elements);  // with the scales that block-quantised formats carry
+Work work(const Gemm&);
+Work work(const Attention&, Span);
+Work work(const Copy&);
+Work work(const AllReduce&);
+Work work(const ExpertMlp&);
+Work work(const Kernel&, Span);
+
+}  // namespace draftline
