@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/quantity.h"
 #include "core/reader.h"
@@ -29,6 +30,7 @@ struct RopeScaling {
 
 struct TransformerShape {
   std::string name;
+  std::string architecture;  // as config.json names it, "LlamaForCausalLM"
   int hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0, vocabulary = 0;
   int max_positions = 0;
   bool tied_embeddings = false;    // the LM head is the embedding
@@ -42,20 +44,28 @@ struct TransformerShape {
   double rotary_share = 1;  // of a head's columns (ChatGLM: 0.5)
   std::optional<RopeScaling> rope_scaling;
   std::optional<Experts> experts;
+  std::vector<std::string> notes;  // what the file says and the shape leaves out, and why that is sound
 
   int q_columns() const { return heads * head_dim; }
   int kv_columns() const { return kv_heads * head_dim; }
   bool operator==(const TransformerShape&) const = default;
 };
 
-double layer_parameters(const TransformerShape&);  // A + F of METHODS.md section 0: matrices only
+// Parameters of the matrices, in the symbols of METHODS.md section 0: A, F, Y = A + F, H.
+double attention_parameters(const TransformerShape&);  // A
+double mlp_parameters(const TransformerShape&);        // F; of all experts and their router, where there are any
+double layer_parameters(const TransformerShape&);      // Y
+double head_parameters(const TransformerShape&);       // H: the LM head, equal in size to the embedding
 double parameters(const TransformerShape&);        // all, embeddings and norms included, tied ones once
 double active_parameters(const TransformerShape&);  // read for one token: experts_per_token of the experts, no embedding table
 
-// One rank's share under tensor parallelism; KV heads are replicated where there are fewer of them than ranks.
+// One rank's share under tensor parallelism; KV heads are replicated where there are fewer of them than ranks, and what
+// the ranks don't divide evenly (MLP columns, vocabulary) is rounded up.
 // InputErrors if the ranks don't divide the heads, or neither divide nor are a multiple of the KV heads.
 TransformerShape shard(const TransformerShape&, int ranks);
 
-TransformerShape read_transformer(Reader);  // a config.json; a mistake for an architecture that is not known
+// A config.json: keys that are not needed are left alone; a mistake for an architecture that is not known and for what the
+// shape can't express. Its name is that of the file, or of the folder of a "config.json".
+TransformerShape read_transformer(Reader);
 
 }  // namespace draftline
