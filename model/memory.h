@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies in a device's memory while a model serves: weights by precision, the draft's weights, key-value cache with the
+// slots that speculation needs ahead, activations, workspace. Of one rank: pass shard(shape, ranks).
+#pragma once
+#include "core/quantity.h"
+#include "model/device.h"
+#include "model/dtype.h"
+#include "model/transformer_shape.h"
+
+namespace draftline {
+
+// How weights are kept. The usual quantisers leave embedding, LM head, norms and biases in 16 bit; `everything`: the
+// embedding and the head are quantised too.
+struct WeightFormat {
+  DType linear = DType::bf16;
+  bool everything = false;
+};
+Bytes weight_memory(const TransformerShape&, WeightFormat);
+
+// Keys and values of one token in all layers.
+double cache_elements_per_token(const TransformerShape&);
+
+enum class CacheLayout {
+  paged,        // blocks of `block_size` tokens, the last of a sequence partly empty
+  contiguous,   // exactly the live tokens
+  concatenated,  // grown by copying: the old and the new cache of all layers live at once
+  preallocated  // `capacity` tokens a sequence from the start
+};
+
+struct CachePlan {
+  int sequences = 1;
+  int tokens = 0;     // committed, of each sequence
+  int lookahead = 0;  // slots beyond them that a step may fill: the rows it verifies, draft_length + 1 for a chain
+  CacheLayout layout = CacheLayout::paged;
+  int block_size = 16;
+  int capacity = 0;
+};
+double cached_tokens(const CachePlan&);  // slots that are allocated, over all sequences
+
+struct MemoryPlan {
+  WeightFormat weights;
+  DType cache = DType::bf16;
+  CachePlan slots;
+  double draft_parameters = 0;  // stored beside the target's; 0 for a method that drafts with the target itself
+  DType draft_weights = DType::bf16;
+  double draft_cache_elements_per_token = 0;  // the draft sees the same tokens
+  Bytes activations, workspace;               // peak of a step; library handles and buffers
+};
+
+struct MemoryFootprint {
+  Bytes weights, draft_weights, cache, draft_cache, activations, workspace;
+  constexpr Bytes total() const { return weights + draft_weights + cache + draft_cache + activations + workspace; }
+  constexpr bool operator==(const MemoryFootprint&) const = default;
+};
+
+MemoryFootprint memory_footprint(const TransformerShape& target, const MemoryPlan&);
+
+// `usable`: the share of the device's memory that an engine gives itself.
+bool fits(const MemoryFootprint&, const Device&, double usable = 1);
+
+}  // namespace draftline
