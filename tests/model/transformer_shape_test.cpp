@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes from config.json: published parameter counts, defaults, refusals with their place, tensor-parallel shares.
+#include "model/transformer_shape.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/errors.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+using nlohmann::json;
+
+namespace {
+
+const std::filesystem::path kFolder = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data" / "transformers";
+
+TransformerShape shape_of(const std::string& name) {
+  const auto document = Document::from_file(kFolder / (name + ".json"));
+  auto shape = read_transformer(document.root());
+  document.finish();
+  return shape;
+}
+
+TransformerShape shape_from(const json& config) {
+  const auto document = Document::from_text(config.dump(), "models/tiny/config.json");
+  auto shape = read_transformer(document.root());
+  document.finish();
+  return shape;
+}
+
+std::string mistakes_of(const json& config) {
+  try {
+    shape_from(config);
+  } catch (const InputErrors& e) {
+    std::string all;
+    for (const auto& m : e.messages()) all += m + "\n";
+    return all;
+  }
+  return "";
+}
+
+json llama() {
+  return {{"architectures", {"LlamaForCausalLM"}}, {"hidden_size", 64}, {"intermediate_size", 96},
+          {"num_hidden_layers", 2}, {"num_attention_heads", 4}, {"vocab_size", 100}};
+}
+
+json with(json config, const char* key, json value) {
+  config[key] = std::move(value);
+  return config;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("every shipped transformer has the parameter count that its publisher states") {
+  int compared = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    const auto document = Document::from_file(entry.path());
+    const auto shape = read_transformer(document.root());
+    document.finish();
+    INFO(shape.name);
+    CHECK(shape.name == entry.path().stem().string());
+    const auto& source = document.root().json().at("draftline_source");
+    if (!source.contains("published_parameters")) continue;
+    CHECK(parameters(shape) == source.at("published_parameters").get<double>());  // integers below 2^53: exact
+    ++compared;
+  }
+  CHECK(compared == 17);
+}
+
+TEST_CASE("parameter counts that are published in words only are met as well as the words say") {
+  CHECK(parameters(shape_of("llama-3.1-8b")) == Approx(8.03e9).epsilon(0.001));
+  CHECK(parameters(shape_of("qwen3-4b")) == Approx(4.02e9).epsilon(0.001));
+  CHECK(parameters(shape_of("internlm-20b")) == Approx(20e9).epsilon(0.01));
+  CHECK(parameters(shape_of("baichuan-100b-guess")) > 100e9);
+  // Falcon's LM head is its embedding; the checkpoint of 41.8e9 stores it twice.
+  const auto falcon = shape_of("falcon-40b");
+  CHECK(falcon.tied_embeddings);
+  CHECK(parameters(falcon) + head_parameters(falcon) == Approx(41.8e9).epsilon(0.001));
+  // "30.5B, 3.3B activated" counts both tables; a decode step does not read the embedding.
+  const auto moe = shape_of("qwen3-30b-a3b");
+  CHECK(parameters(moe) == Approx(30.5e9).epsilon(0.002));
+  CHECK(active_parameters(moe) + head_parameters(moe) == Approx(3.35e9).epsilon(0.002));
+}
+
+TEST_CASE("the parts of a parameter count add up by head") {
+  // hidden 64, 4 heads of 16, 2 KV heads: A = 2*64*64 + 2*64*32 = 12288; F = 3*64*96 = 18432; H = 100*64 = 6400.
+  // norms: 2 layers * 2 * 64 + 64 = 320. Untied: 2 * 30720 + 320 + 2 * 6400 = 74560.
+  const auto s = shape_from(with(llama(), "num_key_value_heads", 2));
+  CHECK(attention_parameters(s) == 12288);
+  CHECK(mlp_parameters(s) == 18432);
+  CHECK(layer_parameters(s) == 30720);
+  CHECK(head_parameters(s) == 6400);
+  CHECK(parameters(s) == 74560);
+  CHECK(active_parameters(s) == 74560 - 6400);
+  auto tied = s;
+  tied.tied_embeddings = true;
+  CHECK(parameters(tied) == 74560 - 6400);
+  CHECK(active_parameters(tied) == 74560 - 6400);
+  auto biased = s;  // 2 layers * (64 + 2 * 32)
+  biased.qkv_bias = true;
+  CHECK(parameters(biased) == 74560 + 256);
+  auto normed = s;  // 2 layers * 2 * 16
+  normed.qk_norm = true;
+  CHECK(parameters(normed) == 74560 + 64);
+  auto old = s;  // two matrices for three, norms with bias: 2 * 64 * 96 in place of 3, 320 more
+  old.mlp = MlpKind::gelu;
+  old.norm = NormKind::layer;
+  CHECK(parameters(old) == 74560 - 2 * 64 * 96 + 320);
+  auto sparse = s;  // a layer's MLP: 4 * (64 + 3 * 64 * 32) = 24832; 2 of 4 experts idle: 2 * 3 * 64 * 32 = 12288
+  sparse.experts = Experts{4, 2, 32, true};
+  CHECK(mlp_parameters(sparse) == 24832);
+  CHECK(parameters(sparse) - head_parameters(sparse) - active_parameters(sparse) == 2 * 12288);
+}
+
+TEST_CASE("absent keys mean what transformers takes them to mean") {
+  const auto s = shape_from(llama());
+  CHECK(s.name == "tiny");  // the folder of a config.json
+  CHECK(s.architecture == "LlamaForCausalLM");
+  CHECK(s.kv_heads == 4);
+  CHECK(s.head_dim == 16);
+  CHECK_FALSE(s.tied_embeddings);
+  CHECK(s.norm_epsilon == 1e-6);
+  CHECK(s.rope_theta == 10000);
+  CHECK(s.max_positions == 2048);
+  CHECK_FALSE(s.qkv_bias);
+  CHECK(shape_from(with(llama(), "num_key_value_heads", nullptr)).kv_heads == 4);
+  CHECK(shape_from(with(llama(), "head_dim", 32)).q_columns() == 128);
+  auto old = llama();
+  old.erase("architectures");
+  CHECK(shape_from(with(old, "model_type", "llama")).architecture == "LlamaForCausalLM");
+  auto qwen = with(with(llama(), "architectures", {"Qwen3ForCausalLM"}), "num_key_value_heads", 2);
+  CHECK(shape_from(qwen).head_dim == 128);
+  CHECK(shape_from(qwen).qk_norm);
+  CHECK(shape_from(with(qwen, "architectures", {"Qwen2ForCausalLM"})).qkv_bias);
+}
+
+TEST_CASE("rope's base and scaling are read in the old manner and the new") {
+  CHECK(shape_from(with(llama(), "rope_theta", 5e5)).rope_theta == 5e5);
+  CHECK(shape_from(with(llama(), "rope_parameters", {{"rope_type", "default"}, {"rope_theta", 7e5}})).rope_theta == 7e5);
+  const json scaling = {{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0},
+                        {"original_max_position_embeddings", 8192}};
+  const RopeScaling expected{RopeScaling::Kind::llama3, 8, 1, 4, 8192};
+  CHECK(shape_from(with(llama(), "rope_scaling", scaling)).rope_scaling == expected);
+  CHECK(shape_from(with(llama(), "rope_parameters", scaling)).rope_scaling == expected);
+  CHECK(shape_of("llama-3.1-8b").rope_scaling == expected);
+  const auto linear = shape_from(with(llama(), "rope_scaling", {{"type", "linear"}, {"factor", 2.0}}));
+  REQUIRE(linear.rope_scaling);
+  CHECK(linear.rope_scaling->kind == RopeScaling::Kind::linear);
+  CHECK(linear.rope_scaling->factor == 2);
+  CHECK_FALSE(shape_from(with(llama(), "rope_scaling", nullptr)).rope_scaling);
+  CHECK(contains(mistakes_of(with(llama(), "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})),
+                 "config.json#/rope_scaling/rope_type: rope scaling \"yarn\" is not modelled; known: default, linear, llama3"));
+  CHECK(contains(mistakes_of(with(llama(), "rope_scaling", {{"type", "linear"}})), "#/rope_scaling"));
+  CHECK(contains(mistakes_of(with(llama(), "rope_scaling", "llama3")), "#/rope_scaling: must be an object or null"));
+}
+
+TEST_CASE("a sliding window ends the shape where attention stops being full") {
+  const auto phi = shape_of("phi-3-mini");
+  CHECK(phi.max_positions == 2047);
+  REQUIRE(phi.notes.size() == 1);
+  CHECK(contains(phi.notes[0], "sliding window of 2047"));
+  auto mistral = with(with(llama(), "architectures", {"MistralForCausalLM"}), "num_key_value_heads", 2);
+  mistral["max_position_embeddings"] = 32768;
+  CHECK(shape_from(with(mistral, "sliding_window", nullptr)).max_positions == 32768);
+  CHECK(shape_from(with(mistral, "sliding_window", 1000)).max_positions == 1000);
+  CHECK(shape_from(mistral).max_positions == 4096);  // the default window
+  auto qwen = with(with(llama(), "architectures", {"Qwen2ForCausalLM"}), "num_key_value_heads", 2);
+  qwen["sliding_window"] = 512;
+  CHECK(shape_from(qwen).max_positions == 32768);
+  CHECK(shape_from(with(qwen, "use_sliding_window", true)).max_positions == 512);
+  CHECK(shape_from(with(qwen, "layer_types", {"full_attention", "sliding_attention"})).max_positions == 512);
+}
+
+TEST_CASE("the families that name their keys otherwise are understood") {
+  const auto glm = shape_of("chatglm3-6b");
+  CHECK(glm.kv_heads == 2);
+  CHECK(glm.rotary_share == 0.5);
+  CHECK(glm.qkv_bias);
+  CHECK(glm.max_positions == 8192);
+  const auto qwen = shape_of("qwen-14b");  // intermediate_size counts gate and up together
+  CHECK(qwen.intermediate == 13696);
+  CHECK(qwen.qkv_bias);
+  const auto falcon = shape_of("falcon-40b");
+  CHECK(falcon.intermediate == 4 * 8192);
+  CHECK(falcon.kv_heads == 8);
+  CHECK(falcon.head_dim == 64);
+  CHECK(falcon.parallel_attention);
+  CHECK(falcon.norm == NormKind::layer);
+  CHECK(falcon.mlp == MlpKind::gelu);
+  CHECK(shape_of("qwen3-30b-a3b").experts == Experts{128, 8, 768, true});
+}
+
+TEST_CASE("what is wrong in a config is refused at its place") {
+  CHECK(contains(mistakes_of(with(llama(), "architectures", {"MambaForCausalLM"})),
+                 "config.json#/architectures/0: unknown architecture \"MambaForCausalLM\"; known: LlamaForCausalLM, Qwen2ForCausalLM"));
+  CHECK(contains(mistakes_of(with(llama(), "architectures", json::array())), "#/architectures: must name the architecture"));
+  CHECK(contains(mistakes_of(with(llama(), "architectures", 7)), "#/architectures"));
+  for (const json bad : {json(0), json(-4), json(1.5), json("4096"), json(1e12), json(true)}) {
+    INFO(bad.dump());
+    for (const char* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size"})
+      CHECK(contains(mistakes_of(with(llama(), key, bad)), std::string("config.json#/") + key + ":"));
+  }
+  auto missing = llama();
+  missing.erase("hidden_size");
+  CHECK(contains(mistakes_of(missing), "hidden_size"));
+  CHECK(contains(mistakes_of(with(llama(), "num_key_value_heads", 3)), "the 4 heads are not a multiple of the 3 KV heads"));
+  CHECK(contains(mistakes_of(with(llama(), "num_attention_heads", 5)), "hidden size 64 is not divided by 5 heads"));
+  CHECK(contains(mistakes_of(with(llama(), "head_dim", 15)), "pairs of columns"));
+  CHECK(contains(mistakes_of(with(llama(), "attention_bias", true)), "#/attention_bias: a bias on the attention's output"));
+  CHECK(contains(mistakes_of(with(llama(), "mlp_bias", true)), "#/mlp_bias"));
+  CHECK(contains(mistakes_of(with(llama(), "hidden_act", "relu")), "#/hidden_act: activation \"relu\""));
+  CHECK(contains(mistakes_of(with(llama(), "rms_norm_eps", -1)), "#/rms_norm_eps"));
+  CHECK(contains(mistakes_of(with(llama(), "rope_theta", 0)), "#/rope_theta"));
+  auto wide = with(with(llama(), "num_attention_heads", 1 << 16), "head_dim", 1 << 14);
+  CHECK(contains(mistakes_of(wide), "columns are more than"));
+  auto two = with(with(llama(), "hidden_size", 0), "vocab_size", 0);  // both at once
+  CHECK(contains(mistakes_of(two), "#/hidden_size"));
+  CHECK(contains(mistakes_of(two), "#/vocab_size"));
+  CHECK_FALSE(mistakes_of(json::array()).empty());
+  CHECK_FALSE(mistakes_of(json::object()).empty());
+}
+
+TEST_CASE("a mixture of experts that a shape can't express is refused") {
+  json moe = with(llama(), "architectures", {"Qwen3MoeForCausalLM"});
+  moe.update({{"num_key_value_heads", 2}, {"num_experts", 8}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 32}});
+  REQUIRE(mistakes_of(moe).empty());
+  CHECK(contains(mistakes_of(with(moe, "mlp_only_layers", {0})), "#/mlp_only_layers"));
+  CHECK(contains(mistakes_of(with(moe, "decoder_sparse_step", 2)), "#/decoder_sparse_step"));
+  CHECK(contains(mistakes_of(with(moe, "num_experts_per_tok", 9)), "#/num_experts_per_tok: must be at most num_experts, 8"));
+}
+
+TEST_CASE("tensor parallelism divides heads and columns, and copies KV heads where there are too few") {
+  const auto whole = shape_of("llama-3.1-8b");  // 32 heads, 8 KV heads, MLP 14336
+  const auto quarter = shard(whole, 4);
+  CHECK(quarter.heads == 8);
+  CHECK(quarter.kv_heads == 2);
+  CHECK(quarter.head_dim == 128);
+  CHECK(quarter.hidden == 4096);
+  CHECK(quarter.intermediate == 3584);
+  CHECK(quarter.vocabulary == 32064);
+  CHECK(layer_parameters(quarter) == layer_parameters(whole) / 4);
+  CHECK(shard(whole, 16).kv_heads == 1);
+  CHECK(shard(whole, 16).heads == 2);
+  CHECK(shard(whole, 1) == whole);
+  CHECK(shard(shape_of("qwen3-30b-a3b"), 4).experts->intermediate == 192);
+  auto odd = whole;
+  odd.vocabulary = 32001;
+  CHECK(shard(odd, 2).vocabulary == 16001);
+  CHECK_THROWS_WITH(shard(whole, 3), "tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b");
+  auto six = whole;
+  six.heads = 24, six.kv_heads = 6;
+  CHECK_THROWS_WITH(shard(six, 4), "tensor_parallel 4 does not divide the 6 KV heads of llama-3.1-8b and is no multiple of them");
+  CHECK_THROWS_AS(shard(whole, 0), InputErrors);
+}
