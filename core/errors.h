@@ -25,6 +25,11 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The output could not be written: full disk, closed pipe. Not a mistake in a file that was read.
+class OutputError : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // A broken promise inside draftline, never reachable from input. Exit 4.
 class Bug : public std::logic_error {
   using std::logic_error::logic_error;

@@ -25,4 +25,26 @@ class WeightSource {
   virtual void load(const std::string& name, int in, int out, std::span<float> to) = 0;
 };
 
+// The weights a network asked for. Quantisation touches the matrices of layers; embeddings, LM heads and vectors stay in
+// the activations' format, as quantisers leave them.
+class WeightStore {
+ public:
+  WeightStore(DType matrices, DType rest) : matrices_(matrices), rest_(rest) {}
+  explicit WeightStore(DType all) : WeightStore(all, all) {}
+
+  Weight matrix(const std::string& name, int in, int out) { return get(name, in, out, matrices_, true); }
+  Weight table(const std::string& name, int in, int out, bool resident = true) { return get(name, in, out, rest_, resident); }
+  Weight vector(const std::string& name, int n) { return get(name, 1, n, rest_, true); }
+
+  const std::string& name(Weight w) const { return names_[static_cast<std::size_t>(w.id)]; }
+  Bytes bytes() const { return bytes_; }  // resident: a tied LM head counts once
+
+ private:
+  Weight get(const std::string& name, int in, int out, DType, bool resident);
+  DType matrices_, rest_;
+  std::vector<std::string> names_;
+  std::map<std::string, Weight> by_name_;
+  Bytes bytes_;
+};
+
 }  // namespace draftline

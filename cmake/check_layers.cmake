@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -P check_layers.cmake TREE: compares every #include with DESIGN.md section 3,
+#   core <- model <- decoder <- methods <- sim <- reports <- cli,   probes on decoder, seen by cli alone,
+# keeps third parties to their rooms and the console and environment to cli/. Names each offender as file:line.
+cmake_minimum_required(VERSION 3.25)
+math(EXPR last "${CMAKE_ARGC} - 1")
+set(tree ${CMAKE_ARGV${last}})
+
+set(rooms core model decoder methods sim probes reports cli)
+set(sees_core core)
+set(sees_model core model)
+set(sees_decoder core model decoder)
+set(sees_methods core model decoder methods)
+set(sees_sim core model decoder methods sim)
+set(sees_probes core model decoder probes)
+set(sees_reports core model decoder methods sim reports)
+set(sees_cli ${rooms})
+
+# Third parties: what the include looks like | the rooms that may have it.
+set(third_parties
+  "^Eigen/|model"
+  "^boost/|core model sim"
+  "^Random123/|core"
+  "^zlib\\.h$|core"
+  "^(oneapi/)?tbb/|cli"
+  "^mpi\\.h$|cli"
+  "^CLI/|cli"
+  "^(cuda|cublas|cooperative_groups|nvToolsExt)|decoder/cuda probes"
+  "^(catch2|gtest)/|nowhere"
+  "^(iostream|print)$|cli")
+# What libraries do not do: a regular expression on a line of code.
+set(only_cli "(^|[^a-zA-Z0-9_.>])(std::)?(printf|puts|putchar|getenv|secure_getenv|setenv|abort|_Exit|quick_exit)[ ]*\\("
+  "std::exit[ ]*\\(" "std::c(out|err|log|in)[^a-z_]" "fprintf[ ]*\\([ ]*(stdout|stderr)")
+
+set(offences 0)
+function(offend file line what)
+  message("${file}:${line}: ${what}")
+  math(EXPR offences "${offences} + 1")
+  set(offences ${offences} PARENT_SCOPE)
+endfunction()
+
+set(files_seen 0)
+foreach(room IN LISTS rooms)
+  file(GLOB_RECURSE files RELATIVE ${tree} ${tree}/${room}/*.h ${tree}/${room}/*.cpp ${tree}/${room}/*.cu ${tree}/${room}/*.cuh)
+  foreach(file IN LISTS files)
+    math(EXPR files_seen "${files_seen} + 1")
+    file(READ ${tree}/${file} text)
+    # CMake lists are split at semicolons and held together by brackets: none of them matters to this check.
+    string(REGEX REPLACE "[][;\\]" " " text "${text}")
+    string(REPLACE "\n" ";" lines "${text}")
+    set(number 0)
+    foreach(line IN LISTS lines)
+      math(EXPR number "${number} + 1")
+      if(number EQUAL 1 AND NOT line MATCHES "SPDX-License-Identifier: Apache-2.0")
+        offend(${file} 1 "the first line is not the SPDX line")
+      endif()
+      if(line MATCHES "^[ \t]*#[ \t]*include[ \t]*\"([^\"]*)\"")
+        set(header ${CMAKE_MATCH_1})
+        string(REGEX MATCH "^[^/]*" other ${header})
+        if(NOT other IN_LIST rooms OR NOT header MATCHES "/")
+          offend(${file} ${number} "\"${header}\" does not start with a room")
+        elseif(NOT other IN_LIST sees_${room})
+          offend(${file} ${number} "${room} must not include ${other} (\"${header}\")")
+        elseif(header MATCHES "^decoder/(cpu|cuda)/" AND room MATCHES "^(methods|sim)$")
+          offend(${file} ${number} "${room} sees decoder/ops.h, never a backend that computes (\"${header}\")")
+        elseif(header MATCHES "^decoder/(cpu|cuda|priced)/" AND room STREQUAL "decoder")
+          string(REGEX MATCH "^decoder/[a-z]+/" backend ${header})
+          if(NOT file MATCHES "^${backend}")
+            offend(${file} ${number} "nothing in decoder depends on one of its backends (\"${header}\")")
+          endif()
+        elseif(header MATCHES "\\.\\.|\\.(cpp|cu)$")
+          offend(${file} ${number} "\"${header}\" is not a header's path from the root")
+        endif()
+      elseif(line MATCHES "^[ \t]*#[ \t]*include[ \t]*<([^>]*)>")
+        set(header ${CMAKE_MATCH_1})
+        foreach(rule IN LISTS third_parties)
+          string(REGEX MATCH "^(.*)[|]([^|]*)$" whole "${rule}")
+          set(looks ${CMAKE_MATCH_1})
+          string(REPLACE " " ";" allowed "${CMAKE_MATCH_2}")
+          if(header MATCHES "${looks}")
+            set(fine FALSE)
+            foreach(place IN LISTS allowed)
+              if(file MATCHES "^${place}/")
+                set(fine TRUE)
+              endif()
+            endforeach()
+            if(NOT fine)
+              string(REPLACE ";" ", " allowed "${allowed}")
+              offend(${file} ${number} "<${header}> belongs to: ${allowed}")
+            endif()
+          endif()
+        endforeach()
+      elseif(NOT room STREQUAL "cli" AND NOT line MATCHES "^[ \t]*//")
+        string(REGEX REPLACE "//.*" "" code "${line}")
+        foreach(pattern IN LISTS only_cli)
+          if(code MATCHES "${pattern}")
+            offend(${file} ${number} "only cli/ prints, exits or reads the environment (${CMAKE_MATCH_0})")
+          endif()
+        endforeach()
+      endif()
+    endforeach()
+  endforeach()
+endforeach()
+
+if(files_seen EQUAL 0)
+  message(FATAL_ERROR "${tree} holds none of the rooms")
+elseif(offences GREATER 0)
+  message(FATAL_ERROR "${offences} offences in ${files_seen} files")
+endif()
+message(STATUS "${files_seen} files, every include points the right way")

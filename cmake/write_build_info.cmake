@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -D SOURCE=tree -D OUTPUT=file.cpp -D VERSION=x.y.z -P write_build_info.cmake: writes the file if it changes.
+cmake_minimum_required(VERSION 3.25)
+set(commit unknown)
+file(READ ${SOURCE}/cmake/commit.txt archived)
+if(archived MATCHES "^([0-9a-f]+)")
+  set(commit ${CMAKE_MATCH_1})
+endif()
+
+# A tree inside somebody else's repository is not at that repository's commit, so it must have its own .git.
+find_program(GIT git)
+if(GIT AND EXISTS ${SOURCE}/.git)
+  execute_process(COMMAND ${GIT} rev-parse HEAD WORKING_DIRECTORY ${SOURCE}
+    RESULT_VARIABLE failed OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND ${GIT} --no-optional-locks status --porcelain --untracked-files=no WORKING_DIRECTORY ${SOURCE}
+    OUTPUT_VARIABLE changes ERROR_QUIET)
+  if(NOT failed)
+    set(commit ${head})
+    if(NOT changes STREQUAL "")
+      string(APPEND commit "-dirty")
+    endif()
+  endif()
+endif()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/build_info.cpp.in ${OUTPUT} @ONLY)

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/json_parse.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+#include <utility>
+
+#include "core/utf8.h"
+
+namespace draftline {
+namespace {
+
+using nlohmann::json;
+
+std::string line_and_column(std::string_view text, std::size_t offset) {
+  offset = std::min(offset, text.size());
+  const std::string_view before = text.substr(0, offset);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  std::size_t column = 1;  // in characters, as editors count
+  for (const char c : before.substr(start))
+    if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) ++column;
+  return "line " + std::to_string(line) + ", column " + std::to_string(column);
+}
+
+// Builds the tree; stops at the first thing that is not allowed.
+class Builder final : public nlohmann::json_sax<json> {
+ public:
+  Builder(std::string_view text, ParsedJson& out) : text_(text), out_(out) {}
+
+  bool null() override { return leaf(nullptr); }
+  bool boolean(bool v) override { return leaf(v); }
+  bool number_integer(number_integer_t v) override { return leaf(v); }
+  bool number_unsigned(number_unsigned_t v) override { return leaf(v); }
+  bool number_float(number_float_t v, const string_t&) override { return leaf(v); }
+  bool string(string_t& v) override { return leaf(std::move(v)); }
+  bool binary(binary_t&) override { return false; }  // JSON text has none
+  bool start_object(std::size_t) override {
+    if (!open(json::object())) return false;
+    open_.back().object = out_.keys.size();
+    out_.keys.emplace_back();
+    return true;
+  }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& k) override {
+    Open& top = open_.back();
+    top.key = k;
+    if (top.value->contains(k)) {
+      note("the key \"" + printable(k) + "\" stands twice in this object");
+      return false;
+    }
+    out_.keys[top.object].push_back(k);
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& token, const json::exception& e) override {
+    // The library counts the byte after the token that it could not use. Its sentence follows its own place.
+    const std::size_t back = std::max<std::size_t>(1, token.size());
+    std::string what = e.what();
+    if (const auto place = what.find("column "); place != std::string::npos) {
+      if (const auto colon = what.find(": ", place); colon != std::string::npos) what = what.substr(colon + 2);
+    } else if (e.id == 406) {
+      what = "the number " + token + " is out of range";
+    }
+    if (what.starts_with("syntax error while ")) what = what.substr(19);
+    out_.error = line_and_column(text_, position > back ? position - back : 0) + ": " + printable(what);
+    out_.error_pointer = pointer();
+    return false;
+  }
+
+ private:
+  struct Open {
+    json* value;
+    std::size_t object = 0;
+    std::string key;
+  };
+
+  template <class V>
+  json* place(V&& v) {
+    if (open_.empty()) return &(out_.root = std::forward<V>(v));
+    json& parent = *open_.back().value;
+    if (parent.is_array()) return &parent.emplace_back(std::forward<V>(v));
+    return &(parent[open_.back().key] = std::forward<V>(v));
+  }
+  template <class V>
+  bool leaf(V&& v) {
+    place(std::forward<V>(v));
+    return true;
+  }
+  bool open(json&& container) {
+    if (open_.size() >= kDeepestJson) {
+      note("nested deeper than " + std::to_string(kDeepestJson));
+      return false;
+    }
+    json* at = place(std::move(container));
+    open_.push_back({at, 0, {}});
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+  std::string pointer() const {
+    std::string p;
+    for (const Open& o : open_) {
+      if (o.value->is_array()) p += "/" + std::to_string(o.value->size() - (&o == &open_.back() ? 0 : 1));
+      else if (!o.key.empty()) p += "/" + pointer_step(o.key);
+    }
+    return p;
+  }
+  void note(std::string what) {
+    out_.error = std::move(what);
+    out_.error_pointer = pointer();
+  }
+
+  std::string_view text_;
+  ParsedJson& out_;
+  std::vector<Open> open_;
+};
+
+}  // namespace
+
+ParsedJson parse_json(std::string_view text) {
+  ParsedJson out;
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+    out.error = "this is UTF-16; save the file as UTF-8";
+    return out;
+  }
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
+    out.error = line_and_column(text, nul) + ": a NUL byte; this is no JSON text";
+    return out;
+  }
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    out.error = "the file is empty";
+    return out;
+  }
+  Builder builder(text, out);
+  const bool fine = json::sax_parse(text.begin(), text.end(), &builder);
+  if (!fine && out.error.empty()) out.error = "cannot be read as JSON";
+  return out;
+}
+
+std::string pointer_step(std::string_view key) {
+  std::string step;
+  for (const char c : key) {
+    if (c == '~') step += "~0";
+    else if (c == '/') step += "~1";
+    else step += c;
+  }
+  return step;
+}
+
+std::string printable(std::string_view text, std::size_t most) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  while (!text.empty()) {
+    if (out.size() >= most) return out + "...";
+    const std::size_t n = utf8_length(text);
+    const auto c = static_cast<unsigned char>(text.front());
+    const bool c1 = n == 2 && c == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;  // U+0080..U+009F
+    if (n == 0) out += "\xEF\xBF\xBD";
+    else if (c < 0x20 || c == 0x7F) out += std::string("\\u00") + kHex[c >> 4] + kHex[c & 15];
+    else if (c1) out += std::string("\\u00") + kHex[static_cast<unsigned char>(text[1]) >> 4] + kHex[static_cast<unsigned char>(text[1]) & 15];
+    else out += text.substr(0, n);
+    text.remove_prefix(std::max<std::size_t>(n, 1));
+  }
+  return out;
+}
+
+}  // namespace draftline

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/quantity_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/nearest_word.h"
+
+namespace draftline {
+namespace {
+
+struct Scale {
+  std::string_view name;
+  double factor;
+};
+
+constexpr std::array kTimes{Scale{"s", 1},     Scale{"ms", 1e-3}, Scale{"us", 1e-6},  Scale{"ns", 1e-9},
+                            Scale{"min", 60.}, Scale{"h", 3600.}, Scale{"µs", 1e-6}, Scale{"μs", 1e-6}};
+constexpr std::array kDecimal{Scale{"", 1},   Scale{"k", 1e3},  Scale{"M", 1e6},
+                              Scale{"G", 1e9}, Scale{"T", 1e12}, Scale{"P", 1e15}};
+constexpr double kKi = 1024;
+constexpr std::array kBinary{Scale{"", 1},
+                             Scale{"Ki", kKi},
+                             Scale{"Mi", kKi* kKi},
+                             Scale{"Gi", kKi* kKi* kKi},
+                             Scale{"Ti", kKi* kKi* kKi* kKi},
+                             Scale{"Pi", kKi* kKi* kKi* kKi* kKi}};
+
+struct Kind {
+  Dimension dimension;
+  std::string_view name, example, what;
+};
+constexpr std::array kKinds{
+    Kind{{1, 0, 0}, "s", "10 ms", "a time"},
+    Kind{{-1, 0, 0}, "1/s", "6 /s", "a rate per second"},
+    Kind{{0, 1, 0}, "B", "80 GiB", "an amount of memory"},
+    Kind{{0, 0, 1}, "FLOP", "2 GFLOP", "a count of floating-point operations"},
+    Kind{{-1, 1, 0}, "B/s", "900 GB/s", "a bandwidth"},
+    Kind{{-1, 0, 1}, "FLOP/s", "100 TFLOP/s", "a rate of floating-point operations"},
+    Kind{{0, -1, 1}, "FLOP/B", "150 FLOP/B", "an arithmetic intensity"},
+    Kind{{0, 0, 0}, "", "1.5", "a number"},
+};
+
+const Kind* kind_of(Dimension d) {
+  const auto at = std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& k) { return k.dimension == d; });
+  return at == kKinds.end() ? nullptr : &*at;
+}
+
+struct Unit {
+  std::string name;
+  double factor;
+  Dimension dimension;
+};
+
+// Every unit that can be written: some seventy names, for lookup and for "did you mean".
+const std::vector<Unit>& units() {
+  static const std::vector<Unit> all = [] {
+    std::vector<Unit> list;
+    const auto prefixed = [&](std::span<const Scale> prefixes, std::string_view base, Dimension d) {
+      for (const Scale& p : prefixes) list.push_back({std::string(p.name) + std::string(base), p.factor, d});
+    };
+    for (const Scale& t : kTimes) list.push_back({std::string(t.name), t.factor, {1, 0, 0}});
+    for (const Scale& t : {kTimes[0], kTimes[4], kTimes[5]})
+      list.push_back({"/" + std::string(t.name), 1 / t.factor, {-1, 0, 0}});
+    list.push_back({"1/s", 1, {-1, 0, 0}});
+    prefixed(std::span(kDecimal).subspan(1), "/s", {-1, 0, 0});
+    prefixed(kDecimal, "B", {0, 1, 0});
+    prefixed(std::span(kBinary).subspan(1), "B", {0, 1, 0});
+    prefixed(kDecimal, "B/s", {-1, 1, 0});
+    prefixed(std::span(kBinary).subspan(1), "B/s", {-1, 1, 0});
+    prefixed(kDecimal, "FLOP", {0, 0, 1});
+    prefixed(kDecimal, "FLOP/s", {-1, 0, 1});
+    list.push_back({"FLOP/B", 1, {0, -1, 1}});
+    return list;
+  }();
+  return all;
+}
+
+std::string quoted(std::string_view text) {
+  const bool cut = text.size() > 40;
+  return "\"" + std::string(text.substr(0, 40)) + (cut ? "..." : "") + "\"";
+}
+
+std::string such_as(Dimension d) {
+  const Kind* kind = kind_of(d);
+  return kind && !kind->example.empty() ? ", such as " + quoted(kind->example) : "";
+}
+
+std::string lowered(std::string_view text) {
+  std::string low(text);
+  for (char& c : low)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return low;
+}
+
+// What is wrong with a unit that no table knows.
+std::string unknown_unit(std::string_view unit, Dimension wanted) {
+  const std::string low = lowered(unit);
+  if (const auto flops = low.find("flops"); flops != std::string::npos && flops <= 1) {
+    const std::string flop = std::string(unit.substr(0, flops)) + "FLOP";
+    return quoted(unit) + " can mean a count or a rate: write " + quoted(flop) + " for a count, " + quoted(flop + "/s") +
+           " for a rate";
+  }
+  for (const std::string_view bits : {"b", "bit", "bits", "b/s", "bit/s", "bits/s", "bps"}) {
+    const bool written = unit.size() >= bits.size() && unit.ends_with(bits);
+    const std::string_view prefix = written ? unit.substr(0, unit.size() - bits.size()) : "";
+    const auto is_prefix = [&](const Scale& s) { return s.name == prefix; };
+    if (written && (std::any_of(kDecimal.begin(), kDecimal.end(), is_prefix) ||
+                    std::any_of(kBinary.begin(), kBinary.end(), is_prefix)))
+      return quoted(unit) + " counts bits; write bytes (1 B = 8 bit)" + such_as(wanted);
+  }
+  std::vector<std::string_view> fitting;
+  for (const Unit& u : units())
+    if (u.dimension == wanted) fitting.push_back(u.name);
+  const std::string hint = did_you_mean(unit, fitting);
+  return "unknown unit " + quoted(unit) + (hint.empty() ? such_as(wanted) : hint);
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// `value` in the largest scale in which it is at least 1 after rounding; scales ascend.
+std::string scaled(double value, std::span<const Scale> scales, std::string_view unit) {
+  if (value == 0 || !std::isfinite(value)) return significant(value) + " " + std::string(unit);
+  std::size_t i = scales.size() - 1;
+  while (i > 0 && std::abs(value) < scales[i].factor * 0.9995) --i;  // 0.9996 k prints as 1.00 k
+  // Just below 1024 of the smaller unit stays there: "1010 GiB" and not "0.986 TiB".
+  if (i > 0 && scales[i].factor / scales[i - 1].factor > 1000 && std::abs(value) < scales[i].factor) --i;
+  return significant(value / scales[i].factor) + " " + std::string(scales[i].name) + std::string(unit);
+}
+
+}  // namespace
+
+std::variant<double, std::string> parse_quantity(std::string_view text, Dimension wanted) {
+  text = trimmed(text);
+  if (text.empty()) return "is empty; a number and a unit are needed" + such_as(wanted);
+  const std::size_t digits = text.front() == '-' ? 1 : 0;
+  const bool starts = text.size() > digits && ((text[digits] >= '0' && text[digits] <= '9') || text[digits] == '.');
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (!starts || error == std::errc::invalid_argument) return quoted(text) + " does not start with a number" + such_as(wanted);
+  if (error != std::errc()) return quoted(text) + " is out of range";
+  const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (rest.starts_with(',') || rest.starts_with('_') || rest.starts_with('\''))
+    return quoted(text) + ": write the number without separators and with a decimal point";
+  if (rest.starts_with('x') || rest.starts_with('X')) return quoted(text) + " is not a decimal number";
+  const std::string_view unit = trimmed(rest);
+  if (unit.empty()) {
+    if (wanted == Dimension{}) return value;
+    return quoted(text) + " has no unit" + such_as(wanted);
+  }
+  const auto found = std::find_if(units().begin(), units().end(), [&](const Unit& u) { return u.name == unit; });
+  if (found == units().end()) return unknown_unit(unit, wanted);
+  if (found->dimension != wanted) {
+    const Kind* is = kind_of(found->dimension);
+    const Kind* must = kind_of(wanted);
+    return quoted(text) + " is " + std::string(is->what) +
+           (must ? ", but " + std::string(must->what) + " is needed" + such_as(wanted) : ", which does not fit here");
+  }
+  value *= found->factor;
+  if (!std::isfinite(value)) return quoted(text) + " is out of range";
+  return value;
+}
+
+std::string_view example_of(Dimension d) {
+  const Kind* kind = kind_of(d);
+  return kind ? kind->example : std::string_view();
+}
+
+std::string_view unit_name(Dimension d) {
+  const Kind* kind = kind_of(d);
+  return kind ? kind->name : std::string_view();
+}
+
+std::string significant(double value, int digits) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  if (value == 0) return "0";
+  digits = std::clamp(digits, 1, 17);
+  std::array<char, 64> buffer;
+  const auto print = [&](double v, std::chars_format format, int precision) {
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), v, format, precision).ptr;
+    return std::string(buffer.data(), end);
+  };
+  const std::string exponential = print(value, std::chars_format::scientific, digits - 1);
+  const std::size_t e = exponential.find('e');
+  const int exponent = std::stoi(exponential.substr(e + 1));  // after rounding: 9.996 has exponent 1 in three digits
+  if (exponent < -4 || exponent >= 15) return exponential;
+  if (exponent < digits) return print(value, std::chars_format::fixed, digits - 1 - exponent);
+  double rounded = 0;
+  std::from_chars(exponential.data(), exponential.data() + exponential.size(), rounded);
+  return print(rounded, std::chars_format::fixed, 0);
+}
+
+std::string to_text(Seconds t) {
+  static constexpr std::array small{Scale{"n", 1e-9}, Scale{"u", 1e-6}, Scale{"m", 1e-3}, Scale{"", 1}};
+  const double size = std::abs(t.value);
+  if (size >= 7200 && std::isfinite(size)) return significant(t.value / 3600) + " h";
+  if (size >= 600 && std::isfinite(size)) return significant(t.value / 60) + " min";
+  return scaled(t.value, small, "s");
+}
+std::string to_text(PerSecond q) { return scaled(q.value, kDecimal, "/s"); }
+std::string to_text(Bytes q) { return scaled(q.value, kBinary, "B"); }
+std::string to_text(Flops q) { return scaled(q.value, kDecimal, "FLOP"); }
+std::string to_text(BytesPerSecond q) { return scaled(q.value, kDecimal, "B/s"); }
+std::string to_text(FlopsPerSecond q) { return scaled(q.value, kDecimal, "FLOP/s"); }
+std::string to_text(FlopsPerByte q) { return significant(q.value) + " FLOP/B"; }
+
+}  // namespace draftline

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/cpu/backend.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace draftline {
+
+static constexpr std::uint32_t kPoison = 0xffffffffU;  // a NaN, and an id of -1
+
+static std::size_t stored_bytes(const Tensor& t) { return static_cast<std::size_t>(t.elements()) * sizeof(float); }
+static std::size_t stored_words(const Tensor& t) { return static_cast<std::size_t>(t.elements()); }
+
+CpuBackend::CpuBackend(const WeightStore& store, WeightSource& source, const Options& options)
+    : store_(store), source_(source), options_(options) {}
+
+// ---- memory
+
+void CpuBackend::make_slot(const Tensor& t, std::span<const int> initial) {
+  auto& slot = slots_.emplace_back(stored_words(t), kPoison);
+  std::transform(initial.begin(), initial.end(), slot.begin(), [](int v) { return static_cast<std::uint32_t>(v); });
+}
+
+void CpuBackend::make_cache(const Cache& c, int seats, int capacity) {
+  const std::size_t n = static_cast<std::size_t>(c.layers) * static_cast<std::size_t>(seats) *
+                        static_cast<std::size_t>(capacity) * static_cast<std::size_t>(c.columns());
+  caches_.push_back({std::vector<float>(n, std::bit_cast<float>(kPoison)), seats, capacity});
+}
+
+void CpuBackend::stage(std::span<const int> data) { staged_.emplace_back(data.begin(), data.end()); }
+
+std::uint32_t* CpuBackend::at(const Tensor& t) {
+  if (t.home == Home::slot) return slots_[static_cast<std::size_t>(t.id)].data() + t.offset;
+  const auto k = static_cast<std::size_t>(t.id);
+  std::uint32_t* base = options_.mode == Mode::immediate ? temps_[k].data() : arena_.data() + plan_->offset[k] / sizeof(float);
+  return base + t.offset;
+}
+
+const float* CpuBackend::in(const Tensor& t) {
+  counts_.read += t.bytes().value;
+  return reinterpret_cast<const float*>(at(t));
+}
+const int* CpuBackend::ids(const Tensor& t) {
+  counts_.read += t.bytes().value;
+  return reinterpret_cast<const int*>(at(t));
+}
+float* CpuBackend::out(const Tensor& t) {
+  counts_.written += t.bytes().value;
+  return reinterpret_cast<float*>(at(t));
+}
+int* CpuBackend::out_ids(const Tensor& t) {
+  counts_.written += t.bytes().value;
+  return reinterpret_cast<int*>(at(t));
+}
+
+const float* CpuBackend::weight(const Weight& w, bool counted) {
+  const double elements = static_cast<double>(w.in) * w.out;
+  if (counted) counts_.read += elements * bits_of(w.dtype) / 8;
+  auto& values = weights_[w.id];
+  if (values.empty()) {
+    values.resize(static_cast<std::size_t>(elements));
+    source_.load(store_.name(w), w.in, w.out, values);
+  }
+  return values.data();
+}
+
+float* CpuBackend::entry(const Cache& c, int layer, int place, int key) {
+  return const_cast<float*>(cache_entry(c, layer, place, key));
+}
+const float* CpuBackend::cache_entry(const Cache& c, int layer, int place, int key) const {
+  const CacheData& d = caches_[static_cast<std::size_t>(c.id)];
+  check(key >= 0 && key < d.capacity && place < d.seats, "a cache entry outside of the cache");
+  const auto row = (static_cast<std::size_t>(layer) * static_cast<std::size_t>(d.seats) + static_cast<std::size_t>(place)) *
+                       static_cast<std::size_t>(d.capacity) +
+                   static_cast<std::size_t>(key);
+  return d.values.data() + row * static_cast<std::size_t>(c.columns());
+}
+
+CpuBackend::PassView CpuBackend::view(PassRef ref) {
+  const Pass& p = tape_->pass(ref);
+  return {p, ids(p.rows.starts), ids(p.seats.table), ids(p.seats.lengths), p.sees ? ids(*p.sees) : nullptr,
+          p.sees ? p.sees->stride : 0};
+}
+
+int CpuBackend::PassView::visible_tail(int row, int index) const {
+  if (sees == nullptr) return pass.tail + index + 1;
+  int n = 0;
+  for (int w = 0; w < words; ++w) n += std::popcount(static_cast<unsigned>(sees[row * words + w]));
+  return n;
+}
+
+// ---- running
+
+void CpuBackend::emitted(const Op& op, const Tape& tape) {
+  if (options_.mode != Mode::immediate) return;
+  tape_ = &tape;
+  while (temps_.size() < tape.temps.size()) temps_.emplace_back(stored_words(tape.temps[temps_.size()]), kPoison);
+  run_op(op);
+}
+
+void CpuBackend::finish(const Tape& tape) {
+  if (options_.mode == Mode::immediate) {
+    temps_.clear();
+    return;
+  }
+  auto [it, fresh] = plans_.try_emplace(&tape);
+  if (fresh) it->second = plan_arena(tape, stored_bytes);
+  plan_ = &it->second;
+  tape_ = &tape;
+  const std::size_t words = plan_->size / sizeof(float);
+  if (arena_.size() < words) arena_.resize(words);
+  if (options_.poison) std::fill_n(arena_.begin(), words, kPoison);
+  for (const Op& op : tape.ops) run_op(op);
+}
+
+std::vector<int> CpuBackend::read(const Tensor& slot) {
+  std::vector<int> values;
+  const std::uint32_t* data = at(slot);
+  for (int r = 0; r < slot.rows; ++r)
+    for (int c = 0; c < slot.cols; ++c) values.push_back(std::bit_cast<int>(data[r * slot.stride + c]));
+  return values;
+}
+
+std::vector<float> CpuBackend::read_floats(const Tensor& slot) {
+  std::vector<float> values;
+  for (const int word : read(slot)) values.push_back(std::bit_cast<float>(word));
+  return values;
+}
+
+void CpuBackend::run_op(const Op& op) {
+  ++counts_.ops;
+  std::visit([this](const auto& o) { run(o); }, op);
+}
+
+void CpuBackend::run(const SumOverRanks&) { check(false, "the CPU decoder runs on one rank"); }
+
+// ---- data movement
+
+void CpuBackend::run(const Gather& o) {
+  std::uint32_t* y = at(o.y);
+  counts_.written += o.y.bytes().value;
+  const int* index = o.index ? ids(*o.index) : nullptr;
+  for (int r = 0; r < o.y.rows; ++r) {
+    const int from = index ? index[r / o.span * o.index->stride] + o.shift + r % o.span : r;
+    int column = 0;
+    for (const Tensor& part : o.parts) {
+      check(from >= 0 && from < part.rows, "gather: a row out of range");
+      std::copy_n(at(part) + static_cast<std::ptrdiff_t>(from) * part.stride, part.cols,
+                  y + static_cast<std::ptrdiff_t>(r) * o.y.stride + column);
+      column += part.cols;
+      counts_.read += bytes_of(part.dtype, part.cols).value;
+    }
+  }
+}
+
+void CpuBackend::copy_rows(const Tensor& from, std::uint32_t* to, int stride) {
+  in(from);
+  const std::uint32_t* x = at(from);
+  for (int r = 0; r < from.rows; ++r) std::copy_n(x + static_cast<std::ptrdiff_t>(r) * from.stride, from.cols, to + r * stride);
+}
+
+void CpuBackend::run(const ConcatRows& o) {
+  std::uint32_t* y = at(o.y);
+  counts_.written += o.y.bytes().value;
+  for (const Tensor& part : o.parts) {
+    copy_rows(part, y, o.y.stride);
+    y += part.rows * o.y.stride;
+  }
+}
+
+void CpuBackend::run(const Store& o) {
+  counts_.written += o.slot.bytes().value;
+  copy_rows(o.x, at(o.slot), o.slot.stride);
+}
+
+void CpuBackend::run(const Upload& o) {
+  std::ranges::copy(staged_.front(), out_ids(o.slot));
+  staged_.pop_front();
+}
+
+void CpuBackend::run(const Commit& o) {
+  const int *path = ids(o.path), *starts = ids(o.starts), *place = ids(o.table), *length = ids(o.lengths);
+  const int sequences = o.starts.rows - 1, per = o.path.rows / sequences;
+  for (int layer = 0; layer < o.cache.layers; ++layer)
+    for (int b = 0; b < sequences; ++b)
+      for (int j = 0; j < per; ++j) {  // ascending and path[j] >= j: safe in place; a parallel kernel loads all, then stores
+        const float* from = cache_entry(o.cache, layer, place[b], length[b] + path[b * per + j] - starts[b]);
+        float* to = entry(o.cache, layer, place[b], length[b] + j);
+        if (from != to) std::copy_n(from, o.cache.columns(), to);
+        counts_.read += o.cache.row_bytes().value;
+        counts_.written += o.cache.row_bytes().value;
+      }
+}
+
+void CpuBackend::run(const Advance& o) {
+  const int *counts = ids(o.counts), *old = ids(o.lengths);
+  int* lengths = out_ids(o.lengths);
+  for (int b = 0; b < o.counts.rows; ++b) lengths[b * o.lengths.stride] = old[b * o.lengths.stride] + counts[b * o.counts.stride];
+}
+
+}  // namespace draftline

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU interpreter: the specification of every op. Plain loops, fp32 whatever the declared format, a fixed order of
+// additions: a row has the same bits whatever the batch, the tree or the tail around it. It counts what its loops really
+// touch, apart from decoder/op_work, so that the two accounts can be compared.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "decoder/backend.h"
+
+namespace draftline {
+
+class CpuBackend : public Backend {
+ public:
+  // immediate: each op as it is recorded (for the debugger). planned: a whole segment at its end, its temporaries in a
+  // shared arena, as a CUDA graph does it: a method that is wrong under graphs is wrong here first.
+  enum class Mode { immediate, planned };
+  struct Options {
+    Mode mode = Mode::planned;
+    std::uint64_t seed = 0;  // of sampled tokens
+    bool poison = true;      // fill what is not written yet with NaN, so that reading it shows
+  };
+  CpuBackend(const WeightStore&, WeightSource&, const Options&);
+  CpuBackend(const WeightStore& store, WeightSource& source) : CpuBackend(store, source, Options{}) {}
+
+  void make_slot(const Tensor&, std::span<const int> initial) override;
+  void make_cache(const Cache&, int seats, int capacity) override;
+  void stage(std::span<const int> data) override;
+  void emitted(const Op&, const Tape&) override;
+  void finish(const Tape&) override;
+  std::vector<int> read(const Tensor& slot) override;
+
+  std::vector<float> read_floats(const Tensor& slot);  // row by row; for tests and for dumping logits
+  // K then V of one cache entry: [kv_heads * head_dim] each.
+  const float* cache_entry(const Cache&, int layer, int place, int key) const;
+
+  struct Counts {  // what the loops touched, in declared formats
+    double flops = 0, read = 0, written = 0;
+    long ops = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  struct CacheData {
+    std::vector<float> values;
+    int seats, capacity;
+  };
+  struct PassView {  // a pass, its tensors resolved; `sees` may be null
+    const Pass& pass;
+    const int *starts, *places, *lengths, *sees;
+    int words;
+    bool visible(int row, int tail_entry) const {
+      return sees == nullptr || (static_cast<unsigned>(sees[row * words + tail_entry / 32]) >> (tail_entry % 32) & 1U) != 0;
+    }
+    int visible_tail(int row, int index) const;  // entries of the tail that row `row`, the index-th of its sequence, sees
+  };
+
+  std::uint32_t* at(const Tensor&);
+  const float* in(const Tensor&);  // in, ids: count the bytes as read; out, out_ids: as written
+  const int* ids(const Tensor&);
+  float* out(const Tensor&);
+  int* out_ids(const Tensor&);
+  const float* weight(const Weight&, bool counted = true);
+  const float* panels(const Weight&);  // the same in panels of kPanel columns, for linear
+  float* entry(const Cache&, int layer, int place, int key);
+  PassView view(PassRef);
+
+  void run_op(const Op&);
+  void run(const Embed&);
+  void run(const Linear&);
+  void run(const RmsNorm&);
+  void run(const AddRmsNorm&);
+  void run(const LayerNorm&);
+  void run(const Add&);
+  void run(const SiluMul&);
+  void run(const SiluAdd&);
+  void run(const Gelu&);
+  void run(const MixtureOfExperts&);
+  void run(const RopeAppend&);
+  void run(const Attend&);
+  void run(const GroupAttend&);
+  void run(const SumOverRanks&);
+  void run(const Gather&);
+  void run(const ConcatRows&);
+  void run(const Store&);
+  void run(const Upload&);
+  void run(const Argmax&);
+  void run(const TopK&);
+  void run(const Sample&);
+  void run(const MapIds&);
+  void run(const ExpandTree&);
+  void run(const SelectTree&);
+  void run(const VerifyGreedy&);
+  void run(const VerifySampled&);
+  void run(const Commit&);
+  void run(const Advance&);
+  void copy_rows(const Tensor& from, std::uint32_t* to, int stride);
+  const std::vector<float>& frequencies(const Rope&);
+
+  const WeightStore& store_;
+  WeightSource& source_;
+  Options options_;
+  Counts counts_;
+  const Tape* tape_ = nullptr;
+  const ArenaPlan* plan_ = nullptr;
+  std::vector<std::vector<std::uint32_t>> slots_, temps_;
+  std::vector<std::uint32_t> arena_;
+  std::deque<std::vector<int>> staged_;
+  std::vector<CacheData> caches_;
+  std::unordered_map<int, std::vector<float>> weights_, panels_;
+  std::unordered_map<const Tape*, ArenaPlan> plans_;
+  std::map<std::tuple<double, int, double>, std::vector<float>> frequencies_;  // by theta, columns, stretch
+};
+
+inline constexpr int kPanel = 16;  // columns of a weight panel: a cache line of fp32
+
+}  // namespace draftline

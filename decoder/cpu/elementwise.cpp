@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "decoder/cpu/backend.h"
+
+namespace draftline {
+
+template <class T>
+static T* row(T* base, const Tensor& t, int r) {
+  return base + static_cast<std::ptrdiff_t>(r) * t.stride;
+}
+static float silu(float x) { return x / (1 + std::exp(-x)); }
+
+// y = x / rms(x) * w over each group of `width` columns; w has a value per column or per column of a group.
+static void rms_norm_row(const float* x, const float* w, int w_columns, int columns, int width, float epsilon, float* y) {
+  for (int g = 0; g < columns; g += width) {
+    float sum = 0;
+    for (int i = 0; i < width; ++i) sum += x[g + i] * x[g + i];
+    const float scale = 1 / std::sqrt(sum / static_cast<float>(width) + epsilon);
+    for (int i = 0; i < width; ++i) y[g + i] = x[g + i] * scale * w[(g + i) % w_columns];
+  }
+}
+
+void CpuBackend::run(const Embed& o) {
+  const float* table = weight(o.table, false);
+  const int* id = ids(o.ids);
+  float* y = out(o.y);
+  for (int r = 0; r < o.y.rows; ++r) {
+    const int token = id[r * o.ids.stride];
+    check(token >= 0 && token < o.table.in, "embed: an id outside of the vocabulary");
+    std::copy_n(table + static_cast<std::ptrdiff_t>(token) * o.table.out, o.table.out, row(y, o.y, r));
+    counts_.read += bytes_of(o.table.dtype, o.table.out).value;
+  }
+}
+
+void CpuBackend::run(const RmsNorm& o) {
+  const float *x = in(o.x), *w = weight(o.w);
+  float* y = out(o.y);
+  for (int r = 0; r < o.x.rows; ++r) rms_norm_row(row(x, o.x, r), w, o.w.out, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
+}
+
+void CpuBackend::run(const AddRmsNorm& o) {
+  const float *h = in(o.h), *delta = in(o.delta), *w = weight(o.w);
+  float *sum = out(o.sum), *y = out(o.y);
+  for (int r = 0; r < o.h.rows; ++r) {
+    for (int i = 0; i < o.h.cols; ++i) row(sum, o.sum, r)[i] = row(h, o.h, r)[i] + row(delta, o.delta, r)[i];
+    rms_norm_row(row(sum, o.sum, r), w, o.w.out, o.h.cols, o.h.cols, o.epsilon, row(y, o.y, r));
+  }
+}
+
+void CpuBackend::run(const LayerNorm& o) {
+  const float *x = in(o.x), *w = weight(o.w), *bias = weight(o.bias);
+  float* y = out(o.y);
+  const auto n = static_cast<float>(o.x.cols);
+  for (int r = 0; r < o.x.rows; ++r) {
+    const float* from = row(x, o.x, r);
+    float mean = 0, variance = 0;
+    for (int i = 0; i < o.x.cols; ++i) mean += from[i];
+    mean /= n;
+    for (int i = 0; i < o.x.cols; ++i) variance += (from[i] - mean) * (from[i] - mean);
+    const float scale = 1 / std::sqrt(variance / n + o.epsilon);
+    for (int i = 0; i < o.x.cols; ++i) row(y, o.y, r)[i] = (from[i] - mean) * scale * w[i] + bias[i];
+  }
+}
+
+void CpuBackend::run(const Add& o) {
+  const float *a = in(o.a), *b = in(o.b);
+  float* y = out(o.y);
+  for (int r = 0; r < o.a.rows; ++r)
+    for (int i = 0; i < o.a.cols; ++i) row(y, o.y, r)[i] = row(a, o.a, r)[i] + row(b, o.b, r)[i];
+}
+
+void CpuBackend::run(const SiluMul& o) {
+  const float* x = in(o.gate_up);
+  float* y = out(o.y);
+  for (int r = 0; r < o.y.rows; ++r)
+    for (int i = 0; i < o.y.cols; ++i) row(y, o.y, r)[i] = silu(row(x, o.gate_up, r)[i]) * row(x, o.gate_up, r)[o.y.cols + i];
+}
+
+void CpuBackend::run(const SiluAdd& o) {
+  const float *a = in(o.a), *b = in(o.b);
+  float* y = out(o.y);
+  for (int r = 0; r < o.a.rows; ++r)
+    for (int i = 0; i < o.a.cols; ++i) row(y, o.y, r)[i] = row(a, o.a, r)[i] + silu(row(b, o.b, r)[i]);
+}
+
+void CpuBackend::run(const Gelu& o) {
+  const float* x = in(o.x);
+  float* y = out(o.y);
+  for (int r = 0; r < o.x.rows; ++r)
+    for (int i = 0; i < o.x.cols; ++i) {
+      const float v = row(x, o.x, r)[i];
+      row(y, o.y, r)[i] = 0.5F * v * (1 + std::erf(v * 0.70710678F));
+    }
+}
+
+}  // namespace draftline

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ops that choose tokens: top-k, dynamic trees, verification, sampling. The rules themselves are in decoder/verify.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/rng.h"
+#include "decoder/cpu/backend.h"
+
+namespace draftline {
+
+static void check_finite(float logit) {
+  check(std::isfinite(logit), "a logit is NaN: something was read before it was written");
+}
+
+void CpuBackend::run(const Argmax& o) {
+  const float* x = in(o.x);
+  int* y = out_ids(o.y);
+  for (int r = 0; r < o.x.rows; ++r) {
+    const float* logits = x + static_cast<std::ptrdiff_t>(r) * o.x.stride;
+    check_finite(logits[0]);
+    y[r] = static_cast<int>(std::max_element(logits, logits + o.x.cols) - logits);
+  }
+}
+
+void CpuBackend::run(const TopK& o) {
+  const float* x = in(o.logits);
+  int* id = out_ids(o.ids);
+  float* log_prob = out(o.log_probs);
+  const int k = o.ids.cols;
+  std::vector<int> order(static_cast<std::size_t>(o.logits.cols));
+  for (int r = 0; r < o.logits.rows; ++r) {
+    const float* logits = x + static_cast<std::ptrdiff_t>(r) * o.logits.stride;
+    check_finite(logits[0]);
+    std::iota(order.begin(), order.end(), 0);
+    std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                      [&](int a, int b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
+    const float top = logits[order[0]];
+    float sum = 0;
+    for (int i = 0; i < o.logits.cols; ++i) sum += std::exp(logits[i] - top);
+    for (int j = 0; j < k; ++j) {
+      id[r * k + j] = order[static_cast<std::size_t>(j)];
+      log_prob[r * k + j] = logits[order[static_cast<std::size_t>(j)]] - top - std::log(sum);
+    }
+  }
+}
+
+void CpuBackend::run(const MapIds& o) {
+  const int* id = ids(o.ids);
+  const float* offsets = weight(o.offsets, false);  // int32 in a checkpoint; exact in fp32 below 2^24
+  int* y = out_ids(o.y);
+  for (int r = 0; r < o.ids.rows; ++r)
+    for (int c = 0; c < o.ids.cols; ++c) {
+      const int from = id[r * o.ids.stride + c];
+      y[r * o.y.stride + c] = from + static_cast<int>(offsets[from]);
+      counts_.read += bytes_of(DType::int32, 1).value;
+    }
+}
+
+// ---- dynamic trees
+
+void CpuBackend::run(const ExpandTree& o) {
+  const int *id = ids(o.ids), *node = ids(o.node), *sees = ids(o.sees);
+  const float *log_prob = in(o.log_probs), *score = in(o.score);
+  int *tokens = out_ids(o.tokens), *parents = out_ids(o.parents), *row = out_ids(o.row), *token = out_ids(o.token);
+  int *next_node = out_ids(o.next_node), *next_sees = out_ids(o.next_sees);
+  float *scores = out(o.scores), *next_score = out(o.next_score);
+  const int k = o.ids.cols, n = o.width * k, words = o.sees.cols, sequences = o.ids.rows / o.width;
+  std::vector<int> order(static_cast<std::size_t>(n));
+  for (int b = 0; b < sequences; ++b) {
+    for (int c = 0; c < n; ++c) {
+      const int r = b * o.width + c / k;
+      tokens[b * n + c] = id[r * k + c % k];
+      scores[b * n + c] = score[r] + log_prob[r * k + c % k];
+      parents[b * n + c] = node[r];
+    }
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int x, int y) { return scores[b * n + x] > scores[b * n + y]; });
+    for (int j = 0; j < o.keep; ++j) {
+      const int c = order[static_cast<std::size_t>(j)], from = b * o.width + c / k, to = b * o.keep + j, own = o.tail + j;
+      row[to] = from;
+      token[to] = tokens[b * n + c];
+      next_score[to] = scores[b * n + c];
+      next_node[to] = o.first_node + c;
+      for (int w = 0; w < words; ++w)
+        next_sees[to * words + w] = sees[from * words + w] | (own / 32 == w ? static_cast<int>(1U << (own % 32)) : 0);
+    }
+  }
+}
+
+void CpuBackend::run(const SelectTree& o) {
+  struct Candidate {
+    int token, parent;
+    float score;
+  };
+  const int *root = ids(o.root), words = o.sees.cols;
+  int *y = out_ids(o.y), *parent = out_ids(o.parent), *sees = out_ids(o.sees);
+  std::vector<const int*> tokens, parents;
+  std::vector<const float*> scores;
+  for (std::size_t l = 0; l < o.tokens.size(); ++l) {
+    tokens.push_back(ids(o.tokens[l]));
+    parents.push_back(ids(o.parents[l]));
+    scores.push_back(in(o.scores[l]));
+  }
+  for (int b = 0; b < o.root.rows; ++b) {
+    std::vector<Candidate> pool;  // in order of creation: parents first
+    for (std::size_t l = 0; l < o.tokens.size(); ++l)
+      for (int c = 0, n = o.tokens[l].cols; c < n; ++c)
+        pool.push_back({tokens[l][b * n + c], parents[l][b * n + c], scores[l][b * n + c]});
+    std::vector<int> best(pool.size());
+    std::iota(best.begin(), best.end(), 0);
+    std::stable_sort(best.begin(), best.end(), [&](int a, int c) {
+      return pool[static_cast<std::size_t>(a)].score > pool[static_cast<std::size_t>(c)].score;
+    });
+    best.resize(static_cast<std::size_t>(o.size - 1));
+    std::sort(best.begin(), best.end());
+    for (int i = 0; i < o.size; ++i) {
+      const int to = b * o.size + i;
+      int local = -1;
+      y[to] = root[b];
+      if (i > 0) {
+        const Candidate& c = pool[static_cast<std::size_t>(best[static_cast<std::size_t>(i - 1)])];
+        y[to] = c.token;
+        // A parent's score is never below its child's, so it was selected too.
+        local = c.parent < 0 ? 0 : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), c.parent) - best.begin());
+      }
+      parent[to] = local;
+      for (int w = 0; w < words; ++w)
+        sees[to * words + w] =
+            (i > 0 ? sees[(b * o.size + local) * words + w] : 0) | (i / 32 == w ? static_cast<int>(1U << (i % 32)) : 0);
+    }
+  }
+}
+
+}  // namespace draftline

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/generate.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace draftline {
+
+Generator::Generator(Ops& ops, const Transformer& target, Method& method, const Sampling& sampling)
+    : ops_(ops), target_(target), method_(method) {
+  session_.sampling = sampling;
+}
+
+void Generator::view(Session& s, int sequences) {
+  s.sequences = sequences;
+  s.seats = {s.slot(ops_, "table", 1, 1, DType::int32), s.slot(ops_, "lengths", 1, 1, DType::int32),
+             s.slot(ops_, "ids", 1, 1, DType::int32)};
+  s.root = s.slot(ops_, "root", 1, 1, DType::int32);
+}
+
+void Generator::assume(int batch_size, int length) {
+  view(session_, batch_size);
+  session_.lengths.assign(static_cast<std::size_t>(batch_size), length);
+  session_.text.assign(static_cast<std::size_t>(batch_size), {});
+}
+
+Tensor Generator::forward(Stream& x, PassRef pass, int first_layer, std::map<int, Tensor>& taps) {
+  for (const int t : method_.taps()) taps[t] = {};
+  target_.run(ops_, x, pass, layers_between(first_layer, target_.shape.layers), &taps);
+  const Tensor y = target_.final_norm(ops_, x);
+  if (taps.contains(target_.shape.layers)) taps[target_.shape.layers] = y;
+  return y;
+}
+
+void Generator::join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids) {
+  const int b = static_cast<int>(prompts.size());
+  Session fresh;
+  fresh.first = session_.sequences;
+  fresh.text = prompts;
+  fresh.lengths.assign(prompts.size(), 0);
+  fresh.sampling = session_.sampling;
+  std::vector<int> places;
+  for (int i = 0; i < b; ++i) {
+    if (free_places_.empty()) free_places_.push_back(static_cast<int>(place_.size()));
+    places.push_back(free_places_.back());
+    free_places_.pop_back();
+    place_.push_back(places.back());
+  }
+  view(fresh, b);
+  now_ = &fresh;
+  ops_.phase = Phase::verify;
+  ops_.upload(fresh.seats.table, places);
+  ops_.upload(fresh.seats.lengths, fresh.lengths);
+  ops_.upload(fresh.seats.ids, ids);
+
+  std::vector<int> tokens, after, last, sizes;  // after: row of [tokens, bonus] that holds the next token
+  for (const auto& p : prompts) {
+    check(!p.empty(), "join: a prompt holds at least one token");
+    for (std::size_t i = 1; i <= p.size(); ++i) after.push_back(static_cast<int>(tokens.size() + i));
+    tokens.insert(tokens.end(), p.begin(), p.end());
+    last.push_back(static_cast<int>(tokens.size()) - 1);
+    sizes.push_back(static_cast<int>(p.size()));
+  }
+  const int total = static_cast<int>(tokens.size());
+  for (int i = 0; i < b; ++i) after[static_cast<std::size_t>(last[static_cast<std::size_t>(i)])] = total + i;
+  std::vector<int> identity(tokens.size());
+  std::iota(identity.begin(), identity.end(), 0);
+
+  Committed c;
+  c.prefill = true;
+  c.rows = ops_.ragged("prompt.rows", sizes);  // inputs, not constants: prompts are data
+  c.fed = ops_.input("prompt", tokens);
+  c.last = c.last_row = ops_.input("prompt.last", last);
+  Stream x{ops_.embed(target_.embedding, c.fed)};
+  const Tensor y = forward(x, ops_.pass({c.rows, fresh.seats}), 0, c.taps);
+  const Tensor logits = target_.logits(ops_, ops_.gather(y, c.last));
+  // lengths are still 0 here: the row knows how far it is
+  c.bonus = fresh.sampling.greedy() ? ops_.argmax(logits) : Tensor(ops_.sample(logits, fresh.seats, fresh.sampling, 0).tokens);
+  c.path = ops_.input("prompt.path", identity);
+  c.next = ops_.gather(ops_.concat_rows({c.fed, c.bonus}), ops_.input("prompt.after", after));
+  ops_.phase = Phase::draft;
+  method_.extend(ops_, fresh, c);
+  finish(fresh, c, ops_.input("prompt.sizes", sizes));
+
+  session_.text.insert(session_.text.end(), fresh.text.begin(), fresh.text.end());
+  session_.lengths.insert(session_.lengths.end(), fresh.lengths.begin(), fresh.lengths.end());
+  view(session_, session_.sequences + b);
+  now_ = &session_;
+}
+
+void Generator::leave(int seat) {
+  const auto to = static_cast<std::size_t>(seat), from = static_cast<std::size_t>(session_.sequences - 1);
+  check(seat >= 0 && to <= from, "leave: no such seat");
+  free_places_.push_back(place_[to]);
+  if (to != from) {
+    ops_.phase = Phase::commit;
+    ops_.move_seat(static_cast<int>(from), static_cast<int>(to));
+    ops_.flush(false);
+    session_.text[to] = std::move(session_.text[from]);
+    session_.lengths[to] = session_.lengths[from];
+    place_[to] = place_[from];
+  }
+  session_.text.pop_back();
+  session_.lengths.pop_back();
+  place_.pop_back();
+  view(session_, session_.sequences - 1);
+}
+
+std::vector<int> Generator::step() {
+  Session& s = session_;
+  ops_.phase = Phase::draft;
+  const Proposal p = method_.propose(ops_, s);
+  ops_.phase = Phase::verify;
+  const PassRef pass = ops_.pass({p.rows, s.seats, p.sees});
+  Stream x{p.hidden ? *p.hidden : ops_.embed(target_.embedding, p.tokens)};
+  Committed c;
+  c.fed = p.tokens;
+  c.rows = ops_.uniform(s.sequences, p.depth + 1);
+  const Tensor logits = target_.logits(ops_, forward(x, pass, p.first_layer, c.taps));
+  Tensor counts;
+  const auto take = [&](const auto& v) {
+    c.path = v.path, c.next = v.next, c.last = v.last, c.last_row = v.last_row, c.bonus = v.bonus;
+    counts = v.counts;
+  };
+  if (s.sampling.greedy()) {
+    c.predicted = ops_.argmax(logits);
+    ops_.phase = Phase::commit;
+    take(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
+  } else {
+    ops_.phase = Phase::commit;
+    take(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, s.seats, s.sampling, p.depth));
+  }
+  if (p.sees) ops_.commit(target_.cache, c.path, p.rows, s.seats);  // a chain lies in place already
+  ops_.phase = Phase::draft;
+  method_.extend(ops_, s, c);
+  return finish(s, c, counts);
+}
+
+// The one read of a step.
+std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts) {
+  ops_.phase = Phase::commit;
+  ops_.store(s.root, c.bonus);
+  ops_.advance(s.seats.lengths, counts);
+  const int n = c.next.rows, b = s.sequences;
+  const Tensor out = ops_.slot("emitted", n + b, 1, DType::int32);
+  ops_.store(row_range(out, 0, b), counts);
+  ops_.store(row_range(out, b, n), c.next);
+  const auto emitted =
+      ops_.decide(row_range(out, 0, b), [](std::span<const int> raw) { return std::vector<int>(raw.begin(), raw.end()); });
+  const auto tokens = ops_.fetch(row_range(out, b, n));
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < s.text.size(); ++i) {
+    const auto rows = static_cast<std::size_t>(c.rows.each[i]), taken = static_cast<std::size_t>(emitted[i]);
+    for (std::size_t j = c.prefill ? rows - 1 : 0; j < taken; ++j) s.text[i].push_back(tokens[at + j]);
+    s.lengths[i] += emitted[i];
+    at += rows;
+  }
+  return emitted;
+}
+
+std::vector<Generated> generate(Generator& generator, const std::vector<std::vector<int>>& prompts, const Limits& limits,
+                                const std::function<void(std::size_t)>& progress) {
+  std::vector<Generated> done(prompts.size());
+  std::vector<std::size_t> who;  // prompt of each seat
+  std::size_t next = 0, finished = 0;
+  const auto ends = [&](const std::vector<int>& text, std::size_t from) {
+    return std::find_first_of(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), limits.end_of_text.begin(),
+                              limits.end_of_text.end());
+  };
+  while (finished < prompts.size()) {
+    std::vector<std::vector<int>> newcomers;
+    std::vector<int> ids;
+    for (; next < prompts.size() && who.size() < static_cast<std::size_t>(limits.batch_size); ++next) {
+      newcomers.push_back(prompts[next]);
+      ids.push_back(static_cast<int>(next));
+      who.push_back(next);
+    }
+    if (!newcomers.empty()) {
+      generator.join(newcomers, ids);
+    } else {
+      const auto emitted = generator.step();
+      for (std::size_t seat = 0; seat < who.size(); ++seat) done[who[seat]].accepted.push_back(emitted[seat]);
+    }
+    for (std::size_t seat = who.size(); seat-- > 0;) {
+      const auto& text = generator.session().text[seat];
+      const std::size_t prompt = prompts[who[seat]].size(), most = prompt + static_cast<std::size_t>(limits.new_tokens);
+      auto end = ends(text, prompt);
+      if (end == text.end() && text.size() < most) continue;
+      if (end != text.end()) ++end;
+      end = std::min(end, text.begin() + static_cast<std::ptrdiff_t>(std::min(most, text.size())));
+      done[who[seat]].tokens.assign(text.begin() + static_cast<std::ptrdiff_t>(prompt), end);
+      generator.leave(static_cast<int>(seat));
+      who[seat] = who.back();
+      who.pop_back();
+      ++finished;
+    }
+    if (progress) progress(finished);
+  }
+  return done;
+}
+
+}  // namespace draftline

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step, written once for every method: propose -> target pass -> verify -> commit -> extend -> advance, one host read.
+// Sequences join and leave between steps; acceptance is ragged within a batch.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+#include "decoder/method.h"
+#include "decoder/transformer.h"
+
+namespace draftline {
+
+class Generator {
+ public:
+  Generator(Ops&, const Transformer& target, Method&, const Sampling& = {});
+
+  // Prompts (not empty) take the next seats; the others wait. Every newcomer gets its first token. `ids` name the
+  // sequences' random streams.
+  void join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids);
+  void leave(int seat);            // the last seat moves into the one that leaves: seats stay dense
+  std::vector<int> step();         // tokens emitted per sequence
+  void assume(int batch_size, int length);  // priced only: sequences of that committed length, without a prefill
+
+  const Session& session() const { return session_; }
+  const Session& now() const { return *now_; }  // the session whose ops are being recorded: all, or the newcomers
+
+ private:
+  Tensor forward(Stream&, PassRef, int first_layer, std::map<int, Tensor>& taps);
+  void view(Session&, int sequences);
+  std::vector<int> finish(Session&, const Committed&, Tensor counts);
+
+  Ops& ops_;
+  const Transformer& target_;
+  Method& method_;
+  Session session_;
+  const Session* now_ = &session_;
+  std::vector<int> place_;  // of each seat, in the caches
+  std::vector<int> free_places_;
+};
+
+struct Limits {
+  int new_tokens = 128;
+  std::vector<int> end_of_text;  // ids that end a sequence; the first of them is kept, what follows it is dropped
+  int batch_size = 1;            // seats in use at once; a new prompt joins as soon as one is free
+};
+struct Generated {
+  std::vector<int> tokens;    // new ones, the end of text included
+  std::vector<int> accepted;  // emitted per step, the bonus included; before truncation
+};
+// Decodes all prompts. `progress` is told the number of finished prompts after every step.
+std::vector<Generated> generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,
+                                const std::function<void(std::size_t)>& progress = {});
+
+}  // namespace draftline

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The op vocabulary: what a network or a method may ask for. One struct per op; its FIELDS list is the one list that
+// hashing, liveness and byte counts read. Shapes are in the comments; decoder/op_work alone says what each costs.
+#pragma once
+#include <string_view>
+#include <tuple>
+#include <variant>
+
+#include "decoder/sampling.h"
+#include "decoder/tensor.h"
+#include "model/transformer_shape.h"
+
+namespace draftline {
+
+#define FIELDS(...) \
+  auto fields() const { return std::tie(__VA_ARGS__); }
+
+// ---- networks
+struct Embed {  // ids [n] -> [n, hidden]
+  Weight table;
+  Tensor ids;
+  Out y;
+  FIELDS(table, ids, y)
+};
+struct Linear {  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]
+  Tensor x;
+  Weight w;
+  std::optional<Weight> bias;
+  Out y;
+  FIELDS(x, w, bias, y)
+};
+struct RmsNorm {  // over each `width` columns: [n, c] -> [n, c]; w [1, c or width]
+  Tensor x;
+  Weight w;
+  int width;
+  float epsilon;
+  Out y;
+  FIELDS(x, w, width, epsilon, y)
+};
+struct AddRmsNorm {  // sum = h + delta; y = norm(sum): [n, c] each
+  Tensor h, delta;
+  Weight w;
+  float epsilon;
+  Out sum, y;
+  FIELDS(h, delta, w, epsilon, sum, y)
+};
+struct LayerNorm {  // [n, c] -> [n, c]
+  Tensor x;
+  Weight w, bias;
+  float epsilon;
+  Out y;
+  FIELDS(x, w, bias, epsilon, y)
+};
+struct Add {
+  Tensor a, b;
+  Out y;
+  FIELDS(a, b, y)
+};
+struct SiluMul {  // [n, 2f] -> [n, f]: silu(left half) * right half
+  Tensor gate_up;
+  Out y;
+  FIELDS(gate_up, y)
+};
+struct SiluAdd {  // a + silu(b): [n, c] each
+  Tensor a, b;
+  Out y;
+  FIELDS(a, b, y)
+};
+struct Gelu {  // [n, c] -> [n, c]
+  Tensor x;
+  Out y;
+  FIELDS(x, y)
+};
+struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]; gate_up [experts * hidden, 2f], down [experts * f, hidden]
+  Tensor x;
+  Weight router, gate_up, down;
+  int experts, per_token;
+  bool normalise;
+  Out y;
+  FIELDS(x, router, gate_up, down, experts, per_token, normalise, y)
+};
+struct Rope {
+  double theta = 10000;
+  int columns = 0;  // of a head's columns, the first ones
+  std::optional<RopeScaling> scaling;
+};
+struct RopeAppend {  // rotates q; rotates k and stores k, v behind the tail: q [n, heads * dim] -> [n, heads * dim]
+  Tensor q, k, v;
+  Rope rope;
+  PassRef pass;
+  Cache cache;
+  int layer;
+  Out y;
+  FIELDS(q, k, v, rope, pass, cache, layer, y)
+};
+struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * dim]
+  Tensor q;
+  PassRef pass;
+  Cache cache;
+  int layer;
+  Out y;
+  FIELDS(q, pass, cache, layer, y)
+};
+struct GroupAttend {  // every `group` rows attend to each other, both ways, no cache
+  Tensor q, k, v;
+  int group, head_dim;
+  Out y;
+  FIELDS(q, k, v, group, head_dim, y)
+};
+struct SumOverRanks {  // tensor parallelism: the sum of y over the ranks, in place
+  Out y;
+  int ranks;
+  FIELDS(y, ranks)
+};
+
+// ---- data movement
+struct Gather {  // rows index + shift .. + span of the columns of all parts side by side; no index: all rows
+  std::vector<Tensor> parts;
+  std::optional<Tensor> index;
+  int shift, span;
+  Out y;
+  FIELDS(parts, index, shift, span, y)
+};
+struct ConcatRows {
+  std::vector<Tensor> parts;
+  Out y;
+  FIELDS(parts, y)
+};
+struct Store {  // into a slot
+  Tensor x;
+  Out slot;
+  FIELDS(x, slot)
+};
+struct Upload {  // host -> device; the data are no part of the tape
+  Out slot;
+  FIELDS(slot)
+};
+
+// ---- choosing tokens
+struct Argmax {  // [n, vocabulary] -> [n]; ties: lowest id
+  Tensor x;
+  Out y;
+  FIELDS(x, y)
+};
+struct TopK {  // [n, vocabulary] -> ids, log-probabilities [n, k], best first
+  Tensor logits;
+  Out ids, log_probs;
+  FIELDS(logits, ids, log_probs)
+};
+struct Sample {  // draws from the warped distribution: [n, vocabulary] -> tokens [n], q [n, vocabulary]
+  Tensor logits;
+  Seats seats;  // row r belongs to sequence r
+  Sampling sampling;
+  int ahead;  // text position = length + ahead
+  Out tokens, q;
+  FIELDS(logits, seats, sampling, ahead, tokens, q)
+};
+struct MapIds {  // target id of a draft vocabulary's id: y = id + offset[id]
+  Tensor ids;
+  Weight offsets;
+  Out y;
+  FIELDS(ids, offsets, y)
+};
+struct ExpandTree {  // one level of a dynamic tree; all counts static, the topology is data
+  Tensor ids, log_probs;       // [B * width, k]
+  Tensor score, node, sees;    // [B * width] of the frontier; sees [B * width, words]
+  int width, keep, first_node, tail;  // frontier; next frontier; pool index of candidate 0; tail entry of row 0
+  Out tokens, scores, parents;        // the candidates: [B, width * k]
+  Out row, token, next_score, next_node, next_sees;  // the next frontier: [B * keep], sees [B * keep, words]
+  FIELDS(ids, log_probs, score, node, sees, width, keep, first_node, tail, tokens, scores, parents, row, token, next_score,
+         next_node, next_sees)
+};
+struct SelectTree {  // the best size - 1 candidates of all levels, and the root: the rows to verify
+  std::vector<Tensor> tokens, scores, parents;
+  Tensor root;
+  int size;
+  Out y, parent, sees;  // [B * size], [B * size], [B * size, words]
+  FIELDS(tokens, scores, parents, root, size, y, parent, sees)
+};
+
+// ---- verification and the cache. parents: local row, -1 root, -2 not a node (mask rows)
+struct VerifyGreedy {
+  Tensor predicted, tokens, parents, starts;
+  int depth;
+  Out path, next, counts, last, last_row, bonus;  // path, next: [B * (depth + 1)], padding repeats the last; rest [B]
+  FIELDS(predicted, tokens, parents, starts, depth, path, next, counts, last, last_row, bonus)
+};
+struct VerifySampled {  // q: warped draft distributions of rows 1.. of each sequence [drafts, vocabulary]; none: point masses
+  Tensor logits, tokens, parents, starts;
+  std::optional<Tensor> q;
+  Seats seats;
+  Sampling sampling;
+  int depth;
+  Out path, next, counts, last, last_row, bonus;
+  FIELDS(logits, tokens, parents, starts, q, seats, sampling, depth, path, next, counts, last, last_row, bonus)
+};
+struct Commit {  // moves the tail rows on `path` to length.. in every layer
+  Tensor path, starts, table, lengths;
+  Cache cache;
+  FIELDS(path, starts, table, lengths, cache)
+};
+struct Advance {  // lengths += counts; the last op of a step
+  Tensor counts;
+  Out lengths;
+  FIELDS(counts, lengths)
+};
+#undef FIELDS
+
+}  // namespace draftline

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/op_work.h"
+
+namespace draftline {
+
+namespace {
+
+// Every tensor once; vectors of weights too (norms, biases). Ops that touch a part of an operand say so below.
+template <class T>
+Copy all_operands(const T& op, const Tape& tape) {
+  Copy c;
+  each_tensor(tape, op, [&](const Tensor& t, bool out) { (out ? c.written : c.read) += t.bytes(); });
+  const auto weights = [&](const auto& field) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Weight>)
+      c.read += weight_bytes(field.dtype, static_cast<double>(field.in) * field.out);
+  };
+  std::apply([&](const auto&... field) { (weights(field), ...); }, op.fields());
+  return c;
+}
+
+Bytes bytes_of_pass(const Pass& p) {
+  return p.rows.starts.bytes() + p.seats.table.bytes() + p.seats.lengths.bytes() + (p.sees ? p.sees->bytes() : Bytes{});
+}
+
+struct KernelOf {
+  const Tape& tape;
+  template <class T>
+  Kernel operator()(const T& o) const { return all_operands(o, tape); }
+
+  Kernel operator()(const Linear& o) const {
+    return Gemm{o.x.rows, o.w.in, o.w.out, o.w.dtype, o.x.dtype, o.bias.has_value()};
+  }
+  Kernel operator()(const Embed& o) const {
+    return Copy{o.ids.bytes() + weight_bytes(o.table.dtype, static_cast<double>(o.y.rows) * o.table.out), o.y.bytes()};
+  }
+  Kernel operator()(const MixtureOfExperts& o) const {
+    return ExpertMlp{o.x.rows, o.x.cols, o.gate_up.out / 2, o.experts, o.per_token, o.gate_up.dtype, o.x.dtype};
+  }
+  Kernel operator()(const RopeAppend& o) const {
+    const Pass& p = tape.pass(o.pass);
+    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes() + bytes_of_pass(p), o.y.bytes() + p.rows.total * o.cache.row_bytes()};
+  }
+  Kernel operator()(const Attend& o) const {
+    const Pass& p = tape.pass(o.pass);
+    const int heads = o.q.cols / o.cache.head_dim;
+    return Attention{p.rows.sequences(), p.rows.total,      p.rows.widest, heads,           o.cache.kv_heads, o.cache.head_dim,
+                     o.cache.dtype,      o.q.dtype, p.sees.has_value(), bytes_of_pass(p)};
+  }
+  Kernel operator()(const GroupAttend& o) const {
+    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes(), o.y.bytes(), Flops{4.0 * o.q.elements() * o.group}};
+  }
+  Kernel operator()(const SumOverRanks& o) const { return AllReduce{o.y.bytes(), o.ranks}; }
+  Kernel operator()(const Gather& o) const {  // only the rows taken
+    return Copy{o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), o.y.bytes()};
+  }
+  Kernel operator()(const MapIds& o) const { return Copy{2.0 * o.ids.bytes(), o.y.bytes()}; }
+  Kernel operator()(const VerifySampled& o) const {  // at most the rows of the path and their q: it never reads more
+    return all_operands(o, tape);
+  }
+  Kernel operator()(const Commit& o) const {  // every path row of every layer, accepted or padding
+    const Bytes moved = static_cast<double>(o.path.rows) * o.cache.layers * o.cache.row_bytes();
+    return Copy{o.path.bytes() + o.starts.bytes() + o.table.bytes() + o.lengths.bytes() + moved, moved};
+  }
+  Kernel operator()(const Advance& o) const { return Copy{o.counts.bytes() + o.lengths.bytes(), o.lengths.bytes()}; }
+};
+
+}  // namespace
+
+Kernel kernel_of(const Op& op, const Tape& tape) { return std::visit(KernelOf{tape}, op); }
+
+std::optional<Weight> streamed_weight(const Op& op) {
+  if (const auto* linear = std::get_if<Linear>(&op)) return linear->w;
+  return std::nullopt;
+}
+
+Span span_of(const Pass& p, std::span<const int> rows_each, std::span<const int> lengths) {
+  Span s;
+  for (std::size_t b = 0; b < rows_each.size(); ++b) {
+    const double n = rows_each[b], old = lengths[b] + p.tail;
+    if (n == 0) continue;
+    s.pairs += n * old + (p.sees ? n * n : n * (n + 1) / 2);
+    s.keys += old + n;
+  }
+  return s;
+}
+
+void Totals::add(const SegmentRun& run, std::span<const int> lengths) {
+  for (const Op& op : run.tape->ops) {
+    const PassRef p = pass_of(op);
+    const Span s = p.index < 0 ? Span{} : span_of(run.tape->pass(p), run.rows[static_cast<std::size_t>(p.index)], lengths);
+    work += draftline::work(kernel_of(op, *run.tape), s);
+    ++ops;
+  }
+  reads += run.waits;
+}
+
+}  // namespace draftline

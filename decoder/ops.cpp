@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/ops.h"
+
+#include <algorithm>
+
+namespace draftline {
+
+Ops::Ops(Backend& backend, DType activations, int seats) : backend_(backend), activations_(activations), seats_(seats) {}
+
+// ---- recording
+
+template <class T>
+const T& Ops::emit(T op) {
+  hasher_(static_cast<int>(Op{std::in_place_type<T>}.index()));
+  hasher_(static_cast<int>(phase));
+  const auto mix = [this](const auto& field) {
+    hasher_(field);
+    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, PassRef>)
+      check(field.epoch == epoch_, "a pass was used after a host read: make it again");
+  };
+  std::apply([&](const auto&... field) { (mix(field), ...); }, op.fields());
+  each_tensor(tape_, op, [this](const Tensor& t, bool) {
+    check(t.home == Home::slot || t.epoch == epoch_, "a temporary was used after a host read: store it in a slot");
+  });
+  tape_.ops.emplace_back(std::move(op));
+  tape_.phases.push_back(phase);
+  backend_.emitted(tape_.ops.back(), tape_);
+  return std::get<T>(tape_.ops.back());
+}
+
+Tensor Ops::make_slot(int rows, int cols, DType dtype, std::span<const int> initial) {
+  const Tensor t{rows, cols, cols, 0, slots_++, 0, Home::slot, dtype};
+  backend_.make_slot(t, initial);
+  return t;
+}
+
+Tensor Ops::temp(int rows, int cols, DType dtype) {
+  const Tensor t{rows, cols, cols, 0, static_cast<int>(tape_.temps.size()), epoch_, Home::temp, dtype};
+  tape_.temps.push_back(t);
+  return t;
+}
+
+// ---- memory
+
+Tensor Ops::slot(const std::string& name, int rows, int cols, DType dtype) {
+  auto [it, fresh] = named_.try_emplace({name, rows, cols});
+  if (fresh) it->second = make_slot(rows, cols, dtype, {});
+  return it->second;
+}
+
+Tensor Ops::seat_slot(const std::string& name, int rows, int cols, DType dtype) {
+  auto [it, fresh] = seat_slots_.try_emplace(name);
+  if (fresh) it->second = {make_slot(seats_ * rows, cols, dtype, {}), rows};
+  check(it->second.first.cols == cols && it->second.second == rows, "a seat slot has one shape: size it for the largest plan");
+  return it->second.first;
+}
+
+void Ops::move_seat(int from, int to) {
+  for (const auto& [name, s] : seat_slots_) {
+    const auto& [all, rows] = s;
+    store(row_range(all, to * rows, rows), row_range(all, from * rows, rows));
+  }
+}
+
+Tensor Ops::constant(const std::vector<int>& values, int cols, int times) {
+  auto [it, fresh] = constants_.try_emplace({values, cols, times});
+  if (fresh) {
+    std::vector<int> tiled;
+    tiled.reserve(values.size() * static_cast<std::size_t>(times));
+    for (int i = 0; i < times; ++i) tiled.insert(tiled.end(), values.begin(), values.end());
+    it->second = make_slot(static_cast<int>(tiled.size()) / cols, cols, DType::int32, tiled);
+  }
+  return it->second;
+}
+
+Tensor Ops::input(const std::string& name, std::span<const int> data) {
+  return upload(slot(name, static_cast<int>(data.size()), 1, DType::int32), data);
+}
+
+Tensor Ops::upload(Tensor slot, std::span<const int> data) {
+  check(slot.elements() == static_cast<double>(data.size()), "upload: as many values as the slot holds");
+  backend_.stage(data);
+  emit(Upload{slot});
+  return slot;
+}
+
+Rows Ops::uniform(int sequences, int rows_each) {
+  std::vector<int> starts;
+  for (int b = 0; b <= sequences; ++b) starts.push_back(b * rows_each);
+  return {std::vector<int>(static_cast<std::size_t>(sequences), rows_each), constant(starts), sequences * rows_each, rows_each};
+}
+
+Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
+  std::vector<int> starts{0};
+  for (const int n : each) starts.push_back(starts.back() + n);
+  return {each, input(name, starts), starts.back(), *std::max_element(each.begin(), each.end())};
+}
+
+Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity) {
+  const Cache c{static_cast<int>(caches_.size()), layers, kv_heads, head_dim, activations_};
+  caches_.push_back(c);
+  backend_.make_cache(c, seats_, capacity);
+  return c;
+}
+
+PassRef Ops::pass(Pass p) {
+  hasher_(p);
+  tape_.passes.push_back(std::move(p));
+  return {static_cast<int>(tape_.passes.size()) - 1, epoch_};
+}
+
+// ---- networks
+
+Tensor Ops::embed(Weight table, Tensor ids) { return emit(Embed{table, ids, temp(ids.rows, table.out)}).y; }
+
+Tensor Ops::linear(Tensor x, Weight w, std::optional<Weight> bias) {
+  check(x.cols == w.in && (!bias || bias->out == w.out), "linear: columns of x = inputs of w, bias = outputs");
+  return emit(Linear{x, w, bias, temp(x.rows, w.out)}).y;
+}
+
+Tensor Ops::rms_norm(Tensor x, Weight w, float epsilon, int width) {
+  if (width == 0) width = x.cols;
+  check(x.cols % width == 0 && (w.out == x.cols || w.out == width), "rms_norm: whole groups, a weight per column or group");
+  return emit(RmsNorm{x, w, width, epsilon, temp(x.rows, x.cols)}).y;
+}
+
+AddRmsNorm Ops::add_rms_norm(Tensor h, Tensor delta, Weight w, float epsilon) {
+  check(h.rows == delta.rows && h.cols == delta.cols && w.out == h.cols, "add_rms_norm: equal shapes");
+  return emit(AddRmsNorm{h, delta, w, epsilon, temp(h.rows, h.cols), temp(h.rows, h.cols)});
+}
+
+Tensor Ops::layer_norm(Tensor x, Weight w, Weight bias, float epsilon) {
+  return emit(LayerNorm{x, w, bias, epsilon, temp(x.rows, x.cols)}).y;
+}
+
+Tensor Ops::add(Tensor a, Tensor b) {
+  check(a.rows == b.rows && a.cols == b.cols, "add: equal shapes");
+  return emit(Add{a, b, temp(a.rows, a.cols)}).y;
+}
+
+Tensor Ops::silu_mul(Tensor gate_up) { return emit(SiluMul{gate_up, temp(gate_up.rows, gate_up.cols / 2)}).y; }
+
+Tensor Ops::silu_add(Tensor a, Tensor b) {
+  check(a.rows == b.rows && a.cols == b.cols, "silu_add: equal shapes");
+  return emit(SiluAdd{a, b, temp(a.rows, a.cols)}).y;
+}
+
+Tensor Ops::gelu(Tensor x) { return emit(Gelu{x, temp(x.rows, x.cols)}).y; }
+
+Tensor Ops::mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts& e) {
+  check(x.cols == router.in && router.out == e.count, "mixture_of_experts: router is hidden x experts");
+  return emit(MixtureOfExperts{x, router, gate_up, down, e.count, e.per_token, e.normalise, temp(x.rows, x.cols)}).y;
+}
+
+Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, PassRef p, Cache c, int layer) {
+  check(q.rows == tape_.pass(p).rows.total && k.cols == c.kv_heads * c.head_dim && v.cols == k.cols,
+        "rope_append: rows of the pass, columns of the cache");
+  return emit(RopeAppend{q, k, v, rope, p, c, layer, temp(q.rows, q.cols)}).y;
+}
+
+Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer) {
+  check(q.rows == tape_.pass(p).rows.total, "attend: rows of the pass");
+  return emit(Attend{q, p, c, layer, temp(q.rows, q.cols)}).y;
+}
+
+Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim) {
+  check(q.rows % group == 0, "group_attend: whole groups");
+  return emit(GroupAttend{q, k, v, group, head_dim, temp(q.rows, q.cols)}).y;
+}
+
+Tensor Ops::sum_over_ranks(Tensor y, int ranks) { return ranks == 1 ? y : Tensor(emit(SumOverRanks{y, ranks}).y); }
+
+// ---- data movement
+
+Tensor Ops::gather(std::vector<Tensor> parts, std::optional<Tensor> index, int shift, int span) {
+  int cols = 0;
+  for (const Tensor& p : parts) cols += p.cols;
+  const Tensor first = parts[0];
+  const Tensor y = temp((index ? index->rows : first.rows) * span, cols, first.dtype);
+  return emit(Gather{std::move(parts), index, shift, span, y}).y;
+}
+
+Tensor Ops::gather(Tensor x, Tensor index, int shift, int span) { return gather(std::vector{x}, index, shift, span); }
+
+Tensor Ops::concat_rows(std::vector<Tensor> parts) {
+  int rows = 0;
+  for (const Tensor& p : parts) rows += p.rows;
+  const Tensor first = parts[0];
+  return emit(ConcatRows{std::move(parts), temp(rows, first.cols, first.dtype)}).y;
+}
+
+void Ops::store(Tensor slot, Tensor x) {
+  check(slot.home == Home::slot && slot.rows == x.rows && slot.cols == x.cols, "store: into a slot of equal shape");
+  emit(Store{x, slot});
+}
+
+// ---- choosing tokens
+
+Tensor Ops::argmax(Tensor logits) { return emit(Argmax{logits, ints(logits.rows)}).y; }
+
+TopK Ops::top_k(Tensor logits, int k) {
+  check(k <= logits.cols, "top_k: no more than there are");
+  return emit(TopK{logits, ints(logits.rows, k), temp(logits.rows, k, DType::fp32)});
+}
+
+Sample Ops::sample(Tensor logits, const Seats& seats, const Sampling& sampling, int ahead) {
+  check(logits.rows == seats.lengths.rows, "sample: one row for each sequence");
+  return emit(Sample{logits, seats, sampling, ahead, ints(logits.rows), temp(logits.rows, logits.cols, DType::fp32)});
+}
+
+Tensor Ops::map_ids(Tensor ids, Weight offsets) {
+  Tensor y = ints(ids.rows, ids.cols);
+  return emit(MapIds{ids, offsets, y}).y;
+}
+
+ExpandTree Ops::expand_tree(const TopK& top, Tensor score, Tensor node, Tensor sees, int width, int keep, int first_node,
+                            int tail) {
+  const int b = top.ids.rows / width, n = width * top.ids.cols;
+  check(keep <= n, "expand_tree: can't keep more than there are candidates");
+  return emit(ExpandTree{top.ids, top.log_probs, score, node, sees, width, keep, first_node, tail, ints(b, n),
+                         temp(b, n, DType::fp32), ints(b, n), ints(b * keep), ints(b * keep), temp(b * keep, 1, DType::fp32),
+                         ints(b * keep), ints(b * keep, sees.cols)});
+}
+
+SelectTree Ops::select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents, Tensor root,
+                            int size) {
+  const int n = root.rows * size;
+  return emit(SelectTree{std::move(tokens), std::move(scores), std::move(parents), root, size, ints(n), ints(n),
+                         ints(n, (size + 31) / 32)});
+}
+
+// ---- verification and the cache
+
+VerifyGreedy Ops::verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, int depth) {
+  const int b = rows.sequences(), n = b * (depth + 1);
+  return emit(VerifyGreedy{predicted, tokens, parents, rows.starts, depth, ints(n), ints(n), ints(b), ints(b), ints(b), ints(b)});
+}
+
+VerifySampled Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows, std::optional<Tensor> q,
+                                  const Seats& seats, const Sampling& sampling, int depth) {
+  const int b = rows.sequences(), n = b * (depth + 1);
+  return emit(VerifySampled{logits, tokens, parents, rows.starts, q, seats, sampling, depth, ints(n), ints(n), ints(b), ints(b),
+                            ints(b), ints(b)});
+}
+
+void Ops::commit(Cache c, Tensor path, const Rows& rows, const Seats& seats) {
+  emit(Commit{path, rows.starts, seats.table, seats.lengths, c});
+}
+
+void Ops::advance(Tensor lengths, Tensor counts) { emit(Advance{counts, lengths}); }
+
+// ---- the host's side
+
+std::vector<int> Ops::decide(std::optional<Tensor> slot, const Rule& rule) {
+  if (slot) flush();
+  if (script_) {
+    check(next_answer_ < script_->size(), "the script has no more answers");
+    return (*script_)[next_answer_++];
+  }
+  return answers_.emplace_back(rule(slot ? backend_.read(*slot) : std::vector<int>{}));
+}
+
+std::vector<int> Ops::fetch(Tensor slot) {
+  flush();
+  return backend_.read(slot);
+}
+
+void Ops::follow(const std::vector<std::vector<int>>* script) {
+  script_ = script;
+  next_answer_ = 0;
+}
+
+void Ops::flush(bool waits) {
+  check(!tape_.ops.empty() || tape_.passes.empty(), "a pass without ops");
+  if (tape_.ops.empty()) return;
+  tape_.hash = hasher_.hash.value();
+  auto [it, fresh] = tapes_.try_emplace(tape_.hash);
+  if (fresh) {
+    check_uploads();
+    it->second = std::make_unique<Tape>(tape_);
+  } else {
+    check(it->second->ops.size() == tape_.ops.size(), "two tapes with one hash");
+  }
+  backend_.finish(*it->second);
+  if (on_segment) {
+    SegmentRun run{it->second.get(), {}, waits};
+    for (const Pass& p : tape_.passes) run.rows.push_back(p.rows.each);
+    on_segment(run);
+  }
+  tape_.ops.clear();
+  tape_.phases.clear();
+  tape_.passes.clear();
+  tape_.temps.clear();
+  hasher_ = {};
+  ++epoch_;
+}
+
+// A graph gets its host data before it starts, so no op may read a slot before it is uploaded in the same segment.
+void Ops::check_uploads() const {
+  for (std::size_t i = 0; i < tape_.ops.size(); ++i) {
+    const auto* upload = std::get_if<Upload>(&tape_.ops[i]);
+    if (!upload) continue;
+    for (std::size_t j = 0; j < i; ++j) {
+      const auto apart = [&](const Tensor& t, bool) {
+        check(t.home == Home::temp || t.id != upload->slot.id || t.offset != upload->slot.offset,
+              "an input was used before its upload in one segment");
+      };
+      std::visit([&](const auto& op) { each_tensor(tape_, op, apart); }, tape_.ops[j]);
+    }
+  }
+}
+
+}  // namespace draftline

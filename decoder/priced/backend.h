@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter that computes nothing: it only lets a method's code run, so that its tapes can be priced.
+#pragma once
+#include "decoder/backend.h"
+
+namespace draftline {
+
+class PricedBackend : public Backend {
+ public:
+  void make_slot(const Tensor&, std::span<const int>) override {}
+  void make_cache(const Cache&, int, int) override {}
+  void stage(std::span<const int>) override {}
+  std::vector<int> read(const Tensor& t) override {
+    return std::vector<int>(static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols));
+  }
+};
+
+}  // namespace draftline

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/priced/step_price.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "model/kernel_time.h"
+
+namespace draftline {
+
+namespace {
+
+// What an engine makes of an op: looked up once per kind, not per op.
+class CostTable {
+ public:
+  explicit CostTable(const Engine& e) : engine_(e) {}
+  const OpCost& operator()(const Op& op, const Tape& tape) {
+    const std::string_view key = op_key(op, tape);
+    for (const auto& [k, cost] : seen_)
+      if (k.data() == key.data()) return *cost;
+    return *seen_.emplace_back(key, std::make_unique<OpCost>(engine_.cost_of(key))).second;
+  }
+
+ private:
+  const Engine& engine_;
+  std::vector<std::pair<std::string_view, std::unique_ptr<OpCost>>> seen_;
+};
+
+// Device time of the ops whose time does not depend on the context. Walks a step in order, so that weights met again
+// within L2's reach are read from L2.
+class KernelPricer {
+ public:
+  KernelPricer(const Device& d, const Engine& e) : device_(d), engine_(e) {}
+
+  Seconds operator()(const Op& op, const Kernel& kernel, const OpCost& cost) {
+    const double hot = streamed(op, kernel);
+    const Seconds extra_launches = (cost.launches - 1) * device_.fits.copy.fixed;
+    return std::visit([&](const auto& k) { return time(k, cost, hot); }, kernel) + extra_launches;
+  }
+
+ private:
+  Seconds time(const Gemm& logical, const OpCost& cost, double hot) {
+    Gemm k = logical;
+    k.rows = padded(k.rows);
+    for (const auto& [seen, seen_hot, t] : gemms_)
+      if (seen == k && seen_hot == hot) return t;
+    Seconds t = kernel_time(device_, k, hot);
+    if (cost.weight_traffic > 1) {  // dequantised through memory
+      const Bytes more = (cost.weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.in) * k.out);
+      t += more / (device_.fits.copy.bandwidth_share * device_.bandwidth);
+    }
+    gemms_.push_back({k, hot, t});
+    return t;
+  }
+  Seconds time(const Copy& k, const OpCost& cost, double) {
+    return kernel_time(device_, Copy{cost.traffic * k.read, cost.traffic * k.written, k.flops});
+  }
+  Seconds time(const AllReduce& k, const OpCost&, double) { return kernel_time(device_, k); }
+  Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
+  Seconds time(const Attention&, const OpCost&, double) { return {}; }  // depends on the context: StepPrice::Shape
+
+  int padded(int rows) const {
+    const auto it = std::lower_bound(engine_.graph_sizes.begin(), engine_.graph_sizes.end(), rows);
+    return it == engine_.graph_sizes.end() ? rows : *it;
+  }
+  double streamed(const Op& op, const Kernel& kernel) {
+    const Work w = std::holds_alternative<Attention>(kernel) ? Work{} : work(kernel, {});  // the cache is left out: constant
+    const auto weight = streamed_weight(op);
+    double hot = 0;
+    if (weight) {
+      if (const auto it = last_use_.find(weight->id); it != last_use_.end()) hot = l2_share_left(device_, moved_ - it->second);
+    }
+    moved_ += w.bytes();
+    if (weight) last_use_[weight->id] = moved_;
+    return hot;
+  }
+
+  struct GemmTime {
+    Gemm kernel;
+    double hot;
+    Seconds time;
+  };
+  const Device& device_;
+  const Engine& engine_;
+  std::vector<GemmTime> gemms_;
+  std::unordered_map<int, Bytes> last_use_;
+  Bytes moved_;
+};
+
+int part_of(Phase phase, const Kernel& kernel) {
+  return std::holds_alternative<AllReduce>(kernel) ? 3 : static_cast<int>(phase);
+}
+
+Seconds attention_time(const Device& d, const Attention& k, Span span, double launches, double cache_traffic,
+                       double bytes_per_pair) {
+  const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
+  const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * span.pairs};
+  return kernel_time(d, k, span) + (launches - 1) * d.fits.copy.fixed + more / (d.fits.copy.bandwidth_share * d.bandwidth);
+}
+
+// Host time of what precedes an op: its draft pass, its launches.
+class Issue {
+ public:
+  explicit Issue(const Engine& e) : engine_(e) {}
+  void start_segment() {
+    issued_ = engine_.graphs ? engine_.graph_launch : Seconds{};
+    pass_ = -1;
+  }
+  Seconds before(const Op& op, Phase phase, const OpCost& cost) {
+    const int pass = pass_of(op).index;
+    if (pass > pass_) {
+      pass_ = pass;
+      if (phase == Phase::draft) issued_ += engine_.draft_pass;
+    }
+    if (!engine_.graphs) issued_ += cost.launches * engine_.issue;
+    return issued_;
+  }
+  void meet() { issued_ = {}; }  // both clocks meet: a blocking read inside a segment
+  Seconds issued() const { return issued_; }
+
+ private:
+  const Engine& engine_;
+  Seconds issued_;
+  int pass_ = -1;
+};
+
+}  // namespace
+
+// ---- the walk
+
+StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
+                    bool speculating) {
+  Seconds host = speculating ? e.step_speculating : e.step, device;
+  std::array<Seconds, 4> sums{};
+  CostTable costs(e);
+  KernelPricer price(d, e);
+  Issue issue(e);
+  for (const SegmentRun& run : segments) {
+    issue.start_segment();
+    for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
+      const Op& op = run.tape->ops[i];
+      const Kernel kernel = kernel_of(op, *run.tape);
+      const OpCost& cost = costs(op, *run.tape);
+      const Seconds issued = host + issue.before(op, run.tape->phases[i], cost);
+      Seconds t = price(op, kernel, cost);
+      if (const auto* k = std::get_if<Attention>(&kernel)) {
+        const PassRef p = pass_of(op);
+        const Span span = span_of(run.tape->pass(p), run.rows[static_cast<std::size_t>(p.index)], lengths);
+        t = attention_time(d, *k, span, cost.launches, cost.cache_traffic, cost.bytes_per_pair.value);
+      }
+      sums[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))] += t;
+      device = std::max(device, issued) + t;
+      for (int w = 0; w < cost.waits; ++w) {
+        host = std::max(host + issue.issued(), device) + e.sync;
+        issue.meet();
+      }
+    }
+    host = std::max(host + issue.issued(), run.waits ? device : Seconds{}) + (run.waits ? e.sync : Seconds{});
+    issue.meet();
+  }
+  const Seconds total = std::max(host, device);
+  return {sums[0], sums[1], sums[2], sums[3], total - sums[0] - sums[1] - sums[2] - sums[3]};
+}
+
+// ---- the fold
+
+StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const Device& d, const Engine& e, bool speculating)
+    : device_(d), base_(speculating ? e.step_speculating : e.step), sync_(e.sync) {
+  const std::vector<int> empty(static_cast<std::size_t>(sequences)), one(static_cast<std::size_t>(sequences), 1);
+  CostTable costs(e);
+  KernelPricer price(d, e);
+  Issue issue(e);
+  for (const SegmentRun& run : segments) {
+    issue.start_segment();
+    std::vector<Line> at;
+    for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
+      const Op& op = run.tape->ops[i];
+      const Kernel kernel = kernel_of(op, *run.tape);
+      const OpCost& cost = costs(op, *run.tape);
+      Line line{issue.before(op, run.tape->phases[i], cost), price(op, kernel, cost), {}};
+      Line& sum = sums_[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))];
+      if (const auto* k = std::get_if<Attention>(&kernel)) {
+        line.constant = {};
+        const PassRef p = pass_of(op);
+        const auto& rows = run.rows[static_cast<std::size_t>(p.index)];
+        const Span s0 = span_of(run.tape->pass(p), rows, empty), s1 = span_of(run.tape->pass(p), rows, one);
+        const std::size_t g = shape_index({*k, cost.launches, cost.cache_traffic, cost.bytes_per_pair.value, s0.pairs,
+                                           s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys});
+        line.counts.assign(g + 1, 0);
+        line.counts[g] = 1;
+        sum.counts.resize(std::max(sum.counts.size(), g + 1));
+        ++sum.counts[g];
+      } else {
+        constant_work_ += draftline::work(kernel, {});
+      }
+      sum.constant += line.constant;
+      kernels_ += cost.launches;
+      at.push_back(std::move(line));
+      for (int w = 0; w < cost.waits; ++w) {
+        close(at, issue.issued());
+        issue.meet();
+      }
+    }
+    check(run.waits, "every segment of a step ends in a read");
+    close(at, issue.issued());
+    issue.meet();
+  }
+}
+
+std::size_t StepPrice::shape_index(const Shape& s) {
+  auto it = std::find(shapes_.begin(), shapes_.end(), s);
+  if (it == shapes_.end()) it = shapes_.insert(it, s);
+  check(shapes_.size() <= kMostShapes, "too many kinds of attention in one step");
+  return static_cast<std::size_t>(it - shapes_.begin());
+}
+
+// Ends a segment: suffix sums over its ops, then only the lines that can win. Ops with equal counts of attention behind
+// them differ by a constant: the largest stays.
+void StepPrice::close(std::vector<Line>& ops, Seconds issued) {
+  Segment lines{{issued, {}, std::vector<int>(shapes_.size())}};  // the host alone
+  Line suffix{{}, {}, std::vector<int>(shapes_.size())};
+  for (std::size_t i = ops.size(); i-- > 0;) {
+    suffix.issue = ops[i].issue;
+    suffix.constant += ops[i].constant;
+    for (std::size_t g = 0; g < ops[i].counts.size(); ++g) suffix.counts[g] += ops[i].counts[g];
+    if (lines.back().counts == suffix.counts) {
+      if (lines.back().issue + lines.back().constant < suffix.issue + suffix.constant) lines.back() = suffix;
+    } else {
+      lines.push_back(suffix);
+    }
+  }
+  segments_.push_back(prune(std::move(lines)));
+  ops.clear();
+}
+
+// Drops lines that another one is never below.
+StepPrice::Segment StepPrice::prune(Segment all) {
+  Segment kept;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    bool beaten = false;
+    for (std::size_t j = 0; j < all.size() && !beaten; ++j) {
+      if (i == j) continue;
+      const Seconds vi = all[i].issue + all[i].constant, vj = all[j].issue + all[j].constant;
+      beaten = vj > vi || (vj == vi && j < i);
+      for (std::size_t g = 0; beaten && g < all[i].counts.size(); ++g) beaten = all[j].counts[g] >= all[i].counts[g];
+    }
+    if (!beaten) kept.push_back(all[i]);
+  }
+  return kept;
+}
+
+Seconds StepPrice::shape_time(const Shape& s, Span span) const {
+  return attention_time(device_, s.kernel, span, s.launches, s.cache_traffic, s.bytes_per_pair);
+}
+
+StepPrice::ShapeTimes StepPrice::shape_times(double length) const {
+  ShapeTimes times;
+  for (std::size_t g = 0; g < shapes_.size(); ++g) times[g] = shape_time(shapes_[g], shapes_[g].at(length));
+  return times;
+}
+
+Seconds StepPrice::evaluate(const ShapeTimes& times) const {
+  Seconds total = base_;
+  for (const Segment& segment : segments_) {
+    Seconds longest;
+    for (const Line& line : segment) {
+      Seconds t = line.issue + line.constant;
+      for (std::size_t g = 0; g < line.counts.size(); ++g) t += line.counts[g] * times[g];
+      longest = std::max(longest, t);
+    }
+    total += longest + sync_;
+  }
+  return total;
+}
+
+Seconds StepPrice::operator()(double length) const { return evaluate(shape_times(length)); }
+
+StepParts StepPrice::parts(double length) const {
+  const ShapeTimes times = shape_times(length);
+  std::array<Seconds, 4> sums{};
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums[i] = sums_[i].constant;
+    for (std::size_t g = 0; g < sums_[i].counts.size(); ++g) sums[i] += sums_[i].counts[g] * times[g];
+  }
+  return {sums[0], sums[1], sums[2], sums[3], evaluate(times) - sums[0] - sums[1] - sums[2] - sums[3]};
+}
+
+Work StepPrice::work(double length) const {
+  Work total = constant_work_;
+  for (const Line& sum : sums_)
+    for (std::size_t g = 0; g < sum.counts.size(); ++g)
+      if (sum.counts[g] > 0) {
+        const Work one = draftline::work(shapes_[g].kernel, shapes_[g].at(length));
+        total += Work{sum.counts[g] * one.flops, sum.counts[g] * one.read, sum.counts[g] * one.written};
+      }
+  return total;
+}
+
+}  // namespace draftline

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step costs, from its tapes: two clocks, the host that issues kernels and the device that runs them in order
+// (DESIGN.md section 4). step_time() walks every op; StepPrice is the same, folded into a function of the context that
+// costs nanoseconds: per segment T = max_i(issue_i + device time from op i on), of which few i can win.
+#pragma once
+#include <array>
+#include <span>
+#include <vector>
+
+#include "decoder/op_work.h"
+#include "model/device.h"
+#include "model/host_time.h"
+
+namespace draftline {
+
+// Where a step's time goes. Device time by phase; host: what the device waits for.
+struct StepParts {
+  Seconds draft, verify, commit, communication, host;
+  Seconds total() const { return draft + verify + commit + communication + host; }
+};
+
+// A step's walk over its ops, priced one by one. `lengths`: committed lengths of the batch.
+StepParts step_time(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&, bool speculating);
+
+class StepPrice {
+ public:
+  // `sequences` of equal length. `speculating`: the engine may lose its overlap then.
+  StepPrice(std::span<const SegmentRun>, int sequences, const Device&, const Engine&, bool speculating);
+
+  Seconds operator()(double length) const;  // mean committed length of the sequences
+  StepParts parts(double length) const;
+  double kernels() const { return kernels_; }     // launches of a step, by the engine's profile
+  Work work(double length) const;                // by the one accounting
+
+ private:
+  friend StepParts step_time(std::span<const SegmentRun>, std::span<const int>, const Device&, const Engine&, bool);
+  // One kind of attention: its time depends on the context; pairs and keys are affine in the mean length.
+  struct Shape {
+    Attention kernel;
+    double launches, cache_traffic, bytes_per_pair;
+    double pairs, pairs_per_length, keys, keys_per_length;
+    bool operator==(const Shape&) const = default;
+    Span at(double length) const { return {pairs + pairs_per_length * length, keys + keys_per_length * length}; }
+  };
+  // issue + constant + sum of counts x time of each shape
+  struct Line {
+    Seconds issue, constant;
+    std::vector<int> counts;
+  };
+  using Segment = std::vector<Line>;
+  static constexpr std::size_t kMostShapes = 24;
+  using ShapeTimes = std::array<Seconds, kMostShapes>;
+
+  ShapeTimes shape_times(double length) const;
+  static Segment prune(Segment);
+  void close(std::vector<Line>& ops, Seconds issued);
+  Seconds evaluate(const ShapeTimes&) const;
+  Seconds shape_time(const Shape&, Span) const;
+  std::size_t shape_index(const Shape&);
+
+  const Device& device_;
+  Seconds base_, sync_;
+  std::vector<Shape> shapes_;
+  std::vector<Segment> segments_;
+  std::array<Line, 4> sums_;  // device time: draft, verify, commit, communication
+  double kernels_ = 0;
+  Work constant_work_;
+};
+
+}  // namespace draftline

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tape: the ops between two host reads. Its hash is its identity: equal hash = same price, same CUDA graph.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "core/fingerprint.h"
+#include "decoder/op.h"
+
+namespace draftline {
+
+using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, MixtureOfExperts, RopeAppend,
+                        Attend, GroupAttend, SumOverRanks, Gather, ConcatRows, Store, Upload, Argmax, TopK, Sample, MapIds,
+                        ExpandTree, SelectTree, VerifyGreedy, VerifySampled, Commit, Advance>;
+
+// Which part of a step an op belongs to: the break-down of a price, and what an engine launches how.
+enum class Phase : std::uint8_t { draft, verify, commit };
+
+struct Tape {
+  std::vector<Op> ops;
+  std::vector<Phase> phases;  // of each op
+  std::vector<Pass> passes;
+  std::vector<Tensor> temps;  // full extent of each temporary, numbered in order of first write
+  std::uint64_t hash = 0;
+  const Pass& pass(PassRef p) const { return passes[static_cast<std::size_t>(p.index)]; }
+};
+
+// Calls f(tensor, is_output) for every tensor that an op touches, those of its passes and seats included.
+template <class T, class F>
+void each_tensor(const Tape& tape, const T& op, F f) {
+  const auto visit = [&](const auto& field) {
+    using U = std::decay_t<decltype(field)>;
+    const auto seats = [&](const Seats& s) {
+      f(s.table, false);
+      f(s.lengths, false);
+    };
+    if constexpr (std::is_same_v<U, Out>) {
+      f(static_cast<const Tensor&>(field), true);
+    } else if constexpr (std::is_same_v<U, Tensor>) {
+      f(field, false);
+    } else if constexpr (std::is_same_v<U, std::optional<Tensor>>) {
+      if (field) f(*field, false);
+    } else if constexpr (std::is_same_v<U, std::vector<Tensor>>) {
+      for (const Tensor& t : field) f(t, false);
+    } else if constexpr (std::is_same_v<U, Seats>) {
+      f(field.ids, false);
+      f(field.lengths, false);
+    } else if constexpr (std::is_same_v<U, PassRef>) {
+      const Pass& p = tape.pass(field);
+      f(p.rows.starts, false);
+      seats(p.seats);
+      if (p.sees) f(*p.sees, false);
+    }
+  };
+  std::apply([&](const auto&... field) { (visit(field), ...); }, op.fields());
+}
+
+// The pass of an op, if it has one.
+template <class T>
+PassRef pass_of(const T& op) {
+  if constexpr (requires { op.pass; }) return op.pass;
+  else return {};
+}
+inline PassRef pass_of(const Op& op) {
+  return std::visit([](const auto& o) { return pass_of(o); }, op);
+}
+
+// The name an engine profile knows the op by, the most specific first: "attention.verify", "linear.int8".
+std::string_view op_key(const Op&, const Tape&);
+
+// A tape and this run's row counts of its passes. `waits`: the host reads something at its end.
+struct SegmentRun {
+  const Tape* tape = nullptr;
+  std::vector<std::vector<int>> rows;
+  bool waits = true;
+};
+
+// Where each temporary lies so that live ones never overlap, in bytes; `size` is the peak of the activations.
+struct ArenaPlan {
+  std::vector<std::size_t> offset;
+  std::size_t size = 0;
+};
+ArenaPlan plan_arena(const Tape&, std::size_t (*stored_bytes)(const Tensor&));
+std::size_t declared_bytes(const Tensor&);
+
+// Mixes fields into a tape's hash.
+struct TapeHasher {
+  Fingerprint hash;
+  void operator()(int v) { hash.add(v); }
+  void operator()(bool v) { hash.add(v); }
+  void operator()(float v) { hash.add(static_cast<double>(v)); }
+  void operator()(const Tensor& t) {  // all but the epoch
+    hash.add(pack(t.id, t.offset));
+    hash.add(pack(t.rows, t.cols));
+    hash.add(pack(t.stride, static_cast<int>(t.home) << 8 | static_cast<int>(t.dtype)));
+  }
+  void operator()(const Weight& w) {
+    hash.add(pack(w.id, static_cast<int>(w.dtype)));
+    hash.add(pack(w.in, w.out));
+  }
+  void operator()(const Cache& c) { hash.add(c.id); }
+  void operator()(const PassRef& p) { hash.add(p.index); }
+  void operator()(const Seats& s) {
+    (*this)(s.table);
+    (*this)(s.lengths);
+  }
+  void operator()(const Rope& r) {
+    hash.add(r.theta);
+    hash.add(pack(r.columns, r.scaling.has_value()));
+    if (r.scaling) hash.add(r.scaling->factor);
+  }
+  void operator()(const Sampling& s) {
+    hash.add(s.temperature);
+    hash.add(s.top_k);
+    hash.add(s.top_p);
+  }
+  template <class T>
+  void operator()(const std::optional<T>& o) {
+    hash.add(o.has_value());
+    if (o) (*this)(*o);
+  }
+  template <class T>
+  void operator()(const std::vector<T>& v) {
+    hash.add(static_cast<std::uint64_t>(v.size()));
+    for (const T& x : v) (*this)(x);
+  }
+  void operator()(const Pass& p) {
+    hash.add(pack(p.rows.total, p.rows.widest));
+    (*this)(p.rows.starts);
+    (*this)(p.seats);
+    (*this)(p.sees);
+    hash.add(p.tail);
+  }
+
+ private:
+  static std::uint64_t pack(int high, int low) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32 | static_cast<std::uint32_t>(low);
+  }
+};
+
+}  // namespace draftline

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// One token per step: the baseline of every comparison.
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class Autoregressive : public Method {
+ public:
+  Proposal propose(Ops& ops, Session& s) override {
+    return {ops.uniform(s.sequences, 1), s.root, ops.constant({-1}, 1, s.sequences)};
+  }
+};
+
+}  // namespace
+
+Entry autoregressive() {
+  return {"autoregressive", "one token per step", "vaswani2017", "section 3.1", Losslessness::lossless, "",
+          [](const Reader&, Context&) -> std::unique_ptr<Method> { return std::make_unique<Autoregressive>(); }};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods/decoder.h"
+
+namespace draftline {
+
+static std::unique_ptr<Method> make_method(const Reader& in, methods::Context context) {
+  const Reader name = in.at("name");
+  const methods::Entry* entry = methods::find(name.text());
+  if (entry == nullptr) {
+    std::vector<std::string> known;
+    for (const methods::Entry& e : methods::all()) known.emplace_back(e.name);
+    const auto near = nearest_word(name.text(), known);
+    name.fail("unknown method \"" + name.text() + "\"" + (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list methods`"));
+    entry = &methods::all().front();
+  }
+  return entry->make(in, context);
+}
+
+Decoder::Decoder(const Options& o, const Reader& in, const FindTransformer& find, const MakeBackend& make_backend)
+    : weights(o.matrices, o.activations),
+      backend(make_backend(weights)),
+      ops(*backend, o.activations, o.seats),
+      target(o.ranks == 1 ? o.target : shard(o.target, o.ranks), weights, ops, o.capacity, "", o.ranks),
+      target_bytes(weights.bytes()),
+      method(make_method(in, {ops, weights, target, o.capacity, find})),
+      generator(ops, target, *method, o.sampling) {}
+
+}  // namespace draftline

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A target, a method and a backend, put together: what `decode` runs, what is priced, what the contract tests compare.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "decoder/generate.h"
+#include "methods/method.h"
+
+namespace draftline {
+
+class Decoder {
+ public:
+  struct Options {
+    TransformerShape target;                                 // whole; sharded here
+    DType matrices = DType::fp32, activations = DType::fp32;
+    int seats = 1, capacity = 1, ranks = 1;
+    Sampling sampling;
+  };
+  using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
+  using FindTransformer = std::function<TransformerShape(const Reader&)>;
+
+  // `method`: the scenario's object; reads it but for "name" and "acceptance", and closes nothing.
+  Decoder(const Options&, const Reader& method, const FindTransformer&, const MakeBackend&);
+
+  WeightStore weights;
+  std::unique_ptr<Backend> backend;
+  Ops ops;
+  Transformer target;
+  Bytes target_bytes;  // resident weights of the target; the rest of weights.bytes() is the drafter's
+  std::unique_ptr<Method> method;
+  Generator generator;
+};
+
+}  // namespace draftline

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// EAGLE-3 (Li et al. 2025, section 3): hidden states from a low, a middle and a high layer, through fc 3d -> d where true
+// ones exist; afterwards the drafter's own state goes round. One layer reads [norm(embedding), norm(state)] (2d wide), its
+// residual is the state; its LM head has a reduced vocabulary, mapped back to the target's ids (METHODS.md 3.9).
+#include <algorithm>
+
+#include "methods/entries.h"
+#include "methods/feature_drafter.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class Eagle3 : public FeatureDrafter {
+ public:
+  Eagle3(Context& c, const DraftShape& shape, int vocabulary)
+      : FeatureDrafter(c.target, shape, c.ops.cache(1, c.target.shape.kv_heads, c.target.shape.head_dim, c.capacity)) {
+    const int d = c.target.shape.hidden;
+    shape_of_layer_ = c.target.shape;
+    shape_of_layer_.experts.reset();
+    shape_of_layer_.qkv_bias = shape_of_layer_.qk_norm = false;
+    if (shape_of_layer_.intermediate == 0) shape_of_layer_.intermediate = 4 * d;
+    fc_ = c.weights.matrix("eagle3.fc", 3 * d, d);
+    token_norm_ = c.weights.vector("eagle3.token_norm", d);
+    state_norm_ = c.weights.vector("eagle3.state_norm", d);
+    layer_ = make_layer(c.weights, "eagle3.layer.", shape_of_layer_, {.inputs = 2 * d, .input_norm = false});
+    out_norm_ = c.weights.vector("eagle3.out_norm", d);
+    head_ = c.weights.table("eagle3.lm_head", d, vocabulary);
+    if (vocabulary < c.target.shape.vocabulary) offsets_ = c.weights.vector("eagle3.id_offsets", vocabulary);
+  }
+  std::vector<int> taps() const override {
+    const int l = target_.shape.layers;
+    return {std::min(2, l), l / 2, std::max(0, l - 3)};
+  }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    std::vector<Tensor> states;
+    for (const int layer : taps()) states.push_back(c.taps.at(layer));
+    const Tensor fused = ops.linear(ops.gather(states, c.path), fc_);
+    const Tensor out = forward(ops, fused, c.next, ops.pass({c.rows, s.seats}));
+    ops.store(state(ops, s), ops.gather(out, c.last));
+  }
+
+ protected:
+  Tensor forward(Ops& ops, Tensor hidden, Tensor tokens, PassRef pass) const override {
+    const auto epsilon = static_cast<float>(shape_of_layer_.norm_epsilon);
+    const Tensor embedded = ops.rms_norm(target_.embed(ops, tokens), token_norm_, epsilon);
+    const Tensor both = ops.gather(std::vector{embedded, ops.rms_norm(hidden, state_norm_, epsilon)});
+    Stream x{hidden};
+    x.push(ops, self_attention(ops, both, layer_, shape_of_layer_, pass, cache_, 0, target_.ranks));
+    const Tensor y = x.norm(ops, *layer_.mlp_norm, epsilon);
+    x.push(ops, mlp(ops, y, layer_, shape_of_layer_, target_.ranks));
+    return x.value(ops);
+  }
+  Tensor logits(Ops& ops, Tensor hidden) const override {
+    return ops.linear(ops.rms_norm(hidden, out_norm_, static_cast<float>(shape_of_layer_.norm_epsilon)), head_);
+  }
+  Tensor target_ids(Ops& ops, Tensor ids) const override { return offsets_ ? ops.map_ids(ids, *offsets_) : ids; }
+
+ private:
+  TransformerShape shape_of_layer_;
+  Weight fc_, token_norm_, state_norm_, out_norm_, head_;
+  std::optional<Weight> offsets_;
+  LayerWeights layer_;
+};
+
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  const int target = c.target.shape.vocabulary;
+  const auto given = in.find("draft_vocabulary");
+  const int vocabulary = given ? given->integer(1, target) : std::min(32000, target);
+  return std::make_unique<Eagle3>(c, read_draft_shape(in, vocabulary, 7), vocabulary);
+}
+
+}  // namespace
+
+Entry eagle3() {
+  return {"eagle3", "one layer over three of the target's hidden states", "li2025eagle3", "section 3", Losslessness::lossless,
+          "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes}; "
+          "draft_vocabulary (32000)", make};
+}
+
+}  // namespace draftline::methods

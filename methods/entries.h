@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row per file of this room; table.cpp lists them.
+#pragma once
+#include "methods/method.h"
+
+namespace draftline::methods {
+
+Entry autoregressive();
+Entry draft_model();
+Entry medusa();
+Entry hass();
+Entry eagle3();
+Entry specformer();
+
+}  // namespace draftline::methods

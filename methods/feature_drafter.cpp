@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods/feature_drafter.h"
+
+#include <algorithm>
+
+namespace draftline::methods {
+
+DraftShape read_draft_shape(const Reader& in, int vocabulary, int official_passes) {
+  const int most = std::min(64, vocabulary);
+  DraftShape s;
+  s.top_k = std::min(10, most);
+  s.passes = official_passes;
+  const auto length = in.find("draft_length");
+  if (const auto tree = in.find("tree")) {
+    if (length) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
+    if (tree->is_object()) {
+      s.top_k = tree->at("top_k").integer(1, most);
+      s.passes = tree->at("passes").integer(0, 31);
+      s.nodes = tree->at("nodes").integer(1, 1023);
+      tree->done();
+    } else if (tree->text() != "default") {
+      tree->fail("must be \"default\" or {\"top_k\": n, \"passes\": n, \"nodes\": n}");
+    }
+  } else if (length) {
+    s.length = length->integer(1, 64);
+    s.top_k = 0;
+  }
+  s.nodes = std::min(s.nodes, s.top_k + s.passes * s.top_k * s.top_k);  // no more than are ever proposed
+  return s;
+}
+
+Proposal FeatureDrafter::propose(Ops& ops, Session& s) {
+  if (shape_.top_k > 0) return propose_tree(ops, s);
+  const int b = s.sequences;
+  Tensor hidden = state(ops, s);
+  std::vector<Tensor> drafts;
+  for (int j = 0;; ++j) {
+    drafts.push_back(target_ids(ops, ops.argmax(logits(ops, hidden))));
+    if (j + 1 == shape_.length) break;
+    hidden = forward(ops, hidden, drafts.back(), ops.pass({ops.uniform(b, 1), s.seats, {}, j}));  // its own output goes on
+  }
+  std::vector<int> by_sequence;
+  for (int q = 0; q < b; ++q)
+    for (int j = 0; j < shape_.length; ++j) by_sequence.push_back(j * b + q);
+  return propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), ops.constant(by_sequence)), shape_.length);
+}
+
+Proposal FeatureDrafter::propose_tree(Ops& ops, Session& s) {
+  const int b = s.sequences, top = shape_.top_k, words = (top * std::max(1, shape_.passes) + 31) / 32;
+  Tensor hidden = state(ops, s);
+  Tensor score = ops.constant({0}, 1, b), node = ops.constant({-1}, 1, b);
+  Tensor sees = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
+  std::vector<Tensor> tokens, scores, parents;
+  for (int level = 0, width = 1, first = 0;; ++level) {
+    TopK best = ops.top_k(logits(ops, hidden), top);
+    best.ids = target_ids(ops, best.ids);
+    const ExpandTree e = ops.expand_tree(best, score, node, sees, width, top, first, level * top);
+    tokens.push_back(e.tokens);
+    scores.push_back(e.scores);
+    parents.push_back(e.parents);
+    if (level == shape_.passes) break;
+    const PassRef pass = ops.pass({ops.uniform(b, top), s.seats, e.next_sees, level * top});
+    hidden = forward(ops, ops.gather(hidden, e.row), e.token, pass);
+    score = e.next_score;
+    node = e.next_node;
+    sees = e.next_sees;
+    first += width * top;
+    width = top;
+  }
+  const SelectTree t = ops.select_tree(tokens, scores, parents, s.root, shape_.nodes + 1);
+  return {ops.uniform(b, shape_.nodes + 1), t.y, t.parent, t.sees, depth()};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Medusa-1 (Cai et al. 2024, section 3): head i turns the last hidden state h into z = h + SiLU(W_i h + b_i) and, with an
+// LM head of its own, predicts the token i + 2 places on. All heads at once; their candidates form a fixed Cartesian tree.
+// Draft heads run on the last accepted row alone (METHODS.md section 1, LM-head economy).
+#include "methods/entries.h"
+#include "methods/static_tree.h"
+
+namespace draftline::methods {
+
+namespace {
+
+// The tree of the authors' code for a 7B target, medusa_choices.py "vicuna_7b_stage2": nodes per depth 10, 23, 23, 7.
+std::vector<std::vector<int>> official_tree() {
+  return {{0},       {1},       {2},       {3},       {4},       {5},       {6},       {7},          {8},          {9},
+          {0, 0},    {0, 1},    {0, 2},    {0, 3},    {0, 4},    {0, 5},    {0, 6},    {0, 7},       {0, 8},       {0, 9},
+          {1, 0},    {1, 1},    {1, 2},    {1, 3},    {1, 4},    {2, 0},    {2, 1},    {3, 0},       {3, 1},       {4, 0},
+          {5, 0},    {6, 0},    {7, 0},    {0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 0, 3}, {0, 0, 4},    {0, 0, 5},    {0, 0, 6},
+          {0, 0, 7}, {0, 0, 8}, {0, 1, 0}, {0, 1, 1}, {0, 1, 2}, {0, 1, 3}, {0, 2, 0}, {0, 2, 1},    {0, 3, 0},    {0, 4, 0},
+          {0, 5, 0}, {1, 0, 0}, {1, 0, 1}, {1, 0, 2}, {1, 1, 0}, {2, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 0, 2},
+          {0, 0, 0, 3}, {0, 0, 1, 0}, {0, 0, 2, 0}, {0, 1, 0, 0}};
+}
+
+class Medusa : public Method {
+ public:
+  Medusa(Context& c, StaticTree tree) : target_(c.target), tree_(std::move(tree)) {
+    const TransformerShape& s = target_.shape;
+    for (int i = 0; i < tree_.depth(); ++i) {
+      const std::string name = "medusa." + std::to_string(i) + ".";
+      heads_.push_back({c.weights.matrix(name + "w", s.hidden, s.hidden), c.weights.vector(name + "b", s.hidden),
+                        c.weights.table(name + "lm_head", s.hidden, s.vocabulary)});
+    }
+  }
+  int depth() const override { return tree_.depth(); }
+  std::vector<int> taps() const override { return {target_.shape.layers}; }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    ops.store(hidden(ops, s), ops.gather(c.taps.at(target_.shape.layers), c.last_row));
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const Tensor h = hidden(ops, s);
+    std::vector<Tensor> candidates;
+    for (std::size_t i = 0; i < heads_.size(); ++i) {
+      const Tensor z = ops.silu_add(h, ops.linear(h, heads_[i].w, heads_[i].b));
+      const Tensor logits = ops.linear(z, heads_[i].lm_head);
+      const int width = tree_.width(static_cast<int>(i));
+      candidates.push_back(width == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, width).ids));
+    }
+    return tree_.propose(ops, s, candidates);
+  }
+
+ private:
+  struct Head {
+    Weight w, b, lm_head;
+  };
+  Tensor hidden(Ops& ops, const Session& s) const {
+    return s.slot(ops, "medusa.hidden", 1, target_.shape.hidden, ops.activations());
+  }
+  const Transformer& target_;
+  StaticTree tree_;
+  std::vector<Head> heads_;
+};
+
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  constexpr int kMostHeads = 16;
+  StaticTree tree(official_tree());
+  const auto length = in.find("draft_length");
+  if (const auto given = in.find("tree")) {
+    if (length) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
+    if (given->is_object()) {
+      if (auto read = StaticTree::read(*given, kMostHeads, std::min(64, c.target.shape.vocabulary))) tree = std::move(*read);
+      given->done();
+    } else if (given->text() != "default") {
+      given->fail("must be \"default\" or {\"nodes\": [paths of ranks]}");
+    }
+  } else if (length) {
+    tree = StaticTree::chain(length->integer(1, kMostHeads));
+  }
+  return std::make_unique<Medusa>(c, std::move(tree));
+}
+
+}  // namespace
+
+Entry medusa() {
+  return {"medusa", "parallel heads and a static tree", "cai2024", "section 3.1", Losslessness::lossless,
+          "draft_length (a chain of heads), or tree: \"default\" (63 nodes) or {nodes}", make};
+}
+
+}  // namespace draftline::methods

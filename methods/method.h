@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of methods: what each needs to be built, and what `draftline list methods` says of it. A new method is one
+// file, one row in table.cpp and one line of CMake; contract tests pick it up by themselves.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "core/reader.h"
+#include "decoder/method.h"
+#include "decoder/transformer.h"
+
+namespace draftline::methods {
+
+// own_target: lossless against a target that was trained for the method. lossy: the text may differ.
+enum class Losslessness { lossless, own_target, lossy };
+
+// What a method may use while it is built.
+struct Context {
+  Ops& ops;
+  WeightStore& weights;
+  const Transformer& target;
+  int capacity;  // cache entries per seat
+  // Reads a transformer given by name or file at that place of a scenario.
+  std::function<TransformerShape(const Reader&)> transformer;
+};
+
+struct Entry {
+  std::string_view name, title, source;  // source: a key of data/sources.json
+  std::string_view locator;              // where in the source the method is described
+  Losslessness lossless;
+  std::string_view parameters;  // of the scenario, for people
+  // `in` is the scenario's method object; reads its own parameters, not "name" or "acceptance".
+  std::unique_ptr<Method> (*make)(const Reader& in, Context&);
+};
+
+std::span<const Entry> all();
+const Entry* find(std::string_view name);  // null: unknown
+
+// Shared readers of parameters.
+int read_draft_length(const Reader& method, int otherwise, int most = 64);
+
+}  // namespace draftline::methods

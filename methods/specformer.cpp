@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// SpecFormer (Shi et al. 2026, equations 8-10; METHODS.md 3.13): hidden states of four layers -> grouped norm -> W_D 4d -> d
+// -> causal attention over the text, with a cache of its own -> W_P d -> l_d * d: all l_d positions at once -> attention
+// among them, both ways -> SwiGLU -> the target's norm and LM head. l_d -> positions, k -> draft_length.
+#include <algorithm>
+
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class SpecFormer : public Method {
+ public:
+  SpecFormer(Context& c, int positions, int draft_length)
+      : target_(c.target), shape_(c.target.shape), positions_(positions), length_(draft_length) {
+    const int d = shape_.hidden;
+    shape_.experts.reset();
+    shape_.qkv_bias = shape_.qk_norm = false;
+    if (shape_.intermediate == 0) shape_.intermediate = 4 * d;
+    hook_norm_ = c.weights.vector("specformer.hook_norm", 4 * d);
+    down_ = c.weights.matrix("specformer.down", 4 * d, d);
+    context_ = make_layer(c.weights, "specformer.context.", shape_, {.mlp = false});
+    expand_norm_ = c.weights.vector("specformer.expand_norm", d);
+    expand_ = c.weights.matrix("specformer.expand", d, positions * d);
+    expand_bias_ = c.weights.vector("specformer.expand_bias", positions * d);
+    draft_ = make_layer(c.weights, "specformer.draft.", shape_);
+    cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
+  }
+  int depth() const override { return length_; }
+  std::vector<int> taps() const override {  // HS[0], HS[L/2], HS[L-1], HS[L]
+    const int l = shape_.layers;
+    return {0, l / 2, l - 1, l};
+  }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    std::vector<Tensor> hooks;
+    for (const int layer : taps()) hooks.push_back(c.taps.at(layer));
+    Stream x{ops.linear(ops.rms_norm(ops.gather(hooks, c.path), hook_norm_, epsilon(), shape_.hidden), down_)};
+    const Tensor y = x.norm(ops, *context_.attention_norm, epsilon());
+    x.push(ops, self_attention(ops, y, context_, shape_, ops.pass({c.rows, s.seats}), cache_, 0, target_.ranks));
+    ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const int b = s.sequences, q = shape_.q_columns(), kv = shape_.kv_columns();
+    const Tensor wide = ops.linear(ops.rms_norm(state(ops, s), expand_norm_, epsilon()), expand_, expand_bias_);
+    Stream x{reshape(wide, b * positions_, shape_.hidden)};
+    const Tensor qkv = ops.linear(x.norm(ops, *draft_.attention_norm, epsilon()), draft_.qkv);
+    const Tensor mixed =
+        ops.group_attend(columns(qkv, 0, q), columns(qkv, q, kv), columns(qkv, q + kv, kv), positions_, shape_.head_dim);
+    x.push(ops, ops.sum_over_ranks(ops.linear(mixed, draft_.o), target_.ranks));
+    if (length_ < positions_) {  // only the states that are used go on
+      std::vector<int> index;
+      for (int i = 0; i < b; ++i)
+        for (int j = 0; j < length_; ++j) index.push_back(i * positions_ + j);
+      x = {ops.gather(x.value(ops), ops.constant(index))};
+    }
+    const Tensor y = x.norm(ops, *draft_.mlp_norm, epsilon());
+    x.push(ops, mlp(ops, y, draft_, shape_, target_.ranks));
+    return propose_chain(ops, s, ops.argmax(target_.logits(ops, target_.final_norm(ops, x))), length_);
+  }
+
+ private:
+  float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
+  Tensor state(Ops& ops, const Session& s) const {
+    return s.slot(ops, "specformer.state", 1, shape_.hidden, ops.activations());
+  }
+  const Transformer& target_;
+  TransformerShape shape_;
+  int positions_, length_;
+  Weight hook_norm_, down_, expand_norm_, expand_, expand_bias_;
+  LayerWeights context_, draft_;
+  Cache cache_;
+};
+
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  const auto given = in.find("positions");
+  const int length = read_draft_length(in, 8, 32), positions = given ? given->integer(1, 32) : std::max(8, length);
+  if (length > positions) in.fail("\"draft_length\" can't exceed \"positions\"");
+  return std::make_unique<SpecFormer>(c, std::max(positions, length), length);
+}
+
+}  // namespace
+
+Entry specformer() {
+  return {"specformer", "all positions at once, attention both ways among them", "shi2026", "equations 8-10",
+          Losslessness::lossless, "draft_length (8), positions (8)", make};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only list of methods.
+#include <algorithm>
+#include <array>
+
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+std::span<const Entry> all() {
+  static const std::array table{autoregressive(), draft_model(), medusa(), hass(), eagle3(), specformer()};
+  return table;
+}
+
+const Entry* find(std::string_view name) {
+  const auto entries = all();
+  const auto it = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+  return it == entries.end() ? nullptr : &*it;
+}
+
+int read_draft_length(const Reader& method, int otherwise, int most) {
+  const auto in = method.find("draft_length");
+  return in ? in->integer(1, most) : otherwise;
+}
+
+}  // namespace draftline::methods
