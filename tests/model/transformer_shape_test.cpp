@@ -197,7 +197,7 @@ TEST_CASE("what is wrong in a config is refused at its place") {
                  "config.json#/architectures/0: unknown architecture \"MambaForCausalLM\"; known: LlamaForCausalLM, Qwen2ForCausalLM"));
   CHECK(contains(mistakes_of(with(llama(), "architectures", json::array())), "#/architectures: must name the architecture"));
   CHECK(contains(mistakes_of(with(llama(), "architectures", 7)), "#/architectures"));
-  for (const json bad : {json(0), json(-4), json(1.5), json("4096"), json(1e12), json(true)}) {
+  for (const json& bad : {json(0), json(-4), json(1.5), json("4096"), json(1e12), json(true)}) {
     INFO(bad.dump());
     for (const char* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size"})
       CHECK(contains(mistakes_of(with(llama(), key, bad)), std::string("config.json#/") + key + ":"));
