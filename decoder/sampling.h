@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a token is drawn from logits: temperature, then top-k, then top-p, as Hugging Face orders them.
+// How a token is drawn from logits: temperature, then top-k, then top-p, in the order and with the limits of Hugging
+// Face's generate(). A distribution is a row of weights >= 0; who reads it divides by its sum, so that a row rounded to
+// fp32 is as exact a distribution as any.
 #pragma once
+#include <span>
 
 namespace draftline {
+
+class Reader;
 
 struct Sampling {
   double temperature = 0;  // 0: greedy
@@ -11,5 +16,23 @@ struct Sampling {
   bool greedy() const { return temperature == 0; }
   bool operator==(const Sampling&) const = default;
 };
+
+Sampling read_sampling(Reader);  // {"temperature": 0.8, "top_k": 50, "top_p": 0.9}, each may be missing
+
+// Logits -> probabilities, which add up to 1. Temperature divides; top-k drops what is below the k-th largest (ties with it
+// stay); top-p drops what has at least top_p of the rest ranked before it (equals: lowest id first). Greedy: a point mass
+// on the largest, ties to the lowest id. A logit of -infinity is a token that can't come; NaN and +infinity are a Bug.
+void warp(std::span<const float> logits, const Sampling&, std::span<double> probabilities);
+
+// The token at u in [0, 1) of the cumulative weights; never one of weight 0, however close u is to 1.
+int draw(std::span<const double> weights, double u);
+int draw(std::span<const float> weights, double u);
+
+// A draft token and the very distribution it was drawn from: q is warp(logits) rounded to fp32.
+int sample(std::span<const float> logits, const Sampling&, double u, std::span<float> q);
+
+// Different tokens for siblings: each is drawn from q without those before it. One u per token; returns how many there
+// are, fewer than asked for if q has no more tokens of weight > 0.
+int sample_without_replacement(std::span<const float> q, std::span<const double> u, std::span<int> tokens);
 
 }  // namespace draftline

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/errors.h"
+
+namespace draftline {
+
+static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+std::span<const float> MatrixView::operator[](int row) const {
+  check(row >= 0 && row < rows, "a row outside of the matrix");
+  return {data + row * stride, at(cols)};
+}
+
+// ---- decisions
+
+static bool normalise(std::span<double> weights) {  // false: nothing to normalise
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  if (!(sum > 0)) return false;
+  for (double& w : weights) w /= sum;
+  return true;
+}
+
+// Rules S and R. What a rejection leaves is the part of p above q; the next child is judged against that.
+static Decision decide_recursive(const Node& node, Coin& coin, bool replaced) {
+  std::vector<double> q;
+  int drawn_at = -1;
+  for (std::size_t i = 0; i < node.children.size(); ++i) {
+    const Candidate& child = node.children[i];
+    const Decision yes{static_cast<int>(i), child.token};
+    if (replaced || child.parent != drawn_at) {
+      check(child.q.size() == node.p.size(), "a draft that was drawn needs its distribution");
+      q.assign(child.q.begin(), child.q.end());
+      check(normalise(q), "a draft's distribution is empty");
+      drawn_at = child.parent;
+    }
+    const double drafted = q[at(child.token)];
+    check(drafted > 0, "a draft token that its own distribution excludes");
+    if (coin.accept(std::min(1.0, node.p[at(child.token)] / drafted))) return yes;
+    for (std::size_t t = 0; t < q.size(); ++t) node.p[t] = std::max(node.p[t] - q[t], 0.0);
+    // Nothing above q: p equals q but for rounding, and where they are equal nothing is ever rejected.
+    if (!normalise(node.p)) return yes;
+    if (!replaced) {
+      q[at(child.token)] = 0;
+      normalise(q);
+    }
+  }
+  return {-1, coin.draw(node.p)};
+}
+
+static Decision decide_point_mass(const Node& node, Coin& coin) {
+  for (std::size_t i = 0; i < node.children.size(); ++i) {
+    const Decision yes{static_cast<int>(i), node.children[i].token};
+    double& p = node.p[at(yes.token)];
+    if (coin.accept(std::min(1.0, p))) return yes;
+    p = 0;
+    if (!normalise(node.p)) return yes;  // p was 1 but for rounding
+  }
+  return {-1, coin.draw(node.p)};
+}
+
+static Decision decide_by_draw(const Node& node, Coin& coin) {
+  const int token = coin.draw(node.p);
+  const auto hit = std::find_if(node.children.begin(), node.children.end(),
+                                [&](const Candidate& child) { return child.token == token; });
+  return {hit == node.children.end() ? -1 : static_cast<int>(hit - node.children.begin()), token};
+}
+
+Decide decision_of(AcceptRule rule) {
+  switch (rule) {
+    case AcceptRule::independent: return [](const Node& n, Coin& c) { return decide_recursive(n, c, true); };
+    case AcceptRule::without_replacement: return [](const Node& n, Coin& c) { return decide_recursive(n, c, false); };
+    case AcceptRule::point_mass: return decide_point_mass;
+    case AcceptRule::target_draw: return decide_by_draw;
+  }
+  check(false, "no such accept rule");
+  return {};
+}
+
+// ---- the walk
+
+// From the root down: of the children of a level's rows those that survive are the next level. The deepest level.
+template <class Survivors>
+static std::vector<int> walk(const TreeView& tree, Survivors survivors) {
+  check(tree.rows() > 0 && tree.parents[0] == -1, "a tree starts with its root");
+  check(tree.tokens.size() == tree.parents.size(), "a token for each row of the tree");
+  std::vector<int> level{0};
+  for (int depth = 1;; ++depth) {
+    std::vector<int> children;
+    for (int row = 1; row < tree.rows(); ++row) {
+      const int parent = tree.parents[at(row)];
+      check(parent >= -2 && parent != -1 && parent < row, "a parent stands above its children");
+      if (std::find(level.begin(), level.end(), parent) != level.end()) children.push_back(row);
+    }
+    std::vector<int> next = survivors(depth, level, children);
+    if (next.empty()) return level;
+    level = std::move(next);
+  }
+}
+
+static std::vector<int> path_to(const TreeView& tree, int row) {
+  std::vector<int> path;
+  for (; row >= 0; row = tree.parents[at(row)]) path.push_back(row);
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+Verdict verify_greedy(const TreeView& tree, std::span<const int> predicted) {
+  check(predicted.size() == tree.parents.size(), "a prediction for each row of the tree");
+  const auto deepest = walk(tree, [&](int, const std::vector<int>&, std::vector<int> children) {
+    std::erase_if(children, [&](int row) { return tree.tokens[at(row)] != predicted[at(tree.parents[at(row)])]; });
+    return children;
+  });
+  return {path_to(tree, deepest[0]), predicted[at(deepest[0])]};
+}
+
+Verdict verify_sampled(const TreeView& tree, const MatrixView& target, const MatrixView& drafts,
+                       const Sampling& sampling, const Decide& decide, Coin& coin) {
+  check(target.rows == tree.rows(), "logits for each row of the tree");
+  check(!drafts.data || (drafts.rows == tree.rows() - 1 && drafts.cols == target.cols),
+        "a distribution for each draft");
+  std::vector<double> p(at(target.cols));
+  std::vector<Candidate> candidates;
+  int bonus = -1;
+  // Rows of a level have one text: equal siblings stay together, as what follows them may differ.
+  const auto deepest = walk(tree, [&](int depth, const std::vector<int>& level, std::vector<int> children) {
+    warp(target[level[0]], sampling, p);
+    candidates.clear();
+    for (const int row : children) {
+      const int token = tree.tokens[at(row)];
+      check(token >= 0 && token < target.cols, "a draft token outside of the vocabulary");
+      candidates.push_back({token, tree.parents[at(row)], drafts.data ? drafts[row - 1] : std::span<const float>()});
+    }
+    coin.at_depth(depth);
+    const Decision decision = decide({level[0], p, candidates}, coin);
+    if (decision.child < 0) {
+      bonus = decision.token;
+      children.clear();
+    }
+    std::erase_if(children, [&](int row) { return tree.tokens[at(row)] != decision.token; });
+    return children;
+  });
+  return {path_to(tree, deepest[0]), bonus};
+}
+
+static double typical_threshold(std::span<const double> p, const Typical& typical) {
+  constexpr double kInsideLog = 1e-5;  // of Medusa's own entropy
+  double entropy = 0;
+  for (const double v : p) entropy -= v * std::log(v + kInsideLog);
+  return std::min(typical.epsilon, typical.delta * std::exp(-entropy));
+}
+
+Verdict verify_typical(const TreeView& tree, const MatrixView& target, const Sampling& sampling,
+                       const Typical& typical) {
+  check(target.rows == tree.rows(), "logits for each row of the tree");
+  std::vector<double> p(at(target.cols)), log_likelihood(at(tree.rows()), 0.0);
+  const auto deepest = walk(tree, [&](int, const std::vector<int>& level, const std::vector<int>& children) {
+    std::vector<int> passed;
+    for (const int row : level) {
+      warp(target[row], sampling, p);
+      const double threshold = typical_threshold(p, typical);
+      for (const int child : children) {
+        const int token = tree.tokens[at(child)];
+        check(token >= 0 && token < target.cols, "a draft token outside of the vocabulary");
+        if (tree.parents[at(child)] != row || !(p[at(token)] > threshold)) continue;
+        log_likelihood[at(child)] = log_likelihood[at(row)] + std::log(p[at(token)]);
+        passed.push_back(child);
+      }
+    }
+    std::sort(passed.begin(), passed.end());
+    return passed;
+  });
+  const int best = *std::max_element(deepest.begin(), deepest.end(),
+                                     [&](int a, int b) { return log_likelihood[at(a)] < log_likelihood[at(b)]; });
+  warp(target[best], {}, p);
+  return {path_to(tree, best), static_cast<int>(std::max_element(p.begin(), p.end()) - p.begin())};
+}
+
+}  // namespace draftline
