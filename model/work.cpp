@@ -2,6 +2,7 @@
 #include "model/work.h"
 
 #include <cmath>
+#include <type_traits>
 
 namespace draftline {
 
@@ -40,7 +41,7 @@ Work work(const ExpertMlp& k) {
 Work work(const Kernel& kernel, Span span) {
   return std::visit(
       [&](const auto& k) {
-        if constexpr (requires { work(k, span); }) return work(k, span);
+        if constexpr (std::is_same_v<std::decay_t<decltype(k)>, Attention>) return work(k, span);
         else return work(k);
       },
       kernel);

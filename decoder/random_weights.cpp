@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/random_weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/rng.h"
+
+namespace draftline {
+
+static bool ends_with_any(const std::string& name, std::initializer_list<std::string_view> ends) {
+  return std::any_of(ends.begin(), ends.end(), [&](std::string_view e) { return name.ends_with(e); });
+}
+
+void RandomWeights::load(const std::string& name, int in, int out, std::span<float> to) {
+  Rng rng(seed_, name);
+  if (name.ends_with("id_offsets")) {  // identity: a reduced vocabulary is the first ids
+    std::fill(to.begin(), to.end(), 0.0F);
+    return;
+  }
+  const double size = scale_ ? scale_(name) : 1.0;
+  const bool norm = name.ends_with("norm"), bias = ends_with_any(name, {"bias", ".b"});
+  const double spread = name.ends_with("embedding") ? 1 : norm || bias ? 0.1 : 1 / std::sqrt(static_cast<double>(in));
+  for (float& v : to) v = static_cast<float>((norm ? 1.0 : 0.0) + spread * size * rng.normal());
+  static_cast<void>(out);
+}
+
+void PerturbedWeights::load(const std::string& name, int in, int out, std::span<float> to) {
+  if (!name.starts_with(prefix_)) return base_.load(name, in, out, to);
+  const std::string own = name.substr(prefix_.size());
+  base_.load(own, in, out, to);
+  if (noise_ == 0) return;
+  std::vector<float> noise(to.size());
+  random_.load(name, in, out, noise);
+  const float mean = own.ends_with("norm") ? 1.0F : 0.0F;
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] += static_cast<float>(noise_) * (noise[i] - mean);
+}
+
+}  // namespace draftline

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every row of the table of methods must keep (METHODS.md section 6). A new row is tested by itself.
+#include <cstring>
+#include <set>
+
+#include "tests/catch.h"
+#include "tests/contracts/rig.h"
+
+using namespace draftline;
+using namespace draftline::test;
+
+namespace {
+
+std::vector<Plan> all_plans() {
+  std::vector<Plan> plans;
+  for (const methods::Entry& e : methods::all())
+    for (const Plan& p : plans_of(std::string(e.name))) plans.push_back(p);
+  return plans;
+}
+std::string label(const Plan& p) { return p.method + " " + p.parameters; }
+const Plan kAutoregressive{"autoregressive", ""};
+
+}  // namespace
+
+TEST_CASE("greedy text of every lossless method is the autoregressive text", "[contract]") {
+  const Network network = GENERATE(Network::llama, Network::qwen2, Network::qwen3);
+  const int batch_size = GENERATE(1, 2, 3, 5, 8);
+  const auto questions = prompts(11, static_cast<std::uint64_t>(batch_size));
+  const Limits limits{40, {}, batch_size};
+  Rig reference(kAutoregressive, Rig::Kind::cpu_planned, batch_size, network);
+  const auto expected = texts(reference.run(questions, limits));
+  for (const Plan& plan : all_plans()) {
+    INFO(label(plan) << ", batch " << batch_size);
+    Rig rig(plan, Rig::Kind::cpu_planned, batch_size, network);
+    const auto generated = rig.run(questions, limits);
+    CHECK(texts(generated) == expected);
+    for (const Generated& g : generated)
+      for (const int a : g.accepted) CHECK((a >= 1 && a <= rig.decoder.method->depth() + 1));
+  }
+}
+
+TEST_CASE("the end of the text inside an accepted run cuts the text there", "[contract]") {
+  const auto questions = prompts(9, 3);
+  for (const int end : {0, 3, 7}) {
+    const Limits limits{60, {end}, 3};
+    Rig reference(kAutoregressive, Rig::Kind::cpu_planned, 3);
+    const auto expected = texts(reference.run(questions, limits));
+    for (const Plan& plan : all_plans()) {
+      INFO(label(plan) << ", end of text " << end);
+      Rig rig(plan, Rig::Kind::cpu_planned, 3);
+      const auto text = texts(rig.run(questions, limits));
+      CHECK(text == expected);
+      for (const auto& t : text) CHECK(std::count(t.begin(), t.end(), end) <= 1);
+    }
+  }
+}
+
+TEST_CASE("a draft model equal to its target has every draft accepted", "[contract]") {
+  Rig rig({"draft_model", R"(,"draft":"same","draft_length":4)"}, Rig::Kind::cpu_planned, 4, Network::llama, 0.0);
+  for (const Generated& g : rig.run(prompts(4, 1), {41, {}, 4}))
+    for (const int a : g.accepted) CHECK(a == 5);
+}
+
+TEST_CASE("drafts are accepted often, not always: the tests see both sides", "[contract]") {
+  for (const Plan& plan : all_plans()) {
+    if (plan.method == "autoregressive") continue;
+    Rig rig(plan, Rig::Kind::cpu_planned, 4);
+    std::set<int> lengths;
+    for (const Generated& g : rig.run(prompts(12, 5), {60, {}, 4})) lengths.insert(g.accepted.begin(), g.accepted.end());
+    INFO(label(plan));
+    CHECK(lengths.size() >= 2);
+  }
+}
+
+TEST_CASE("a whole segment in a planned arena gives the text of ops run one by one", "[contract]") {
+  for (const Plan& plan : all_plans()) {
+    INFO(label(plan));
+    Rig immediate(plan, Rig::Kind::cpu_immediate, 3), planned(plan, Rig::Kind::cpu_planned, 3);
+    const auto questions = prompts(7, 2);
+    CHECK(texts(immediate.run(questions, {30, {}, 3})) == texts(planned.run(questions, {30, {}, 3})));
+    CHECK(immediate.decoder.ops.answers() == planned.decoder.ops.answers());
+  }
+}
+
+TEST_CASE("a sequence takes the steps in a batch that it takes alone", "[contract]") {
+  for (const Plan& plan : all_plans()) {
+    INFO(label(plan));
+    const auto questions = prompts(6, 4);
+    Rig together(plan, Rig::Kind::cpu_planned, 4);
+    const auto batched = together.run(questions, {30, {}, 4});
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+      Rig alone(plan, Rig::Kind::cpu_planned, 1);
+      CHECK(alone.run({questions[i]}, {30, {}, 1})[0].accepted == batched[i].accepted);
+    }
+  }
+}
+
+TEST_CASE("declared FLOP and bytes are those that the CPU's loops touch", "[contract]") {
+  for (const Plan& plan : all_plans()) {
+    INFO(label(plan));
+    Rig rig(plan, Rig::Kind::cpu_planned, 3, Network::qwen3);
+    rig.run(prompts(5, 6), {25, {}, 3});
+    const auto& counted = rig.cpu().counts();
+    CHECK(rig.totals.work.flops.value == counted.flops);
+    CHECK(rig.totals.work.read.value == counted.read);
+    CHECK(rig.totals.work.written.value == counted.written);
+    CHECK(rig.totals.ops == counted.ops);
+  }
+}
+
+TEST_CASE("a priced run that follows the recorded answers has the same tapes, FLOP, bytes and kernels", "[contract]") {
+  for (const Plan& plan : all_plans()) {
+    INFO(label(plan));
+    const auto questions = prompts(3, 8);
+    const std::vector<int> ids{0, 1, 2};
+    Rig live(plan, Rig::Kind::cpu_planned, 3), priced(plan, Rig::Kind::priced, 3);
+    live.decoder.generator.join(questions, ids);
+    for (int i = 0; i < 8; ++i) live.decoder.generator.step();
+    priced.decoder.ops.follow(&live.decoder.ops.answers());
+    priced.decoder.generator.join(questions, ids);
+    for (int i = 0; i < 8; ++i) priced.decoder.generator.step();
+    CHECK(priced.totals.work.flops.value == live.totals.work.flops.value);
+    CHECK(priced.totals.work.bytes().value == live.totals.work.bytes().value);
+    CHECK(priced.totals.ops == live.totals.ops);
+    CHECK(priced.totals.reads == live.totals.reads);
+    REQUIRE(priced.steps.back().size() == live.steps.back().size());
+    for (std::size_t i = 0; i < live.steps.back().size(); ++i)
+      CHECK(priced.steps.back()[i].tape->hash == live.steps.back()[i].tape->hash);
+    CHECK(live.decoder.ops.distinct_tapes() == 2);  // a static plan: the prefill's and the step's
+  }
+}
+
+TEST_CASE("every cache after a run has the bits of a fresh prefill of the committed text", "[contract]") {
+  for (const Plan& plan : all_plans()) {
+    INFO(label(plan));
+    const auto questions = prompts(3, 9);
+    const std::vector<int> ids{0, 1, 2};
+    Rig live(plan, Rig::Kind::cpu_planned, 3), fresh(plan, Rig::Kind::cpu_planned, 3);
+    live.decoder.generator.join(questions, ids);
+    for (int i = 0; i < 9; ++i) live.decoder.generator.step();
+    auto committed = live.decoder.generator.session().text;
+    for (auto& t : committed) t.pop_back();  // the root is not in the cache yet
+    fresh.decoder.generator.join(committed, ids);
+    const bool rewrites_newest = plan.method == "draft_model";  // its next step writes the newest entry again
+    for (const Cache& c : live.decoder.ops.caches())
+      for (int b = 0; b < 3; ++b) {
+        const int places[] = {b};
+        const int entries = static_cast<int>(committed[static_cast<std::size_t>(b)].size()) - (rewrites_newest && c.id > 0);
+        for (int layer = 0; layer < c.layers; ++layer)
+          for (int key = 0; key < entries; ++key) {
+            const float *one = live.cpu().cache_entry(c, layer, places[0], key),
+                        *two = fresh.cpu().cache_entry(c, layer, places[0], key);
+            REQUIRE(std::memcmp(one, two, static_cast<std::size_t>(c.columns()) * sizeof(float)) == 0);
+          }
+      }
+  }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small networks for contract tests: every method of the table, on the CPU or priced, from one seed.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/rng.h"
+#include "decoder/cpu/backend.h"
+#include "decoder/op_work.h"
+#include "decoder/priced/backend.h"
+#include "decoder/random_weights.h"
+#include "methods/decoder.h"
+
+namespace draftline::test {
+
+enum class Network { llama, qwen2, qwen3 };
+inline TransformerShape tiny_shape(Network kind) {
+  TransformerShape s;
+  s.name = "tiny";
+  s.hidden = 32;
+  s.layers = 6;
+  s.heads = 4;
+  s.kv_heads = 2;
+  s.head_dim = 8;
+  s.intermediate = 48;
+  s.vocabulary = 12;
+  s.qkv_bias = kind == Network::qwen2;
+  s.tied_embeddings = false;
+  s.qk_norm = kind == Network::qwen3;
+  return s;
+}
+
+// Plans of every method that the contracts are checked for: parameters as a scenario would give them.
+struct Plan {
+  std::string method, parameters;
+};
+inline std::vector<Plan> plans_of(const std::string& method) {
+  if (method == "autoregressive") return {{method, ""}};
+  if (method == "draft_model") return {{method, R"(,"draft":"half","draft_length":1)"}, {method, R"(,"draft":"half","draft_length":4)"}};
+  if (method == "medusa")
+    return {{method, R"(,"draft_length":3)"}, {method, R"(,"tree":{"nodes":[[0],[1],[2],[0,0],[0,1],[1,0],[0,0,0]]})"}};
+  if (method == "specformer") return {{method, R"(,"draft_length":3,"positions":5)"}, {method, R"(,"draft_length":5,"positions":5)"}};
+  // EAGLE-like and whatever comes: a chain and a tree
+  return {{method, R"(,"draft_length":1)"}, {method, R"(,"draft_length":4)"}, {method, R"(,"tree":{"top_k":3,"passes":3,"nodes":11})"}};
+}
+
+struct Rig {
+  enum class Kind { cpu_immediate, cpu_planned, priced };
+  RandomWeights random;
+  PerturbedWeights source;  // "draft." weights: the target's own, with noise
+  Document method_text;
+  Decoder decoder;
+  Totals totals;
+  std::vector<std::vector<SegmentRun>> steps;
+
+  static Document text_of(const Plan& p) {
+    return Document::from_text("{\"name\":\"" + p.method + "\"" + p.parameters + "}", "plan.json");
+  }
+  Rig(const Plan& plan, Kind kind, int seats, Network network = Network::llama, double noise = 0.15, Sampling sampling = {},
+      std::uint64_t seed = 1, int capacity = 256)
+      : random(7, [](const std::string& name) { return name.find("hass.") == 0 || name.find("eagle3.") == 0 ? 0.5 : 1.0; }),
+        source(random, "draft.", noise, 11),
+        method_text(text_of(plan)),
+        decoder({tiny_shape(network), DType::fp32, DType::fp32, seats, capacity, 1, sampling}, method_text.root(),
+                [network](const Reader& in) {
+                  static_cast<void>(in.text());
+                  return tiny_shape(network);
+                },
+                [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+                  if (kind == Kind::priced) return std::make_unique<PricedBackend>();
+                  const auto mode = kind == Kind::cpu_planned ? CpuBackend::Mode::planned : CpuBackend::Mode::immediate;
+                  return std::make_unique<CpuBackend>(store, source, CpuBackend::Options{mode, seed, true});
+                }) {
+    method_text.finish();
+    decoder.ops.on_segment = [this](const SegmentRun& run) {
+      totals.add(run, decoder.generator.now().lengths);
+      if (steps.empty()) steps.emplace_back();
+      steps.back().push_back(run);
+    };
+  }
+  CpuBackend& cpu() { return static_cast<CpuBackend&>(*decoder.backend); }
+  std::vector<Generated> run(const std::vector<std::vector<int>>& prompts, const Limits& limits) {
+    return generate(decoder.generator, prompts, limits);
+  }
+};
+
+inline std::vector<std::vector<int>> prompts(int n, std::uint64_t seed, int vocabulary = 12) {
+  Rng rng(seed, "prompts");
+  std::vector<std::vector<int>> all;
+  for (int i = 0; i < n; ++i) {
+    all.emplace_back();
+    for (std::uint64_t j = 0, length = 1 + rng.below(9); j < length; ++j)
+      all.back().push_back(static_cast<int>(rng.below(static_cast<std::uint64_t>(vocabulary))));
+  }
+  return all;
+}
+
+inline std::vector<std::vector<int>> texts(const std::vector<Generated>& all) {
+  std::vector<std::vector<int>> t;
+  for (const Generated& g : all) t.push_back(g.tokens);
+  return t;
+}
+
+}  // namespace draftline::test
