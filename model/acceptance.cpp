@@ -88,7 +88,8 @@ LengthDistribution tree_lengths(std::span<const std::vector<int>> paths, std::sp
       negative = negative || !(p >= 0);
     }
     if (negative || sum > 1 + 1e-9)
-      mistakes.push_back("rank probabilities of level " + std::to_string(level + 1) + " must be at least 0 and add up to at most 1");
+      mistakes.push_back("rank probabilities of level " + std::to_string(level + 1) +
+                         " must be at least 0 and add up to at most 1");
   }
   std::set<std::vector<int>> nodes;
   for (const auto& path : paths) {
@@ -98,7 +99,8 @@ LengthDistribution tree_lengths(std::span<const std::vector<int>> paths, std::sp
     if (path.empty()) mistakes.push_back("tree path [] is the root, which every tree has");
     else if (!nodes.insert(path).second) mistakes.push_back("tree path " + text + " stands there twice");
     if (path.size() > ranks.size()) {
-      mistakes.push_back("tree path " + text + " is deeper than the " + std::to_string(ranks.size()) + " levels with known ranks");
+      mistakes.push_back("tree path " + text + " is deeper than the " + std::to_string(ranks.size()) +
+                         " levels with known ranks");
       continue;
     }
     for (std::size_t level = 0; level < path.size(); ++level)
@@ -122,9 +124,7 @@ LengthDistribution tree_lengths(std::span<const std::vector<int>> paths, std::sp
   return LengthDistribution(survival);
 }
 
-double S3dFormulas::acceptance_rate(double layer_ratio) const {
-  return (1 - std::pow(base, layer_ratio)) / (1 - base);
-}
+double S3dFormulas::acceptance_rate(double layer_ratio) const { return (1 - std::pow(base, layer_ratio)) / (1 - base); }
 
 double S3dFormulas::acceptance_rate(double layer_ratio, int position) const {
   return std::clamp(intercept - slope * position, 0.0, 1.0) * acceptance_rate(layer_ratio);
@@ -152,7 +152,8 @@ S3dOptimum best_layer_ratio(const S3dFormulas& f, int draft_length) {
   for (int i = 1; i <= kSteps; ++i)
     if (loss(static_cast<double>(i) / kSteps) < loss(static_cast<double>(best) / kSteps)) best = i;
   const double low = std::max(0.0, (best - 1.0) / kSteps), high = std::min(1.0, (best + 1.0) / kSteps);
-  const double ratio = boost::math::tools::brent_find_minima(loss, low, high, std::numeric_limits<double>::digits / 2).first;
+  const double ratio =
+      boost::math::tools::brent_find_minima(loss, low, high, std::numeric_limits<double>::digits / 2).first;
   return {ratio, f.improvement(ratio, draft_length), f.acceptance_length(ratio, draft_length)};
 }
 

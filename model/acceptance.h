@@ -19,7 +19,8 @@ class LengthDistribution {
   int longest() const { return static_cast<int>(probability_.size()); }
   double mean() const;
   double variance() const;
-  double mean_of_longest(int sequences) const;  // E[max] over independent sequences: what a step bound to its slowest sees
+  double mean_of_longest(
+      int sequences) const;  // E[max] over independent sequences: what a step bound to its slowest sees
 
  private:
   std::vector<double> probability_;  // [n - 1]
@@ -42,13 +43,13 @@ LengthDistribution tree_lengths(std::span<const std::vector<int>> paths, std::sp
 
 // S3D: a draft of the share `layer_ratio` (beta) of the target's layers, all positions in one pass.
 struct S3dFormulas {
-  double base = 0;                     // U
-  double overhead = 0;                 // delta
-  double intercept = 0, slope = 0;     // alpha_k = (intercept - slope k) alpha, eq. 14; clipped at 0
-  int last_position = 0;               // the paper gives eq. 14 up to here
+  double base = 0;                  // U
+  double overhead = 0;              // delta
+  double intercept = 0, slope = 0;  // alpha_k = (intercept - slope k) alpha, eq. 14; clipped at 0
+  int last_position = 0;            // the paper gives eq. 14 up to here
 
-  double acceptance_rate(double layer_ratio) const;                       // alpha(beta), eq. 10
-  double acceptance_rate(double layer_ratio, int position) const;         // alpha_k(beta), eq. 14, position from 1
+  double acceptance_rate(double layer_ratio) const;                // alpha(beta), eq. 10
+  double acceptance_rate(double layer_ratio, int position) const;  // alpha_k(beta), eq. 14, position from 1
   LengthDistribution lengths(double layer_ratio, int draft_length) const;
   double acceptance_length(double layer_ratio, int draft_length) const;  // tau, eq. 11
   double improvement(double layer_ratio, int draft_length) const;        // IF, eq. 12

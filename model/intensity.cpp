@@ -50,7 +50,8 @@ DraftParameters eagle1(const TransformerShape& s) {
 }
 
 DraftParameters eagle3(const TransformerShape& s, int draft_vocabulary) {
-  const double wider = static_cast<double>(s.hidden) * (s.q_columns() + 2.0 * s.kv_columns());  // q, k, v read 2 d columns
+  const double wider =
+      static_cast<double>(s.hidden) * (s.q_columns() + 2.0 * s.kv_columns());  // q, k, v read 2 d columns
   return {3 * square(s), layer_parameters(s) + wider + static_cast<double>(s.hidden) * draft_vocabulary};
 }
 
@@ -63,9 +64,7 @@ DraftParameters hydra_plus(const TransformerShape& s, int heads) {
   return {layer_parameters(s), hydra(s, heads).per_position};
 }
 
-DraftParameters clover(const TransformerShape& s) {
-  return {layer_parameters(s) + head_parameters(s), 4 * square(s)};
-}
+DraftParameters clover(const TransformerShape& s) { return {layer_parameters(s) + head_parameters(s), 4 * square(s)}; }
 
 DraftParameters specformer(const TransformerShape& s, bool with_head) {
   return {4 * square(s) + 2 * attention_parameters(s) + mlp_parameters(s) + (with_head ? head_parameters(s) : 0),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic intensity and what a drafter adds to it: equations 1 to 5 of SpecFormer (shi2026), read as docs of the paper's
-// tables demand. Symbols: AI_m, AI_c, rho, r1, r2, p, kappa, theta; a = acceptance_length, bonus included.
+// Arithmetic intensity and what a drafter adds to it: equations 1 to 5 of SpecFormer (shi2026), in the reading
+// that its tables bear out. Symbols: AI_m, AI_c, rho, r1, r2, p, kappa, theta; a = acceptance_length, bonus included.
 #pragma once
 #include <vector>
 
@@ -43,21 +43,22 @@ double step_cost_ratio(double draft_efficiency, double speedup);
 // Parameters of the drafters, in the symbols of transformer_shape.h (d = hidden); defaults as in each method's repository.
 namespace draft_parameters {
 DraftParameters autoregressive();
-DraftParameters draft_model(const TransformerShape& draft);                  // positions: sequential passes
-DraftParameters medusa(const TransformerShape&);                             // d^2 + d + H a head
-DraftParameters mtp_heads(const TransformerShape&);                          // a layer a head, one LM head
-DraftParameters mtp_sequential(const TransformerShape&);                     // 2 d^2 + Y + H a module
-DraftParameters eagle1(const TransformerShape&);                             // 2 d^2 + d + Y + H a pass; EAGLE-2, HASS too
-DraftParameters eagle3(const TransformerShape&, int draft_vocabulary);       // 3 d^2 once; Y + d (hq + 2 hk) hd + d Vd a pass
-DraftParameters hydra(const TransformerShape&, int heads);                   // head i: 2 (i + 2) d^2 + d^2 + H, the mean of them
-DraftParameters hydra_plus(const TransformerShape&, int heads);              // a prefix layer beside it
-DraftParameters clover(const TransformerShape&);                             // Y + H once; 4 d^2 a position
-DraftParameters specformer(const TransformerShape&, bool with_head);         // 4 d^2 + 2 A + F (+ H) once; d^2 + d a position
-DraftParameters s3d(const TransformerShape&, double layer_ratio);            // beta M once
-DraftParameters self_spec(const TransformerShape&, double layer_ratio);      // beta M a pass
-DraftParameters layerskip(const TransformerShape&, int exit_layer);          // E layers and the head a pass
-DraftParameters kangaroo(const TransformerShape&, int exit_layer);           // E layers, the adapter A and the head a pass
-DraftParameters space();                                                     // drafting rides on verification
+DraftParameters draft_model(const TransformerShape& draft);  // positions: sequential passes
+DraftParameters medusa(const TransformerShape&);             // d^2 + d + H a head
+DraftParameters mtp_heads(const TransformerShape&);          // a layer a head, one LM head
+DraftParameters mtp_sequential(const TransformerShape&);     // 2 d^2 + Y + H a module
+DraftParameters eagle1(const TransformerShape&);             // 2 d^2 + d + Y + H a pass; EAGLE-2, HASS too
+DraftParameters eagle3(const TransformerShape&,
+                       int draft_vocabulary);                    // 3 d^2 once; Y + d (hq + 2 hk) hd + d Vd a pass
+DraftParameters hydra(const TransformerShape&, int heads);       // head i: 2 (i + 2) d^2 + d^2 + H, the mean of them
+DraftParameters hydra_plus(const TransformerShape&, int heads);  // a prefix layer beside it
+DraftParameters clover(const TransformerShape&);                 // Y + H once; 4 d^2 a position
+DraftParameters specformer(const TransformerShape&, bool with_head);  // 4 d^2 + 2 A + F (+ H) once; d^2 + d a position
+DraftParameters s3d(const TransformerShape&, double layer_ratio);     // beta M once
+DraftParameters self_spec(const TransformerShape&, double layer_ratio);  // beta M a pass
+DraftParameters layerskip(const TransformerShape&, int exit_layer);      // E layers and the head a pass
+DraftParameters kangaroo(const TransformerShape&, int exit_layer);       // E layers, the adapter A and the head a pass
+DraftParameters space();                                                 // drafting rides on verification
 }  // namespace draft_parameters
 
 }  // namespace draftline

@@ -21,10 +21,10 @@ Bytes weight_memory(const TransformerShape&, WeightFormat);
 double cache_elements_per_token(const TransformerShape&);
 
 enum class CacheLayout {
-  paged,        // blocks of `block_size` tokens, the last of a sequence partly empty
-  contiguous,   // exactly the live tokens
+  paged,         // blocks of `block_size` tokens, the last of a sequence partly empty
+  contiguous,    // exactly the live tokens
   concatenated,  // grown by copying: the old and the new cache of all layers live at once
-  preallocated  // `capacity` tokens a sequence from the start
+  preallocated   // `capacity` tokens a sequence from the start
 };
 
 struct CachePlan {

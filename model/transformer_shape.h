@@ -31,11 +31,12 @@ struct RopeScaling {
 struct TransformerShape {
   std::string name;
   std::string architecture;  // as config.json names it, "LlamaForCausalLM"
+  std::string source;        // of a shipped shape: key of data/sources.json and place in it
   int hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0, vocabulary = 0;
   int max_positions = 0;
-  bool tied_embeddings = false;    // the LM head is the embedding
-  bool qkv_bias = false;           // Qwen2
-  bool qk_norm = false;            // Qwen3: RMSNorm over each head of q and k
+  bool tied_embeddings = false;     // the LM head is the embedding
+  bool qkv_bias = false;            // Qwen2
+  bool qk_norm = false;             // Qwen3: RMSNorm over each head of q and k
   bool parallel_attention = false;  // Falcon: attention and MLP read the same residual
   NormKind norm = NormKind::rms;
   MlpKind mlp = MlpKind::gated_silu;
@@ -56,8 +57,8 @@ double attention_parameters(const TransformerShape&);  // A
 double mlp_parameters(const TransformerShape&);        // F; of all experts and their router, where there are any
 double layer_parameters(const TransformerShape&);      // Y
 double head_parameters(const TransformerShape&);       // H: the LM head, equal in size to the embedding
-double parameters(const TransformerShape&);        // all, embeddings and norms included, tied ones once
-double active_parameters(const TransformerShape&);  // read for one token: experts_per_token of the experts, no embedding table
+double parameters(const TransformerShape&);            // all, embeddings and norms included, tied ones once
+double active_parameters(const TransformerShape&);     // read for one token: its experts alone, no embedding table
 
 // One rank's share under tensor parallelism; KV heads are replicated where there are fewer of them than ranks, and what
 // the ranks don't divide evenly (MLP columns, vocabulary) is rounded up.
@@ -65,7 +66,7 @@ double active_parameters(const TransformerShape&);  // read for one token: exper
 TransformerShape shard(const TransformerShape&, int ranks);
 
 // A config.json: keys that are not needed are left alone; a mistake for an architecture that is not known and for what the
-// shape can't express. Its name is that of the file, or of the folder of a "config.json".
+// shape can't express. Its name is that of the file, or of the folder of a "config.json". (In transformer_config.cpp.)
 TransformerShape read_transformer(Reader);
 
 }  // namespace draftline

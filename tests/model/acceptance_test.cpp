@@ -34,9 +34,7 @@ template <class Call>
 std::string refusal(Call call) {  // the message, or nothing where the call goes through
   try {
     call();
-  } catch (const InputErrors& e) {
-    return e.what();
-  }
+  } catch (const InputErrors& e) { return e.what(); }
   return "";
 }
 
@@ -155,16 +153,14 @@ TEST_CASE("a tree that is none is refused, with all that is wrong") {
   try {
     tree_lengths(std::vector<std::vector<int>>{{0}, {0}, {5}}, ranks);
     FAIL("accepted");
-  } catch (const InputErrors& e) {
-    CHECK(e.messages().size() == 2);
-  }
+  } catch (const InputErrors& e) { CHECK(e.messages().size() == 2); }
 }
 
 TEST_CASE("S3D's acceptance falls with the layers skipped and with the position") {
   const auto f = s3d_formulas();
   CHECK(f.acceptance_rate(1.0) == Approx(1).epsilon(1e-15));  // the whole model drafts for itself
   CHECK(f.acceptance_rate(0.0) == 0);
-  CHECK(f.acceptance_rate(0.5) == Approx(0.9 / 0.99));  // U = 0.01: (1 - 0.1) / 0.99
+  CHECK(f.acceptance_rate(0.5) == Approx(0.9 / 0.99));              // U = 0.01: (1 - 0.1) / 0.99
   const std::array factors{1.0, 0.78, 0.56, 0.34, 0.12, 0.0, 0.0};  // 1.22 - 0.22 k, clipped from k = 6
   for (int k = 1; k <= 7; ++k)
     CHECK(f.acceptance_rate(1.0, k) == Approx(factors[static_cast<std::size_t>(k - 1)]).margin(1e-12));
@@ -197,7 +193,8 @@ TEST_CASE("S3D's best layer ratio and its gain are the table's, to its last digi
     CHECK(std::abs(best.acceptance_length - row.at("acceptance_length").number()) <= 0.005);
   }
   document.finish();
-  CHECK(best_layer_ratio(f, 6).improvement == Approx(best_layer_ratio(f, 5).improvement));  // the sixth is never accepted
+  CHECK(best_layer_ratio(f, 6).improvement ==
+        Approx(best_layer_ratio(f, 5).improvement));  // the sixth is never accepted
 }
 
 TEST_CASE("the best layer ratio beats every ratio of a fine grid") {
@@ -213,7 +210,8 @@ TEST_CASE("M of every row of S3D's tables follows from the row's own columns, bu
   std::set<std::string> listed;
   for (const auto& c : data.at("contradictions"))
     if (c.at("column") == "memory_speed")
-      listed.insert(c.at("table").get<std::string>() + "/" + c.at("method").get<std::string>() + "/" + c.at("task").get<std::string>());
+      listed.insert(c.at("table").get<std::string>() + "/" + c.at("method").get<std::string>() + "/" +
+                    c.at("task").get<std::string>());
   std::set<std::string> missed;
   int compared = 0;
   constexpr double kHalf = 0.005;  // every column is printed with two decimals
@@ -233,8 +231,9 @@ TEST_CASE("M of every row of S3D's tables follows from the row's own columns, bu
         const auto m = [&](double slip) {  // the least or most that the rounded columns allow
           const auto& base = baseline.at(task);
           if (method == "baseline") slip = 0;
-          return memory_speed({{row.at("throughput").get<double>() + slip}, {row.at("peak_memory").get<double>() - slip}},
-                              {{base.at("throughput").get<double>() - slip}, {base.at("peak_memory").get<double>() + slip}});
+          return memory_speed(
+              {{row.at("throughput").get<double>() + slip}, {row.at("peak_memory").get<double>() - slip}},
+              {{base.at("throughput").get<double>() - slip}, {base.at("peak_memory").get<double>() + slip}});
         };
         low = m(-kHalf), high = m(kHalf);
       }

@@ -27,9 +27,11 @@ struct Audit {
       ++sourced;
       const auto& source = value.at("source");
       if (!source.is_string()) mistakes.push_back(place + ": source must be a key of sources.json");
-      else if (!known.contains(source.get<std::string>())) mistakes.push_back(place + ": unknown source " + source.dump());
+      else if (!known.contains(source.get<std::string>()))
+        mistakes.push_back(place + ": unknown source " + source.dump());
       else used.insert(source.get<std::string>());
-      if (!value.contains("locator") || !value.at("locator").is_string() || value.at("locator").get<std::string>().empty())
+      if (!value.contains("locator") || !value.at("locator").is_string() ||
+          value.at("locator").get<std::string>().empty())
         mistakes.push_back(place + ": a source without locator");
     }
     for (const auto& [key, inner] : value.items()) walk(inner, place + "/" + key);
@@ -77,8 +79,10 @@ TEST_CASE("every source has authors, title, year, link and the version that was 
 TEST_CASE("the audit finds a datum without source or locator") {
   Audit audit;
   audit.known = {"paper"};
-  audit.walk(json::parse(R"({"a": {"source": "paper", "locator": "Table 1"}, "b": [{"source": "papper", "locator": "x"}],
-                             "c": {"source": "paper"}, "d": {"source": 7, "locator": ""}})"), "#");
+  audit.walk(
+      json::parse(R"({"a": {"source": "paper", "locator": "Table 1"}, "b": [{"source": "papper", "locator": "x"}],
+                             "c": {"source": "paper"}, "d": {"source": 7, "locator": ""}})"),
+      "#");
   CHECK(audit.sourced == 4);
   REQUIRE(audit.mistakes.size() == 4);
   CHECK(audit.mistakes[0] == "#/b/0: unknown source \"papper\"");

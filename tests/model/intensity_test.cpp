@@ -32,7 +32,8 @@ TEST_CASE("the A100's ridge point is 152.86 from the paper's inputs and 153.02 f
   const auto document = Document::from_file(kData / "papers" / "specformer_formulas.json");
   int seen = 0;
   for (const auto& row : document.root().at("intensity").items()) {
-    const auto ridge = ridge_point(row.at("peak").quantity<FlopsPerSecond>(), row.at("bandwidth").quantity<BytesPerSecond>());
+    const auto ridge =
+        ridge_point(row.at("peak").quantity<FlopsPerSecond>(), row.at("bandwidth").quantity<BytesPerSecond>());
     const double printed = row.at("intensity").number();
     CHECK(std::abs(ridge.value - printed) <= 0.005);  // two decimals are printed
     CHECK(std::abs(redundancy(ridge, model_intensity(DType::bf16)) - printed) <= 0.005);
@@ -82,7 +83,8 @@ TEST_CASE("theta follows from the printed kappa and speedup") {
   const auto document = Document::from_file(kData / "papers" / "specformer_formulas.json");
   for (const auto& row : document.root().at("kappa").at("rows").items())
     // kappa +- .005 over a speedup of about 1.5 +- .005: +- .0075
-    CHECK(std::abs(step_cost_ratio(row.at("kappa").number(), row.at("speedup").number()) - row.at("theta").number()) <= 0.0075);
+    CHECK(std::abs(step_cost_ratio(row.at("kappa").number(), row.at("speedup").number()) - row.at("theta").number()) <=
+          0.0075);
   document.finish();
 }
 
@@ -93,7 +95,8 @@ TEST_CASE("drafters are as large as their authors say") {
   CHECK(eagle1(small).per_position - head_parameters(small) == Approx(236e6).epsilon(0.005));
   CHECK(eagle1(large).per_position - head_parameters(large) == Approx(370e6).epsilon(0.005));
   CHECK(medusa(small).read(4) == Approx(591e6).epsilon(0.001));  // Kangaroo's abstract: 591M for Medusa
-  CHECK(kangaroo(small, 0).per_position - head_parameters(small) == Approx(67e6).epsilon(0.005));  // and 67M for its adapter
+  CHECK(kangaroo(small, 0).per_position - head_parameters(small) ==
+        Approx(67e6).epsilon(0.005));  // and 67M for its adapter
   CHECK(eagle3(llama3, 32000).read(1) == Approx(425e6).epsilon(0.002));
 }
 

@@ -40,7 +40,8 @@ TEST_CASE("the cache keeps two rows of KV columns per token and layer") {
 }
 
 TEST_CASE("the layout of the cache decides how many slots are allocated") {
-  CachePlan plan{.sequences = 2, .tokens = 30, .lookahead = 0, .layout = CacheLayout::paged, .block_size = 16, .capacity = 100};
+  CachePlan plan{
+      .sequences = 2, .tokens = 30, .lookahead = 0, .layout = CacheLayout::paged, .block_size = 16, .capacity = 100};
   CHECK(cached_tokens(plan) == 2 * 32);
   plan.lookahead = 2;  // still in the second block
   CHECK(cached_tokens(plan) == 2 * 32);

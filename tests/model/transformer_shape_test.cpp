@@ -40,8 +40,12 @@ std::string mistakes_of(const json& config) {
 }
 
 json llama() {
-  return {{"architectures", {"LlamaForCausalLM"}}, {"hidden_size", 64}, {"intermediate_size", 96},
-          {"num_hidden_layers", 2}, {"num_attention_heads", 4}, {"vocab_size", 100}};
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"hidden_size", 64},
+          {"intermediate_size", 96},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4},
+          {"vocab_size", 100}};
 }
 
 json with(json config, const char* key, json value) {
@@ -61,6 +65,7 @@ TEST_CASE("every shipped transformer has the parameter count that its publisher 
     document.finish();
     INFO(shape.name);
     CHECK(shape.name == entry.path().stem().string());
+    CHECK(shape.source.find(", ") != std::string::npos);
     const auto& source = document.root().json().at("draftline_source");
     if (!source.contains("published_parameters")) continue;
     CHECK(parameters(shape) == source.at("published_parameters").get<double>());  // integers below 2^53: exact
@@ -138,8 +143,12 @@ TEST_CASE("absent keys mean what transformers takes them to mean") {
 
 TEST_CASE("rope's base and scaling are read in the old manner and the new") {
   CHECK(shape_from(with(llama(), "rope_theta", 5e5)).rope_theta == 5e5);
-  CHECK(shape_from(with(llama(), "rope_parameters", {{"rope_type", "default"}, {"rope_theta", 7e5}})).rope_theta == 7e5);
-  const json scaling = {{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0},
+  CHECK(shape_from(with(llama(), "rope_parameters", {{"rope_type", "default"}, {"rope_theta", 7e5}})).rope_theta ==
+        7e5);
+  const json scaling = {{"rope_type", "llama3"},
+                        {"factor", 8.0},
+                        {"low_freq_factor", 1.0},
+                        {"high_freq_factor", 4.0},
                         {"original_max_position_embeddings", 8192}};
   const RopeScaling expected{RopeScaling::Kind::llama3, 8, 1, 4, 8192};
   CHECK(shape_from(with(llama(), "rope_scaling", scaling)).rope_scaling == expected);
@@ -150,8 +159,9 @@ TEST_CASE("rope's base and scaling are read in the old manner and the new") {
   CHECK(linear.rope_scaling->kind == RopeScaling::Kind::linear);
   CHECK(linear.rope_scaling->factor == 2);
   CHECK_FALSE(shape_from(with(llama(), "rope_scaling", nullptr)).rope_scaling);
-  CHECK(contains(mistakes_of(with(llama(), "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})),
-                 "config.json#/rope_scaling/rope_type: rope scaling \"yarn\" is not modelled; known: default, linear, llama3"));
+  CHECK(contains(
+      mistakes_of(with(llama(), "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})),
+      "config.json#/rope_scaling/rope_type: rope scaling \"yarn\" is not modelled; known: default, linear, llama3"));
   CHECK(contains(mistakes_of(with(llama(), "rope_scaling", {{"type", "linear"}})), "#/rope_scaling"));
   CHECK(contains(mistakes_of(with(llama(), "rope_scaling", "llama3")), "#/rope_scaling: must be an object or null"));
 }
@@ -194,21 +204,26 @@ TEST_CASE("the families that name their keys otherwise are understood") {
 
 TEST_CASE("what is wrong in a config is refused at its place") {
   CHECK(contains(mistakes_of(with(llama(), "architectures", {"MambaForCausalLM"})),
-                 "config.json#/architectures/0: unknown architecture \"MambaForCausalLM\"; known: LlamaForCausalLM, Qwen2ForCausalLM"));
-  CHECK(contains(mistakes_of(with(llama(), "architectures", json::array())), "#/architectures: must name the architecture"));
+                 "config.json#/architectures/0: unknown architecture \"MambaForCausalLM\"; known: LlamaForCausalLM, "
+                 "Qwen2ForCausalLM"));
+  CHECK(contains(mistakes_of(with(llama(), "architectures", json::array())),
+                 "#/architectures: must name the architecture"));
   CHECK(contains(mistakes_of(with(llama(), "architectures", 7)), "#/architectures"));
   for (const json& bad : {json(0), json(-4), json(1.5), json("4096"), json(1e12), json(true)}) {
     INFO(bad.dump());
-    for (const char* key : {"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size"})
+    for (const char* key :
+         {"hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size"})
       CHECK(contains(mistakes_of(with(llama(), key, bad)), std::string("config.json#/") + key + ":"));
   }
   auto missing = llama();
   missing.erase("hidden_size");
   CHECK(contains(mistakes_of(missing), "hidden_size"));
-  CHECK(contains(mistakes_of(with(llama(), "num_key_value_heads", 3)), "the 4 heads are not a multiple of the 3 KV heads"));
+  CHECK(contains(mistakes_of(with(llama(), "num_key_value_heads", 3)),
+                 "the 4 heads are not a multiple of the 3 KV heads"));
   CHECK(contains(mistakes_of(with(llama(), "num_attention_heads", 5)), "hidden size 64 is not divided by 5 heads"));
   CHECK(contains(mistakes_of(with(llama(), "head_dim", 15)), "pairs of columns"));
-  CHECK(contains(mistakes_of(with(llama(), "attention_bias", true)), "#/attention_bias: a bias on the attention's output"));
+  CHECK(contains(mistakes_of(with(llama(), "attention_bias", true)),
+                 "#/attention_bias: a bias on the attention's output"));
   CHECK(contains(mistakes_of(with(llama(), "mlp_bias", true)), "#/mlp_bias"));
   CHECK(contains(mistakes_of(with(llama(), "hidden_act", "relu")), "#/hidden_act: activation \"relu\""));
   CHECK(contains(mistakes_of(with(llama(), "rms_norm_eps", -1)), "#/rms_norm_eps"));
@@ -224,11 +239,13 @@ TEST_CASE("what is wrong in a config is refused at its place") {
 
 TEST_CASE("a mixture of experts that a shape can't express is refused") {
   json moe = with(llama(), "architectures", {"Qwen3MoeForCausalLM"});
-  moe.update({{"num_key_value_heads", 2}, {"num_experts", 8}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 32}});
+  moe.update(
+      {{"num_key_value_heads", 2}, {"num_experts", 8}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 32}});
   REQUIRE(mistakes_of(moe).empty());
   CHECK(contains(mistakes_of(with(moe, "mlp_only_layers", {0})), "#/mlp_only_layers"));
   CHECK(contains(mistakes_of(with(moe, "decoder_sparse_step", 2)), "#/decoder_sparse_step"));
-  CHECK(contains(mistakes_of(with(moe, "num_experts_per_tok", 9)), "#/num_experts_per_tok: must be at most num_experts, 8"));
+  CHECK(contains(mistakes_of(with(moe, "num_experts_per_tok", 9)),
+                 "#/num_experts_per_tok: must be at most num_experts, 8"));
 }
 
 TEST_CASE("tensor parallelism divides heads and columns, and copies KV heads where there are too few") {
@@ -251,6 +268,7 @@ TEST_CASE("tensor parallelism divides heads and columns, and copies KV heads whe
   CHECK_THROWS_WITH(shard(whole, 3), "tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b");
   auto six = whole;
   six.heads = 24, six.kv_heads = 6;
-  CHECK_THROWS_WITH(shard(six, 4), "tensor_parallel 4 does not divide the 6 KV heads of llama-3.1-8b and is no multiple of them");
+  CHECK_THROWS_WITH(shard(six, 4),
+                    "tensor_parallel 4 does not divide the 6 KV heads of llama-3.1-8b and is no multiple of them");
   CHECK_THROWS_AS(shard(whole, 0), InputErrors);
 }
