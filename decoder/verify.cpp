@@ -28,15 +28,13 @@ static bool normalise(std::span<double> weights) {  // false: nothing to normali
 // Rules S and R. What a rejection leaves is the part of p above q; the next child is judged against that.
 static Decision decide_recursive(const Node& node, Coin& coin, bool replaced) {
   std::vector<double> q;
-  int drawn_at = -1;
   for (std::size_t i = 0; i < node.children.size(); ++i) {
     const Candidate& child = node.children[i];
     const Decision yes{static_cast<int>(i), child.token};
-    if (replaced || child.parent != drawn_at) {
+    if (replaced || i == 0) {
       check(child.q.size() == node.p.size(), "a draft that was drawn needs its distribution");
       q.assign(child.q.begin(), child.q.end());
       check(normalise(q), "a draft's distribution is empty");
-      drawn_at = child.parent;
     }
     const double drafted = q[at(child.token)];
     check(drafted > 0, "a draft token that its own distribution excludes");
@@ -133,7 +131,7 @@ Verdict verify_sampled(const TreeView& tree, const MatrixView& target, const Mat
     for (const int row : children) {
       const int token = tree.tokens[at(row)];
       check(token >= 0 && token < target.cols, "a draft token outside of the vocabulary");
-      candidates.push_back({token, tree.parents[at(row)], drafts.data ? drafts[row - 1] : std::span<const float>()});
+      candidates.push_back({token, drafts.data ? drafts[row - 1] : std::span<const float>()});
     }
     coin.at_depth(depth);
     const Decision decision = decide({level[0], p, candidates}, coin);

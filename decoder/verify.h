@@ -54,7 +54,7 @@ class UniformCoin final : public Coin {
 
 // ---- the decision at one node
 struct Candidate {
-  int token, parent;         // parent: row it was drawn at; siblings without replacement share q by it
+  int token;
   std::span<const float> q;  // weights of the distribution it was drawn from; empty: a point mass
 };
 struct Node {

@@ -15,11 +15,16 @@ namespace draftline {
 // What an engine makes of one logical op. The default is one launch that touches each operand once.
 struct OpCost {
   double launches = 1;        // kernels; 0: fused into a neighbour
+  double group_launches = 0;  // more kernels, if query heads share a key head (repeat_kv)
+  double host_launches = 0;   // host work without a kernel (views, allocations), in launches
   double traffic = 1;         // bytes moved over the logical bytes (weights and cache apart)
   double weight_traffic = 1;  // the same for weights (dequantisation writes and reads them again)
   double cache_traffic = 0;   // extra bytes per byte of cache met (torch.cat copies the past)
-  Bytes bytes_per_pair = {};  // a score matrix that goes through memory
+  double group_traffic = 0;   // the same, per query head that shares a key head, if more than one does (repeat_kv)
+  Bytes bytes_per_pair = {};  // a score matrix that goes through memory, per query head
   int waits = 0;              // blocking reads inside the op (.item())
+  // Of attention of `heads` query heads on `kv_heads` key heads: group_* resolved into launches and cache_traffic.
+  OpCost of_heads(int heads, int kv_heads) const;
   bool operator==(const OpCost&) const = default;
 };
 
@@ -30,15 +35,21 @@ struct Engine {
   Seconds graph_launch;      // host time per forward pass (graphs)
   Seconds step;              // host work per step that the device waits for: host_exposed
   Seconds step_speculating;  // the same while speculating: host_sync where overlap is lost, plus spec_fixed
+  double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`
   Seconds draft_pass;        // extra per draft pass: pass_extra
   Seconds token;             // per emitted token, serial with the device: host_per_token
   Seconds sync;              // one blocking read
   std::vector<int> graph_sizes;                     // captured row counts: rows are padded up; empty: no padding
-  std::map<std::string, OpCost, std::less<>> ops;  // by op key, "linear", "linear.int8", "attention.verify"
-  // The most specific row: "attention.verify", then "attention", then the default.
-  OpCost cost_of(std::string_view op_key) const;
+  std::map<std::string, OpCost, std::less<>> ops;   // by op key: "linear", "linear.int8", "draft/rms_norm"
+  std::vector<std::string> guesses;                 // names of the values that nobody measured: "sync", "ops/commit"
+  // The most specific row: "attention.verify", then "attention", then the default. While drafting, first the same among
+  // the rows "draft/...": a drafter's code may be of another hand than the target's.
+  OpCost cost_of(std::string_view op_key, bool drafting = false) const;
 };
 
 Engine read_engine(Reader);
+
+// Order of version names, number by number: "0.9" < "0.10" < "0.10.1"; an engine's newest profile is the greatest.
+bool version_less(std::string_view a, std::string_view b);
 
 }  // namespace draftline

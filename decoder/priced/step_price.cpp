@@ -2,6 +2,7 @@
 #include "decoder/priced/step_price.h"
 
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "model/kernel_time.h"
@@ -14,16 +15,26 @@ namespace {
 class CostTable {
  public:
   explicit CostTable(const Engine& e) : engine_(e) {}
-  const OpCost& operator()(const Op& op, const Tape& tape) {
+  const OpCost& operator()(const Op& op, const Tape& tape, Phase phase) {
     const std::string_view key = op_key(op, tape);
-    for (const auto& [k, cost] : seen_)
-      if (k.data() == key.data()) return *cost;
-    return *seen_.emplace_back(key, std::make_unique<OpCost>(engine_.cost_of(key))).second;
+    const auto* attend = std::get_if<Attend>(&op);
+    const int kv_heads = attend ? attend->cache.kv_heads : 1, heads = attend ? attend->q.cols / attend->cache.head_dim : 1;
+    const bool drafting = phase == Phase::draft;
+    for (const Known& k : known_)
+      if (k.key.data() == key.data() && k.drafting == drafting && k.heads == heads && k.kv_heads == kv_heads) return k.cost;
+    return known_.emplace_back(Known{key, drafting, heads, kv_heads, engine_.cost_of(key, drafting).of_heads(heads, kv_heads)})
+        .cost;
   }
 
  private:
+  struct Known {
+    std::string_view key;
+    bool drafting;
+    int heads, kv_heads;
+    OpCost cost;
+  };
   const Engine& engine_;
-  std::vector<std::pair<std::string_view, std::unique_ptr<OpCost>>> seen_;
+  std::deque<Known> known_;
 };
 
 // Device time of the ops whose time does not depend on the context. Walks a step in order, so that weights met again
@@ -98,6 +109,11 @@ Seconds attention_time(const Device& d, const Attention& k, Span span, double la
   return kernel_time(d, k, span) + (launches - 1) * d.fits.copy.fixed + more / (d.fits.copy.bandwidth_share * d.bandwidth);
 }
 
+// Host work of a step that no op stands for.
+Seconds host_base(const Engine& e, bool speculating) {
+  return speculating ? e.step_speculating + e.launches_speculating * e.issue : e.step;
+}
+
 // Host time of what precedes an op: its draft pass, its launches.
 class Issue {
  public:
@@ -112,7 +128,7 @@ class Issue {
       pass_ = pass;
       if (phase == Phase::draft) issued_ += engine_.draft_pass;
     }
-    if (!engine_.graphs) issued_ += cost.launches * engine_.issue;
+    if (!engine_.graphs) issued_ += (cost.launches + cost.host_launches) * engine_.issue;
     return issued_;
   }
   void meet() { issued_ = {}; }  // both clocks meet: a blocking read inside a segment
@@ -130,7 +146,7 @@ class Issue {
 
 StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
                     bool speculating) {
-  Seconds host = speculating ? e.step_speculating : e.step, device;
+  Seconds host = host_base(e, speculating), device;
   std::array<Seconds, 4> sums{};
   CostTable costs(e);
   KernelPricer price(d, e);
@@ -140,7 +156,7 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
     for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
       const Op& op = run.tape->ops[i];
       const Kernel kernel = kernel_of(op, *run.tape);
-      const OpCost& cost = costs(op, *run.tape);
+      const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
       const Seconds issued = host + issue.before(op, run.tape->phases[i], cost);
       Seconds t = price(op, kernel, cost);
       if (const auto* k = std::get_if<Attention>(&kernel)) {
@@ -165,7 +181,7 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
 // ---- the fold
 
 StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const Device& d, const Engine& e, bool speculating)
-    : device_(d), base_(speculating ? e.step_speculating : e.step), sync_(e.sync) {
+    : device_(d), base_(host_base(e, speculating)), sync_(e.sync) {
   const std::vector<int> empty(static_cast<std::size_t>(sequences)), one(static_cast<std::size_t>(sequences), 1);
   CostTable costs(e);
   KernelPricer price(d, e);
@@ -176,7 +192,7 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
     for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
       const Op& op = run.tape->ops[i];
       const Kernel kernel = kernel_of(op, *run.tape);
-      const OpCost& cost = costs(op, *run.tape);
+      const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
       Line line{issue.before(op, run.tape->phases[i], cost), price(op, kernel, cost), {}};
       Line& sum = sums_[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))];
       if (const auto* k = std::get_if<Attention>(&kernel)) {

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/host_time.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace draftline {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kKinds{"measured", "quoted", "default", "derived", "calibrated", "guess"};
+constexpr std::size_t kGuess = 5;
+
+// The vocabulary of decoder/op.h, so that a profile's misspelt row is an error and not a silent default.
+constexpr std::array<std::string_view, 34> kOpKeys{
+    "embed",       "linear",         "linear.int8",      "linear.int4",       "linear.fp8",      "rms_norm",
+    "add_rms_norm", "layer_norm",    "add",              "silu_mul",          "silu_add",        "gelu",
+    "rope_append", "attention",      "attention.verify", "attention.prefill", "group_attention", "gather",
+    "concat_rows", "store",          "upload",           "argmax",            "top_k",           "softmax",
+    "expand_tree", "select_tree",    "verify_greedy",    "verify_sampled",    "sample",          "commit",
+    "advance",     "all_reduce",     "expert_mlp",       "map_ids"};
+constexpr std::string_view kDraft = "draft/";
+
+// Kind, source and place of a value. A guess says why instead of where.
+bool read_origin(Reader in) {
+  const std::size_t kind = in.at("kind").choice(kKinds);
+  if (kind == kGuess) {
+    in.at("because").text();
+  } else {
+    in.at("source").text();
+    in.at("locator").text();
+    if (const auto because = in.find("because")) because->text();
+  }
+  return kind == kGuess;
+}
+
+class Profile {
+ public:
+  Profile(Reader in, Engine& engine) : in_(std::move(in)), engine_(engine) {}
+
+  Seconds seconds(std::string_view key) {
+    const auto value = entry(key);
+    return value ? value->quantity<Seconds>(0.0) : Seconds{};
+  }
+  double number(std::string_view key, double most) {
+    const auto value = entry(key);
+    return value ? value->number(0, most) : 0;
+  }
+  bool flag(std::string_view key) {
+    const auto value = entry(key);
+    return value && value->boolean();
+  }
+  std::vector<int> sizes(std::string_view key) {
+    std::vector<int> sizes;
+    const auto value = entry(key);
+    if (!value) return sizes;
+    for (const Reader& item : value->items()) {
+      const int size = item.positive_int();
+      if (!sizes.empty() && size <= sizes.back()) item.fail("captured sizes must increase");
+      sizes.push_back(size);
+    }
+    return sizes;
+  }
+  void ops(std::string_view key) {
+    for (const auto& [name, row] : in_.at(key).entries()) {
+      const std::string_view op_name = std::string_view(name).substr(name.starts_with(kDraft) ? kDraft.size() : 0);
+      if (std::find(kOpKeys.begin(), kOpKeys.end(), op_name) == kOpKeys.end())
+        row.fail("unknown op \"" + std::string(op_name) + "\"" + did_you_mean(op_name, kOpKeys));
+      engine_.ops[name] = op(row);
+      if (read_origin(row)) engine_.guesses.push_back("ops/" + name);
+      row.done();
+    }
+  }
+
+ private:
+  // The "value" of an entry with its origin; none where the profile does not speak of it.
+  std::optional<Reader> entry(std::string_view key) {
+    const auto found = in_.find(key);
+    if (!found) return std::nullopt;
+    const Reader value = found->at("value");
+    if (read_origin(*found)) engine_.guesses.emplace_back(key);
+    found->done();
+    return value;
+  }
+  static OpCost op(const Reader& row) {
+    constexpr double kMost = 1e6;
+    OpCost c;
+    const auto number = [&](std::string_view key, double& to, double most) {
+      if (const auto value = row.find(key)) to = value->number(0, most);
+    };
+    number("launches", c.launches, kMost);
+    number("group_launches", c.group_launches, kMost);
+    number("host_launches", c.host_launches, kMost);
+    number("traffic", c.traffic, kMost);
+    number("weight_traffic", c.weight_traffic, kMost);
+    number("cache_traffic", c.cache_traffic, kMost);
+    number("group_traffic", c.group_traffic, kMost);
+    if (const auto value = row.find("bytes_per_pair")) c.bytes_per_pair = value->quantity<Bytes>(0.0);
+    if (const auto value = row.find("waits")) c.waits = value->integer(0, 1000);
+    return c;
+  }
+
+  Reader in_;
+  Engine& engine_;
+};
+
+}  // namespace
+
+OpCost OpCost::of_heads(int heads, int kv_heads) const {
+  OpCost c = *this;
+  if (heads > kv_heads) {
+    c.launches += group_launches;
+    c.cache_traffic += group_traffic * heads / kv_heads;
+  }
+  c.group_launches = c.group_traffic = 0;
+  return c;
+}
+
+OpCost Engine::cost_of(std::string_view op_key, bool drafting) const {
+  const auto row_of = [&](std::string_view prefix) -> const OpCost* {
+    for (std::string key = std::string(prefix) + std::string(op_key);;) {
+      if (const auto row = ops.find(key); row != ops.end()) return &row->second;
+      const std::size_t dot = key.rfind('.');
+      if (dot == std::string::npos) return nullptr;
+      key.resize(dot);
+    }
+  };
+  const OpCost* row = drafting ? row_of(kDraft) : nullptr;
+  if (!row) row = row_of("");
+  return row ? *row : OpCost{};
+}
+
+Engine read_engine(Reader in) {
+  Engine e;
+  e.name = in.at("name").text();
+  e.version = in.at("version").text();
+  e.source = in.at("source").text();
+  in.at("locator").text();
+  if (const auto title = in.find("title")) title->text();
+  Profile profile(in, e);
+  e.graphs = profile.flag("graphs");
+  e.issue = profile.seconds("issue");
+  e.graph_launch = profile.seconds("graph_launch");
+  e.step = profile.seconds("step");
+  e.step_speculating = profile.seconds("step_speculating");
+  e.launches_speculating = profile.number("launches_speculating", 1e6);
+  e.draft_pass = profile.seconds("draft_pass");
+  e.token = profile.seconds("token");
+  e.sync = profile.seconds("sync");
+  e.graph_sizes = profile.sizes("graph_sizes");
+  profile.ops("ops");
+  if (e.step_speculating < e.step)
+    in.fail("step_speculating (" + to_text(e.step_speculating) + ") is below step (" + to_text(e.step) +
+            "): overlap that is lost can't save time");
+  in.done();
+  return e;
+}
+
+bool version_less(std::string_view a, std::string_view b) {
+  const auto next = [](std::string_view& v) {
+    int n = 0;
+    const auto [end, error] = std::from_chars(v.data(), v.data() + v.size(), n);
+    if (error != std::errc{}) n = 0;
+    v.remove_prefix(static_cast<std::size_t>(end - v.data()));
+    if (!v.empty()) v.remove_prefix(1);
+    return n;
+  };
+  while (!a.empty() || !b.empty()) {
+    const int x = next(a), y = next(b);
+    if (x != y) return x < y;
+  }
+  return false;
+}
+
+}  // namespace draftline
