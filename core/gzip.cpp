@@ -11,7 +11,7 @@
 
 namespace draftline {
 
-static constexpr int kGzip = 15 + 16;  // zlib's way to say: largest window, gzip header
+static constexpr int kGzip = 15 + 16;                             // zlib's way to say: largest window, gzip header
 static constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib counts in unsigned int
 
 std::string gunzip(std::string_view packed, std::size_t most_bytes, std::string_view name) {

@@ -56,16 +56,18 @@ class Builder final : public nlohmann::json_sax<json> {
     return true;
   }
   bool parse_error(std::size_t position, const std::string& token, const json::exception& e) override {
-    // The library counts the byte after the token that it could not use. Its sentence follows its own place.
-    const std::size_t back = std::max<std::size_t>(1, token.size());
     std::string what = e.what();
     if (const auto place = what.find("column "); place != std::string::npos) {
       if (const auto colon = what.find(": ", place); colon != std::string::npos) what = what.substr(colon + 2);
     } else if (e.id == 406) {
       what = "the number " + token + " is out of range";
     }
-    if (what.starts_with("syntax error while ")) what = what.substr(19);
-    out_.error = line_and_column(text_, position > back ? position - back : 0) + ": " + printable(what);
+    if (const auto last = what.find("; last read: "); last != std::string::npos) {  // says less than line and column
+      const auto expected = what.find("; expected ", last);
+      what = what.substr(0, last) + (expected == std::string::npos ? "" : what.substr(expected));
+    }
+    if (const auto ill = what.find("ill-formed UTF-8"); ill != std::string::npos) what = "ill-formed UTF-8";
+    out_.error = line_and_column(text_, position > 0 ? position - 1 : 0) + ": " + printable(what);
     out_.error_pointer = pointer();
     return false;
   }
@@ -163,7 +165,9 @@ std::string printable(std::string_view text, std::size_t most) {
     const bool c1 = n == 2 && c == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;  // U+0080..U+009F
     if (n == 0) out += "\xEF\xBF\xBD";
     else if (c < 0x20 || c == 0x7F) out += std::string("\\u00") + kHex[c >> 4] + kHex[c & 15];
-    else if (c1) out += std::string("\\u00") + kHex[static_cast<unsigned char>(text[1]) >> 4] + kHex[static_cast<unsigned char>(text[1]) & 15];
+    else if (c1)
+      out += std::string("\\u00") + kHex[static_cast<unsigned char>(text[1]) >> 4] +
+             kHex[static_cast<unsigned char>(text[1]) & 15];
     else out += text.substr(0, n);
     text.remove_prefix(std::max<std::size_t>(n, 1));
   }

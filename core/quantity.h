@@ -11,8 +11,14 @@ struct Quantity {
   double value = 0;
 
   constexpr auto operator<=>(const Quantity&) const = default;
-  constexpr Quantity& operator+=(Quantity o) { value += o.value; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { value -= o.value; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    value += o.value;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    value -= o.value;
+    return *this;
+  }
   constexpr Quantity operator-() const { return {-value}; }
   // A quantity without dimension is a number.
   constexpr operator double() const requires(S == 0 && B == 0 && F == 0) { return value; }
@@ -27,15 +33,25 @@ using FlopsPerSecond = Quantity<-1, 0, 1>;
 using FlopsPerByte = Quantity<0, -1, 1>;
 
 template <int S, int B, int F>
-constexpr Quantity<S, B, F> operator+(Quantity<S, B, F> a, Quantity<S, B, F> b) { return {a.value + b.value}; }
+constexpr Quantity<S, B, F> operator+(Quantity<S, B, F> a, Quantity<S, B, F> b) {
+  return {a.value + b.value};
+}
 template <int S, int B, int F>
-constexpr Quantity<S, B, F> operator-(Quantity<S, B, F> a, Quantity<S, B, F> b) { return {a.value - b.value}; }
+constexpr Quantity<S, B, F> operator-(Quantity<S, B, F> a, Quantity<S, B, F> b) {
+  return {a.value - b.value};
+}
 template <int S, int B, int F>
-constexpr Quantity<S, B, F> operator*(double k, Quantity<S, B, F> q) { return {k * q.value}; }
+constexpr Quantity<S, B, F> operator*(double k, Quantity<S, B, F> q) {
+  return {k * q.value};
+}
 template <int S, int B, int F>
-constexpr Quantity<S, B, F> operator*(Quantity<S, B, F> q, double k) { return {k * q.value}; }
+constexpr Quantity<S, B, F> operator*(Quantity<S, B, F> q, double k) {
+  return {k * q.value};
+}
 template <int S, int B, int F>
-constexpr Quantity<S, B, F> operator/(Quantity<S, B, F> q, double k) { return {q.value / k}; }
+constexpr Quantity<S, B, F> operator/(Quantity<S, B, F> q, double k) {
+  return {q.value / k};
+}
 template <int S, int B, int F, int S2, int B2, int F2>
 constexpr auto operator*(Quantity<S, B, F> a, Quantity<S2, B2, F2> b) {
   return Quantity<S + S2, B + B2, F + F2>{a.value * b.value};
@@ -45,9 +61,13 @@ constexpr auto operator/(Quantity<S, B, F> a, Quantity<S2, B2, F2> b) {
   return Quantity<S - S2, B - B2, F - F2>{a.value / b.value};
 }
 template <int S, int B, int F>
-constexpr auto operator/(double k, Quantity<S, B, F> q) { return Quantity<-S, -B, -F>{k / q.value}; }
+constexpr auto operator/(double k, Quantity<S, B, F> q) {
+  return Quantity<-S, -B, -F>{k / q.value};
+}
 
 template <class A, class B>
-concept Addable = requires(A a, B b) { a + b; };
+concept Addable = requires(A a, B b) {
+  a + b;
+};
 
 }  // namespace draftline

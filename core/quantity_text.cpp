@@ -19,9 +19,9 @@ struct Scale {
   double factor;
 };
 
-constexpr std::array kTimes{Scale{"s", 1},     Scale{"ms", 1e-3}, Scale{"us", 1e-6},  Scale{"ns", 1e-9},
+constexpr std::array kTimes{Scale{"s", 1},     Scale{"ms", 1e-3}, Scale{"us", 1e-6}, Scale{"ns", 1e-9},
                             Scale{"min", 60.}, Scale{"h", 3600.}, Scale{"µs", 1e-6}, Scale{"μs", 1e-6}};
-constexpr std::array kDecimal{Scale{"", 1},   Scale{"k", 1e3},  Scale{"M", 1e6},
+constexpr std::array kDecimal{Scale{"", 1},    Scale{"k", 1e3},  Scale{"M", 1e6},
                               Scale{"G", 1e9}, Scale{"T", 1e12}, Scale{"P", 1e15}};
 constexpr double kKi = 1024;
 constexpr std::array kBinary{Scale{"", 1},
@@ -103,8 +103,8 @@ std::string unknown_unit(std::string_view unit, Dimension wanted) {
   const std::string low = lowered(unit);
   if (const auto flops = low.find("flops"); flops != std::string::npos && flops <= 1) {
     const std::string flop = std::string(unit.substr(0, flops)) + "FLOP";
-    return quoted(unit) + " can mean a count or a rate: write " + quoted(flop) + " for a count, " + quoted(flop + "/s") +
-           " for a rate";
+    return quoted(unit) + " can mean a count or a rate: write " + quoted(flop) + " for a count, " +
+           quoted(flop + "/s") + " for a rate";
   }
   for (const std::string_view bits : {"b", "bit", "bits", "b/s", "bit/s", "bits/s", "bps"}) {
     const bool written = unit.size() >= bits.size() && unit.ends_with(bits);
@@ -146,7 +146,8 @@ std::variant<double, std::string> parse_quantity(std::string_view text, Dimensio
   const bool starts = text.size() > digits && ((text[digits] >= '0' && text[digits] <= '9') || text[digits] == '.');
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (!starts || error == std::errc::invalid_argument) return quoted(text) + " does not start with a number" + such_as(wanted);
+  if (!starts || error == std::errc::invalid_argument)
+    return quoted(text) + " does not start with a number" + such_as(wanted);
   if (error != std::errc()) return quoted(text) + " is out of range";
   const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
   if (rest.starts_with(',') || rest.starts_with('_') || rest.starts_with('\''))

@@ -64,11 +64,11 @@ static std::string kind_of(const Json& v) {
   }
 }
 
-static std::string quoted(std::string_view text) { return "\"" + printable(text, 60) + "\""; }
+static std::string in_quotes(std::string_view text) { return "\"" + printable(text, 60) + "\""; }
 
 static std::string listed(std::span<const std::string_view> words) {
   std::string all;
-  for (const std::string_view w : words) all += (all.empty() ? "" : ", ") + quoted(w);
+  for (const std::string_view w : words) all += (all.empty() ? "" : ", ") + in_quotes(w);
   return all;
 }
 
@@ -134,7 +134,7 @@ std::optional<Reader> Reader::find(std::string_view key) const {
 
 Reader Reader::at(std::string_view key) const {
   if (std::optional<Reader> found = find(key)) return *found;
-  if (is_object()) fail("missing key " + quoted(key));
+  if (is_object()) fail("missing key " + in_quotes(key));
   return below(nullptr, key);
 }
 
@@ -248,7 +248,8 @@ double Reader::quantity_value(Dimension dimension, std::optional<double> least) 
   }
   const double v = std::get<double>(parsed);
   if (least ? v >= *least : v > 0) return v;
-  const std::string bound = !least ? "greater than 0" : "at least " + plain(*least) + " " + std::string(unit_name(dimension));
+  const std::string bound =
+      !least ? "greater than 0" : "at least " + plain(*least) + " " + std::string(unit_name(dimension));
   fail("must be " + bound + ", got " + kind_of(*value_));
   return harmless;
 }

@@ -34,7 +34,7 @@ class Reader {
   // note a mistake, once.
   Reader at(std::string_view key) const;
   std::optional<Reader> find(std::string_view key) const;
-  bool has(std::string_view key) const;  // marks the key as known, not as read
+  bool has(std::string_view key) const;                         // marks the key as known, not as read
   std::vector<std::pair<std::string, Reader>> entries() const;  // all keys, in file order; each counts as read
   std::vector<std::pair<std::string, Reader>> look() const;     // the same, but none counts as read: for a walk ahead
   void done() const;                                            // every key not read is a mistake
@@ -52,7 +52,8 @@ class Reader {
   // fails, the value returned lies in the range: the one nearest to 0, for positive_int 1.
   std::string text() const;
   bool boolean() const;
-  double number(double least = -std::numeric_limits<double>::max(), double most = std::numeric_limits<double>::max()) const;
+  double number(double least = -std::numeric_limits<double>::max(),
+                double most = std::numeric_limits<double>::max()) const;
   int integer(int least = std::numeric_limits<int>::min(), int most = std::numeric_limits<int>::max()) const;
   std::int64_t long_integer(std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                             std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;

@@ -14,7 +14,8 @@ namespace draftline {
 // The first 64 of the 128 bits of a block. The counter is (high, low), the key the seed.
 static std::uint64_t block(std::uint64_t key, std::uint64_t high, std::uint64_t low) {
   const auto word = [](std::uint64_t v, int i) { return static_cast<std::uint32_t>(v >> (32 * i)); };
-  const auto out = philox4x32_10({word(low, 0), word(low, 1), word(high, 0), word(high, 1)}, {word(key, 0), word(key, 1)});
+  const auto out =
+      philox4x32_10({word(low, 0), word(low, 1), word(high, 0), word(high, 1)}, {word(key, 0), word(key, 1)});
   return std::uint64_t{out[1]} << 32 | out[0];
 }
 
