@@ -13,13 +13,40 @@ constexpr std::array<std::string_view, 6> kKinds{"measured", "quoted", "default"
 constexpr std::size_t kGuess = 5;
 
 // The vocabulary of decoder/op.h, so that a profile's misspelt row is an error and not a silent default.
-constexpr std::array<std::string_view, 34> kOpKeys{
-    "embed",       "linear",         "linear.int8",      "linear.int4",       "linear.fp8",      "rms_norm",
-    "add_rms_norm", "layer_norm",    "add",              "silu_mul",          "silu_add",        "gelu",
-    "rope_append", "attention",      "attention.verify", "attention.prefill", "group_attention", "gather",
-    "concat_rows", "store",          "upload",           "argmax",            "top_k",           "softmax",
-    "expand_tree", "select_tree",    "verify_greedy",    "verify_sampled",    "sample",          "commit",
-    "advance",     "all_reduce",     "expert_mlp",       "map_ids"};
+constexpr std::array<std::string_view, 34> kOpKeys{"embed",
+                                                   "linear",
+                                                   "linear.int8",
+                                                   "linear.int4",
+                                                   "linear.fp8",
+                                                   "rms_norm",
+                                                   "add_rms_norm",
+                                                   "layer_norm",
+                                                   "add",
+                                                   "silu_mul",
+                                                   "silu_add",
+                                                   "gelu",
+                                                   "rope_append",
+                                                   "attention",
+                                                   "attention.verify",
+                                                   "attention.prefill",
+                                                   "group_attention",
+                                                   "gather",
+                                                   "concat_rows",
+                                                   "store",
+                                                   "upload",
+                                                   "argmax",
+                                                   "top_k",
+                                                   "softmax",
+                                                   "expand_tree",
+                                                   "select_tree",
+                                                   "verify_greedy",
+                                                   "verify_sampled",
+                                                   "sample",
+                                                   "commit",
+                                                   "advance",
+                                                   "all_reduce",
+                                                   "expert_mlp",
+                                                   "map_ids"};
 constexpr std::string_view kDraft = "draft/";
 
 // Kind, source and place of a value. A guess says why instead of where.
@@ -33,6 +60,24 @@ bool read_origin(Reader in) {
     if (const auto because = in.find("because")) because->text();
   }
   return kind == kGuess;
+}
+
+OpCost read_op(const Reader& row) {
+  constexpr double kMost = 1e6;
+  OpCost c;
+  const auto number = [&](std::string_view key, double& to, double most) {
+    if (const auto value = row.find(key)) to = value->number(0, most);
+  };
+  number("launches", c.launches, kMost);
+  number("group_launches", c.group_launches, kMost);
+  number("host_launches", c.host_launches, kMost);
+  number("traffic", c.traffic, kMost);
+  number("weight_traffic", c.weight_traffic, kMost);
+  number("cache_traffic", c.cache_traffic, kMost);
+  number("group_traffic", c.group_traffic, kMost);
+  if (const auto value = row.find("bytes_per_pair")) c.bytes_per_pair = value->quantity<Bytes>(0.0);
+  if (const auto value = row.find("waits")) c.waits = value->integer(0, 1000);
+  return c;
 }
 
 class Profile {
@@ -62,16 +107,6 @@ class Profile {
     }
     return sizes;
   }
-  void ops(std::string_view key) {
-    for (const auto& [name, row] : in_.at(key).entries()) {
-      const std::string_view op_name = std::string_view(name).substr(name.starts_with(kDraft) ? kDraft.size() : 0);
-      if (std::find(kOpKeys.begin(), kOpKeys.end(), op_name) == kOpKeys.end())
-        row.fail("unknown op \"" + std::string(op_name) + "\"" + did_you_mean(op_name, kOpKeys));
-      engine_.ops[name] = op(row);
-      if (read_origin(row)) engine_.guesses.push_back("ops/" + name);
-      row.done();
-    }
-  }
 
  private:
   // The "value" of an entry with its origin; none where the profile does not speak of it.
@@ -82,23 +117,6 @@ class Profile {
     if (read_origin(*found)) engine_.guesses.emplace_back(key);
     found->done();
     return value;
-  }
-  static OpCost op(const Reader& row) {
-    constexpr double kMost = 1e6;
-    OpCost c;
-    const auto number = [&](std::string_view key, double& to, double most) {
-      if (const auto value = row.find(key)) to = value->number(0, most);
-    };
-    number("launches", c.launches, kMost);
-    number("group_launches", c.group_launches, kMost);
-    number("host_launches", c.host_launches, kMost);
-    number("traffic", c.traffic, kMost);
-    number("weight_traffic", c.weight_traffic, kMost);
-    number("cache_traffic", c.cache_traffic, kMost);
-    number("group_traffic", c.group_traffic, kMost);
-    if (const auto value = row.find("bytes_per_pair")) c.bytes_per_pair = value->quantity<Bytes>(0.0);
-    if (const auto value = row.find("waits")) c.waits = value->integer(0, 1000);
-    return c;
   }
 
   Reader in_;
@@ -131,6 +149,17 @@ OpCost Engine::cost_of(std::string_view op_key, bool drafting) const {
   return row ? *row : OpCost{};
 }
 
+void read_op_costs(Reader ops, Engine& engine) {
+  for (const auto& [name, row] : ops.entries()) {
+    const std::string_view op_name = std::string_view(name).substr(name.starts_with(kDraft) ? kDraft.size() : 0);
+    if (std::find(kOpKeys.begin(), kOpKeys.end(), op_name) == kOpKeys.end())
+      row.fail("unknown op \"" + std::string(op_name) + "\"" + did_you_mean(op_name, kOpKeys));
+    engine.ops[name] = read_op(row);
+    if (read_origin(row)) engine.guesses.push_back("ops/" + name);
+    row.done();
+  }
+}
+
 Engine read_engine(Reader in) {
   Engine e;
   e.name = in.at("name").text();
@@ -149,7 +178,7 @@ Engine read_engine(Reader in) {
   e.token = profile.seconds("token");
   e.sync = profile.seconds("sync");
   e.graph_sizes = profile.sizes("graph_sizes");
-  profile.ops("ops");
+  read_op_costs(in.at("ops"), e);
   if (e.step_speculating < e.step)
     in.fail("step_speculating (" + to_text(e.step_speculating) + ") is below step (" + to_text(e.step) +
             "): overlap that is lost can't save time");

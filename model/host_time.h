@@ -30,24 +30,27 @@ struct OpCost {
 
 struct Engine {
   std::string name, version, source;
-  bool graphs = false;       // a forward pass is replayed as one graph; else every kernel is issued by the host
-  Seconds issue;             // host time per kernel launch, the framework's own included (eager)
-  Seconds graph_launch;      // host time per forward pass (graphs)
-  Seconds step;              // host work per step that the device waits for: host_exposed
-  Seconds step_speculating;  // the same while speculating: host_sync where overlap is lost, plus spec_fixed
+  bool graphs = false;              // a forward pass is replayed as one graph; else every kernel is issued by the host
+  Seconds issue;                    // host time per kernel launch, the framework's own included (eager)
+  Seconds graph_launch;             // host time per forward pass (graphs)
+  Seconds step;                     // host work per step that the device waits for: host_exposed
+  Seconds step_speculating;         // the same while speculating: host_sync where overlap is lost, plus spec_fixed
   double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`
-  Seconds draft_pass;        // extra per draft pass: pass_extra
-  Seconds token;             // per emitted token, serial with the device: host_per_token
-  Seconds sync;              // one blocking read
-  std::vector<int> graph_sizes;                     // captured row counts: rows are padded up; empty: no padding
-  std::map<std::string, OpCost, std::less<>> ops;   // by op key: "linear", "linear.int8", "draft/rms_norm"
-  std::vector<std::string> guesses;                 // names of the values that nobody measured: "sync", "ops/commit"
+  Seconds draft_pass;               // extra per draft pass: pass_extra
+  Seconds token;                    // per emitted token, serial with the device: host_per_token
+  Seconds sync;                     // one blocking read
+  std::vector<int> graph_sizes;     // captured row counts: rows are padded up; empty: no padding
+  std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
+  std::vector<std::string> guesses;                // names of the values that nobody measured: "sync", "ops/commit"
   // The most specific row: "attention.verify", then "attention", then the default. While drafting, first the same among
   // the rows "draft/...": a drafter's code may be of another hand than the target's.
   OpCost cost_of(std::string_view op_key, bool drafting = false) const;
 };
 
 Engine read_engine(Reader);
+
+// Rows of an object like a profile's "ops", over those that the engine has: what another hand's code makes of some ops.
+void read_op_costs(Reader ops, Engine&);
 
 // Order of version names, number by number: "0.9" < "0.10" < "0.10.1"; an engine's newest profile is the greatest.
 bool version_less(std::string_view a, std::string_view b);
