@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/catalogue.h"
+
+#include <algorithm>
+
+namespace draftline {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> Catalogue::names(const std::string& kind) const {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(data_ / kind, none))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// "vllm" -> the greatest of "vllm-0.9", "vllm-0.10"; "" if there is none.
+static std::string newest(const std::string& name, const std::vector<std::string>& known) {
+  std::string best;
+  for (const std::string& k : known) {
+    if (!k.starts_with(name + "-")) continue;
+    const std::string version = k.substr(name.size() + 1);
+    if (version.find_first_not_of("0123456789.") != std::string::npos) continue;
+    if (best.empty() || version_less(best.substr(name.size() + 1), version)) best = k;
+  }
+  return best;
+}
+
+template <class T, class Read>
+std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<const T>>& known, const Reader& in,
+                                         const std::string& kind, Read read) {
+  const std::string name = in.text();
+  if (name.empty()) {
+    in.fail("must name one of " + kind + " or a file");
+    return nullptr;
+  }
+  fs::path file;
+  if (name.find('/') != std::string::npos || name.ends_with(".json")) {
+    file = in.file().parent_path() / name;
+    std::error_code none;
+    if (fs::is_directory(file, none)) file /= "config.json";
+  } else {
+    const auto all = names(kind);
+    std::string match = std::binary_search(all.begin(), all.end(), name) ? name : newest(name, all);
+    if (match.empty()) {
+      const auto near = nearest_word(name, all);
+      in.fail("unknown name \"" + name + "\"" +
+              (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list " + kind + "`"));
+      return nullptr;
+    }
+    file = data_ / kind / (match + ".json");
+  }
+  auto& entry = known[file];
+  if (entry) return entry;
+  try {
+    const Document document = Document::from_file(file);
+    auto value = std::make_shared<T>(read(document.root()));
+    document.finish();
+    return entry = std::move(value);
+  } catch (const InputErrors& mistakes) {
+    in.pass_on(mistakes);
+    return nullptr;
+  }
+}
+
+std::shared_ptr<const Device> Catalogue::device(const Reader& in) { return load(devices_, in, "devices", read_device); }
+
+std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in) {
+  return load(transformers_, in, "transformers", [](const Reader& root) {
+    TransformerShape s = read_transformer(root);
+    const std::string stem = root.file().stem().string();
+    s.name = stem == "config" ? root.file().parent_path().filename().string() : stem;
+    return s;
+  });
+}
+
+std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return load(engines_, in, "engines", read_engine); }
+
+}  // namespace draftline

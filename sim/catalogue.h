@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices, transformers and engines of data/, by name; a file given in a scenario serves as well. Each is read once.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/reader.h"
+#include "model/device.h"
+#include "model/host_time.h"
+#include "model/transformer_shape.h"
+
+namespace draftline {
+
+class Catalogue {
+ public:
+  explicit Catalogue(std::filesystem::path data) : data_(std::move(data)) {}
+
+  // A name, or a file relative to the scenario that names it. Mistakes are noted at `in`; the result is then null.
+  std::shared_ptr<const Device> device(const Reader& in);
+  std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // a config.json, or a folder that holds one
+  std::shared_ptr<const Engine> engine(const Reader& in);                 // without a version: the newest profile
+
+  std::vector<std::string> names(const std::string& kind) const;  // "devices", "transformers", "engines"; sorted
+  const std::filesystem::path& data() const { return data_; }
+
+ private:
+  template <class T, class Read>
+  std::shared_ptr<const T> load(std::map<std::filesystem::path, std::shared_ptr<const T>>&, const Reader& in,
+                                const std::string& kind, Read);
+  std::filesystem::path data_;
+  std::map<std::filesystem::path, std::shared_ptr<const Device>> devices_;
+  std::map<std::filesystem::path, std::shared_ptr<const TransformerShape>> transformers_;
+  std::map<std::filesystem::path, std::shared_ptr<const Engine>> engines_;
+};
+
+}  // namespace draftline

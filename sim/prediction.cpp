@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/prediction.h"
+
+#include <array>
+#include <cmath>
+
+#include "decoder/priced/backend.h"
+#include "model/acceptance.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr std::string_view kBaseline = R"({"name": "autoregressive"})";
+const MethodChoice& baseline() {
+  static const Document document = Document::from_text(kBaseline, "autoregressive");
+  static const MethodChoice choice{document.root(), "autoregressive", "", std::nullopt, {}};
+  return choice;
+}
+
+// Gauss-Legendre, three points on [0, 1]: exact for a step time that is a quintic in the context.
+constexpr std::array<std::pair<double, double>, 3> kGauss{
+    {{0.1127016653792583, 5.0 / 18}, {0.5, 8.0 / 18}, {0.8872983346207417, 5.0 / 18}}};
+
+}  // namespace
+
+double acceptance_length(const MethodChoice& m, int depth, bool tree) {
+  const Acceptance& a = m.acceptance;
+  if (depth == 0) {
+    if (a.kind != Acceptance::Kind::none) m.in.fail("it drafts nothing: \"acceptance\" has no meaning here");
+    return 1;
+  }
+  const auto at = [&] { return m.in.find("acceptance").value_or(m.in); };
+  switch (a.kind) {
+    case Acceptance::Kind::none: m.in.fail("\"acceptance\" is needed: {\"rates\": [..]}, {\"rate\": x} or {\"mean_length\": x}"); break;
+    case Acceptance::Kind::rates:
+      if (tree) at().fail("rates per position fit a chain, not a tree: give \"mean_length\"");
+      else if (a.rates.size() < static_cast<std::size_t>(depth))
+        at().fail("fewer \"rates\" (" + std::to_string(a.rates.size()) + ") than drafts (" + std::to_string(depth) + ")");
+      else return chain_lengths(std::span(a.rates).first(static_cast<std::size_t>(depth))).mean();
+      break;
+    case Acceptance::Kind::rate:
+      if (tree) at().fail("one rate fits a chain, not a tree: give \"mean_length\"");
+      else return iid_chain_length(a.rates[0], depth);
+      break;
+    case Acceptance::Kind::mean_length:
+      if (a.rates[0] > depth + 1) at().fail("a mean length above the longest possible, " + std::to_string(depth + 1));
+      else return a.rates[0];
+      break;
+  }
+  return 1;
+}
+
+// One method on one transformer: recorded once per batch size, on the interpreter that computes nothing.
+struct Predictor::Plan {
+  Plan(const Setup& s, const MethodChoice& m, const Decoder::FindTransformer& find)
+      : decoder({*s.transformer, s.precision.matrices, s.precision.activations, kSeats, 1, s.ranks, {}}, m.in, find,
+                [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
+    decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
+  }
+  static constexpr int kSeats = 1 << 17;
+
+  // A step of the steady state, or the prefill of one prompt.
+  std::vector<SegmentRun> record_step(int batch_size) {
+    segments.clear();
+    const std::vector<std::vector<int>> answers{std::vector<int>(static_cast<std::size_t>(batch_size), 1)};
+    decoder.ops.follow(&answers);
+    decoder.generator.assume(batch_size, 1);
+    decoder.generator.step();
+    return std::move(segments);
+  }
+  std::vector<SegmentRun> record_prefill(int tokens) {
+    segments.clear();
+    const std::vector<std::vector<int>> answers{{tokens}};
+    decoder.ops.follow(&answers);
+    decoder.generator.assume(0, 0);
+    decoder.generator.join({std::vector<int>(static_cast<std::size_t>(tokens))}, {0});
+    decoder.generator.assume(0, 0);
+    return std::move(segments);
+  }
+
+  Decoder decoder;
+  std::vector<SegmentRun> segments;
+};
+
+Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
+  const std::string what = m.name + " " + std::to_string(m.draft_length.value_or(0)) + m.parameters;
+  auto& entry = plans_[{s.transformer, s.ranks, s.precision.matrices, nullptr, what}];
+  if (!entry) entry = std::make_shared<Plan>(s, m, find_);
+  return *entry;
+}
+
+const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool speculating) {
+  constexpr std::size_t kMostPrices = 20'000;  // keeps memory flat over huge sweeps
+  if (prices_.size() > kMostPrices) prices_.clear();
+  Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size}];
+  if (!entry.step) {
+    const auto segments = plan.record_step(s.batch_size);
+    entry.step = std::make_unique<StepPrice>(segments, s.batch_size, *s.device, *s.engine, speculating);
+    for (const SegmentRun& run : segments) {
+      const auto peak = plan_arena(*run.tape, declared_bytes).size;
+      entry.activations = std::max(entry.activations, Bytes{static_cast<double>(peak)});
+      for (std::size_t i = 0; i < run.tape->passes.size(); ++i) entry.rows = std::max(entry.rows, run.tape->passes[i].rows.widest);
+    }
+  }
+  return entry;
+}
+
+const StepPrice& Predictor::step(const Setup& s, const MethodChoice& m) {
+  Plan& p = plan(s, m);
+  return *priced(p, s, p.decoder.method->depth() > 0).step;
+}
+
+int Predictor::depth(const Setup& s, const MethodChoice& m) { return plan(s, m).decoder.method->depth(); }
+
+Seconds Predictor::prefill(Plan& plan, const Setup& s) {
+  auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
+  if (fresh) it->second = StepPrice(plan.record_prefill(s.prompt_tokens), 1, *s.device, *s.engine, false)(0);
+  return it->second;
+}
+
+MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const Setup& s) const {
+  MemoryFootprint m;
+  m.weights = plan.decoder.target_bytes;
+  m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
+  const double slots =
+      cached_tokens({s.batch_size, s.prompt_tokens + s.output_tokens, priced.rows, CacheLayout::paged, 16, 0});
+  for (const Cache& c : plan.decoder.ops.caches())
+    (c.id == plan.decoder.target.cache.id ? m.cache : m.draft_cache) += slots * c.layers * c.row_bytes();
+  m.activations = priced.activations;
+  return m;
+}
+
+std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const MethodChoice& m) {
+  Plan& p = plan(s, m);
+  const int depth = p.decoder.method->depth();
+  const bool speculating = depth > 0;
+  const Priced& mine = priced(p, s, speculating);
+  Prediction out{};
+  out.acceptance_length = acceptance_length(m, depth, mine.rows > depth + 1);
+  out.memory = memory(p, mine, s);
+  if (out.memory.total() > s.device->memory)
+    return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " + to_text(s.device->memory);
+
+  // The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole text.
+  const double tokens = s.output_tokens - 1, first = s.prompt_tokens, last = s.prompt_tokens + tokens - 1;
+  const auto mean_step = [&](const StepPrice& price) {
+    Seconds mean;
+    for (const auto& [x, weight] : kGauss) mean += weight * price(first + x * (last - first));
+    return mean;
+  };
+  const auto throughput = [&](Seconds step, double length) {
+    return s.batch_size * length / (step + s.batch_size * length * s.engine->token);
+  };
+  const double middle = (first + last) / 2;
+  const Seconds step = mean_step(*mine.step);
+  out.parts = mine.step->parts(middle);
+  out.work = mine.step->work(middle);
+  out.step_time = step + s.batch_size * out.acceptance_length * s.engine->token;
+  out.parts.host += out.step_time - out.parts.total();  // what is left: growth of the context, cost per token
+  out.throughput = throughput(step, out.acceptance_length);
+  out.prefill_time = prefill(p, s);
+  out.throughput_with_prefill =
+      s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
+  if (speculating) {
+    Plan& ar = plan(s, baseline());
+    out.speedup = out.throughput / throughput(mean_step(*priced(ar, s, false).step), 1);
+  } else {
+    out.speedup = 1;
+  }
+  return out;
+}
+
+}  // namespace draftline

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steady decoding, predicted: a method's tapes, priced on a device under an engine, times how many steps a text takes.
+// What it assumes is in docs/prediction.md: a batch that stays full, contexts that grow together through the output.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <variant>
+
+#include "decoder/priced/step_price.h"
+#include "methods/decoder.h"
+#include "model/memory.h"
+#include "sim/scenario.h"
+
+namespace draftline {
+
+struct Prediction {
+  Seconds step_time;          // mean over the output
+  StepParts parts;            // of it
+  double acceptance_length;   // an input
+  PerSecond throughput, throughput_with_prefill;  // output tokens of the whole batch
+  double speedup;             // of throughput, against autoregressive on the same device, batch, precision
+  Seconds prefill_time;       // of one prompt
+  MemoryFootprint memory;     // on each device
+  Work work;                  // of a step at the middle of the output
+};
+
+// What a setup needs to be priced; owned by the scenario.
+struct Setup {
+  const Device* device;
+  const Engine* engine;
+  const TransformerShape* transformer;
+  PrecisionChoice precision;
+  int ranks, batch_size, prompt_tokens, output_tokens;
+};
+
+class Predictor {
+ public:
+  explicit Predictor(Decoder::FindTransformer find) : find_(std::move(find)) {}
+
+  // The prediction, or why this point can't run (it does not fit the device). Wrong input is noted at the method's place.
+  std::variant<Prediction, std::string> predict(const Setup&, const MethodChoice&);
+
+  // The step alone: what the papers' tables need.
+  const StepPrice& step(const Setup&, const MethodChoice&);
+  int depth(const Setup&, const MethodChoice&);
+
+ private:
+  struct Plan;  // one method on one transformer: its tapes per batch, its prices
+  struct Priced {
+    std::unique_ptr<StepPrice> step;
+    Bytes activations;
+    int rows = 1;  // verified per sequence
+  };
+  using PlanKey = std::tuple<const TransformerShape*, int, DType, const void*, std::string>;
+  using PriceKey = std::tuple<const void*, const Device*, const Engine*, int>;
+  Plan& plan(const Setup&, const MethodChoice&);
+  const Priced& priced(Plan&, const Setup&, bool speculating);
+  Seconds prefill(Plan&, const Setup&);
+  MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
+
+  Decoder::FindTransformer find_;
+  std::map<PlanKey, std::shared_ptr<Plan>> plans_;
+  std::map<PriceKey, Priced> prices_;
+  std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
+};
+
+// Mean tokens a step emits, the bonus included: how an Acceptance reads for a chain of `depth` drafts. Mistakes are noted.
+double acceptance_length(const MethodChoice&, int depth, bool tree);
+
+}  // namespace draftline

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scenario.h"
+
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "methods/method.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr std::size_t kMostPoints = 100'000'000;
+constexpr int kMostBatch = 1 << 16, kMostTokens = 1 << 24;
+
+// The alternatives of a value: the elements of a list, or the value itself.
+template <class T, class Read>
+std::vector<T> alternatives(const Reader& in, Read read) {
+  std::vector<T> all;
+  if (!in.is_array()) return {read(in)};
+  for (const Reader& item : in.items()) all.push_back(read(item));
+  if (all.empty()) in.fail("an empty list leaves nothing to run");
+  return all;
+}
+template <class T, class Read>
+std::vector<T> alternatives(const Reader& in, std::string_view key, T otherwise, Read read) {
+  const auto value = in.find(key);
+  return value ? alternatives<T>(*value, read) : std::vector<T>{otherwise};
+}
+
+// Values that are lists by nature sweep as lists of such lists.
+int natural_depth(const std::string& key) { return key == "rates" ? 1 : key == "nodes" ? 2 : 0; }
+int list_depth(const nlohmann::json& j) { return j.is_array() ? 1 + (j.empty() ? 0 : list_depth(j.front())) : 0; }
+
+// All lists below a method's object that are to be swept.
+void find_axes(const Reader& in, const std::string& key, std::vector<Reader>& axes) {
+  if (in.is_array() && list_depth(in.json()) > natural_depth(key)) {
+    if (in.items().empty()) in.fail("an empty list leaves nothing to run");
+    else axes.push_back(in);
+  } else if (in.is_object()) {
+    for (const auto& [k, value] : in.look()) find_axes(value, k, axes);
+  }
+}
+
+Acceptance read_acceptance(const Reader& in) {
+  Acceptance a;
+  a.text = in.json().dump();
+  int given = 0;
+  if (const auto rates = in.find("rates")) {
+    ++given;
+    a.kind = Acceptance::Kind::rates;
+    a.rates = rates->numbers(0, 1);
+    if (a.rates.empty()) rates->fail("at least one rate is needed");
+  }
+  if (const auto rate = in.find("rate")) {
+    ++given;
+    a.kind = Acceptance::Kind::rate;
+    a.rates = {rate->ratio()};
+  }
+  if (const auto length = in.find("mean_length")) {
+    ++given;
+    a.kind = Acceptance::Kind::mean_length;
+    a.rates = {length->number(1, 1024)};
+  }
+  if (given != 1) in.fail("give one of \"rates\", \"rate\" and \"mean_length\"");
+  in.done();
+  return a;
+}
+
+// The name of a method with its parameters, without what is said elsewhere.
+std::string parameters_of(const Reader& in) {
+  nlohmann::json rest = nlohmann::json::object();
+  for (const auto& [key, value] : in.look())
+    if (key != "name" && key != "acceptance" && key != "draft_length") rest[key] = value.json();
+  return rest.empty() ? "" : rest.dump();
+}
+
+MethodChoice read_method_choice(const Reader& in) {
+  MethodChoice m{in, in.at("name").text(), parameters_of(in), std::nullopt, {}};
+  if (const auto acceptance = in.find("acceptance")) m.acceptance = read_acceptance(*acceptance);
+  if (const auto length = in.find("draft_length")) m.draft_length = length->integer(1, 1024);
+  return m;
+}
+
+void read_methods(const Reader& in, std::vector<MethodChoice>& methods) {
+  constexpr std::size_t kMostChoices = 1'000'000;
+  for (const Reader& one : alternatives<Reader>(in, [](const Reader& r) { return r; })) {
+    std::vector<Reader> axes;
+    find_axes(one, "", axes);
+    std::size_t count = 1;
+    for (const Reader& axis : axes) count *= std::min(axis.items().size(), kMostChoices);
+    if (count > kMostChoices) {
+      one.fail("its lists make more than a million alternatives");
+      continue;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<Reader::Choice> choices;
+      std::size_t rest = i;
+      for (std::size_t a = axes.size(); a-- > 0;) {  // the last list turns fastest
+        choices.push_back({axes[a], rest % axes[a].items().size()});
+        rest /= axes[a].items().size();
+      }
+      methods.push_back(read_method_choice(one.choosing(choices)));
+    }
+  }
+}
+
+PrecisionChoice read_precision(const Reader& in) {
+  static constexpr std::array<std::string_view, 6> names{"fp32", "bf16", "fp16", "int8", "int4", "fp8"};
+  const std::string_view name = names[in.choice(names)];
+  const DType matrices = *dtype_named(name);
+  const DType activations = bits_of(matrices) >= 16 ? matrices : matrices == DType::fp8 ? DType::bf16 : DType::fp16;
+  return {std::string(name), matrices, activations};
+}
+
+}  // namespace
+
+Scenario read_scenario(Document document, Catalogue& catalogue) {
+  const Reader in = document.root();
+  Scenario s{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::move(document)};
+  if (const auto name = in.find("name")) s.name = name->text();
+  if (const auto question = in.find("question")) s.question = question->text();
+  const auto count = [](int most) { return [most](const Reader& r) { return r.positive_int(most); }; };
+
+  s.devices = alternatives<std::shared_ptr<const Device>>(in.at("device"), [&](const Reader& r) { return catalogue.device(r); });
+  s.tensor_parallel = alternatives(in, "tensor_parallel", 1, count(1024));
+  s.transformers = alternatives<std::shared_ptr<const TransformerShape>>(
+      in.at("transformer"), [&](const Reader& r) { return catalogue.transformer(r); });
+  s.precisions = alternatives(in, "precision", PrecisionChoice{"bf16", DType::bf16, DType::bf16}, read_precision);
+  s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"), [&](const Reader& r) { return catalogue.engine(r); });
+  read_methods(in.at("method"), s.methods);
+  s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatch));
+  s.prompt_tokens = alternatives(in, "prompt_tokens", 512, count(kMostTokens));
+  s.output_tokens = alternatives(in, "output_tokens", 256, [](const Reader& r) { return r.integer(2, kMostTokens); });
+  in.done();
+  if (!in.failed() && s.points() > kMostPoints) in.fail("the product of its lists has more than a hundred million points");
+  if (in.failed()) s.document.finish();
+  return s;
+}
+
+std::size_t Scenario::points() const {
+  double exact = 1;
+  std::size_t n = 1;
+  for (const std::size_t k : {devices.size(), tensor_parallel.size(), transformers.size(), precisions.size(), engines.size(),
+                              methods.size(), prompt_tokens.size(), output_tokens.size(), batch_sizes.size()}) {
+    exact *= static_cast<double>(k);
+    n *= k;
+  }
+  return exact > 1e18 ? std::numeric_limits<std::size_t>::max() : n;
+}
+
+Point point_at(const Scenario& s, std::size_t index) {
+  const auto take = [&](std::size_t size) {
+    const std::size_t i = index % size;
+    index /= size;
+    return i;
+  };
+  Point p{};
+  p.batch = take(s.batch_sizes.size());
+  p.output = take(s.output_tokens.size());
+  p.prompt = take(s.prompt_tokens.size());
+  p.method = take(s.methods.size());
+  p.engine = take(s.engines.size());
+  p.precision = take(s.precisions.size());
+  p.transformer = take(s.transformers.size());
+  p.ranks = take(s.tensor_parallel.size());
+  p.device = take(s.devices.size());
+  return p;
+}
+
+}  // namespace draftline
