@@ -47,20 +47,25 @@ std::string read_text_file(const fs::path& path, std::size_t most_bytes) {
 struct AtomicFile::Open {
   fs::path name, temporary;
   std::ofstream stream;
-  bool committed = false;
+  bool direct = false, committed = false;
 };
 
 AtomicFile::AtomicFile(const fs::path& path) : open_(std::make_unique<Open>()) {
-  open_->name = path;
-  if (fs::is_directory(path)) throw InputErrors(shown(path) + ": is a folder, not a file");
-  open_->temporary = path.string() + ".part" + std::to_string(std::random_device{}());
+  std::error_code error;
+  if (path.empty()) throw InputErrors("the name of the output file is empty");
+  if (fs::is_directory(path, error)) throw InputErrors(shown(path) + ": is a folder, not a file");
+  open_->name = fs::exists(path, error) ? fs::canonical(path, error) : path;  // a link stays one
+  if (error) open_->name = path;
+  open_->direct = fs::exists(path, error) && !fs::is_regular_file(path, error);  // /dev/stdout has no "beside"
+  open_->temporary = open_->direct ? path : open_->name;
+  if (!open_->direct) open_->temporary += ".part" + std::to_string(std::random_device{}());
   errno = 0;
   open_->stream.open(open_->temporary, std::ios::binary | std::ios::trunc);
   if (!open_->stream) throw InputErrors(shown(path) + ": cannot be written: " + why(errno));
 }
 
 AtomicFile::~AtomicFile() {
-  if (open_->committed) return;
+  if (open_->committed || open_->direct) return;
   open_->stream.close();
   std::error_code ignored;
   fs::remove(open_->temporary, ignored);
@@ -72,10 +77,13 @@ void AtomicFile::commit() {
   errno = 0;
   open_->stream.close();
   if (!open_->stream) throw OutputError(shown(open_->name) + ": cannot be written in full: " + why(errno));
+  open_->committed = true;
+  if (open_->direct) return;
   std::error_code error;
   fs::rename(open_->temporary, open_->name, error);
-  if (error) throw OutputError(shown(open_->name) + ": cannot be written: " + error.message());
-  open_->committed = true;
+  if (!error) return;
+  open_->committed = false;
+  throw OutputError(shown(open_->name) + ": cannot be written: " + error.message());
 }
 
 void write_text_file(const fs::path& path, std::string_view text) {

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/table.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "core/errors.h"
+#include "core/quantity_text.h"
+#include "core/utf8.h"
+
+namespace draftline {
+namespace {
+
+constexpr std::string_view kGap = "  ";
+constexpr std::size_t kNarrowestText = 8;  // text columns are not squeezed below this
+
+std::string shortest(double v) {
+  std::array<char, 32> digits;
+  return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), v).ptr);
+}
+
+// The code point of a well-formed character.
+char32_t code_point(std::string_view c) {
+  const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(c[i])); };
+  switch (c.size()) {
+    case 1: return byte(0);
+    case 2: return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
+    case 3: return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+    default: return (byte(0) & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
+  }
+}
+
+std::size_t width_of(char32_t c) {
+  const auto in = [&](char32_t low, char32_t high) { return c >= low && c <= high; };
+  if (in(0x300, 0x36F) || in(0x200B, 0x200F) || in(0xFE00, 0xFE0F)) return 0;
+  return in(0x1100, 0x115F) || in(0x2E80, 0xA4CF) || in(0xAC00, 0xD7A3) || in(0xF900, 0xFAFF) || in(0xFE30, 0xFE6F) ||
+                 in(0xFF00, 0xFF60) || in(0xFFE0, 0xFFE6) || in(0x1F300, 0x1FAFF) || in(0x20000, 0x3FFFD)
+             ? 2
+             : 1;
+}
+
+// The first character, or one byte that is none.
+std::string_view first_character(std::string_view text) {
+  return text.substr(0, std::max<std::size_t>(1, utf8_length(text)));
+}
+std::size_t character_width(std::string_view c) { return utf8_length(c) == 0 ? 1 : width_of(code_point(c)); }
+
+// Control characters would tear a table: blanks instead.
+std::string on_one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  return line;
+}
+
+// Breaks at blanks, and words longer than the width wherever it must be.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  std::size_t used = 0;
+  const auto new_line = [&] {
+    lines.emplace_back();
+    used = 0;
+  };
+  while (!text.empty()) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    std::string_view word = text.substr(0, blank);
+    text.remove_prefix(std::min(blank + 1, text.size()));
+    if (used > 0 && used + 1 + display_width(word) > width) new_line();
+    if (used > 0) {
+      lines.back() += ' ';
+      ++used;
+    }
+    while (!word.empty()) {
+      const std::string_view c = first_character(word);
+      if (used > 0 && used + character_width(c) > width) new_line();
+      lines.back() += c;
+      used += character_width(c);
+      word.remove_prefix(c.size());
+    }
+  }
+  return lines;
+}
+
+std::size_t longest_word(std::string_view text) {
+  std::size_t longest = 0;
+  while (!text.empty()) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    longest = std::max(longest, display_width(text.substr(0, blank)));
+    text.remove_prefix(std::min(blank + 1, text.size()));
+  }
+  return longest;
+}
+
+std::string padded(const std::string& text, std::size_t width, bool right) {
+  const std::size_t used = display_width(text);
+  const std::string blanks(width > used ? width - used : 0, ' ');
+  return right ? blanks + text : text + blanks;
+}
+
+// Takes from the widest text columns until the sum fits.
+void squeeze(std::vector<std::size_t>& widths, const std::vector<bool>& is_number, std::size_t most) {
+  std::size_t sum = std::accumulate(widths.begin(), widths.end(), kGap.size() * (widths.size() - 1));
+  while (sum > most) {
+    std::size_t widest = widths.size();
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      if (!is_number[c] && widths[c] > kNarrowestText && (widest == widths.size() || widths[c] > widths[widest]))
+        widest = c;
+    if (widest == widths.size()) return;
+    --widths[widest];
+    --sum;
+  }
+}
+
+}  // namespace
+
+Cell::Cell(double v, int digits) : is_number(true) {
+  if (!std::isfinite(v)) return;
+  shown = significant(v, digits);
+  exact = shortest(v);
+}
+
+Cell::Cell(double exact_value, std::string text)
+    : shown(std::move(text)), exact(std::isfinite(exact_value) ? shortest(exact_value) : ""), is_number(true) {}
+
+Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
+  check(!columns_.empty(), "a table has columns");
+}
+
+void Table::add(std::vector<Cell> row) {
+  check(row.size() == columns_.size(), "a row has as many cells as the table has columns");
+  lines_.push_back(std::move(row));
+  ++rows_;
+}
+
+void Table::add_rule() { lines_.emplace_back(); }
+
+std::string Table::to_text(std::size_t width) const {
+  const std::size_t n = columns_.size();
+  std::vector<std::size_t> widths(n, 1);
+  std::vector<bool> is_number(n, false);
+  for (std::size_t c = 0; c < n; ++c) {
+    bool any = false, all = true;
+    for (const auto& row : lines_) {
+      if (row.empty()) continue;
+      widths[c] = std::max(widths[c], display_width(row[c].shown));
+      if (row[c].shown.empty()) continue;
+      any = true;
+      all = all && row[c].is_number;
+    }
+    is_number[c] = any && all;
+    // A long title over narrow numbers wraps at its blanks rather than widening the column.
+    const bool wraps = is_number[c] && width > 0;
+    const std::size_t title = wraps ? longest_word(columns_[c].title) : display_width(columns_[c].title);
+    widths[c] = std::max(widths[c], title);
+  }
+  if (width > 0) squeeze(widths, is_number, width);
+
+  std::string text;
+  const auto put_row = [&](const auto& cell_text) {
+    std::vector<std::vector<std::string>> cells(n);
+    std::size_t height = 0;
+    for (std::size_t c = 0; c < n; ++c) {
+      cells[c] = wrapped(on_one_line(cell_text(c)), widths[c]);
+      height = std::max(height, cells[c].size());
+    }
+    for (std::size_t h = 0; h < height; ++h) {
+      std::string line;
+      for (std::size_t c = 0; c < n; ++c)
+        line += (c ? std::string(kGap) : "") + padded(h < cells[c].size() ? cells[c][h] : "", widths[c], is_number[c]);
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
+    }
+  };
+  const auto put_rule = [&] {
+    for (std::size_t c = 0; c < n; ++c) text += (c ? std::string(kGap) : "") + std::string(widths[c], '-');
+    text += "\n";
+  };
+  put_row([&](std::size_t c) { return columns_[c].title; });
+  put_rule();
+  for (const auto& row : lines_) {
+    if (row.empty()) put_rule();
+    else put_row([&](std::size_t c) { return row[c].shown; });
+  }
+  return text;
+}
+
+std::string Table::to_csv(bool with_header) const {
+  std::string text;
+  const auto put_row = [&](const auto& cell_text) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) text += (c ? "," : "") + csv_cell(cell_text(c));
+    text += "\n";
+  };
+  if (with_header) put_row([&](std::size_t c) { return columns_[c].csv_name; });
+  for (const auto& row : lines_)
+    if (!row.empty()) put_row([&](std::size_t c) { return row[c].exact; });
+  return text;
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const std::string_view c = first_character(text);
+    width += character_width(c);
+    text.remove_prefix(c.size());
+  }
+  return width;
+}
+
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace draftline
