@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/paper_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "reports/table.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr double kCredibleShare = 0.5;
+constexpr std::array<std::string_view, 5> kKinds{"input", "calibrated", "predicted", "measured", "quoted"};
+
+FigureKind read_kind(const Reader& in) { return static_cast<FigureKind>(in.choice(kKinds)); }
+
+// Between order statistics, linearly: 0.5 is the median.
+double quantile(const std::vector<double>& sorted, double p) {
+  const double at = p * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+// A text, or {"value": text, ...} with its origin.
+std::string read_context(const Reader& in) {
+  if (!in.is_object()) return in.text();
+  const std::string value = in.at("value").text();
+  in.entries();  // kind, source, because: for people
+  return value;
+}
+
+class PaperReader {
+ public:
+  explicit PaperReader(const Reader& columns) {
+    for (const auto& [name, column] : columns.entries()) {
+      const auto kind = column.find("kind");
+      kinds_.emplace_back(name, kind ? read_kind(*kind) : FigureKind::predicted);
+      column.entries();
+    }
+  }
+
+  PaperTable table(const Reader& in) const {
+    PaperTable t;
+    for (const auto& [key, value] : in.entries()) {
+      if (key == "rows") {
+        for (const Reader& row : value.items()) add_row(row, t);
+      } else if (key == "table" || key == "source" || key == "locator" || key == "note") {
+        (key == "table" ? t.table : key == "source" ? t.source : key == "locator" ? t.locator : t.note) = value.text();
+      } else {
+        t.context[key] = read_context(value);
+      }
+    }
+    return t;
+  }
+
+ private:
+  void add_row(const Reader& in, PaperTable& t) const {
+    RowKey row;
+    std::vector<PaperCell> cells;
+    for (const auto& [key, value] : in.entries()) {
+      if (key == "kinds" || key == "notes" || key == "set_apart") continue;
+      const auto column = std::find_if(kinds_.begin(), kinds_.end(), [&](const auto& k) { return k.first == key; });
+      if (column == kinds_.end()) {
+        row.emplace_back(key, key_value(value));
+        continue;
+      }
+      PaperCell& cell = cells.emplace_back();
+      cell.column = key;
+      cell.kind = column->second;
+      if (!value.is_null()) cell.paper = value.number();
+    }
+    for (PaperCell& cell : cells) cell.row = row;
+    each(in, "kinds", cells, [](PaperCell& c, const Reader& v) { c.kind = read_kind(v); });
+    each(in, "notes", cells, [](PaperCell& c, const Reader& v) { c.note = v.text(); });
+    each(in, "set_apart", cells, [](PaperCell& c, const Reader& v) { c.set_apart = v.text(); });
+    t.cells.insert(t.cells.end(), cells.begin(), cells.end());
+  }
+
+  static RowValue key_value(const Reader& in) {
+    if (!in.is_number()) return in.text();
+    const double v = in.number();
+    if (v == std::floor(v) && std::abs(v) < 1e15) return static_cast<std::int64_t>(v);
+    return v;
+  }
+
+  template <class Set>
+  static void each(const Reader& row, std::string_view what, std::vector<PaperCell>& cells, Set set) {
+    const auto found = row.find(what);
+    if (!found) return;
+    for (const auto& [column, value] : found->entries()) {
+      const auto cell =
+          std::find_if(cells.begin(), cells.end(), [&](const PaperCell& c) { return c.column == column; });
+      if (cell == cells.end()) value.fail("the row has no such cell");
+      else set(*cell, value);
+    }
+  }
+
+  std::vector<std::pair<std::string, FigureKind>> kinds_;
+};
+
+std::string shown(const RowValue& v) {
+  if (const auto* n = std::get_if<std::int64_t>(&v)) return std::to_string(*n);
+  if (const auto* d = std::get_if<double>(&v)) return significant(*d, 4);
+  return std::get<std::string>(v);
+}
+
+std::string percent(double v) {
+  const std::string digits = significant(std::abs(100 * v), std::abs(v) < 0.1 ? 2 : 3);
+  return (v < 0 ? "-" : "") + digits + " %";
+}
+
+std::string flag(const PaperCell& c) {
+  std::string text(figure_kind_name(c.kind));
+  if (c.peak_share && credibility(*c.peak_share) == Credibility::impossible) text += ", impossible";
+  else if (c.peak_share && credibility(*c.peak_share) == Credibility::not_credible) text += ", not credible";
+  if (c.set_apart) text += ", set apart";
+  return text;
+}
+
+std::string line(const ErrorSummary& s, std::string_view name) {
+  std::string text = "  " + std::string(name) + ": " + std::to_string(s.cells) + (s.cells == 1 ? " cell" : " cells");
+  if (s.cells)
+    text += ", median " + percent(*s.median) + ", p90 " + percent(*s.p90) + ", largest " + percent(*s.largest);
+  return text + "\n";
+}
+
+void write_summary(JsonWriter& out, const ErrorSummary& s) {
+  out.begin_object();
+  out.member("cells", static_cast<std::int64_t>(s.cells));
+  out.member("median_abs_error", s.median);
+  out.member("p90_abs_error", s.p90);
+  out.member("max_abs_error", s.largest);
+  out.end_object();
+}
+
+void write_cell(JsonWriter& out, const PaperCell& c) {
+  out.begin_object();
+  out.key("row");
+  out.begin_object();
+  for (const auto& [key, value] : c.row) std::visit([&](const auto& v) { out.member(key, v); }, value);
+  out.end_object();
+  out.member("column", c.column);
+  out.member("kind", figure_kind_name(c.kind));
+  out.member("paper", c.paper);
+  out.member("ours", c.ours);
+  out.member("error", c.error());
+  out.member("peak_share", c.peak_share);
+  out.member("set_apart", c.set_apart);
+  out.member("note", c.note);
+  out.end_object();
+}
+
+void write_table(JsonWriter& out, const PaperTable& t) {
+  out.begin_object();
+  out.member("table", t.table);
+  out.member("source", t.source);
+  out.member("locator", t.locator);
+  for (const auto& [key, value] : t.context) out.member(key, value);
+  if (!t.note.empty()) out.member("note", t.note);
+  out.key("cells");
+  out.begin_array();
+  for (const PaperCell& c : t.cells) write_cell(out, c);
+  out.end_array();
+  out.key("summary");
+  out.begin_object();
+  out.key("credible");
+  write_summary(out, t.summary(true));
+  out.key("all");
+  write_summary(out, t.summary(false));
+  out.end_object();
+  out.end_object();
+}
+
+// The keys of all rows of a table, in the order of their first use: rows need not have the same.
+std::vector<std::string> keys_of(const PaperTable& t) {
+  std::vector<std::string> keys;
+  for (const PaperCell& c : t.cells)
+    for (const auto& [key, value] : c.row)
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  return keys;
+}
+
+std::string text_of(const PaperTable& t, std::size_t width) {
+  std::string text = t.table + " (" + t.source + ", " + t.locator + ")";
+  for (const auto& [key, value] : t.context) text += ", " + key + " " + value;
+  text += "\n";
+  const auto keys = keys_of(t);
+  std::vector<Table::Column> columns(keys.begin(), keys.end());
+  for (const char* title : {"column", "paper", "ours", "error", "peak share", "kind"}) columns.emplace_back(title);
+  Table table(columns);
+  std::vector<std::string> notes;
+  const auto noted = [&](const std::string& note) {
+    auto at = std::find(notes.begin(), notes.end(), note);
+    if (at == notes.end()) at = notes.insert(notes.end(), note);
+    return " [" + std::to_string(at - notes.begin() + 1) + "]";
+  };
+  for (const PaperCell& c : t.cells) {
+    std::vector<Cell> row;
+    for (const std::string& key : keys) {
+      const RowValue* v = c.find(key);
+      row.push_back(v ? Cell(shown(*v)) : Cell());
+    }
+    const auto value = [](const std::optional<double>& v) { return v ? Cell(*v, 4) : Cell(); };
+    const auto share = [](const std::optional<double>& v) { return v ? Cell(*v, percent(*v)) : Cell(); };
+    std::string flags = flag(c);
+    if (c.set_apart) flags += noted(*c.set_apart);
+    if (c.note) flags += noted(*c.note);
+    for (Cell cell :
+         {Cell(c.column), value(c.paper), value(c.ours), share(c.error()), share(c.peak_share), Cell(flags)})
+      row.push_back(std::move(cell));
+    table.add(std::move(row));
+  }
+  text += table.to_text(width);
+  for (std::size_t i = 0; i < notes.size(); ++i) text += "  [" + std::to_string(i + 1) + "] " + notes[i] + "\n";
+  if (!t.note.empty()) text += "  Note: " + t.note + "\n";
+  return text + line(t.summary(true), "credible predicted cells") + line(t.summary(false), "all predicted cells");
+}
+
+}  // namespace
+
+Credibility credibility(double share) {
+  return share > 1                ? Credibility::impossible
+         : share > kCredibleShare ? Credibility::not_credible
+                                  : Credibility::credible;
+}
+
+std::optional<double> PaperCell::error() const {
+  if (!paper || !ours || *paper == 0) return std::nullopt;
+  return *ours / *paper - 1;
+}
+
+bool PaperCell::is_credible() const {
+  return !set_apart && (!peak_share || credibility(*peak_share) == Credibility::credible);
+}
+
+const RowValue* PaperCell::find(std::string_view key) const {
+  for (const auto& [name, value] : row)
+    if (name == key) return &value;
+  return nullptr;
+}
+
+std::optional<std::int64_t> PaperCell::number(std::string_view key) const {
+  const RowValue* v = find(key);
+  const auto* n = v ? std::get_if<std::int64_t>(v) : nullptr;
+  return n ? std::optional(*n) : std::nullopt;
+}
+
+std::string PaperCell::text(std::string_view key) const {
+  const RowValue* v = find(key);
+  return v ? shown(*v) : "";
+}
+
+ErrorSummary PaperTable::summary(bool credible_only) const {
+  return summary(credible_only, [](const PaperCell&) { return true; });
+}
+
+ErrorSummary PaperTable::summary(bool credible_only, const std::function<bool(const PaperCell&)>& which) const {
+  std::vector<double> errors;
+  for (const PaperCell& c : cells) {
+    if (c.kind != FigureKind::predicted || (credible_only && !c.is_credible()) || !which(c)) continue;
+    if (const auto e = c.error()) errors.push_back(std::abs(*e));
+  }
+  if (errors.empty()) return {};
+  std::sort(errors.begin(), errors.end());
+  return {errors.size(), quantile(errors, 0.5), quantile(errors, 0.9), errors.back()};
+}
+
+Paper read_paper(Reader in) {
+  Paper p{in.at("paper").text(), in.at("source").text(), {}};
+  const PaperReader reader(in.at("columns"));
+  for (const Reader& table : in.at("tables").items()) p.tables.push_back(reader.table(table));
+  return p;
+}
+
+double peak_share(const Work& per_token, PerSecond throughput, const Device& device, DType precision) {
+  const FlopsPerSecond peak = device.peak_of(precision);
+  const double flops = peak.value > 0 ? (per_token.flops * throughput).value / peak.value : 0;
+  return std::max(flops, (per_token.bytes() * throughput).value / device.bandwidth.value);
+}
+
+void predict(Paper& paper, const CellPredictor& predictor) {
+  for (PaperTable& t : paper.tables)
+    for (PaperCell& c : t.cells) {
+      if (c.kind == FigureKind::input) c.ours = c.paper;
+      if (c.kind != FigureKind::predicted && c.kind != FigureKind::calibrated) continue;
+      const auto p = predictor(t, c);
+      if (!p) continue;
+      c.ours = p->ours;
+      c.peak_share = p->peak_share;
+      if (!p->note.empty()) c.note = c.note ? *c.note + "; " + p->note : p->note;
+    }
+}
+
+void write_json(JsonWriter& out, const Paper& p) {
+  out.begin_object();
+  out.member("paper", p.paper);
+  out.member("source", p.source);
+  out.key("tables");
+  out.begin_array();
+  for (const PaperTable& t : p.tables) write_table(out, t);
+  out.end_array();
+  out.end_object();
+}
+
+std::string to_text(const Paper& p, std::size_t width) {
+  std::string text;
+  for (const PaperTable& t : p.tables) text += (text.empty() ? "" : "\n") + text_of(t, width);
+  return text;
+}
+
+}  // namespace draftline
