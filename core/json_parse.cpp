@@ -2,7 +2,7 @@
 #include "core/json_parse.h"
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -76,7 +76,7 @@ class Builder final : public nlohmann::json_sax<json> {
   struct Open {
     json* value;
     std::size_t object = 0;
-    std::string key;
+    std::optional<std::string> key;
   };
 
   template <class V>
@@ -84,7 +84,7 @@ class Builder final : public nlohmann::json_sax<json> {
     if (open_.empty()) return &(out_.root = std::forward<V>(v));
     json& parent = *open_.back().value;
     if (parent.is_array()) return &parent.emplace_back(std::forward<V>(v));
-    return &(parent[open_.back().key] = std::forward<V>(v));
+    return &(parent[*open_.back().key] = std::forward<V>(v));
   }
   template <class V>
   bool leaf(V&& v) {
@@ -108,7 +108,7 @@ class Builder final : public nlohmann::json_sax<json> {
     std::string p;
     for (const Open& o : open_) {
       if (o.value->is_array()) p += "/" + std::to_string(o.value->size() - (&o == &open_.back() ? 0 : 1));
-      else if (!o.key.empty()) p += "/" + pointer_step(o.key);
+      else if (o.key) p += "/" + pointer_step(*o.key);
     }
     return p;
   }

@@ -20,8 +20,6 @@ struct Quantity {
     return *this;
   }
   constexpr Quantity operator-() const { return {-value}; }
-  // A quantity without dimension is a number.
-  constexpr operator double() const requires(S == 0 && B == 0 && F == 0) { return value; }
 };
 
 using Seconds = Quantity<1, 0, 0>;
@@ -52,13 +50,16 @@ template <int S, int B, int F>
 constexpr Quantity<S, B, F> operator/(Quantity<S, B, F> q, double k) {
   return {q.value / k};
 }
+// Where all units cancel, the result is a double.
 template <int S, int B, int F, int S2, int B2, int F2>
 constexpr auto operator*(Quantity<S, B, F> a, Quantity<S2, B2, F2> b) {
-  return Quantity<S + S2, B + B2, F + F2>{a.value * b.value};
+  if constexpr (S + S2 == 0 && B + B2 == 0 && F + F2 == 0) return a.value * b.value;
+  else return Quantity<S + S2, B + B2, F + F2>{a.value * b.value};
 }
 template <int S, int B, int F, int S2, int B2, int F2>
 constexpr auto operator/(Quantity<S, B, F> a, Quantity<S2, B2, F2> b) {
-  return Quantity<S - S2, B - B2, F - F2>{a.value / b.value};
+  if constexpr (S == S2 && B == B2 && F == F2) return a.value / b.value;
+  else return Quantity<S - S2, B - B2, F - F2>{a.value / b.value};
 }
 template <int S, int B, int F>
 constexpr auto operator/(double k, Quantity<S, B, F> q) {

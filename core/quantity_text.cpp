@@ -18,9 +18,14 @@ struct Scale {
   std::string_view name;
   double factor;
 };
+// A unit is a factor over a divisor, of which one is 1: dividing by 1e9 rounds once, multiplying by 1e-9 twice.
+struct Part {
+  std::string_view name;
+  double factor, divisor;
+};
 
-constexpr std::array kTimes{Scale{"s", 1},     Scale{"ms", 1e-3}, Scale{"us", 1e-6}, Scale{"ns", 1e-9},
-                            Scale{"min", 60.}, Scale{"h", 3600.}, Scale{"µs", 1e-6}, Scale{"μs", 1e-6}};
+constexpr std::array kTimes{Part{"s", 1, 1},    Part{"ms", 1, 1e3}, Part{"us", 1, 1e6}, Part{"ns", 1, 1e9},
+                            Part{"min", 60, 1}, Part{"h", 3600, 1}, Part{"µs", 1, 1e6}, Part{"μs", 1, 1e6}};
 constexpr std::array kDecimal{Scale{"", 1},    Scale{"k", 1e3},  Scale{"M", 1e6},
                               Scale{"G", 1e9}, Scale{"T", 1e12}, Scale{"P", 1e15}};
 constexpr double kKi = 1024;
@@ -53,7 +58,7 @@ const Kind* kind_of(Dimension d) {
 
 struct Unit {
   std::string name;
-  double factor;
+  double factor, divisor;
   Dimension dimension;
 };
 
@@ -62,12 +67,12 @@ const std::vector<Unit>& units() {
   static const std::vector<Unit> all = [] {
     std::vector<Unit> list;
     const auto prefixed = [&](std::span<const Scale> prefixes, std::string_view base, Dimension d) {
-      for (const Scale& p : prefixes) list.push_back({std::string(p.name) + std::string(base), p.factor, d});
+      for (const Scale& p : prefixes) list.push_back({std::string(p.name) + std::string(base), p.factor, 1, d});
     };
-    for (const Scale& t : kTimes) list.push_back({std::string(t.name), t.factor, {1, 0, 0}});
-    for (const Scale& t : {kTimes[0], kTimes[4], kTimes[5]})
-      list.push_back({"/" + std::string(t.name), 1 / t.factor, {-1, 0, 0}});
-    list.push_back({"1/s", 1, {-1, 0, 0}});
+    for (const Part& t : kTimes) list.push_back({std::string(t.name), t.factor, t.divisor, {1, 0, 0}});
+    for (const Part& t : {kTimes[0], kTimes[4], kTimes[5]})
+      list.push_back({"/" + std::string(t.name), 1, t.factor, {-1, 0, 0}});
+    list.push_back({"1/s", 1, 1, {-1, 0, 0}});
     prefixed(std::span(kDecimal).subspan(1), "/s", {-1, 0, 0});
     prefixed(kDecimal, "B", {0, 1, 0});
     prefixed(std::span(kBinary).subspan(1), "B", {0, 1, 0});
@@ -75,7 +80,7 @@ const std::vector<Unit>& units() {
     prefixed(std::span(kBinary).subspan(1), "B/s", {-1, 1, 0});
     prefixed(kDecimal, "FLOP", {0, 0, 1});
     prefixed(kDecimal, "FLOP/s", {-1, 0, 1});
-    list.push_back({"FLOP/B", 1, {0, -1, 1}});
+    list.push_back({"FLOP/B", 1, 1, {0, -1, 1}});
     return list;
   }();
   return all;
@@ -166,7 +171,7 @@ std::variant<double, std::string> parse_quantity(std::string_view text, Dimensio
     return quoted(text) + " is " + std::string(is->what) +
            (must ? ", but " + std::string(must->what) + " is needed" + such_as(wanted) : ", which does not fit here");
   }
-  value *= found->factor;
+  value = value * found->factor / found->divisor;
   if (!std::isfinite(value)) return quoted(text) + " is out of range";
   return value;
 }

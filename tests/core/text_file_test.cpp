@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/text_file.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/errors.h"
+#include "core/gzip.h"
+#include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
+#include "tests/core/messages.h"
+
+using namespace draftline;
+namespace fs = std::filesystem;
+
+static void put(const fs::path& path, std::string_view bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+static std::size_t files_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+TEST_CASE("what is written is read back, packed or not") {
+  const FreshFolder folder;
+  const std::string text = std::string("a\0b\n", 4) + std::string(300000, 'x');
+  const fs::path path = folder.path() / GENERATE("plain.txt", "packed.txt.gz");
+  write_text_file(path, text);
+  CHECK(read_text_file(path) == text);
+  CHECK((fs::file_size(path) < text.size()) == (path.extension() == ".gz"));
+}
+
+TEST_CASE("each thing that can be wrong with a file has one clear message") {
+  const FreshFolder folder;
+  const auto at = [&](const char* name) { return folder.path() / name; };
+  put(at("big"), "0123456789");
+  CHECK(mistake_of([&] { read_text_file(at("missing")); }) == at("missing").string() + ": no such file");
+  CHECK(mistake_of([&] { read_text_file(folder.path()); }) == folder.path().string() + ": is a folder, not a file");
+  CHECK(mistake_of([&] { read_text_file(at("big"), 9); }) == at("big").string() + ": is larger than 9 bytes");
+  CHECK(mistake_of([&] { read_text_file("/dev/zero", 100000); }) == "/dev/zero: is larger than 100000 bytes");
+  CHECK(read_text_file(at("big"), 10) == "0123456789");
+  CHECK(mistake_of([&] { write_text_file(folder.path(), ""); }) ==
+        folder.path().string() + ": is a folder, not a file");
+  CHECK(contains(mistake_of([&] { write_text_file(at("no") / "folder", ""); }), "cannot be written"));
+}
+
+TEST_CASE("a file is there complete or not at all") {
+  const FreshFolder folder;
+  const fs::path path = folder.path() / "out.json";
+  put(path, "old");
+  {
+    AtomicFile file(path);
+    file.stream() << "half";
+    file.stream().flush();
+    CHECK(read_text_file(path) == "old");
+  }
+  CHECK(read_text_file(path) == "old");
+  CHECK(files_in(folder.path()) == 1);
+  {
+    AtomicFile file(path);
+    file.stream() << "new";
+    file.commit();
+  }
+  CHECK(read_text_file(path) == "new");
+  CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("a link stays a link when its file is written anew") {
+  const FreshFolder folder;
+  put(folder.path() / "file", "old");
+  fs::create_symlink(folder.path() / "file", folder.path() / "link");
+  write_text_file(folder.path() / "link", "new");
+  CHECK(fs::is_symlink(folder.path() / "link"));
+  CHECK(read_text_file(folder.path() / "file") == "new");
+}
+
+TEST_CASE("a full disk is noticed") {
+  if (!fs::exists("/dev/full")) return;
+  CHECK_THROWS_AS(write_text_file("/dev/full", "text"), OutputError);
+}
+
+TEST_CASE("gzip is undone exactly, also of several members; damage is told") {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += std::to_string(i);
+  const std::string packed = gzip(text);
+  CHECK(gzip(text) == packed);
+  CHECK(gunzip(packed, text.size(), "f") == text);
+  CHECK(gunzip(packed + gzip("z"), 1 << 20, "f") == text + "z");
+  CHECK(gunzip(gzip(""), 0, "f").empty());
+  CHECK(mistake_of([&] { gunzip(packed, text.size() - 1, "f"); }) ==
+        "f: unpacks to more than " + std::to_string(text.size() - 1) + " bytes");
+  CHECK(mistake_of([&] { gunzip("", 10, "f"); }) == "f: is empty, not a gzip file");
+  CHECK(mistake_of([&] { gunzip("plain text", 10, "f"); }) == "f: is not a gzip file or is damaged");
+  for (std::size_t n = 1; n < packed.size(); ++n)
+    REQUIRE(mistake_of([&] { gunzip(std::string_view(packed).substr(0, n), 1 << 20, "f"); }) ==
+            "f: is a truncated gzip file");
+  for (std::size_t i = 10; i < packed.size(); ++i) {  // behind the header every byte counts
+    std::string damaged = packed;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
+    REQUIRE(mistake_of([&] { gunzip(damaged, 1 << 20, "f"); }) != "none");
+  }
+}
