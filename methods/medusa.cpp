@@ -2,8 +2,10 @@
 // Medusa-1 (Cai et al. 2024, section 3): head i turns the last hidden state h into z = h + SiLU(W_i h + b_i) and, with an
 // LM head of its own, predicts the token i + 2 places on. All heads at once; their candidates form a fixed Cartesian tree.
 // Draft heads run on the last accepted row alone (METHODS.md section 1, LM-head economy).
+#include <algorithm>
+
 #include "methods/entries.h"
-#include "methods/static_tree.h"
+#include "methods/rank_proposal.h"
 
 namespace draftline::methods {
 
@@ -22,15 +24,15 @@ std::vector<std::vector<int>> official_tree() {
 
 class Medusa : public Method {
  public:
-  Medusa(Context& c, StaticTree tree) : target_(c.target), tree_(std::move(tree)) {
+  Medusa(Context& c, RankTree tree) : target_(c.target), tree_(std::move(tree)) {
     const TransformerShape& s = target_.shape;
-    for (int i = 0; i < tree_.depth(); ++i) {
+    for (int i = 0; i < depth(); ++i) {
       const std::string name = "medusa." + std::to_string(i) + ".";
       heads_.push_back({c.weights.matrix(name + "w", s.hidden, s.hidden), c.weights.vector(name + "b", s.hidden),
                         c.weights.table(name + "lm_head", s.hidden, s.vocabulary)});
     }
   }
-  int depth() const override { return tree_.depth(); }
+  int depth() const override { return tree_.tree.depth(); }
   std::vector<int> taps() const override { return {target_.shape.layers}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
@@ -43,10 +45,10 @@ class Medusa : public Method {
     for (std::size_t i = 0; i < heads_.size(); ++i) {
       const Tensor z = ops.silu_add(h, ops.linear(h, heads_[i].w, heads_[i].b));
       const Tensor logits = ops.linear(z, heads_[i].lm_head);
-      const int width = tree_.width(static_cast<int>(i));
+      const int width = width_of_level(tree_, static_cast<int>(i));
       candidates.push_back(width == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, width).ids));
     }
-    return tree_.propose(ops, s, candidates);
+    return propose_ranks(ops, s, tree_, candidates);
   }
 
  private:
@@ -57,26 +59,25 @@ class Medusa : public Method {
     return s.slot(ops, "medusa.hidden", 1, target_.shape.hidden, ops.activations());
   }
   const Transformer& target_;
-  StaticTree tree_;
+  RankTree tree_;
   std::vector<Head> heads_;
 };
 
+RankTree chain(int length) {
+  std::vector<std::vector<int>> paths;
+  for (int n = 1; n <= length; ++n) paths.emplace_back(static_cast<std::size_t>(n), 0);
+  return rank_tree(std::move(paths), {length, 1});
+}
+
 std::unique_ptr<Method> make(const Reader& in, Context& c) {
-  constexpr int kMostHeads = 16;
-  StaticTree tree(official_tree());
+  const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
   const auto length = in.find("draft_length");
-  if (const auto given = in.find("tree")) {
-    if (length) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
-    if (given->is_object()) {
-      if (auto read = StaticTree::read(*given, kMostHeads, std::min(64, c.target.shape.vocabulary))) tree = std::move(*read);
-      given->done();
-    } else if (given->text() != "default") {
-      given->fail("must be \"default\" or {\"nodes\": [paths of ranks]}");
-    }
-  } else if (length) {
-    tree = StaticTree::chain(length->integer(1, kMostHeads));
-  }
-  return std::make_unique<Medusa>(c, std::move(tree));
+  const auto tree = in.find("tree");
+  if (length && tree) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
+  if (tree && tree->is_object()) return std::make_unique<Medusa>(c, read_rank_tree(*tree, limits));
+  if (tree && tree->text() != "default") tree->fail("must be \"default\" or {\"nodes\": [paths of ranks]}");
+  if (length) return std::make_unique<Medusa>(c, chain(length->integer(1, limits.levels)));
+  return std::make_unique<Medusa>(c, rank_tree(official_tree(), {limits.levels, 10}));
 }
 
 }  // namespace

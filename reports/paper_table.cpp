@@ -62,7 +62,8 @@ class PaperReader {
     std::vector<PaperCell> cells;
     for (const auto& [key, value] : in.entries()) {
       if (key == "kinds" || key == "notes" || key == "set_apart") continue;
-      const auto column = std::find_if(kinds_.begin(), kinds_.end(), [&](const auto& k) { return k.first == key; });
+      const auto column =
+          std::find_if(kinds_.begin(), kinds_.end(), [&name = key](const auto& k) { return k.first == name; });
       if (column == kinds_.end()) {
         row.emplace_back(key, key_value(value));
         continue;
@@ -92,7 +93,7 @@ class PaperReader {
     if (!found) return;
     for (const auto& [column, value] : found->entries()) {
       const auto cell =
-          std::find_if(cells.begin(), cells.end(), [&](const PaperCell& c) { return c.column == column; });
+          std::find_if(cells.begin(), cells.end(), [&name = column](const PaperCell& c) { return c.column == name; });
       if (cell == cells.end()) value.fail("the row has no such cell");
       else set(*cell, value);
     }
@@ -140,7 +141,10 @@ void write_cell(JsonWriter& out, const PaperCell& c) {
   out.begin_object();
   out.key("row");
   out.begin_object();
-  for (const auto& [key, value] : c.row) std::visit([&](const auto& v) { out.member(key, v); }, value);
+  for (const auto& [key, value] : c.row) {
+    out.key(key);
+    std::visit([&](const auto& v) { out.value(v); }, value);
+  }
   out.end_object();
   out.member("column", c.column);
   out.member("kind", figure_kind_name(c.kind));

@@ -67,12 +67,12 @@ Paper read_paper(Reader);
 double peak_share(const Work& per_token, PerSecond throughput, const Device&, DType);
 
 // Ours for a cell, and what the printed value would need. None: no prediction.
-struct Prediction {
+struct CellPrediction {
   double ours = 0;
   std::optional<double> peak_share;
   std::string note;  // added to the cell's
 };
-using CellPredictor = std::function<std::optional<Prediction>(const PaperTable&, const PaperCell&)>;
+using CellPredictor = std::function<std::optional<CellPrediction>(const PaperTable&, const PaperCell&)>;
 // Asks for every cell that is predicted or calibrated; an input is ours as it stands.
 void predict(Paper&, const CellPredictor&);
 

@@ -111,6 +111,12 @@ const StepPrice& Predictor::step(const Setup& s, const MethodChoice& m) {
   return *priced(p, s, p.decoder.method->depth() > 0).step;
 }
 
+void Predictor::validate(const Setup& s, const MethodChoice& m) {
+  Plan& p = plan(s, m);
+  if (m.in.failed()) return;
+  acceptance_length(m, p.decoder.method->depth(), priced(p, s, p.decoder.method->depth() > 0).rows > p.decoder.method->depth() + 1);
+}
+
 int Predictor::depth(const Setup& s, const MethodChoice& m) { return plan(s, m).decoder.method->depth(); }
 
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
@@ -139,6 +145,9 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   Prediction out{};
   out.acceptance_length = acceptance_length(m, depth, mine.rows > depth + 1);
   out.memory = memory(p, mine, s);
+  const int context = s.prompt_tokens + s.output_tokens, most = s.transformer->max_positions;
+  if (most > 0 && context > most)
+    return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " + std::to_string(most) + " positions";
   if (out.memory.total() > s.device->memory)
     return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " + to_text(s.device->memory);
 

@@ -42,6 +42,9 @@ class Predictor {
   // The prediction, or why this point can't run (it does not fit the device). Wrong input is noted at the method's place.
   std::variant<Prediction, std::string> predict(const Setup&, const MethodChoice&);
 
+  // Builds the method and reads its acceptance, so that mistakes are noted at their places.
+  void validate(const Setup&, const MethodChoice&);
+
   // The step alone: what the papers' tables need.
   const StepPrice& step(const Setup&, const MethodChoice&);
   int depth(const Setup&, const MethodChoice&);

@@ -1,43 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification ops: which drafts the target accepts. Rule G: the deepest node whose whole path the target would have
-// chosen (METHODS.md section 1), right with equal siblings too.
+// Verification and sampling ops. The rules are decoder/verify's; here they meet the tensors of a batch. A random number
+// is a function of (seed, sequence, position in its text, purpose): the batch and the step it falls in don't matter.
+#include "decoder/verify.h"
+
+#include <algorithm>
+
+#include "core/rng.h"
 #include "decoder/cpu/backend.h"
 
 namespace draftline {
 
-void CpuBackend::run(const VerifyGreedy& o) {
-  const int *predicted = ids(o.predicted), *token = ids(o.tokens), *parent = ids(o.parents), *starts = ids(o.starts);
-  int *path = out_ids(o.path), *next = out_ids(o.next), *counts = out_ids(o.counts), *last = out_ids(o.last);
-  int *last_row = out_ids(o.last_row), *bonus = out_ids(o.bonus);
-  std::vector<int> depth;  // of each matched row; -1: not matched
-  for (int b = 0; b + 1 < o.starts.rows; ++b) {
-    const int first = starts[b], n = starts[b + 1] - first, base = b * (o.depth + 1);
-    int best = 0;
-    depth.assign(static_cast<std::size_t>(n), -1);
-    depth[0] = 0;
-    for (int r = 1; r < n; ++r) {
-      const int up = parent[first + r];
-      if (up < 0 || depth[static_cast<std::size_t>(up)] < 0 || token[first + r] != predicted[first + up]) continue;
-      depth[static_cast<std::size_t>(r)] = depth[static_cast<std::size_t>(up)] + 1;
-      if (depth[static_cast<std::size_t>(r)] > depth[static_cast<std::size_t>(best)]) best = r;
-    }
-    const int count = depth[static_cast<std::size_t>(best)] + 1;
-    for (int j = count - 1, r = best; j >= 0; --j, r = parent[first + r]) {
-      path[base + j] = first + r;
-      next[base + j] = predicted[first + r];
+namespace {
+
+constexpr std::uint64_t kDraftDraw = 0, kVerification = 1;  // purposes; the trials of a verification follow
+
+// One sequence's verdict into the op's results, padded by its last row.
+struct Results {
+  int *path, *next, *counts, *last, *last_row, *bonus;
+  int depth;
+  template <class NextToken>
+  void put(int b, int first, const Verdict& v, NextToken next_token) const {
+    const int base = b * (depth + 1), count = static_cast<int>(v.path.size());
+    check(count <= depth + 1, "a path longer than the proposal's depth");
+    for (int j = 0; j <= depth; ++j) {
+      const auto i = static_cast<std::size_t>(std::min(j, count - 1));
+      path[base + j] = first + v.path[i];
+      next[base + j] = next_token(i);
     }
     counts[b] = count;
     last[b] = base + count - 1;
-    last_row[b] = first + best;
-    bonus[b] = predicted[first + best];
-    for (int j = count; j <= o.depth; ++j) {
-      path[base + j] = first + best;
-      next[base + j] = bonus[b];
-    }
+    last_row[b] = first + v.path.back();
+    bonus[b] = v.bonus;
+  }
+};
+
+}  // namespace
+
+void CpuBackend::run(const VerifyGreedy& o) {
+  const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
+  const Results results{out_ids(o.path), out_ids(o.next),     out_ids(o.counts), out_ids(o.last),
+                                      out_ids(o.last_row), out_ids(o.bonus), o.depth};
+  for (int b = 0; b + 1 < o.starts.rows; ++b) {
+    const int first = starts[b];
+    const auto n = static_cast<std::size_t>(starts[b + 1] - first);
+    const Verdict v = verify_greedy({{tokens + first, n}, {parents + first, n}}, {predicted + first, n});
+    results.put(b, first, v, [&](std::size_t i) { return predicted[first + v.path[i]]; });
   }
 }
 
-void CpuBackend::run(const Sample&) { check(false, "sampling: not yet"); }
-void CpuBackend::run(const VerifySampled&) { check(false, "sampling: not yet"); }
+void CpuBackend::run(const VerifySampled& o) {
+  const float *logits = in(o.logits), *q = o.q ? in(*o.q) : nullptr;
+  const int *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
+  const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
+  const Results results{out_ids(o.path), out_ids(o.next),     out_ids(o.counts), out_ids(o.last),
+                                       out_ids(o.last_row), out_ids(o.bonus), o.depth};
+  const Decide decide = decision_of(o.q ? AcceptRule::independent : AcceptRule::target_draw);
+  for (int b = 0; b + 1 < o.starts.rows; ++b) {
+    const int first = starts[b], n = starts[b + 1] - first, drafts = first - b;
+    const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};
+    const MatrixView target{logits + static_cast<std::ptrdiff_t>(first) * o.logits.stride, n, o.logits.cols, o.logits.stride};
+    MatrixView draft;
+    if (q) draft = {q + static_cast<std::ptrdiff_t>(drafts) * o.q->stride, n - 1, o.q->cols, o.q->stride};
+    UniformCoin coin([&](int depth, int trial) {
+      return uniform_at(options_.seed, static_cast<std::uint64_t>(who[b]), static_cast<std::uint64_t>(lengths[b] + depth),
+                        kVerification + static_cast<std::uint64_t>(trial));
+    });
+    const Verdict v = verify_sampled(tree, target, draft, o.sampling, decide, coin);
+    results.put(b, first, v, [&](std::size_t i) { return i + 1 < v.path.size() ? tokens[first + v.path[i + 1]] : v.bonus; });
+  }
+}
+
+void CpuBackend::run(const Sample& o) {
+  const float* x = in(o.logits);
+  const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
+  int* tokens = out_ids(o.tokens);
+  float* q = out(o.q);
+  const auto n = static_cast<std::size_t>(o.logits.cols);
+  std::vector<double> p(n);
+  for (int b = 0; b < o.logits.rows; ++b) {
+    warp({x + static_cast<std::ptrdiff_t>(b) * o.logits.stride, n}, o.sampling, p);
+    float* row = q + static_cast<std::ptrdiff_t>(b) * o.q.stride;
+    std::transform(p.begin(), p.end(), row, [](double v) { return static_cast<float>(v); });
+    const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(who[b]),
+                                static_cast<std::uint64_t>(lengths[b] + o.ahead), kDraftDraw);
+    tokens[b] = draw(std::span<const float>(row, n), u);  // from the very weights that verification divides by
+  }
+}
 
 }  // namespace draftline

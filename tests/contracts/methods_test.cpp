@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every row of the table of methods must keep (METHODS.md section 6). A new row is tested by itself.
+#include <boost/math/distributions/chi_squared.hpp>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "tests/catch.h"
@@ -25,8 +27,8 @@ const Plan kAutoregressive{"autoregressive", ""};
 TEST_CASE("greedy text of every lossless method is the autoregressive text", "[contract]") {
   const Network network = GENERATE(Network::llama, Network::qwen2, Network::qwen3);
   const int batch_size = GENERATE(1, 2, 3, 5, 8);
-  const auto questions = prompts(11, static_cast<std::uint64_t>(batch_size));
-  const Limits limits{40, {}, batch_size};
+  const auto questions = prompts(9, static_cast<std::uint64_t>(batch_size));
+  const Limits limits{24, {}, batch_size};
   Rig reference(kAutoregressive, Rig::Kind::cpu_planned, batch_size, network);
   const auto expected = texts(reference.run(questions, limits));
   for (const Plan& plan : all_plans()) {
@@ -153,5 +155,49 @@ TEST_CASE("every cache after a run has the bits of a fresh prefill of the commit
             REQUIRE(std::memcmp(one, two, static_cast<std::size_t>(c.columns()) * sizeof(float)) == 0);
           }
       }
+  }
+}
+
+TEST_CASE("sampled text has the target's distribution: the first tokens of many texts, by chi-squared", "[contract]") {
+  // Texts of 3 tokens behind one prompt, against autoregressive texts of another seed: a two-sample test. Cells with fewer
+  // than 16 texts in both together are pooled. The rules themselves are proved exactly in tests/decoder.
+  const Sampling sampling{0.9, 0, 0.95};
+  const std::vector<int> prompt{3, 1, 4};
+  constexpr int kTexts = 1200, kBatch = 8;
+  const auto counts_of = [&](const Plan& plan, std::uint64_t seed) {
+    std::map<std::vector<int>, int> counts;
+    Rig rig(plan, Rig::Kind::cpu_planned, kBatch, Network::llama, 0.15, sampling, seed);
+    for (const Generated& g : rig.run(std::vector(kTexts, prompt), {3, {}, kBatch})) ++counts[g.tokens];
+    return counts;
+  };
+  const auto reference = counts_of(kAutoregressive, 5);
+  for (const Plan& plan : all_plans()) {
+    if (plan.method == "autoregressive") continue;
+    const auto mine = counts_of(plan, 6);
+    // two-sample chi-squared, equal sizes: sum (a - b)^2 / (a + b)
+    double statistic = 0, pooled_a = 0, pooled_b = 0;
+    int cells = 0;
+    std::set<std::vector<int>> seen;
+    for (const auto& [t, n] : reference) seen.insert(t);
+    for (const auto& [t, n] : mine) seen.insert(t);
+    const auto count = [](const auto& map, const std::vector<int>& t) {
+      const auto it = map.find(t);
+      return it == map.end() ? 0.0 : static_cast<double>(it->second);
+    };
+    for (const auto& t : seen) {
+      const double a = count(reference, t), b = count(mine, t);
+      if (a + b < 16) {
+        pooled_a += a;
+        pooled_b += b;
+        continue;
+      }
+      statistic += (a - b) * (a - b) / (a + b);
+      ++cells;
+    }
+    if (pooled_a + pooled_b > 0) statistic += (pooled_a - pooled_b) * (pooled_a - pooled_b) / (pooled_a + pooled_b);
+    const double p = boost::math::cdf(boost::math::complement(boost::math::chi_squared(cells), statistic));
+    INFO(label(plan) << ": chi-squared " << statistic << " of " << cells << " cells, p = " << p);
+    CHECK(cells > 10);
+    CHECK(p > 1e-4);
   }
 }

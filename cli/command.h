@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One verb per file; main.cpp lists them.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace draftline::cli {
+
+// What every verb needs to know.
+struct Common {
+  std::filesystem::path data;  // the folder data/
+};
+
+// Adds a verb to the program; when it is chosen, its action runs after parsing.
+using Action = std::function<int(const Common&)>;
+void add_run(CLI::App&, Action& chosen);
+void add_list(CLI::App&, Action& chosen);
+void add_decode(CLI::App&, Action& chosen);
+void add_papers(CLI::App&, Action& chosen);
+
+int terminal_width();  // of standard output; 0 if it is no terminal
+
+}  // namespace draftline::cli

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// `draftline list KIND`: what is known, with sources.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "core/json_writer.h"
+#include "methods/method.h"
+#include "reports/table.h"
+#include "sim/catalogue.h"
+
+namespace draftline::cli {
+
+namespace {
+
+struct Options {
+  std::string kind;
+  bool json = false;
+};
+
+// Rows of named facts; a fact may be missing in a row. Quantities as text for people, as numbers for JSON.
+struct Listing {
+  std::vector<Table::Column> columns;
+  std::vector<std::vector<Cell>> rows;
+};
+
+std::string_view text(methods::Losslessness l) {
+  switch (l) {
+    case methods::Losslessness::lossless: return "lossless";
+    case methods::Losslessness::own_target: return "lossless against its own tuned target";
+    case methods::Losslessness::lossy: break;
+  }
+  return "lossy";
+}
+
+Listing list_methods() {
+  Listing l{{"name", "title", "losslessness", "parameters", "source", "locator"}, {}};
+  for (const methods::Entry& e : methods::all())
+    l.rows.push_back({e.name, e.title, text(e.lossless), e.parameters, e.source, e.locator});
+  return l;
+}
+
+// Any file of data/ by its name, as a scenario would give it.
+template <class Load>
+void each(const Catalogue& catalogue, const std::string& kind, Load load) {
+  for (const std::string& name : catalogue.names(kind)) {
+    const Document d = Document::from_text(nlohmann::json(name).dump(), kind);
+    load(d.root());
+    d.finish();
+  }
+}
+
+Listing list_devices(Catalogue& catalogue) {
+  Listing l{{"name", "title", {"16-bit peak", "peak_16_bit_flops_per_s"}, {"bandwidth", "bandwidth_bytes_per_s"},
+             {"memory", "memory_bytes"}, "fits", "source"}, {}};
+  each(catalogue, "devices", [&](const Reader& in) {
+    const auto d = catalogue.device(in);
+    if (!d) return;
+    const FlopsPerSecond peak = d->peak_of(DType::bf16);
+    l.rows.push_back({d->name, d->title, Cell(peak.value, to_text(peak)), Cell(d->bandwidth.value, to_text(d->bandwidth)),
+                      Cell(d->memory.value, to_text(d->memory)), d->fits.borrowed ? "borrowed from a relative" : "own kernels",
+                      d->source});
+  });
+  return l;
+}
+
+Listing list_transformers(Catalogue& catalogue) {
+  Listing l{{"name", "parameters", "layers", "hidden", "heads", {"KV heads", "kv_heads"}, "vocabulary", "source"}, {}};
+  each(catalogue, "transformers", [&](const Reader& in) {
+    const auto t = catalogue.transformer(in);
+    if (!t) return;
+    l.rows.push_back({t->name, Cell(parameters(*t), 4), t->layers, t->hidden, t->heads, t->kv_heads, t->vocabulary, t->source});
+  });
+  return l;
+}
+
+Listing list_engines(Catalogue& catalogue) {
+  Listing l{{"name", "version", "graphs", "guesses", "source"}, {}};
+  each(catalogue, "engines", [&](const Reader& in) {
+    const auto e = catalogue.engine(in);
+    if (!e) return;
+    std::string guesses;
+    for (const std::string& g : e->guesses) guesses += (guesses.empty() ? "" : ", ") + g;
+    l.rows.push_back({e->name, e->version, e->graphs, guesses.empty() ? "none" : guesses, e->source});
+  });
+  return l;
+}
+
+Listing list_papers(const Common& common) {
+  Listing l{{"name", "title", "source"}, {}};
+  for (const std::string& name : {std::string("specformer")}) {
+    const Document d = Document::from_file(common.data / "papers" / (name + ".json"));
+    const auto& j = d.root().json();
+    l.rows.push_back({name, j.value("title", std::string()), j.value("source", std::string())});
+  }
+  return l;
+}
+
+int list(const Options& o, const Common& common) {
+  Catalogue catalogue(common.data);
+  const Listing l = o.kind == "methods"        ? list_methods()
+                    : o.kind == "devices"      ? list_devices(catalogue)
+                    : o.kind == "transformers" ? list_transformers(catalogue)
+                    : o.kind == "engines"      ? list_engines(catalogue)
+                                               : list_papers(common);
+  if (o.json) {
+    JsonWriter w(std::cout);
+    w.begin_array();
+    for (const auto& row : l.rows) {
+      w.begin_object();
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        w.key(l.columns[i].csv_name);
+        if (row[i].is_number) w.value(std::stod(row[i].exact));
+        else w.value(row[i].exact);
+      }
+      w.end_object();
+    }
+    w.end_array();
+    w.finish();
+    return 0;
+  }
+  Table table(l.columns);
+  for (const auto& row : l.rows) table.add(row);
+  std::cout << table.to_text(static_cast<std::size_t>(terminal_width()));
+  return 0;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Action& chosen) {
+  auto* verb = app.add_subcommand("list", "what is known: methods, devices, transformers, engines, papers");
+  auto o = std::make_shared<Options>();
+  verb->add_option("kind", o->kind, "methods, devices, transformers, engines or papers")
+      ->required()
+      ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers"}));
+  verb->add_flag("--json", o->json, "a JSON array on standard output");
+  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return list(*o, c); }; });
+}
+
+}  // namespace draftline::cli

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program: parses the command line and turns failures into exit codes (DESIGN.md section 6).
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+
+#include "cli/command.h"
+#include "core/build_info.h"
+#include "core/errors.h"
+
+namespace draftline::cli {
+
+int terminal_width() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
+}
+
+namespace {
+
+enum ExitCode { kFine = 0, kInput = 2, kDevice = 3, kBug = 4, kInterrupted = 130 };
+
+// data/ beside the installed program, else where it was built from.
+std::filesystem::path find_data() {
+  std::error_code none;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
+  if (!none) {
+    const auto installed = program.parent_path() / DRAFTLINE_INSTALLED_DATA_DIR;
+    if (std::filesystem::is_directory(installed, none)) return installed;
+  }
+  return DRAFTLINE_DATA_DIR;
+}
+
+void interrupted(int) { _exit(kInterrupted); }
+
+int run(int argc, char** argv) {
+  CLI::App app{
+      "draftline predicts what speculative decoding buys: throughput, latency and memory of every method, on any GPU,\n"
+      "at any batch size, and why. Start with: draftline run scenarios/when_to_switch_off.json"};
+  app.set_version_flag("--version", std::string(build_version()) + " (" + std::string(build_commit()) + ")");
+  app.require_subcommand(1);
+  app.fallthrough();
+  Common common{find_data()};
+  app.add_option("--data", common.data, "the folder data/ (devices, transformers, engines, papers)")->check(CLI::ExistingDirectory);
+  app.footer("Exit codes: 0 fine, 1 a check failed, 2 wrong input, 3 the device failed, 4 a bug of draftline.");
+  Action chosen;
+  add_run(app, chosen);
+  add_papers(app, chosen);
+  add_decode(app, chosen);
+  add_list(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? kFine : kInput;
+  }
+  return chosen(common);
+}
+
+}  // namespace
+
+}  // namespace draftline::cli
+
+int main(int argc, char** argv) {
+  using namespace draftline;
+  std::signal(SIGINT, cli::interrupted);
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return cli::run(argc, argv);
+  } catch (const InputErrors& e) {
+    for (const std::string& m : e.messages()) std::cerr << m << "\n";
+    return cli::kInput;
+  } catch (const DeviceError& e) {
+    std::cerr << e.what() << "\n";
+    return cli::kDevice;
+  } catch (const OutputError& e) {
+    std::cerr << e.what() << "\n";
+    return cli::kDevice;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "out of memory\n";
+    return cli::kDevice;
+  } catch (const std::exception& e) {
+    std::cerr << "a bug of draftline, please report it: " << e.what() << "\n";
+    return cli::kBug;
+  }
+}

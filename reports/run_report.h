@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `draftline run` prints: one result per point, as a table, CSV or a JSON document (DESIGN.md section 8).
+#pragma once
+#include <memory>
+#include <ostream>
+
+#include "core/json_writer.h"
+#include "reports/table.h"
+#include "sim/sweep.h"
+
+namespace draftline {
+
+class RunReport {
+ public:
+  enum class Format { table, csv, json };
+  RunReport(std::ostream&, Format, const Scenario&, std::size_t width);
+  void add(const Outcome&);
+  void finish();
+
+ private:
+  void add_json(const Outcome&);
+  std::vector<Cell> row(const Outcome&) const;
+  Table new_table() const;
+
+  std::ostream& out_;
+  Format format_;
+  const Scenario& scenario_;
+  std::size_t width_;
+  std::unique_ptr<JsonWriter> json_;
+  Table table_;
+  std::size_t skipped_ = 0;
+  std::string reason_;
+  bool header_written_ = false;
+};
+
+// The scenario with its defaults.
+void write_resolved(JsonWriter&, const Scenario&);
+void write_resolved(std::ostream&, const Scenario&);
+
+}  // namespace draftline

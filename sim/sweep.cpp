@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep.h"
+
+#include <algorithm>
+
+namespace draftline {
+
+Sweep::Sweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
+    : catalogue_(data),
+      scenario_(read_scenario(Document::from_file(scenario), catalogue_)),
+      predictor_([this](const Reader& in) {
+        const auto shape = catalogue_.transformer(in);
+        return shape ? *shape : TransformerShape{};
+      }) {}
+
+Setup Sweep::setup(const Point& p) const {
+  const Scenario& s = scenario_;
+  return {s.devices[p.device].get(), s.engines[p.engine].get(), s.transformers[p.transformer].get(), s.precisions[p.precision],
+          s.tensor_parallel[p.ranks], s.batch_sizes[p.batch], s.prompt_tokens[p.prompt], s.output_tokens[p.output]};
+}
+
+void Sweep::validate() {
+  const Reader root = scenario_.document.root();
+  for (std::size_t r = 0; r < scenario_.tensor_parallel.size(); ++r) {
+    const int ranks = scenario_.tensor_parallel[r];
+    if (ranks == 1) continue;
+    for (const auto& device : scenario_.devices) {
+      const auto& known = device->all_reduce;
+      if (std::none_of(known.begin(), known.end(), [&](const AllReducePoint& p) { return p.ranks >= ranks; }))
+        root.at("tensor_parallel").fail(device->name + " has no known link for " + std::to_string(ranks) + " devices");
+    }
+    for (const auto& transformer : scenario_.transformers) try {
+        shard(*transformer, ranks);
+      } catch (const InputErrors& e) {
+        root.at("tensor_parallel").pass_on(e);
+      }
+  }
+  if (root.failed()) scenario_.document.finish();
+  Point p{};
+  for (p.transformer = 0; p.transformer < scenario_.transformers.size(); ++p.transformer)
+    for (p.method = 0; p.method < scenario_.methods.size(); ++p.method) {
+      const MethodChoice& m = scenario_.methods[p.method];
+      predictor_.validate(setup(p), m);
+    }
+  for (const MethodChoice& m : scenario_.methods) m.in.done();
+  scenario_.document.finish();
+}
+
+void Sweep::find_one_that_fits() {
+  std::string reason;
+  for (std::size_t i = 0; i < scenario_.points(); ++i) {
+    const Outcome o = at(i);
+    if (std::holds_alternative<Prediction>(o.result)) return;
+    if (reason.empty()) reason = std::get<std::string>(o.result);
+  }
+  throw InputErrors(scenario_.document.root().place() + ": no point of it can run; the first " + reason);
+}
+
+Outcome Sweep::at(std::size_t index) {
+  const Point p = point_at(scenario_, index);
+  return {p, predictor_.predict(setup(p), scenario_.methods[p.method])};
+}
+
+}  // namespace draftline

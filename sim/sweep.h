@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scenario and its predictor: the outcome of each point of the product. One per thread.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <variant>
+
+#include "sim/prediction.h"
+#include "sim/scenario.h"
+
+namespace draftline {
+
+struct Outcome {
+  Point point;
+  std::variant<Prediction, std::string> result;  // or why the point was skipped
+};
+
+class Sweep {
+ public:
+  Sweep(const std::filesystem::path& scenario, const std::filesystem::path& data);
+  const Scenario& scenario() const { return scenario_; }
+
+  // Builds every method on every transformer once, so that all mistakes show before anything is written.
+  void validate();
+  // InputErrors if no point of the product fits its device.
+  void find_one_that_fits();
+  Outcome at(std::size_t index);
+
+ private:
+  Setup setup(const Point&) const;
+  Catalogue catalogue_;
+  Scenario scenario_;
+  Predictor predictor_;
+};
+
+}  // namespace draftline
