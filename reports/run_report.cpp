@@ -20,7 +20,7 @@ void write_names(JsonWriter& w, std::string_view key, const std::vector<T>& all,
   w.end_array();
 }
 
-std::string percent(Seconds part, Seconds whole) { return std::to_string(std::lround(100 * (part / whole).value)) + " %"; }
+std::string percent(Seconds part, Seconds whole) { return std::to_string(std::lround(100 * (part / whole))) + " %"; }
 
 std::string method_label(const MethodChoice& m) { return m.name + (m.parameters.empty() ? "" : " " + m.parameters); }
 
