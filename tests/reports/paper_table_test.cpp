@@ -98,9 +98,9 @@ TEST_CASE("a predictor is asked for predicted and calibrated cells; inputs are o
            cell(5, 0, std::nullopt, FigureKind::quoted)};
   for (PaperCell& c : cells) c.ours.reset();
   cells[0].note = "printed so";
-  predict(p, [](const PaperTable&, const PaperCell& c) -> std::optional<Prediction> {
+  predict(p, [](const PaperTable&, const PaperCell& c) -> std::optional<CellPrediction> {
     if (c.kind == FigureKind::calibrated) return std::nullopt;
-    return Prediction{*c.paper * 1.1, 0.2, "two levels"};
+    return CellPrediction{*c.paper * 1.1, 0.2, "two levels"};
   });
   CHECK(*cells[0].error() == Approx(0.1));
   CHECK(*cells[0].note == "printed so; two levels");
