@@ -12,8 +12,8 @@ static std::string joined(const std::vector<std::string>& messages) {
 InputErrors::InputErrors(std::vector<std::string> messages)
     : std::runtime_error(joined(messages)), messages_(std::move(messages)) {}
 
-void raise_bug(std::string_view what, std::source_location where) {
-  throw Bug(std::string(what) + " (" + where.file_name() + ":" + std::to_string(where.line()) + ")");
+void raise_bug(std::string_view what, const char* file, int line) {
+  throw Bug(std::string(what) + " (" + file + ":" + std::to_string(line) + ")");
 }
 
 }  // namespace draftline

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can go wrong, by whose fault; cli/ turns each into its exit code (DESIGN.md section 6).
 #pragma once
-#include <source_location>
+#include <concepts>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -13,7 +13,8 @@ namespace draftline {
 class InputErrors : public std::runtime_error {
  public:
   explicit InputErrors(std::vector<std::string> messages);
-  explicit InputErrors(std::string message) : InputErrors(std::vector{std::move(message)}) {}
+  template <std::convertible_to<std::string_view> Text>  // a template, lest {"a", "b"} be a pair of iterators
+  explicit InputErrors(const Text& message) : InputErrors(std::vector{std::string(message)}) {}
   const std::vector<std::string>& messages() const { return messages_; }
 
  private:
@@ -35,9 +36,10 @@ class Bug : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] void raise_bug(std::string_view what, std::source_location where);
-inline void check(bool holds, std::string_view what, std::source_location where = std::source_location::current()) {
-  if (!holds) raise_bug(what, where);
+[[noreturn]] void raise_bug(std::string_view what, const char* file, int line);
+// The defaults are the caller's place, as std::source_location would give it (clang 14 has none).
+inline void check(bool holds, std::string_view what, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (!holds) raise_bug(what, file, line);
 }
 
 }  // namespace draftline

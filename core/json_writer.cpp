@@ -14,6 +14,9 @@
 namespace draftline {
 
 static constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
+static constexpr const char* kIncomplete =
+    "the output cannot be written in full (is the disk full or the pipe closed?)";
+static constexpr std::size_t kShortBytes = 1024;
 static constexpr std::size_t kNumberBytes = 32;  // longest shortest double: -2.2250738585072014e-308
 
 std::string_view figure_kind_name(FigureKind kind) {
@@ -24,7 +27,7 @@ std::string_view figure_kind_name(FigureKind kind) {
     case FigureKind::measured: return "measured";
     case FigureKind::quoted: return "quoted";
   }
-  raise_bug("no such FigureKind", std::source_location::current());
+  raise_bug("no such FigureKind");
 }
 
 JsonWriter::JsonWriter(std::ostream& out, int lines)
@@ -33,26 +36,25 @@ JsonWriter::JsonWriter(std::ostream& out, int lines)
       end_(buffer_.get()),
       lines_(static_cast<std::size_t>(std::max(lines, 0))) {}
 
-void JsonWriter::flush() {
+void JsonWriter::empty_buffer() {
   out_.write(buffer_.get(), end_ - buffer_.get());
   end_ = buffer_.get();
-  out_.flush();
-  if (!out_) throw OutputError("the output cannot be written in full (is the disk full or the pipe closed?)");
+  if (!out_) throw OutputError(kIncomplete);
 }
 
-void JsonWriter::finish() {
-  check(levels_.empty() && begun_ && !after_key_, "JSON finished before it is complete");
-  put("\n");
-  flush();
-}
-
-char* JsonWriter::room(std::size_t bytes) {
-  if (static_cast<std::size_t>(buffer_.get() + kBufferBytes - end_) < bytes) {
-    out_.write(buffer_.get(), end_ - buffer_.get());
-    end_ = buffer_.get();
-    if (!out_) throw OutputError("the output cannot be written in full (is the disk full or the pipe closed?)");
-  }
+inline char* JsonWriter::room(std::size_t bytes) {
+  if (static_cast<std::size_t>(buffer_.get() + kBufferBytes - end_) < bytes) empty_buffer();
   return end_;
+}
+
+inline void JsonWriter::append(std::string_view text) {
+  std::memcpy(end_, text.data(), text.size());
+  end_ += text.size();
+}
+
+inline void JsonWriter::append_double(double v) {
+  if (std::isfinite(v)) end_ = std::to_chars(end_, end_ + kNumberBytes, v).ptr;
+  else append("null");
 }
 
 void JsonWriter::put(std::string_view text) {
@@ -62,6 +64,18 @@ void JsonWriter::put(std::string_view text) {
     end_ += n;
     text.remove_prefix(n);
   }
+}
+
+void JsonWriter::flush() {
+  empty_buffer();
+  out_.flush();
+  if (!out_) throw OutputError(kIncomplete);
+}
+
+void JsonWriter::finish() {
+  check(levels_.empty() && begun_ && !after_key_, "JSON finished before it is complete");
+  put("\n");
+  flush();
 }
 
 void JsonWriter::new_line(std::size_t depth) {
@@ -131,14 +145,10 @@ void JsonWriter::unsigned_integer(std::uint64_t v) {
   end_ = std::to_chars(room(kNumberBytes), end_ + kNumberBytes, v).ptr;
 }
 
-void JsonWriter::put_double(double v) {
-  if (!std::isfinite(v)) return put("null");
-  end_ = std::to_chars(room(kNumberBytes), end_ + kNumberBytes, v).ptr;
-}
-
 void JsonWriter::value(double v) {
   element();
-  put_double(v);
+  room(kNumberBytes);
+  append_double(v);
 }
 
 void JsonWriter::value(std::string_view text) {
@@ -155,6 +165,15 @@ static constexpr std::array<bool, 256> kPlain = [] {
 
 void JsonWriter::put_string(std::string_view text) {
   static constexpr std::string_view kHex = "0123456789abcdef";
+  std::size_t plain = 0;
+  while (plain < text.size() && kPlain[static_cast<unsigned char>(text[plain])]) ++plain;
+  if (plain == text.size() && plain < kShortBytes) {  // as nearly every key and unit is
+    room(kShortBytes + 2);
+    append("\"");
+    append(text);
+    append("\"");
+    return;
+  }
   put("\"");
   while (!text.empty()) {
     std::size_t n = 0;
@@ -195,24 +214,28 @@ void JsonWriter::tree(const nlohmann::json& whole) {
   }
 }
 
+// The hot path of a large sweep: room is asked for once, and the pieces are copied without looking at them again.
 void JsonWriter::figure(std::string_view name, double v, std::string_view unit, FigureKind kind,
                         std::optional<Interval> interval) {
+  static constexpr std::size_t kFrameBytes = 256;  // brackets, names, three numbers and the kind, with room to spare
   key(name);
   after_key_ = false;
-  put("{\"value\":");
-  put_double(v);
-  put(",\"unit\":");
+  room(kFrameBytes);
+  append("{\"value\":");
+  append_double(v);
+  append(",\"unit\":");
   put_string(unit);
-  put(",\"kind\":\"");
-  put(figure_kind_name(kind));
-  put("\"");
+  room(kFrameBytes);
+  append(",\"kind\":\"");
+  append(figure_kind_name(kind));
+  append("\"");
   if (interval) {
-    put(",\"low\":");
-    put_double(interval->low);
-    put(",\"high\":");
-    put_double(interval->high);
+    append(",\"low\":");
+    append_double(interval->low);
+    append(",\"high\":");
+    append_double(interval->high);
   }
-  put("}");
+  append("}");
 }
 
 }  // namespace draftline

@@ -83,6 +83,9 @@ class JsonWriter {
     bool is_object, empty;
   };
   char* room(std::size_t bytes);  // at least so many in the buffer, at end_
+  void empty_buffer();
+  void append(std::string_view);  // where there is room
+  void append_double(double);
   void put(std::string_view);
   void element();  // comma and line break in front of a value or key
   void open(bool is_object, char bracket);
@@ -91,7 +94,6 @@ class JsonWriter {
   void literal(std::string_view);
   void integer(std::int64_t);
   void unsigned_integer(std::uint64_t);
-  void put_double(double);
   void put_string(std::string_view);
   void new_line(std::size_t depth);
 

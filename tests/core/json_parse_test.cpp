@@ -84,7 +84,7 @@ TEST_CASE("no text, however mutilated, does worse than InputErrors") {
       R"({"name":"when \u00e9 \n","device":"h100","bw":"3.35 TB/s","method":[{"name":"eagle3","draft_length":[1,3,5],)"
       R"("acceptance":{"rates":[0.78,0.66e-1]}},{"x~/y":null}],"batch_size":[1,-2,true,12345678901234567890]})";
   static constexpr std::string_view interesting = "{}[]\",:\\0e9-+.\x00\xff\xC3 un";
-  Rng rng(GENERATE(1, 2, 3), "fuzz");
+  Rng rng(GENERATE(1u, 2u, 3u), "fuzz");
   int refused = 0;
   for (int round = 0; round < 3000; ++round) {
     std::string text = good;
