@@ -36,8 +36,8 @@ class Bug : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] void raise_bug(std::string_view what, const char* file, int line);
 // The defaults are the caller's place, as std::source_location would give it (clang 14 has none).
+[[noreturn]] void raise_bug(std::string_view what, const char* file = __builtin_FILE(), int line = __builtin_LINE());
 inline void check(bool holds, std::string_view what, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   if (!holds) raise_bug(what, file, line);
 }
