@@ -1,5 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
+// `draftline papers [NAME]`: the papers' tables beside ours, with the audit of what each printed figure needs.
+#include <iostream>
+
 #include "cli/command.h"
+#include "core/build_info.h"
+#include "reports/throughput_paper.h"
+
 namespace draftline::cli {
-void add_papers(CLI::App&, Action&) {}
+
+namespace {
+
+struct Options {
+  std::vector<std::string> names{"specformer"};
+  bool json = false;
+};
+
+int papers(const Options& o, const Common& common) {
+  constexpr int kSchemaVersion = 1;
+  std::vector<Paper> all;
+  for (const std::string& name : o.names) all.push_back(predict_throughput_paper(common.data, name));
+  if (!o.json) {
+    for (const Paper& p : all) std::cout << to_text(p, static_cast<std::size_t>(terminal_width()));
+    return 0;
+  }
+  JsonWriter w(std::cout, 4);
+  w.begin_object();
+  w.member("schema_version", kSchemaVersion);
+  w.member("commit", build_commit());
+  w.key("papers");
+  w.begin_array();
+  for (const Paper& p : all) write_json(w, p);
+  w.end_array();
+  w.end_object();
+  w.finish();
+  return 0;
+}
+
+}  // namespace
+
+void add_papers(CLI::App& app, Action& chosen) {
+  auto* verb = app.add_subcommand("papers", "regenerate the papers' tables: paper, ours, error, and what each cell needs");
+  auto o = std::make_shared<Options>();
+  verb->add_option("names", o->names, "which papers; all that are known if none is named")->check(CLI::IsMember({"specformer"}));
+  verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");
+  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return papers(*o, c); }; });
+}
+
 }  // namespace draftline::cli

@@ -24,6 +24,13 @@ constexpr std::array<std::pair<double, double>, 3> kGauss{
 
 }  // namespace
 
+// The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole text.
+Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tokens) {
+  Seconds mean;
+  for (const auto& [x, weight] : kGauss) mean += weight * price(prompt_tokens + x * (output_tokens - 2));
+  return mean;
+}
+
 double acceptance_length(const MethodChoice& m, int depth, bool tree) {
   const Acceptance& a = m.acceptance;
   if (depth == 0) {
@@ -106,9 +113,8 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool spec
   return entry;
 }
 
-const StepPrice& Predictor::step(const Setup& s, const MethodChoice& m) {
-  Plan& p = plan(s, m);
-  return *priced(p, s, p.decoder.method->depth() > 0).step;
+std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {
+  return plan(s, m).record_step(s.batch_size);
 }
 
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
@@ -116,8 +122,6 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   if (m.in.failed()) return;
   acceptance_length(m, p.decoder.method->depth(), priced(p, s, p.decoder.method->depth() > 0).rows > p.decoder.method->depth() + 1);
 }
-
-int Predictor::depth(const Setup& s, const MethodChoice& m) { return plan(s, m).decoder.method->depth(); }
 
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
   auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
@@ -151,17 +155,11 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   if (out.memory.total() > s.device->memory)
     return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " + to_text(s.device->memory);
 
-  // The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole text.
-  const double tokens = s.output_tokens - 1, first = s.prompt_tokens, last = s.prompt_tokens + tokens - 1;
-  const auto mean_step = [&](const StepPrice& price) {
-    Seconds mean;
-    for (const auto& [x, weight] : kGauss) mean += weight * price(first + x * (last - first));
-    return mean;
-  };
+  const double tokens = s.output_tokens - 1, middle = s.prompt_tokens + (tokens - 1) / 2;
+  const auto mean_step = [&](const StepPrice& price) { return mean_step_time(price, s.prompt_tokens, s.output_tokens); };
   const auto throughput = [&](Seconds step, double length) {
     return s.batch_size * length / (step + s.batch_size * length * s.engine->token);
   };
-  const double middle = (first + last) / 2;
   const Seconds step = mean_step(*mine.step);
   out.parts = mine.step->parts(middle);
   out.work = mine.step->work(middle);

@@ -45,9 +45,8 @@ class Predictor {
   // Builds the method and reads its acceptance, so that mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
-  // The step alone: what the papers' tables need.
-  const StepPrice& step(const Setup&, const MethodChoice&);
-  int depth(const Setup&, const MethodChoice&);
+  // The tapes of a steady step, for whoever prices them in another way. They live as long as the Predictor.
+  std::vector<SegmentRun> recorded_step(const Setup&, const MethodChoice&);
 
  private:
   struct Plan;  // one method on one transformer: its tapes per batch, its prices
@@ -68,6 +67,9 @@ class Predictor {
   std::map<PriceKey, Priced> prices_;
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
 };
+
+// Mean of a step's time while a text grows from its prompt to its end.
+Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 
 // Mean tokens a step emits, the bonus included: how an Acceptance reads for a chain of `depth` drafts. Mistakes are noted.
 double acceptance_length(const MethodChoice&, int depth, bool tree);

@@ -105,7 +105,7 @@ int part_of(Phase phase, const Kernel& kernel) {
 Seconds attention_time(const Device& d, const Attention& k, Span span, double launches, double cache_traffic,
                        double bytes_per_pair) {
   const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
-  const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * span.pairs};
+  const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * k.heads * span.pairs};
   return kernel_time(d, k, span) + (launches - 1) * d.fits.copy.fixed + more / (d.fits.copy.bandwidth_share * d.bandwidth);
 }
 
