@@ -1,5 +1,186 @@
 // SPDX-License-Identifier: Apache-2.0
+// `draftline decode`: the reference decoder on this machine's CPU. Token ids in, token ids out; what was accepted per step.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "cli/command.h"
+#include "cli/progress.h"
+#include "core/build_info.h"
+#include "core/json_writer.h"
+#include "core/rng.h"
+#include "decoder/cpu/backend.h"
+#include "decoder/random_weights.h"
+#include "methods/decoder.h"
+#include "reports/table.h"
+#include "sim/catalogue.h"
+
 namespace draftline::cli {
-void add_decode(CLI::App&, Action&) {}
+
+namespace {
+
+struct Options {
+  std::string transformer, method = "autoregressive";
+  std::vector<std::string> prompts;
+  int random_prompts = 4, prompt_tokens = 16, batch_size = 4, new_tokens = 64;
+  std::vector<int> end_of_text;
+  Sampling sampling;
+  std::uint64_t seed = 0;
+  double draft_noise = 0.15;
+  bool json = false;
+};
+
+// "eagle3", or a scenario's method object: {"name": "eagle3", "draft_length": 3}.
+Document method_document(const std::string& text) {
+  const bool object = text.find('{') != std::string::npos;
+  return Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method");
+}
+
+std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
+  std::vector<std::vector<int>> prompts;
+  for (const std::string& text : o.prompts) {
+    std::istringstream words(text);
+    std::string word;
+    prompts.emplace_back();
+    while (words >> word) {
+      const bool digits = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10;
+      const int id = digits ? std::stoi(word) : -1;
+      if (id < 0 || id >= vocabulary)
+        throw InputErrors("--prompt: \"" + word + "\" is no token id below " + std::to_string(vocabulary));
+      prompts.back().push_back(id);
+    }
+    if (prompts.back().empty()) throw InputErrors("--prompt: a prompt holds at least one token id");
+  }
+  if (prompts.empty()) {
+    Rng rng(o.seed, "prompts");
+    prompts.resize(static_cast<std::size_t>(o.random_prompts));
+    for (auto& p : prompts)
+      for (int i = 0; i < o.prompt_tokens; ++i) p.push_back(static_cast<int>(rng.below(static_cast<std::uint64_t>(vocabulary))));
+  }
+  return prompts;
+}
+
+void check_memory(const WeightStore& weights) {
+  const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (weights.bytes().value > 0.8 * have)
+    throw InputErrors("its weights in fp32 need " + to_text(weights.bytes()) + ", this machine has " + to_text(Bytes{have}));
+}
+
+int decode(const Options& o, const Common& common) {
+  Catalogue catalogue(common.data);
+  const Document name = Document::from_text(nlohmann::json(o.transformer).dump(), "--transformer");
+  const auto shape = catalogue.transformer(name.root());
+  name.finish();
+  const auto prompts = read_prompts(o, shape->vocabulary);
+  std::size_t longest = 0;
+  for (const auto& p : prompts) longest = std::max(longest, p.size());
+
+  const Document method = method_document(o.method);
+  constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
+  const int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
+  const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
+  RandomWeights random(o.seed);
+  PerturbedWeights source(random, "draft.", o.draft_noise, o.seed + 1);
+  Decoder decoder({*shape, DType::fp32, DType::fp32, seats, capacity, 1, o.sampling}, method.root(),
+                  [&](const Reader& in) {
+                    const auto draft = catalogue.transformer(in);
+                    return draft ? *draft : TransformerShape{};
+                  },
+                  [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+                    return std::make_unique<CpuBackend>(store, source,
+                                                        CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
+                  });
+  method.root().done();
+  method.finish();
+  check_memory(decoder.weights);
+
+  Progress progress("decoding", prompts.size());
+  const auto start = std::chrono::steady_clock::now();
+  const auto texts = generate(decoder.generator, prompts, {o.new_tokens, o.end_of_text, seats},
+                              [&](std::size_t done) { progress.at(done); });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  double emitted = 0, steps = 0, tokens = 0;
+  for (const Generated& g : texts) {
+    for (const int a : g.accepted) emitted += a;
+    steps += static_cast<double>(g.accepted.size());
+    tokens += static_cast<double>(g.tokens.size());
+  }
+  const double acceptance_length = steps > 0 ? emitted / steps : 1;
+  if (!o.json) {
+    for (const Generated& g : texts) {
+      for (std::size_t i = 0; i < g.tokens.size(); ++i) std::cout << (i ? " " : "") << g.tokens[i];
+      std::cout << "\n";
+    }
+    std::cerr << tokens / seconds << " tokens/s, " << acceptance_length << " tokens per sequence and step (bonus included)\n";
+    return 0;
+  }
+  constexpr int kSchemaVersion = 1;
+  JsonWriter w(std::cout);
+  w.begin_object();
+  w.member("schema_version", kSchemaVersion);
+  w.member("commit", build_commit());
+  w.key("resolved");
+  w.begin_object();
+  w.member("transformer", shape->name);
+  w.member("weights", "random");
+  w.member("method", method.root().json());
+  w.member("batch_size", seats);
+  w.member("new_tokens", o.new_tokens);
+  w.member("temperature", o.sampling.temperature);
+  w.member("top_k", o.sampling.top_k);
+  w.member("top_p", o.sampling.top_p);
+  w.member("seed", o.seed);
+  w.end_object();
+  w.key("texts");
+  w.begin_array();
+  const auto list = [&](const char* key, const std::vector<int>& values) {
+    w.key(key);
+    w.begin_array();
+    for (const int v : values) w.value(v);
+    w.end_array();
+  };
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    w.begin_object();
+    list("prompt", prompts[i]);
+    list("tokens", texts[i].tokens);
+    list("emitted_per_step", texts[i].accepted);
+    w.end_object();
+  }
+  w.end_array();
+  w.figure("acceptance_length", acceptance_length, "tokens", FigureKind::measured);
+  w.figure("throughput", tokens / seconds, "tokens/s", FigureKind::measured);
+  w.figure("wall_time", seconds, "s", FigureKind::measured);
+  w.end_object();
+  w.finish();
+  return 0;
+}
+
+}  // namespace
+
+void add_decode(CLI::App& app, Action& chosen) {
+  auto* verb = app.add_subcommand("decode", "the reference decoder on the CPU: any method, any batch, token ids in and out");
+  auto o = std::make_shared<Options>();
+  verb->add_option("--transformer", o->transformer, "a name of `list transformers` or a config.json; weights are random")->required();
+  verb->add_option("--method", o->method, R"(a name, or as in a scenario: '{"name": "eagle3", "draft_length": 3}')")->capture_default_str();
+  verb->add_option("--prompt", o->prompts, "token ids, \"1 2 3\"; may be given many times");
+  verb->add_option("--prompts", o->random_prompts, "random prompts, if none is given")->check(CLI::Range(1, 1000000))->capture_default_str();
+  verb->add_option("--prompt-tokens", o->prompt_tokens, "their length")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  verb->add_option("--new-tokens", o->new_tokens, "most new tokens of a text")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  verb->add_option("--batch-size", o->batch_size, "sequences that step together")->check(CLI::Range(1, 4096))->capture_default_str();
+  verb->add_option("--end-of-text", o->end_of_text, "token ids that end a text");
+  verb->add_option("--temperature", o->sampling.temperature, "0: greedy")->check(CLI::Range(0.0, 100.0))->capture_default_str();
+  verb->add_option("--top-k", o->sampling.top_k, "0: all")->check(CLI::Range(0, 1 << 30))->capture_default_str();
+  verb->add_option("--top-p", o->sampling.top_p, "1: all")->check(CLI::Range(1e-6, 1.0))->capture_default_str();
+  verb->add_option("--seed", o->seed, "of weights, prompts and sampling")->capture_default_str();
+  verb->add_option("--draft-noise", o->draft_noise, "a draft model of the target's shape is the target with noise of this size")
+      ->check(CLI::Range(0.0, 100.0))->capture_default_str();
+  verb->add_flag("--json", o->json, "texts, steps and timings as one JSON document");
+  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return decode(*o, c); }; });
+}
+
 }  // namespace draftline::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast: a sweep of 100,000 points with its JSON streamed away, and what its parts cost. Figures are medians of several
+// rounds of one run; machines are shared, so compare within a run.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <ostream>
+#include <streambuf>
+
+#include "model/kernel_time.h"
+#include "reports/run_report.h"
+
+using namespace draftline;
+
+namespace {
+
+class Away : public std::streambuf {  // counts what is written
+ public:
+  std::size_t bytes = 0;
+
+ protected:
+  int overflow(int c) override { return ++bytes, c; }
+  std::streamsize xsputn(const char*, std::streamsize n) override { return bytes += static_cast<std::size_t>(n), n; }
+};
+
+template <class F>
+double seconds(F f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+template <class F>
+double median_of(int rounds, F f) {
+  std::vector<double> times;
+  for (int i = 0; i < rounds; ++i) times.push_back(seconds(f));
+  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+  return times[static_cast<std::size_t>(rounds / 2)];
+}
+
+double peak_memory_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+}  // namespace
+
+int main() {
+  const std::string root = DRAFTLINE_SOURCE_DIR;
+  const std::string file = root + "/tests/bench/sweep.json";
+  const double start_mib = peak_memory_mib();
+  std::size_t points = 0, bytes = 0;
+  const double sweep = median_of(5, [&] {
+    Away away;
+    std::ostream out(&away);
+    Sweep s(file, root + "/data");
+    s.validate();
+    RunReport report(out, RunReport::Format::json, s.scenario(), 0);
+    points = s.scenario().points();
+    for (std::size_t i = 0; i < points; ++i) report.add(s.at(i));
+    report.finish();
+    bytes = away.bytes;
+  });
+  std::printf("sweep: %zu points in %.2f s on one core, %.1f us a point, %.0f MB of JSON; peak memory +%.0f MiB\n", points, sweep,
+              1e6 * sweep / static_cast<double>(points), static_cast<double>(bytes) / 1e6, peak_memory_mib() - start_mib);
+
+  Catalogue catalogue(root + "/data");
+  const Document name = Document::from_text("\"h100-sxm\"", "bench");
+  const auto device = catalogue.device(name.root());
+  constexpr int kTimes = 20000;
+  volatile double sink = 0;
+  const double gemm = median_of(5, [&] {
+    for (int i = 0; i < kTimes; ++i) sink = kernel_time(*device, Gemm{1 + i % 1024, 4096, 14336}).value;
+  });
+  const double attention = median_of(5, [&] {
+    for (int i = 0; i < kTimes; ++i)
+      sink = kernel_time(*device, Attention{8, 8, 1, 32, 8, 128}, Span{8.0 * (i % 4096), 8.0 * (i % 4096)}).value;
+  });
+  std::printf("kernel times: a GEMM %.0f ns, an attention %.0f ns\n", 1e9 * gemm / kTimes, 1e9 * attention / kTimes);
+  static_cast<void>(sink);
+}
