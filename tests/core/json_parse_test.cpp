@@ -33,6 +33,7 @@ TEST_CASE("a parse error names line, column and the value that was being read") 
   CHECK(contains(mistake("{\"a\":1"), "line 1, column 7"));
   CHECK(contains(mistake("{\"a\":1"), "end of input"));
   CHECK(contains(mistake("[1] 2"), "line 1, column 5"));
+  CHECK(starts_with(mistake("[1,{\"a\":[0,[2,?]]}]"), "/1/a/1/1: "));
   CHECK(contains(mistake("[\"µµ\", ?]"), "column 8"));  // characters, not bytes
 }
 
@@ -96,7 +97,11 @@ TEST_CASE("no text, however mutilated, does worse than InputErrors") {
         case 0: text[at] = c; break;
         case 1: text.insert(at, 1, c); break;
         case 2: text.erase(at, 1 + rng.below(8)); break;
-        case 3: text.insert(at, text.substr(rng.below(text.size()), rng.below(30))); break;
+        case 3: {
+          const std::size_t from = rng.below(text.size());
+          text.insert(at, text.substr(from, rng.below(30)));
+          break;
+        }
         default: text.resize(at);
       }
     }

@@ -151,6 +151,14 @@ TEST_CASE("a full disk is noticed while writing and at the end") {
   CHECK_THROWS_AS(write(100, 100000), OutputError);
   CHECK_THROWS_AS(write(10, 10), OutputError);
   CHECK_THROWS_AS(write(200000, 100000), OutputError);
+  SmallDisk disk(1000);
+  std::ostream out(&disk);
+  JsonWriter json(out);
+  json.begin_array();
+  const auto write_a_megabyte = [&] {
+    for (int i = 0; i < 200000; ++i) json.value(i);
+  };
+  CHECK_THROWS_AS(write_a_megabyte(), OutputError);  // long before the end
 }
 
 TEST_CASE("a document that would not be JSON is our bug") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/fingerprint.h"
 #include "tests/catch.h"
 
 using namespace draftline;
@@ -36,6 +37,19 @@ TEST_CASE("Philox gives the published answers") {
   CHECK(philox4x32_10({f, f, f, f}, {f, f}) == Counter{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
   CHECK(philox4x32_10({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
         Counter{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("a draw is the Philox block at (counter, stream) under the seed, lowest words first") {
+  constexpr std::uint64_t seed = 0x0123456789abcdef;
+  Fingerprint stream;
+  stream.add("arrivals");
+  stream.add(5);
+  const auto low = static_cast<std::uint32_t>(stream.value()), high = static_cast<std::uint32_t>(stream.value() >> 32);
+  Rng rng(seed, "arrivals", 5);
+  for (std::uint32_t counter = 0; counter < 3; ++counter) {
+    const auto block = philox4x32_10({counter, 0, low, high}, {0x89abcdef, 0x01234567});
+    CHECK(rng.bits() == (std::uint64_t{block[1]} << 32 | block[0]));
+  }
 }
 
 TEST_CASE("equal seeds, purposes and indices give equal draws; any other gives others") {
