@@ -112,7 +112,7 @@ TEST_CASE("every text comes back as it was, and what is no text becomes one") {
   CHECK(nlohmann::json::parse(written(0, [&](JsonWriter& j) { j.value(large); })) == large);
 }
 
-TEST_CASE("every double comes back bit for bit; NaN and infinity become null") {
+TEST_CASE("every double comes back bit for bit, NaN and infinity become null") {
   Rng rng(1, "doubles");
   std::vector<double> all{
       0.0, -0.0, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 0.1, 1e21, 123456789012345680};

@@ -149,7 +149,7 @@ TEST_CASE("an unknown key names the nearest that was asked for, or all of them")
   CHECK(said(R"({"x/~\n":1})").front().starts_with("s.json#/x~1~0\\u000a: unknown key"));
 }
 
-TEST_CASE("entries come in the order of the file and count as read; looking does not") {
+TEST_CASE("entries come in the order of the file and count as read, looking does not") {
   const Document document = parse(R"({"z":1,"a":{"y":2,"b":3}})");
   const auto keys = [](const auto& entries) {
     std::string all;
@@ -202,7 +202,7 @@ TEST_CASE("a choice outside its list is our bug") {
   CHECK_THROWS_AS(document.root().choosing({{parse("[1]").root(), 0}}), Bug);
 }
 
-TEST_CASE("mistakes are counted, not listed, beyond a hundred; mistakes of other files join") {
+TEST_CASE("mistakes are counted, not listed, beyond a hundred, and mistakes of other files join") {
   std::string many = "[";
   for (int i = 0; i < 250; ++i) many += "0,";
   const Messages all = mistakes(many + "0]", [](const Reader& in) {

@@ -52,7 +52,7 @@ TEST_CASE("a draw is the Philox block at (counter, stream) under the seed, lowes
   }
 }
 
-TEST_CASE("equal seeds, purposes and indices give equal draws; any other gives others") {
+TEST_CASE("equal seeds, purposes and indices give equal draws, any other gives others") {
   Rng a(1, "arrivals", 2), b(1, "arrivals", 2), seed(2, "arrivals", 2), purpose(1, "lengths", 2),
       index(1, "arrivals", 3);
   for (int i = 0; i < 100; ++i) {
@@ -64,7 +64,7 @@ TEST_CASE("equal seeds, purposes and indices give equal draws; any other gives o
   }
 }
 
-TEST_CASE("uniform draws are uniform and lie in [0, 1)") {
+TEST_CASE("uniform draws are uniform and lie from 0 to below 1") {
   Rng rng(7, "test");
   CHECK(uniformity(1000, 1000000, [&](int) { return rng.uniform(); }) > 1e-4);
   for (int i = 0; i < 10000; ++i) {

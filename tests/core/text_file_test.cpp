@@ -77,7 +77,7 @@ TEST_CASE("a full disk is noticed") {
   CHECK_THROWS_AS(write_text_file("/dev/full", "text"), OutputError);
 }
 
-TEST_CASE("gzip is undone exactly, also of several members; damage is told") {
+TEST_CASE("gzip is undone exactly, also of several members, and damage is told") {
   std::string text;
   for (int i = 0; i < 3000; ++i) text += std::to_string(i);
   const std::string packed = gzip(text);

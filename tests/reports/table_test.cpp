@@ -34,7 +34,7 @@ TEST_CASE("numbers stand right, texts left, under their titles") {
   CHECK(t.to_csv(false) == "eagle3,8,0.00321\nmedusa,128,\n");
 }
 
-TEST_CASE("people see three digits, CSV every one; NaN and infinity are empty") {
+TEST_CASE("people see three digits, CSV every one, NaN and infinity are empty") {
   Table t({"x"});
   t.add({Cell(1.0 / 3)});
   t.add({Cell(NAN)});
