@@ -30,6 +30,7 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   w.begin_object();
   w.member("name", s.name);
   if (!s.question.empty()) w.member("question", s.question);
+  if (!s.note.empty()) w.member("note", s.note);
   const auto of_name = [](const auto& p) { return p->name; };
   const auto itself = [](int n) { return n; };
   write_names(w, "device", s.devices, of_name);
@@ -172,6 +173,7 @@ void RunReport::finish() {
     case Format::table:
       if (!scenario_.question.empty()) out_ << scenario_.question << "\n";
       out_ << table_.to_text(width_);
+      if (!scenario_.note.empty()) out_ << scenario_.note << "\n";
       if (skipped_ > 0) out_ << skipped_ << " points skipped; the first " << reason_ << "\n";
       break;
   }

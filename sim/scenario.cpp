@@ -33,9 +33,14 @@ std::vector<T> alternatives(const Reader& in, std::string_view key, T otherwise,
 int natural_depth(const std::string& key) { return key == "rates" ? 1 : key == "nodes" ? 2 : 0; }
 int list_depth(const nlohmann::json& j) { return j.is_array() ? 1 + (j.empty() ? 0 : list_depth(j.front())) : 0; }
 
+bool sweeps(const std::string& key, const nlohmann::json& list) {
+  const int depth = list_depth(list);
+  return depth > natural_depth(key) || (key == "nodes" && depth == 1);  // counts of nodes, where it is no list of paths
+}
+
 // All lists below a method's object that are to be swept.
 void find_axes(const Reader& in, const std::string& key, std::vector<Reader>& axes) {
-  if (in.is_array() && list_depth(in.json()) > natural_depth(key)) {
+  if (in.is_array() && sweeps(key, in.json())) {
     if (in.items().empty()) in.fail("an empty list leaves nothing to run");
     else axes.push_back(in);
   } else if (in.is_object()) {
@@ -118,9 +123,10 @@ PrecisionChoice read_precision(const Reader& in) {
 
 Scenario read_scenario(Document document, Catalogue& catalogue) {
   const Reader in = document.root();
-  Scenario s{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::move(document)};
+  Scenario s{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::move(document)};
   if (const auto name = in.find("name")) s.name = name->text();
   if (const auto question = in.find("question")) s.question = question->text();
+  if (const auto note = in.find("note")) s.note = note->text();
   const auto count = [](int most) { return [most](const Reader& r) { return r.positive_int(most); }; };
 
   s.devices = alternatives<std::shared_ptr<const Device>>(in.at("device"), [&](const Reader& r) { return catalogue.device(r); });

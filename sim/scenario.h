@@ -33,7 +33,7 @@ struct PrecisionChoice {
 };
 
 struct Scenario {
-  std::string name, question;
+  std::string name, question, note;  // for people
   std::vector<std::shared_ptr<const Device>> devices;
   std::vector<int> tensor_parallel;
   std::vector<std::shared_ptr<const TransformerShape>> transformers;
