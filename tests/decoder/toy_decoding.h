@@ -23,14 +23,20 @@ using Chances = std::map<Tokens, double>;
 // Runs a program once per outcome: do { program(coin); use(coin.probability()); } while (coin.next());
 class EveryOutcome final : public Coin {
  public:
-  bool accept(double p) override { return p >= 1 || (p > 0 && choose({{0, 1 - p}, {1, p}}) == 1); }
+  bool accept(double p) override {
+    if (p <= 0 || p >= 1) return p >= 1;
+    if (reached_ == forks_.size()) forks_.push_back({{{0, 1 - p}, {1, p}}, 0});
+    return choose() == 1;
+  }
   int draw(std::span<const double> weights) override {
-    std::vector<std::pair<int, double>> options;
-    double sum = 0;
-    for (const double w : weights) sum += w;
-    for (std::size_t i = 0; i < weights.size(); ++i)
-      if (weights[i] > 0) options.emplace_back(static_cast<int>(i), weights[i] / sum);
-    return choose(std::move(options));
+    if (reached_ == forks_.size()) {
+      auto& options = forks_.emplace_back().options;
+      double sum = 0;
+      for (const double w : weights) sum += w;
+      for (std::size_t i = 0; i < weights.size(); ++i)
+        if (weights[i] > 0) options.emplace_back(static_cast<int>(i), weights[i] / sum);
+    }
+    return choose();
   }
   double probability() const { return probability_; }
   bool next() {
@@ -43,10 +49,9 @@ class EveryOutcome final : public Coin {
  private:
   struct Fork {
     std::vector<std::pair<int, double>> options;
-    std::size_t taken;
+    std::size_t taken = 0;
   };
-  int choose(std::vector<std::pair<int, double>> options) {
-    if (reached_ == forks_.size()) forks_.push_back({std::move(options), 0});
+  int choose() {
     const Fork& fork = forks_[reached_++];
     probability_ *= fork.options[fork.taken].second;
     return fork.options[fork.taken].first;
@@ -183,18 +188,24 @@ inline Chances every_step(const Decoder& d, const Tokens& text) {
   return chances;
 }
 
-// The first `n` tokens after `text`, from as many steps as they take.
-inline Chances decoded(const Decoder& d, const Tokens& text, std::size_t n) {
+// The first `n` tokens after `text`, from as many steps as they take. `steps` remembers what was enumerated.
+inline Chances decoded(const Decoder& d, const Tokens& text, std::size_t n, std::map<Tokens, Chances>& steps) {
+  auto [step, fresh] = steps.try_emplace(text);
+  if (fresh) step->second = every_step(d, text);
   Chances chances;
-  for (const auto& [emitted, chance] : every_step(d, text)) {
+  for (const auto& [emitted, chance] : step->second) {
     if (emitted.size() >= n) {
       chances[{emitted.begin(), emitted.begin() + static_cast<std::ptrdiff_t>(n)}] += chance;
       continue;
     }
-    for (const auto& [more, then] : decoded(d, joined(text, emitted), n - emitted.size()))
+    for (const auto& [more, then] : decoded(d, joined(text, emitted), n - emitted.size(), steps))
       chances[joined(emitted, more)] += chance * then;
   }
   return chances;
+}
+inline Chances decoded(const Decoder& d, const Tokens& text, std::size_t n) {
+  std::map<Tokens, Chances> steps;
+  return decoded(d, text, n, steps);
 }
 
 // The same without speculation.
