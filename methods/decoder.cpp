@@ -4,16 +4,8 @@
 namespace draftline {
 
 static std::unique_ptr<Method> make_method(const Reader& in, methods::Context context) {
-  const Reader name = in.at("name");
-  const methods::Entry* entry = methods::find(name.text());
-  if (entry == nullptr) {
-    std::vector<std::string> known;
-    for (const methods::Entry& e : methods::all()) known.emplace_back(e.name);
-    const auto near = nearest_word(name.text(), known);
-    name.fail("unknown method \"" + name.text() + "\"" + (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list methods`"));
-    entry = &methods::all().front();
-  }
-  return entry->make(in, context);
+  const methods::Entry* entry = methods::named(in.at("name"));
+  return (entry != nullptr ? *entry : methods::all().front()).make(in, context);
 }
 
 Decoder::Decoder(const Options& o, const Reader& in, const FindTransformer& find, const MakeBackend& make_backend)

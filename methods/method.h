@@ -37,6 +37,7 @@ struct Entry {
 
 std::span<const Entry> all();
 const Entry* find(std::string_view name);  // null: unknown
+const Entry* named(const Reader& name);    // null and a mistake: unknown
 
 // Shared readers of parameters.
 int read_draft_length(const Reader& method, int otherwise, int most = 64);

@@ -18,6 +18,18 @@ const Entry* find(std::string_view name) {
   return it == entries.end() ? nullptr : &*it;
 }
 
+const Entry* named(const Reader& name) {
+  const std::string text = name.text();
+  const Entry* entry = find(text);
+  if (entry == nullptr && name.is_string()) {
+    std::vector<std::string> known;
+    for (const Entry& e : all()) known.emplace_back(e.name);
+    const auto near = nearest_word(text, known);
+    name.fail("unknown method \"" + text + "\"" + (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list methods`"));
+  }
+  return entry;
+}
+
 int read_draft_length(const Reader& method, int otherwise, int most) {
   const auto in = method.find("draft_length");
   return in ? in->integer(1, most) : otherwise;

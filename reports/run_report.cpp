@@ -174,7 +174,7 @@ void RunReport::finish() {
       if (!scenario_.question.empty()) out_ << scenario_.question << "\n";
       out_ << table_.to_text(width_);
       if (!scenario_.note.empty()) out_ << scenario_.note << "\n";
-      if (skipped_ > 0) out_ << skipped_ << " points skipped; the first " << reason_ << "\n";
+      if (skipped_ > 0) out_ << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_ << "\n";
       break;
   }
   out_.flush();
@@ -199,7 +199,7 @@ void RunReport::add_json(const Outcome& o) {
   w.value(engine.name + "-" + engine.version);
   w.member("method", m.name);
   w.member("draft_length", m.draft_length);
-  if (!m.parameters.empty()) w.member("parameters", m.parameters);
+  if (!m.parameters.empty()) w.member("parameters", nlohmann::json::parse(m.parameters));
   w.member("batch_size", s.batch_sizes[o.point.batch]);
   w.member("prompt_tokens", s.prompt_tokens[o.point.prompt]);
   w.member("output_tokens", s.output_tokens[o.point.output]);

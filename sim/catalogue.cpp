@@ -33,7 +33,7 @@ std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<cons
                                          const std::string& kind, Read read) {
   const std::string name = in.text();
   if (name.empty()) {
-    in.fail("must name one of " + kind + " or a file");
+    if (in.is_string()) in.fail("must name one of " + kind + " or a file");
     return nullptr;
   }
   fs::path file;
@@ -45,7 +45,9 @@ std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<cons
     const auto all = names(kind);
     std::string match = std::binary_search(all.begin(), all.end(), name) ? name : newest(name, all);
     if (match.empty()) {
-      const auto near = nearest_word(name, all);
+      auto near = nearest_word(name, all);
+      const auto longer = std::find_if(all.begin(), all.end(), [&](const std::string& k) { return k.starts_with(name + "-"); });
+      if (longer != all.end()) near = *longer;
       in.fail("unknown name \"" + name + "\"" +
               (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list " + kind + "`"));
       return nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/scenario.h"
 
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -48,9 +49,21 @@ void find_axes(const Reader& in, const std::string& key, std::vector<Reader>& ax
   }
 }
 
+// The value, with what was chosen in place of each swept list.
+nlohmann::json chosen(const Reader& in) {
+  nlohmann::json all = in.json();
+  if (in.is_object()) {
+    for (const auto& [key, value] : in.look()) all[key] = chosen(value);
+  } else if (in.is_array()) {
+    all.clear();
+    for (const Reader& item : in.items()) all.push_back(chosen(item));
+  }
+  return all;
+}
+
 Acceptance read_acceptance(const Reader& in) {
   Acceptance a;
-  a.text = in.json().dump();
+  a.text = chosen(in).dump();
   int given = 0;
   if (const auto rates = in.find("rates")) {
     ++given;
@@ -77,14 +90,18 @@ Acceptance read_acceptance(const Reader& in) {
 std::string parameters_of(const Reader& in) {
   nlohmann::json rest = nlohmann::json::object();
   for (const auto& [key, value] : in.look())
-    if (key != "name" && key != "acceptance" && key != "draft_length") rest[key] = value.json();
+    if (key != "name" && key != "acceptance" && key != "draft_length") rest[key] = chosen(value);
   return rest.empty() ? "" : rest.dump();
 }
 
 MethodChoice read_method_choice(const Reader& in) {
   MethodChoice m{in, in.at("name").text(), parameters_of(in), std::nullopt, {}};
+  methods::named(in.at("name"));
   if (const auto acceptance = in.find("acceptance")) m.acceptance = read_acceptance(*acceptance);
-  if (const auto length = in.find("draft_length")) m.draft_length = length->integer(1, 1024);
+  for (const auto& [key, value] : in.look()) {  // the method reads it, or it is an unknown key
+    const double length = key == "draft_length" && value.is_number() ? value.json().get<double>() : 0.5;
+    if (std::abs(length) <= 1e9 && length == std::floor(length)) m.draft_length = static_cast<int>(length);
+  }
   return m;
 }
 

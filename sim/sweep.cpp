@@ -24,15 +24,16 @@ void Sweep::validate() {
   for (std::size_t r = 0; r < scenario_.tensor_parallel.size(); ++r) {
     const int ranks = scenario_.tensor_parallel[r];
     if (ranks == 1) continue;
+    const Reader all = root.at("tensor_parallel"), in = all.is_array() ? all.items()[r] : all;
     for (const auto& device : scenario_.devices) {
       const auto& known = device->all_reduce;
       if (std::none_of(known.begin(), known.end(), [&](const AllReducePoint& p) { return p.ranks >= ranks; }))
-        root.at("tensor_parallel").fail(device->name + " has no known link for " + std::to_string(ranks) + " devices");
+        in.fail(device->name + " has no known link for " + std::to_string(ranks) + " devices");
     }
     for (const auto& transformer : scenario_.transformers) try {
         shard(*transformer, ranks);
       } catch (const InputErrors& e) {
-        root.at("tensor_parallel").pass_on(e);
+        in.fail(e.what());
       }
   }
   if (root.failed()) scenario_.document.finish();
@@ -40,7 +41,9 @@ void Sweep::validate() {
   for (p.transformer = 0; p.transformer < scenario_.transformers.size(); ++p.transformer)
     for (p.method = 0; p.method < scenario_.methods.size(); ++p.method) {
       const MethodChoice& m = scenario_.methods[p.method];
-      predictor_.validate(setup(p), m);
+      Setup s = setup(p);
+      s.ranks = 1;  // whole, so that sizes are those the user knows
+      predictor_.validate(s, m);
     }
   for (const MethodChoice& m : scenario_.methods) m.in.done();
   scenario_.document.finish();
@@ -53,7 +56,7 @@ void Sweep::find_one_that_fits() {
     if (std::holds_alternative<Prediction>(o.result)) return;
     if (reason.empty()) reason = std::get<std::string>(o.result);
   }
-  throw InputErrors(scenario_.document.root().place() + ": no point of it can run; the first " + reason);
+  throw InputErrors(scenario_.document.root().place() + ": no point of it can run; the first: " + reason);
 }
 
 Outcome Sweep::at(std::size_t index) {

@@ -48,7 +48,7 @@ class StepPrice {
     std::vector<int> counts;
   };
   using Segment = std::vector<Line>;
-  static constexpr std::size_t kMostShapes = 24;
+  static constexpr std::size_t kMostShapes = 96;  // a chain of 64 has one for each draft
   using ShapeTimes = std::array<Seconds, kMostShapes>;
 
   ShapeTimes shape_times(double length) const;
