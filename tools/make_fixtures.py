@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes tests/fixtures: small random networks as Hugging Face transformers saves them, and the logits it computes.
+
+Needs Python 3.11 and exactly these versions (a virtual environment outside the repository):
+    pip install torch==2.7.1 transformers==4.57.6 safetensors==0.6.2 numpy==2.2.6
+Use:
+    python tools/make_fixtures.py [FOLDER]        default: tests/fixtures beside this script's folder
+
+Each folder holds config.json, the weights (one file or shards), expected.json (prompts, versions, errors) and
+expected.safetensors (logits.0, logits.1: [tokens, vocabulary], fp32). The logits are computed twice on the stored
+weights: in fp32, and with every operation in fp64, rope's angles and the softmax included, which is checked as it runs.
+The fp64 result, rounded to fp32, is what is stored; the largest error of fp32 against it is written to expected.json:
+what another correct fp32 implementation may differ by is of that order.
+"""
+import json
+import pathlib
+import shutil
+import sys
+from unittest import mock
+
+import numpy
+import safetensors
+import torch
+import transformers
+from safetensors.torch import save_file
+from torch.utils._python_dispatch import TorchDispatchMode
+
+PINNED = {"torch": "2.7.1", "transformers": "4.57.6", "safetensors": "0.6.2", "numpy": "2.2.6"}
+SEED = 20240711
+VOCABULARY = 96
+PROMPT_LENGTHS = (37, 5)
+
+COMMON = dict(vocab_size=VOCABULARY, max_position_embeddings=256, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+
+# Sizes differ wherever the architecture lets them, so that a mix-up shows in a shape.
+NETWORKS = {
+    # Grouped queries; llama3 rope scaling whose three ranges (kept, blended, stretched) all occur: wavelengths of the
+    # four frequencies are 6, 30, 140, 664 and the bounds 64 / 4 and 64 / 1.
+    "llama": dict(
+        make=transformers.LlamaForCausalLM, dtype=torch.float32,
+        config=transformers.LlamaConfig(
+            hidden_size=48, intermediate_size=36, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            rms_norm_eps=1e-5, rope_theta=500.0,
+            rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                              original_max_position_embeddings=64), **COMMON)),
+    # A head_dim of its own, linear rope scaling, fp16.
+    "mistral": dict(
+        make=transformers.MistralForCausalLM, dtype=torch.float16,
+        config=transformers.MistralConfig(
+            hidden_size=40, intermediate_size=56, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=8, rms_norm_eps=1e-5, rope_theta=10000.0, sliding_window=None,
+            rope_scaling=dict(rope_type="linear", factor=2.0), **COMMON)),
+    # Biases on q, k and v; LM head tied to the embedding; several files.
+    "qwen2": dict(
+        make=transformers.Qwen2ForCausalLM, dtype=torch.float32, shard="40KB",
+        config=transformers.Qwen2Config(
+            hidden_size=32, intermediate_size=72, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=1,
+            rms_norm_eps=1e-6, rope_theta=1000000.0, tie_word_embeddings=True, use_sliding_window=False, **COMMON)),
+    # Norms on each head of q and k; 4 heads of 16 columns are more than the hidden size; bf16.
+    "qwen3": dict(
+        make=transformers.Qwen3ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Qwen3Config(
+            hidden_size=40, intermediate_size=72, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=16, rms_norm_eps=1e-6, rope_theta=1000000.0, attention_bias=False, **COMMON)),
+    # q, k, v in one matrix, gate and up in another.
+    "phi3": dict(
+        make=transformers.Phi3ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Phi3Config(
+            hidden_size=48, intermediate_size=56, num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            rms_norm_eps=1e-5, rope_theta=10000.0, sliding_window=None, resid_pdrop=0.0, embd_pdrop=0.0,
+            **(COMMON | dict(original_max_position_embeddings=256)))),
+    # Two of five experts in every layer.
+    "qwen3_moe": dict(
+        make=transformers.Qwen3MoeForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Qwen3MoeConfig(
+            hidden_size=32, intermediate_size=80, moe_intermediate_size=24, num_hidden_layers=3, num_attention_heads=4,
+            num_key_value_heads=2, head_dim=16, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True,
+            decoder_sparse_step=1, mlp_only_layers=[], rms_norm_eps=1e-6, rope_theta=10000.0, attention_bias=False,
+            **COMMON)),
+}
+
+
+def randomise(network, generator):
+    """Every weight anew: the library's own start has norms of one and biases of zero, which would hide mistakes."""
+    with torch.no_grad():
+        for name, weight in sorted(network.named_parameters()):
+            noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
+            if name.endswith("norm.weight") or name.endswith("layernorm.weight"):
+                weight.copy_(1 + 0.2 * noise)
+            elif name.endswith(".bias"):
+                weight.copy_(0.3 * noise)
+            elif "embed_tokens" in name:
+                weight.copy_(0.5 * noise)
+            else:
+                weight.copy_(noise * weight.shape[-1] ** -0.5)
+
+
+class OnlyDouble(TorchDispatchMode):
+    """Refuses to run an operation that makes floats other than fp64."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for tensor in torch.utils._pytree.tree_leaves(result):
+            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and tensor.dtype != torch.float64:
+                raise RuntimeError(f"{func} made {tensor.dtype}")
+        return result
+
+
+def load(entry, folder, dtype):
+    network = entry["make"].from_pretrained(folder, dtype=dtype, attn_implementation="eager")
+    return network.eval()
+
+
+def logits_of(network, prompts):
+    with torch.no_grad():
+        return [network(torch.tensor([p]), use_cache=False).logits[0] for p in prompts]
+
+
+def logits_in_double(entry, folder, prompts):
+    stored = load(entry, folder, torch.float64).state_dict()
+    single, double = torch.float32, torch.float64
+    # The library asks for fp32 by name in norms, softmax and rope: under these names it gets fp64.
+    with mock.patch.object(torch, "float32", double), mock.patch.object(torch, "float", double), \
+            mock.patch.object(torch.Tensor, "float", torch.Tensor.double):
+        torch.set_default_dtype(double)
+        try:
+            with OnlyDouble():
+                config = transformers.AutoConfig.from_pretrained(folder, attn_implementation="eager")
+                config.dtype = None
+                network = entry["make"](config)
+                network.load_state_dict(stored)
+                return logits_of(network.eval(), prompts)
+        finally:
+            torch.set_default_dtype(single)
+
+
+def make(name, entry, root, generator):
+    folder = root / name
+    if folder.exists():
+        shutil.rmtree(folder)
+    torch.manual_seed(SEED)
+    network = entry["make"](entry["config"])
+    randomise(network, generator)
+    network.to(entry["dtype"])
+    network.save_pretrained(folder, safe_serialization=True, max_shard_size=entry.get("shard", "1GB"))
+    (folder / "generation_config.json").unlink(missing_ok=True)
+
+    prompts = [torch.randint(3, VOCABULARY, (n,), generator=generator).tolist() for n in PROMPT_LENGTHS]
+    single = logits_of(load(entry, folder, torch.float32), prompts)
+    double = logits_in_double(entry, folder, prompts)
+    error = max((s.double() - d).abs().max().item() for s, d in zip(single, double))
+    size = max(d.abs().max().item() for d in double)
+    save_file({f"logits.{i}": d.float().contiguous() for i, d in enumerate(double)}, folder / "expected.safetensors")
+    expected = dict(made_by="tools/make_fixtures.py", versions=PINNED, seed=SEED, prompts=prompts,
+                    largest_logit=size, largest_error_of_fp32=error)
+    (folder / "expected.json").write_text(
+        "{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in expected.items()) + "\n}\n")
+    total = sum(f.stat().st_size for f in folder.iterdir())
+    print(f"{name:10} {total / 1000:6.0f} kB   |logit| <= {size:.2f}   fp32 against fp64: {error:.1e}")
+
+
+def main():
+    used = {m.__name__: m.__version__.split("+")[0] for m in (torch, transformers, safetensors, numpy)}
+    if used != PINNED:
+        sys.exit(f"pinned versions are {PINNED}, installed are {used}")
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent / "tests/fixtures")
+    root.mkdir(parents=True, exist_ok=True)
+    transformers.utils.logging.disable_progress_bar()
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    for name, entry in NETWORKS.items():
+        make(name, entry, root, torch.Generator().manual_seed(SEED))
+
+
+if __name__ == "__main__":
+    main()
