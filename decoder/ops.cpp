@@ -270,6 +270,13 @@ void Ops::follow(const std::vector<std::vector<int>>* script) {
   next_answer_ = 0;
 }
 
+void Ops::forget() {
+  check(tape_.ops.empty(), "forget: in the middle of a segment");
+  tapes_.clear();
+  constants_.clear();
+  named_.clear();
+}
+
 void Ops::flush(bool waits) {
   check(!tape_.ops.empty() || tape_.passes.empty(), "a pass without ops");
   if (tape_.ops.empty()) return;

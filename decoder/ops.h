@@ -86,6 +86,9 @@ class Ops {
   std::function<void(const SegmentRun&)> on_segment;  // told of every finished segment
   const std::vector<Cache>& caches() const { return caches_; }
   std::size_t distinct_tapes() const { return tapes_.size(); }
+  // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far can't be
+  // run or priced any more; slots stay with the backend: for the interpreter that has none.
+  void forget();
 
  private:
   Tensor make_slot(int rows, int cols, DType, std::span<const int> initial);

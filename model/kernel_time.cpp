@@ -62,8 +62,8 @@ Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
       const double loop = f.k_loop.value * inputs_each / 1024;
       const double join = split > 1 ? f.split.value + 4 * split * outputs / l2_rate : 0;
       const double waves = tiles_all * split / d.multiprocessors;
-      if (std::max({waves * one, loop, memory_time}) + join >= best) continue;  // a lower bound: cheap to reject
       const double full = std::ceil(waves), partial = std::max(waves, 1.0);
+      if (std::max({partial * one, loop, memory_time}) + join >= best) continue;  // a lower bound: cheap to reject
       const double softened = partial * std::pow(full / partial, f.wave_softness);
       const double compute = std::cbrt(std::pow(softened * one, 3) + loop * loop * loop);
       best = std::min(best, smooth_max(compute, memory_time, f.blend) + join);

@@ -69,7 +69,9 @@ struct Predictor::Plan {
 
   // A step of the steady state, or the prefill of one prompt.
   std::vector<SegmentRun> record_step(int batch_size) {
+    constexpr std::size_t kMostTapes = 16;
     segments.clear();
+    if (decoder.ops.distinct_tapes() > kMostTapes) decoder.ops.forget();
     const std::vector<std::vector<int>> answers{std::vector<int>(static_cast<std::size_t>(batch_size), 1)};
     decoder.ops.follow(&answers);
     decoder.generator.assume(batch_size, 1);

@@ -45,7 +45,7 @@ class Predictor {
   // Builds the method and reads its acceptance, so that mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
-  // The tapes of a steady step, for whoever prices them in another way. They live as long as the Predictor.
+  // The tapes of a steady step, for whoever prices them in another way. They live until the method's next prediction.
   std::vector<SegmentRun> recorded_step(const Setup&, const MethodChoice&);
 
  private:

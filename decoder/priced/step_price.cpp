@@ -189,6 +189,10 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
   for (const SegmentRun& run : segments) {
     issue.start_segment();
     std::vector<Line> at;
+    at.reserve(run.tape->ops.size());
+    std::vector<std::pair<Span, Span>> spans;  // of each pass, at lengths 0 and 1
+    for (std::size_t i = 0; i < run.tape->passes.size(); ++i)
+      spans.emplace_back(span_of(run.tape->passes[i], run.rows[i], empty), span_of(run.tape->passes[i], run.rows[i], one));
     for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
       const Op& op = run.tape->ops[i];
       const Kernel kernel = kernel_of(op, *run.tape);
@@ -197,9 +201,7 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
       Line& sum = sums_[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))];
       if (const auto* k = std::get_if<Attention>(&kernel)) {
         line.constant = {};
-        const PassRef p = pass_of(op);
-        const auto& rows = run.rows[static_cast<std::size_t>(p.index)];
-        const Span s0 = span_of(run.tape->pass(p), rows, empty), s1 = span_of(run.tape->pass(p), rows, one);
+        const auto& [s0, s1] = spans[static_cast<std::size_t>(pass_of(op).index)];
         const std::size_t g = shape_index({*k, cost.launches, cost.cache_traffic, cost.bytes_per_pair.value, s0.pairs,
                                            s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys});
         line.counts.assign(g + 1, 0);

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/huggingface.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+
+#include "core/errors.h"
+#include "core/json_parse.h"
+#include "core/reader.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kArchitectures{"LlamaForCausalLM", "MistralForCausalLM",  "Qwen2ForCausalLM",
+                                                         "Qwen3ForCausalLM", "Qwen3MoeForCausalLM", "Phi3ForCausalLM"};
+constexpr std::size_t kMostMessages = 20;
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+
+std::string shown(const std::filesystem::path& path) { return printable(path.string(), 1000); }
+std::string shown_name(const std::string& name) { return "\"" + printable(name, 120) + "\""; }
+
+// Not what a computation reads: frequencies that older files hold, and whatever lies outside the network proper.
+bool may_be_ignored(const std::string& tensor) {
+  return !tensor.starts_with("model.") || tensor.ends_with("rotary_emb.inv_freq");
+}
+
+TransformerShape read_shape(const std::filesystem::path& config) {
+  const Document document = Document::from_file(config);
+  const Reader root = document.root();
+  TransformerShape shape = read_transformer(root);
+  if (!root.failed() &&
+      std::find(kArchitectures.begin(), kArchitectures.end(), shape.architecture) == kArchitectures.end()) {
+    std::string known;
+    for (const auto name : kArchitectures) known += (known.empty() ? "" : ", ") + std::string(name);
+    root.at("architectures")
+        .fail("the weights of " + shape.architecture + " can't be loaded; those of " + known + " can");
+  }
+  document.finish();
+  return shape;
+}
+
+}  // namespace
+
+// One stored matrix [out, in], or vector [out], and where in ours, transposed, its first value goes.
+struct HuggingFaceFolder::Part {
+  std::string tensor;
+  int in = 0, out = 0, row = 0, column = 0;
+  bool transposed = true;  // else stored as we have it: the embedding
+
+  std::vector<std::uint64_t> stored_shape() const {
+    const auto i = static_cast<std::uint64_t>(in), o = static_cast<std::uint64_t>(out);
+    if (!transposed) return {i, o};
+    return in == 1 ? std::vector{o} : std::vector{o, i};
+  }
+};
+
+struct HuggingFaceFolder::Plan {  // one of our weights
+  std::string name;
+  int in = 0, out = 0;
+  std::vector<Part> parts;
+};
+
+// Places parts side by side; when a row of columns is full, the next begins below it.
+HuggingFaceFolder::Plan HuggingFaceFolder::whole(const std::string& name, int in, int out, std::vector<Part> parts) {
+  int row = 0, column = 0;
+  for (Part& p : parts) {
+    p.row = row;
+    p.column = column;
+    column += p.out;
+    if (column == out) {
+      column = 0;
+      row += p.in;
+    }
+  }
+  check(row == in && column == 0, "the parts of a weight fill it");
+  return {name, in, out, std::move(parts)};
+}
+
+std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::network_plans() const {
+  const int hidden = shape_.hidden, vocabulary = shape_.vocabulary;
+  Part embedding{kEmbedding, vocabulary, hidden};
+  embedding.transposed = false;
+  return {whole("embedding", vocabulary, hidden, {embedding}),
+          whole("final_norm", 1, hidden, {{"model.norm.weight", 1, hidden}}),
+          whole("lm_head", hidden, vocabulary,
+                {{shape_.tied_embeddings ? kEmbedding : "lm_head.weight", hidden, vocabulary}})};
+}
+
+std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::layer_plans(int layer) const {
+  const TransformerShape& s = shape_;
+  const int hidden = s.hidden, q = s.q_columns(), kv = s.kv_columns();
+  const bool fused = s.architecture == "Phi3ForCausalLM";
+  const std::string ours = "layers." + std::to_string(layer) + ".", theirs = "model." + ours;
+  const std::string attention = theirs + "self_attn.", mlp = theirs + "mlp.";
+
+  const auto qkv = [&](const std::string& kind, int in) -> std::vector<Part> {
+    if (fused) return {{attention + "qkv_proj." + kind, in, q + 2 * kv}};
+    return {{attention + "q_proj." + kind, in, q},
+            {attention + "k_proj." + kind, in, kv},
+            {attention + "v_proj." + kind, in, kv}};
+  };
+  const auto vector = [&](const std::string& name, const std::string& tensor, int n) {
+    return whole(ours + name, 1, n, {{tensor, 1, n}});
+  };
+  std::vector<Plan> plans{vector("input_norm", theirs + "input_layernorm.weight", hidden),
+                          whole(ours + "qkv", hidden, q + 2 * kv, qkv("weight", hidden)),
+                          whole(ours + "o", q, hidden, {{attention + "o_proj.weight", q, hidden}}),
+                          vector("mlp_norm", theirs + "post_attention_layernorm.weight", hidden)};
+  if (s.qkv_bias) plans.push_back(whole(ours + "qkv_bias", 1, q + 2 * kv, qkv("bias", 1)));
+  if (s.qk_norm) {
+    plans.push_back(vector("q_norm", attention + "q_norm.weight", s.head_dim));
+    plans.push_back(vector("k_norm", attention + "k_norm.weight", s.head_dim));
+  }
+  if (s.experts) {
+    const int count = s.experts->count, inner = s.experts->intermediate;
+    std::vector<Part> gate_up, down;
+    for (int e = 0; e < count; ++e) {
+      const std::string expert = mlp + "experts." + std::to_string(e) + ".";
+      gate_up.push_back({expert + "gate_proj.weight", hidden, inner});
+      gate_up.push_back({expert + "up_proj.weight", hidden, inner});
+      down.push_back({expert + "down_proj.weight", inner, hidden});
+    }
+    plans.push_back(whole(ours + "router", hidden, count, {{mlp + "gate.weight", hidden, count}}));
+    plans.push_back(whole(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
+    plans.push_back(whole(ours + "experts.down", count * inner, hidden, std::move(down)));
+    return plans;
+  }
+  const int inner = s.intermediate;
+  std::vector<Part> gate_up{{mlp + "gate_proj.weight", hidden, inner}, {mlp + "up_proj.weight", hidden, inner}};
+  if (fused) gate_up = {{mlp + "gate_up_proj.weight", hidden, 2 * inner}};
+  plans.push_back(whole(ours + "gate_up", hidden, 2 * inner, std::move(gate_up)));
+  plans.push_back(whole(ours + "down", inner, hidden, {{mlp + "down_proj.weight", inner, hidden}}));
+  return plans;
+}
+
+HuggingFaceFolder::HuggingFaceFolder(std::filesystem::path folder) : folder_(std::move(folder)) {
+  std::error_code failure;
+  if (!std::filesystem::is_directory(folder_, failure)) throw InputErrors(shown(folder_) + ": no such folder");
+  shape_ = read_shape(folder_ / "config.json");
+  open_files();
+  check_tensors();
+}
+
+void HuggingFaceFolder::open_files() {
+  const auto single = folder_ / "model.safetensors", index = folder_ / "model.safetensors.index.json";
+  std::error_code failure;
+  if (std::filesystem::exists(single, failure)) {  // in doubt transformers takes the single file too
+    files_.emplace_back(single);
+    for (const auto& [name, tensor] : files_.front().tensors()) file_of_.emplace(name, 0);
+  } else if (std::filesystem::exists(index, failure)) {
+    open_shards(index);
+  } else {
+    throw InputErrors(shown(folder_) + ": has neither model.safetensors nor model.safetensors.index.json" +
+                      (std::filesystem::exists(folder_ / "pytorch_model.bin", failure)
+                           ? "; weights in pytorch_model.bin are not read: save them as safetensors"
+                           : ""));
+  }
+}
+
+void HuggingFaceFolder::open_shards(const std::filesystem::path& index) {
+  const Document document = Document::from_file(index);
+  std::vector<std::string> mistakes;
+  std::map<std::string, std::optional<std::size_t>>
+      number;  // of each file; none: it can't be opened, which is said once
+  for (const auto& [tensor, where] : document.root().at("weight_map").entries()) {
+    const std::string file = where.text();
+    if (!where.is_string()) continue;
+    if (file.find_first_of("/\\") != std::string::npos || !file.ends_with(".safetensors")) {
+      where.fail(shown_name(file) + " must be the name of a .safetensors file in this folder");
+      continue;
+    }
+    const auto [it, fresh] = number.try_emplace(file);
+    if (fresh && mistakes.size() < kMostMessages) {
+      try {
+        files_.emplace_back(folder_ / file);
+        it->second = files_.size() - 1;
+      } catch (const InputErrors& e) { mistakes.insert(mistakes.end(), e.messages().begin(), e.messages().end()); }
+    }
+    if (!it->second) continue;
+    file_of_.emplace(tensor, *it->second);
+    if (!files_[*it->second].tensors().contains(tensor)) where.fail("the tensor is not in " + shown_name(file));
+  }
+  document.finish();
+  if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
+}
+
+void HuggingFaceFolder::check_tensors() const {
+  std::vector<std::string> mistakes;
+  std::set<std::string, std::less<>> used;
+  const auto check_plans = [&](const std::vector<Plan>& plans) {
+    for (const Plan& plan : plans)
+      for (const Part& part : plan.parts) {
+        const auto file = file_of_.find(part.tensor);
+        if (file == file_of_.end()) {
+          mistakes.push_back(shown(folder_) + ": tensor " + shown_name(part.tensor) + " is missing");
+          continue;
+        }
+        used.insert(part.tensor);
+        const SafetensorsFile& f = files_[file->second];
+        const StoredTensor& t = f.tensors().find(part.tensor)->second;
+        const auto wanted = part.stored_shape();
+        const auto text = [](const std::vector<std::uint64_t>& shape) {
+          std::string all;
+          for (const auto n : shape) all += (all.empty() ? "" : ", ") + std::to_string(n);
+          return "[" + all + "]";
+        };
+        if (t.shape != wanted)
+          mistakes.push_back(f.place(part.tensor) + ": its shape is " + text(t.shape) + ", but config.json makes it " +
+                             text(wanted));
+        if (!SafetensorsFile::can_read(t))
+          mistakes.push_back(f.place(part.tensor) + ": values of dtype " + t.dtype +
+                             " can't be used; F32, F16 and BF16 can");
+      }
+  };
+  check_plans(network_plans());
+  // config.json may claim any number of layers and experts: stop early.
+  for (int layer = 0; layer < shape_.layers && mistakes.size() < kMostMessages; ++layer)
+    check_plans(layer_plans(layer));
+  if (mistakes.empty())
+    for (const auto& [tensor, file] : file_of_)
+      if (!used.contains(tensor) && !may_be_ignored(tensor))
+        mistakes.push_back(files_[file].place(tensor) + ": a network as config.json describes it has no such weight");
+  if (mistakes.empty()) return;
+  if (mistakes.size() > kMostMessages) {
+    mistakes.resize(kMostMessages);
+    mistakes.push_back(shown(folder_) + ": and more tensors are wrong or missing");
+  }
+  throw InputErrors(std::move(mistakes));
+}
+
+void HuggingFaceFolder::load(const std::string& name, int in, int out, std::span<float> to) {
+  const std::string where = shown(folder_) + ": weight " + shown_name(name);
+  int layer = -1;
+  if (name.starts_with("layers.")) std::from_chars(name.data() + 7, name.data() + name.size(), layer);
+  const bool in_layer = layer >= 0 && layer < shape_.layers;
+  const std::vector<Plan> plans = in_layer ? layer_plans(layer) : network_plans();
+  const auto plan = std::find_if(plans.begin(), plans.end(), [&](const Plan& p) { return p.name == name; });
+  if (plan == plans.end()) throw InputErrors(where + " is not in the folder");
+  if (plan->in != in || plan->out != out)
+    throw InputErrors(where + " is [" + std::to_string(plan->in) + ", " + std::to_string(plan->out) + "], but [" +
+                      std::to_string(in) + ", " + std::to_string(out) + "] was asked for");
+  check(to.size() == static_cast<std::size_t>(in) * static_cast<std::size_t>(out), "room for the weight");
+  for (const Part& part : plan->parts) copy(part, to, out);
+}
+
+void HuggingFaceFolder::copy(const Part& p, std::span<float> to, int columns) const {
+  const SafetensorsFile& file = files_[file_of_.find(p.tensor)->second];
+  if (!p.transposed || p.in == 1) {  // one run of values
+    const auto first =
+        static_cast<std::size_t>(p.row) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(p.column);
+    file.read(p.tensor, 0, to.subspan(first, static_cast<std::size_t>(p.in) * static_cast<std::size_t>(p.out)));
+    return;
+  }
+  // Several stored rows at a time, so that ours are written in runs.
+  constexpr int kRows = 64;
+  const auto in = static_cast<std::size_t>(p.in), stride = static_cast<std::size_t>(columns);
+  std::vector<float> rows;
+  for (int first = 0; first < p.out; first += kRows) {
+    const auto now = static_cast<std::size_t>(std::min(kRows, p.out - first));
+    rows.resize(now * in);
+    file.read(p.tensor, static_cast<std::uint64_t>(first) * in, rows);
+    float* corner = to.data() + static_cast<std::size_t>(p.row) * stride + static_cast<std::size_t>(p.column + first);
+    for (std::size_t i = 0; i < in; ++i)
+      for (std::size_t r = 0; r < now; ++r) corner[i * stride + r] = rows[r * in + i];
+  }
+}
+
+}  // namespace draftline

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Hugging Face model folder as a source of weights: config.json, and model.safetensors or the shards that
+// model.safetensors.index.json lists. All that the network will ask for is checked when the folder is opened, so that
+// loading cannot fail half-way but for the values themselves. Names and shapes: transformers' modeling_llama, _mistral,
+// _qwen2, _qwen3, _qwen3_moe and _phi3 (4.57).
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "decoder/safetensors.h"
+#include "decoder/weights.h"
+#include "model/transformer_shape.h"
+
+namespace draftline {
+
+class HuggingFaceFolder : public WeightSource {
+ public:
+  explicit HuggingFaceFolder(std::filesystem::path folder);  // InputErrors with all that is wrong
+  const TransformerShape& shape() const { return shape_; }
+  // One tensor is in memory in part only, beside `to`. Safe to call from several threads.
+  void load(const std::string& name, int in, int out, std::span<float> to) override;
+
+ private:
+  struct Part;
+  struct Plan;
+  static Plan whole(const std::string& name, int in, int out, std::vector<Part> parts);
+  std::vector<Plan> network_plans() const;
+  std::vector<Plan> layer_plans(int layer) const;
+
+  void open_files();
+  void open_shards(const std::filesystem::path& index);
+  void check_tensors() const;
+  void copy(const Part&, std::span<float> to, int columns) const;
+
+  std::filesystem::path folder_;
+  TransformerShape shape_;
+  std::vector<SafetensorsFile> files_;
+  std::map<std::string, std::size_t, std::less<>> file_of_;  // by tensor
+};
+
+}  // namespace draftline

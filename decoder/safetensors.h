@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file in the safetensors format (https://huggingface.co/docs/safetensors): 8 bytes with the header's length, little
+// endian; a JSON header, name -> {dtype, shape, data_offsets}; the data. The file is not trusted: all that its header
+// says is checked against the file's size before it is used, and the format's own promises are enforced: every byte of
+// the data belongs to exactly one tensor. Offsets are bytes from the end of the header.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace draftline {
+
+struct StoredTensor {
+  std::string dtype;                 // as the format spells it: "BF16"
+  std::vector<std::uint64_t> shape;  // outermost first; empty: one value
+  std::uint64_t elements = 0, begin = 0, end = 0;
+};
+
+class SafetensorsFile {
+ public:
+  using Tensors = std::map<std::string, StoredTensor, std::less<>>;
+
+  explicit SafetensorsFile(std::filesystem::path);  // reads the header; InputErrors with all that is wrong
+  const std::filesystem::path& path() const { return path_; }
+  const Tensors& tensors() const { return tensors_; }
+
+  static bool can_read(const StoredTensor&);  // F32, F16 and BF16
+  // Values first, first + 1, ... of a tensor, as fp32. InputErrors if there is no such tensor, if its dtype can't be read,
+  // or if a value is not finite. Safe to call from several threads.
+  void read(const std::string& name, std::uint64_t first, std::span<float> to) const;
+
+  std::string place(const std::string& tensor) const;  // for messages: file: tensor "x"
+
+ private:
+  std::filesystem::path path_;
+  std::uint64_t data_ = 0;  // where in the file the data begins
+  Tensors tensors_;
+};
+
+}  // namespace draftline
