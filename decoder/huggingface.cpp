@@ -202,14 +202,9 @@ void HuggingFaceFolder::check_tensors() const {
         const SafetensorsFile& f = files_[file->second];
         const StoredTensor& t = f.tensors().find(part.tensor)->second;
         const auto wanted = part.stored_shape();
-        const auto text = [](const std::vector<std::uint64_t>& shape) {
-          std::string all;
-          for (const auto n : shape) all += (all.empty() ? "" : ", ") + std::to_string(n);
-          return "[" + all + "]";
-        };
         if (t.shape != wanted)
-          mistakes.push_back(f.place(part.tensor) + ": its shape is " + text(t.shape) + ", but config.json makes it " +
-                             text(wanted));
+          mistakes.push_back(f.place(part.tensor) + ": its shape is " + shape_text(t.shape) +
+                             ", but config.json makes it " + shape_text(wanted));
         if (!SafetensorsFile::can_read(t))
           mistakes.push_back(f.place(part.tensor) + ": values of dtype " + t.dtype +
                              " can't be used; F32, F16 and BF16 can");

@@ -9,12 +9,21 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "core/errors.h"
 #include "core/json_parse.h"
 #include "core/utf8.h"
 
 namespace draftline {
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  std::string all;
+  for (const auto n : shape) all += (all.empty() ? "" : ", ") + std::to_string(n);
+  return "[" + all + "]";
+}
+
 namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
@@ -32,17 +41,11 @@ constexpr std::array kTypes{
     StoredType{"BOOL", 8},    StoredType{"F8_E4M3", 8}, StoredType{"C64", 64},    StoredType{"F8_E5M2", 8},
     StoredType{"F8_E8M0", 8}, StoredType{"F4", 4},      StoredType{"F6_E2M3", 6}, StoredType{"F6_E3M2", 6}};
 
-std::string quoted(std::string_view name) { return "\"" + printable(name, 120) + "\""; }
+std::string in_quotes(std::string_view name) { return "\"" + printable(name, 120) + "\""; }
 
 std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
   if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;
   return a * b;
-}
-
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string all;
-  for (const auto n : shape) all += (all.empty() ? "" : ", ") + std::to_string(n);
-  return "[" + all + "]";
 }
 
 // The header, read as it is parsed: a hostile one costs no more memory than the tensors it names. Every function is one
@@ -96,7 +99,7 @@ class HeaderReader {
     key_ = name;
     if (where_ == Where::header) return name != "__metadata__" || !std::exchange(metadata_, true) || repeated();
     if (where_ == Where::tensor && name != "dtype" && name != "shape" && name != "data_offsets")
-      return fail("unknown key " + quoted(name));
+      return fail("unknown key " + in_quotes(name));
     if (where_ == Where::metadata) return true;
     if (std::find(seen_.begin(), seen_.end(), name) != seen_.end()) return repeated();
     seen_.push_back(name);
@@ -133,12 +136,12 @@ class HeaderReader {
   enum class Where { outside, header, metadata, tensor, shape, offsets };
 
   bool fail(const std::string& message) {
-    error = "tensor " + quoted(tensor_->first) + ": " + message;
+    error = "tensor " + in_quotes(tensor_->first) + ": " + message;
     return false;
   }
   bool repeated() {
-    if (where_ == Where::tensor) return fail("key " + quoted(key_) + " is there twice");
-    error = "the header has " + quoted(key_) + " twice";
+    if (where_ == Where::tensor) return fail("key " + in_quotes(key_) + " is there twice");
+    error = "the header has " + in_quotes(key_) + " twice";
     return false;
   }
   bool unexpected(const std::string& what) {
@@ -147,7 +150,7 @@ class HeaderReader {
     if (where_ == Where::shape || where_ == Where::offsets)
       return fail(key_ + " must hold whole numbers from 0 to 2^64 - 1, got " + what);
     if (where_ == Where::metadata) error = "__metadata__ must map strings to strings, got " + what;
-    else if (where_ == Where::header) error = quoted(key_) + " must be an object, got " + what;
+    else if (where_ == Where::header) error = in_quotes(key_) + " must be an object, got " + what;
     else error = "the header must be an object, got " + what;
     return false;
   }
@@ -164,7 +167,7 @@ class HeaderReader {
 // What is wrong with one tensor on its own; "" if nothing is. Fills `elements`.
 std::string mistake_of(StoredTensor& t, std::uint64_t data_bytes) {
   const auto* type = std::find_if(kTypes.begin(), kTypes.end(), [&](const StoredType& k) { return k.name == t.dtype; });
-  if (type == kTypes.end()) return "unknown dtype " + quoted(t.dtype);
+  if (type == kTypes.end()) return "unknown dtype " + in_quotes(t.dtype);
   std::optional<std::uint64_t> count = 1;
   for (const auto n : t.shape)
     if (count) count = product(*count, n);
@@ -200,7 +203,7 @@ void check_cover(const SafetensorsFile::Tensors& tensors, std::uint64_t data_byt
     if (mistakes.size() >= kMostMessages) return;
     if (t->second.begin > covered) hole(covered, t->second.begin);
     if (t->second.begin < covered)
-      mistakes.push_back("tensor " + quoted(t->first) + ": its data overlap those of " + quoted(*last));
+      mistakes.push_back("tensor " + in_quotes(t->first) + ": its data overlap those of " + in_quotes(*last));
     covered = std::max(covered, t->second.end);
     last = &t->first;
   }
@@ -260,7 +263,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
   for (auto& [name, tensor] : tensors_) {
     if (mistakes.size() >= kMostMessages) break;
     const std::string mistake = mistake_of(tensor, size - data_);
-    if (!mistake.empty()) mistakes.push_back("tensor " + quoted(name) + ": " + mistake);
+    if (!mistake.empty()) mistakes.push_back("tensor " + in_quotes(name) + ": " + mistake);
   }
   if (mistakes.empty()) check_cover(tensors_, size - data_, mistakes);
   if (mistakes.empty()) return;
@@ -270,7 +273,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : path_(std::move(p
 }
 
 std::string SafetensorsFile::place(const std::string& tensor) const {
-  return printable(path_.string(), 1000) + ": tensor " + quoted(tensor);
+  return printable(path_.string(), 1000) + ": tensor " + in_quotes(tensor);
 }
 
 bool SafetensorsFile::can_read(const StoredTensor& t) {

@@ -19,6 +19,8 @@ struct StoredTensor {
   std::uint64_t elements = 0, begin = 0, end = 0;
 };
 
+std::string shape_text(const std::vector<std::uint64_t>&);  // "[48, 96]"
+
 class SafetensorsFile {
  public:
   using Tensors = std::map<std::string, StoredTensor, std::less<>>;
