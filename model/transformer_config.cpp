@@ -14,6 +14,7 @@ namespace {
 
 // Sizes beyond these are a slip of the pen; within them every product below fits its type.
 constexpr int kMostColumns = 1 << 20, kMostLayers = 1 << 14, kMostVocabulary = 1 << 26, kMostPositions = 1 << 30;
+constexpr int kMostStackedRows = 1 << 30;  // of all experts: matrices count their rows with int
 
 std::optional<Reader> given(const Reader& in, std::string_view key) {  // a key with null counts as absent
   auto found = in.find(key);
@@ -222,6 +223,10 @@ void read_qwen3_moe(const Reader& in, TransformerShape& s) {
   e.normalise = flag(in, "norm_topk_prob", false);
   if (e.per_token > e.count)
     in.at("num_experts_per_tok").fail("must be at most num_experts, " + std::to_string(e.count));
+  if (static_cast<std::int64_t>(e.count) * std::max(s.hidden, e.intermediate) > kMostStackedRows)
+    in.at("num_experts")
+        .fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
+              " that are modelled");
   if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
     step->fail("layers with and without experts in one model are not modelled; must be 1");
   if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
