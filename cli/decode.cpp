@@ -14,6 +14,7 @@
 #include "core/json_writer.h"
 #include "core/rng.h"
 #include "decoder/cpu/backend.h"
+#include "decoder/huggingface.h"
 #include "decoder/random_weights.h"
 #include "methods/decoder.h"
 #include "reports/table.h"
@@ -39,6 +40,37 @@ Document method_document(const std::string& text) {
   const bool object = text.find('{') != std::string::npos;
   return Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method");
 }
+
+// The folder behind a name of --transformer or "draft", if it holds a checkpoint.
+std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folder) {
+  std::error_code none;
+  if (!std::filesystem::is_directory(folder, none)) return nullptr;
+  return std::make_unique<HuggingFaceFolder>(folder);
+}
+
+// Each weight from where it lies: the target's and the draft network's checkpoints; the rest is random.
+class Weights : public WeightSource {
+ public:
+  Weights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed)
+      : target_(std::move(target)), random_(seed), perturbed_(of_target(), kDraft, draft_noise, seed + 1) {}
+  void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
+  void load(const std::string& name, int in, int out, std::span<float> to) override {
+    if (!name.starts_with(kDraft)) return (is_target(name) ? of_target() : random_).load(name, in, out, to);
+    if (draft_) return draft_->load(name.substr(kDraft.size()), in, out, to);
+    perturbed_.load(name, in, out, to);
+  }
+  std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
+
+ private:
+  static bool is_target(const std::string& name) {
+    return name.starts_with("layers.") || name == "embedding" || name == "final_norm" || name == "lm_head";
+  }
+  WeightSource& of_target() { return target_ ? static_cast<WeightSource&>(*target_) : random_; }
+  static inline const std::string kDraft = "draft.";
+  std::unique_ptr<HuggingFaceFolder> target_, draft_;
+  RandomWeights random_;
+  PerturbedWeights perturbed_;
+};
 
 std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
   std::vector<std::vector<int>> prompts;
@@ -83,12 +115,14 @@ int decode(const Options& o, const Common& common) {
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   const int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
   const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
-  RandomWeights random(o.seed);
-  PerturbedWeights source(random, "draft.", o.draft_noise, o.seed + 1);
+  Weights source(checkpoint(o.transformer), o.draft_noise, o.seed);
   Decoder decoder({*shape, DType::fp32, DType::fp32, seats, capacity, 1, o.sampling}, method.root(),
                   [&](const Reader& in) {
                     const auto draft = catalogue.transformer(in);
-                    return draft ? *draft : TransformerShape{};
+                    if (!draft) return TransformerShape{};
+                    const std::string folder = in.text();
+                    if (folder != o.transformer) source.draft_from(checkpoint(folder));
+                    return *draft;
                   },
                   [&](const WeightStore& store) -> std::unique_ptr<Backend> {
                     return std::make_unique<CpuBackend>(store, source,
@@ -127,7 +161,7 @@ int decode(const Options& o, const Common& common) {
   w.key("resolved");
   w.begin_object();
   w.member("transformer", shape->name);
-  w.member("weights", "random");
+  w.member("weights", source.target_kind());
   w.member("method", method.root().json());
   w.member("batch_size", seats);
   w.member("new_tokens", o.new_tokens);
@@ -165,7 +199,7 @@ int decode(const Options& o, const Common& common) {
 void add_decode(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("decode", "the reference decoder on the CPU: any method, any batch, token ids in and out");
   auto o = std::make_shared<Options>();
-  verb->add_option("--transformer", o->transformer, "a name of `list transformers` or a config.json; weights are random")->required();
+  verb->add_option("--transformer", o->transformer, "a Hugging Face folder; or a name of `list transformers` or a config.json, with random weights")->required();
   verb->add_option("--method", o->method, R"(a name, or as in a scenario: '{"name": "eagle3", "draft_length": 3}')")->capture_default_str();
   verb->add_option("--prompt", o->prompts, "token ids, \"1 2 3\"; may be given many times");
   verb->add_option("--prompts", o->random_prompts, "random prompts, if none is given")->check(CLI::Range(1, 1000000))->capture_default_str();
