@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/catalogue.h"
+
+#include "tests/core/messages.h"
+#include "tests/sim/scenario_text.h"
+
+namespace draftline {
+
+static Reader name(const std::string& text) { return Document::from_text("\"" + text + "\"", "x.json").root(); }
+
+TEST_CASE("every device, transformer and engine of data/ reads, under its file's name") {
+  Catalogue c(kData);
+  CHECK(c.names("devices").size() >= 10);
+  CHECK(c.names("transformers").size() >= 17);
+  CHECK(c.names("engines").size() >= 5);
+  for (const std::string& n : c.names("devices")) {
+    INFO(n);
+    const auto device = c.device(name(n));
+    REQUIRE(device);
+    CHECK(device->name == n);
+  }
+  for (const std::string& n : c.names("transformers")) {
+    INFO(n);
+    const auto transformer = c.transformer(name(n));
+    REQUIRE(transformer);
+    CHECK(transformer->name == n);
+  }
+  for (const std::string& n : c.names("engines")) {
+    INFO(n);
+    const auto engine = c.engine(name(n));
+    REQUIRE(engine);
+    CHECK(engine->name + "-" + engine->version == n);
+  }
+}
+
+TEST_CASE("what was read once is given again") {
+  Catalogue c(kData);
+  CHECK(c.device(name("h200")) == c.device(name("h200")));
+  CHECK(c.engine(name("vllm")) == c.engine(name("vllm-0.10")));
+}
+
+TEST_CASE("an engine without a version is its newest profile, number by number") {
+  const FreshFolder folder;
+  std::filesystem::create_directories(folder.path() / "engines");
+  const auto source = kData / "engines" / "draftline-0.1.json";
+  for (const char* version : {"e-0.9", "e-0.10", "e-0.10.1", "e-0.2", "e-1x", "elk-7"}) {
+    std::ifstream in(source);
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    const std::string old = R"("version": "0.1")";
+    text.replace(text.find(old), old.size(), R"("version": ")" + std::string(version).substr(2) + "\"");
+    std::ofstream(folder.path() / "engines" / (std::string(version) + ".json")) << text;
+  }
+  Catalogue c(folder.path());
+  CHECK(c.engine(name("e"))->version == "0.10.1");
+  CHECK(c.engine(name("e-0.9"))->version == "0.9");
+}
+
+TEST_CASE("an unknown name is answered with one that begins with it, else with the nearest") {
+  Catalogue c(kData);
+  const auto mistake = [&](const std::string& n) {
+    const Document d = Document::from_text("\"" + n + "\"", "x.json");
+    CHECK(c.device(d.root()) == nullptr);
+    return mistake_of([&] { d.finish(); });
+  };
+  CHECK(mistake("h100") == "x.json#: unknown name \"h100\"; did you mean \"h100-sxm\"?");
+  CHECK(mistake("rtx-4080") == "x.json#: unknown name \"rtx-4080\"; did you mean \"rtx-4090\"?");
+  CHECK(mistake("abacus") == "x.json#: unknown name \"abacus\"; see `draftline list devices`");
+  CHECK(mistake("") == "x.json#: must name one of devices or a file");
+}
+
+TEST_CASE("a folder that does not exist has no names") { CHECK(Catalogue("/nowhere").names("devices").empty()); }
+
+}  // namespace draftline
