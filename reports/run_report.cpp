@@ -22,7 +22,13 @@ void write_names(JsonWriter& w, std::string_view key, const std::vector<T>& all,
 
 std::string percent(Seconds part, Seconds whole) { return std::to_string(std::lround(100 * (part / whole))) + " %"; }
 
-std::string method_label(const MethodChoice& m) { return m.name + (m.parameters.empty() ? "" : " " + m.parameters); }
+// draft_model {"draft":"llama-3.2-1b"} reads draft_model draft:llama-3.2-1b.
+std::string method_label(const MethodChoice& m) {
+  if (m.parameters.empty()) return m.name;
+  std::string label = m.name + " " + m.parameters.substr(1, m.parameters.size() - 2);
+  std::erase(label, '"');
+  return label;
+}
 
 }  // namespace
 

@@ -113,7 +113,7 @@ TEST_CASE("two devices never need more memory each than one, and every rank talk
   for (std::size_t i = 0; i < 3 * stride; ++i) {
     const Prediction fewer = at(*s, i), more = at(*s, i + stride);
     CHECK(more.memory.total() < fewer.memory.total());
-    CHECK(more.parts.communication > fewer.parts.communication);
+    CHECK(more.parts.communication.value > 0);  // not always more: eight may use a better algorithm than four
     CHECK(more.step_time < fewer.step_time);
   }
   CHECK(at(*s, 0).parts.communication.value == 0);

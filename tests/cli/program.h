@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the built program through the shell, as a user would, in a folder of its own.
+#pragma once
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
+#include "tests/core/messages.h"
+
+namespace draftline {
+
+struct Ran {
+  int code;
+  std::string out, err;
+};
+
+class Program {
+ public:
+  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_.path() / name) << text; }
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  // `after`: what the shell does with standard output, if it is not read here.
+  Ran operator()(const std::string& arguments, const std::string& after = "> out") const {
+    const std::string command = "cd '" + folder_.path().string() + "' && '" DRAFTLINE_PROGRAM "' " + arguments + " " + after + " 2> err";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out"), read("err")};
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream in(folder_.path() / name);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+
+ private:
+  FreshFolder folder_;
+};
+
+}  // namespace draftline

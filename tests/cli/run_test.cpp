@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The built program as a user meets it: exit codes, messages, and what stands on standard output (DESIGN.md section 6).
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace draftline {
+
+using Json = nlohmann::json;
+static const std::string kSource = DRAFTLINE_SOURCE_DIR;
+
+static std::string scenario(const std::string& more = "", const std::string& device = "h100-sxm") {
+  return R"({"device": ")" + device + R"(", "transformer": "llama-3.1-8b", "engine": "vllm", "method": [{"name": "autoregressive"},
+    {"name": "eagle3", "draft_length": [1, 3], "acceptance": {"rate": 0.7}}])" + (more.empty() ? "" : ", " + more) + "}";
+}
+
+TEST_CASE("wrong input is exit code 2, one clear message on standard error and nothing on standard output") {
+  struct Case {
+    std::string file, message;
+  };
+  const Case c = GENERATE(
+      Case{"", "s.json"},  // no such file
+      Case{"{\"device\": ", "s.json#: line 1"},
+      Case{"", "s.json"},
+      Case{"{\"device\": 1, \"device\": 2}", "device"},
+      Case{scenario("\"batch_size\": NaN"), "s.json#: line"},
+      Case{scenario("\"batch_size\": 0"), "s.json#/batch_size: must be at least 1, got 0"},
+      Case{scenario("\"batch_size\": [1, -4]"), "s.json#/batch_size/1: must be at least 1, got -4"},
+      Case{scenario("\"batch_size\": 1e99"), "s.json#/batch_size: "},
+      Case{scenario("\"batch\": 1"), "s.json#/batch: unknown key"},
+      Case{scenario("", "h100"), "s.json#/device: unknown name \"h100\"; did you mean \"h100-sxm\"?"},
+      Case{scenario("\"prompt_tokens\": 1000000"), "s.json#: no point of it can run; the first: a text of "},
+      Case{scenario("\"batch_size\": 60000"), "s.json#: no point of it can run; the first: needs "});
+  const Program draftline;
+  if (!c.file.empty()) draftline.write("s.json", c.file);
+  const std::string format = GENERATE("", " --json", " --csv");
+  const Ran r = draftline("run s.json" + format);
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK(contains(r.err, c.message));
+  CHECK(!contains(r.err, "bug"));
+}
+
+TEST_CASE("a folder, an empty file and a wrong option are wrong input too") {
+  const Program draftline;
+  draftline.write("empty.json", "");
+  draftline.write("s.json", scenario());
+  for (const char* arguments : {"run .", "run empty.json", "run", "", "runn s.json", "run s.json --jobs 0", "run s.json --json --csv",
+                                "list nothing", "--data /nowhere run s.json", "papers nobody"}) {
+    const Ran r = draftline(arguments);
+    INFO(arguments);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CHECK(!r.err.empty());
+  }
+}
+
+TEST_CASE("a bad unit in a device's file is named with that file") {
+  const Program draftline;
+  std::ifstream in(kSource + "/data/devices/h200.json");
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  const auto place = text.find("TB/s");
+  REQUIRE(place != std::string::npos);
+  text.replace(place, 4, "TB");
+  draftline.write("mine.json", text);
+  draftline.write("s.json", scenario("", "./mine.json"));
+  const Ran r = draftline("run s.json");
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK(contains(r.err, "mine.json#/datasheet"));
+  CHECK(contains(r.err, "bandwidth: "));
+}
+
+TEST_CASE("every scenario that is shipped answers, with a name, a question and a table of 120 columns") {
+  const Program draftline;
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kSource + "/scenarios")) {
+    INFO(entry.path());
+    ++count;
+    const Ran r = draftline("run '" + entry.path().string() + "'");
+    CHECK(r.code == 0);
+    CHECK(r.err.empty());
+    std::istringstream lines(r.out);
+    int rows = 0;
+    for (std::string line; std::getline(lines, line); ++rows) CHECK(line.size() <= 120);
+    CHECK(rows >= 8);
+    const Ran json = draftline("run --json '" + entry.path().string() + "'");
+    const Json document = Json::parse(json.out);
+    CHECK(!document.at("resolved").at("name").get<std::string>().empty());
+    CHECK(!document.at("resolved").at("question").get<std::string>().empty());
+  }
+  CHECK(count >= 6);
+}
+
+TEST_CASE("--json is one document, with every point, its figures' units and kinds, and skipped points without figures") {
+  const Program draftline;
+  draftline.write("s.json", scenario("\"batch_size\": [1, 2000]"));
+  const Ran r = draftline("run s.json --json");
+  REQUIRE(r.code == 0);
+  const Json d = Json::parse(r.out);
+  CHECK(d.at("schema_version") == 1);
+  CHECK(d.contains("commit"));
+  CHECK(d.at("resolved").at("points") == 6);
+  REQUIRE(d.at("results").size() == 6);
+  const Json& first = d.at("results")[0];
+  CHECK(first.at("inputs").at("batch_size") == 1);
+  CHECK(first.at("inputs").at("engine").get<std::string>().starts_with("vllm-"));
+  CHECK(first.at("speedup").at("value") == 1.0);
+  for (const char* figure : {"throughput", "throughput_with_prefill", "speedup", "step_time", "peak_memory"}) {
+    CHECK(first.at(figure).at("value").get<double>() > 0);
+    CHECK(first.at(figure).at("kind") == "predicted");
+    CHECK(first.at(figure).contains("unit"));
+  }
+  double parts = 0;
+  for (const auto& part : first.at("breakdown")) parts += part.at("value").get<double>();
+  CHECK(parts == Approx(first.at("step_time").at("value").get<double>()).epsilon(1e-6));
+  const Json& skipped = d.at("results")[1];
+  CHECK(skipped.at("inputs").at("batch_size") == 2000);
+  CHECK(skipped.at("skipped").get<std::string>().starts_with("needs "));
+  CHECK(skipped.size() == 2);
+}
+
+TEST_CASE("the output does not depend on the number of jobs") {
+  const Program draftline;
+  std::string batches = "1";
+  for (int i = 2; i <= 400; ++i) batches += ", " + std::to_string(i);
+  draftline.write("s.json", scenario("\"batch_size\": [" + batches + "]"));
+  for (const char* format : {"--json", "--csv", ""}) {
+    const Ran one = draftline("run s.json " + std::string(format)), four = draftline("run s.json --jobs 4 " + std::string(format));
+    CHECK(one.code == 0);
+    CHECK(one.out.size() > 10'000);
+    CHECK((one.out == four.out));
+  }
+}
+
+TEST_CASE("--csv is a header and one line of as many fields for each point") {
+  const Program draftline;
+  draftline.write("s.json", scenario("\"batch_size\": [1, 8]"));
+  const Ran r = draftline("run s.json --csv");
+  REQUIRE(r.code == 0);
+  std::istringstream lines(r.out);
+  std::string header, line;
+  std::getline(lines, header);
+  CHECK(header.starts_with("device,tensor_parallel,transformer,precision,engine,method,draft_length,"));
+  int rows = 0;
+  for (; std::getline(lines, line); ++rows) CHECK(std::count(line.begin(), line.end(), ',') == std::count(header.begin(), header.end(), ','));
+  CHECK(rows == 6);
+}
+
+TEST_CASE("list X --json is an array of objects with name and source") {
+  const Program draftline;
+  const std::string kind = GENERATE("methods", "devices", "transformers", "engines", "papers");
+  const Ran r = draftline("list " + kind + " --json");
+  REQUIRE(r.code == 0);
+  const Json all = Json::parse(r.out);
+  REQUIRE(all.is_array());
+  CHECK(!all.empty());
+  for (const Json& one : all) {
+    CHECK(!one.at("name").get<std::string>().empty());
+    CHECK(!one.at("source").get<std::string>().empty());
+  }
+  CHECK(draftline("list " + kind).code == 0);
+}
+
+TEST_CASE("--help names every verb, and every verb has help") {
+  const Program draftline;
+  const Ran r = draftline("--help");
+  CHECK(r.code == 0);
+  for (const std::string verb : {"run", "papers", "decode", "list"}) {
+    CHECK(contains(r.out, "\n  " + verb));
+    const Ran help = draftline(verb + " --help");
+    CHECK(help.code == 0);
+    CHECK(help.out.size() > 100);
+  }
+  CHECK(draftline("--version").code == 0);
+}
+
+TEST_CASE("--dry-run prints the scenario with its defaults and runs nothing") {
+  const Program draftline;
+  draftline.write("s.json", scenario());
+  const Ran r = draftline("run s.json --dry-run");
+  REQUIRE(r.code == 0);
+  const Json d = Json::parse(r.out);
+  CHECK(d.at("precision") == Json::array({"bf16"}));
+  CHECK(d.at("points") == 3);
+}
+
+TEST_CASE("output that can't be written is said and is no success") {
+  const Program draftline;
+  draftline.write("s.json", scenario());
+  const std::string format = GENERATE("", " --json", " --csv");
+  if (std::filesystem::exists("/dev/full")) {
+    const Ran full = draftline("run s.json" + format, "> /dev/full");
+    CHECK(full.code != 0);
+    CHECK(full.code != 4);
+    CHECK(!full.err.empty());
+  }
+  // A reader that closes the pipe at once: the program's own exit code, by way of a file.
+  std::string batches = "1";
+  for (int i = 2; i <= 2000; ++i) batches += ", " + std::to_string(i);
+  draftline.write("long.json", scenario("\"output_tokens\": 8, \"prompt_tokens\": 8, \"batch_size\": [" + batches + "]"));
+  draftline("--version", "; ('" DRAFTLINE_PROGRAM "' run long.json" + format + "; echo $? > code) 2> err2 | head -c 10 > out");
+  CHECK(draftline.read("code") == "3\n");
+  CHECK(contains(draftline.read("err2"), "written"));
+}
+
+}  // namespace draftline
