@@ -44,7 +44,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();
   Common common{find_data()};
-  app.add_option("--data", common.data, "the folder data/ (devices, transformers, engines, papers)")->check(CLI::ExistingDirectory);
+  app.add_option("--data", common.data, "the folder data/ (devices, transformers, engines, papers)")
+      ->check(CLI::ExistingDirectory);
   app.footer("Exit codes: 0 fine, 1 a check failed, 2 wrong input, 3 the device failed, 4 a bug of draftline.");
   Action chosen;
   add_run(app, chosen);
@@ -53,10 +54,11 @@ int run(int argc, char** argv) {
   add_list(app, chosen);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kFine : kInput;
-  }
-  return chosen(common);
+  } catch (const CLI::ParseError& e) { return app.exit(e) == 0 ? kFine : kInput; }
+  const int code = chosen(common);
+  std::cout.flush();
+  if (!std::cout) throw OutputError("standard output can't be written");
+  return code;
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ const Entry* named(const Reader& name) {
     std::vector<std::string> known;
     for (const Entry& e : all()) known.emplace_back(e.name);
     const auto near = nearest_word(text, known);
-    name.fail("unknown method \"" + text + "\"" + (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list methods`"));
+    name.fail("unknown method \"" + text + "\"" +
+              (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list methods`"));
   }
   return entry;
 }

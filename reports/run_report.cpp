@@ -180,7 +180,8 @@ void RunReport::finish() {
       if (!scenario_.question.empty()) out_ << scenario_.question << "\n";
       out_ << table_.to_text(width_);
       if (!scenario_.note.empty()) out_ << scenario_.note << "\n";
-      if (skipped_ > 0) out_ << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_ << "\n";
+      if (skipped_ > 0)
+        out_ << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_ << "\n";
       break;
   }
   out_.flush();

@@ -46,7 +46,8 @@ std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<cons
     std::string match = std::binary_search(all.begin(), all.end(), name) ? name : newest(name, all);
     if (match.empty()) {
       auto near = nearest_word(name, all);
-      const auto longer = std::find_if(all.begin(), all.end(), [&](const std::string& k) { return k.starts_with(name + "-"); });
+      const auto longer =
+          std::find_if(all.begin(), all.end(), [&](const std::string& k) { return k.starts_with(name + "-"); });
       if (longer != all.end()) near = *longer;
       in.fail("unknown name \"" + name + "\"" +
               (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list " + kind + "`"));

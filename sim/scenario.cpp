@@ -146,18 +146,21 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   if (const auto note = in.find("note")) s.note = note->text();
   const auto count = [](int most) { return [most](const Reader& r) { return r.positive_int(most); }; };
 
-  s.devices = alternatives<std::shared_ptr<const Device>>(in.at("device"), [&](const Reader& r) { return catalogue.device(r); });
+  s.devices = alternatives<std::shared_ptr<const Device>>(in.at("device"),
+                                                          [&](const Reader& r) { return catalogue.device(r); });
   s.tensor_parallel = alternatives(in, "tensor_parallel", 1, count(1024));
   s.transformers = alternatives<std::shared_ptr<const TransformerShape>>(
       in.at("transformer"), [&](const Reader& r) { return catalogue.transformer(r); });
   s.precisions = alternatives(in, "precision", PrecisionChoice{"bf16", DType::bf16, DType::bf16}, read_precision);
-  s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"), [&](const Reader& r) { return catalogue.engine(r); });
+  s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
+                                                          [&](const Reader& r) { return catalogue.engine(r); });
   read_methods(in.at("method"), s.methods);
   s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatch));
   s.prompt_tokens = alternatives(in, "prompt_tokens", 512, count(kMostTokens));
   s.output_tokens = alternatives(in, "output_tokens", 256, [](const Reader& r) { return r.integer(2, kMostTokens); });
   in.done();
-  if (!in.failed() && s.points() > kMostPoints) in.fail("the product of its lists has more than a hundred million points");
+  if (!in.failed() && s.points() > kMostPoints)
+    in.fail("the product of its lists has more than a hundred million points");
   if (in.failed()) s.document.finish();
   return s;
 }
@@ -165,8 +168,9 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
 std::size_t Scenario::points() const {
   double exact = 1;
   std::size_t n = 1;
-  for (const std::size_t k : {devices.size(), tensor_parallel.size(), transformers.size(), precisions.size(), engines.size(),
-                              methods.size(), prompt_tokens.size(), output_tokens.size(), batch_sizes.size()}) {
+  for (const std::size_t k :
+       {devices.size(), tensor_parallel.size(), transformers.size(), precisions.size(), engines.size(), methods.size(),
+        prompt_tokens.size(), output_tokens.size(), batch_sizes.size()}) {
     exact *= static_cast<double>(k);
     n *= k;
   }

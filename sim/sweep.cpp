@@ -15,8 +15,9 @@ Sweep::Sweep(const std::filesystem::path& scenario, const std::filesystem::path&
 
 Setup Sweep::setup(const Point& p) const {
   const Scenario& s = scenario_;
-  return {s.devices[p.device].get(), s.engines[p.engine].get(), s.transformers[p.transformer].get(), s.precisions[p.precision],
-          s.tensor_parallel[p.ranks], s.batch_sizes[p.batch], s.prompt_tokens[p.prompt], s.output_tokens[p.output]};
+  return {s.devices[p.device].get(), s.engines[p.engine].get(),  s.transformers[p.transformer].get(),
+          s.precisions[p.precision], s.tensor_parallel[p.ranks], s.batch_sizes[p.batch],
+          s.prompt_tokens[p.prompt], s.output_tokens[p.output]};
 }
 
 void Sweep::validate() {
@@ -32,9 +33,7 @@ void Sweep::validate() {
     }
     for (const auto& transformer : scenario_.transformers) try {
         shard(*transformer, ranks);
-      } catch (const InputErrors& e) {
-        in.fail(e.what());
-      }
+      } catch (const InputErrors& e) { in.fail(e.what()); }
   }
   if (root.failed()) scenario_.document.finish();
   Point p{};

@@ -26,7 +26,8 @@ class Program {
   std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
   // `after`: what the shell does with standard output, if it is not read here.
   Ran operator()(const std::string& arguments, const std::string& after = "> out") const {
-    const std::string command = "cd '" + folder_.path().string() + "' && '" DRAFTLINE_PROGRAM "' " + arguments + " " + after + " 2> err";
+    const std::string command =
+        "cd '" + folder_.path().string() + "' && '" DRAFTLINE_PROGRAM "' " + arguments + " " + after + " 2> err";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out"), read("err")};
   }

@@ -12,8 +12,10 @@ using Json = nlohmann::json;
 static const std::string kSource = DRAFTLINE_SOURCE_DIR;
 
 static std::string scenario(const std::string& more = "", const std::string& device = "h100-sxm") {
-  return R"({"device": ")" + device + R"(", "transformer": "llama-3.1-8b", "engine": "vllm", "method": [{"name": "autoregressive"},
-    {"name": "eagle3", "draft_length": [1, 3], "acceptance": {"rate": 0.7}}])" + (more.empty() ? "" : ", " + more) + "}";
+  return R"({"device": ")" + device +
+         R"(", "transformer": "llama-3.1-8b", "engine": "vllm", "method": [{"name": "autoregressive"},
+    {"name": "eagle3", "draft_length": [1, 3], "acceptance": {"rate": 0.7}}])" +
+         (more.empty() ? "" : ", " + more) + "}";
 }
 
 TEST_CASE("wrong input is exit code 2, one clear message on standard error and nothing on standard output") {
@@ -22,10 +24,8 @@ TEST_CASE("wrong input is exit code 2, one clear message on standard error and n
   };
   const Case c = GENERATE(
       Case{"", "s.json"},  // no such file
-      Case{"{\"device\": ", "s.json#: line 1"},
-      Case{"", "s.json"},
-      Case{"{\"device\": 1, \"device\": 2}", "device"},
-      Case{scenario("\"batch_size\": NaN"), "s.json#: line"},
+      Case{"{\"device\": ", "s.json#/device: line 1, column 12: "}, Case{"{\"device\": 1, \"device\": 2}", "device"},
+      Case{scenario("\"batch_size\": NaN"), "s.json#/batch_size: line 2, "},
       Case{scenario("\"batch_size\": 0"), "s.json#/batch_size: must be at least 1, got 0"},
       Case{scenario("\"batch_size\": [1, -4]"), "s.json#/batch_size/1: must be at least 1, got -4"},
       Case{scenario("\"batch_size\": 1e99"), "s.json#/batch_size: "},
@@ -47,8 +47,9 @@ TEST_CASE("a folder, an empty file and a wrong option are wrong input too") {
   const Program draftline;
   draftline.write("empty.json", "");
   draftline.write("s.json", scenario());
-  for (const char* arguments : {"run .", "run empty.json", "run", "", "runn s.json", "run s.json --jobs 0", "run s.json --json --csv",
-                                "list nothing", "--data /nowhere run s.json", "papers nobody"}) {
+  for (const char* arguments :
+       {"run .", "run empty.json", "run", "", "runn s.json", "run s.json --jobs 0", "run s.json --json --csv",
+        "list nothing", "--data /nowhere run s.json", "papers nobody"}) {
     const Ran r = draftline(arguments);
     INFO(arguments);
     CHECK(r.code == 2);
@@ -94,7 +95,8 @@ TEST_CASE("every scenario that is shipped answers, with a name, a question and a
   CHECK(count >= 6);
 }
 
-TEST_CASE("--json is one document, with every point, its figures' units and kinds, and skipped points without figures") {
+TEST_CASE(
+    "--json is one document, with every point, its figures' units and kinds, and skipped points without figures") {
   const Program draftline;
   draftline.write("s.json", scenario("\"batch_size\": [1, 2000]"));
   const Ran r = draftline("run s.json --json");
@@ -128,7 +130,8 @@ TEST_CASE("the output does not depend on the number of jobs") {
   for (int i = 2; i <= 400; ++i) batches += ", " + std::to_string(i);
   draftline.write("s.json", scenario("\"batch_size\": [" + batches + "]"));
   for (const char* format : {"--json", "--csv", ""}) {
-    const Ran one = draftline("run s.json " + std::string(format)), four = draftline("run s.json --jobs 4 " + std::string(format));
+    const Ran one = draftline("run s.json " + std::string(format)),
+              four = draftline("run s.json --jobs 4 " + std::string(format));
     CHECK(one.code == 0);
     CHECK(one.out.size() > 10'000);
     CHECK((one.out == four.out));
@@ -145,7 +148,8 @@ TEST_CASE("--csv is a header and one line of as many fields for each point") {
   std::getline(lines, header);
   CHECK(header.starts_with("device,tensor_parallel,transformer,precision,engine,method,draft_length,"));
   int rows = 0;
-  for (; std::getline(lines, line); ++rows) CHECK(std::count(line.begin(), line.end(), ',') == std::count(header.begin(), header.end(), ','));
+  for (; std::getline(lines, line); ++rows)
+    CHECK(std::count(line.begin(), line.end(), ',') == std::count(header.begin(), header.end(), ','));
   CHECK(rows == 6);
 }
 
@@ -187,6 +191,17 @@ TEST_CASE("--dry-run prints the scenario with its defaults and runs nothing") {
   CHECK(d.at("points") == 3);
 }
 
+TEST_CASE("a list or a table that can't be written is no success") {
+  if (!std::filesystem::exists("/dev/full")) SKIP_TEST("no /dev/full here");
+  const Program draftline;
+  for (const char* arguments : {"list devices", "list engines --json", "papers specformer"}) {
+    const Ran r = draftline(arguments, "> /dev/full");
+    INFO(arguments);
+    CHECK(r.code == 3);
+    CHECK(contains(r.err, "written"));
+  }
+}
+
 TEST_CASE("output that can't be written is said and is no success") {
   const Program draftline;
   draftline.write("s.json", scenario());
@@ -200,8 +215,10 @@ TEST_CASE("output that can't be written is said and is no success") {
   // A reader that closes the pipe at once: the program's own exit code, by way of a file.
   std::string batches = "1";
   for (int i = 2; i <= 2000; ++i) batches += ", " + std::to_string(i);
-  draftline.write("long.json", scenario("\"output_tokens\": 8, \"prompt_tokens\": 8, \"batch_size\": [" + batches + "]"));
-  draftline("--version", "; ('" DRAFTLINE_PROGRAM "' run long.json" + format + "; echo $? > code) 2> err2 | head -c 10 > out");
+  draftline.write("long.json",
+                  scenario("\"output_tokens\": 8, \"prompt_tokens\": 8, \"batch_size\": [" + batches + "]"));
+  draftline("--version",
+            "; ('" DRAFTLINE_PROGRAM "' run long.json" + format + "; echo $? > code) 2> err2 | head -c 10 > out");
   CHECK(draftline.read("code") == "3\n");
   CHECK(contains(draftline.read("err2"), "written"));
 }

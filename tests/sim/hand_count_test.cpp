@@ -8,13 +8,14 @@ namespace draftline {
 
 // 64 wide; q, k, v: 64 x 128; o: 64 x 64; gate and up: 64 x 256; down: 128 x 64; head: 64 x 1000. In 16 bits:
 static constexpr double kProducts = 2e-9 * (8192 + 4096 + 16384 + 8192 + 64000);  // 201.728 us
-static constexpr double kKey = 2e-9 * 2 * 2 * 16;                                // keys and values of 2 heads of 16: 128 ns
+static constexpr double kKey = 2e-9 * 2 * 2 * 16;  // keys and values of 2 heads of 16: 128 ns
 static constexpr double kClose = 1e-6;
 
 static std::string round_scenario(const std::string& method, const std::string& more) {
   const std::string folder = std::string(DRAFTLINE_SOURCE_DIR) + "/tests/sim/data/";
   return R"({"device": ")" + folder + R"(round_device.json", "transformer": ")" + folder +
-         R"(round_transformer.json", "engine": ")" + folder + R"(round_engine.json", "method": )" + method + ", " + more + "}";
+         R"(round_transformer.json", "engine": ")" + folder + R"(round_engine.json", "method": )" + method + ", " +
+         more + "}";
 }
 // 22 tokens: the first from the prefill, 21 from steps over 90 to 110 committed tokens, 100 on average.
 static const std::string kText = R"("prompt_tokens": 90, "output_tokens": 22, "batch_size": )";
@@ -55,7 +56,7 @@ TEST_CASE("a speculative step adds the drafter's weights and emits its mean leng
 TEST_CASE("memory is weights, blocks of 16 tokens and activations") {
   const Prediction p = prediction(round_scenario(R"({"name": "autoregressive"})", kText + "3"));
   CHECK(p.memory.weights.value == kProducts * 1e9 + 2 * 64000 + 2 * 3 * 64);  // the embedding, three norms
-  CHECK(p.memory.cache.value == 3 * 8 * 16 * 128);                           // 90 + 22 + 1 tokens: 8 blocks each
+  CHECK(p.memory.cache.value == 3 * 8 * 16 * 128);                            // 90 + 22 + 1 tokens: 8 blocks each
   CHECK(p.memory.draft_weights.value == 0);
   CHECK(p.memory.activations.value > 0);
 }

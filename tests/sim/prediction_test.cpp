@@ -33,7 +33,8 @@ TEST_CASE("every figure of a prediction is positive, and its parts are its step"
     if (p == nullptr) continue;
     CHECK((p->throughput.value > 0 && p->prefill_time.value > 0 && p->speedup > 0 && p->acceptance_length >= 1));
     CHECK(p->throughput_with_prefill < p->throughput);
-    for (const Seconds part : {p->parts.draft, p->parts.verify, p->parts.commit, p->parts.communication}) CHECK(part.value >= 0);
+    for (const Seconds part : {p->parts.draft, p->parts.verify, p->parts.commit, p->parts.communication})
+      CHECK(part.value >= 0);
     CHECK(p->parts.host.value > -1e-9);
     CHECK(p->parts.total().value == Approx(p->step_time.value).epsilon(1e-9));
     if (s->scenario().methods[o.point.method].name == "autoregressive") CHECK(p->speedup == 1);
@@ -49,8 +50,14 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
   for (std::size_t i = 0; i < all.points(); i += 7) {
     const Point p = point_at(all, i);
     const int batch = all.batch_sizes[p.batch];
-    const Setup setup{all.devices[p.device].get(), all.engines[p.engine].get(), all.transformers[p.transformer].get(),
-                      all.precisions[p.precision], 1, batch, all.prompt_tokens[p.prompt], all.output_tokens[p.output]};
+    const Setup setup{all.devices[p.device].get(),
+                      all.engines[p.engine].get(),
+                      all.transformers[p.transformer].get(),
+                      all.precisions[p.precision],
+                      1,
+                      batch,
+                      all.prompt_tokens[p.prompt],
+                      all.output_tokens[p.output]};
     const bool speculating = all.methods[p.method].name != "autoregressive";
     const auto run = predictor.recorded_step(setup, all.methods[p.method]);
     const StepPrice folded(run, batch, *setup.device, *setup.engine, speculating);
@@ -68,9 +75,10 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
 TEST_CASE("the mean over a text lies between the steps at its ends") {
   for (const char* engine : {"vllm", "hf-eager"}) {
     const auto mean = [&](int prompt, int output) {
-      return prediction(R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": ")" + std::string(engine) +
-                        R"(", "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, "batch_size": 32, "prompt_tokens": )" +
-                        std::to_string(prompt) + ", \"output_tokens\": " + std::to_string(output) + "}")
+      return prediction(
+                 R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": ")" + std::string(engine) +
+                 R"(", "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, "batch_size": 32, "prompt_tokens": )" +
+                 std::to_string(prompt) + ", \"output_tokens\": " + std::to_string(output) + "}")
           .step_time;
     };
     const Seconds first = mean(500, 2), whole = mean(500, 502), last = mean(1000, 2);  // two tokens: one step
@@ -80,9 +88,10 @@ TEST_CASE("the mean over a text lies between the steps at its ends") {
 }
 
 TEST_CASE("more acceptance is never slower") {
-  const auto s = ScenarioText(scenario(R"({"name": "eagle3", "draft_length": 4, "acceptance": {"rate": [0, 0.3, 0.6, 0.9, 1]}})",
-                                       R"("batch_size": [1, 32])"))
-                     .sweep();
+  const auto s =
+      ScenarioText(scenario(R"({"name": "eagle3", "draft_length": 4, "acceptance": {"rate": [0, 0.3, 0.6, 0.9, 1]}})",
+                            R"("batch_size": [1, 32])"))
+          .sweep();
   const Scenario& all = s->scenario();
   const std::size_t stride = all.batch_sizes.size() * all.prompt_tokens.size() * all.output_tokens.size();
   for (std::size_t i = 0; i + stride < all.points(); ++i) {
@@ -94,7 +103,8 @@ TEST_CASE("more acceptance is never slower") {
 }
 
 TEST_CASE("a larger batch never emits fewer tokens a second without speculation, nor takes less memory") {
-  const auto s = ScenarioText(scenario(R"({"name": "autoregressive"})", R"("batch_size": [1, 2, 3, 4, 6, 8, 12, 16])")).sweep();
+  const auto s =
+      ScenarioText(scenario(R"({"name": "autoregressive"})", R"("batch_size": [1, 2, 3, 4, 6, 8, 12, 16])")).sweep();
   for (std::size_t i = 0; i + 1 < s->scenario().points(); ++i) {
     if (point_at(s->scenario(), i + 1).batch == 0) continue;
     const Prediction few = at(*s, i), many = at(*s, i + 1);
@@ -105,10 +115,12 @@ TEST_CASE("a larger batch never emits fewer tokens a second without speculation,
 }
 
 TEST_CASE("two devices never need more memory each than one, and every rank talks") {
-  const auto s = ScenarioText(R"({"device": "h100-sxm", "tensor_parallel": [1, 2, 4, 8], "transformer": ["llama-3.1-8b", "qwen3-14b"],
+  const auto s =
+      ScenarioText(
+          R"({"device": "h100-sxm", "tensor_parallel": [1, 2, 4, 8], "transformer": ["llama-3.1-8b", "qwen3-14b"],
     "engine": "vllm", "batch_size": [1, 16], "method": [{"name": "autoregressive"},
     {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, {"name": "medusa", "acceptance": {"mean_length": 2}}]})")
-                     .sweep();
+          .sweep();
   const std::size_t stride = s->scenario().points() / 4;
   for (std::size_t i = 0; i < 3 * stride; ++i) {
     const Prediction fewer = at(*s, i), more = at(*s, i + stride);
@@ -121,10 +133,12 @@ TEST_CASE("two devices never need more memory each than one, and every rank talk
 
 TEST_CASE("mean lengths of a chain, with the bonus") {
   const auto length = [](const std::string& acceptance) {
-    return prediction(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": )" + acceptance + "}")).acceptance_length;
+    return prediction(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": )" + acceptance + "}"))
+        .acceptance_length;
   };
   CHECK(length(R"({"rates": [0.5, 0.5, 0.5]})") == Approx(1.875).epsilon(1e-14));
-  CHECK(length(R"({"rates": [0.8, 0.5, 0.25, 0.9]})") == Approx(1 + 0.8 + 0.4 + 0.1).epsilon(1e-14));  // the fourth is not met
+  CHECK(length(R"({"rates": [0.8, 0.5, 0.25, 0.9]})") ==
+        Approx(1 + 0.8 + 0.4 + 0.1).epsilon(1e-14));  // the fourth is not met
   CHECK(length(R"({"rate": 0.5})") == Approx(1.875).epsilon(1e-14));
   CHECK(length(R"({"rate": 1})") == 4);
   CHECK(length(R"({"rate": 0})") == 1);

@@ -24,7 +24,8 @@ TEST_CASE("a scenario of the least has defaults") {
 }
 
 TEST_CASE("a run is the product of all lists, the batch turns fastest and the device slowest") {
-  const ScenarioText text(R"({"device": ["h100-sxm", "h200"], "tensor_parallel": [1, 2], "transformer": ["llama-3.1-8b", "llama-2-7b"],
+  const ScenarioText text(
+      R"({"device": ["h100-sxm", "h200"], "tensor_parallel": [1, 2], "transformer": ["llama-3.1-8b", "llama-2-7b"],
     "precision": ["bf16", "int8"], "engine": ["vllm", "draftline"], "batch_size": [1, 2, 3], "prompt_tokens": [64, 128],
     "output_tokens": [8, 16], "method": [{"name": "autoregressive"},
     {"name": "eagle3", "draft_length": [1, 2], "acceptance": {"rate": [0.5, 0.6]}}]})");
@@ -60,7 +61,8 @@ TEST_CASE("lists inside a method multiply, the last turns fastest, and each choi
 TEST_CASE("rates sweep as a list of lists") {
   const auto one = ScenarioText(eagle(R"("draft_length": 2, "acceptance": {"rates": [0.5, 0.4]})")).sweep();
   CHECK(one->scenario().methods.size() == 1);
-  const auto two = ScenarioText(eagle(R"("draft_length": 2, "acceptance": {"rates": [[0.5, 0.4], [0.9, 0.8, 0.7]]})")).sweep();
+  const auto two =
+      ScenarioText(eagle(R"("draft_length": 2, "acceptance": {"rates": [[0.5, 0.4], [0.9, 0.8, 0.7]]})")).sweep();
   REQUIRE(two->scenario().methods.size() == 2);
   CHECK(two->scenario().methods[1].acceptance.rates == std::vector{0.9, 0.8, 0.7});
   CHECK(two->scenario().methods[1].acceptance.text == R"({"rates":[0.9,0.8,0.7]})");
@@ -68,7 +70,8 @@ TEST_CASE("rates sweep as a list of lists") {
 
 TEST_CASE("a tree's paths are a list of lists by nature, its node counts are not") {
   const auto medusa = [](const std::string& nodes) {
-    return ScenarioText(with_method(R"({"name": "medusa", "tree": {"nodes": )" + nodes + R"(}, "acceptance": {"mean_length": 1.5}})"))
+    return ScenarioText(with_method(R"({"name": "medusa", "tree": {"nodes": )" + nodes +
+                                    R"(}, "acceptance": {"mean_length": 1.5}})"))
         .sweep()
         ->scenario()
         .methods;
@@ -78,7 +81,9 @@ TEST_CASE("a tree's paths are a list of lists by nature, its node counts are not
   REQUIRE(two.size() == 2);
   CHECK(two[0].parameters == R"({"tree":{"nodes":[[0],[1]]}})");
   CHECK(two[1].parameters == R"({"tree":{"nodes":[[0],[0,0]]}})");
-  const auto counts = ScenarioText(eagle(R"("tree": {"top_k": 8, "passes": 3, "nodes": [6, 60]}, "acceptance": {"mean_length": 2})")).sweep();
+  const auto counts =
+      ScenarioText(eagle(R"("tree": {"top_k": 8, "passes": 3, "nodes": [6, 60]}, "acceptance": {"mean_length": 2})"))
+          .sweep();
   REQUIRE(counts->scenario().methods.size() == 2);
   CHECK(counts->scenario().methods[1].parameters == R"({"tree":{"nodes":60,"passes":3,"top_k":8}})");
   // and they are priced apart
@@ -97,25 +102,41 @@ TEST_CASE("each mistake has one message at its place") {
       Case{with(R"("batch_size": [4, -1])"), "#/batch_size/1: must be at least 1, got -1"},
       Case{with(R"("output_tokens": 1)"), "#/output_tokens: must be at least 2, got 1"},
       Case{with(R"("precision": "bf61")"), "#/precision: unknown value \"bf61\"; did you mean \"bf16\"?"},
-      Case{with(R"("tensor_parallel": [1, 3])"), "#/tensor_parallel/1: tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b"},
+      Case{with(R"("tensor_parallel": [1, 3])"),
+           "#/tensor_parallel/1: tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b"},
       Case{with(R"("tensor_parallel": 16)"), "#/tensor_parallel: h100-sxm has no known link for 16 devices"},
       Case{with_method("[]"), "#/method: an empty list leaves nothing to run"},
       Case{with_method(R"({"name": "eagel3"})"), "#/method/name: unknown method \"eagel3\"; did you mean \"eagle3\"?"},
-      Case{with_method(R"({"name": "zzzzzz"})"), "#/method/name: unknown method \"zzzzzz\"; see `draftline list methods`"},
-      Case{with_method(R"({"name": "autoregressive", "draft_length": 2})"), "#/method/draft_length: unknown key; known here: \"acceptance\", \"name\""},
-      Case{with_method(R"({"name": "autoregressive", "acceptance": {"rate": 0.5}})"), "#/method: it drafts nothing: \"acceptance\" has no meaning here"},
-      Case{eagle(R"("draft_length": 2)"), "#/method: \"acceptance\" is needed: {\"rates\": [..]}, {\"rate\": x} or {\"mean_length\": x}"},
-      Case{eagle(R"("draft_length": 2, "acceptance": {})"), "#/method/acceptance: give one of \"rates\", \"rate\" and \"mean_length\""},
-      Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 0.5, "mean_length": 2})"), "#/method/acceptance: give one of \"rates\", \"rate\" and \"mean_length\""},
-      Case{eagle(R"("draft_length": 3, "acceptance": {"rates": [0.5, 0.4]})"), "#/method/acceptance: fewer \"rates\" (2) than drafts (3)"},
-      Case{eagle(R"("draft_length": 2, "acceptance": {"mean_length": 3.5})"), "#/method/acceptance: a mean length above the longest possible, 3"},
-      Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 1.5})"), "#/method/acceptance/rate: must be at most 1, got 1.5"},
-      Case{eagle(R"("draft_length": 2, "acceptance": {"rates": []})"), "#/method/acceptance/rates: at least one rate is needed"},
-      Case{eagle(R"("draft_length": [], "acceptance": {"rate": 0.5})"), "#/method/draft_length: an empty list leaves nothing to run"},
-      Case{eagle(R"("draft_length": 3, "tree": "default", "acceptance": {"mean_length": 2})"), "#/method: give \"draft_length\" (a chain) or \"tree\", not both"},
-      Case{eagle(R"("tree": "default", "acceptance": {"rate": 0.5})"), "#/method/acceptance: one rate fits a chain, not a tree: give \"mean_length\""},
-      Case{eagle(R"("tree": "default", "acceptance": {"rates": [0.5, 0.5]})"), "#/method/acceptance: rates per position fit a chain, not a tree: give \"mean_length\""},
-      Case{eagle(R"("draft_lenght": 3, "acceptance": {"mean_length": 2})"), "#/method/draft_lenght: unknown key; did you mean \"draft_length\"?"},
+      Case{with_method(R"({"name": "zzzzzz"})"),
+           "#/method/name: unknown method \"zzzzzz\"; see `draftline list methods`"},
+      Case{with_method(R"({"name": "autoregressive", "draft_length": 2})"),
+           "#/method/draft_length: unknown key; known here: \"acceptance\", \"name\""},
+      Case{with_method(R"({"name": "autoregressive", "acceptance": {"rate": 0.5}})"),
+           "#/method: it drafts nothing: \"acceptance\" has no meaning here"},
+      Case{eagle(R"("draft_length": 2)"),
+           "#/method: \"acceptance\" is needed: {\"rates\": [..]}, {\"rate\": x} or {\"mean_length\": x}"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {})"),
+           "#/method/acceptance: give one of \"rates\", \"rate\" and \"mean_length\""},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 0.5, "mean_length": 2})"),
+           "#/method/acceptance: give one of \"rates\", \"rate\" and \"mean_length\""},
+      Case{eagle(R"("draft_length": 3, "acceptance": {"rates": [0.5, 0.4]})"),
+           "#/method/acceptance: fewer \"rates\" (2) than drafts (3)"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"mean_length": 3.5})"),
+           "#/method/acceptance: a mean length above the longest possible, 3"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 1.5})"),
+           "#/method/acceptance/rate: must be at most 1, got 1.5"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"rates": []})"),
+           "#/method/acceptance/rates: at least one rate is needed"},
+      Case{eagle(R"("draft_length": [], "acceptance": {"rate": 0.5})"),
+           "#/method/draft_length: an empty list leaves nothing to run"},
+      Case{eagle(R"("draft_length": 3, "tree": "default", "acceptance": {"mean_length": 2})"),
+           "#/method: give \"draft_length\" (a chain) or \"tree\", not both"},
+      Case{eagle(R"("tree": "default", "acceptance": {"rate": 0.5})"),
+           "#/method/acceptance: one rate fits a chain, not a tree: give \"mean_length\""},
+      Case{eagle(R"("tree": "default", "acceptance": {"rates": [0.5, 0.5]})"),
+           "#/method/acceptance: rates per position fit a chain, not a tree: give \"mean_length\""},
+      Case{eagle(R"("draft_lenght": 3, "acceptance": {"mean_length": 2})"),
+           "#/method/draft_lenght: unknown key; did you mean \"draft_length\"?"},
       Case{with_method(R"({"name": "draft_model", "draft": "qwen3-0.6b", "acceptance": {"rate": 0.5}})"),
            "#/method/draft: its vocabulary has 151936 tokens, the target's 128256"},
       Case{"[]", "#: must be an object, got a list"});
@@ -132,17 +153,20 @@ TEST_CASE("several mistakes come at once, in the order of reading") {
         "#/batch_size/1: must be at least 1, got 0\n"
         "#/batchsize: unknown key; did you mean \"batch_size\"?");
   CHECK(mistakes("{}") ==
-        "#: missing key \"device\"\n#: missing key \"transformer\"\n#: missing key \"engine\"\n#: missing key \"method\"");
+        "#: missing key \"device\"\n#: missing key \"transformer\"\n#: missing key \"engine\"\n#: missing key "
+        "\"method\"");
 }
 
 TEST_CASE("files are found beside the scenario, a folder stands for its config.json, and their mistakes name them") {
-  ScenarioText s(R"({"device": "cards/mine.json", "transformer": "net", "engine": "draftline", "method": {"name": "autoregressive"}})");
+  ScenarioText s(
+      R"({"device": "cards/mine.json", "transformer": "net", "engine": "draftline", "method": {"name": "autoregressive"}})");
   std::filesystem::create_directories(s.folder() / "cards");
   std::filesystem::create_directories(s.folder() / "net");
   std::filesystem::copy_file(kData / "devices/h200.json", s.folder() / "cards/mine.json");
   std::filesystem::copy_file(kData / "transformers/llama-3.1-8b.json", s.folder() / "net/config.json");
   CHECK(contains(s.mistakes(), "#/transformer: unknown name \"net\""));  // a name: files have a slash or end in .json
-  std::ofstream(s.folder() / "s.json") << R"({"device": "cards/mine.json", "transformer": "./net", "engine": "draftline", "method": {"name": "autoregressive"}})";
+  std::ofstream(s.folder() / "s.json")
+      << R"({"device": "cards/mine.json", "transformer": "./net", "engine": "draftline", "method": {"name": "autoregressive"}})";
   const auto sweep = s.sweep();
   CHECK(sweep->scenario().devices.at(0)->name == "mine");
   CHECK(sweep->scenario().transformers.at(0)->name == "net");
@@ -158,12 +182,14 @@ TEST_CASE("a product of more points than a run may have is refused before it is 
   std::string many = "[1";
   for (int i = 2; i <= 400; ++i) many += ", " + std::to_string(i);
   many += "]";
-  CHECK(mistakes(with("\"batch_size\": " + many + ", \"prompt_tokens\": " + many + ", \"tensor_parallel\": " + many + ", \"precision\": [\"bf16\", \"fp16\"]")) ==
+  CHECK(mistakes(with("\"batch_size\": " + many + ", \"prompt_tokens\": " + many + ", \"tensor_parallel\": " + many +
+                      ", \"precision\": [\"bf16\", \"fp16\"]")) ==
         "#: the product of its lists has more than a hundred million points");
 }
 
 TEST_CASE("a scenario of which no point fits says why") {
-  const std::string m = mistakes(R"({"device": "rtx-3060", "transformer": "llama-2-70b", "engine": "vllm", "method": {"name": "autoregressive"}, "batch_size": [1, 2]})");
+  const std::string m = mistakes(
+      R"({"device": "rtx-3060", "transformer": "llama-2-70b", "engine": "vllm", "method": {"name": "autoregressive"}, "batch_size": [1, 2]})");
   CHECK(starts_with(m, "#: no point of it can run; the first: needs "));
   CHECK(contains(m, "rtx-3060 has "));
   CHECK(mistakes(with(R"("prompt_tokens": 200000)")) ==

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `run` prints of a scenario's outcomes.
+#include "reports/run_report.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
+#include "tests/core/messages.h"
+
+namespace draftline {
+
+static std::string report(RunReport::Format format, const std::string& more) {
+  const FreshFolder folder;
+  std::ofstream(folder.path() / "s.json")
+      << R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "draftline",
+    "method": {"name": "eagle3", "tree": {"top_k": 4, "passes": 2, "nodes": 8}, "acceptance": {"mean_length": 2}})" +
+             more + "}";
+  Sweep sweep(folder.path() / "s.json", std::string(DRAFTLINE_SOURCE_DIR) + "/data");
+  sweep.validate();
+  std::ostringstream out;
+  RunReport r(out, format, sweep.scenario(), 0);
+  for (std::size_t i = 0; i < sweep.scenario().points(); ++i) r.add(sweep.at(i));
+  r.finish();
+  return out.str();
+}
+static long lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+TEST_CASE("a table has a column for what varies, the question above and the note below") {
+  const std::string one = report(RunReport::Format::table, R"(, "question": "Why?", "note": "Because.")");
+  CHECK(starts_with(one, "Why?\nmethod "));
+  CHECK(ends_with(one, "Because.\n"));
+  CHECK(contains(one, "eagle3 tree:{nodes:8,passes:2,top_k:4}"));
+  CHECK(!contains(one, "precision"));
+  CHECK(!contains(one, "prompt"));
+  const std::string two =
+      report(RunReport::Format::table, R"(, "precision": ["bf16", "fp16"], "prompt_tokens": [8, 16])");
+  CHECK(contains(two, "precision"));
+  CHECK(contains(two, "prompt"));
+  CHECK(lines(two) == 2 + 4);
+}
+
+TEST_CASE("skipped points leave the table, with their number and the first reason") {
+  const std::string one = report(RunReport::Format::table, R"(, "batch_size": [1, 60000])");
+  CHECK(contains(one, "\n1 point skipped: needs "));
+  CHECK(contains(report(RunReport::Format::table, R"(, "batch_size": [1, 60000, 60001])"),
+                 "\n2 points skipped; the first: needs "));
+  CHECK(lines(one) == 2 + 1 + 1);
+}
+
+TEST_CASE("a long CSV has one header, and says of each point why it was skipped") {
+  std::string batches = "60000";
+  for (int i = 1; i <= 200; ++i) batches += ", " + std::to_string(i);
+  std::string prompts = "1";
+  for (int i = 2; i <= 25; ++i) prompts += ", " + std::to_string(i);
+  const std::string csv =
+      report(RunReport::Format::csv, ", \"batch_size\": [" + batches + "], \"prompt_tokens\": [" + prompts + "]");
+  CHECK(lines(csv) == 1 + 201 * 25);
+  CHECK(csv.rfind("device,tensor_parallel") == 0);
+  std::istringstream in(csv);
+  std::string line;
+  std::getline(in, line);
+  std::getline(in, line);
+  CHECK(contains(line, ",60000,"));
+  CHECK(contains(line, "needs "));
+  std::getline(in, line);
+  CHECK(ends_with(line, ","));  // not skipped
+}
+
+TEST_CASE("JSON tells a method's parameters as they were chosen") {
+  const auto d = nlohmann::json::parse(report(RunReport::Format::json, ""));
+  CHECK(d.at("results")[0].at("inputs").at("parameters").at("tree").at("nodes") == 8);
+  CHECK(d.at("results")[0].at("inputs").at("draft_length").is_null());
+  CHECK(d.at("results")[0].at("acceptance_length").at("kind") == "input");
+  CHECK(d.at("resolved").at("method")[0].at("acceptance").at("mean_length") == 2);
+}
+
+}  // namespace draftline
