@@ -60,7 +60,7 @@ TEST_CASE("a folder, an empty file and a wrong option are wrong input too") {
 
 TEST_CASE("a bad unit in a device's file is named with that file") {
   const Program draftline;
-  std::ifstream in(kSource + "/data/devices/h200.json");
+  std::ifstream in(kSource + "/data/devices/h100-sxm.json");
   std::string text((std::istreambuf_iterator<char>(in)), {});
   const auto place = text.find("TB/s");
   REQUIRE(place != std::string::npos);

@@ -162,7 +162,7 @@ TEST_CASE("files are found beside the scenario, a folder stands for its config.j
       R"({"device": "cards/mine.json", "transformer": "net", "engine": "draftline", "method": {"name": "autoregressive"}})");
   std::filesystem::create_directories(s.folder() / "cards");
   std::filesystem::create_directories(s.folder() / "net");
-  std::filesystem::copy_file(kData / "devices/h200.json", s.folder() / "cards/mine.json");
+  std::filesystem::copy_file(kData / "devices/h100-sxm.json", s.folder() / "cards/mine.json");
   std::filesystem::copy_file(kData / "transformers/llama-3.1-8b.json", s.folder() / "net/config.json");
   CHECK(contains(s.mistakes(), "#/transformer: unknown name \"net\""));  // a name: files have a slash or end in .json
   std::ofstream(s.folder() / "s.json")
