@@ -28,8 +28,8 @@ double cached_tokens(const CachePlan& plan) {
   switch (plan.layout) {
     case CacheLayout::paged: {
       const auto slots = static_cast<long long>(plan.tokens) + plan.lookahead;
-      return static_cast<double>(plan.sequences) *
-             static_cast<double>((slots + plan.block_size - 1) / plan.block_size * plan.block_size);
+      const auto blocks = (slots + plan.block_size - 1) / plan.block_size;
+      return static_cast<double>(plan.sequences) * static_cast<double>(blocks * plan.block_size);
     }
     case CacheLayout::contiguous: return plan.sequences * live;
     case CacheLayout::concatenated: return plan.sequences * 2.0 * live;
