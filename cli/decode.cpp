@@ -91,7 +91,8 @@ std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
     Rng rng(o.seed, "prompts");
     prompts.resize(static_cast<std::size_t>(o.random_prompts));
     for (auto& p : prompts)
-      for (int i = 0; i < o.prompt_tokens; ++i) p.push_back(static_cast<int>(rng.below(static_cast<std::uint64_t>(vocabulary))));
+      for (int i = 0; i < o.prompt_tokens; ++i)
+        p.push_back(static_cast<int>(rng.below(static_cast<std::uint64_t>(vocabulary))));
   }
   return prompts;
 }
@@ -99,7 +100,8 @@ std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
 void check_memory(const WeightStore& weights) {
   const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (weights.bytes().value > 0.8 * have)
-    throw InputErrors("its weights in fp32 need " + to_text(weights.bytes()) + ", this machine has " + to_text(Bytes{have}));
+    throw InputErrors("its weights in fp32 need " + to_text(weights.bytes()) + ", this machine has " +
+                      to_text(Bytes{have}));
 }
 
 int decode(const Options& o, const Common& common) {
@@ -116,18 +118,19 @@ int decode(const Options& o, const Common& common) {
   const int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
   const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
   Weights source(checkpoint(o.transformer), o.draft_noise, o.seed);
-  Decoder decoder({*shape, DType::fp32, DType::fp32, seats, capacity, 1, o.sampling}, method.root(),
-                  [&](const Reader& in) {
-                    const auto draft = catalogue.transformer(in);
-                    if (!draft) return TransformerShape{};
-                    const std::string folder = in.text();
-                    if (folder != o.transformer) source.draft_from(checkpoint(folder));
-                    return *draft;
-                  },
-                  [&](const WeightStore& store) -> std::unique_ptr<Backend> {
-                    return std::make_unique<CpuBackend>(store, source,
-                                                        CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
-                  });
+  Decoder decoder(
+      {*shape, DType::fp32, DType::fp32, seats, capacity, 1, o.sampling}, method.root(),
+      [&](const Reader& in) {
+        const auto draft = catalogue.transformer(in);
+        if (!draft) return TransformerShape{};
+        const std::string folder = in.text();
+        if (folder != o.transformer) source.draft_from(checkpoint(folder));
+        return *draft;
+      },
+      [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+        return std::make_unique<CpuBackend>(store, source,
+                                            CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
+      });
   method.root().done();
   method.finish();
   check_memory(decoder.weights);
@@ -150,7 +153,8 @@ int decode(const Options& o, const Common& common) {
       for (std::size_t i = 0; i < g.tokens.size(); ++i) std::cout << (i ? " " : "") << g.tokens[i];
       std::cout << "\n";
     }
-    std::cerr << tokens / seconds << " tokens/s, " << acceptance_length << " tokens per sequence and step (bonus included)\n";
+    std::cerr << tokens / seconds << " tokens/s, " << acceptance_length
+              << " tokens per sequence and step (bonus included)\n";
     return 0;
   }
   constexpr int kSchemaVersion = 1;
@@ -197,22 +201,38 @@ int decode(const Options& o, const Common& common) {
 }  // namespace
 
 void add_decode(CLI::App& app, Action& chosen) {
-  auto* verb = app.add_subcommand("decode", "the reference decoder on the CPU: any method, any batch, token ids in and out");
+  auto* verb =
+      app.add_subcommand("decode", "the reference decoder on the CPU: any method, any batch, token ids in and out");
   auto o = std::make_shared<Options>();
-  verb->add_option("--transformer", o->transformer, "a Hugging Face folder; or a name of `list transformers` or a config.json, with random weights")->required();
-  verb->add_option("--method", o->method, R"(a name, or as in a scenario: '{"name": "eagle3", "draft_length": 3}')")->capture_default_str();
+  verb->add_option("--transformer", o->transformer,
+                   "a Hugging Face folder; or a name of `list transformers` or a config.json, with random weights")
+      ->required();
+  verb->add_option("--method", o->method, R"(a name, or as in a scenario: '{"name": "eagle3", "draft_length": 3}')")
+      ->capture_default_str();
   verb->add_option("--prompt", o->prompts, "token ids, \"1 2 3\"; may be given many times");
-  verb->add_option("--prompts", o->random_prompts, "random prompts, if none is given")->check(CLI::Range(1, 1000000))->capture_default_str();
-  verb->add_option("--prompt-tokens", o->prompt_tokens, "their length")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  verb->add_option("--new-tokens", o->new_tokens, "most new tokens of a text")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  verb->add_option("--batch-size", o->batch_size, "sequences that step together")->check(CLI::Range(1, 4096))->capture_default_str();
+  verb->add_option("--prompts", o->random_prompts, "random prompts, if none is given")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  verb->add_option("--prompt-tokens", o->prompt_tokens, "their length")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  verb->add_option("--new-tokens", o->new_tokens, "most new tokens of a text")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  verb->add_option("--batch-size", o->batch_size, "sequences that step together")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   verb->add_option("--end-of-text", o->end_of_text, "token ids that end a text");
-  verb->add_option("--temperature", o->sampling.temperature, "0: greedy")->check(CLI::Range(0.0, 100.0))->capture_default_str();
+  verb->add_option("--temperature", o->sampling.temperature, "0: greedy")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
   verb->add_option("--top-k", o->sampling.top_k, "0: all")->check(CLI::Range(0, 1 << 30))->capture_default_str();
   verb->add_option("--top-p", o->sampling.top_p, "1: all")->check(CLI::Range(1e-6, 1.0))->capture_default_str();
   verb->add_option("--seed", o->seed, "of weights, prompts and sampling")->capture_default_str();
-  verb->add_option("--draft-noise", o->draft_noise, "a draft model of the target's shape is the target with noise of this size")
-      ->check(CLI::Range(0.0, 100.0))->capture_default_str();
+  verb->add_option("--draft-noise", o->draft_noise,
+                   "a draft model of the target's shape is the target with noise of this size")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
   verb->add_flag("--json", o->json, "texts, steps and timings as one JSON document");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return decode(*o, c); }; });
 }

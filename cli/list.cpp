@@ -51,15 +51,21 @@ void each(const Catalogue& catalogue, const std::string& kind, Load load) {
 }
 
 Listing list_devices(Catalogue& catalogue) {
-  Listing l{{"name", "title", {"16-bit peak", "peak_16_bit_flops_per_s"}, {"bandwidth", "bandwidth_bytes_per_s"},
-             {"memory", "memory_bytes"}, "fits", "source"}, {}};
+  Listing l{{"name",
+             "title",
+             {"16-bit peak", "peak_16_bit_flops_per_s"},
+             {"bandwidth", "bandwidth_bytes_per_s"},
+             {"memory", "memory_bytes"},
+             "fits",
+             "source"},
+            {}};
   each(catalogue, "devices", [&](const Reader& in) {
     const auto d = catalogue.device(in);
     if (!d) return;
     const FlopsPerSecond peak = d->peak_of(DType::bf16);
-    l.rows.push_back({d->name, d->title, Cell(peak.value, to_text(peak)), Cell(d->bandwidth.value, to_text(d->bandwidth)),
-                      Cell(d->memory.value, to_text(d->memory)), d->fits.borrowed ? "borrowed from a relative" : "own kernels",
-                      d->source});
+    l.rows.push_back({d->name, d->title, Cell(peak.value, to_text(peak)),
+                      Cell(d->bandwidth.value, to_text(d->bandwidth)), Cell(d->memory.value, to_text(d->memory)),
+                      d->fits.borrowed ? "borrowed from a relative" : "own kernels", d->source});
   });
   return l;
 }
@@ -69,7 +75,8 @@ Listing list_transformers(Catalogue& catalogue) {
   each(catalogue, "transformers", [&](const Reader& in) {
     const auto t = catalogue.transformer(in);
     if (!t) return;
-    l.rows.push_back({t->name, Cell(parameters(*t), 4), t->layers, t->hidden, t->heads, t->kv_heads, t->vocabulary, t->source});
+    l.rows.push_back(
+        {t->name, Cell(parameters(*t), 4), t->layers, t->hidden, t->heads, t->kv_heads, t->vocabulary, t->source});
   });
   return l;
 }

@@ -39,9 +39,11 @@ int papers(const Options& o, const Common& common) {
 }  // namespace
 
 void add_papers(CLI::App& app, Action& chosen) {
-  auto* verb = app.add_subcommand("papers", "regenerate the papers' tables: paper, ours, error, and what each cell needs");
+  auto* verb =
+      app.add_subcommand("papers", "regenerate the papers' tables: paper, ours, error, and what each cell needs");
   auto o = std::make_shared<Options>();
-  verb->add_option("names", o->names, "which papers; all that are known if none is named")->check(CLI::IsMember({"specformer"}));
+  verb->add_option("names", o->names, "which papers; all that are known if none is named")
+      ->check(CLI::IsMember({"specformer"}));
   verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return papers(*o, c); }; });
 }

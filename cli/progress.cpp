@@ -10,7 +10,11 @@ namespace draftline::cli {
 using namespace std::chrono_literals;
 
 Progress::Progress(std::string what, std::size_t total)
-    : what_(std::move(what)), total_(total), terminal_(isatty(STDERR_FILENO) != 0), start_(Clock::now()), last_(start_) {}
+    : what_(std::move(what)),
+      total_(total),
+      terminal_(isatty(STDERR_FILENO) != 0),
+      start_(Clock::now()),
+      last_(start_) {}
 
 Progress::~Progress() {
   if (shown_) std::fputs("\r\033[K", stderr);

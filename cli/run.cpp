@@ -4,8 +4,8 @@
 #include <tbb/parallel_pipeline.h>
 
 #include <iostream>
-#include <queue>
 #include <mutex>
+#include <queue>
 
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -56,29 +56,29 @@ int run(const Options& o, const Common& common) {
   };
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(o.jobs));
   std::size_t next = 0, done = 0;
-  tbb::parallel_pipeline(
-      static_cast<std::size_t>(2 * o.jobs),
-      tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order,
-                                          [&](tbb::flow_control& flow) -> std::size_t {
-                                            if (next >= points) flow.stop();
-                                            const std::size_t begin = next;
-                                            next += kBlock;
-                                            return begin;
-                                          }) &
-          tbb::make_filter<std::size_t, Block>(tbb::filter_mode::parallel,
-                                               [&](std::size_t begin) {
-                                                 auto sweep = borrow();
-                                                 Block block;
-                                                 for (std::size_t i = begin; i < std::min(begin + kBlock, points); ++i)
-                                                   block.push_back(sweep->at(i));
-                                                 const std::lock_guard lock(mutex);
-                                                 idle.push_back(std::move(sweep));
-                                                 return block;
-                                               }) &
-          tbb::make_filter<Block, void>(tbb::filter_mode::serial_in_order, [&](const Block& block) {
-            for (const Outcome& outcome : block) report.add(outcome);
-            progress.at(done += block.size());
-          }));
+  tbb::parallel_pipeline(static_cast<std::size_t>(2 * o.jobs),
+                         tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order,
+                                                             [&](tbb::flow_control& flow) -> std::size_t {
+                                                               if (next >= points) flow.stop();
+                                                               const std::size_t begin = next;
+                                                               next += kBlock;
+                                                               return begin;
+                                                             }) &
+                             tbb::make_filter<std::size_t, Block>(tbb::filter_mode::parallel,
+                                                                  [&](std::size_t begin) {
+                                                                    auto sweep = borrow();
+                                                                    Block block;
+                                                                    for (std::size_t i = begin;
+                                                                         i < std::min(begin + kBlock, points); ++i)
+                                                                      block.push_back(sweep->at(i));
+                                                                    const std::lock_guard lock(mutex);
+                                                                    idle.push_back(std::move(sweep));
+                                                                    return block;
+                                                                  }) &
+                             tbb::make_filter<Block, void>(tbb::filter_mode::serial_in_order, [&](const Block& block) {
+                               for (const Outcome& outcome : block) report.add(outcome);
+                               progress.at(done += block.size());
+                             }));
   report.finish();
   return 0;
 }
@@ -88,7 +88,8 @@ int run(const Options& o, const Common& common) {
 void add_run(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("run", "what if: predict every point of a scenario");
   auto o = std::make_shared<Options>();
-  verb->add_option("scenario", o->scenario, "a scenario file; any value in it may be a list (see scenarios/)")->required();
+  verb->add_option("scenario", o->scenario, "a scenario file; any value in it may be a list (see scenarios/)")
+      ->required();
   auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output, written as it goes");
   verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);
   verb->add_flag("--dry-run", o->dry_run, "only print the scenario with its defaults, and how many points it has");

@@ -75,7 +75,8 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   const Tensor y = forward(x, ops_.pass({c.rows, fresh.seats}), 0, c.taps);
   const Tensor logits = target_.logits(ops_, ops_.gather(y, c.last));
   // lengths are still 0 here: the row knows how far it is
-  c.bonus = fresh.sampling.greedy() ? ops_.argmax(logits) : Tensor(ops_.sample(logits, fresh.seats, fresh.sampling, 0).tokens);
+  c.bonus = fresh.sampling.greedy() ? ops_.argmax(logits)
+                                    : Tensor(ops_.sample(logits, fresh.seats, fresh.sampling, 0).tokens);
   c.path = ops_.input("prompt.path", identity);
   c.next = ops_.gather(ops_.concat_rows({c.fed, c.bonus}), ops_.input("prompt.after", after));
   ops_.phase = Phase::draft;
@@ -145,8 +146,8 @@ std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts
   const Tensor out = ops_.slot("emitted", n + b, 1, DType::int32);
   ops_.store(row_range(out, 0, b), counts);
   ops_.store(row_range(out, b, n), c.next);
-  const auto emitted =
-      ops_.decide(row_range(out, 0, b), [](std::span<const int> raw) { return std::vector<int>(raw.begin(), raw.end()); });
+  const auto emitted = ops_.decide(row_range(out, 0, b),
+                                   [](std::span<const int> raw) { return std::vector<int>(raw.begin(), raw.end()); });
   const auto tokens = ops_.fetch(row_range(out, b, n));
   std::size_t at = 0;
   for (std::size_t i = 0; i < s.text.size(); ++i) {
@@ -158,8 +159,8 @@ std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts
   return emitted;
 }
 
-std::vector<Generated> generate(Generator& generator, const std::vector<std::vector<int>>& prompts, const Limits& limits,
-                                const std::function<void(std::size_t)>& progress) {
+std::vector<Generated> generate(Generator& generator, const std::vector<std::vector<int>>& prompts,
+                                const Limits& limits, const std::function<void(std::size_t)>& progress) {
   std::vector<Generated> done(prompts.size());
   std::vector<std::size_t> who;  // prompt of each seat
   std::size_t next = 0, finished = 0;

@@ -17,8 +17,8 @@ class Generator {
   // Prompts (not empty) take the next seats; the others wait. Every newcomer gets its first token. `ids` name the
   // sequences' random streams.
   void join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids);
-  void leave(int seat);            // the last seat moves into the one that leaves: seats stay dense
-  std::vector<int> step();         // tokens emitted per sequence
+  void leave(int seat);                     // the last seat moves into the one that leaves: seats stay dense
+  std::vector<int> step();                  // tokens emitted per sequence
   void assume(int batch_size, int length);  // priced only: sequences of that committed length, without a prefill
 
   const Session& session() const { return session_; }

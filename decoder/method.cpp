@@ -17,8 +17,11 @@ Proposal propose_chain(Ops& ops, const Session& s, Tensor candidates, int k) {
     index.push_back(b);
     for (int j = 0; j < k; ++j) index.push_back(s.sequences + b * stride + j);
   }
-  return {ops.uniform(s.sequences, k + 1), ops.gather(ops.concat_rows({s.root, candidates}), ops.constant(index)),
-          ops.constant(chain_parents({k + 1}), 1, s.sequences), {}, k};
+  return {ops.uniform(s.sequences, k + 1),
+          ops.gather(ops.concat_rows({s.root, candidates}), ops.constant(index)),
+          ops.constant(chain_parents({k + 1}), 1, s.sequences),
+          {},
+          k};
 }
 
 }  // namespace draftline

@@ -161,14 +161,14 @@ struct MapIds {  // target id of a draft vocabulary's id: y = id + offset[id]
   Out y;
   FIELDS(ids, offsets, y)
 };
-struct ExpandTree {  // one level of a dynamic tree; all counts static, the topology is data
-  Tensor ids, log_probs;       // [B * width, k]
-  Tensor score, node, sees;    // [B * width] of the frontier; sees [B * width, words]
+struct ExpandTree {                   // one level of a dynamic tree; all counts static, the topology is data
+  Tensor ids, log_probs;              // [B * width, k]
+  Tensor score, node, sees;           // [B * width] of the frontier; sees [B * width, words]
   int width, keep, first_node, tail;  // frontier; next frontier; pool index of candidate 0; tail entry of row 0
   Out tokens, scores, parents;        // the candidates: [B, width * k]
   Out row, token, next_score, next_node, next_sees;  // the next frontier: [B * keep], sees [B * keep, words]
-  FIELDS(ids, log_probs, score, node, sees, width, keep, first_node, tail, tokens, scores, parents, row, token, next_score,
-         next_node, next_sees)
+  FIELDS(ids, log_probs, score, node, sees, width, keep, first_node, tail, tokens, scores, parents, row, token,
+         next_score, next_node, next_sees)
 };
 struct SelectTree {  // the best size - 1 candidates of all levels, and the root: the rows to verify
   std::vector<Tensor> tokens, scores, parents;
@@ -185,7 +185,8 @@ struct VerifyGreedy {
   Out path, next, counts, last, last_row, bonus;  // path, next: [B * (depth + 1)], padding repeats the last; rest [B]
   FIELDS(predicted, tokens, parents, starts, depth, path, next, counts, last, last_row, bonus)
 };
-struct VerifySampled {  // q: warped draft distributions of rows 1.. of each sequence [drafts, vocabulary]; none: point masses
+struct
+    VerifySampled {  // q: warped draft distributions of rows 1.. of each sequence [drafts, vocabulary]; none: point masses
   Tensor logits, tokens, parents, starts;
   std::optional<Tensor> q;
   Seats seats;

@@ -25,7 +25,9 @@ Bytes bytes_of_pass(const Pass& p) {
 struct KernelOf {
   const Tape& tape;
   template <class T>
-  Kernel operator()(const T& o) const { return all_operands(o, tape); }
+  Kernel operator()(const T& o) const {
+    return all_operands(o, tape);
+  }
 
   Kernel operator()(const Linear& o) const {
     return Gemm{o.x.rows, o.w.in, o.w.out, o.w.dtype, o.x.dtype, o.bias.has_value()};
@@ -38,13 +40,15 @@ struct KernelOf {
   }
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);
-    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes() + bytes_of_pass(p), o.y.bytes() + p.rows.total * o.cache.row_bytes()};
+    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes() + bytes_of_pass(p),
+                o.y.bytes() + p.rows.total * o.cache.row_bytes()};
   }
   Kernel operator()(const Attend& o) const {
     const Pass& p = tape.pass(o.pass);
     const int heads = o.q.cols / o.cache.head_dim;
-    return Attention{p.rows.sequences(), p.rows.total,      p.rows.widest, heads,           o.cache.kv_heads, o.cache.head_dim,
-                     o.cache.dtype,      o.q.dtype, p.sees.has_value(), bytes_of_pass(p)};
+    return Attention{p.rows.sequences(), p.rows.total,     p.rows.widest, heads,
+                     o.cache.kv_heads,   o.cache.head_dim, o.cache.dtype, o.q.dtype,
+                     p.sees.has_value(), bytes_of_pass(p)};
   }
   Kernel operator()(const GroupAttend& o) const {
     return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes(), o.y.bytes(), Flops{4.0 * o.q.elements() * o.group}};
@@ -87,7 +91,8 @@ Span span_of(const Pass& p, std::span<const int> rows_each, std::span<const int>
 void Totals::add(const SegmentRun& run, std::span<const int> lengths) {
   for (const Op& op : run.tape->ops) {
     const PassRef p = pass_of(op);
-    const Span s = p.index < 0 ? Span{} : span_of(run.tape->pass(p), run.rows[static_cast<std::size_t>(p.index)], lengths);
+    const Span s =
+        p.index < 0 ? Span{} : span_of(run.tape->pass(p), run.rows[static_cast<std::size_t>(p.index)], lengths);
     work += draftline::work(kernel_of(op, *run.tape), s);
     ++ops;
   }

@@ -5,7 +5,8 @@
 
 namespace draftline {
 
-Ops::Ops(Backend& backend, DType activations, int seats) : backend_(backend), activations_(activations), seats_(seats) {}
+Ops::Ops(Backend& backend, DType activations, int seats)
+    : backend_(backend), activations_(activations), seats_(seats) {}
 
 // ---- recording
 
@@ -51,7 +52,8 @@ Tensor Ops::slot(const std::string& name, int rows, int cols, DType dtype) {
 Tensor Ops::seat_slot(const std::string& name, int rows, int cols, DType dtype) {
   auto [it, fresh] = seat_slots_.try_emplace(name);
   if (fresh) it->second = {make_slot(seats_ * rows, cols, dtype, {}), rows};
-  check(it->second.first.cols == cols && it->second.second == rows, "a seat slot has one shape: size it for the largest plan");
+  check(it->second.first.cols == cols && it->second.second == rows,
+        "a seat slot has one shape: size it for the largest plan");
   return it->second.first;
 }
 
@@ -87,7 +89,8 @@ Tensor Ops::upload(Tensor slot, std::span<const int> data) {
 Rows Ops::uniform(int sequences, int rows_each) {
   std::vector<int> starts;
   for (int b = 0; b <= sequences; ++b) starts.push_back(b * rows_each);
-  return {std::vector<int>(static_cast<std::size_t>(sequences), rows_each), constant(starts), sequences * rows_each, rows_each};
+  return {std::vector<int>(static_cast<std::size_t>(sequences), rows_each), constant(starts), sequences * rows_each,
+          rows_each};
 }
 
 Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
@@ -120,7 +123,8 @@ Tensor Ops::linear(Tensor x, Weight w, std::optional<Weight> bias) {
 
 Tensor Ops::rms_norm(Tensor x, Weight w, float epsilon, int width) {
   if (width == 0) width = x.cols;
-  check(x.cols % width == 0 && (w.out == x.cols || w.out == width), "rms_norm: whole groups, a weight per column or group");
+  check(x.cols % width == 0 && (w.out == x.cols || w.out == width),
+        "rms_norm: whole groups, a weight per column or group");
   return emit(RmsNorm{x, w, width, epsilon, temp(x.rows, x.cols)}).y;
 }
 
@@ -213,17 +217,17 @@ Tensor Ops::map_ids(Tensor ids, Weight offsets) {
   return emit(MapIds{ids, offsets, y}).y;
 }
 
-ExpandTree Ops::expand_tree(const TopK& top, Tensor score, Tensor node, Tensor sees, int width, int keep, int first_node,
-                            int tail) {
+ExpandTree Ops::expand_tree(const TopK& top, Tensor score, Tensor node, Tensor sees, int width, int keep,
+                            int first_node, int tail) {
   const int b = top.ids.rows / width, n = width * top.ids.cols;
   check(keep <= n, "expand_tree: can't keep more than there are candidates");
   return emit(ExpandTree{top.ids, top.log_probs, score, node, sees, width, keep, first_node, tail, ints(b, n),
-                         temp(b, n, DType::fp32), ints(b, n), ints(b * keep), ints(b * keep), temp(b * keep, 1, DType::fp32),
-                         ints(b * keep), ints(b * keep, sees.cols)});
+                         temp(b, n, DType::fp32), ints(b, n), ints(b * keep), ints(b * keep),
+                         temp(b * keep, 1, DType::fp32), ints(b * keep), ints(b * keep, sees.cols)});
 }
 
-SelectTree Ops::select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents, Tensor root,
-                            int size) {
+SelectTree Ops::select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,
+                            Tensor root, int size) {
   const int n = root.rows * size;
   return emit(SelectTree{std::move(tokens), std::move(scores), std::move(parents), root, size, ints(n), ints(n),
                          ints(n, (size + 31) / 32)});
@@ -233,14 +237,15 @@ SelectTree Ops::select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scor
 
 VerifyGreedy Ops::verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, int depth) {
   const int b = rows.sequences(), n = b * (depth + 1);
-  return emit(VerifyGreedy{predicted, tokens, parents, rows.starts, depth, ints(n), ints(n), ints(b), ints(b), ints(b), ints(b)});
+  return emit(VerifyGreedy{predicted, tokens, parents, rows.starts, depth, ints(n), ints(n), ints(b), ints(b), ints(b),
+                           ints(b)});
 }
 
-VerifySampled Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows, std::optional<Tensor> q,
-                                  const Seats& seats, const Sampling& sampling, int depth) {
+VerifySampled Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
+                                  std::optional<Tensor> q, const Seats& seats, const Sampling& sampling, int depth) {
   const int b = rows.sequences(), n = b * (depth + 1);
-  return emit(VerifySampled{logits, tokens, parents, rows.starts, q, seats, sampling, depth, ints(n), ints(n), ints(b), ints(b),
-                            ints(b), ints(b)});
+  return emit(VerifySampled{logits, tokens, parents, rows.starts, q, seats, sampling, depth, ints(n), ints(n), ints(b),
+                            ints(b), ints(b), ints(b)});
 }
 
 void Ops::commit(Cache c, Tensor path, const Rows& rows, const Seats& seats) {

@@ -61,9 +61,10 @@ class Ops {
   TopK top_k(Tensor logits, int k);
   Sample sample(Tensor logits, const Seats&, const Sampling&, int ahead);
   Tensor map_ids(Tensor ids, Weight offsets);
-  ExpandTree expand_tree(const TopK&, Tensor score, Tensor node, Tensor sees, int width, int keep, int first_node, int tail);
-  SelectTree select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents, Tensor root,
-                         int size);
+  ExpandTree expand_tree(const TopK&, Tensor score, Tensor node, Tensor sees, int width, int keep, int first_node,
+                         int tail);
+  SelectTree select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,
+                         Tensor root, int size);
 
   // ---- verification and the cache
   VerifyGreedy verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, int depth);
@@ -80,9 +81,11 @@ class Ops {
   void flush(bool waits = true);        // ends a segment: one tape, one host read
   bool scripted() const { return script_ != nullptr; }
   void follow(const std::vector<std::vector<int>>* script);  // from its first answer; null: live
-  const std::vector<std::vector<int>>& answers() const { return answers_; }  // of all decide() calls: what a trace records
+  const std::vector<std::vector<int>>& answers() const {
+    return answers_;
+  }  // of all decide() calls: what a trace records
 
-  Phase phase = Phase::verify;                          // of the ops recorded next
+  Phase phase = Phase::verify;                        // of the ops recorded next
   std::function<void(const SegmentRun&)> on_segment;  // told of every finished segment
   const std::vector<Cache>& caches() const { return caches_; }
   std::size_t distinct_tapes() const { return tapes_.size(); }

@@ -11,7 +11,8 @@ namespace draftline {
 
 class RandomWeights : public WeightSource {
  public:
-  using Scale = std::function<double(const std::string& name)>;  // multiplies a weight's size: weak layers agree when skipped
+  using Scale =
+      std::function<double(const std::string& name)>;  // multiplies a weight's size: weak layers agree when skipped
   explicit RandomWeights(std::uint64_t seed, Scale scale = {}) : seed_(seed), scale_(std::move(scale)) {}
   void load(const std::string& name, int in, int out, std::span<float> to) override;
 

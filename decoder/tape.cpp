@@ -31,7 +31,9 @@ struct KeyOf {
     const Pass& p = tape.pass(o.pass);
     constexpr int kMostVerifyRows = 128;  // more rows of one sequence than any tree: a prompt
     if (p.sees) return "attention.verify";
-    return p.rows.widest == 1 ? "attention" : p.rows.widest <= kMostVerifyRows ? "attention.verify" : "attention.prefill";
+    return p.rows.widest == 1                 ? "attention"
+           : p.rows.widest <= kMostVerifyRows ? "attention.verify"
+                                              : "attention.prefill";
   }
   std::string_view operator()(const GroupAttend&) const { return "group_attention"; }
   std::string_view operator()(const SumOverRanks&) const { return "all_reduce"; }

@@ -42,7 +42,8 @@ inline Tensor row_range(Tensor t, int from, int n) {
   return t;
 }
 inline Tensor reshape(Tensor t, int rows, int cols) {
-  check(t.stride == t.cols && t.elements() == static_cast<double>(rows) * cols, "reshape: a contiguous tensor of that size");
+  check(t.stride == t.cols && t.elements() == static_cast<double>(rows) * cols,
+        "reshape: a contiguous tensor of that size");
   t.rows = rows;
   t.cols = t.stride = cols;
   return t;

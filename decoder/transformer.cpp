@@ -25,7 +25,8 @@ Tensor Stream::value(Ops& ops) {
 
 // ---- one layer
 
-LayerWeights make_layer(WeightStore& store, const std::string& prefix, const TransformerShape& s, const LayerOptions& options) {
+LayerWeights make_layer(WeightStore& store, const std::string& prefix, const TransformerShape& s,
+                        const LayerOptions& options) {
   LayerWeights w;
   const int qkv = s.q_columns() + 2 * s.kv_columns(), in = options.inputs ? options.inputs : s.hidden;
   const bool biased_norm = s.norm == NormKind::layer;
@@ -60,8 +61,8 @@ Rope rope_of(const TransformerShape& s) {
   return {s.rope_theta, rotated, s.rope_scaling};
 }
 
-Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, PassRef pass, Cache cache, int layer,
-                      int ranks) {
+Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, PassRef pass, Cache cache,
+                      int layer, int ranks) {
   const int q_cols = s.q_columns(), kv_cols = s.kv_columns();
   const Tensor qkv = ops.linear(y, w.qkv, w.qkv_bias);
   Tensor q = columns(qkv, 0, q_cols), k = columns(qkv, q_cols, kv_cols);
@@ -88,8 +89,8 @@ std::vector<LayerUse> layers_between(int from, int to) {
 
 // ---- the network
 
-Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops, int capacity, const std::string& prefix,
-                         int tensor_parallel)
+Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops, int capacity,
+                         const std::string& prefix, int tensor_parallel)
     : shape(s), ranks(tensor_parallel), all_(layers_between(0, s.layers)) {
   embedding = store.table(prefix + "embedding", s.vocabulary, s.hidden);
   for (int i = 0; i < s.layers; ++i)
@@ -105,7 +106,8 @@ static Tensor norm(Ops& ops, Stream& x, Weight w, const std::optional<Weight>& b
   return bias ? ops.layer_norm(x.value(ops), w, *bias, epsilon) : x.norm(ops, w, epsilon);
 }
 
-void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUse> use, std::map<int, Tensor>* taps) const {
+void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUse> use,
+                      std::map<int, Tensor>* taps) const {
   const float epsilon = epsilon_of(shape);
   const auto tap = [&](int layer) {
     if (taps && taps->contains(layer)) (*taps)[layer] = x.value(ops);

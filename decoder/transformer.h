@@ -34,7 +34,8 @@ struct LayerOptions {
 LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
 
 // One attention sublayer behind its norm: y [n, inputs] -> [n, hidden]
-Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer, int ranks = 1);
+Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
+                      int ranks = 1);
 // One MLP sublayer behind its norm: y [n, hidden] -> [n, hidden]
 Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1);
 Rope rope_of(const TransformerShape&);
@@ -49,7 +50,8 @@ class Transformer {
  public:
   // `shape` is one rank's share (model/transformer_shape shard) if ranks > 1. `prefix` tells networks in one store apart;
   // `capacity`: cache entries per seat.
-  Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const std::string& prefix = "", int ranks = 1);
+  Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const std::string& prefix = "",
+              int ranks = 1);
 
   // Runs layers on the stream. taps[i] gets the hidden state that enters layer i (layers = before the final norm).
   void run(Ops&, Stream&, PassRef, std::span<const LayerUse>, std::map<int, Tensor>* taps = nullptr) const;

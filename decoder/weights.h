@@ -33,7 +33,9 @@ class WeightStore {
   explicit WeightStore(DType all) : WeightStore(all, all) {}
 
   Weight matrix(const std::string& name, int in, int out) { return get(name, in, out, matrices_, true); }
-  Weight table(const std::string& name, int in, int out, bool resident = true) { return get(name, in, out, rest_, resident); }
+  Weight table(const std::string& name, int in, int out, bool resident = true) {
+    return get(name, in, out, rest_, resident);
+  }
   Weight vector(const std::string& name, int n) { return get(name, 1, n, rest_, true); }
 
   const std::string& name(Weight w) const { return names_[static_cast<std::size_t>(w.id)]; }

@@ -16,7 +16,12 @@ class Autoregressive : public Method {
 }  // namespace
 
 Entry autoregressive() {
-  return {"autoregressive", "one token per step", "vaswani2017", "section 3.1", Losslessness::lossless, "",
+  return {"autoregressive",
+          "one token per step",
+          "vaswani2017",
+          "section 3.1",
+          Losslessness::lossless,
+          "",
           [](const Reader&, Context&) -> std::unique_ptr<Method> { return std::make_unique<Autoregressive>(); }};
 }
 

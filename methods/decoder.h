@@ -12,7 +12,7 @@ namespace draftline {
 class Decoder {
  public:
   struct Options {
-    TransformerShape target;                                 // whole; sharded here
+    TransformerShape target;  // whole; sharded here
     DType matrices = DType::fp32, activations = DType::fp32;
     int seats = 1, capacity = 1, ranks = 1;
     Sampling sampling;

@@ -75,8 +75,13 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
 }  // namespace
 
 Entry draft_model() {
-  return {"draft_model", "speculative decoding with a smaller network", "leviathan2023", "algorithm 1", Losslessness::lossless,
-          "draft: a transformer of the same vocabulary; draft_length (4)", make};
+  return {"draft_model",
+          "speculative decoding with a smaller network",
+          "leviathan2023",
+          "algorithm 1",
+          Losslessness::lossless,
+          "draft: a transformer of the same vocabulary; draft_length (4)",
+          make};
 }
 
 }  // namespace draftline::methods

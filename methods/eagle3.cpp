@@ -74,9 +74,14 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
 }  // namespace
 
 Entry eagle3() {
-  return {"eagle3", "one layer over three of the target's hidden states", "li2025eagle3", "section 3", Losslessness::lossless,
+  return {"eagle3",
+          "one layer over three of the target's hidden states",
+          "li2025eagle3",
+          "section 3",
+          Losslessness::lossless,
           "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes}; "
-          "draft_vocabulary (32000)", make};
+          "draft_vocabulary (32000)",
+          make};
 }
 
 }  // namespace draftline::methods

@@ -37,7 +37,8 @@ Proposal FeatureDrafter::propose(Ops& ops, Session& s) {
   for (int j = 0;; ++j) {
     drafts.push_back(target_ids(ops, ops.argmax(logits(ops, hidden))));
     if (j + 1 == shape_.length) break;
-    hidden = forward(ops, hidden, drafts.back(), ops.pass({ops.uniform(b, 1), s.seats, {}, j}));  // its own output goes on
+    hidden =
+        forward(ops, hidden, drafts.back(), ops.pass({ops.uniform(b, 1), s.seats, {}, j}));  // its own output goes on
   }
   std::vector<int> by_sequence;
   for (int q = 0; q < b; ++q)

@@ -49,7 +49,11 @@ class Hass : public FeatureDrafter {
 }  // namespace
 
 Entry hass() {
-  return {"hass", "EAGLE-2's drafter, trained on its own outputs", "zhang2025hass", "sections 3 and 4", Losslessness::lossless,
+  return {"hass",
+          "EAGLE-2's drafter, trained on its own outputs",
+          "zhang2025hass",
+          "sections 3 and 4",
+          Losslessness::lossless,
           "draft_length (a chain), or tree: \"default\" (10 wide, 5 passes, 59 nodes) or {top_k, passes, nodes}",
           [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
             return std::make_unique<Hass>(c, read_draft_shape(in, c.target.shape.vocabulary, 5));

@@ -13,13 +13,14 @@ namespace {
 
 // The tree of the authors' code for a 7B target, medusa_choices.py "vicuna_7b_stage2": nodes per depth 10, 23, 23, 7.
 std::vector<std::vector<int>> official_tree() {
-  return {{0},       {1},       {2},       {3},       {4},       {5},       {6},       {7},          {8},          {9},
-          {0, 0},    {0, 1},    {0, 2},    {0, 3},    {0, 4},    {0, 5},    {0, 6},    {0, 7},       {0, 8},       {0, 9},
-          {1, 0},    {1, 1},    {1, 2},    {1, 3},    {1, 4},    {2, 0},    {2, 1},    {3, 0},       {3, 1},       {4, 0},
-          {5, 0},    {6, 0},    {7, 0},    {0, 0, 0}, {0, 0, 1}, {0, 0, 2}, {0, 0, 3}, {0, 0, 4},    {0, 0, 5},    {0, 0, 6},
-          {0, 0, 7}, {0, 0, 8}, {0, 1, 0}, {0, 1, 1}, {0, 1, 2}, {0, 1, 3}, {0, 2, 0}, {0, 2, 1},    {0, 3, 0},    {0, 4, 0},
-          {0, 5, 0}, {1, 0, 0}, {1, 0, 1}, {1, 0, 2}, {1, 1, 0}, {2, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 0, 2},
-          {0, 0, 0, 3}, {0, 0, 1, 0}, {0, 0, 2, 0}, {0, 1, 0, 0}};
+  return {{0},          {1},          {2},          {3},          {4},          {5},          {6},         {7},
+          {8},          {9},          {0, 0},       {0, 1},       {0, 2},       {0, 3},       {0, 4},      {0, 5},
+          {0, 6},       {0, 7},       {0, 8},       {0, 9},       {1, 0},       {1, 1},       {1, 2},      {1, 3},
+          {1, 4},       {2, 0},       {2, 1},       {3, 0},       {3, 1},       {4, 0},       {5, 0},      {6, 0},
+          {7, 0},       {0, 0, 0},    {0, 0, 1},    {0, 0, 2},    {0, 0, 3},    {0, 0, 4},    {0, 0, 5},   {0, 0, 6},
+          {0, 0, 7},    {0, 0, 8},    {0, 1, 0},    {0, 1, 1},    {0, 1, 2},    {0, 1, 3},    {0, 2, 0},   {0, 2, 1},
+          {0, 3, 0},    {0, 4, 0},    {0, 5, 0},    {1, 0, 0},    {1, 0, 1},    {1, 0, 2},    {1, 1, 0},   {2, 0, 0},
+          {0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 0, 2}, {0, 0, 0, 3}, {0, 0, 1, 0}, {0, 0, 2, 0}, {0, 1, 0, 0}};
 }
 
 class Medusa : public Method {
@@ -83,8 +84,13 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
 }  // namespace
 
 Entry medusa() {
-  return {"medusa", "parallel heads and a static tree", "cai2024", "section 3.1", Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes) or {nodes}", make};
+  return {"medusa",
+          "parallel heads and a static tree",
+          "cai2024",
+          "section 3.1",
+          Losslessness::lossless,
+          "draft_length (a chain of heads), or tree: \"default\" (63 nodes) or {nodes}",
+          make};
 }
 
 }  // namespace draftline::methods

@@ -28,8 +28,11 @@ Proposal propose_ranks(Ops& ops, const Session& s, const RankTree& t, const std:
       index.push_back(level_start[level] + q * candidates[level].cols + t.ranks[static_cast<std::size_t>(r)]);
     }
   }
-  Proposal p{ops.uniform(b, n), ops.gather(ops.concat_rows(flat), ops.constant(index)),
-             ops.constant(t.tree.parents(), 1, b), {}, t.tree.depth()};
+  Proposal p{ops.uniform(b, n),
+             ops.gather(ops.concat_rows(flat), ops.constant(index)),
+             ops.constant(t.tree.parents(), 1, b),
+             {},
+             t.tree.depth()};
   if (p.depth + 1 != n) p.sees = ops.constant(t.tree.sees(), t.tree.words(), b);
   return p;
 }

@@ -47,8 +47,8 @@ class SpecFormer : public Method {
     const Tensor wide = ops.linear(ops.rms_norm(state(ops, s), expand_norm_, epsilon()), expand_, expand_bias_);
     Stream x{reshape(wide, b * positions_, shape_.hidden)};
     const Tensor qkv = ops.linear(x.norm(ops, *draft_.attention_norm, epsilon()), draft_.qkv);
-    const Tensor mixed =
-        ops.group_attend(columns(qkv, 0, q), columns(qkv, q, kv), columns(qkv, q + kv, kv), positions_, shape_.head_dim);
+    const Tensor mixed = ops.group_attend(columns(qkv, 0, q), columns(qkv, q, kv), columns(qkv, q + kv, kv), positions_,
+                                          shape_.head_dim);
     x.push(ops, ops.sum_over_ranks(ops.linear(mixed, draft_.o), target_.ranks));
     if (length_ < positions_) {  // only the states that are used go on
       std::vector<int> index;
@@ -84,8 +84,13 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
 }  // namespace
 
 Entry specformer() {
-  return {"specformer", "all positions at once, attention both ways among them", "shi2026", "equations 8-10",
-          Losslessness::lossless, "draft_length (8), positions (8)", make};
+  return {"specformer",
+          "all positions at once, attention both ways among them",
+          "shi2026",
+          "equations 8-10",
+          Losslessness::lossless,
+          "draft_length (8), positions (8)",
+          make};
 }
 
 }  // namespace draftline::methods

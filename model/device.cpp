@@ -1,112 +1,211 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads data/devices/*.json. Every part names its source; "borrowed_from" says that a fit is a relative's.
+// Reads data/devices/*.json: blocks of datasheet values, each with its source; fits, each its own or borrowed.
 #include "model/device.h"
 
-namespace draftline {
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
 
+namespace draftline {
 namespace {
 
-void read_origin(const Reader& in) {
-  in.at("source").text();
-  in.at("locator").text();
-  if (const auto note = in.find("note")) note->text();
-  if (const auto kind = in.find("kind")) kind->text();
-}
-Seconds seconds(const Reader& in, std::string_view key) { return in.at(key).quantity<Seconds>(0.0); }
-double positive(const Reader& in, std::string_view key, double most = 1e6) { return in.at(key).number(1e-9, most); }
+constexpr std::array<std::string_view, 6> kKinds{"quoted", "measured", "calibrated", "derived", "default", "guess"};
+constexpr int kMostLenders = 4;  // a lends to b lends to c: no longer chain, and no ring
 
-GemmFit read_gemm(const Reader& in) {
+Origin read_origin(Reader in) {
+  Origin o;
+  o.kind = kKinds[in.at("kind").choice(kKinds)];
+  o.source = in.at("source").text();
+  o.locator = in.at("locator").text();
+  if (const auto why = in.find("because")) o.because = why->text();
+  return o;
+}
+
+double positive(const Reader& in) { return in.number(1e-12, 1e6); }
+Seconds duration(const Reader& in) { return in.quantity<Seconds>(0.0); }
+
+void read_peaks(Reader in, Device& d, std::set<std::string>& seen) {
+  for (const auto& [key, value] : in.entries()) {
+    const auto type = dtype_named(key);
+    if (!type || *type == DType::int32) {
+      value.fail("unknown number format; a peak is given for fp32, bf16, fp16, fp8, int8 or int4");
+      continue;
+    }
+    if (!seen.insert("peak of " + key).second) value.fail("given twice in this datasheet");
+    d.peak[static_cast<std::size_t>(*type)] = value.quantity<FlopsPerSecond>();
+  }
+}
+
+// Every value once, whichever block it stands in.
+void read_datasheet(Reader blocks, Device& d) {
+  std::set<std::string> seen;
+  for (const Reader& block : blocks.items()) {
+    d.datasheet.push_back(read_origin(block));
+    const auto once = [&](const char* key) -> std::optional<Reader> {
+      const auto found = block.find(key);
+      if (found && !seen.insert(key).second) found->fail("given twice in this datasheet");
+      return found;
+    };
+    if (const auto v = once("bandwidth")) d.bandwidth = v->quantity<BytesPerSecond>();
+    if (const auto v = once("memory")) d.memory = v->quantity<Bytes>();
+    if (const auto v = once("l2")) d.l2 = v->quantity<Bytes>();
+    if (const auto v = once("multiprocessors")) d.multiprocessors = v->positive_int(100000);
+    if (const auto v = block.find("peak")) read_peaks(*v, d, seen);
+    block.done();
+  }
+  if (!d.datasheet.empty()) d.source = d.datasheet.front().source;
+  for (const char* key : {"bandwidth", "memory", "l2", "multiprocessors", "peak of bf16", "peak of fp32"})
+    if (!seen.contains(key)) blocks.fail("no block gives the " + std::string(key));
+}
+
+GemmFit read_gemm(Reader in) {
   GemmFit f;
-  f.fixed = seconds(in, "fixed");
-  f.peak_share = positive(in, "peak_share", 2);
-  f.bandwidth_share = positive(in, "bandwidth_share", 2);
-  f.blend = positive(in, "blend");
-  f.k_loop = seconds(in, "k_loop");
-  f.l2_speed = positive(in, "l2_speed");
-  f.l2_share = positive(in, "l2_share");
-  f.split = seconds(in, "split");
+  f.fixed = duration(in.at("fixed"));
+  f.peak_share = positive(in.at("peak_share"));
+  f.bandwidth_share = positive(in.at("bandwidth_share"));
+  f.blend = in.at("blend").number(0.5, 1e3);
+  f.k_loop = duration(in.at("k_loop"));
+  f.l2_speed = positive(in.at("l2_speed"));
+  f.l2_share = positive(in.at("l2_share"));
+  f.split = duration(in.at("split"));
   f.tile_half = in.at("tile_half").number(0, 1e6);
-  f.output_cost = in.at("output_cost").number(0, 100);
-  f.latency = seconds(in, "latency");
-  f.wave_softness = in.at("wave_softness").number(0, 1);
+  f.output_cost = in.at("output_cost").number(0, 1e6);
+  f.latency = duration(in.at("latency"));
+  f.wave_softness = in.at("wave_softness").ratio();
   return f;
 }
 
-DecodeAttentionFit read_decode(const Reader& in) {
+DecodeAttentionFit read_decode(Reader in) {
   DecodeAttentionFit f;
-  f.fixed = seconds(in, "fixed");
-  f.per_unit = seconds(in, "per_unit");
-  f.bandwidth_share = positive(in, "bandwidth_share", 2);
-  f.ramp = in.at("ramp").number(0, 1e6);
-  f.l2_speed = positive(in, "l2_speed");
-  f.l2_share = positive(in, "l2_share");
-  f.blend = positive(in, "blend");
+  f.fixed = duration(in.at("fixed"));
+  f.per_unit = duration(in.at("per_unit"));
+  f.per_root_key = duration(in.at("per_root_key"));
+  f.bandwidth_share = positive(in.at("bandwidth_share"));
+  f.l2_speed = positive(in.at("l2_speed"));
+  f.l2_share = positive(in.at("l2_share"));
+  f.blend = in.at("blend").number(0.5, 1e3);
   return f;
 }
 
-PrefillAttentionFit read_prefill(const Reader& in) {
+PrefillAttentionFit read_prefill(Reader in) {
   PrefillAttentionFit f;
-  f.fixed = seconds(in, "fixed");
-  f.peak_share = positive(in, "peak_share", 2);
-  f.bandwidth_share = positive(in, "bandwidth_share", 2);
-  f.per_wave = seconds(in, "per_wave");
-  f.blend = positive(in, "blend");
-  f.wave_softness = in.at("wave_softness").number(0, 1);
+  f.fixed = duration(in.at("fixed"));
+  f.peak_share = positive(in.at("peak_share"));
+  f.bandwidth_share = positive(in.at("bandwidth_share"));
+  f.write_share = positive(in.at("write_share"));
+  f.per_row = duration(in.at("per_row"));
+  f.blend = in.at("blend").number(0.5, 1e3);
+  f.wave_softness = in.at("wave_softness").ratio();
+  f.packed = in.at("packed").boolean();
   return f;
 }
 
-}  // namespace
+CopyFit read_copy(Reader in) { return {duration(in.at("fixed")), positive(in.at("bandwidth_share")), {}}; }
 
-Device read_device(Reader in) {
+// A relative's device, or nullopt with the mistake noted. Kept, so that four borrowed fits read its file once.
+using Lenders = std::map<std::string, std::optional<Device>>;
+Device read_device(Reader in, int depth);
+
+const std::optional<Device>& lender(const Reader& at, Lenders& known, int depth) {
+  const std::string name = at.text();
+  const auto found = known.find(name);
+  if (found != known.end()) return found->second;
+  std::optional<Device>& device = known[name];
+  const auto file = at.file().parent_path() / (name + ".json");
+  if (name.empty() || name.find_first_of("/\\") != std::string::npos) {
+    at.fail("must be the name of a device in the same folder");
+  } else if (depth >= kMostLenders) {
+    at.fail("borrows from a device that borrows, too many times over");
+  } else {
+    try {
+      const auto document = Document::from_file(file);
+      Device d = read_device(document.root(), depth + 1);
+      document.finish();
+      device = std::move(d);
+    } catch (const std::runtime_error& e) { at.fail(std::string("can't be read: ") + e.what()); }
+  }
+  return device;
+}
+
+template <class Fit>
+void read_fit(const Reader& fits, const char* key, Fit (*read)(Reader), Fit KernelFits::*which, KernelFits& to,
+              Lenders& lenders, int depth) {
+  const Reader in = fits.at(key);
+  if (!in.is_object()) return;  // noted by at()
+  if (const auto from = in.find("borrowed_from")) {
+    const auto because = in.at("because").text();
+    if (const auto& relative = lender(*from, lenders, depth)) {
+      to.*which = relative->fits.*which;
+      Origin& o = (to.*which).origin;
+      o.borrowed_from = from->text();
+      o.because = because;
+    }
+  } else {
+    to.*which = read(in);
+    (to.*which).origin = read_origin(in);
+  }
+  in.done();
+}
+
+std::vector<AllReducePoint> read_all_reduce(Reader groups) {
+  std::vector<AllReducePoint> points;
+  for (const Reader& group : groups.items()) {
+    const int ranks = group.at("ranks").integer(2, 1024);
+    for (const Reader& point : group.at("points").items()) {
+      points.push_back({ranks, point.at("message").quantity<Bytes>(), point.at("time").quantity<Seconds>()});
+      point.done();
+    }
+    group.done();
+  }
+  const auto key = [](const AllReducePoint& p) { return std::pair(p.ranks, p.message.value); };
+  std::sort(points.begin(), points.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  for (std::size_t i = 1; i < points.size(); ++i)
+    if (key(points[i - 1]) == key(points[i])) groups.fail("two times for the same message and ranks");
+  // A smaller message is never dearer: measured tables have outliers, and steps where one algorithm gives way to another.
+  for (std::size_t i = points.size(); i-- > 1;)
+    if (points[i - 1].ranks == points[i].ranks) points[i - 1].time = std::min(points[i - 1].time, points[i].time);
+  return points;
+}
+
+Device read_device(Reader in, int depth) {
   Device d;
   d.name = in.file().stem().string();
   d.title = in.at("title").text();
-
-  const Reader sheet = in.at("datasheet");
-  read_origin(sheet);
-  d.source = sheet.at("source").text();
-  for (const auto& [key, rate] : sheet.at("peak").entries()) {
-    if (const auto t = dtype_named(key)) d.peak[static_cast<std::size_t>(*t)] = rate.quantity<FlopsPerSecond>();
-    else rate.fail("unknown number format \"" + key + "\"");
-  }
-  if (!in.failed() && d.peak_of(DType::bf16).value == 0 && d.peak_of(DType::fp16).value == 0)
-    sheet.at("peak").fail("at least \"bf16\" or \"fp16\" is needed");
-  d.bandwidth = sheet.at("bandwidth").quantity<BytesPerSecond>();
-  d.memory = sheet.at("memory").quantity<Bytes>();
-  d.l2 = sheet.at("l2").quantity<Bytes>();
-  d.multiprocessors = sheet.at("multiprocessors").positive_int(100000);
-  sheet.done();
-
+  if (const auto note = in.find("note")) (void)note->text();
+  read_datasheet(in.at("datasheet"), d);
   const Reader fits = in.at("fits");
-  read_origin(fits);
-  d.fits.source = fits.at("source").text();
-  if (const auto from = fits.find("borrowed_from")) {
-    from->text();
-    d.fits.borrowed = true;
-  }
-  const Reader gemm = fits.at("gemm"), decode = fits.at("decode_attention"), prefill = fits.at("prefill_attention"),
-               copy = fits.at("copy");
-  d.fits.gemm = read_gemm(gemm);
-  gemm.done();
-  d.fits.decode = read_decode(decode);
-  decode.done();
-  d.fits.prefill = read_prefill(prefill);
-  prefill.done();
-  read_origin(copy);
-  d.fits.copy = {seconds(copy, "fixed"), positive(copy, "bandwidth_share", 2)};
-  copy.done();
+  Lenders lenders;
+  read_fit(fits, "gemm", read_gemm, &KernelFits::gemm, d.fits, lenders, depth);
+  read_fit(fits, "decode_attention", read_decode, &KernelFits::decode, d.fits, lenders, depth);
+  read_fit(fits, "prefill_attention", read_prefill, &KernelFits::prefill, d.fits, lenders, depth);
+  read_fit(fits, "copy", read_copy, &KernelFits::copy, d.fits, lenders, depth);
   fits.done();
-
-  if (const auto link = in.find("all_reduce")) {
-    read_origin(*link);
-    for (const Reader& point : link->at("points").items()) {
-      d.all_reduce.push_back({point.at("ranks").integer(2, 1024), point.at("message").quantity<Bytes>(), seconds(point, "time")});
-      point.done();
+  d.fits.source = d.fits.gemm.origin.source;
+  d.fits.borrowed = !(d.fits.gemm.origin.borrowed_from.empty() && d.fits.decode.origin.borrowed_from.empty() &&
+                      d.fits.prefill.origin.borrowed_from.empty());
+  if (const auto links = in.find("all_reduce")) {
+    if (const auto from = links->find("borrowed_from")) {
+      const auto because = links->at("because").text();
+      if (const auto& relative = lender(*from, lenders, depth)) {
+        d.all_reduce = relative->all_reduce;
+        d.all_reduce_origin = relative->all_reduce_origin;
+        d.all_reduce_origin.borrowed_from = from->text();
+        d.all_reduce_origin.because = because;
+      }
+    } else {
+      d.all_reduce_origin = read_origin(*links);
+      d.all_reduce = read_all_reduce(links->at("groups"));
     }
-    link->done();
+    links->done();
   }
   in.done();
   return d;
 }
+
+}  // namespace
+
+Device read_device(Reader in) { return read_device(std::move(in), 0); }
 
 }  // namespace draftline

@@ -13,47 +13,58 @@
 
 namespace draftline {
 
+// Where a group of numbers comes from. `borrowed_from` names the relative whose coefficients these are; empty: its own.
+struct Origin {
+  std::string kind, source, locator, borrowed_from, because;
+};
+
 // GEMM, form T3 of docs/kernel_model.md: tiles x waves x split-K under a memory bound.
 struct GemmFit {
-  Seconds fixed;             // t0: launch to finish of an empty kernel
-  double peak_share = 1;     // eF
+  Seconds fixed;               // t0: launch to finish of an empty kernel
+  double peak_share = 1;       // eF
   double bandwidth_share = 1;  // eB
-  double blend = 3;          // p: how sharply the two bounds meet
-  Seconds k_loop;            // tk: exposed latency of one CTA's loop over 1024 inputs
-  double l2_speed = 1;       // bL2: bandwidth of L2 over that of memory
-  double l2_share = 1;       // c: share of L2 that keeps weights
-  Seconds split;             // ts: joining the splits
-  double tile_half = 0;      // hm: tile at which half the peak is reached
-  double output_cost = 0;    // gO
-  Seconds latency;           // lat: per tile
-  double wave_softness = 1;  // theta
+  double blend = 3;            // p: how sharply the two bounds meet
+  Seconds k_loop;              // tk: exposed latency of one CTA's loop over 1024 inputs
+  double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
+  double l2_share = 1;         // c: share of L2 that keeps weights
+  Seconds split;               // ts: joining the splits
+  double tile_half = 0;        // hm: tile at which half the peak is reached
+  double output_cost = 0;      // gO
+  Seconds latency;             // lat: per tile
+  double wave_softness = 1;    // theta
+  Origin origin;
 };
 
-// Decode attention, form CTA.
+// What one row a sequence needs: the cost of CTAs and the way to the cache.
 struct DecodeAttentionFit {
   Seconds fixed;
-  Seconds per_unit;            // a: one CTA's share of work
+  Seconds per_unit;            // a: the least a CTA costs the multiprocessor it runs on
+  Seconds per_root_key;        // g: splitting and joining n keys of a sequence costs g sqrt(n)
   double bandwidth_share = 1;  // eB
-  double ramp = 0;             // kappa: how many CTAs a multiprocessor needs to fill the memory pipe
-  double l2_speed = 1;         // bL2
-  double l2_share = 1;         // c
-  double blend = 3;            // p
+  double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
+  double l2_share = 1;         // c: share of L2 that keeps what a kernel has just written
+  double blend = 3;            // p: how sharply arithmetic and memory meet
+  Origin origin;
 };
 
-// Prefill attention, form wave.
+// What many rows a sequence add: arithmetic in waves of query tiles, and their own traffic.
 struct PrefillAttentionFit {
-  Seconds fixed;
-  double peak_share = 1;
-  double bandwidth_share = 1;
-  Seconds per_wave;  // c0
-  double blend = 3;
-  double wave_softness = 1;  // theta
+  Seconds fixed;               // without a context; at most the decode kernel's counts
+  double peak_share = 1;       // eF
+  double bandwidth_share = 1;  // eB, of queries and results
+  double write_share = 1;      // eW, of the rows' own keys and values, which are written to the cache and read again
+  Seconds per_row;             // w: writing one row's keys and values, whatever their size
+  double blend = 1;            // p; at most the decode kernel's counts
+  double wave_softness = 1;    // theta
+  bool packed = false;         // the query heads that share a KV head share a tile (FlashAttention 3), or not (2)
+  Origin origin;
 };
 
 // Elementwise work: fixed + bytes over a share of the bandwidth.
 struct CopyFit {
   Seconds fixed;
   double bandwidth_share = 1;
+  Origin origin;
 };
 
 // All-reduce of `message` bytes among `ranks` devices; between points log-interpolated, beyond them at the last rate.
@@ -68,21 +79,24 @@ struct KernelFits {
   DecodeAttentionFit decode;
   PrefillAttentionFit prefill;
   CopyFit copy;
-  std::string source;    // what they were fitted to
-  bool borrowed = false;  // from a relative, not from this card
+  std::string source;     // of the GEMM's
+  bool borrowed = false;  // is any of them from a relative, not from this card?
 };
 
 struct Device {
   std::string name, title, source;
+  std::vector<Origin> datasheet;                          // one of each block of quoted values
   std::array<FlopsPerSecond, kDTypeNames.size()> peak{};  // dense matrix rate by operand format; 0: not supported
   BytesPerSecond bandwidth;                               // datasheet
   Bytes memory, l2;
   int multiprocessors = 1;
   KernelFits fits;
-  std::vector<AllReducePoint> all_reduce;  // empty: no link, one device only
+  std::vector<AllReducePoint> all_reduce;  // by ranks, then message; empty: no link, one device only
+  Origin all_reduce_origin;
   FlopsPerSecond peak_of(DType t) const { return peak[static_cast<std::size_t>(t)]; }
 };
 
+// The name is the file's. Coefficients that are borrowed are read from the relative's file in the same folder.
 Device read_device(Reader);
 
 }  // namespace draftline

@@ -9,6 +9,10 @@ namespace draftline {
 // (x^p + y^p)^(1/p): a maximum with a round corner.
 double smooth_max(double x, double y, double p);
 
+// The matrix rate for these operands: the wider's. A format without a rate of its own is widened to 16 bits first, so 8-bit
+// weights save bytes, and time of arithmetic only where activations have 8 bits too.
+FlopsPerSecond matrix_rate(const Device&, DType weights, DType activations);
+
 // `hot`: share of the weights found in L2, because an earlier kernel of the step has just read them (0: all from memory).
 Seconds kernel_time(const Device&, const Gemm&, double hot = 0);
 // Decode (one row a sequence), verify (2-64 rows over a long cache) and prefill: one function, continuous between them.

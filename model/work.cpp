@@ -16,14 +16,16 @@ Bytes weight_bytes(DType t, double elements) { return bytes_of(t, elements); }
 Work work(const Gemm& k) {
   const double rows = k.rows, in = k.in, out = k.out;
   return {Flops{2 * rows * in * out},
-          bytes_of(k.activations, rows * in) + weight_bytes(k.weights, in * out) + bytes_of(k.activations, k.bias ? out : 0),
+          bytes_of(k.activations, rows * in) + weight_bytes(k.weights, in * out) +
+              bytes_of(k.activations, k.bias ? out : 0),
           bytes_of(k.activations, rows * out)};
 }
 
 Work work(const Attention& k, Span s) {
   const double columns = static_cast<double>(k.heads) * k.head_dim;
   return {Flops{4 * columns * s.pairs},
-          bytes_of(k.activations, k.rows * columns) + bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * s.keys) + k.index_bytes,
+          bytes_of(k.activations, k.rows * columns) + bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * s.keys) +
+              k.index_bytes,
           bytes_of(k.activations, k.rows * columns)};
 }
 
@@ -33,9 +35,10 @@ Work work(const AllReduce& k) { return {Flops{}, k.message, k.message}; }
 
 Work work(const ExpertMlp& k) {
   const double rows = k.rows, hidden = k.hidden, one = 3.0 * k.hidden * k.intermediate;
-  return {Flops{2 * rows * (hidden * k.experts + k.per_token * one)},
-          bytes_of(k.activations, rows * hidden) + weight_bytes(k.weights, hidden * k.experts + experts_touched(k) * one),
-          bytes_of(k.activations, rows * hidden)};
+  return {
+      Flops{2 * rows * (hidden * k.experts + k.per_token * one)},
+      bytes_of(k.activations, rows * hidden) + weight_bytes(k.weights, hidden * k.experts + experts_touched(k) * one),
+      bytes_of(k.activations, rows * hidden)};
 }
 
 Work work(const Kernel& kernel, Span span) {

@@ -16,7 +16,12 @@ struct Work {
   Flops flops;
   Bytes read, written;
   constexpr Bytes bytes() const { return read + written; }
-  constexpr Work& operator+=(const Work& o) { flops += o.flops; read += o.read; written += o.written; return *this; }
+  constexpr Work& operator+=(const Work& o) {
+    flops += o.flops;
+    read += o.read;
+    written += o.written;
+    return *this;
+  }
 };
 
 // [rows, in] x [in, out] -> [rows, out]
@@ -32,8 +37,8 @@ struct Attention {
   int sequences = 0, rows = 0, widest = 0;  // widest: most query rows of one sequence
   int heads = 0, kv_heads = 0, head_dim = 0;
   DType cache = DType::bf16, activations = DType::bf16;
-  bool masked = false;      // a token-tree mask over the tail; none: causal
-  Bytes index_bytes = {};   // row starts, block table, lengths, mask: read once
+  bool masked = false;     // a token-tree mask over the tail; none: causal
+  Bytes index_bytes = {};  // row starts, block table, lengths, mask: read once
   bool operator==(const Attention&) const = default;
 };
 // Query-key pairs and cache entries that one attention meets, summed over its sequences. Depends on the context.

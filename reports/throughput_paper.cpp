@@ -17,9 +17,7 @@ Reader value_of(const Reader& in, std::string_view key) { return in.at(key).at("
 class ThroughputPaper {
  public:
   ThroughputPaper(const std::filesystem::path& data, const Document& file)
-      : root_(file.root()),
-        catalogue_(data),
-        predictor_([this](const Reader& in) {
+      : root_(file.root()), catalogue_(data), predictor_([this](const Reader& in) {
           const auto shape = catalogue_.transformer(in);
           return shape ? *shape : TransformerShape{};
         }) {
@@ -35,8 +33,9 @@ class ThroughputPaper {
     const TransformerShape* shape = transformer(table, cell);
     const auto batch = cell.number("batch_size");
     if (!shape || !batch) return std::nullopt;
-    const Setup setup{device_.get(), nullptr,       shape, {"bf16", DType::bf16, DType::bf16}, 1, static_cast<int>(*batch),
-                      prompt_tokens_, output_tokens_};
+    const Setup setup{
+        device_.get(),  nullptr,       shape, {"bf16", DType::bf16, DType::bf16}, 1, static_cast<int>(*batch),
+        prompt_tokens_, output_tokens_};
     if (cell.column == "largest_draft_length") return largest_draft_length(setup);
     const PaperCell* printed = beside(table, cell, "throughput");
     const PaperCell* length = beside(table, cell, "acceptance_length");
@@ -51,7 +50,9 @@ class ThroughputPaper {
     const PerSecond throughput = tokens / mine.time, without = setup.batch_size / plain_step.time;
     CellPrediction p;
     const double speedup = throughput / without;
-    p.ours = cell.column == "throughput" ? throughput.value : cell.column == "speedup" ? speedup : *length->paper / speedup;
+    p.ours = cell.column == "throughput" ? throughput.value
+             : cell.column == "speedup"  ? speedup
+                                         : *length->paper / speedup;
     if (printed && printed->paper)
       p.peak_share = peak_share(per_token(mine.work, tokens), PerSecond{*printed->paper}, *device_, DType::bf16);
     if (host.at_its_limit) p.note = "the printed baseline is faster than the device alone; issue time 0";
@@ -81,8 +82,8 @@ class ThroughputPaper {
   // The throughput without speculation of the same transformer and batch.
   static const PaperCell* baseline(const PaperTable& t, const PaperCell& cell) {
     for (const PaperCell& c : t.cells)
-      if (c.column == "throughput" && c.text("method") == "autoregressive" && c.text("transformer") == cell.text("transformer") &&
-          c.number("batch_size") == cell.number("batch_size"))
+      if (c.column == "throughput" && c.text("method") == "autoregressive" &&
+          c.text("transformer") == cell.text("transformer") && c.number("batch_size") == cell.number("batch_size"))
         return &c;
     return nullptr;
   }
@@ -121,7 +122,8 @@ class ThroughputPaper {
     if (draft_length > 0 && !in_tree) object["draft_length"] = draft_length;
     documents_.push_back(Document::from_text(object.dump(), root_.file()));
     object.erase("name");
-    it->second = std::make_unique<MethodChoice>(MethodChoice{documents_.back().root(), name, object.dump(), std::nullopt, {}});
+    it->second =
+        std::make_unique<MethodChoice>(MethodChoice{documents_.back().root(), name, object.dump(), std::nullopt, {}});
     return *it->second;
   }
 
@@ -173,7 +175,8 @@ class ThroughputPaper {
     int most = 0;
     while (most < kMost && step(s, "specformer", most + 1, engine_->issue).parts.verify <= kFlat * plain) ++most;
     return {static_cast<double>(most), std::nullopt,
-            "verification at most a tenth longer than a plain pass" + std::string(most == kMost ? "; more than 32 not tried" : "")};
+            "verification at most a tenth longer than a plain pass" +
+                std::string(most == kMost ? "; more than 32 not tried" : "")};
   }
 
   Reader root_;

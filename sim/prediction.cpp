@@ -39,11 +39,14 @@ double acceptance_length(const MethodChoice& m, int depth, bool tree) {
   }
   const auto at = [&] { return m.in.find("acceptance").value_or(m.in); };
   switch (a.kind) {
-    case Acceptance::Kind::none: m.in.fail("\"acceptance\" is needed: {\"rates\": [..]}, {\"rate\": x} or {\"mean_length\": x}"); break;
+    case Acceptance::Kind::none:
+      m.in.fail("\"acceptance\" is needed: {\"rates\": [..]}, {\"rate\": x} or {\"mean_length\": x}");
+      break;
     case Acceptance::Kind::rates:
       if (tree) at().fail("rates per position fit a chain, not a tree: give \"mean_length\"");
       else if (a.rates.size() < static_cast<std::size_t>(depth))
-        at().fail("fewer \"rates\" (" + std::to_string(a.rates.size()) + ") than drafts (" + std::to_string(depth) + ")");
+        at().fail("fewer \"rates\" (" + std::to_string(a.rates.size()) + ") than drafts (" + std::to_string(depth) +
+                  ")");
       else return chain_lengths(std::span(a.rates).first(static_cast<std::size_t>(depth))).mean();
       break;
     case Acceptance::Kind::rate:
@@ -109,7 +112,8 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool spec
     for (const SegmentRun& run : segments) {
       const auto peak = plan_arena(*run.tape, declared_bytes).size;
       entry.activations = std::max(entry.activations, Bytes{static_cast<double>(peak)});
-      for (std::size_t i = 0; i < run.tape->passes.size(); ++i) entry.rows = std::max(entry.rows, run.tape->passes[i].rows.widest);
+      for (std::size_t i = 0; i < run.tape->passes.size(); ++i)
+        entry.rows = std::max(entry.rows, run.tape->passes[i].rows.widest);
     }
   }
   return entry;
@@ -122,7 +126,8 @@ std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodCho
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
   Plan& p = plan(s, m);
   if (m.in.failed()) return;
-  acceptance_length(m, p.decoder.method->depth(), priced(p, s, p.decoder.method->depth() > 0).rows > p.decoder.method->depth() + 1);
+  acceptance_length(m, p.decoder.method->depth(),
+                    priced(p, s, p.decoder.method->depth() > 0).rows > p.decoder.method->depth() + 1);
 }
 
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
@@ -153,12 +158,16 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   out.memory = memory(p, mine, s);
   const int context = s.prompt_tokens + s.output_tokens, most = s.transformer->max_positions;
   if (most > 0 && context > most)
-    return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " + std::to_string(most) + " positions";
+    return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " + std::to_string(most) +
+           " positions";
   if (out.memory.total() > s.device->memory)
-    return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " + to_text(s.device->memory);
+    return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " +
+           to_text(s.device->memory);
 
   const double tokens = s.output_tokens - 1, middle = s.prompt_tokens + (tokens - 1) / 2;
-  const auto mean_step = [&](const StepPrice& price) { return mean_step_time(price, s.prompt_tokens, s.output_tokens); };
+  const auto mean_step = [&](const StepPrice& price) {
+    return mean_step_time(price, s.prompt_tokens, s.output_tokens);
+  };
   const auto throughput = [&](Seconds step, double length) {
     return s.batch_size * length / (step + s.batch_size * length * s.engine->token);
   };

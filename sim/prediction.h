@@ -16,14 +16,14 @@
 namespace draftline {
 
 struct Prediction {
-  Seconds step_time;          // mean over the output
-  StepParts parts;            // of it
-  double acceptance_length;   // an input
+  Seconds step_time;                              // mean over the output
+  StepParts parts;                                // of it
+  double acceptance_length;                       // an input
   PerSecond throughput, throughput_with_prefill;  // output tokens of the whole batch
-  double speedup;             // of throughput, against autoregressive on the same device, batch, precision
-  Seconds prefill_time;       // of one prompt
-  MemoryFootprint memory;     // on each device
-  Work work;                  // of a step at the middle of the output
+  double speedup;          // of throughput, against autoregressive on the same device, batch, precision
+  Seconds prefill_time;    // of one prompt
+  MemoryFootprint memory;  // on each device
+  Work work;               // of a step at the middle of the output
 };
 
 // What a setup needs to be priced; owned by the scenario.

@@ -18,8 +18,8 @@ const std::vector<float>& CpuBackend::frequencies(const Rope& rope) {
         w /= s->factor;
       } else {  // llama3: long waves are stretched, short ones kept, those between blended
         const double wave = 2 * std::numbers::pi / w, turns = s->original_context / wave;
-        const double blend =
-            std::clamp((turns - s->low_frequency_factor) / (s->high_frequency_factor - s->low_frequency_factor), 0.0, 1.0);
+        const double blend = std::clamp(
+            (turns - s->low_frequency_factor) / (s->high_frequency_factor - s->low_frequency_factor), 0.0, 1.0);
         w = (1 - blend) * w / s->factor + blend * w;
       }
     }
@@ -50,7 +50,8 @@ void CpuBackend::run(const RopeAppend& o) {
     for (int i = 0; i < p.starts[b + 1] - p.starts[b]; ++i, ++r) {
       const int position = p.lengths[b] + p.visible_tail(r, i) - 1;
       float* to = entry(o.cache, o.layer, p.places[b], p.lengths[b] + p.pass.tail + i);
-      for (int h = 0; h < o.q.cols; h += d) rotate(q + r * o.q.stride + h, frequency, position, d, y + r * o.y.stride + h);
+      for (int h = 0; h < o.q.cols; h += d)
+        rotate(q + r * o.q.stride + h, frequency, position, d, y + r * o.y.stride + h);
       for (int h = 0; h < kv_columns; h += d) rotate(k + r * o.k.stride + h, frequency, position, d, to + h);
       std::copy_n(v + r * o.v.stride, kv_columns, to + kv_columns);
       counts_.written += o.cache.row_bytes().value;
@@ -84,7 +85,8 @@ void CpuBackend::run(const Attend& o) {
     if (n > 0) counts_.read += (before + n) * o.cache.row_bytes().value;
     for (int i = 0; i < n; ++i, ++r) {
       check(p.visible(r, p.pass.tail + i), "a row must see itself");
-      const int keys = before + (p.sees ? n : i + 1);  // under a mask every pair of the tail is computed, as a tile does
+      const int keys =
+          before + (p.sees ? n : i + 1);  // under a mask every pair of the tail is computed, as a tile does
       for (int h = 0; h < heads; ++h) {
         const int at = h / group * d;
         score.assign(static_cast<std::size_t>(keys), -INFINITY);
@@ -118,7 +120,8 @@ void CpuBackend::run(const GroupAttend& o) {
     for (int h = 0; h < heads; ++h) {
       const int at = h / group * d;
       for (int j = 0; j < o.group; ++j)
-        score[static_cast<std::size_t>(j)] = dot(q + r * o.q.stride + h * d, k + (first + j) * o.k.stride + at, d) * scale;
+        score[static_cast<std::size_t>(j)] =
+            dot(q + r * o.q.stride + h * d, k + (first + j) * o.k.stride + at, d) * scale;
       softmax(score);
       float* to = y + r * o.y.stride + h * d;
       std::fill_n(to, d, 0.0F);

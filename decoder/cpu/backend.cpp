@@ -34,7 +34,8 @@ void CpuBackend::stage(std::span<const int> data) { staged_.emplace_back(data.be
 std::uint32_t* CpuBackend::at(const Tensor& t) {
   if (t.home == Home::slot) return slots_[static_cast<std::size_t>(t.id)].data() + t.offset;
   const auto k = static_cast<std::size_t>(t.id);
-  std::uint32_t* base = options_.mode == Mode::immediate ? temps_[k].data() : arena_.data() + plan_->offset[k] / sizeof(float);
+  std::uint32_t* base =
+      options_.mode == Mode::immediate ? temps_[k].data() : arena_.data() + plan_->offset[k] / sizeof(float);
   return base + t.offset;
 }
 
@@ -72,15 +73,20 @@ float* CpuBackend::entry(const Cache& c, int layer, int place, int key) {
 const float* CpuBackend::cache_entry(const Cache& c, int layer, int place, int key) const {
   const CacheData& d = caches_[static_cast<std::size_t>(c.id)];
   check(key >= 0 && key < d.capacity && place < d.seats, "a cache entry outside of the cache");
-  const auto row = (static_cast<std::size_t>(layer) * static_cast<std::size_t>(d.seats) + static_cast<std::size_t>(place)) *
-                       static_cast<std::size_t>(d.capacity) +
-                   static_cast<std::size_t>(key);
+  const auto row =
+      (static_cast<std::size_t>(layer) * static_cast<std::size_t>(d.seats) + static_cast<std::size_t>(place)) *
+          static_cast<std::size_t>(d.capacity) +
+      static_cast<std::size_t>(key);
   return d.values.data() + row * static_cast<std::size_t>(c.columns());
 }
 
 CpuBackend::PassView CpuBackend::view(PassRef ref) {
   const Pass& p = tape_->pass(ref);
-  return {p, ids(p.rows.starts), ids(p.seats.table), ids(p.seats.lengths), p.sees ? ids(*p.sees) : nullptr,
+  return {p,
+          ids(p.rows.starts),
+          ids(p.seats.table),
+          ids(p.seats.lengths),
+          p.sees ? ids(*p.sees) : nullptr,
           p.sees ? p.sees->stride : 0};
 }
 
@@ -158,7 +164,8 @@ void CpuBackend::run(const Gather& o) {
 void CpuBackend::copy_rows(const Tensor& from, std::uint32_t* to, int stride) {
   in(from);
   const std::uint32_t* x = at(from);
-  for (int r = 0; r < from.rows; ++r) std::copy_n(x + static_cast<std::ptrdiff_t>(r) * from.stride, from.cols, to + r * stride);
+  for (int r = 0; r < from.rows; ++r)
+    std::copy_n(x + static_cast<std::ptrdiff_t>(r) * from.stride, from.cols, to + r * stride);
 }
 
 void CpuBackend::run(const ConcatRows& o) {
@@ -185,7 +192,8 @@ void CpuBackend::run(const Commit& o) {
   const int sequences = o.starts.rows - 1, per = o.path.rows / sequences;
   for (int layer = 0; layer < o.cache.layers; ++layer)
     for (int b = 0; b < sequences; ++b)
-      for (int j = 0; j < per; ++j) {  // ascending and path[j] >= j: safe in place; a parallel kernel loads all, then stores
+      for (int j = 0; j < per;
+           ++j) {  // ascending and path[j] >= j: safe in place; a parallel kernel loads all, then stores
         const float* from = cache_entry(o.cache, layer, place[b], length[b] + path[b * per + j] - starts[b]);
         float* to = entry(o.cache, layer, place[b], length[b] + j);
         if (from != to) std::copy_n(from, o.cache.columns(), to);
@@ -197,7 +205,8 @@ void CpuBackend::run(const Commit& o) {
 void CpuBackend::run(const Advance& o) {
   const int *counts = ids(o.counts), *old = ids(o.lengths);
   int* lengths = out_ids(o.lengths);
-  for (int b = 0; b < o.counts.rows; ++b) lengths[b * o.lengths.stride] = old[b * o.lengths.stride] + counts[b * o.counts.stride];
+  for (int b = 0; b < o.counts.rows; ++b)
+    lengths[b * o.lengths.stride] = old[b * o.lengths.stride] + counts[b * o.counts.stride];
 }
 
 }  // namespace draftline

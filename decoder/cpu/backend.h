@@ -52,9 +52,11 @@ class CpuBackend : public Backend {
     const int *starts, *places, *lengths, *sees;
     int words;
     bool visible(int row, int tail_entry) const {
-      return sees == nullptr || (static_cast<unsigned>(sees[row * words + tail_entry / 32]) >> (tail_entry % 32) & 1U) != 0;
+      return sees == nullptr ||
+             (static_cast<unsigned>(sees[row * words + tail_entry / 32]) >> (tail_entry % 32) & 1U) != 0;
     }
-    int visible_tail(int row, int index) const;  // entries of the tail that row `row`, the index-th of its sequence, sees
+    int visible_tail(int row,
+                     int index) const;  // entries of the tail that row `row`, the index-th of its sequence, sees
   };
 
   std::uint32_t* at(const Tensor&);

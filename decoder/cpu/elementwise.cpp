@@ -13,7 +13,8 @@ static T* row(T* base, const Tensor& t, int r) {
 static float silu(float x) { return x / (1 + std::exp(-x)); }
 
 // y = x / rms(x) * w over each group of `width` columns; w has a value per column or per column of a group.
-static void rms_norm_row(const float* x, const float* w, int w_columns, int columns, int width, float epsilon, float* y) {
+static void rms_norm_row(const float* x, const float* w, int w_columns, int columns, int width, float epsilon,
+                         float* y) {
   for (int g = 0; g < columns; g += width) {
     float sum = 0;
     for (int i = 0; i < width; ++i) sum += x[g + i] * x[g + i];
@@ -37,7 +38,8 @@ void CpuBackend::run(const Embed& o) {
 void CpuBackend::run(const RmsNorm& o) {
   const float *x = in(o.x), *w = weight(o.w);
   float* y = out(o.y);
-  for (int r = 0; r < o.x.rows; ++r) rms_norm_row(row(x, o.x, r), w, o.w.out, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
+  for (int r = 0; r < o.x.rows; ++r)
+    rms_norm_row(row(x, o.x, r), w, o.w.out, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
 }
 
 void CpuBackend::run(const AddRmsNorm& o) {
@@ -75,7 +77,8 @@ void CpuBackend::run(const SiluMul& o) {
   const float* x = in(o.gate_up);
   float* y = out(o.y);
   for (int r = 0; r < o.y.rows; ++r)
-    for (int i = 0; i < o.y.cols; ++i) row(y, o.y, r)[i] = silu(row(x, o.gate_up, r)[i]) * row(x, o.gate_up, r)[o.y.cols + i];
+    for (int i = 0; i < o.y.cols; ++i)
+      row(y, o.y, r)[i] = silu(row(x, o.gate_up, r)[i]) * row(x, o.gate_up, r)[o.y.cols + i];
 }
 
 void CpuBackend::run(const SiluAdd& o) {

@@ -54,8 +54,8 @@ const float* CpuBackend::panels(const Weight& w) {
       for (int i = 0; i < w.in; ++i)
         for (int c = 0; c < kPanel && p * kPanel + c < w.out; ++c)
           packed[(static_cast<std::size_t>(p) * static_cast<std::size_t>(w.in) + static_cast<std::size_t>(i)) * kPanel +
-                 static_cast<std::size_t>(c)] =
-              plain[static_cast<std::size_t>(i) * static_cast<std::size_t>(w.out) + static_cast<std::size_t>(p * kPanel + c)];
+                 static_cast<std::size_t>(c)] = plain[static_cast<std::size_t>(i) * static_cast<std::size_t>(w.out) +
+                                                      static_cast<std::size_t>(p * kPanel + c)];
     weights_.erase(w.id);  // one copy is enough
   }
   return packed.data();
@@ -82,7 +82,8 @@ void CpuBackend::run(const Linear& o) {
 
 // Rows go to their experts one by one: a reference, not a fast one.
 void CpuBackend::run(const MixtureOfExperts& o) {
-  const float *x = in(o.x), *router = weight(o.router, false), *gate_up = weight(o.gate_up, false), *down = weight(o.down, false);
+  const float *x = in(o.x), *router = weight(o.router, false), *gate_up = weight(o.gate_up, false),
+              *down = weight(o.down, false);
   float* y = out(o.y);
   const int hidden = o.x.cols, inner = o.gate_up.out / 2;
   std::vector<double> score(static_cast<std::size_t>(o.experts));

@@ -77,7 +77,8 @@ void CpuBackend::run(const ExpandTree& o) {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](int x, int y) { return scores[b * n + x] > scores[b * n + y]; });
     for (int j = 0; j < o.keep; ++j) {
-      const int c = order[static_cast<std::size_t>(j)], from = b * o.width + c / k, to = b * o.keep + j, own = o.tail + j;
+      const int c = order[static_cast<std::size_t>(j)], from = b * o.width + c / k, to = b * o.keep + j,
+                own = o.tail + j;
       row[to] = from;
       token[to] = tokens[b * n + c];
       next_score[to] = scores[b * n + c];
@@ -122,7 +123,9 @@ void CpuBackend::run(const SelectTree& o) {
         const Candidate& c = pool[static_cast<std::size_t>(best[static_cast<std::size_t>(i - 1)])];
         y[to] = c.token;
         // A parent's score is never below its child's, so it was selected too.
-        local = c.parent < 0 ? 0 : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), c.parent) - best.begin());
+        local = c.parent < 0
+                    ? 0
+                    : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), c.parent) - best.begin());
       }
       parent[to] = local;
       for (int w = 0; w < words; ++w)

@@ -38,8 +38,8 @@ struct Results {
 
 void CpuBackend::run(const VerifyGreedy& o) {
   const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
-  const Results results{out_ids(o.path), out_ids(o.next),     out_ids(o.counts), out_ids(o.last),
-                                      out_ids(o.last_row), out_ids(o.bonus), o.depth};
+  const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
+                        out_ids(o.bonus), o.depth};
   for (int b = 0; b + 1 < o.starts.rows; ++b) {
     const int first = starts[b];
     const auto n = static_cast<std::size_t>(starts[b + 1] - first);
@@ -52,21 +52,24 @@ void CpuBackend::run(const VerifySampled& o) {
   const float *logits = in(o.logits), *q = o.q ? in(*o.q) : nullptr;
   const int *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
   const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
-  const Results results{out_ids(o.path), out_ids(o.next),     out_ids(o.counts), out_ids(o.last),
-                                       out_ids(o.last_row), out_ids(o.bonus), o.depth};
+  const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
+                        out_ids(o.bonus), o.depth};
   const Decide decide = decision_of(o.q ? AcceptRule::independent : AcceptRule::target_draw);
   for (int b = 0; b + 1 < o.starts.rows; ++b) {
     const int first = starts[b], n = starts[b + 1] - first, drafts = first - b;
     const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};
-    const MatrixView target{logits + static_cast<std::ptrdiff_t>(first) * o.logits.stride, n, o.logits.cols, o.logits.stride};
+    const MatrixView target{logits + static_cast<std::ptrdiff_t>(first) * o.logits.stride, n, o.logits.cols,
+                            o.logits.stride};
     MatrixView draft;
     if (q) draft = {q + static_cast<std::ptrdiff_t>(drafts) * o.q->stride, n - 1, o.q->cols, o.q->stride};
     UniformCoin coin([&](int depth, int trial) {
-      return uniform_at(options_.seed, static_cast<std::uint64_t>(who[b]), static_cast<std::uint64_t>(lengths[b] + depth),
+      return uniform_at(options_.seed, static_cast<std::uint64_t>(who[b]),
+                        static_cast<std::uint64_t>(lengths[b] + depth),
                         kVerification + static_cast<std::uint64_t>(trial));
     });
     const Verdict v = verify_sampled(tree, target, draft, o.sampling, decide, coin);
-    results.put(b, first, v, [&](std::size_t i) { return i + 1 < v.path.size() ? tokens[first + v.path[i + 1]] : v.bonus; });
+    results.put(b, first, v,
+                [&](std::size_t i) { return i + 1 < v.path.size() ? tokens[first + v.path[i + 1]] : v.bonus; });
   }
 }
 

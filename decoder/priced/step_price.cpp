@@ -18,11 +18,14 @@ class CostTable {
   const OpCost& operator()(const Op& op, const Tape& tape, Phase phase) {
     const std::string_view key = op_key(op, tape);
     const auto* attend = std::get_if<Attend>(&op);
-    const int kv_heads = attend ? attend->cache.kv_heads : 1, heads = attend ? attend->q.cols / attend->cache.head_dim : 1;
+    const int kv_heads = attend ? attend->cache.kv_heads : 1,
+              heads = attend ? attend->q.cols / attend->cache.head_dim : 1;
     const bool drafting = phase == Phase::draft;
     for (const Known& k : known_)
-      if (k.key.data() == key.data() && k.drafting == drafting && k.heads == heads && k.kv_heads == kv_heads) return k.cost;
-    return known_.emplace_back(Known{key, drafting, heads, kv_heads, engine_.cost_of(key, drafting).of_heads(heads, kv_heads)})
+      if (k.key.data() == key.data() && k.drafting == drafting && k.heads == heads && k.kv_heads == kv_heads)
+        return k.cost;
+    return known_
+        .emplace_back(Known{key, drafting, heads, kv_heads, engine_.cost_of(key, drafting).of_heads(heads, kv_heads)})
         .cost;
   }
 
@@ -75,11 +78,13 @@ class KernelPricer {
     return it == engine_.graph_sizes.end() ? rows : *it;
   }
   double streamed(const Op& op, const Kernel& kernel) {
-    const Work w = std::holds_alternative<Attention>(kernel) ? Work{} : work(kernel, {});  // the cache is left out: constant
+    const Work w =
+        std::holds_alternative<Attention>(kernel) ? Work{} : work(kernel, {});  // the cache is left out: constant
     const auto weight = streamed_weight(op);
     double hot = 0;
     if (weight) {
-      if (const auto it = last_use_.find(weight->id); it != last_use_.end()) hot = l2_share_left(device_, moved_ - it->second);
+      if (const auto it = last_use_.find(weight->id); it != last_use_.end())
+        hot = l2_share_left(device_, moved_ - it->second);
     }
     moved_ += w.bytes();
     if (weight) last_use_[weight->id] = moved_;
@@ -106,7 +111,8 @@ Seconds attention_time(const Device& d, const Attention& k, Span span, double la
                        double bytes_per_pair) {
   const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
   const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * k.heads * span.pairs};
-  return kernel_time(d, k, span) + (launches - 1) * d.fits.copy.fixed + more / (d.fits.copy.bandwidth_share * d.bandwidth);
+  return kernel_time(d, k, span) + (launches - 1) * d.fits.copy.fixed +
+         more / (d.fits.copy.bandwidth_share * d.bandwidth);
 }
 
 // Host work of a step that no op stands for.
@@ -144,8 +150,8 @@ class Issue {
 
 // ---- the walk
 
-StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
-                    bool speculating) {
+StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
+                    const Engine& e, bool speculating) {
   Seconds host = host_base(e, speculating), device;
   std::array<Seconds, 4> sums{};
   CostTable costs(e);
@@ -180,7 +186,8 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
 
 // ---- the fold
 
-StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const Device& d, const Engine& e, bool speculating)
+StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const Device& d, const Engine& e,
+                     bool speculating)
     : device_(d), base_(host_base(e, speculating)), sync_(e.sync) {
   const std::vector<int> empty(static_cast<std::size_t>(sequences)), one(static_cast<std::size_t>(sequences), 1);
   CostTable costs(e);
@@ -192,7 +199,8 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
     at.reserve(run.tape->ops.size());
     std::vector<std::pair<Span, Span>> spans;  // of each pass, at lengths 0 and 1
     for (std::size_t i = 0; i < run.tape->passes.size(); ++i)
-      spans.emplace_back(span_of(run.tape->passes[i], run.rows[i], empty), span_of(run.tape->passes[i], run.rows[i], one));
+      spans.emplace_back(span_of(run.tape->passes[i], run.rows[i], empty),
+                         span_of(run.tape->passes[i], run.rows[i], one));
     for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
       const Op& op = run.tape->ops[i];
       const Kernel kernel = kernel_of(op, *run.tape);

@@ -20,7 +20,8 @@ struct StepParts {
 };
 
 // A step's walk over its ops, priced one by one. `lengths`: committed lengths of the batch.
-StepParts step_time(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&, bool speculating);
+StepParts step_time(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&,
+                    bool speculating);
 
 class StepPrice {
  public:
@@ -29,8 +30,8 @@ class StepPrice {
 
   Seconds operator()(double length) const;  // mean committed length of the sequences
   StepParts parts(double length) const;
-  double kernels() const { return kernels_; }     // launches of a step, by the engine's profile
-  Work work(double length) const;                // by the one accounting
+  double kernels() const { return kernels_; }  // launches of a step, by the engine's profile
+  Work work(double length) const;              // by the one accounting
 
  private:
   friend StepParts step_time(std::span<const SegmentRun>, std::span<const int>, const Device&, const Engine&, bool);

@@ -65,8 +65,9 @@ int main() {
     report.finish();
     bytes = away.bytes;
   });
-  std::printf("sweep: %zu points in %.2f s on one core, %.1f us a point, %.0f MB of JSON; peak memory +%.0f MiB\n", points, sweep,
-              1e6 * sweep / static_cast<double>(points), static_cast<double>(bytes) / 1e6, peak_memory_mib() - start_mib);
+  std::printf("sweep: %zu points in %.2f s on one core, %.1f us a point, %.0f MB of JSON; peak memory +%.0f MiB\n",
+              points, sweep, 1e6 * sweep / static_cast<double>(points), static_cast<double>(bytes) / 1e6,
+              peak_memory_mib() - start_mib);
 
   Catalogue catalogue(root + "/data");
   const Document name = Document::from_text("\"h100-sxm\"", "bench");

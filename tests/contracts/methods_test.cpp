@@ -147,7 +147,8 @@ TEST_CASE("every cache after a run has the bits of a fresh prefill of the commit
     for (const Cache& c : live.decoder.ops.caches())
       for (int b = 0; b < 3; ++b) {
         const int places[] = {b};
-        const int entries = static_cast<int>(committed[static_cast<std::size_t>(b)].size()) - (rewrites_newest && c.id > 0);
+        const int entries =
+            static_cast<int>(committed[static_cast<std::size_t>(b)].size()) - (rewrites_newest && c.id > 0);
         for (int layer = 0; layer < c.layers; ++layer)
           for (int key = 0; key < entries; ++key) {
             const float *one = live.cpu().cache_entry(c, layer, places[0], key),
@@ -163,7 +164,7 @@ TEST_CASE("sampled text has the target's distribution: the first tokens of many 
   // than 16 texts in both together are pooled. The rules themselves are proved exactly in tests/decoder.
   const Sampling sampling{0.9, 0, 0.95};
   const std::vector<int> prompt{3, 1, 4};
-  #ifdef NDEBUG
+#ifdef NDEBUG
   constexpr int kTexts = 1200, kBatch = 8;
 #else
   constexpr int kTexts = 400, kBatch = 8;  // the sanitizers are there for other mistakes than the distribution's

@@ -36,12 +36,16 @@ struct Plan {
 };
 inline std::vector<Plan> plans_of(const std::string& method) {
   if (method == "autoregressive") return {{method, ""}};
-  if (method == "draft_model") return {{method, R"(,"draft":"half","draft_length":1)"}, {method, R"(,"draft":"half","draft_length":4)"}};
+  if (method == "draft_model")
+    return {{method, R"(,"draft":"half","draft_length":1)"}, {method, R"(,"draft":"half","draft_length":4)"}};
   if (method == "medusa")
     return {{method, R"(,"draft_length":3)"}, {method, R"(,"tree":{"nodes":[[0],[1],[2],[0,0],[0,1],[1,0],[0,0,0]]})"}};
-  if (method == "specformer") return {{method, R"(,"draft_length":3,"positions":5)"}, {method, R"(,"draft_length":5,"positions":5)"}};
+  if (method == "specformer")
+    return {{method, R"(,"draft_length":3,"positions":5)"}, {method, R"(,"draft_length":5,"positions":5)"}};
   // EAGLE-like and whatever comes: a chain and a tree
-  return {{method, R"(,"draft_length":1)"}, {method, R"(,"draft_length":4)"}, {method, R"(,"tree":{"top_k":3,"passes":3,"nodes":11})"}};
+  return {{method, R"(,"draft_length":1)"},
+          {method, R"(,"draft_length":4)"},
+          {method, R"(,"tree":{"top_k":3,"passes":3,"nodes":11})"}};
 }
 
 struct Rig {
@@ -56,21 +60,24 @@ struct Rig {
   static Document text_of(const Plan& p) {
     return Document::from_text("{\"name\":\"" + p.method + "\"" + p.parameters + "}", "plan.json");
   }
-  Rig(const Plan& plan, Kind kind, int seats, Network network = Network::llama, double noise = 0.15, Sampling sampling = {},
-      std::uint64_t seed = 1, int capacity = 256)
-      : random(7, [](const std::string& name) { return name.find("hass.") == 0 || name.find("eagle3.") == 0 ? 0.5 : 1.0; }),
+  Rig(const Plan& plan, Kind kind, int seats, Network network = Network::llama, double noise = 0.15,
+      Sampling sampling = {}, std::uint64_t seed = 1, int capacity = 256)
+      : random(
+            7,
+            [](const std::string& name) { return name.find("hass.") == 0 || name.find("eagle3.") == 0 ? 0.5 : 1.0; }),
         source(random, "draft.", noise, 11),
         method_text(text_of(plan)),
-        decoder({tiny_shape(network), DType::fp32, DType::fp32, seats, capacity, 1, sampling}, method_text.root(),
-                [network](const Reader& in) {
-                  static_cast<void>(in.text());
-                  return tiny_shape(network);
-                },
-                [&](const WeightStore& store) -> std::unique_ptr<Backend> {
-                  if (kind == Kind::priced) return std::make_unique<PricedBackend>();
-                  const auto mode = kind == Kind::cpu_planned ? CpuBackend::Mode::planned : CpuBackend::Mode::immediate;
-                  return std::make_unique<CpuBackend>(store, source, CpuBackend::Options{mode, seed, true});
-                }) {
+        decoder(
+            {tiny_shape(network), DType::fp32, DType::fp32, seats, capacity, 1, sampling}, method_text.root(),
+            [network](const Reader& in) {
+              static_cast<void>(in.text());
+              return tiny_shape(network);
+            },
+            [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+              if (kind == Kind::priced) return std::make_unique<PricedBackend>();
+              const auto mode = kind == Kind::cpu_planned ? CpuBackend::Mode::planned : CpuBackend::Mode::immediate;
+              return std::make_unique<CpuBackend>(store, source, CpuBackend::Options{mode, seed, true});
+            }) {
     method_text.finish();
     decoder.ops.on_segment = [this](const SegmentRun& run) {
       totals.add(run, decoder.generator.now().lengths);

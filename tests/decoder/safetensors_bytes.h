@@ -29,6 +29,7 @@ inline std::string bytes_of_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 inline void write_bytes(const std::filesystem::path& path, const std::string& bytes) {
+  std::filesystem::remove(path);  // some file systems wait for the disk when a file is overwritten in place
   std::ofstream(path, std::ios::binary) << bytes;
 }
 

@@ -172,8 +172,8 @@ TEST_CASE("files are found beside the scenario, a folder stands for its config.j
   CHECK(sweep->scenario().transformers.at(0)->name == "net");
   CHECK(std::holds_alternative<Prediction>(sweep->at(0).result));
 
-  std::ofstream(s.folder() / "cards/mine.json") << R"({"title": "x", "datasheet": {"bandwidth": "3 parsecs"}})";
-  CHECK(contains(s.mistakes(), "cards/mine.json#/datasheet/bandwidth: "));
+  std::ofstream(s.folder() / "cards/mine.json") << R"({"title": "x", "datasheet": [{"bandwidth": "3 parsecs"}]})";
+  CHECK(contains(s.mistakes(), "cards/mine.json#/datasheet/0/bandwidth: "));
   std::filesystem::remove(s.folder() / "cards/mine.json");
   CHECK(contains(s.mistakes(), "cards/mine.json"));
 }

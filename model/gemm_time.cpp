@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time of a GEMM (docs/kernel_model.md, form T3): over tiles and splits of K, the fastest of tiles x waves under a memory
+// bound. Seconds, bytes and FLOP as plain doubles inside. One evaluation takes about a microsecond: see the order of work.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "model/kernel_time.h"
+
+namespace draftline {
+namespace {
+
+struct Tile {
+  int rows, columns;
+};
+constexpr std::array<Tile, 10> kTiles{
+    {{16, 64}, {32, 64}, {64, 32}, {64, 64}, {64, 128}, {128, 64}, {128, 128}, {64, 256}, {128, 256}, {256, 128}}};
+constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16};
+constexpr double kLeastSplitInputs = 128;
+
+constexpr int blocks(int n, int tile) { return n / tile + (n % tile != 0); }
+
+// What one tile costs all multiprocessors together, per input, and how many tiles there are.
+struct Candidate {
+  double per_input = 0, tiles = 0;
+};
+
+}  // namespace
+
+Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
+  if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
+  const GemmFit& f = d.fits.gemm;
+  const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
+  const double bandwidth = d.bandwidth.value, l2_rate = f.l2_speed * bandwidth;
+  const double weights = weight_bytes(k.weights, static_cast<double>(k.in) * k.out).value;
+  const double inputs = bytes_of(k.activations, static_cast<double>(k.rows) * k.in).value;
+  const double outputs = bytes_of(k.activations, static_cast<double>(k.rows) * k.out).value;
+  const double memory = weights * ((1 - hot) / (f.bandwidth_share * bandwidth) + hot / l2_rate) + inputs / l2_rate;
+  const double multiprocessors = d.multiprocessors;
+
+  std::array<Candidate, kTiles.size()> candidates;
+  for (std::size_t i = 0; i < kTiles.size(); ++i) {
+    const Tile t = kTiles[i];
+    const double size = static_cast<double>(t.rows) * t.columns;
+    // 2 size / (rate efficiency) with efficiency ai / (ai + half), ai = size / (rows + columns)
+    candidates[i] = {2 * (size + f.tile_half * (t.rows + t.columns)) * multiprocessors / rate,
+                     static_cast<double>(blocks(k.rows, t.rows)) * blocks(k.out, t.columns)};
+  }
+
+  // Only the arithmetic depends on the tile, so for each split the best tile is found first, and met with the memory bound
+  // once. Powers are the costly part: a wave count that can't win is rejected before its power is taken.
+  double best = std::numeric_limits<double>::infinity();
+  for (const int split : kSplits) {
+    // A split shorter than kLeastSplitInputs costs as much as one of that length, so that more inputs are never cheaper.
+    const double inputs_each = split == 1 ? k.in : std::max(static_cast<double>(k.in) / split, kLeastSplitInputs);
+    const double join = split > 1 ? f.split.value + 4 * split * outputs / l2_rate : 0;
+    if (memory + join >= best) break;  // more splits only join more
+    double busiest = std::numeric_limits<double>::infinity();
+    for (const Candidate& c : candidates) {
+      const double one = c.per_input * inputs_each + f.latency.value;
+      const double waves = std::max(c.tiles * split / multiprocessors, 1.0);
+      if (waves * one >= busiest) continue;
+      const double full = std::ceil(waves);
+      const double softened = full == waves ? waves : waves * std::pow(full / waves, f.wave_softness);
+      busiest = std::min(busiest, softened * one);
+    }
+    const double loop = f.k_loop.value * inputs_each / 1024;
+    const double compute = std::cbrt(busiest * busiest * busiest + loop * loop * loop);
+    if (std::max(compute, memory) + join < best) best = std::min(best, smooth_max(compute, memory, f.blend) + join);
+  }
+  return f.fixed + Seconds{best + f.output_cost * outputs / bandwidth};
+}
+
+// Two grouped GEMMs over the experts touched, each with its share of the rows padded to the smallest tile. An expert's
+// weights are read once if any row meets it: a wide verify step reads more of them.
+Seconds kernel_time(const Device& d, const ExpertMlp& k) {
+  if (k.rows <= 0) return {};
+  constexpr double kRowTile = 16;
+  const GemmFit& f = d.fits.gemm;
+  const double touched = experts_touched(k), rows = k.rows, hidden = k.hidden, inner = k.intermediate;
+  const double rows_each = std::max(rows * k.per_token / touched, 1.0);
+  const double padded = std::max(rows_each, kRowTile);  // on average; no step where one expert's rows fill a tile
+  const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
+  const double memory_rate = f.bandwidth_share * d.bandwidth.value, l2_rate = f.l2_speed * d.bandwidth.value;
+  const auto grouped = [&](double in, double out) {
+    const double compute = 2 * touched * padded * in * out / rate;
+    const double loop = f.k_loop.value * in / 1024;
+    const double memory = weight_bytes(k.weights, touched * in * out).value / memory_rate +
+                          bytes_of(k.activations, rows * k.per_token * in).value / l2_rate;
+    const double outputs = bytes_of(k.activations, rows * k.per_token * out).value;
+    return smooth_max(std::cbrt(compute * compute * compute + loop * loop * loop), memory, f.blend) +
+           f.output_cost * outputs / d.bandwidth.value;
+  };
+  const Gemm router{k.rows, k.hidden, k.experts, DType::bf16, k.activations, false};
+  return kernel_time(d, router) + 2.0 * f.fixed + Seconds{grouped(hidden, 2 * inner) + grouped(inner, hidden)};
+}
+
+}  // namespace draftline

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits the kernel model to measured times: log time, soft-L1 loss, priors, three starts (docs/kernel_model.md, "Fitting").
+// The device gives the datasheet; its fits, if any, are not used.
+#pragma once
+#include <vector>
+
+#include "model/device.h"
+#include "model/work.h"
+
+namespace draftline {
+
+struct GemmPoint {
+  int rows = 0, in = 0, out = 0;
+  Seconds time;
+};
+
+// One probe of attention: `sequences` x `rows` causal query rows over `context` keys that were there before.
+struct AttentionPoint {
+  int sequences = 0, rows = 1, context = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  Seconds time;
+};
+Attention kernel_of(const AttentionPoint&);
+Span span_of(const AttentionPoint&);
+Bytes cache_bytes(const AttentionPoint&);  // keys and values that it reads, 16 bits each
+
+// Share of the weights that a probe finds in L2, which rotates through `copies` of them.
+double share_found_in_l2(const Device&, const GemmPoint&, int copies);
+Seconds predicted(const Device&, const GemmPoint&, int copies);
+Seconds predicted(const Device&, const AttentionPoint&);  // repeated without a flush
+
+GemmFit fit_gemm(const std::vector<GemmPoint>&, const Device& datasheet, int copies);
+
+// Decode and prefill share one form, and are fitted together.
+struct AttentionFits {
+  DecodeAttentionFit decode;
+  PrefillAttentionFit prefill;
+};
+AttentionFits fit_attention(const std::vector<AttentionPoint>&, const Device& datasheet);
+
+// At most `most` of the points, evenly and reproducibly chosen.
+template <class Point>
+std::vector<Point> thinned(const std::vector<Point>& points, std::size_t most) {
+  if (points.size() <= most) return points;
+  std::vector<Point> kept;
+  kept.reserve(most);
+  // A stride prime to the table's periods visits every shape alike.
+  for (std::size_t i = 0; i < most; ++i) kept.push_back(points[i * points.size() / most]);
+  return kept;
+}
+
+}  // namespace draftline

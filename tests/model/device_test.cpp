@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/device.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/errors.h"
+#include "model/kernel_time.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+namespace {
+
+const std::filesystem::path kDevices = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices";
+
+Device device(const std::string& name) {
+  const auto document = Document::from_file(kDevices / (name + ".json"));
+  Device d = read_device(document.root());
+  document.finish();
+  return d;
+}
+
+std::string text_of(const std::string& name) {
+  std::ifstream in(kDevices / (name + ".json"));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// The mistakes in a device's file after `from` became `to`; it borrows from its true neighbours.
+std::string mistakes(const std::string& name, const std::string& from, const std::string& to) {
+  std::string text = text_of(name);
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  text.replace(at, from.size(), to);
+  const auto document = Document::from_text(text, kDevices / (name + ".json"));
+  read_device(document.root());
+  try {
+    document.finish();
+  } catch (const InputErrors& e) { return e.what(); }
+  return "";
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("every device of DESIGN.md section 6 is there, whole, with an origin for each group of its numbers") {
+  const auto name = GENERATE(as<std::string>{}, "a100-sxm", "a100-pcie", "a800-pcie", "a10g", "rtx-3060", "rtx-4090",
+                             "l40s", "h100-sxm", "h200", "b200");
+  const Device d = device(name);
+  CHECK(d.name == name);
+  CHECK_FALSE(d.title.empty());
+  for (const Origin& o : d.datasheet) CHECK(o.kind == "quoted");
+  CHECK(d.peak_of(DType::bf16).value > d.peak_of(DType::fp32).value);
+  CHECK(d.peak_of(DType::int8).value >= 2 * d.peak_of(DType::bf16).value - 2e13);
+  CHECK(d.bandwidth.value > 3e11);
+  for (const Origin* o : {&d.fits.gemm.origin, &d.fits.decode.origin, &d.fits.prefill.origin, &d.fits.copy.origin}) {
+    CHECK_FALSE(o->source.empty());
+    CHECK_FALSE(o->locator.empty());
+    if (!o->borrowed_from.empty()) CHECK_FALSE(o->because.empty());
+  }
+  if (!d.all_reduce.empty()) CHECK_FALSE(d.all_reduce_origin.source.empty());
+}
+
+TEST_CASE("the A100's datasheet balances 153.02 FLOP per byte") {
+  const Device d = device("a100-sxm");
+  CHECK(d.peak_of(DType::bf16) / d.bandwidth / FlopsPerByte{1} == Approx(153.02).margin(0.005));
+}
+
+TEST_CASE("borrowed coefficients are the relative's own, and the device says whose") {
+  const Device lender = device("l40s"), borrower = device("rtx-4090");
+  CHECK(borrower.fits.borrowed);
+  CHECK_FALSE(lender.fits.borrowed);
+  CHECK(borrower.fits.gemm.origin.borrowed_from == "l40s");
+  CHECK(borrower.fits.gemm.k_loop == lender.fits.gemm.k_loop);
+  CHECK(borrower.fits.decode.per_unit == lender.fits.decode.per_unit);
+  CHECK(borrower.bandwidth != lender.bandwidth);
+}
+
+TEST_CASE("a device file with a mistake says where it is") {
+  CHECK(mistakes("a100-sxm", "\"2039 GB/s\"", "\"2039 GB\"").find("#/datasheet/0/bandwidth") != std::string::npos);
+  CHECK(holds(mistakes("a100-sxm", "\"l2\"", "\"l3\""), "no block gives the l2"));
+  CHECK(holds(mistakes("a100-sxm", "\"k_loop\"", "\"k_lop\""), "did you mean \"k_loop\""));
+  CHECK(holds(mistakes("a100-sxm", "\"multiprocessors\": 108", "\"multiprocessors\": 0"), "at least 1"));
+  CHECK(holds(mistakes("a100-sxm", "\"kind\": \"quoted\"", "\"kind\": \"qoted\""), "quoted"));
+  CHECK(holds(mistakes("a100-sxm", "\"locator\"", "\"page\""), "locator"));
+  CHECK(holds(mistakes("a100-sxm", "\"fp32\"", "\"fp31\""), "unknown number format"));
+  CHECK(mistakes("a100-sxm", "\"quoted\"", "\"measured\"").empty());
+}
+
+TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not a crash") {
+  CHECK(holds(mistakes("rtx-4090", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"l41s\""), "can't be read"));
+  CHECK(holds(mistakes("rtx-4090", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""), "same folder"));
+  const auto folder = std::filesystem::temp_directory_path() / "draftline_device_test";
+  std::filesystem::create_directories(folder);
+  std::string text = text_of("rtx-4090");
+  for (auto at = text.find("\"l40s\""); at != std::string::npos; at = text.find("\"l40s\""))
+    text.replace(at, 6, "\"ring\"");
+  std::ofstream(folder / "ring.json") << text;
+  const auto document = Document::from_file(folder / "ring.json");
+  read_device(document.root());
+  CHECK_THROWS_AS(document.finish(), InputErrors);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE(
+    "all-reduce: more bytes or more ranks never cost less, one rank costs nothing, no link is the user's mistake") {
+  const auto name = GENERATE(as<std::string>{}, "a100-sxm", "h100-sxm", "l40s", "h200", "b200", "rtx-4090");
+  const Device d = device(name);
+  CHECK(kernel_time(d, AllReduce{Bytes{1e6}, 1}).value == 0);
+  for (const int ranks : {2, 3, 4, 8}) {
+    Seconds before{};
+    for (Bytes bytes{16}; bytes.value < 1e11; bytes = 1.7 * bytes) {
+      const Seconds t = kernel_time(d, AllReduce{bytes, ranks});
+      CHECK(t >= before);
+      CHECK(t < bytes / BytesPerSecond{1e9} + Seconds{1e-3});
+      before = t;
+    }
+  }
+  CHECK_THROWS_AS(kernel_time(d, AllReduce{Bytes{1e6}, 16}), InputErrors);
+  CHECK_THROWS_AS(kernel_time(device("rtx-3060"), AllReduce{Bytes{1e6}, 2}), InputErrors);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel model on shapes it has not seen: fitted on four fifths of the public tables, judged on the rest. GEMM: whole
+// (outputs, inputs) pairs are left out; attention: whole head layouts. Beside it a neighbour interpolation in the dense
+// table, and the datasheet roofline. The figures stand in docs/accuracy.md.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+
+#include "model/kernel_tables.h"
+#include "model/kernel_time.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+namespace {
+
+constexpr int kFolds = 5;
+
+std::filesystem::path reference() { return std::filesystem::path(DRAFTLINE_REFERENCE_DATA) / "kernels"; }
+
+// Why the fits can't run here; empty if they can.
+std::string obstacle() {
+  if (std::string(DRAFTLINE_REFERENCE_DATA).empty()) return "DRAFTLINE_REFERENCE_DATA is not set";
+  if (!std::filesystem::exists(reference())) return "DRAFTLINE_REFERENCE_DATA has no kernels";
+#ifndef NDEBUG
+  return "held-out fits take minutes in Debug; they run in Release";
+#else
+  return "";
+#endif
+}
+
+Device device(const std::string& name) {
+  const auto document =
+      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices" / (name + ".json"));
+  Device d = read_device(document.root());
+  document.finish();
+  d.fits = {};  // the datasheet alone
+  return d;
+}
+
+// The fold of a group of shapes: a fixed hash, the same on every machine.
+int fold_of(int a, int b) {
+  std::uint64_t x = (static_cast<std::uint64_t>(a) << 32) + static_cast<std::uint64_t>(b) + 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<int>((x ^ (x >> 31)) % kFolds);
+}
+int fold_of(const GemmPoint& p) { return fold_of(p.out, p.in); }
+int fold_of(const AttentionPoint& p) { return fold_of(p.heads, p.kv_heads); }
+
+template <class Point>
+std::pair<std::vector<Point>, std::vector<Point>> split(const std::vector<Point>& all, int fold) {
+  std::pair<std::vector<Point>, std::vector<Point>> parts;
+  for (const Point& p : all) (fold_of(p) == fold ? parts.second : parts.first).push_back(p);
+  return parts;
+}
+
+// Absolute relative errors, summarised in per cent.
+struct Errors {
+  std::vector<double> all;
+  void add(Seconds ours, Seconds theirs) { all.push_back(std::abs(ours / theirs - 1)); }
+  double mean() const {
+    double sum = 0;
+    for (const double e : all) sum += e;
+    return 100 * sum / static_cast<double>(all.size());
+  }
+  double p90() const {
+    auto sorted = all;
+    std::sort(sorted.begin(), sorted.end());
+    return 100 * sorted[sorted.size() * 9 / 10];
+  }
+};
+
+void print(const std::string& device, const char* what, const Errors& e, const char* target) {
+  std::printf("%-9s %-34s %6zu shapes   mean %5.1f %%   P90 %5.1f %%   %s\n", device.c_str(), what, e.all.size(),
+              e.mean(), e.p90(), target);
+}
+
+Seconds roofline(const Device& d, const GemmPoint& p) {
+  return roofline_time(d, work(Gemm{p.rows, p.in, p.out}), DType::bf16);
+}
+Seconds roofline(const Device& d, const AttentionPoint& p) {
+  return roofline_time(d, work(kernel_of(p), span_of(p)), DType::bf16);
+}
+
+// Time over roofline of the four nearest (outputs, inputs) of the table with as many rows, weighted by 1 / distance^2 between
+// the logarithms.
+Seconds interpolated(const Device& d, const std::map<int, std::vector<GemmPoint>>& table, const GemmPoint& p) {
+  std::vector<std::pair<double, double>> near;  // squared distance, log of time over roofline
+  for (const GemmPoint& q : table.at(p.rows)) {
+    const double x = std::log(static_cast<double>(q.out) / p.out), y = std::log(static_cast<double>(q.in) / p.in);
+    near.emplace_back(x * x + y * y, std::log(q.time / roofline(d, q)));
+  }
+  const auto end = near.begin() + std::min<std::ptrdiff_t>(4, static_cast<std::ptrdiff_t>(near.size()));
+  std::partial_sort(near.begin(), end, near.end());
+  double weights = 0, sum = 0;
+  for (auto n = near.begin(); n != end; ++n) {
+    weights += 1 / n->first;
+    sum += n->second / n->first;
+  }
+  return std::exp(sum / weights) * roofline(d, p);
+}
+
+}  // namespace
+
+TEST_CASE("GEMMs of unseen shapes: tiles and waves against a neighbour interpolation", "[golden]") {
+  struct Row {
+    const char *device, *folder, *target;
+    double most;  // per cent; 0: only the interpolation bounds it
+  };
+  // The L40S's target of 6.5 % is missed (docs/accuracy.md says why): 9.4 % keeps it from getting worse unseen.
+  const auto row = GENERATE(Row{"a100-sxm", "a100_sxm", "target 1.25 x interpolation", 0},
+                            Row{"h100-sxm", "h100_sxm", "target 1.25 x interpolation", 0},
+                            Row{"l40s", "l40s", "target 6.5 %: missed", 9.4});
+  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  const auto all = read_gemm_table(reference() / row.folder / "gemm.csv.gz");
+  Device d = device(row.device);
+  Errors ours, large, plain, neighbours;
+  for (int fold = 0; fold < kFolds; ++fold) {
+    const auto [seen, unseen] = split(all, fold);
+    d.fits.gemm = fit_gemm(thinned(seen, 1500), d, kCollectorCopies);
+    std::map<int, std::vector<GemmPoint>> table;
+    for (const GemmPoint& p : seen) table[p.rows].push_back(p);
+    for (const GemmPoint& p : unseen) {
+      ours.add(predicted(d, p, kCollectorCopies), p.time);
+      if (2.0 * p.in * p.out > 20e6) large.add(predicted(d, p, kCollectorCopies), p.time);
+      plain.add(roofline(d, p), p.time);
+      neighbours.add(interpolated(d, table, p), p.time);
+    }
+  }
+  print(row.device, "GEMM, tiles x waves x splits", ours, row.target);
+  print(row.device, "  ... weights over 20 MB", large, "");
+  print(row.device, "  neighbour interpolation", neighbours, "(reference)");
+  print(row.device, "  datasheet roofline", plain, "(reference)");
+  CHECK(ours.mean() <= 1.25 * neighbours.mean());
+  CHECK(ours.mean() < 0.5 * plain.mean());
+  if (row.most > 0) CHECK(ours.mean() <= row.most);
+}
+
+TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefill", "[golden]") {
+  struct Row {
+    const char *device, *folder;
+    bool splits_alone;                 // the library splits the keys even where each query head has its own KV head
+    double decode, prefill;            // targets, per cent
+    double most_decode, most_prefill;  // what is reached and must not get worse unseen
+  };
+  const auto row =
+      GENERATE(Row{"a100-sxm", "a100_sxm", false, 5.9, 7.4, 8, 10}, Row{"h100-sxm", "h100_sxm", true, 3.6, 7.3, 5, 8.5},
+               Row{"l40s", "l40s", false, 6.8, 12, 7.5, 15});
+  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  // FlashAttention 2 leaves one CTA alone with all keys of a head unless it can swap a group's heads for rows; that is its
+  // habit, not the device's limit: such layouts are fitted and counted only where the library splits them too.
+  const auto regular = [&](const AttentionPoint& p) { return row.splits_alone || p.rows > 1 || p.heads > p.kv_heads; };
+  std::vector<AttentionPoint> all;
+  for (const auto& points : {read_decode_table(reference() / row.folder / "generation_attention.csv.gz"),
+                             read_prefill_table(reference() / row.folder / "context_attention.csv.gz")})
+    std::copy_if(points.begin(), points.end(), std::back_inserter(all), regular);
+  Device d = device(row.device);
+  Errors decode, hot, prefill, plain_decode, plain_prefill;
+  for (int fold = 0; fold < kFolds; ++fold) {
+    const auto [seen, unseen] = split(all, fold);
+    const auto fits = fit_attention(thinned(seen, 2000), d);
+    d.fits.decode = fits.decode;
+    d.fits.prefill = fits.prefill;
+    for (const AttentionPoint& p : unseen) {
+      const bool cold = cache_bytes(p) > 2.0 * d.l2;
+      Errors& errors = p.rows > 1 ? prefill : cold ? decode : hot;
+      errors.add(predicted(d, p), p.time);
+      if (p.rows > 1) plain_prefill.add(roofline(d, p), p.time);
+      else if (cold) plain_decode.add(roofline(d, p), p.time);
+    }
+  }
+  char target[64];
+  std::snprintf(target, sizeof target, "target %.1f %%%s", row.decode, decode.mean() <= row.decode ? "" : ": missed");
+  print(row.device, "decode attention, cache > 2 L2", decode, target);
+  print(row.device, "  ... cache within 2 L2", hot, "");
+  print(row.device, "  datasheet roofline", plain_decode, "(reference)");
+  std::snprintf(target, sizeof target, "target %.1f %%%s", row.prefill,
+                prefill.mean() <= row.prefill ? "" : ": missed");
+  print(row.device, "prefill attention", prefill, target);
+  print(row.device, "  datasheet roofline", plain_prefill, "(reference)");
+  CHECK(decode.mean() <= row.most_decode);
+  CHECK(prefill.mean() <= row.most_prefill);
+}
