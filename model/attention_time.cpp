@@ -4,22 +4,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "model/kernel_time.h"
 
 namespace draftline {
 namespace {
 
-constexpr double kTallTile = 128;     // query rows of the tallest tile
-constexpr double kRowStep = 16;       // rows of a matrix instruction: tiles are padded to it
-constexpr double kCacheEdge = 6.667;  // how sharply a working set falls out of L2
+constexpr double kTallTile = 128;  // query rows of the tallest tile
+constexpr double kRowStep = 16;    // rows of a matrix instruction: tiles are padded to it
 
-double up(double x, double step) { return std::ceil(x / step - 1e-9) * step; }
+// Up to the next multiple of a step.
+double up(double x, double step) {
+  const double share = x / step - 1e-9;
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(share));
+  return (whole < share ? whole + 1 : whole) * step;
+}
 
-// 1 / (1 + x^kCacheEdge), without the power where it is plainly 1 or 0.
+// Share of a working set that stays in L2: 1 / (1 + x^(20/3)), without the root where it is plainly 1 or 0.
 double share_in_l2(double bytes, double room) {
   const double x = bytes / room;
-  return x < 0.25 ? 1 : x > 8 ? 0 : 1 / (1 + std::pow(x, kCacheEdge));
+  if (x < 0.1 || x > 50) return x < 1 ? 1 : 0;
+  const double x2 = x * x, x4 = x2 * x2, x16 = x4 * x4 * x4 * x4;
+  return 1 / (1 + std::cbrt(x16 * x4));
 }
 
 // Query rows of one sequence, as the kernel lays them out for one KV head.
@@ -62,11 +69,9 @@ Seconds attention_time(const Device& d, const Attention& k, Span s, CacheState s
   const double tall = std::min(up(rows, kRowStep), kTallTile);
   const double longest =
       4 * columns * tall * std::min(rows <= kTallTile ? rows : up(rows, kTallTile), keys) * multiprocessors;
+  // The last wave is as long as a full one, to the degree of the softness; a context is split so that it fills the device.
   double unevenness = 1;
-  if (waves > 1) {
-    const double full = std::ceil(waves), softness = g.wave_softness * fresh / std::max(keys, 1.0);
-    if (full > waves && softness > 0) unevenness = std::pow(full / waves, softness);
-  }
+  if (waves > 1) unevenness += g.wave_softness * fresh / std::max(keys, 1.0) * (up(waves, 1) / waves - 1);
   const double matrix = std::max(flops * unevenness, longest) / rate;
   const double compute = f.per_unit.value * waves + matrix + f.per_root_key.value * std::sqrt(context);
 

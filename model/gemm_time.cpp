@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "model/kernel_time.h"
@@ -18,6 +19,12 @@ constexpr std::array<Tile, 10> kTiles{
     {{16, 64}, {32, 64}, {64, 32}, {64, 64}, {64, 128}, {128, 64}, {128, 128}, {64, 256}, {128, 256}, {256, 128}}};
 constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kLeastSplitInputs = 128;
+
+// The next whole number, for a positive one that fits.
+double up(double x) {
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(x));
+  return whole < x ? whole + 1 : whole;
+}
 
 constexpr int blocks(int n, int tile) { return n / tile + (n % tile != 0); }
 
@@ -49,23 +56,28 @@ Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
   }
 
   // Only the arithmetic depends on the tile, so for each split the best tile is found first, and met with the memory bound
-  // once. Powers are the costly part: a wave count that can't win is rejected before its power is taken.
+  // once. Powers are the costly part. As full / waves lies between 1 and 2, where the power is above its chord, the chord
+  // tells which tiles can win.
+  const double chord = std::exp2(f.wave_softness) - 1;
   double best = std::numeric_limits<double>::infinity();
   for (const int split : kSplits) {
     // A split shorter than kLeastSplitInputs costs as much as one of that length, so that more inputs are never cheaper.
     const double inputs_each = split == 1 ? k.in : std::max(static_cast<double>(k.in) / split, kLeastSplitInputs);
     const double join = split > 1 ? f.split.value + 4 * split * outputs / l2_rate : 0;
     if (memory + join >= best) break;  // more splits only join more
+    const double loop = f.k_loop.value * inputs_each / 1024;
     double busiest = std::numeric_limits<double>::infinity();
+    if (loop + join >= best) continue;
     for (const Candidate& c : candidates) {
       const double one = c.per_input * inputs_each + f.latency.value;
       const double waves = std::max(c.tiles * split / multiprocessors, 1.0);
-      if (waves * one >= busiest) continue;
-      const double full = std::ceil(waves);
-      const double softened = full == waves ? waves : waves * std::pow(full / waves, f.wave_softness);
+      const double limit = std::min(busiest, best - join);
+      if (waves * one >= limit) continue;
+      const double uneven = up(waves) / waves;
+      if (waves * one * (1 + chord * (uneven - 1)) >= limit) continue;
+      const double softened = uneven == 1 ? waves : waves * std::pow(uneven, f.wave_softness);
       busiest = std::min(busiest, softened * one);
     }
-    const double loop = f.k_loop.value * inputs_each / 1024;
     const double compute = std::cbrt(busiest * busiest * busiest + loop * loop * loop);
     if (std::max(compute, memory) + join < best) best = std::min(best, smooth_max(compute, memory, f.blend) + join);
   }

@@ -13,7 +13,8 @@ namespace draftline {
 double smooth_max(double x, double y, double p) {
   const double most = std::max(x, y), least = std::min(x, y);
   if (least <= 0) return std::max(most, 0.0);
-  return most * std::exp(std::log1p(std::exp(p * std::log(least / most))) / p);
+  const double share = std::pow(least / most, p);
+  return share < 1e-17 ? most : most * std::pow(1 + share, 1 / p);
 }
 
 FlopsPerSecond matrix_rate(const Device& d, DType weights, DType activations) {
