@@ -28,6 +28,7 @@ foreach(line IN LISTS names)
   foreach(special "\\" "," "[" "\"")
     string(REPLACE "${special}" "\\${special}" spec "${spec}")
   endforeach()
+  string(REGEX REPLACE "^[-~]" "\\\\\\0" spec "${spec}")  # neither an option nor "all but"
   add_test("${room}/${name}" ${program} "${spec}" ${filter})
   set_tests_properties("${room}/${name}" PROPERTIES ${properties})
   math(EXPR listed "${listed} + 1")
