@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/kernel_tables.h"
 
+#include <map>
+
 #include "core/csv.h"
 
 namespace draftline {
 namespace {
 
-constexpr double kMillisecond = 1e-3;
+constexpr double kMillisecond = 1e-3, kMicrosecond = 1e-6;
 constexpr int kHeadColumns = 128;
 
 int count(const Csv& table, std::size_t row, std::size_t column) {
@@ -14,10 +16,10 @@ int count(const Csv& table, std::size_t row, std::size_t column) {
   if (value < 0 || value > (1 << 30)) table.fail(row, "a count out of range");
   return static_cast<int>(value);
 }
-Seconds latency(const Csv& table, std::size_t row, std::size_t column) {
+Seconds latency_of(const Csv& table, std::size_t row, std::size_t column) {  // in whatever the table counts
   const double value = table.number(row, column);
   if (value <= 0) table.fail(row, "a latency must be above 0");
-  return Seconds{kMillisecond * value};
+  return Seconds{value};
 }
 
 std::vector<AttentionPoint> read_attention(const std::filesystem::path& file, bool decode) {
@@ -29,9 +31,13 @@ std::vector<AttentionPoint> read_attention(const std::filesystem::path& file, bo
   for (std::size_t i = 0; i < t.rows(); ++i) {
     if (t.text(i, cache) != "bfloat16" || t.integer(i, columns) != kHeadColumns) continue;
     if (t.has("window_size") && t.integer(i, "window_size") != 0) continue;
-    AttentionPoint p{count(t, i, sequences), decode ? 1 : count(t, i, rows), decode ? count(t, i, step) : 0,
-                     count(t, i, heads),     count(t, i, kv_heads),          kHeadColumns,
-                     latency(t, i, time)};
+    AttentionPoint p{count(t, i, sequences),
+                     decode ? 1 : count(t, i, rows),
+                     decode ? count(t, i, step) : 0,
+                     count(t, i, heads),
+                     count(t, i, kv_heads),
+                     kHeadColumns,
+                     kMillisecond * latency_of(t, i, time)};
     if (decode || p.rows > 1) points.push_back(p);
   }
   return points;
@@ -46,7 +52,7 @@ std::vector<GemmPoint> read_gemm_table(const std::filesystem::path& file) {
   std::vector<GemmPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
     if (t.text(i, type) != "bfloat16") continue;
-    const GemmPoint p{count(t, i, m), count(t, i, k), count(t, i, n), latency(t, i, time)};
+    const GemmPoint p{count(t, i, m), count(t, i, k), count(t, i, n), kMillisecond * latency_of(t, i, time)};
     if (p.rows <= 1024 && p.out >= 1024 && p.out <= 65536 && p.in >= 1024 && p.in <= 16384) points.push_back(p);
   }
   return points;
@@ -55,6 +61,44 @@ std::vector<GemmPoint> read_gemm_table(const std::filesystem::path& file) {
 std::vector<AttentionPoint> read_decode_table(const std::filesystem::path& file) { return read_attention(file, true); }
 std::vector<AttentionPoint> read_prefill_table(const std::filesystem::path& file) {
   return read_attention(file, false);
+}
+
+std::vector<GemmPoint> read_step_gemms(const std::filesystem::path& file, const TransformerShape& shape) {
+  const std::map<std::string, std::pair<int, int>> layers{
+      {"qkv_proj", {shape.hidden, shape.q_columns() + 2 * shape.kv_columns()}},
+      {"o_proj", {shape.q_columns(), shape.hidden}},
+      {"gate_up_proj", {shape.hidden, 2 * shape.intermediate}},
+      {"down_proj", {shape.intermediate, shape.hidden}}};
+  const Csv t = Csv::from_file(file);
+  const auto name = t.column("layer"), rows = t.column("tokens"), time = t.column("time_us");
+  std::vector<GemmPoint> points;
+  for (std::size_t i = 0; i < t.rows(); ++i) {
+    const auto layer = layers.find(std::string(t.text(i, name)));
+    if (layer == layers.end()) continue;
+    const GemmPoint p{count(t, i, rows), layer->second.first, layer->second.second,
+                      kMicrosecond * latency_of(t, i, time)};
+    if (p.rows <= 1024) points.push_back(p);
+  }
+  return points;
+}
+
+std::vector<AttentionPoint> read_step_attention(const std::filesystem::path& file, const TransformerShape& shape) {
+  const Csv t = Csv::from_file(file);
+  const auto chunk = t.column("prefill_chunk"), before = t.column("kv_prefill"), sequences = t.column("n_decode"),
+             context = t.column("kv_decode"), time = t.column("time_us");
+  std::vector<AttentionPoint> points;
+  for (std::size_t i = 0; i < t.rows(); ++i) {
+    AttentionPoint p{0, 1, 0, shape.heads, shape.kv_heads, shape.head_dim, kMicrosecond * latency_of(t, i, time)};
+    if (count(t, i, chunk) == 0) {
+      p.sequences = count(t, i, sequences);
+      p.context = count(t, i, context);
+    } else if (count(t, i, sequences) == 0 && count(t, i, before) == 0) {
+      p.sequences = 1;
+      p.rows = count(t, i, chunk);
+    }
+    if (p.sequences > 0) points.push_back(p);
+  }
+  return points;
 }
 
 }  // namespace draftline

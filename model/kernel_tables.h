@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/kernel_fit.h"
+#include "model/transformer_shape.h"
 
 namespace draftline {
 
@@ -16,5 +17,11 @@ std::vector<GemmPoint> read_gemm_table(const std::filesystem::path&);
 std::vector<AttentionPoint> read_decode_table(const std::filesystem::path&);
 // Prompts of one token are left out: the library sends them to its decode kernel.
 std::vector<AttentionPoint> read_prefill_table(const std::filesystem::path&);
+
+// Step tables of LLMServingSim (microseconds): the four products of a layer of one network, and attention of decode alone or
+// of prompts without a context; mixed steps are left out. Its weights are cold.
+inline constexpr int kColdCopies = 1000;
+std::vector<GemmPoint> read_step_gemms(const std::filesystem::path&, const TransformerShape&);
+std::vector<AttentionPoint> read_step_attention(const std::filesystem::path&, const TransformerShape&);
 
 }  // namespace draftline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For developers: fits the kernel model to one folder of reference tables and prints the blocks of "fits" that go into
-// data/devices. Usage: fit_devices DEVICE.json FOLDER
+// data/devices. Usage: fit_devices DEVICE.json FOLDER [TRANSFORMER.json of a step table]
 #include <cstdio>
 #include <exception>
 
@@ -23,8 +23,8 @@ double us(Seconds t) { return t.value * 1e6; }
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3) {
-    std::fputs("usage: fit_devices DEVICE.json FOLDER\n", stderr);
+  if (argc != 3 && argc != 4) {
+    std::fputs("usage: fit_devices DEVICE.json FOLDER [TRANSFORMER.json]\n", stderr);
     return 2;
   }
   const std::filesystem::path folder = argv[2];
@@ -32,11 +32,23 @@ int main(int argc, char** argv) try {
   Device d = read_device(document.root());
   document.finish();
 
-  const auto gemms = read_gemm_table(folder / "gemm.csv.gz");
-  const GemmFit g = d.fits.gemm = fit_gemm(thinned(gemms, 2500), d, kCollectorCopies);
-  auto attention = read_decode_table(folder / "generation_attention.csv.gz");
-  const auto prefill = read_prefill_table(folder / "context_attention.csv.gz");
-  attention.insert(attention.end(), prefill.begin(), prefill.end());
+  std::vector<GemmPoint> gemms;
+  std::vector<AttentionPoint> attention;
+  int copies = kCollectorCopies;
+  if (std::filesystem::exists(folder / "dense.csv")) {
+    const auto network = Document::from_file(argv[3]);
+    const TransformerShape shape = read_transformer(network.root());
+    network.finish();
+    gemms = read_step_gemms(folder / "dense.csv", shape);
+    attention = read_step_attention(folder / "attention.csv", shape);
+    copies = kColdCopies;
+  } else {
+    gemms = read_gemm_table(folder / "gemm.csv.gz");
+    attention = read_decode_table(folder / "generation_attention.csv.gz");
+    const auto prefill = read_prefill_table(folder / "context_attention.csv.gz");
+    attention.insert(attention.end(), prefill.begin(), prefill.end());
+  }
+  const GemmFit g = d.fits.gemm = fit_gemm(thinned(gemms, 2500), d, copies);
   const auto [a, b] = fit_attention(thinned(attention, 4000), d);
   d.fits.decode = a;
   d.fits.prefill = b;
@@ -58,7 +70,7 @@ int main(int argc, char** argv) try {
       us(b.fixed), b.peak_share, b.bandwidth_share, b.write_share, us(b.per_row), b.blend, b.wave_softness,
       b.packed ? "true" : "false");
   std::fprintf(stderr, "%s: mean error in sample: GEMM %.4f, attention %.4f\n", d.name.c_str(),
-               mean_error(d, gemms, kCollectorCopies), mean_error(d, attention));
+               mean_error(d, gemms, copies), mean_error(d, attention));
 } catch (const std::exception& e) {
   std::fprintf(stderr, "fit_devices: %s\n", e.what());
   return 1;

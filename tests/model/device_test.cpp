@@ -68,7 +68,7 @@ TEST_CASE("the A100's datasheet balances 153.02 FLOP per byte") {
 }
 
 TEST_CASE("borrowed coefficients are the relative's own, and the device says whose") {
-  const Device lender = device("l40s"), borrower = device("rtx-4090");
+  const Device lender = device("l40s"), borrower = device("a10g");
   CHECK(borrower.fits.borrowed);
   CHECK_FALSE(lender.fits.borrowed);
   CHECK(borrower.fits.gemm.origin.borrowed_from == "l40s");
@@ -89,11 +89,11 @@ TEST_CASE("a device file with a mistake says where it is") {
 }
 
 TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not a crash") {
-  CHECK(holds(mistakes("rtx-4090", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"l41s\""), "can't be read"));
-  CHECK(holds(mistakes("rtx-4090", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""), "same folder"));
+  CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"l41s\""), "can't be read"));
+  CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""), "same folder"));
   const auto folder = std::filesystem::temp_directory_path() / "draftline_device_test";
   std::filesystem::create_directories(folder);
-  std::string text = text_of("rtx-4090");
+  std::string text = text_of("a10g");
   for (auto at = text.find("\"l40s\""); at != std::string::npos; at = text.find("\"l40s\""))
     text.replace(at, 6, "\"ring\"");
   std::ofstream(folder / "ring.json") << text;

@@ -184,3 +184,28 @@ TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefi
   CHECK(decode.mean() <= row.most_decode);
   CHECK(prefill.mean() <= row.most_prefill);
 }
+
+TEST_CASE("the RTX 4090 on a product of a network's layers that it has not seen", "[golden]") {
+  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  const auto file = reference().parent_path() / "serving/rtx4090_llama31_8b_vllm/step_tables/dense.csv";
+  const auto network =
+      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/transformers/llama-3.1-8b.json");
+  const TransformerShape shape = read_transformer(network.root());
+  const auto all = read_step_gemms(file, shape);
+  Device d = device("rtx-4090");
+  Errors ours, plain;
+  for (const int out : {6144, 4096, 28672})
+    for (const int in : {4096, 14336}) {
+      std::vector<GemmPoint> seen, unseen;
+      for (const GemmPoint& p : all) (p.out == out && p.in == in ? unseen : seen).push_back(p);
+      if (unseen.empty()) continue;
+      d.fits.gemm = fit_gemm(seen, d, kColdCopies);
+      for (const GemmPoint& p : unseen) {
+        ours.add(predicted(d, p, kColdCopies), p.time);
+        plain.add(roofline(d, p), p.time);
+      }
+    }
+  print("rtx-4090", "GEMM, one of four products unseen", ours, "");
+  print("rtx-4090", "  datasheet roofline", plain, "(reference)");
+  CHECK(ours.mean() < 0.6 * plain.mean());
+}
