@@ -129,7 +129,8 @@ std::vector<int> Generator::step() {
     take(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
   } else {
     ops_.phase = Phase::commit;
-    take(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, s.seats, s.sampling, p.depth));
+    const AcceptRule rule = p.rule.value_or(p.q ? AcceptRule::independent : AcceptRule::target_draw);
+    take(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, rule, s.seats, s.sampling, p.depth));
   }
   if (p.sees) ops_.commit(target_.cache, c.path, p.rows, s.seats);  // a chain lies in place already
   ops_.phase = Phase::draft;

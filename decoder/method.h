@@ -28,11 +28,12 @@ struct Session {
 // Rows the target pass takes; the nodes of the verification tree are some or all of them. Row 0 of a sequence is its root.
 struct Proposal {
   Rows rows;
-  Tensor tokens, parents;             // int32 [total]; parents: row within the sequence, -1 root, -2 not a node
-  std::optional<Tensor> sees = {};    // none: a chain
-  int depth = 0;                      // drafts on the longest path
-  std::optional<Tensor> q = {};       // sampled drafts: their warped distributions [total - sequences, vocabulary]
-  std::optional<Tensor> hidden = {};  // early layers already done (LayerSkip): enter at first_layer
+  Tensor tokens, parents;               // int32 [total]; parents: row within the sequence, -1 root, -2 not a node
+  std::optional<Tensor> sees = {};      // none: a chain
+  int depth = 0;                        // drafts on the longest path
+  std::optional<Tensor> q = {};         // sampled drafts: their warped distributions [total - sequences, vocabulary]
+  std::optional<AcceptRule> rule = {};  // of sampled text; none: independent if there is a q, else target_draw
+  std::optional<Tensor> hidden = {};    // early layers already done (LayerSkip): enter at first_layer
   int first_layer = 0;
 };
 
@@ -52,8 +53,9 @@ class Method {
   virtual ~Method() = default;
   // Hidden states of the target that extend() wants: layer i = the state that enters it, `layers` = after the final norm.
   virtual std::vector<int> taps() const { return {}; }
-  virtual int depth() const { return 0; }                         // drafts on the longest path
-  virtual Proposal propose(Ops&, Session&) = 0;                   // may decide()
+  virtual int depth() const { return 0; }        // drafts on the longest path
+  virtual int rewrites() const { return 0; }     // newest committed entries of its own caches that the next step writes
+  virtual Proposal propose(Ops&, Session&) = 0;  // may decide()
   virtual void extend(Ops&, const Session&, const Committed&) {}  // after prefill and every step; may not decide()
 };
 

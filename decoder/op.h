@@ -189,11 +189,12 @@ struct
     VerifySampled {  // q: warped draft distributions of rows 1.. of each sequence [drafts, vocabulary]; none: point masses
   Tensor logits, tokens, parents, starts;
   std::optional<Tensor> q;
+  AcceptRule rule;
   Seats seats;
   Sampling sampling;
   int depth;
   Out path, next, counts, last, last_row, bonus;
-  FIELDS(logits, tokens, parents, starts, q, seats, sampling, depth, path, next, counts, last, last_row, bonus)
+  FIELDS(logits, tokens, parents, starts, q, rule, seats, sampling, depth, path, next, counts, last, last_row, bonus)
 };
 struct Commit {  // moves the tail rows on `path` to length.. in every layer
   Tensor path, starts, table, lengths;

@@ -242,10 +242,11 @@ VerifyGreedy Ops::verify_greedy(Tensor predicted, Tensor tokens, Tensor parents,
 }
 
 VerifySampled Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
-                                  std::optional<Tensor> q, const Seats& seats, const Sampling& sampling, int depth) {
+                                  std::optional<Tensor> q, AcceptRule rule, const Seats& seats,
+                                  const Sampling& sampling, int depth) {
   const int b = rows.sequences(), n = b * (depth + 1);
-  return emit(VerifySampled{logits, tokens, parents, rows.starts, q, seats, sampling, depth, ints(n), ints(n), ints(b),
-                            ints(b), ints(b), ints(b)});
+  return emit(VerifySampled{logits, tokens, parents, rows.starts, q, rule, seats, sampling, depth, ints(n), ints(n),
+                            ints(b), ints(b), ints(b), ints(b)});
 }
 
 void Ops::commit(Cache c, Tensor path, const Rows& rows, const Seats& seats) {

@@ -69,7 +69,7 @@ class Ops {
   // ---- verification and the cache
   VerifyGreedy verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, int depth);
   VerifySampled verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows&, std::optional<Tensor> q,
-                               const Seats&, const Sampling&, int depth);
+                               AcceptRule, const Seats&, const Sampling&, int depth);
   void commit(Cache, Tensor path, const Rows&, const Seats&);
   void advance(Tensor lengths, Tensor counts);
 

@@ -3,6 +3,7 @@
 // Face's generate(). A distribution is a row of weights >= 0; who reads it divides by its sum, so that a row rounded to
 // fp32 is as exact a distribution as any.
 #pragma once
+#include <cstdint>
 #include <span>
 
 namespace draftline {
@@ -34,5 +35,13 @@ int sample(std::span<const float> logits, const Sampling&, double u, std::span<f
 // Different tokens for siblings: each is drawn from q without those before it. One u per token; returns how many there
 // are, fewer than asked for if q has no more tokens of weight > 0.
 int sample_without_replacement(std::span<const float> q, std::span<const double> u, std::span<int> tokens);
+
+// How sampled drafts are judged at one node of a tree (decoder/verify).
+enum class AcceptRule : std::uint8_t {
+  independent,          // S, and R with replacement: each child was drawn from its own q
+  without_replacement,  // R: each child was drawn from the first sibling's q less the siblings before it
+  point_mass,           // P: children that were chosen, not drawn; q is not read
+  target_draw,          // N: the same distribution of outputs as P with a single random number per node
+};
 
 }  // namespace draftline

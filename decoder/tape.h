@@ -91,6 +91,7 @@ struct TapeHasher {
   void operator()(int v) { hash.add(v); }
   void operator()(bool v) { hash.add(v); }
   void operator()(float v) { hash.add(static_cast<double>(v)); }
+  void operator()(AcceptRule v) { hash.add(static_cast<int>(v)); }
   void operator()(const Tensor& t) {  // all but the epoch
     hash.add(pack(t.id, t.offset));
     hash.add(pack(t.rows, t.cols));

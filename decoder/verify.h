@@ -68,12 +68,6 @@ struct Decision {
 };
 using Decide = std::function<Decision(const Node&, Coin&)>;
 
-enum class AcceptRule : std::uint8_t {
-  independent,          // S, and R with replacement: each child was drawn from its own q
-  without_replacement,  // R: each child was drawn from the first sibling's q less the siblings before it
-  point_mass,           // P: children that were chosen, not drawn; q is not read
-  target_draw,          // N: the same distribution of outputs as P with a single random number per node
-};
 Decide decision_of(AcceptRule);
 
 // ---- whole trees

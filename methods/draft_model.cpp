@@ -11,6 +11,7 @@ class DraftModel : public Method {
  public:
   DraftModel(Transformer draft, int draft_length) : draft_(std::move(draft)), length_(draft_length) {}
   int depth() const override { return length_; }
+  int rewrites() const override { return 1; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     if (c.prefill) {
@@ -81,7 +82,8 @@ Entry draft_model() {
           "algorithm 1",
           Losslessness::lossless,
           "draft: a transformer of the same vocabulary; draft_length (4)",
-          make};
+          make,
+          {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)"}};
 }
 
 }  // namespace draftline::methods

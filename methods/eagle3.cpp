@@ -81,7 +81,8 @@ Entry eagle3() {
           Losslessness::lossless,
           "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes}; "
           "draft_vocabulary (32000)",
-          make};
+          make,
+          {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"}};
 }
 
 }  // namespace draftline::methods

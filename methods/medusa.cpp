@@ -90,7 +90,8 @@ Entry medusa() {
           "section 3.1",
           Losslessness::lossless,
           "draft_length (a chain of heads), or tree: \"default\" (63 nodes) or {nodes}",
-          make};
+          make,
+          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"}};
 }
 
 }  // namespace draftline::methods

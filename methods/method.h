@@ -33,6 +33,8 @@ struct Entry {
   std::string_view parameters;  // of the scenario, for people
   // `in` is the scenario's method object; reads its own parameters, not "name" or "acceptance".
   std::unique_ptr<Method> (*make)(const Reader& in, Context&);
+  // Parameters, as members of the method's object, that every contract is tested with: small ones, chains and trees.
+  std::vector<std::string_view> examples = {""};
 };
 
 std::span<const Entry> all();

@@ -90,7 +90,8 @@ Entry specformer() {
           "equations 8-10",
           Losslessness::lossless,
           "draft_length (8), positions (8)",
-          make};
+          make,
+          {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)"}};
 }
 
 }  // namespace draftline::methods

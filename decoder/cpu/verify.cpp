@@ -54,7 +54,7 @@ void CpuBackend::run(const VerifySampled& o) {
   const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
   const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
                         out_ids(o.bonus), o.depth};
-  const Decide decide = decision_of(o.q ? AcceptRule::independent : AcceptRule::target_draw);
+  const Decide decide = decision_of(o.rule);
   for (int b = 0; b + 1 < o.starts.rows; ++b) {
     const int first = starts[b], n = starts[b + 1] - first, drafts = first - b;
     const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};

@@ -34,18 +34,11 @@ inline TransformerShape tiny_shape(Network kind) {
 struct Plan {
   std::string method, parameters;
 };
-inline std::vector<Plan> plans_of(const std::string& method) {
-  if (method == "autoregressive") return {{method, ""}};
-  if (method == "draft_model")
-    return {{method, R"(,"draft":"half","draft_length":1)"}, {method, R"(,"draft":"half","draft_length":4)"}};
-  if (method == "medusa")
-    return {{method, R"(,"draft_length":3)"}, {method, R"(,"tree":{"nodes":[[0],[1],[2],[0,0],[0,1],[1,0],[0,0,0]]})"}};
-  if (method == "specformer")
-    return {{method, R"(,"draft_length":3,"positions":5)"}, {method, R"(,"draft_length":5,"positions":5)"}};
-  // EAGLE-like and whatever comes: a chain and a tree
-  return {{method, R"(,"draft_length":1)"},
-          {method, R"(,"draft_length":4)"},
-          {method, R"(,"tree":{"top_k":3,"passes":3,"nodes":11})"}};
+inline std::vector<Plan> plans_of(const methods::Entry& e) {
+  std::vector<Plan> plans;
+  for (const auto example : e.examples)
+    plans.push_back({std::string(e.name), (example.empty() ? "" : ", ") + std::string(example)});
+  return plans;
 }
 
 struct Rig {
