@@ -22,6 +22,8 @@ void Generator::assume(int batch_size, int length) {
   view(session_, batch_size);
   session_.lengths.assign(static_cast<std::size_t>(batch_size), length);
   session_.text.assign(static_cast<std::size_t>(batch_size), {});
+  session_.ids.resize(static_cast<std::size_t>(batch_size));
+  std::iota(session_.ids.begin(), session_.ids.end(), 0);
 }
 
 Tensor Generator::forward(Stream& x, PassRef pass, int first_layer, std::map<int, Tensor>& taps) {
@@ -38,6 +40,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   fresh.first = session_.sequences;
   fresh.text = prompts;
   fresh.lengths.assign(prompts.size(), 0);
+  fresh.ids = ids;
   fresh.sampling = session_.sampling;
   std::vector<int> places;
   for (int i = 0; i < b; ++i) {
@@ -74,6 +77,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   Stream x{ops_.embed(target_.embedding, c.fed)};
   const Tensor y = forward(x, ops_.pass({c.rows, fresh.seats}), 0, c.taps);
   const Tensor logits = target_.logits(ops_, ops_.gather(y, c.last));
+  c.logits = logits;
   // lengths are still 0 here: the row knows how far it is
   c.bonus = fresh.sampling.greedy() ? ops_.argmax(logits)
                                     : Tensor(ops_.sample(logits, fresh.seats, fresh.sampling, 0).tokens);
@@ -85,6 +89,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
 
   session_.text.insert(session_.text.end(), fresh.text.begin(), fresh.text.end());
   session_.lengths.insert(session_.lengths.end(), fresh.lengths.begin(), fresh.lengths.end());
+  session_.ids.insert(session_.ids.end(), ids.begin(), ids.end());
   view(session_, session_.sequences + b);
   now_ = &session_;
 }
@@ -99,10 +104,12 @@ void Generator::leave(int seat) {
     ops_.flush(false);
     session_.text[to] = std::move(session_.text[from]);
     session_.lengths[to] = session_.lengths[from];
+    session_.ids[to] = session_.ids[from];
     place_[to] = place_[from];
   }
   session_.text.pop_back();
   session_.lengths.pop_back();
+  session_.ids.pop_back();
   place_.pop_back();
   view(session_, session_.sequences - 1);
 }
@@ -118,6 +125,7 @@ std::vector<int> Generator::step() {
   c.fed = p.tokens;
   c.rows = ops_.uniform(s.sequences, p.depth + 1);
   const Tensor logits = target_.logits(ops_, forward(x, pass, p.first_layer, c.taps));
+  c.logits = logits;
   Tensor counts;
   const auto take = [&](const auto& v) {
     c.path = v.path, c.next = v.next, c.last = v.last, c.last_row = v.last_row, c.bonus = v.bonus;
@@ -147,8 +155,9 @@ std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts
   const Tensor out = ops_.slot("emitted", n + b, 1, DType::int32);
   ops_.store(row_range(out, 0, b), counts);
   ops_.store(row_range(out, b, n), c.next);
-  const auto emitted = ops_.decide(row_range(out, 0, b),
-                                   [](std::span<const int> raw) { return std::vector<int>(raw.begin(), raw.end()); });
+  const auto emitted = ops_.decide(
+      row_range(out, 0, b), [](std::span<const int> raw) { return std::vector<int>(raw.begin(), raw.end()); },
+      c.prefill ? c.rows.each : std::vector<int>(static_cast<std::size_t>(b), 1));
   const auto tokens = ops_.fetch(row_range(out, b, n));
   std::size_t at = 0;
   for (std::size_t i = 0; i < s.text.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decoder/ops.h"
+#include "decoder/token_tree.h"
 
 namespace draftline {
 
@@ -16,6 +17,7 @@ struct Session {
   Seats seats;
   Tensor root;                         // int32 [sequences]: the newest token, not yet in the cache
   std::vector<int> lengths;            // host copy of the committed lengths, for capacity and accounting
+  std::vector<int> ids;                // host copy: who sits there
   std::vector<std::vector<int>> text;  // per sequence, root included; meaningless when priced
   Sampling sampling;
 
@@ -43,6 +45,7 @@ struct Committed {
   Tensor path, next;             // [total]: row of the target pass; the token after it. Padding repeats the last
   Tensor last, last_row, bonus;  // [sequences]: last real index in path; its row of the pass; the new root
   Tensor fed;                    // tokens of the pass's rows
+  Tensor logits = {};            // of the pass's rows; of the last rows after a prefill
   std::optional<Tensor> predicted = {};  // their argmax; greedy steps only
   std::map<int, Tensor> taps = {};       // hidden states of all rows of the pass
   bool prefill = false;
@@ -53,7 +56,8 @@ class Method {
   virtual ~Method() = default;
   // Hidden states of the target that extend() wants: layer i = the state that enters it, `layers` = after the final norm.
   virtual std::vector<int> taps() const { return {}; }
-  virtual int depth() const { return 0; }        // drafts on the longest path
+  virtual const RankTree* tree() const { return nullptr; }  // if its drafts are ranks of a fixed tree
+  virtual int depth() const { return 0; }                   // drafts on the longest path
   virtual int rewrites() const { return 0; }     // newest committed entries of its own caches that the next step writes
   virtual Proposal propose(Ops&, Session&) = 0;  // may decide()
   virtual void extend(Ops&, const Session&, const Committed&) {}  // after prefill and every step; may not decide()

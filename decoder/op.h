@@ -155,6 +155,15 @@ struct Sample {  // draws from the warped distribution: [n, vocabulary] -> token
   Out tokens, q;
   FIELDS(logits, seats, sampling, ahead, tokens, q)
 };
+struct SampleChildren {  // several draws from each row: [n, vocabulary] -> tokens [n, draws], q [n, vocabulary]
+  Tensor logits;
+  Seats seats;  // n is a multiple of the sequences: nodes of one level of a tree
+  Sampling sampling;
+  int ahead;
+  bool replaced;  // else no token twice; where fewer are possible, the last repeats
+  Out tokens, q;
+  FIELDS(logits, seats, sampling, ahead, replaced, tokens, q)
+};
 struct MapIds {  // target id of a draft vocabulary's id: y = id + offset[id]
   Tensor ids;
   Weight offsets;

@@ -212,6 +212,13 @@ Sample Ops::sample(Tensor logits, const Seats& seats, const Sampling& sampling, 
   return emit(Sample{logits, seats, sampling, ahead, ints(logits.rows), temp(logits.rows, logits.cols, DType::fp32)});
 }
 
+SampleChildren Ops::sample_children(Tensor logits, const Seats& seats, const Sampling& sampling, int ahead, int draws,
+                                    bool replaced) {
+  check(logits.rows % seats.lengths.rows == 0, "sample_children: as many rows for every sequence");
+  return emit(SampleChildren{logits, seats, sampling, ahead, replaced, ints(logits.rows, draws),
+                             temp(logits.rows, logits.cols, DType::fp32)});
+}
+
 Tensor Ops::map_ids(Tensor ids, Weight offsets) {
   Tensor y = ints(ids.rows, ids.cols);
   return emit(MapIds{ids, offsets, y}).y;
@@ -257,12 +264,9 @@ void Ops::advance(Tensor lengths, Tensor counts) { emit(Advance{counts, lengths}
 
 // ---- the host's side
 
-std::vector<int> Ops::decide(std::optional<Tensor> slot, const Rule& rule) {
+std::vector<int> Ops::decide(std::optional<Tensor> slot, const Rule& rule, const std::vector<int>& usual) {
   if (slot) flush();
-  if (script_) {
-    check(next_answer_ < script_->size(), "the script has no more answers");
-    return (*script_)[next_answer_++];
-  }
+  if (script_) { return next_answer_ < script_->size() ? (*script_)[next_answer_++] : usual; }
   return answers_.emplace_back(rule(slot ? backend_.read(*slot) : std::vector<int>{}));
 }
 

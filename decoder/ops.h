@@ -60,6 +60,7 @@ class Ops {
   Tensor argmax(Tensor logits);
   TopK top_k(Tensor logits, int k);
   Sample sample(Tensor logits, const Seats&, const Sampling&, int ahead);
+  SampleChildren sample_children(Tensor logits, const Seats&, const Sampling&, int ahead, int draws, bool replaced);
   Tensor map_ids(Tensor ids, Weight offsets);
   ExpandTree expand_tree(const TopK&, Tensor score, Tensor node, Tensor sees, int width, int keep, int first_node,
                          int tail);
@@ -74,9 +75,10 @@ class Ops {
   void advance(Tensor lengths, Tensor counts);
 
   // ---- the host's side
-  // A value may steer the host only here: live it is read and judged, priced it is the next answer of the script.
+  // A value may steer the host only here: live it is read and judged, priced it is the next answer of the script, and
+  // past the script's end the usual one.
   using Rule = std::function<std::vector<int>(std::span<const int>)>;
-  std::vector<int> decide(std::optional<Tensor> slot, const Rule&);
+  std::vector<int> decide(std::optional<Tensor> slot, const Rule&, const std::vector<int>& usual);
   std::vector<int> fetch(Tensor slot);  // text only: never steers ops
   void flush(bool waits = true);        // ends a segment: one tape, one host read
   bool scripted() const { return script_ != nullptr; }

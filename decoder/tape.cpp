@@ -44,6 +44,7 @@ struct KeyOf {
   std::string_view operator()(const Argmax&) const { return "argmax"; }
   std::string_view operator()(const TopK&) const { return "top_k"; }
   std::string_view operator()(const Sample&) const { return "sample"; }
+  std::string_view operator()(const SampleChildren&) const { return "sample"; }
   std::string_view operator()(const MapIds&) const { return "map_ids"; }
   std::string_view operator()(const ExpandTree&) const { return "expand_tree"; }
   std::string_view operator()(const SelectTree&) const { return "select_tree"; }

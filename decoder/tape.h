@@ -11,9 +11,10 @@
 
 namespace draftline {
 
-using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, MixtureOfExperts,
-                        RopeAppend, Attend, GroupAttend, SumOverRanks, Gather, ConcatRows, Store, Upload, Argmax, TopK,
-                        Sample, MapIds, ExpandTree, SelectTree, VerifyGreedy, VerifySampled, Commit, Advance>;
+using Op =
+    std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, MixtureOfExperts,
+                 RopeAppend, Attend, GroupAttend, SumOverRanks, Gather, ConcatRows, Store, Upload, Argmax, TopK, Sample,
+                 SampleChildren, MapIds, ExpandTree, SelectTree, VerifyGreedy, VerifySampled, Commit, Advance>;
 
 // Which part of a step an op belongs to: the break-down of a price, and what an engine launches how.
 enum class Phase : std::uint8_t { draft, verify, commit };

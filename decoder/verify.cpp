@@ -37,6 +37,7 @@ static Decision decide_recursive(const Node& node, Coin& coin, bool replaced) {
       check(normalise(q), "a draft's distribution is empty");
     }
     const double drafted = q[at(child.token)];
+    if (!replaced && i > 0 && drafted == 0) continue;  // nothing was left to draw: a repetition
     check(drafted > 0, "a draft token that its own distribution excludes");
     if (coin.accept(std::min(1.0, node.p[at(child.token)] / drafted))) return yes;
     for (std::size_t t = 0; t < q.size(); ++t) node.p[t] = std::max(node.p[t] - q[t], 0.0);

@@ -16,10 +16,7 @@ class Eagle3 : public FeatureDrafter {
   Eagle3(Context& c, const DraftShape& shape, int vocabulary)
       : FeatureDrafter(c.target, shape, c.ops.cache(1, c.target.shape.kv_heads, c.target.shape.head_dim, c.capacity)) {
     const int d = c.target.shape.hidden;
-    shape_of_layer_ = c.target.shape;
-    shape_of_layer_.experts.reset();
-    shape_of_layer_.qkv_bias = shape_of_layer_.qk_norm = false;
-    if (shape_of_layer_.intermediate == 0) shape_of_layer_.intermediate = 4 * d;
+    shape_of_layer_ = drafter_layer_shape(c.target.shape);
     fc_ = c.weights.matrix("eagle3.fc", 3 * d, d);
     token_norm_ = c.weights.vector("eagle3.token_norm", d);
     state_norm_ = c.weights.vector("eagle3.state_norm", d);

@@ -8,8 +8,12 @@ namespace draftline::methods {
 Entry autoregressive();
 Entry draft_model();
 Entry medusa();
+Entry eagle1();
+Entry eagle2();
 Entry hass();
 Entry eagle3();
 Entry specformer();
+Entry mcsd();
+Entry sequoia();
 
 }  // namespace draftline::methods

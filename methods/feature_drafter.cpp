@@ -29,6 +29,14 @@ DraftShape read_draft_shape(const Reader& in, int vocabulary, int official_passe
   return s;
 }
 
+TransformerShape drafter_layer_shape(const TransformerShape& target) {
+  TransformerShape s = target;
+  s.experts.reset();
+  s.qkv_bias = s.qk_norm = false;
+  if (s.intermediate == 0) s.intermediate = 4 * s.hidden;
+  return s;
+}
+
 Proposal FeatureDrafter::propose(Ops& ops, Session& s) {
   if (shape_.top_k > 0) return propose_tree(ops, s);
   const int b = s.sequences;

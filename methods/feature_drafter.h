@@ -17,6 +17,9 @@ struct DraftShape {  // a chain of `length`, or a tree if top_k > 0
 // "draft_length": a chain; "tree": "default" or {"top_k", "passes", "nodes"}. Neither: the official tree.
 DraftShape read_draft_shape(const Reader& method, int vocabulary, int official_passes);
 
+// The layer of a drafter beside such a target: its heads and widths, without what only some targets have.
+TransformerShape drafter_layer_shape(const TransformerShape& target);
+
 class FeatureDrafter : public Method {
  public:
   FeatureDrafter(const Transformer& target, const DraftShape& shape, Cache cache)

@@ -34,6 +34,7 @@ class Medusa : public Method {
     }
   }
   int depth() const override { return tree_.tree.depth(); }
+  const RankTree* tree() const override { return &tree_; }
   std::vector<int> taps() const override { return {target_.shape.layers}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
@@ -64,21 +65,9 @@ class Medusa : public Method {
   std::vector<Head> heads_;
 };
 
-RankTree chain(int length) {
-  std::vector<std::vector<int>> paths;
-  for (int n = 1; n <= length; ++n) paths.emplace_back(static_cast<std::size_t>(n), 0);
-  return rank_tree(std::move(paths), {length, 1});
-}
-
 std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
-  const auto length = in.find("draft_length");
-  const auto tree = in.find("tree");
-  if (length && tree) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
-  if (tree && tree->is_object()) return std::make_unique<Medusa>(c, read_rank_tree(*tree, limits));
-  if (tree && tree->text() != "default") tree->fail("must be \"default\" or {\"nodes\": [paths of ranks]}");
-  if (length) return std::make_unique<Medusa>(c, chain(length->integer(1, limits.levels)));
-  return std::make_unique<Medusa>(c, rank_tree(official_tree(), {limits.levels, 10}));
+  return std::make_unique<Medusa>(c, read_rank_plan(in, limits, rank_tree(official_tree(), {limits.levels, 10})));
 }
 
 }  // namespace
@@ -89,7 +78,7 @@ Entry medusa() {
           "cai2024",
           "section 3.1",
           Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes) or {nodes}",
+          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
           make,
           {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"}};
 }

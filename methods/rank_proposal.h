@@ -3,10 +3,16 @@
 #pragma once
 #include <vector>
 
+#include "core/reader.h"
 #include "decoder/method.h"
 #include "decoder/token_tree.h"
 
 namespace draftline::methods {
+
+RankTree rank_chain(int length);
+// "draft_length": a chain; "tree": "default" or {"nodes": [paths]} or {"optimal": {"budget": n}}, which needs the acceptance's
+// "ranks". Neither: the official one.
+RankTree read_rank_plan(const Reader& method, const RankLimits&, const RankTree& official);
 
 int width_of_level(const RankTree&, int level);  // candidates that level needs: its highest rank + 1; levels from 0
 // candidates[j]: int32 [sequences, width_of_level(j)], best first.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "methods/entries.h"
+#include "methods/feature_drafter.h"
 
 namespace draftline::methods {
 
@@ -13,11 +14,8 @@ namespace {
 class SpecFormer : public Method {
  public:
   SpecFormer(Context& c, int positions, int draft_length)
-      : target_(c.target), shape_(c.target.shape), positions_(positions), length_(draft_length) {
+      : target_(c.target), shape_(drafter_layer_shape(c.target.shape)), positions_(positions), length_(draft_length) {
     const int d = shape_.hidden;
-    shape_.experts.reset();
-    shape_.qkv_bias = shape_.qk_norm = false;
-    if (shape_.intermediate == 0) shape_.intermediate = 4 * d;
     hook_norm_ = c.weights.vector("specformer.hook_norm", 4 * d);
     down_ = c.weights.matrix("specformer.down", 4 * d, d);
     context_ = make_layer(c.weights, "specformer.context.", shape_, {.mlp = false});

@@ -8,7 +8,8 @@
 namespace draftline::methods {
 
 std::span<const Entry> all() {
-  static const std::array table{autoregressive(), draft_model(), medusa(), hass(), eagle3(), specformer()};
+  static const std::array table{autoregressive(), draft_model(), medusa(),     eagle1(), eagle2(),
+                                hass(),           eagle3(),      specformer(), mcsd(),   sequoia()};
   return table;
 }
 

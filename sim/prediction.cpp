@@ -69,22 +69,21 @@ struct Predictor::Plan {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
   static constexpr int kSeats = 1 << 17;
+  static inline const std::vector<std::vector<int>> kUsual;  // no script: what steers gets its usual answer
 
   // A step of the steady state, or the prefill of one prompt.
   std::vector<SegmentRun> record_step(int batch_size) {
     constexpr std::size_t kMostTapes = 16;
     segments.clear();
     if (decoder.ops.distinct_tapes() > kMostTapes) decoder.ops.forget();
-    const std::vector<std::vector<int>> answers{std::vector<int>(static_cast<std::size_t>(batch_size), 1)};
-    decoder.ops.follow(&answers);
+    decoder.ops.follow(&kUsual);
     decoder.generator.assume(batch_size, 1);
     decoder.generator.step();
     return std::move(segments);
   }
   std::vector<SegmentRun> record_prefill(int tokens) {
     segments.clear();
-    const std::vector<std::vector<int>> answers{{tokens}};
-    decoder.ops.follow(&answers);
+    decoder.ops.follow(&kUsual);
     decoder.generator.assume(0, 0);
     decoder.generator.join({std::vector<int>(static_cast<std::size_t>(tokens))}, {0});
     decoder.generator.assume(0, 0);

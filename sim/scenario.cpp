@@ -31,7 +31,10 @@ std::vector<T> alternatives(const Reader& in, std::string_view key, T otherwise,
 }
 
 // Values that are lists by nature sweep as lists of such lists.
-int natural_depth(const std::string& key) { return key == "rates" ? 1 : key == "nodes" ? 2 : 0; }
+int natural_depth(const std::string& key) {
+  if (key == "rates" || key == "widths" || key == "rank_acceptance") return 1;
+  return key == "nodes" || key == "ranks" ? 2 : 0;
+}
 int list_depth(const nlohmann::json& j) { return j.is_array() ? 1 + (j.empty() ? 0 : list_depth(j.front())) : 0; }
 
 bool sweeps(const std::string& key, const nlohmann::json& list) {

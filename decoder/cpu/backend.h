@@ -91,6 +91,7 @@ class CpuBackend : public Backend {
   void run(const Argmax&);
   void run(const TopK&);
   void run(const Sample&);
+  void run(const SampleChildren&);
   void run(const MapIds&);
   void run(const ExpandTree&);
   void run(const SelectTree&);

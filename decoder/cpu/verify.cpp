@@ -12,7 +12,8 @@ namespace draftline {
 
 namespace {
 
-constexpr std::uint64_t kDraftDraw = 0, kVerification = 1;  // purposes; the trials of a verification follow
+// Purposes; the trials of a verification and the draws of a tree's level follow.
+constexpr std::uint64_t kDraftDraw = 0, kVerification = 1, kChildDraw = std::uint64_t{1} << 32;
 
 // One sequence's verdict into the op's results, padded by its last row.
 struct Results {
@@ -87,6 +88,32 @@ void CpuBackend::run(const Sample& o) {
     const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(who[b]),
                                 static_cast<std::uint64_t>(lengths[b] + o.ahead), kDraftDraw);
     tokens[b] = draw(std::span<const float>(row, n), u);  // from the very weights that verification divides by
+  }
+}
+
+void CpuBackend::run(const SampleChildren& o) {
+  const float* x = in(o.logits);
+  const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
+  int* tokens = out_ids(o.tokens);
+  float* q = out(o.q);
+  const int draws = o.tokens.cols, width = o.logits.rows / o.seats.lengths.rows;
+  const auto n = static_cast<std::size_t>(o.logits.cols);
+  std::vector<double> p(n);
+  for (int r = 0; r < o.logits.rows; ++r) {
+    const int b = r / width;
+    warp({x + static_cast<std::ptrdiff_t>(r) * o.logits.stride, n}, o.sampling, p);
+    float* row = q + static_cast<std::ptrdiff_t>(r) * o.q.stride;
+    std::transform(p.begin(), p.end(), row, [](double v) { return static_cast<float>(v); });
+    std::vector<float> left(row, row + n);
+    for (int i = 0; i < draws; ++i) {
+      int& token = tokens[r * draws + i];
+      const bool any = std::any_of(left.begin(), left.end(), [](float v) { return v > 0; });
+      const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(who[b]),
+                                  static_cast<std::uint64_t>(lengths[b] + o.ahead),
+                                  kChildDraw + static_cast<std::uint64_t>((r % width) * draws + i));
+      token = any ? draw(std::span<const float>(left), u) : tokens[r * draws + i - 1];
+      if (!o.replaced) left[static_cast<std::size_t>(token)] = 0;
+    }
   }
 }
 

@@ -55,9 +55,13 @@ struct Rig {
   }
   Rig(const Plan& plan, Kind kind, int seats, Network network = Network::llama, double noise = 0.15,
       Sampling sampling = {}, std::uint64_t seed = 1, int capacity = 256)
-      : random(
-            7,
-            [](const std::string& name) { return name.find("hass.") == 0 || name.find("eagle3.") == 0 ? 0.5 : 1.0; }),
+      : random(7,
+               [](const std::string&
+                      name) {  // a drafter that adds little to the target's own state agrees with it at times
+                 static const std::vector<std::string> weak{"hass.", "eagle1.", "eagle2.", "eagle3."};
+                 return std::any_of(weak.begin(), weak.end(), [&](const auto& w) { return name.starts_with(w); }) ? 0.5
+                                                                                                                  : 1.0;
+               }),
         source(random, "draft.", noise, 11),
         method_text(text_of(plan)),
         decoder(

@@ -347,12 +347,18 @@ TEST_CASE("degenerate distributions: a single token, nothing in common") {
   CHECK(sure.child == 1);
 }
 
+TEST_CASE("a repeated child, drawn when nothing else was left, is passed over") {
+  Forced coin;
+  const auto d = decide_once(AcceptRule::without_replacement, {0.1, 0.9}, {0.5F, 0.5F}, {0, 0}, coin);
+  CHECK(d.child == -1);
+  CHECK(d.token == 1);
+}
+
 TEST_CASE("broken promises of the caller are bugs, not wrong tokens") {
   Forced coin;
   CHECK_THROWS_AS(decide_once(AcceptRule::independent, {0.5, 0.5}, {1, 0}, {1}, coin), Bug);  // q could not draw it
   CHECK_THROWS_AS(decide_once(AcceptRule::independent, {0.5, 0.5}, {0, 0}, {1}, coin), Bug);
   CHECK_THROWS_AS(decide_once(AcceptRule::independent, {0.5, 0.5}, {}, {1}, coin), Bug);
-  CHECK_THROWS_AS(decide_once(AcceptRule::without_replacement, {0.1, 0.9}, {0.5F, 0.5F}, {0, 0}, coin), Bug);
   const Tokens tokens{0, 1}, parents{-1, 0}, upside_down{-1, 1};
   const std::vector<float> logits{0, 0, 0, std::nanf("")}, fine{0, 0, 0, 0};
   const auto n = decision_of(AcceptRule::target_draw);

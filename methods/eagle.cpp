@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods/eagle.h"
+
+namespace draftline::methods {
+
+Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape)
+    : FeatureDrafter(c.target, shape, c.ops.cache(1, c.target.shape.kv_heads, c.target.shape.head_dim, c.capacity)),
+      layer_shape_(drafter_layer_shape(c.target.shape)) {
+  const int d = c.target.shape.hidden;
+  fc_ = c.weights.matrix(prefix + "fc", 2 * d, d);
+  fc_bias_ = c.weights.vector(prefix + "fc_bias", d);
+  layer_ = make_layer(c.weights, prefix + "layer.", layer_shape_, {.input_norm = false});
+}
+
+// True features: this part of the cache stays.
+void Eagle::extend(Ops& ops, const Session& s, const Committed& c) {
+  const Tensor feature = ops.gather(c.taps.at(target_.shape.layers), c.path);
+  const Tensor out = forward(ops, feature, c.next, ops.pass({c.rows, s.seats}));
+  ops.store(state(ops, s), ops.gather(out, c.last));
+}
+
+Tensor Eagle::forward(Ops& ops, Tensor feature, Tensor tokens, PassRef pass) const {
+  Stream x{ops.linear(ops.gather(std::vector{target_.embed(ops, tokens), feature}), fc_, fc_bias_)};
+  x.push(ops, self_attention(ops, x.value(ops), layer_, layer_shape_, pass, cache_, 0, target_.ranks));
+  const Tensor y = x.norm(ops, *layer_.mlp_norm, static_cast<float>(layer_shape_.norm_epsilon));
+  x.push(ops, mlp(ops, y, layer_, layer_shape_, target_.ranks));
+  return x.value(ops);
+}
+
+}  // namespace draftline::methods

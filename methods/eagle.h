@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network that EAGLE, EAGLE-2 and HASS share (Li et al. 2024, section 4; METHODS.md 3.7): a pair (feature f_i of the
+// target after the final norm, token x_{i+1}) goes through fc 2d -> d with bias and one decoder layer without input norm;
+// the target's LM head reads the result. A pair's place is i, one before its token's.
+#pragma once
+#include <string>
+
+#include "methods/feature_drafter.h"
+
+namespace draftline::methods {
+
+class Eagle : public FeatureDrafter {
+ public:
+  Eagle(Context&, const std::string& prefix, const DraftShape&);
+  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  void extend(Ops&, const Session&, const Committed&) override;
+
+ protected:
+  Tensor forward(Ops&, Tensor feature, Tensor tokens, PassRef) const override;
+  Tensor logits(Ops& ops, Tensor feature) const override { return target_.logits(ops, feature); }
+
+ private:
+  Weight fc_, fc_bias_;
+  TransformerShape layer_shape_;
+  LayerWeights layer_;
+};
+
+}  // namespace draftline::methods

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// EAGLE (Li et al. 2024, sections 3 and 4; METHODS.md 3.7): its network drafts a tree of fixed shape level by level. Sampled
+// text draws a node's children without replacement.
+#include "methods/eagle.h"
+#include "methods/entries.h"
+#include "methods/rank_proposal.h"
+#include "methods/static_tree.h"
+
+namespace draftline::methods {
+
+namespace {
+
+// The tree of the authors' code, choices.py "mc_sim_7b_63": nodes per depth 4, 8, 8, 3, 2.
+RankTree official_tree() {
+  return rank_tree({{0},
+                    {1},
+                    {2},
+                    {3},
+                    {0, 0},
+                    {0, 1},
+                    {0, 2},
+                    {1, 0},
+                    {1, 1},
+                    {2, 0},
+                    {2, 1},
+                    {3, 0},
+                    {0, 0, 0},
+                    {0, 0, 1},
+                    {0, 0, 2},
+                    {0, 1, 0},
+                    {0, 1, 1},
+                    {0, 2, 0},
+                    {0, 2, 1},
+                    {1, 0, 0},
+                    {0, 0, 0, 0},
+                    {0, 0, 0, 1},
+                    {0, 0, 0, 2},
+                    {0, 0, 0, 0, 0},
+                    {0, 0, 0, 0, 1}},
+                   {5, 4});
+}
+
+class Eagle1 : public Eagle {
+ public:
+  Eagle1(Context& c, RankTree tree) : Eagle(c, "eagle1.", {}), tree_(std::move(tree)) {}
+  int depth() const override { return tree_.depth(); }
+  const RankTree* tree() const override { return &tree_.ranks(); }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const int b = s.sequences;
+    Tensor feature = state(ops, s);
+    return tree_.draft(ops, s, Children::drawn, [&](int level, Tensor tokens) {
+      if (level > 0) {
+        const PassRef pass = ops.pass(
+            {ops.uniform(b, tree_.rows(level)), s.seats, tree_.sees(ops, b, level, 1), tree_.first(level) - 1});
+        feature = forward(ops, ops.gather(feature, tree_.parents(ops, b, level)), tokens, pass);
+      }
+      return logits(ops, feature);
+    });
+  }
+
+ private:
+  StaticTree tree_;
+};
+
+}  // namespace
+
+Entry eagle1() {
+  return {"eagle1",
+          "one layer that continues the target's features, and a static tree",
+          "li2024eagle",
+          "sections 3 and 4",
+          Losslessness::lossless,
+          "draft_length (a chain), or tree: \"default\" (25 nodes), {nodes} or {optimal}",
+          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
+            const RankLimits limits{32, std::min(64, c.target.shape.vocabulary)};
+            return std::make_unique<Eagle1>(c, read_rank_plan(in, limits, official_tree()));
+          },
+          {R"("draft_length": 3)",
+           R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"}};
+}
+
+}  // namespace draftline::methods

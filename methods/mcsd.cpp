@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// MCSD (Yang et al. 2024): a draft network's tree with several candidates per node, drawn with or without replacement and
+// judged one after the other (METHODS.md 3.20). k-configuration -> widths: children per node of each level.
+#include "methods/entries.h"
+#include "methods/network_tree.h"
+#include "methods/rank_proposal.h"
+
+namespace draftline::methods {
+
+namespace {
+
+constexpr int kMostNodes = 1023;
+
+RankTree full_tree(const std::vector<int>& widths) {
+  std::vector<std::vector<int>> paths, level{{}};
+  for (const int width : widths) {
+    std::vector<std::vector<int>> next;
+    for (const auto& path : level)
+      for (int rank = 0; rank < width; ++rank) {
+        next.push_back(path);
+        next.back().push_back(rank);
+      }
+    paths.insert(paths.end(), next.begin(), next.end());
+    level = std::move(next);
+  }
+  return rank_tree(std::move(paths), {static_cast<int>(widths.size()), 64});
+}
+
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  const RankLimits limits{32, std::min(64, c.target.shape.vocabulary)};
+  std::vector<int> widths;
+  if (const auto given = in.find("widths")) {
+    double nodes = 0, level = 1;
+    for (const Reader& w : given->items()) {
+      widths.push_back(w.integer(1, limits.ranks));
+      nodes += level *= widths.back();
+    }
+    if (widths.empty() && !given->failed()) given->fail("needs at least one level");
+    if (nodes > kMostNodes) given->fail("more than " + std::to_string(kMostNodes) + " drafts in all");
+    if (given->failed() || nodes > kMostNodes) widths.clear();
+    if (in.has("tree") || in.has("draft_length"))
+      in.fail("give \"widths\", \"tree\" or \"draft_length\", not two of them");
+  }
+  const auto replacement = in.find("replacement");
+  const bool replaced = replacement && replacement->boolean();
+  RankTree tree =
+      !widths.empty() ? full_tree(widths) : read_rank_plan(in, limits, full_tree({std::min(4, limits.ranks), 2, 2}));
+  return std::make_unique<NetworkTree>(read_draft_network(in, c), std::move(tree),
+                                       replaced ? Children::drawn_with_replacement : Children::drawn);
+}
+
+}  // namespace
+
+Entry mcsd() {
+  return {
+      "mcsd",
+      "a smaller network's tree, several candidates per node",
+      "yang2024mcsd",
+      "section 3",
+      Losslessness::lossless,
+      "draft: a transformer of the same vocabulary; widths ([[4, 2, 2]]: children per node of each level), or tree or "
+      "draft_length; replacement (false)",
+      make,
+      {R"("draft": "half", "widths": [2, 2])", R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"}};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequoia (Chen et al. 2024): a draft network's tree of the shape that yields most tokens for a budget of nodes and the
+// measured acceptance of each rank, drawn without replacement (METHODS.md 3.21; model/tree_search).
+#include "methods/entries.h"
+#include "methods/network_tree.h"
+#include "methods/rank_proposal.h"
+#include "model/tree_search.h"
+
+namespace draftline::methods {
+
+namespace {
+
+// A default to start from, of the size of the paper's measured vectors; a scenario gives its own.
+const RankAcceptance kTypical(8, {0.55, 0.15, 0.08, 0.05, 0.03, 0.02, 0.02, 0.01});
+
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  const RankLimits limits{32, std::min(64, c.target.shape.vocabulary)};
+  RankAcceptance accepted = kTypical;
+  int levels = 8;
+  if (const auto given = in.find("depth")) levels = given->integer(1, limits.levels);
+  if (const auto given = in.find("rank_acceptance")) {
+    std::vector<double> vector;
+    for (const Reader& share : given->items()) {
+      if (!vector.empty() && share.number(0, 1) > vector.back())
+        share.fail("above the rank before it: children are drawn in order, so a later one can't be kept without it");
+      vector.push_back(share.number(0, 1));
+    }
+    if (vector.empty() && !given->failed()) given->fail("needs at least one rank");
+    if (vector.empty()) vector = {1};
+    accepted.assign(1, vector);
+  }
+  accepted.resize(static_cast<std::size_t>(levels), accepted[0]);
+  for (auto& level : accepted) level.resize(std::min(level.size(), static_cast<std::size_t>(limits.ranks)));
+  const auto given = in.find("budget");
+  const int budget = given ? given->integer(1, 1023) : 63;
+  const RankTree best = rank_tree(best_tree(accepted, budget), limits);
+  return std::make_unique<NetworkTree>(read_draft_network(in, c), read_rank_plan(in, limits, best), Children::drawn);
+}
+
+}  // namespace
+
+Entry sequoia() {
+  return {"sequoia",
+          "a smaller network's tree, of the best shape for a budget",
+          "chen2024sequoia",
+          "section 3",
+          Losslessness::lossless,
+          "draft: a transformer of the same vocabulary; budget (63 drafts), depth (8), rank_acceptance ([[0.55, ..]] "
+          "of ranks "
+          "0, 1, ..); or tree or draft_length",
+          make,
+          {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"}};
+}
+
+}  // namespace draftline::methods
