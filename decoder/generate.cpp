@@ -131,7 +131,10 @@ std::vector<int> Generator::step() {
     c.path = v.path, c.next = v.next, c.last = v.last, c.last_row = v.last_row, c.bonus = v.bonus;
     counts = v.counts;
   };
-  if (s.sampling.greedy()) {
+  if (p.relaxed) {
+    ops_.phase = Phase::commit;
+    take(ops_.verify_relaxed(logits, p.tokens, p.parents, p.rows, s.sampling, *p.relaxed, p.depth));
+  } else if (s.sampling.greedy()) {
     c.predicted = ops_.argmax(logits);
     ops_.phase = Phase::commit;
     take(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));

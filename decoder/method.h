@@ -35,6 +35,7 @@ struct Proposal {
   int depth = 0;                        // drafts on the longest path
   std::optional<Tensor> q = {};         // sampled drafts: their warped distributions [total - sequences, vocabulary]
   std::optional<AcceptRule> rule = {};  // of sampled text; none: independent if there is a q, else target_draw
+  std::optional<Relaxed> relaxed = {};  // lossy acceptance, greedy or sampled
   std::optional<Tensor> hidden = {};    // early layers already done (LayerSkip): enter at first_layer
   int first_layer = 0;
 };

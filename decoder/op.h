@@ -71,6 +71,12 @@ struct Gelu {  // [n, c] -> [n, c]
   Out y;
   FIELDS(x, y)
 };
+struct CosineGate {  // per head: v times the cosine of q and k: [n, heads * dim] each
+  Tensor q, k, v;
+  int head_dim;
+  Out y;
+  FIELDS(q, k, v, head_dim, y)
+};
 struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]; gate_up [experts * hidden, 2f], down [experts * f, hidden]
   Tensor x;
   Weight router, gate_up, down;
@@ -170,6 +176,12 @@ struct MapIds {  // target id of a draft vocabulary's id: y = id + offset[id]
   Out y;
   FIELDS(ids, offsets, y)
 };
+struct ClipTopK {  // log-probabilities [n, k], best first: -infinity behind the nucleus or below a share of the first
+  Tensor log_probs;
+  float top_p, least_share;
+  Out y;
+  FIELDS(log_probs, top_p, least_share, y)
+};
 struct ExpandTree {                   // one level of a dynamic tree; all counts static, the topology is data
   Tensor ids, log_probs;              // [B * width, k]
   Tensor score, node, sees;           // [B * width] of the frontier; sees [B * width, words]
@@ -183,8 +195,9 @@ struct SelectTree {  // the best size - 1 candidates of all levels, and the root
   std::vector<Tensor> tokens, scores, parents;
   Tensor root;
   int size;
+  bool by_level;        // upper levels first, none of score -infinity; what is left of `size` is no node
   Out y, parent, sees;  // [B * size], [B * size], [B * size, words]
-  FIELDS(tokens, scores, parents, root, size, y, parent, sees)
+  FIELDS(tokens, scores, parents, root, size, by_level, y, parent, sees)
 };
 
 // ---- verification and the cache. parents: local row, -1 root, -2 not a node (mask rows)
@@ -204,6 +217,14 @@ struct
   int depth;
   Out path, next, counts, last, last_row, bonus;
   FIELDS(logits, tokens, parents, starts, q, rule, seats, sampling, depth, path, next, counts, last, last_row, bonus)
+};
+struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
+  Tensor logits, tokens, parents, starts;
+  Sampling sampling;
+  Relaxed rule;
+  int depth;
+  Out path, next, counts, last, last_row, bonus;
+  FIELDS(logits, tokens, parents, starts, sampling, rule, depth, path, next, counts, last, last_row, bonus)
 };
 struct Commit {  // moves the tail rows on `path` to length.. in every layer
   Tensor path, starts, table, lengths;

@@ -151,6 +151,11 @@ Tensor Ops::silu_add(Tensor a, Tensor b) {
 
 Tensor Ops::gelu(Tensor x) { return emit(Gelu{x, temp(x.rows, x.cols)}).y; }
 
+Tensor Ops::cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim) {
+  check(q.cols == k.cols && q.cols == v.cols && q.cols % head_dim == 0, "cosine_gate: whole heads, equally many");
+  return emit(CosineGate{q, k, v, head_dim, temp(q.rows, q.cols)}).y;
+}
+
 Tensor Ops::mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts& e) {
   check(x.cols == router.in && router.out == e.count, "mixture_of_experts: router is hidden x experts");
   return emit(MixtureOfExperts{x, router, gate_up, down, e.count, e.per_token, e.normalise, temp(x.rows, x.cols)}).y;
@@ -234,10 +239,15 @@ ExpandTree Ops::expand_tree(const TopK& top, Tensor score, Tensor node, Tensor s
 }
 
 SelectTree Ops::select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,
-                            Tensor root, int size) {
+                            Tensor root, int size, bool by_level) {
   const int n = root.rows * size;
-  return emit(SelectTree{std::move(tokens), std::move(scores), std::move(parents), root, size, ints(n), ints(n),
-                         ints(n, (size + 31) / 32)});
+  return emit(SelectTree{std::move(tokens), std::move(scores), std::move(parents), root, size, by_level, ints(n),
+                         ints(n), ints(n, (size + 31) / 32)});
+}
+
+Tensor Ops::clip_top_k(Tensor log_probs, double top_p, double least_share) {
+  const Tensor y = temp(log_probs.rows, log_probs.cols, log_probs.dtype);
+  return emit(ClipTopK{log_probs, static_cast<float>(top_p), static_cast<float>(least_share), y}).y;
 }
 
 // ---- verification and the cache
@@ -254,6 +264,13 @@ VerifySampled Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, 
   const int b = rows.sequences(), n = b * (depth + 1);
   return emit(VerifySampled{logits, tokens, parents, rows.starts, q, rule, seats, sampling, depth, ints(n), ints(n),
                             ints(b), ints(b), ints(b), ints(b)});
+}
+
+VerifyRelaxed Ops::verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
+                                  const Sampling& sampling, const Relaxed& rule, int depth) {
+  const int b = rows.sequences(), n = b * (depth + 1);
+  return emit(VerifyRelaxed{logits, tokens, parents, rows.starts, sampling, rule, depth, ints(n), ints(n), ints(b),
+                            ints(b), ints(b), ints(b)});
 }
 
 void Ops::commit(Cache c, Tensor path, const Rows& rows, const Seats& seats) {

@@ -44,6 +44,7 @@ class Ops {
   Tensor silu_mul(Tensor gate_up);
   Tensor silu_add(Tensor a, Tensor b);
   Tensor gelu(Tensor x);
+  Tensor cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim);
   Tensor mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts&);
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
   Tensor attend(Tensor q, PassRef, Cache, int layer);
@@ -65,12 +66,15 @@ class Ops {
   ExpandTree expand_tree(const TopK&, Tensor score, Tensor node, Tensor sees, int width, int keep, int first_node,
                          int tail);
   SelectTree select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,
-                         Tensor root, int size);
+                         Tensor root, int size, bool by_level = false);
+  Tensor clip_top_k(Tensor log_probs, double top_p, double least_share);
 
   // ---- verification and the cache
   VerifyGreedy verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, int depth);
   VerifySampled verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows&, std::optional<Tensor> q,
                                AcceptRule, const Seats&, const Sampling&, int depth);
+  VerifyRelaxed verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows&, const Sampling&,
+                               const Relaxed&, int depth);
   void commit(Cache, Tensor path, const Rows&, const Seats&);
   void advance(Tensor lengths, Tensor counts);
 

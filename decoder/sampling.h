@@ -36,6 +36,13 @@ int sample(std::span<const float> logits, const Sampling&, double u, std::span<f
 // are, fewer than asked for if q has no more tokens of weight > 0.
 int sample_without_replacement(std::span<const float> q, std::span<const double> u, std::span<int> tokens);
 
+// Lossy acceptance. typical (Cai et al. 2024): a draft passes if p > min(epsilon, delta * exp(-entropy of p)).
+// loss_limit (BiLD, Kim et al. 2023): if -ln p <= epsilon, p unwarped.
+struct Relaxed {
+  enum class Kind : std::uint8_t { typical, loss_limit } kind = Kind::typical;
+  double epsilon = 0, delta = 0;
+};
+
 // How sampled drafts are judged at one node of a tree (decoder/verify).
 enum class AcceptRule : std::uint8_t {
   independent,          // S, and R with replacement: each child was drawn from its own q

@@ -25,6 +25,7 @@ struct KeyOf {
   std::string_view operator()(const SiluMul&) const { return "silu_mul"; }
   std::string_view operator()(const SiluAdd&) const { return "silu_add"; }
   std::string_view operator()(const Gelu&) const { return "gelu"; }
+  std::string_view operator()(const CosineGate&) const { return "cosine_gate"; }
   std::string_view operator()(const MixtureOfExperts&) const { return "expert_mlp"; }
   std::string_view operator()(const RopeAppend&) const { return "rope_append"; }
   std::string_view operator()(const Attend& o) const {
@@ -46,10 +47,12 @@ struct KeyOf {
   std::string_view operator()(const Sample&) const { return "sample"; }
   std::string_view operator()(const SampleChildren&) const { return "sample"; }
   std::string_view operator()(const MapIds&) const { return "map_ids"; }
+  std::string_view operator()(const ClipTopK&) const { return "clip_top_k"; }
   std::string_view operator()(const ExpandTree&) const { return "expand_tree"; }
   std::string_view operator()(const SelectTree&) const { return "select_tree"; }
   std::string_view operator()(const VerifyGreedy&) const { return "verify_greedy"; }
   std::string_view operator()(const VerifySampled&) const { return "verify_sampled"; }
+  std::string_view operator()(const VerifyRelaxed&) const { return "verify_relaxed"; }
   std::string_view operator()(const Commit&) const { return "commit"; }
   std::string_view operator()(const Advance&) const { return "advance"; }
 };

@@ -11,10 +11,10 @@
 
 namespace draftline {
 
-using Op =
-    std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, MixtureOfExperts,
-                 RopeAppend, Attend, GroupAttend, SumOverRanks, Gather, ConcatRows, Store, Upload, Argmax, TopK, Sample,
-                 SampleChildren, MapIds, ExpandTree, SelectTree, VerifyGreedy, VerifySampled, Commit, Advance>;
+using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, CosineGate,
+                        MixtureOfExperts, RopeAppend, Attend, GroupAttend, SumOverRanks, Gather, ConcatRows, Store,
+                        Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
+                        VerifyGreedy, VerifySampled, VerifyRelaxed, Commit, Advance>;
 
 // Which part of a step an op belongs to: the break-down of a price, and what an engine launches how.
 enum class Phase : std::uint8_t { draft, verify, commit };
@@ -112,6 +112,11 @@ struct TapeHasher {
     hash.add(r.theta);
     hash.add(pack(r.columns, r.scaling.has_value()));
     if (r.scaling) hash.add(r.scaling->factor);
+  }
+  void operator()(const Relaxed& r) {
+    hash.add(static_cast<int>(r.kind));
+    hash.add(r.epsilon);
+    hash.add(r.delta);
   }
   void operator()(const Sampling& s) {
     hash.add(s.temperature);

@@ -146,27 +146,31 @@ Verdict verify_sampled(const TreeView& tree, const MatrixView& target, const Mat
   return {path_to(tree, deepest[0]), bonus};
 }
 
-static double typical_threshold(std::span<const double> p, const Typical& typical) {
+// What p must exceed (typical) or reach (loss limit).
+static double least_probability(std::span<const double> p, const Relaxed& rule) {
+  if (rule.kind == Relaxed::Kind::loss_limit) return std::exp(-rule.epsilon);
   constexpr double kInsideLog = 1e-5;  // of Medusa's own entropy
   double entropy = 0;
   for (const double v : p) entropy -= v * std::log(v + kInsideLog);
-  return std::min(typical.epsilon, typical.delta * std::exp(-entropy));
+  return std::min(rule.epsilon, rule.delta * std::exp(-entropy));
 }
 
-Verdict verify_typical(const TreeView& tree, const MatrixView& target, const Sampling& sampling,
-                       const Typical& typical) {
+Verdict verify_relaxed(const TreeView& tree, const MatrixView& target, const Sampling& sampling, const Relaxed& rule) {
   check(target.rows == tree.rows(), "logits for each row of the tree");
+  const bool typical = rule.kind == Relaxed::Kind::typical;
   std::vector<double> p(at(target.cols)), log_likelihood(at(tree.rows()), 0.0);
   const auto deepest = walk(tree, [&](int, const std::vector<int>& level, const std::vector<int>& children) {
     std::vector<int> passed;
     for (const int row : level) {
-      warp(target[row], sampling, p);
-      const double threshold = typical_threshold(p, typical);
+      warp(target[row], typical ? sampling : Sampling{1, 0, 1}, p);
+      normalise(p);
+      const double least = least_probability(p, rule);
       for (const int child : children) {
         const int token = tree.tokens[at(child)];
         check(token >= 0 && token < target.cols, "a draft token outside of the vocabulary");
-        if (tree.parents[at(child)] != row || !(p[at(token)] > threshold)) continue;
-        log_likelihood[at(child)] = log_likelihood[at(row)] + std::log(p[at(token)]);
+        const double have = p[at(token)];
+        if (tree.parents[at(child)] != row || !(typical ? have > least : have >= least)) continue;
+        log_likelihood[at(child)] = log_likelihood[at(row)] + std::log(have);
         passed.push_back(child);
       }
     }

@@ -84,11 +84,8 @@ Verdict verify_greedy(const TreeView&, std::span<const int> predicted);
 Verdict verify_sampled(const TreeView&, const MatrixView& target, const MatrixView& drafts, const Sampling&,
                        const Decide&, Coin&);
 
-// T, lossy: a draft passes if p > min(epsilon, delta * exp(-entropy of p)); longest path, equally long: the likeliest.
-// The bonus is the target's best, so that temperature 0 is G.
-struct Typical {
-  double epsilon, delta;
-};
-Verdict verify_typical(const TreeView&, const MatrixView& target, const Sampling&, const Typical&);
+// T, lossy: the longest path of drafts that pass, equally long: the likeliest. The bonus is the target's best, so that
+// typical acceptance at temperature 0 is G.
+Verdict verify_relaxed(const TreeView&, const MatrixView& target, const Sampling&, const Relaxed&);
 
 }  // namespace draftline

@@ -15,5 +15,21 @@ Entry eagle3();
 Entry specformer();
 Entry mcsd();
 Entry sequoia();
+Entry mtp_heads();
+Entry mtp_sequential();
+Entry hydra();
+Entry hydra_plus();
+Entry clover();
+Entry s3d();
+Entry space();
+Entry prompt_lookup();
+Entry assisted();
+Entry bild();
+Entry self_spec();
+Entry layerskip();
+Entry kangaroo();
+Entry jacobi();
+Entry cllm();
+Entry lookahead();
 
 }  // namespace draftline::methods

@@ -45,7 +45,7 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const bool replaced = replacement && replacement->boolean();
   RankTree tree =
       !widths.empty() ? full_tree(widths) : read_rank_plan(in, limits, full_tree({std::min(4, limits.ranks), 2, 2}));
-  return std::make_unique<NetworkTree>(read_draft_network(in, c), std::move(tree),
+  return std::make_unique<NetworkTree>(DraftNetwork(in, c), std::move(tree),
                                        replaced ? Children::drawn_with_replacement : Children::drawn);
 }
 

@@ -25,7 +25,8 @@ std::vector<std::vector<int>> official_tree() {
 
 class Medusa : public Method {
  public:
-  Medusa(Context& c, RankTree tree) : target_(c.target), tree_(std::move(tree)) {
+  Medusa(Context& c, RankTree tree, std::optional<Relaxed> typical)
+      : target_(c.target), tree_(std::move(tree)), typical_(typical) {
     const TransformerShape& s = target_.shape;
     for (int i = 0; i < depth(); ++i) {
       const std::string name = "medusa." + std::to_string(i) + ".";
@@ -50,7 +51,9 @@ class Medusa : public Method {
       const int width = width_of_level(tree_, static_cast<int>(i));
       candidates.push_back(width == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, width).ids));
     }
-    return propose_ranks(ops, s, tree_, candidates);
+    Proposal p = propose_ranks(ops, s, tree_, candidates);
+    if (!s.sampling.greedy()) p.relaxed = typical_;  // at temperature 0 only the target's best is typical
+    return p;
   }
 
  private:
@@ -63,11 +66,18 @@ class Medusa : public Method {
   const Transformer& target_;
   RankTree tree_;
   std::vector<Head> heads_;
+  std::optional<Relaxed> typical_;
 };
 
 std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
-  return std::make_unique<Medusa>(c, read_rank_plan(in, limits, rank_tree(official_tree(), {limits.levels, 10})));
+  std::optional<Relaxed> typical;
+  if (const auto given = in.find("typical")) {
+    typical = Relaxed{Relaxed::Kind::typical, given->at("epsilon").ratio(), given->at("delta").ratio()};
+    given->done();
+  }
+  return std::make_unique<Medusa>(c, read_rank_plan(in, limits, rank_tree(official_tree(), {limits.levels, 10})),
+                                  typical);
 }
 
 }  // namespace
@@ -78,7 +88,8 @@ Entry medusa() {
           "cai2024",
           "section 3.1",
           Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}; typical: {epsilon, "
+          "delta} (lossy when sampling; the authors' 0.09, 0.3)",
           make,
           {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"}};
 }

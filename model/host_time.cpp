@@ -13,7 +13,7 @@ constexpr std::array<std::string_view, 6> kKinds{"measured", "quoted", "default"
 constexpr std::size_t kGuess = 5;
 
 // The vocabulary of decoder/op.h, so that a profile's misspelt row is an error and not a silent default.
-constexpr std::array<std::string_view, 34> kOpKeys{"embed",
+constexpr std::array<std::string_view, 37> kOpKeys{"embed",
                                                    "linear",
                                                    "linear.int8",
                                                    "linear.int4",
@@ -41,6 +41,9 @@ constexpr std::array<std::string_view, 34> kOpKeys{"embed",
                                                    "select_tree",
                                                    "verify_greedy",
                                                    "verify_sampled",
+                                                   "verify_relaxed",
+                                                   "cosine_gate",
+                                                   "clip_top_k",
                                                    "sample",
                                                    "commit",
                                                    "advance",

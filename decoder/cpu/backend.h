@@ -79,6 +79,7 @@ class CpuBackend : public Backend {
   void run(const SiluMul&);
   void run(const SiluAdd&);
   void run(const Gelu&);
+  void run(const CosineGate&);
   void run(const MixtureOfExperts&);
   void run(const RopeAppend&);
   void run(const Attend&);
@@ -93,10 +94,12 @@ class CpuBackend : public Backend {
   void run(const Sample&);
   void run(const SampleChildren&);
   void run(const MapIds&);
+  void run(const ClipTopK&);
   void run(const ExpandTree&);
   void run(const SelectTree&);
   void run(const VerifyGreedy&);
   void run(const VerifySampled&);
+  void run(const VerifyRelaxed&);
   void run(const Commit&);
   void run(const Advance&);
   void copy_rows(const Tensor& from, std::uint32_t* to, int stride);

@@ -98,4 +98,21 @@ void CpuBackend::run(const Gelu& o) {
     }
 }
 
+void CpuBackend::run(const CosineGate& o) {
+  const float *q = in(o.q), *k = in(o.k), *v = in(o.v);
+  float* y = out(o.y);
+  for (int r = 0; r < o.q.rows; ++r)
+    for (int first = 0; first < o.q.cols; first += o.head_dim) {
+      const float *a = q + r * o.q.stride + first, *b = k + r * o.k.stride + first;
+      float ab = 0, aa = 0, bb = 0;
+      for (int c = 0; c < o.head_dim; ++c) {
+        ab += a[c] * b[c];
+        aa += a[c] * a[c];
+        bb += b[c] * b[c];
+      }
+      const float gate = aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
+      for (int c = first; c < first + o.head_dim; ++c) y[r * o.y.stride + c] = gate * v[r * o.v.stride + c];
+    }
+}
+
 }  // namespace draftline

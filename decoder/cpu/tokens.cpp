@@ -57,6 +57,21 @@ void CpuBackend::run(const MapIds& o) {
     }
 }
 
+void CpuBackend::run(const ClipTopK& o) {
+  const float* x = in(o.log_probs);
+  float* y = out(o.y);
+  const int k = o.log_probs.cols;
+  for (int r = 0; r < o.log_probs.rows; ++r) {
+    float before = 0;  // probability of what is likelier
+    for (int j = 0; j < k; ++j) {
+      const float p = std::exp(x[r * k + j]), first = std::exp(x[r * k]);
+      const bool keep = before < o.top_p && p >= o.least_share * first;
+      y[r * k + j] = keep ? x[r * k + j] : -INFINITY;
+      before += p;
+    }
+  }
+}
+
 // ---- dynamic trees
 
 void CpuBackend::run(const ExpandTree& o) {
@@ -108,29 +123,41 @@ void CpuBackend::run(const SelectTree& o) {
     for (std::size_t l = 0; l < o.tokens.size(); ++l)
       for (int c = 0, n = o.tokens[l].cols; c < n; ++c)
         pool.push_back({tokens[l][b * n + c], parents[l][b * n + c], scores[l][b * n + c]});
-    std::vector<int> best(pool.size());
+    std::vector<std::size_t> best(pool.size());
     std::iota(best.begin(), best.end(), 0);
-    std::stable_sort(best.begin(), best.end(), [&](int a, int c) {
-      return pool[static_cast<std::size_t>(a)].score > pool[static_cast<std::size_t>(c)].score;
-    });
-    best.resize(static_cast<std::size_t>(o.size - 1));
+    std::stable_sort(best.begin(), best.end(),
+                     [&](std::size_t a, std::size_t c) { return pool[a].score > pool[c].score; });
+    if (o.by_level) {
+      const auto level_of = [&](std::size_t candidate) {
+        std::size_t level = 0, end = static_cast<std::size_t>(o.tokens[0].cols);
+        while (candidate >= end) end += static_cast<std::size_t>(o.tokens[++level].cols);
+        return level;
+      };
+      std::erase_if(best, [&](std::size_t c) { return std::isinf(pool[c].score); });
+      std::stable_sort(best.begin(), best.end(),
+                       [&](std::size_t a, std::size_t c) { return level_of(a) < level_of(c); });
+    }
+    best.resize(std::min(best.size(), static_cast<std::size_t>(o.size - 1)));
     std::sort(best.begin(), best.end());
     for (int i = 0; i < o.size; ++i) {
       const int to = b * o.size + i;
       int local = -1;
       y[to] = root[b];
-      if (i > 0) {
-        const Candidate& c = pool[static_cast<std::size_t>(best[static_cast<std::size_t>(i - 1)])];
+      const bool padding = i > static_cast<int>(best.size());
+      if (i > 0 && !padding) {
+        const Candidate& c = pool[best[static_cast<std::size_t>(i - 1)]];
         y[to] = c.token;
         // A parent's score is never below its child's, so it was selected too.
-        local = c.parent < 0
-                    ? 0
-                    : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), c.parent) - best.begin());
+        local =
+            c.parent < 0
+                ? 0
+                : 1 + static_cast<int>(std::lower_bound(best.begin(), best.end(), static_cast<std::size_t>(c.parent)) -
+                                       best.begin());
       }
-      parent[to] = local;
+      parent[to] = padding ? -2 : local;
       for (int w = 0; w < words; ++w)
-        sees[to * words + w] =
-            (i > 0 ? sees[(b * o.size + local) * words + w] : 0) | (i / 32 == w ? static_cast<int>(1U << (i % 32)) : 0);
+        sees[to * words + w] = (local >= 0 ? sees[(b * o.size + local) * words + w] : 0) |
+                               (i / 32 == w ? static_cast<int>(1U << (i % 32)) : 0);
     }
   }
 }

@@ -74,6 +74,22 @@ void CpuBackend::run(const VerifySampled& o) {
   }
 }
 
+void CpuBackend::run(const VerifyRelaxed& o) {
+  const float* logits = in(o.logits);
+  const int *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
+  const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
+                        out_ids(o.bonus), o.depth};
+  for (int b = 0; b + 1 < o.starts.rows; ++b) {
+    const int first = starts[b], n = starts[b + 1] - first;
+    const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};
+    const MatrixView target{logits + static_cast<std::ptrdiff_t>(first) * o.logits.stride, n, o.logits.cols,
+                            o.logits.stride};
+    const Verdict v = verify_relaxed(tree, target, o.sampling, o.rule);
+    results.put(b, first, v,
+                [&](std::size_t i) { return i + 1 < v.path.size() ? tokens[first + v.path[i + 1]] : v.bonus; });
+  }
+}
+
 void CpuBackend::run(const Sample& o) {
   const float* x = in(o.logits);
   const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);

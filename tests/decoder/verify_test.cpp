@@ -447,16 +447,20 @@ TEST_CASE("typical acceptance: p above min(epsilon, delta exp(-entropy)), longes
   //  0 ── 1:0 ── 3:0      likelihoods: row 3 .9 * .5 = .45, row 4 .1 * .8 = .08
   //    └─ 2:1 ── 4:0
   const Tokens tokens{0, 0, 1, 0, 0}, parents{-1, 0, 0, 1, 2};
-  CHECK(verify_typical({tokens, parents}, rows, {1, 0, 1}, {0.05, 1}).path == Tokens{0, 1, 3});
+  CHECK(verify_relaxed({tokens, parents}, rows, {1, 0, 1}, {Relaxed::Kind::typical, 0.05, 1}).path == Tokens{0, 1, 3});
   // Row 1 no longer has a child: the long path wins although it is less likely.
-  CHECK(verify_typical({tokens, Tokens{-1, 0, 0, -2, 2}}, rows, {1, 0, 1}, {0.05, 1}).path == Tokens{0, 2, 4});
+  CHECK(verify_relaxed({tokens, Tokens{-1, 0, 0, -2, 2}}, rows, {1, 0, 1}, {Relaxed::Kind::typical, 0.05, 1}).path ==
+        Tokens{0, 2, 4});
   // epsilon .2 > .1 = p of row 2; entropy of (.9, .1) is .325, exp(-.325) = .72: delta 1 leaves epsilon the smaller.
-  CHECK(verify_typical({tokens, Tokens{-1, 0, 0, -2, 2}}, rows, {1, 0, 1}, {0.2, 1}).path == Tokens{0, 1});
+  CHECK(verify_relaxed({tokens, Tokens{-1, 0, 0, -2, 2}}, rows, {1, 0, 1}, {Relaxed::Kind::typical, 0.2, 1}).path ==
+        Tokens{0, 1});
   // delta .1: .072 < .1, row 2 passes again.
-  CHECK(verify_typical({tokens, Tokens{-1, 0, 0, -2, 2}}, rows, {1, 0, 1}, {0.2, 0.1}).path == Tokens{0, 2, 4});
+  CHECK(verify_relaxed({tokens, Tokens{-1, 0, 0, -2, 2}}, rows, {1, 0, 1}, {Relaxed::Kind::typical, 0.2, 0.1}).path ==
+        Tokens{0, 2, 4});
   // At temperature 0 it is the greedy rule; the bonus is the target's best.
-  const auto greedy = verify_typical({tokens, parents}, rows, {}, {0.2, 0.3});
+  const auto greedy = verify_relaxed({tokens, parents}, rows, {}, {Relaxed::Kind::typical, 0.2, 0.3});
   CHECK(greedy.path == Tokens{0, 1, 3});
   CHECK(greedy.bonus == 0);
-  CHECK(verify_typical({tokens, Tokens{-1, -2, 0, -2, 2}}, rows, {}, {0.2, 0.3}).path == Tokens{0});
+  CHECK(verify_relaxed({tokens, Tokens{-1, -2, 0, -2, 2}}, rows, {}, {Relaxed::Kind::typical, 0.2, 0.3}).path ==
+        Tokens{0});
 }

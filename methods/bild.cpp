@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// BiLD (Kim et al. 2023, section 3; METHODS.md 3.4), lossy: the small network goes on until it is unsure (fallback; that draft is
+// dropped) or has drafted `draft_length`; the target keeps what it does not find too unlikely (rollback: -ln p above the
+// limit) and adds its own best. Every draft is judged in order; the authors' code skips some.
+#include "methods/draft_network.h"
+#include "methods/early_stop.h"
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class Bild : public Method {
+ public:
+  Bild(DraftNetwork draft, int length, double fallback, double rollback)
+      : draft_(std::move(draft)), length_(length), fallback_(fallback), rollback_(rollback) {}
+  int depth() const override { return length_; }
+  int rewrites() const override { return 1; }
+  void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    EarlyStop stop;
+    stop.most = length_;
+    stop.drop_unsure = true;
+    stop.goes_on = [&](std::size_t, int, double probability) { return probability >= fallback_; };
+    Session greedy = s;  // the small network is always greedy
+    greedy.sampling = {};
+    auto chain = draft_until(ops, greedy, stop, false, [&](int j, Tensor token) {
+      return j == 0 ? draft_.first(ops, s) : draft_.next(ops, s, token, ops.uniform(s.sequences, 1), j);
+    });
+    chain.proposal.relaxed = Relaxed{Relaxed::Kind::loss_limit, rollback_, 0};
+    return std::move(chain.proposal);
+  }
+
+ private:
+  DraftNetwork draft_;
+  int length_;
+  double fallback_, rollback_;
+};
+
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  const int length = read_draft_length(in, 10);
+  const auto fallback = in.find("fallback"), rollback = in.find("rollback");
+  return std::make_unique<Bild>(DraftNetwork(in, c), length, fallback ? fallback->ratio() : 0.6,
+                                rollback ? rollback->number(0, 1e6) : 5.0);
+}
+
+}  // namespace
+
+Entry bild() {
+  return {"bild",
+          "a smaller network writes, the target corrects what it finds unlikely",
+          "kim2023bild",
+          "section 3",
+          Losslessness::lossy,
+          "draft: a transformer of the same vocabulary; draft_length (10), fallback (0.6), rollback (5.0)",
+          make,
+          {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"}};
+}
+
+}  // namespace draftline::methods

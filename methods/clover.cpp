@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clover (Xiao et al. 2024, section 3; METHODS.md 3.12): a decoder layer over the text (augmenting block) gives h_0; for each
+// level h_i = h_{i-1} + cosine gate of (state, last token) times the token's value, a residual block and the target's LM
+// head. The gate follows the authors' later code: a softmax over one key, as printed, would be 1. Token rows come from the
+// target's embedding. A small tree: upper levels first, within a nucleus and a share of the best, `nodes` in all.
+#include <algorithm>
+
+#include "methods/entries.h"
+#include "methods/feature_drafter.h"
+
+namespace draftline::methods {
+
+namespace {
+
+constexpr double kNucleus = 0.8, kLeastShare = 0.25;  // of the tree in the authors' code
+
+// The paper's ablation takes one part after the other away.
+enum class Without { nothing, attention_decoder, regressive_connection, augmenting_block };
+
+class Clover : public Method {
+ public:
+  Clover(Context& c, int levels, int nodes, Without without)
+      : target_(c.target),
+        shape_(drafter_layer_shape(c.target.shape)),
+        levels_(levels),
+        nodes_(nodes),
+        without_(without) {
+    const int d = shape_.hidden;
+    if (without_ < Without::augmenting_block) {
+      augment_ = make_layer(c.weights, "clover.augment.", shape_);
+      cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
+    }
+    if (without_ == Without::nothing) {
+      norm_ = c.weights.vector("clover.norm", d);
+      q_ = c.weights.matrix("clover.q", d, d);
+      k_ = c.weights.matrix("clover.k", d, d);
+    }
+    if (without_ < Without::regressive_connection) v_ = c.weights.matrix("clover.v", d, d);
+    for (int i = 0; i < levels; ++i) {
+      const std::string head = "clover." + std::to_string(i) + ".";
+      heads_.push_back({c.weights.matrix(head + "w", d, d), c.weights.vector(head + "b", d)});
+    }
+  }
+  int depth() const override { return levels_; }
+  std::vector<int> taps() const override { return {target_.shape.layers}; }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    const Tensor hidden = c.taps.at(target_.shape.layers);
+    if (without_ == Without::augmenting_block) {
+      ops.store(state(ops, s), ops.gather(hidden, c.last_row));
+      return;
+    }
+    Stream x{ops.gather(hidden, c.path)};
+    const Tensor y = x.norm(ops, *augment_.attention_norm, epsilon());
+    x.push(ops, self_attention(ops, y, augment_, shape_, ops.pass({c.rows, s.seats}), cache_, 0, target_.ranks));
+    x = {ops.gather(x.value(ops), c.last)};
+    const Tensor z = x.norm(ops, *augment_.mlp_norm, epsilon());
+    x.push(ops, mlp(ops, z, augment_, shape_, target_.ranks));
+    ops.store(state(ops, s), x.value(ops));
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const int b = s.sequences, width = std::min(nodes_, shape_.vocabulary), words = (levels_ * width + 31) / 32;
+    Tensor hidden = state(ops, s), token = s.root;
+    Tensor score = ops.constant({0}, 1, b), node = ops.constant({-1}, 1, b);
+    Tensor sees = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
+    std::vector<Tensor> tokens, scores, parents;
+    for (int level = 0, rows = 1, first = 0; level < levels_; ++level) {
+      hidden = advance(ops, hidden, token);
+      const Head& h = heads_[static_cast<std::size_t>(level)];
+      const Tensor z = ops.silu_add(hidden, ops.linear(hidden, h.w, h.b));
+      TopK best = ops.top_k(target_.logits(ops, z), width);
+      best.log_probs = ops.clip_top_k(best.log_probs, kNucleus, kLeastShare);
+      const ExpandTree e = ops.expand_tree(best, score, node, sees, rows, width, first, level * width);
+      tokens.push_back(e.tokens);
+      scores.push_back(e.scores);
+      parents.push_back(e.parents);
+      hidden = ops.gather(hidden, e.row);
+      token = e.token;
+      score = e.next_score;
+      node = e.next_node;
+      sees = e.next_sees;
+      first += rows * width;
+      rows = width;
+    }
+    const SelectTree t = ops.select_tree(tokens, scores, parents, s.root, nodes_ + 1, true);
+    return {ops.uniform(b, nodes_ + 1), t.y, t.parent, t.sees, std::min(levels_, nodes_)};
+  }
+
+ private:
+  struct Head {
+    Weight w, b;
+  };
+  // The state that has taken in one more token.
+  Tensor advance(Ops& ops, Tensor hidden, Tensor token) const {
+    if (without_ >= Without::regressive_connection) return hidden;
+    const Tensor embedded = target_.embed(ops, token), value = ops.linear(embedded, *v_);
+    if (without_ == Without::attention_decoder) return ops.add(hidden, value);
+    const Tensor q = ops.linear(ops.rms_norm(hidden, *norm_, epsilon()), *q_), k = ops.linear(embedded, *k_);
+    const int columns = shape_.hidden % shape_.head_dim == 0 ? shape_.head_dim : shape_.hidden;
+    return ops.add(hidden, ops.cosine_gate(q, k, value, columns));
+  }
+  float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
+  Tensor state(Ops& ops, const Session& s) const {
+    return s.slot(ops, "clover.state", 1, shape_.hidden, ops.activations());
+  }
+  const Transformer& target_;
+  TransformerShape shape_;
+  int levels_, nodes_;
+  Without without_;
+  LayerWeights augment_;
+  Cache cache_;
+  std::optional<Weight> norm_, q_, k_, v_;
+  std::vector<Head> heads_;
+};
+
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  constexpr std::string_view kWithout[] = {"nothing", "attention_decoder", "regressive_connection", "augmenting_block"};
+  const int levels = read_draft_length(in, 3, 16);
+  const auto nodes = in.find("nodes");
+  const auto without = in.find("without");
+  return std::make_unique<Clover>(c, levels, nodes ? nodes->integer(1, 64) : 4,
+                                  static_cast<Without>(without ? without->choice(kWithout) : 0));
+}
+
+}  // namespace
+
+Entry clover() {
+  return {"clover",
+          "heads that attend to the drafts before them, a small tree",
+          "xiao2024",
+          "section 3",
+          Losslessness::lossless,
+          "draft_length (3 levels), nodes (4 drafts); without: \"attention_decoder\", then also "
+          "\"regressive_connection\", then "
+          "also \"augmenting_block\"",
+          make,
+          {R"("draft_length": 3)", R"("draft_length": 2, "nodes": 3, "without": "attention_decoder")",
+           R"("draft_length": 2, "without": "regressive_connection")",
+           R"("draft_length": 2, "without": "augmenting_block")"}};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods/draft_network.h"
+
+namespace draftline::methods {
+
+static TransformerShape read_shape(const Reader& method, const Context& c) {
+  const Reader draft = method.at("draft");
+  TransformerShape shape = c.transformer(draft);
+  if (draft.failed()) return c.target.shape;  // already noted
+  if (shape.vocabulary != c.target.shape.vocabulary && c.target.ranks == 1)
+    draft.fail("its vocabulary has " + std::to_string(shape.vocabulary) + " tokens, the target's " +
+               std::to_string(c.target.shape.vocabulary));
+  return shape;
+}
+
+DraftNetwork::DraftNetwork(const Reader& method, Context& c)
+    : network_(read_shape(method, c), c.weights, c.ops, c.capacity, "draft.") {}
+
+void DraftNetwork::extend(Ops& ops, const Session& s, const Committed& c) {
+  if (c.prefill) {
+    Stream x{network_.embed(ops, c.fed)};
+    network_.run(ops, x, ops.pass({c.rows, s.seats}));
+  }
+  ops.store(newest(ops, s), ops.gather(c.fed, c.last_row));
+}
+
+Tensor DraftNetwork::first(Ops& ops, const Session& s) const {
+  const int b = s.sequences;
+  std::vector<int> pairs, second;
+  for (int q = 0; q < b; ++q) {
+    pairs.insert(pairs.end(), {q, b + q});
+    second.push_back(2 * q + 1);
+  }
+  Stream x{network_.embed(ops, ops.gather(ops.concat_rows({newest(ops, s), s.root}), ops.constant(pairs)))};
+  network_.run(ops, x, ops.pass({ops.uniform(b, 2), s.seats, {}, -1}));
+  return network_.logits(ops, ops.gather(network_.final_norm(ops, x), ops.constant(second)));
+}
+
+Tensor DraftNetwork::next(Ops& ops, const Session& s, Tensor tokens, const Rows& rows, int tail,
+                          const std::optional<Tensor>& sees) const {
+  Stream x{network_.embed(ops, tokens)};
+  network_.run(ops, x, ops.pass({rows, s.seats, sees, tail}));
+  return network_.logits(ops, network_.final_norm(ops, x));
+}
+
+}  // namespace draftline::methods

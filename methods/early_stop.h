@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A chain whose length is found while drafting: a sequence stops where its drafter is unsure, and the batch goes on until
+// all have stopped. Stopping looks at the drafter's distribution alone, so sampled text stays the target's.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "decoder/method.h"
+
+namespace draftline::methods {
+
+struct EarlyStop {
+  int most = 8;
+  bool drop_unsure = false;  // the draft that ended it is dropped (BiLD); else it is the last
+  // Whether sequence `i`, having drafted `drafted` tokens, goes on; probability: of its likeliest last candidate.
+  std::function<bool(std::size_t i, int drafted, double probability)> goes_on;
+};
+
+struct StoppedChain {
+  Proposal proposal;
+  std::vector<int> lengths;  // drafts of each sequence
+};
+
+// `network(j, token)`: logits of the j-th draft, [sequences, vocabulary]; token: the draft before it, for j = 0 the roots.
+// Called once more than drafts are kept if `after_last`: what verification needs of the last one (early exit).
+StoppedChain draft_until(Ops&, const Session&, const EarlyStop&, bool after_last,
+                         const std::function<Tensor(int j, Tensor token)>& network);
+
+// Rows of each sequence's chain among tensors of one row per sequence, stored pass by pass: [passes * sequences] rows.
+Tensor chain_rows(Ops&, const std::vector<int>& rows_each, int sequences, const std::string& name);
+
+}  // namespace draftline::methods

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hydra and Hydra++ (Ankner et al. 2024, sections 3 and 4; METHODS.md 3.11): head i reads the last hidden state and the
+// embeddings of root and drafts before it, (i + 2) d wide; a residual block, further ones, an LM head of its own. Heads
+// follow the path of each node of a static tree. Hydra++: a decoder layer over the hidden states gives the state.
+#include <algorithm>
+
+#include "methods/entries.h"
+#include "methods/feature_drafter.h"
+#include "methods/rank_proposal.h"
+#include "methods/static_tree.h"
+
+namespace draftline::methods {
+
+namespace {
+
+// The tree of Medusa's code that Hydra keeps, "mc_sim_7b_63": nodes per depth 10, 28, 23, 2.
+RankTree official_tree() {
+  std::vector<std::vector<int>> paths;
+  const auto add = [&](std::vector<int> stem, int ranks) {
+    for (int r = 0; r < ranks; ++r) {
+      paths.push_back(stem);
+      paths.back().push_back(r);
+    }
+  };
+  add({}, 10);
+  const int second[] = {10, 7, 3, 2, 1, 1, 1, 1, 1, 1}, third[] = {10, 3, 2, 1, 1, 1, 1, 1};
+  for (int r = 0; r < 10; ++r) add({r}, second[r]);
+  for (int r = 0; r < 8; ++r) add({0, r}, third[r]);
+  add({1, 0}, 2);
+  add({2, 0}, 1);
+  add({0, 0, 0}, 2);
+  return rank_tree(std::move(paths), {4, 10});
+}
+
+class Hydra : public Method {
+ public:
+  Hydra(Context& c, RankTree tree, bool plus)
+      : target_(c.target), shape_(drafter_layer_shape(c.target.shape)), tree_(std::move(tree)), plus_(plus) {
+    const int d = shape_.hidden;
+    const std::string name = plus ? "hydra_plus." : "hydra.";
+    for (int i = 0; i < depth(); ++i) {
+      const std::string head = name + std::to_string(i) + ".";
+      Head h{c.weights.matrix(head + "skip", (i + 2) * d, d),
+             c.weights.matrix(head + "in", (i + 2) * d, d),
+             c.weights.vector(head + "skip_bias", d),
+             c.weights.vector(head + "in_bias", d),
+             {},
+             {},
+             c.weights.table(head + "lm_head", d, shape_.vocabulary)};
+      if (plus) {
+        h.block = c.weights.matrix(head + "block", d, d);
+        h.block_bias = c.weights.vector(head + "block_bias", d);
+      }
+      heads_.push_back(h);
+    }
+    if (!plus) return;
+    prefix_ = make_layer(c.weights, name + "prefix.", shape_);
+    cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
+  }
+  int depth() const override { return tree_.depth(); }
+  const RankTree* tree() const override { return &tree_.ranks(); }
+  std::vector<int> taps() const override { return {target_.shape.layers}; }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    const Tensor hidden = c.taps.at(target_.shape.layers);
+    if (!plus_) {
+      ops.store(state(ops, s), ops.gather(hidden, c.last_row));
+      return;
+    }
+    const auto epsilon = static_cast<float>(shape_.norm_epsilon);
+    Stream x{ops.gather(hidden, c.path)};
+    const Tensor y = x.norm(ops, *prefix_.attention_norm, epsilon);
+    x.push(ops, self_attention(ops, y, prefix_, shape_, ops.pass({c.rows, s.seats}), cache_, 0, target_.ranks));
+    const Tensor z = x.norm(ops, *prefix_.mlp_norm, epsilon);
+    x.push(ops, mlp(ops, z, prefix_, shape_, target_.ranks));
+    ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    Tensor context = state(ops, s);
+    return tree_.draft(ops, s, Children::best, [&](int level, Tensor tokens) {
+      if (level > 0) context = ops.gather(context, tree_.parents(ops, s.sequences, level));
+      context = ops.gather(std::vector{context, target_.embed(ops, tokens)});
+      const Head& h = heads_[static_cast<std::size_t>(level)];
+      Tensor z = ops.silu_add(ops.linear(context, h.skip, h.skip_bias), ops.linear(context, h.in, h.in_bias));
+      constexpr int kFurtherBlocks = 3;  // one set of weights, used again: a four-layer MLP
+      if (h.block)
+        for (int i = 0; i < kFurtherBlocks; ++i) z = ops.silu_add(z, ops.linear(z, *h.block, h.block_bias));
+      return ops.linear(z, h.lm_head);
+    });
+  }
+
+ private:
+  struct Head {
+    Weight skip, in, skip_bias, in_bias;
+    std::optional<Weight> block, block_bias;
+    Weight lm_head;
+  };
+  Tensor state(Ops& ops, const Session& s) const {
+    return s.slot(ops, "hydra.state", 1, shape_.hidden, ops.activations());
+  }
+  const Transformer& target_;
+  TransformerShape shape_;
+  StaticTree tree_;
+  bool plus_;
+  std::vector<Head> heads_;
+  LayerWeights prefix_;
+  Cache cache_;
+};
+
+template <bool plus>
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
+  return std::make_unique<Hydra>(c, read_rank_plan(in, limits, official_tree()), plus);
+}
+
+const std::vector<std::string_view> kExamples{
+    R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"};
+
+}  // namespace
+
+Entry hydra() {
+  return {"hydra",
+          "heads that read the drafts before them",
+          "ankner2024",
+          "section 3",
+          Losslessness::lossless,
+          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+          make<false>,
+          kExamples};
+}
+
+Entry hydra_plus() {
+  return {"hydra_plus",
+          "Hydra with a layer over the text and deeper heads",
+          "ankner2024",
+          "section 4",
+          Losslessness::lossless,
+          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+          make<true>,
+          kExamples};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jacobi decoding (Santilli et al. 2023, section 3; METHODS.md 3.19): a block of n tokens, the first of them right, the others
+// guessed from the text; each step replaces the guesses by the target's own outputs, until the block stands still. The
+// block shrinks by what is accepted. CLLM (Kou et al. 2024): the same with a target trained to settle sooner.
+#include <algorithm>
+#include <map>
+
+#include "core/rng.h"
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class Jacobi : public Method {
+ public:
+  explicit Jacobi(int block) : block_(block) {}
+  int depth() const override { return block_ - 1; }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    if (c.prefill) return;
+    std::vector<int> index;  // a block's rows, the last one repeated
+    int start = 0;
+    for (const int rows : rows_) {
+      for (int j = 0; j < block_; ++j) index.push_back(start + std::min(j, rows - 1));
+      start += rows;
+    }
+    ops.store(outputs(ops, s), ops.gather(ops.argmax(c.logits), ops.input("jacobi.rows", index)));
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const auto b = static_cast<std::size_t>(s.sequences), n = static_cast<std::size_t>(block_);
+    std::vector<int> found;
+    const bool known = std::any_of(s.ids.begin(), s.ids.end(), [&](int id) { return blocks_.contains(id); });
+    if (known) found = ops.fetch(outputs(ops, s));
+    rows_.clear();
+    std::vector<int> guesses, index;
+    for (std::size_t i = 0; i < b; ++i) {
+      Block& block = blocks_[s.ids[i]];
+      const int grown = s.lengths[i] - block.length;
+      if (block.rows == 0 || grown <= 0 || grown >= block.rows) {
+        block.rows = block_;
+        block.guess = guess(s, i);
+      } else {  // what follows the new root in the last outputs
+        block.guess.assign(found.begin() + static_cast<std::ptrdiff_t>(i * n) + grown,
+                           found.begin() + static_cast<std::ptrdiff_t>(i * n) + block.rows - 1);
+        block.rows -= grown;
+      }
+      block.length = s.lengths[i];
+      rows_.push_back(block.rows);
+      index.push_back(static_cast<int>(i));
+      for (std::size_t j = 0; j + 1 < static_cast<std::size_t>(block.rows); ++j) {
+        index.push_back(static_cast<int>(b + guesses.size()));
+        guesses.push_back(block.guess[j]);
+      }
+    }
+    const int widest = *std::max_element(rows_.begin(), rows_.end());
+    const Rows rows = ops.ragged("jacobi.block", rows_);
+    const Tensor parents = ops.input("jacobi.parents", chain_parents(rows_));
+    if (guesses.empty()) return {rows, s.root, parents};
+    const Tensor all = ops.concat_rows({s.root, ops.input("jacobi.guesses", guesses)});
+    return {rows, ops.gather(all, ops.input("jacobi.index", index)), parents, {}, widest - 1};
+  }
+
+ private:
+  struct Block {
+    int length = -1, rows = 0;  // of the text; of the last step
+    std::vector<int> guess;
+  };
+  std::vector<int> guess(const Session& s, std::size_t i) const {
+    std::vector<int> tokens(static_cast<std::size_t>(block_ - 1));
+    const auto& text = s.text[i];
+    for (std::size_t j = 0; j < tokens.size() && !text.empty(); ++j) {
+      const double u = uniform_at(0, static_cast<std::uint64_t>(s.ids[i]), text.size(), j);
+      tokens[j] = text[static_cast<std::size_t>(u * static_cast<double>(text.size()))];
+    }
+    return tokens;
+  }
+  Tensor outputs(Ops& ops, const Session& s) const { return s.slot(ops, "jacobi.outputs", block_, 1, DType::int32); }
+  int block_;
+  std::vector<int> rows_;        // of each sequence in the step under way
+  std::map<int, Block> blocks_;  // by sequence
+};
+
+std::unique_ptr<Method> make(const Reader& in, Context&) {
+  const auto block = in.find("block");
+  return std::make_unique<Jacobi>(block ? block->integer(2, 256) : 16);
+}
+
+}  // namespace
+
+Entry jacobi() {
+  return {"jacobi",
+          "a block of guesses, replaced by the target's outputs until they stand still",
+          "santilli2023",
+          "section 3",
+          Losslessness::lossless,
+          "block (16 tokens)",
+          make,
+          {R"("block": 4)"}};
+}
+
+Entry cllm() {
+  return {"cllm",
+          "Jacobi decoding with a target trained to settle sooner",
+          "kou2024",
+          "section 3",
+          Losslessness::own_target,
+          "block (16 tokens)",
+          make,
+          {R"("block": 3)"}};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// LayerSkip (Elhoushi et al. 2024, section 4; METHODS.md 3.17): the target's first `exit` layers draft, through its own final norm
+// and LM head; verification enters behind them and reuses their hidden states and cache. The target was trained with layer
+// dropout and early-exit losses.
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class LayerSkip : public Method {
+ public:
+  LayerSkip(Context& c, int exit, int length) : target_(c.target), exit_(exit), length_(length) {}
+  int depth() const override { return length_; }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const int b = s.sequences;
+    std::vector<Tensor> tokens{s.root}, states;
+    for (int j = 0; j <= length_; ++j) {  // the last draft goes through the early layers too
+      Stream x{target_.embed(ops, tokens.back())};
+      target_.run(ops, x, ops.pass({ops.uniform(b, 1), s.seats, {}, j}), layers_between(0, exit_));
+      states.push_back(x.value(ops));
+      if (j < length_) tokens.push_back(ops.argmax(target_.logits(ops, target_.final_norm(ops, x))));
+    }
+    std::vector<int> by_sequence;
+    for (int q = 0; q < b; ++q)
+      for (int j = 0; j <= length_; ++j) by_sequence.push_back(j * b + q);
+    const Tensor order = ops.constant(by_sequence);
+    Proposal p{ops.uniform(b, length_ + 1), ops.gather(ops.concat_rows(tokens), order),
+               ops.constant(TokenTree::chain(length_).parents(), 1, b), {}, length_};
+    p.hidden = ops.gather(ops.concat_rows(states), order);
+    p.first_layer = exit_;
+    return p;
+  }
+
+ private:
+  const Transformer& target_;
+  int exit_, length_;
+};
+
+}  // namespace
+
+Entry layerskip() {
+  return {"layerskip",
+          "the target's first layers draft, the others verify",
+          "elhoushi2024",
+          "section 4",
+          Losslessness::own_target,
+          "exit (a quarter of the layers), draft_length (6)",
+          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
+            const int layers = c.target.shape.layers;
+            const auto exit = in.find("exit");
+            return std::make_unique<LayerSkip>(c, exit ? exit->integer(1, std::max(1, layers - 1)) : std::max(1, layers / 4),
+                                               read_draft_length(in, 6));
+          },
+          {R"("draft_length": 3, "exit": 5)"}};
+}
+
+}  // namespace draftline::methods

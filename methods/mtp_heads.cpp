@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multi-token prediction with parallel heads (Gloeckle et al. 2024, section 2; METHODS.md 3.6): what enters the target's last
+// layer goes through a decoder layer of its own for each token further ahead; final norm and LM head are the target's.
+#include <algorithm>
+
+#include "methods/entries.h"
+#include "methods/feature_drafter.h"
+#include "methods/rank_proposal.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class MtpHeads : public Method {
+ public:
+  MtpHeads(Context& c, RankTree tree)
+      : target_(c.target), shape_(drafter_layer_shape(c.target.shape)), tree_(std::move(tree)) {
+    for (int i = 0; i < depth(); ++i)
+      layers_.push_back(make_layer(c.weights, "mtp_heads." + std::to_string(i) + ".", shape_));
+    cache_ = c.ops.cache(depth(), shape_.kv_heads, shape_.head_dim, c.capacity);
+  }
+  int depth() const override { return tree_.tree.depth(); }
+  const RankTree* tree() const override { return &tree_; }
+  std::vector<int> taps() const override { return {target_.shape.layers - 1}; }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    const auto epsilon = static_cast<float>(shape_.norm_epsilon);
+    const Tensor trunk = ops.gather(c.taps.at(target_.shape.layers - 1), c.path);
+    const PassRef pass = ops.pass({c.rows, s.seats});
+    for (int i = 0; i < depth(); ++i) {
+      const LayerWeights& w = layers_[static_cast<std::size_t>(i)];
+      Stream x{trunk};
+      const Tensor y = x.norm(ops, *w.attention_norm, epsilon);
+      x.push(ops, self_attention(ops, y, w, shape_, pass, cache_, i, target_.ranks));
+      x = {ops.gather(x.value(ops), c.last)};  // the MLP works on the last row alone
+      const Tensor z = x.norm(ops, *w.mlp_norm, epsilon);
+      x.push(ops, mlp(ops, z, w, shape_, target_.ranks));
+      ops.store(state(ops, s, i), target_.final_norm(ops, x));
+    }
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    std::vector<Tensor> candidates;
+    for (int i = 0; i < depth(); ++i) {
+      const Tensor logits = target_.logits(ops, state(ops, s, i));
+      const int width = width_of_level(tree_, i);
+      candidates.push_back(width == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, width).ids));
+    }
+    return propose_ranks(ops, s, tree_, candidates);
+  }
+
+ private:
+  Tensor state(Ops& ops, const Session& s, int head) const {
+    return s.slot(ops, "mtp_heads.state." + std::to_string(head), 1, shape_.hidden, ops.activations());
+  }
+  const Transformer& target_;
+  TransformerShape shape_;
+  RankTree tree_;
+  std::vector<LayerWeights> layers_;
+  Cache cache_;
+};
+
+}  // namespace
+
+Entry mtp_heads() {
+  return {"mtp_heads",
+          "a decoder layer for each token further ahead, side by side",
+          "gloeckle2024",
+          "section 2",
+          Losslessness::own_target,
+          "draft_length (3: four tokens per pass), or tree: {nodes} or {optimal}",
+          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
+            const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
+            return std::make_unique<MtpHeads>(c, read_rank_plan(in, limits, rank_chain(3)));
+          },
+          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [0, 0], [0, 1], [1, 0]]})"}};
+}
+
+}  // namespace draftline::methods

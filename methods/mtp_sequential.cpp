@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multi-token prediction, the sequential module of DeepSeek-V3 (2024, section 2.2; METHODS.md 3.6): norms of the next token's
+// embedding and of the state, side by side, 2d -> d, one decoder layer, a norm of its own, the target's LM head. One
+// module; more drafts go through it again. The first state is the target's after its final norm.
+#include "methods/entries.h"
+#include "methods/feature_drafter.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class MtpSequential : public FeatureDrafter {
+ public:
+  MtpSequential(Context& c, const DraftShape& draft)
+      : FeatureDrafter(c.target, draft, c.ops.cache(1, c.target.shape.kv_heads, c.target.shape.head_dim, c.capacity)),
+        shape_(drafter_layer_shape(c.target.shape)) {
+    const int d = shape_.hidden;
+    token_norm_ = c.weights.vector("mtp.token_norm", d);
+    state_norm_ = c.weights.vector("mtp.state_norm", d);
+    join_ = c.weights.matrix("mtp.join", 2 * d, d);
+    layer_ = make_layer(c.weights, "mtp.layer.", shape_);
+    out_norm_ = c.weights.vector("mtp.out_norm", d);
+  }
+  std::vector<int> taps() const override { return {target_.shape.layers}; }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    const Tensor hidden = ops.gather(c.taps.at(target_.shape.layers), c.path);
+    const Tensor out = forward(ops, hidden, c.next, ops.pass({c.rows, s.seats}));
+    ops.store(state(ops, s), ops.gather(out, c.last));
+  }
+
+ protected:
+  Tensor forward(Ops& ops, Tensor hidden, Tensor tokens, PassRef pass) const override {
+    const Tensor embedded = ops.rms_norm(target_.embed(ops, tokens), token_norm_, epsilon());
+    Stream x{ops.linear(ops.gather(std::vector{embedded, ops.rms_norm(hidden, state_norm_, epsilon())}), join_)};
+    const Tensor y = x.norm(ops, *layer_.attention_norm, epsilon());
+    x.push(ops, self_attention(ops, y, layer_, shape_, pass, cache_, 0, target_.ranks));
+    const Tensor z = x.norm(ops, *layer_.mlp_norm, epsilon());
+    x.push(ops, mlp(ops, z, layer_, shape_, target_.ranks));
+    return x.value(ops);
+  }
+  Tensor logits(Ops& ops, Tensor hidden) const override {
+    return target_.logits(ops, ops.rms_norm(hidden, out_norm_, epsilon()));
+  }
+
+ private:
+  float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
+  TransformerShape shape_;
+  Weight token_norm_, state_norm_, join_, out_norm_;
+  LayerWeights layer_;
+};
+
+}  // namespace
+
+Entry mtp_sequential() {
+  return {"mtp_sequential",
+          "a decoder layer that continues the target's state, token by token",
+          "deepseek2024",
+          "section 2.2",
+          Losslessness::lossless,
+          "draft_length (1), or tree: {top_k, passes, nodes}",
+          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
+            DraftShape shape = read_draft_shape(in, c.target.shape.vocabulary, 5);
+            if (!in.has("draft_length") && !in.has("tree")) shape = {1, 0, 0, 0};
+            return std::make_unique<MtpSequential>(c, shape);
+          },
+          {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"}};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prompt lookup (Saxena 2023; METHODS.md 3.23): the last s tokens, s from max_ngram down to 1, are sought earlier in the text,
+// leftmost first; what followed there is the draft, if `draft_length` tokens of it exist.
+#include <algorithm>
+
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+// Where the continuation starts; -1: no match.
+int find_continuation(const std::vector<int>& text, int max_ngram, int draft_length) {
+  const int size = static_cast<int>(text.size());
+  for (int n = std::min(max_ngram, size - 1); n >= 1; --n)
+    for (int at = 0; at + n + draft_length <= size; ++at)
+      if (std::equal(text.end() - n, text.end(), text.begin() + at)) return at + n;
+  return -1;
+}
+
+class PromptLookup : public Method {
+ public:
+  PromptLookup(int max_ngram, int draft_length) : max_ngram_(max_ngram), length_(draft_length) {}
+  int depth() const override { return length_; }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const auto b = static_cast<std::size_t>(s.sequences);
+    std::vector<int> starts(b, 0);
+    const auto counts = ops.decide(
+        {},
+        [&](std::span<const int>) {
+          std::vector<int> found;
+          for (std::size_t i = 0; i < b; ++i) {
+            starts[i] = find_continuation(s.text[i], max_ngram_, length_);
+            found.push_back(starts[i] < 0 ? 0 : length_);
+          }
+          return found;
+        },
+        std::vector<int>(b, length_));
+    std::vector<int> each, drafts, index;
+    for (std::size_t i = 0; i < b; ++i) {
+      each.push_back(1 + counts[i]);
+      index.push_back(static_cast<int>(i));
+      for (int j = 0; j < counts[i]; ++j) {
+        index.push_back(static_cast<int>(b + drafts.size()));
+        const auto at = static_cast<std::size_t>(starts[i] + j);
+        drafts.push_back(at < s.text[i].size() ? s.text[i][at] : 0);  // priced: there is no text
+      }
+    }
+    const Rows rows = ops.ragged("lookup.rows", each);
+    const Tensor parents = ops.input("lookup.parents", chain_parents(each));
+    if (drafts.empty()) return {rows, s.root, parents};
+    const Tensor both = ops.concat_rows({s.root, ops.input("lookup.drafts", drafts)});
+    return {rows, ops.gather(both, ops.input("lookup.index", index)), parents, {}, length_};
+  }
+
+ private:
+  int max_ngram_, length_;
+};
+
+}  // namespace
+
+Entry prompt_lookup() {
+  return {"prompt_lookup",
+          "what followed the same words earlier in the text",
+          "saxena2023",
+          "prompt_lookup_decoding_demo",
+          Losslessness::lossless,
+          "draft_length (10), max_ngram (3)",
+          [](const Reader& in, Context&) -> std::unique_ptr<Method> {
+            const auto ngram = in.find("max_ngram");
+            return std::make_unique<PromptLookup>(ngram ? ngram->integer(1, 64) : 3, read_draft_length(in, 10));
+          },
+          {R"("draft_length": 2, "max_ngram": 2)"}};
+}
+
+}  // namespace draftline::methods

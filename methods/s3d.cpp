@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// S3D (Zhong and Bharadwaj 2024, section 3; METHODS.md 3.14): the root and gamma - 1 mask tokens go through some of the
+// target's own layers, over the target's own cache, and every row predicts one draft. Nothing of that pass stays. The
+// target was tuned for it, so it is lossless against the tuned one. gamma -> draft_length, or the depth of a tree.
+#include <algorithm>
+
+#include "methods/entries.h"
+#include "methods/partial_target.h"
+#include "methods/rank_proposal.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class S3d : public Method {
+ public:
+  S3d(Context& c, RankTree tree, std::vector<LayerUse> layers)
+      : target_(c.target),
+        tree_(std::move(tree)),
+        layers_(std::move(layers)),
+        mask_(c.weights.table("s3d.mask", 1, c.target.shape.hidden)) {}
+  int depth() const override { return tree_.tree.depth(); }
+  const RankTree* tree() const override { return &tree_; }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const int b = s.sequences, gamma = depth();
+    std::vector<int> index;
+    for (int q = 0; q < b; ++q)
+      for (int j = 0; j < gamma; ++j) index.push_back(j == 0 ? q : b);
+    Stream x{embed_with_masks(ops, target_, mask_, s.root, index)};
+    target_.run(ops, x, ops.pass({ops.uniform(b, gamma), s.seats}), layers_);
+    const Tensor logits = target_.logits(ops, target_.final_norm(ops, x));
+    int most = 0;
+    for (int level = 0; level < gamma; ++level) most = std::max(most, width_of_level(tree_, level));
+    const Tensor best = most == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, most).ids);
+    std::vector<Tensor> candidates;
+    for (int level = 0; level < gamma; ++level) {
+      std::vector<int> rows;
+      for (int q = 0; q < b; ++q) rows.push_back(q * gamma + level);
+      candidates.push_back(ops.gather(best, ops.constant(rows)));
+    }
+    return propose_ranks(ops, s, tree_, candidates);
+  }
+
+ private:
+  const Transformer& target_;
+  RankTree tree_;
+  std::vector<LayerUse> layers_;
+  Weight mask_;
+};
+
+}  // namespace
+
+Entry s3d() {
+  return {"s3d",
+          "mask tokens through some of the target's layers",
+          "s3d2024",
+          "section 3",
+          Losslessness::own_target,
+          "skip (\"5->26\" on 32 layers: keeps 1-5 and 26-32); draft_length (4), or tree: {nodes} or {optimal}",
+          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
+            const RankLimits limits{32, std::min(64, c.target.shape.vocabulary)};
+            return std::make_unique<S3d>(c, read_rank_plan(in, limits, rank_chain(4)),
+                                         read_kept_layers(in, c.target.shape.layers));
+          },
+          {R"("draft_length": 3, "skip": "2->5")", 
+           R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"}};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Self-speculative decoding, Draft & Verify (Zhang et al. 2024, section 3; METHODS.md 3.16): the target without some of its
+// sublayers drafts, and stops where it is unsure; the whole target verifies. The threshold may follow the acceptance.
+#include <algorithm>
+#include <map>
+
+#include "methods/early_stop.h"
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class SelfSpec : public Method {
+ public:
+  SelfSpec(Context& c, std::vector<LayerUse> layers, int length, double threshold, bool adaptive)
+      : target_(c.target), layers_(std::move(layers)), length_(length), threshold_(threshold), adaptive_(adaptive) {}
+  int depth() const override { return length_; }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    std::vector<double> thresholds;
+    for (std::size_t i = 0; i < s.ids.size(); ++i) thresholds.push_back(threshold(s.ids[i], s.lengths[i]));
+    EarlyStop stop;
+    stop.most = length_;
+    stop.goes_on = [&](std::size_t i, int drafted, double probability) {
+      return drafted < length_ && probability >= thresholds[i];
+    };
+    auto chain = draft_until(ops, s, stop, false, [&](int j, Tensor token) {
+      Stream x{target_.embed(ops, token)};
+      target_.run(ops, x, ops.pass({ops.uniform(s.sequences, 1), s.seats, {}, j}), layers_);
+      return target_.logits(ops, target_.final_norm(ops, x));
+    });
+    for (std::size_t i = 0; i < s.ids.size(); ++i) {
+      History& h = history_[s.ids[i]];
+      h.length = s.lengths[i];
+      h.drafted = chain.lengths[i];
+    }
+    return std::move(chain.proposal);
+  }
+
+ private:
+  struct History {
+    double threshold = 0, accepted = 0.9;
+    int length = -1, drafted = 0;
+  };
+  // The authors' rule: towards a moving acceptance of 0.9, up when below, down when a draft ended before its limit.
+  double threshold(int id, int length) {
+    History& h = history_[id];
+    if (h.length < 0 || length <= h.length) {  // a new text
+      h = {threshold_, 0.9, -1, 0};
+    } else if (adaptive_ && h.drafted > 0) {
+      h.accepted = 0.5 * h.accepted + 0.5 * (length - h.length - 1) / h.drafted;
+      double wanted = h.threshold;
+      if (h.accepted < 0.9) wanted += 0.01;
+      else if (h.drafted < length_) wanted -= 0.01;
+      h.threshold = std::clamp(0.9 * h.threshold + 0.1 * wanted, 0.0, 1.0);
+    }
+    return h.threshold;
+  }
+  const Transformer& target_;
+  std::vector<LayerUse> layers_;
+  int length_;
+  double threshold_;
+  bool adaptive_;
+  std::map<int, History> history_;  // by sequence
+};
+
+// `count` of the layers between the first and the last two, evenly; as many as the authors' search found for a 13B target.
+std::vector<int> spread(int layers, double share) {
+  std::vector<int> chosen;
+  const int count = std::min(static_cast<int>(share * layers + 0.5), std::max(0, layers - 2));
+  for (int i = 0; i < count; ++i) chosen.push_back(1 + i * (layers - 2) / std::max(1, count));
+  return chosen;
+}
+
+std::vector<int> read_skipped(const Reader& in, const char* key, int layers, double share) {
+  const auto given = in.find(key);
+  if (!given) return spread(layers, share);
+  std::vector<int> skipped;
+  for (const Reader& layer : given->items()) skipped.push_back(layer.integer(0, layers - 1));
+  return skipped;
+}
+
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  const int layers = c.target.shape.layers;
+  const auto attention = read_skipped(in, "skip_attention", layers, 24.0 / 40),
+             mlp = read_skipped(in, "skip_mlp", layers, 10.0 / 40);
+  std::vector<LayerUse> uses;
+  for (int i = 0; i < layers; ++i) {
+    const LayerUse u{i, std::find(attention.begin(), attention.end(), i) == attention.end(),
+                     std::find(mlp.begin(), mlp.end(), i) == mlp.end()};
+    if (u.attention || u.mlp) uses.push_back(u);
+  }
+  if (uses.empty()) {
+    in.fail("\"skip_attention\" and \"skip_mlp\" leave no sublayer to draft with");
+    uses = layers_between(0, layers);
+  }
+  const int length = read_draft_length(in, 8);
+  const auto threshold = in.find("threshold"), adaptive = in.find("adaptive");
+  return std::make_unique<SelfSpec>(c, std::move(uses), length, threshold ? threshold->ratio() : 0.8,
+                                    !adaptive || adaptive->boolean());
+}
+
+}  // namespace
+
+Entry self_spec() {
+  return {"self_spec",
+          "the target without some of its sublayers",
+          "zhang2024selfspec",
+          "section 3",
+          Losslessness::lossless,
+          "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold (0.8), adaptive "
+          "(true)",
+          make,
+          {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"}};
+}
+
+}  // namespace draftline::methods

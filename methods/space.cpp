@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPACE (Yi et al. 2024; METHODS.md 3.15): root and drafts each carry a group of k mask tokens through the one target pass; the
+// group of the last accepted row predicts the next drafts. A mask sees the text up to its row and its own group. The target
+// was tuned for it. Sampled drafts are drawn from the masks' distributions, and a rejection draws from the residual
+// (the paper's algorithm 1 draws from the target's own distribution, which is not lossless). k -> draft_length.
+#include <algorithm>
+
+#include "methods/entries.h"
+#include "methods/partial_target.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class Space : public Method {
+ public:
+  Space(Context& c, int drafts)
+      : target_(c.target),
+        k_(drafts),
+        mask_(c.weights.table("space.mask", 1, c.target.shape.hidden)),
+        tree_(rows_of(drafts)) {}
+  int depth() const override { return k_; }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    const bool greedy = s.sampling.greedy();
+    const Tensor from = greedy ? (c.prefill ? c.bonus : *c.predicted) : c.logits;
+    std::vector<int> repeated;  // a prompt has no masks: anything may stand for the first drafts
+    for (int q = 0; q < s.sequences; ++q) repeated.insert(repeated.end(), static_cast<std::size_t>(k_), q);
+    const Tensor next = c.prefill ? ops.gather(from, ops.constant(repeated)) : ops.gather(from, c.last_row, 1, k_);
+    ops.store(greedy ? drafts(ops, s) : logits(ops, s), next);
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const int b = s.sequences, n = tree_.rows(), group = k_ + 1;
+    std::vector<Tensor> found, distributions;
+    if (s.sampling.greedy()) {
+      found.push_back(drafts(ops, s));
+    } else {
+      for (int j = 0; j < k_; ++j) {
+        std::vector<int> rows;
+        for (int q = 0; q < b; ++q) rows.push_back(q * k_ + j);
+        const auto drawn = ops.sample(ops.gather(logits(ops, s), ops.constant(rows)), s.seats, s.sampling, j + 1);
+        found.push_back(drawn.tokens);
+        distributions.push_back(drawn.q);
+      }
+    }
+    const auto place = [&](int q, int j) { return s.sampling.greedy() ? q * k_ + j : j * b + q; };
+    std::vector<int> real, rows, embedded, q_rows;
+    for (int q = 0; q < b; ++q)
+      for (int i = 0; i <= k_; ++i) {
+        real.push_back(i == 0 ? q : b + place(q, i - 1));
+        for (int j = 0; j < group; ++j) {
+          rows.push_back(q * group + i);
+          embedded.push_back(j == 0 ? q * group + i : b * group);
+          if (i + j > 0) q_rows.push_back(place(q, std::max(i - 1, 0)));
+        }
+      }
+    found.insert(found.begin(), s.root);
+    const Tensor tokens = ops.gather(ops.concat_rows(found), ops.constant(real));
+    Proposal p{ops.uniform(b, n), ops.gather(tokens, ops.constant(rows)), ops.constant(tree_.parents(), 1, b),
+               ops.constant(tree_.sees(), tree_.words(), b), k_};
+    p.hidden = embed_with_masks(ops, target_, mask_, tokens, embedded);
+    if (!distributions.empty()) p.q = ops.gather(ops.concat_rows(distributions), ops.constant(q_rows));
+    return p;
+  }
+
+ private:
+  // x M^k c_1 M^k ... c_k M^k
+  static TokenTree rows_of(int k) {
+    std::vector<int> above;
+    std::vector<bool> node;
+    for (int i = 0; i <= k; ++i)
+      for (int j = 0; j <= k; ++j) {
+        const int row = i * (k + 1) + j;
+        above.push_back(j > 0 ? row - 1 : i > 0 ? row - k - 1 : -1);
+        node.push_back(j == 0);
+      }
+    return TokenTree(std::move(above), node);
+  }
+  Tensor drafts(Ops& ops, const Session& s) const { return s.slot(ops, "space.drafts", k_, 1, DType::int32); }
+  Tensor logits(Ops& ops, const Session& s) const {
+    return s.slot(ops, "space.logits", k_, target_.shape.vocabulary, ops.activations());
+  }
+  const Transformer& target_;
+  int k_;
+  Weight mask_;
+  TokenTree tree_;
+};
+
+}  // namespace
+
+Entry space() {
+  return {"space",
+          "groups of mask tokens in the target's own pass",
+          "yi2024",
+          "section 3",
+          Losslessness::own_target,
+          "draft_length (5): masks per group; (draft_length + 1)^2 rows per step",
+          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
+            return std::make_unique<Space>(c, read_draft_length(in, 5, 31));
+          },
+          {R"("draft_length": 1)", R"("draft_length": 3)"}};
+}
+
+}  // namespace draftline::methods
