@@ -11,8 +11,7 @@
 namespace draftline {
 namespace {
 
-constexpr double kTallTile = 128;  // query rows of the tallest tile
-constexpr double kRowStep = 16;    // rows of a matrix instruction: tiles are padded to it
+constexpr double kKeyBlock = 128;  // keys of a block: fewer are never split
 
 // Up to the next multiple of a step.
 double up(double x, double step) {
@@ -29,22 +28,36 @@ double share_in_l2(double bytes, double room) {
   return 1 / (1 + std::cbrt(x16 * x4));
 }
 
+constexpr double kRowStep = 16;                       // rows of a matrix instruction: tiles are padded to it
+constexpr double kPackedTile = 128, kAloneTile = 64;  // query rows of the tallest tile, by the habit of the library
+
 // Query rows of one sequence, as the kernel lays them out for one KV head.
 struct Layout {
+  double tall = 0;   // rows of the tallest tile
   double tiles = 0;  // CTAs
+  double first = 0;  // of these, what one row would need
   double rows = 0;   // padded, over all tiles
 };
 
 Layout layout(double rows, double group, bool packed) {
-  const double together = rows * group;  // rows that meet the same keys
-  const double small = up(together, kRowStep);
+  const double together = rows * group, small = up(together, kRowStep);  // rows that meet the same keys
   if (packed) {
-    const double tall = up(together, kTallTile);
-    return {tall / kTallTile, together <= kTallTile ? small : tall};
+    const double tall = up(together, kPackedTile);
+    return {kPackedTile, tall / kPackedTile, std::min(tall, up(group, kPackedTile)) / kPackedTile,
+            together <= kPackedTile ? small : tall};
   }
-  // Each query head alone, unless all its group's rows fit a few small tiles, as they do when decoding.
-  const double alone = group * up(rows, kTallTile);
-  return {std::min(alone / kTallTile, small / kRowStep), rows <= kTallTile ? small : alone};
+  // Each query head alone from one row step on; one row is swapped for its group's heads. Between them a straight line:
+  // kernels differ there, and none is measured.
+  const double alone = group * up(rows, kAloneTile), swapped = up(group, kAloneTile) / kAloneTile;
+  const double between = swapped + group * std::max(rows - 1, 0.0) / (kRowStep - 1);
+  const double tiles = std::min(alone / kAloneTile, between);
+  return {kAloneTile, tiles, std::min(tiles, swapped), rows <= kAloneTile ? small : alone};
+}
+
+// What splitting a context of so many keys among CTAs and joining the parts costs: nothing within a block.
+double join_share(double context) {
+  const double x = context / (1.25 * kKeyBlock), x2 = x * x;
+  return x2 * x2 / (1 + x2 * x2);
 }
 
 }  // namespace
@@ -62,18 +75,20 @@ Seconds attention_time(const Device& d, const Attention& k, Span s, CacheState s
   // Arithmetic: CTAs, each with what it costs at least, and whole blocks of query rows x keys in waves over the device.
   const double waves = kv_pairs * tiles.tiles / multiprocessors;
   const double rate = g.peak_share * matrix_rate(d, k.activations, k.cache).value;
-  const double block = std::min(rows, kTallTile);
+  const double block = std::min(rows, tiles.tall);
   const double mean_keys = std::max(s.pairs, 0.0) / k.rows + (block - 1) / 2;  // of a block: its last row's, nearly
   const double flops = 4 * columns * kv_pairs * tiles.rows * mean_keys;
   // The longest CTA: only keys of a context are split among several.
-  const double tall = std::min(up(rows, kRowStep), kTallTile);
+  const double tall = std::min(up(rows, kRowStep), tiles.tall);
   const double longest =
-      4 * columns * tall * std::min(rows <= kTallTile ? rows : up(rows, kTallTile), keys) * multiprocessors;
+      4 * columns * tall * std::min(rows <= tiles.tall ? rows : up(rows, tiles.tall), keys) * multiprocessors;
   // The last wave is as long as a full one, to the degree of the softness; a context is split so that it fills the device.
   double unevenness = 1;
   if (waves > 1) unevenness += g.wave_softness * fresh / std::max(keys, 1.0) * (up(waves, 1) / waves - 1);
   const double matrix = std::max(flops * unevenness, longest) / rate;
-  const double compute = f.per_unit.value * waves + matrix + f.per_root_key.value * std::sqrt(context);
+  const double units = (f.per_unit.value * tiles.first + g.per_tile.value * (tiles.tiles - tiles.first)) * kv_pairs;
+  const double compute =
+      units / multiprocessors + matrix + f.per_root_key.value * std::sqrt(std::max(context - kKeyBlock, 0.0));
 
   // Memory: the context's keys and values from memory, what this step has just written from L2 if it fits there.
   const double per_key = bytes_of(k.cache, 2.0 * k.kv_heads * columns).value;
@@ -94,7 +109,8 @@ Seconds attention_time(const Device& d, const Attention& k, Span s, CacheState s
   const double sharpness = std::max(f.blend, g.blend);
   const double blend = 1 / (1 / g.blend + (1 / sharpness - 1 / g.blend) * one_row);
   const double fixed = std::min(f.fixed.value, g.fixed.value), beyond = f.fixed.value - fixed;
-  return Seconds{fixed + beyond * context / (context + 1) + smooth_max(compute, memory, blend)};
+  return Seconds{fixed + beyond * context / (context + 1) + f.join.value * join_share(context) +
+                 smooth_max(compute, memory, blend)};
 }
 
 }  // namespace draftline

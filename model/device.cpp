@@ -81,6 +81,7 @@ DecodeAttentionFit read_decode(Reader in) {
   DecodeAttentionFit f;
   f.fixed = duration(in.at("fixed"));
   f.per_unit = duration(in.at("per_unit"));
+  f.join = duration(in.at("join"));
   f.per_root_key = duration(in.at("per_root_key"));
   f.bandwidth_share = positive(in.at("bandwidth_share"));
   f.l2_speed = positive(in.at("l2_speed"));
@@ -92,6 +93,7 @@ DecodeAttentionFit read_decode(Reader in) {
 PrefillAttentionFit read_prefill(Reader in) {
   PrefillAttentionFit f;
   f.fixed = duration(in.at("fixed"));
+  f.per_tile = duration(in.at("per_tile"));
   f.peak_share = positive(in.at("peak_share"));
   f.bandwidth_share = positive(in.at("bandwidth_share"));
   f.write_share = positive(in.at("write_share"));

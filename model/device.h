@@ -38,8 +38,9 @@ struct GemmFit {
 // What one row a sequence needs: the cost of CTAs and the way to the cache.
 struct DecodeAttentionFit {
   Seconds fixed;
-  Seconds per_unit;            // a: the least a CTA costs the multiprocessor it runs on
-  Seconds per_root_key;        // g: splitting and joining n keys of a sequence costs g sqrt(n)
+  Seconds per_unit;            // a: the least one row's CTA costs the multiprocessor it runs on
+  Seconds join;                // j: splitting a context that is longer than a block of keys
+  Seconds per_root_key;        // g: reading and joining n split keys of a sequence costs g sqrt(n)
   double bandwidth_share = 1;  // eB
   double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
   double l2_share = 1;         // c: share of L2 that keeps what a kernel has just written
@@ -50,6 +51,7 @@ struct DecodeAttentionFit {
 // What many rows a sequence add: arithmetic in waves of query tiles, and their own traffic.
 struct PrefillAttentionFit {
   Seconds fixed;               // without a context; at most the decode kernel's counts
+  Seconds per_tile;            // a': the least a CTA beyond those of one row costs
   double peak_share = 1;       // eF
   double bandwidth_share = 1;  // eB, of queries and results
   double write_share = 1;      // eW, of the rows' own keys and values, which are written to the cache and read again

@@ -66,7 +66,7 @@ std::vector<double> best_of(std::span<const Coefficient> coefficients, Eigen::In
 constexpr double us = 1e-6;
 
 // A cache that fits twice into L2 says little about serving, where it never is there; one that doesn't says most.
-constexpr double kHotWeight = 0.2, kColdWeight = 2;
+constexpr double kHotWeight = 0.15, kColdWeight = 2;
 
 }  // namespace
 
@@ -160,6 +160,8 @@ AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Dev
                                               {1, kHold, 0.5, 5},
                                               {0.7, kHold, 0.1, 1},
                                               {0.05 * us, kHold, 1e-4 * us, 2 * us},
+                                              {3 * us, kHold, 0.01 * us, 50 * us},
+                                              {3 * us, kHold, 0.01 * us, 50 * us},
                                               {0.5, kHold, 0.01, 1}};
   const auto fits_of = [](const std::vector<double>& v, bool packed) {
     AttentionFits f;
@@ -176,7 +178,9 @@ AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Dev
     f.prefill.bandwidth_share = v[9];
     f.prefill.write_share = v[11];
     f.prefill.per_row = Seconds{v[12]};
-    f.prefill.wave_softness = v[13];
+    f.decode.join = Seconds{v[13]};
+    f.prefill.per_tile = Seconds{v[14]};
+    f.prefill.wave_softness = v[15];
     f.prefill.packed = packed;
     return f;
   };

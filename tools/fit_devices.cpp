@@ -60,15 +60,17 @@ int main(int argc, char** argv) try {
       us(g.fixed), g.peak_share, g.bandwidth_share, g.blend, us(g.k_loop), g.l2_speed, g.l2_share, us(g.split),
       g.tile_half, g.output_cost, us(g.latency), g.wave_softness);
   std::printf(
-      "\"decode_attention\": {\"fixed\": \"%.4g us\", \"per_unit\": \"%.4g us\", \"per_root_key\": \"%.4g us\", "
+      "\"decode_attention\": {\"fixed\": \"%.4g us\", \"per_unit\": \"%.4g us\", \"join\": \"%.4g us\", "
+      "\"per_root_key\": \"%.4g us\", "
       "\"bandwidth_share\": %.4g, \"l2_speed\": %.4g, \"l2_share\": %.4g, \"blend\": %.4g},\n",
-      us(a.fixed), us(a.per_unit), us(a.per_root_key), a.bandwidth_share, a.l2_speed, a.l2_share, a.blend);
+      us(a.fixed), us(a.per_unit), us(a.join), us(a.per_root_key), a.bandwidth_share, a.l2_speed, a.l2_share, a.blend);
   std::printf(
-      "\"prefill_attention\": {\"fixed\": \"%.4g us\", \"peak_share\": %.4g, \"bandwidth_share\": %.4g, "
+      "\"prefill_attention\": {\"fixed\": \"%.4g us\", \"per_tile\": \"%.4g us\", \"peak_share\": %.4g, "
+      "\"bandwidth_share\": %.4g, "
       "\"write_share\": %.4g, "
       "\"per_row\": \"%.4g us\", \"blend\": %.4g, \"wave_softness\": %.4g, \"packed\": %s}}\n",
-      us(b.fixed), b.peak_share, b.bandwidth_share, b.write_share, us(b.per_row), b.blend, b.wave_softness,
-      b.packed ? "true" : "false");
+      us(b.fixed), us(b.per_tile), b.peak_share, b.bandwidth_share, b.write_share, us(b.per_row), b.blend,
+      b.wave_softness, b.packed ? "true" : "false");
   std::fprintf(stderr, "%s: mean error in sample: GEMM %.4f, attention %.4f\n", d.name.c_str(),
                mean_error(d, gemms, copies), mean_error(d, attention));
 } catch (const std::exception& e) {
