@@ -18,6 +18,7 @@ class Assisted : public Method {
  public:
   Assisted(DraftNetwork draft, int length, bool heuristic, double threshold)
       : draft_(std::move(draft)), length_(length), heuristic_(heuristic), threshold_(threshold) {}
+  bool static_plan() const override { return false; }
   int depth() const override { return heuristic_ ? kMost : length_; }
   int rewrites() const override { return 1; }
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
@@ -49,7 +50,8 @@ class Assisted : public Method {
   int limit(int id, int length) {
     History& h = history_[id];
     if (h.length < 0 || length <= h.length) h = {length_, -1, 0};  // a new text
-    else if (heuristic_) h.limit = length - h.length == h.drafted + 1 ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
+    else if (heuristic_)
+      h.limit = length - h.length == h.drafted + 1 ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
     return h.limit;
   }
   DraftNetwork draft_;
@@ -66,7 +68,9 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const int length = read_draft_length(in, heuristic ? 5 : 20, kMost);
   const auto threshold = in.find("confidence");
   return std::make_unique<Assisted>(DraftNetwork(in, c), length, heuristic,
-                                    threshold ? threshold->ratio() : heuristic ? 0 : 0.4);
+                                    threshold   ? threshold->ratio()
+                                    : heuristic ? 0
+                                                : 0.4);
 }
 
 }  // namespace
@@ -77,7 +81,8 @@ Entry assisted() {
           "hf-assisted",
           "assisted generation",
           Losslessness::lossless,
-          "draft: a transformer of the same vocabulary; schedule (\"constant\" or \"heuristic\"); draft_length (20; heuristic: 5 to "
+          "draft: a transformer of the same vocabulary; schedule (\"constant\" or \"heuristic\"); draft_length (20; "
+          "heuristic: 5 to "
           "start with); confidence (0.4; heuristic: 0)",
           make,
           {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",

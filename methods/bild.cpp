@@ -14,6 +14,7 @@ class Bild : public Method {
  public:
   Bild(DraftNetwork draft, int length, double fallback, double rollback)
       : draft_(std::move(draft)), length_(length), fallback_(fallback), rollback_(rollback) {}
+  bool static_plan() const override { return false; }
   int depth() const override { return length_; }
   int rewrites() const override { return 1; }
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }

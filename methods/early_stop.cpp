@@ -32,8 +32,7 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop, bool
     if (!s.sampling.greedy()) {
       const auto drawn = ops.sample(logits, s.seats, s.sampling, drafted + 1);
       token = drawn.tokens;
-      const Tensor q =
-          s.slot(ops, "draft.q." + std::to_string(drafted), 1, logits.cols, DType::fp32);
+      const Tensor q = s.slot(ops, "draft.q." + std::to_string(drafted), 1, logits.cols, DType::fp32);
       ops.store(q, drawn.q);
       distributions.push_back(q);
     }
@@ -44,14 +43,15 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop, bool
     std::vector<int> usual = going;
     if (drafted == stop.most) std::fill(usual.begin(), usual.end(), 0);
     const auto before = going;
-    going = ops.decide(sureness,
-                       [&](std::span<const int> raw) {
-                         std::vector<int> go(b, 0);
-                         for (std::size_t i = 0; i < b; ++i)
-                           go[i] = before[i] != 0 && stop.goes_on(i, drafted, std::exp(std::bit_cast<float>(raw[i])));
-                         return go;
-                       },
-                       usual);
+    going = ops.decide(
+        sureness,
+        [&](std::span<const int> raw) {
+          std::vector<int> go(b, 0);
+          for (std::size_t i = 0; i < b; ++i)
+            go[i] = before[i] != 0 && stop.goes_on(i, drafted, std::exp(std::bit_cast<float>(raw[i])));
+          return go;
+        },
+        usual);
     for (std::size_t i = 0; i < b; ++i)
       if (before[i] != 0 && (going[i] != 0 || !stop.drop_unsure || drafted == stop.most)) chain.lengths[i] = drafted;
     if (std::none_of(going.begin(), going.end(), [](int g) { return g != 0; })) break;
@@ -61,7 +61,8 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop, bool
 
   std::vector<int> each;
   for (const int n : chain.lengths) each.push_back(n + 1);
-  chain.proposal = {ops.ragged("stopped.rows", each), {}, ops.input("stopped.parents", chain_parents(each)), {}, longest};
+  chain.proposal = {
+      ops.ragged("stopped.rows", each), {}, ops.input("stopped.parents", chain_parents(each)), {}, longest};
   chain.proposal.tokens = ops.gather(ops.concat_rows(tokens), chain_rows(ops, each, s.sequences, "stopped.index"));
   if (!distributions.empty() && longest > 0)
     chain.proposal.q =

@@ -15,6 +15,7 @@ namespace {
 class Jacobi : public Method {
  public:
   explicit Jacobi(int block) : block_(block) {}
+  bool static_plan() const override { return false; }
   int depth() const override { return block_ - 1; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
@@ -71,7 +72,7 @@ class Jacobi : public Method {
     std::vector<int> tokens(static_cast<std::size_t>(block_ - 1));
     const auto& text = s.text[i];
     for (std::size_t j = 0; j < tokens.size() && !text.empty(); ++j) {
-      const double u = uniform_at(0, static_cast<std::uint64_t>(s.ids[i]), text.size(), j);
+      const double u = uniform_at(0, 0, text.size(), j);
       tokens[j] = text[static_cast<std::size_t>(u * static_cast<double>(text.size()))];
     }
     return tokens;

@@ -12,11 +12,16 @@ namespace {
 class Kangaroo : public Method {
  public:
   Kangaroo(Context& c, int exit, int length, double threshold)
-      : target_(c.target), shape_(drafter_layer_shape(c.target.shape)), exit_(exit), length_(length), threshold_(threshold) {
+      : target_(c.target),
+        shape_(drafter_layer_shape(c.target.shape)),
+        exit_(exit),
+        length_(length),
+        threshold_(threshold) {
     adapter_ = make_layer(c.weights, "kangaroo.", shape_, {.mlp = false});
     norm_ = c.weights.vector("kangaroo.norm", shape_.hidden);
     cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
   }
+  bool static_plan() const override { return false; }
   int depth() const override { return length_; }
   std::vector<int> taps() const override { return {exit_}; }
 

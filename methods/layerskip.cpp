@@ -26,8 +26,11 @@ class LayerSkip : public Method {
     for (int q = 0; q < b; ++q)
       for (int j = 0; j <= length_; ++j) by_sequence.push_back(j * b + q);
     const Tensor order = ops.constant(by_sequence);
-    Proposal p{ops.uniform(b, length_ + 1), ops.gather(ops.concat_rows(tokens), order),
-               ops.constant(TokenTree::chain(length_).parents(), 1, b), {}, length_};
+    Proposal p{ops.uniform(b, length_ + 1),
+               ops.gather(ops.concat_rows(tokens), order),
+               ops.constant(TokenTree::chain(length_).parents(), 1, b),
+               {},
+               length_};
     p.hidden = ops.gather(ops.concat_rows(states), order);
     p.first_layer = exit_;
     return p;
@@ -50,8 +53,9 @@ Entry layerskip() {
           [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
             const int layers = c.target.shape.layers;
             const auto exit = in.find("exit");
-            return std::make_unique<LayerSkip>(c, exit ? exit->integer(1, std::max(1, layers - 1)) : std::max(1, layers / 4),
-                                               read_draft_length(in, 6));
+            return std::make_unique<LayerSkip>(
+                c, exit ? exit->integer(1, std::max(1, layers - 1)) : std::max(1, layers / 4),
+                read_draft_length(in, 6));
           },
           {R"("draft_length": 3, "exit": 5)"}};
 }

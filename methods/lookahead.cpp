@@ -16,6 +16,7 @@ namespace {
 class Lookahead : public Method {
  public:
   Lookahead(int window, int ngram, int guesses) : w_(window), n_(ngram), g_(guesses) {}
+  bool static_plan() const override { return false; }
   int depth() const override { return g_ == 0 ? 0 : n_ - 1; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
@@ -35,14 +36,15 @@ class Lookahead : public Method {
     const bool known = std::any_of(s.ids.begin(), s.ids.end(), [&](int id) { return states_.contains(id); });
     if (known) found = ops.fetch(outputs(ops, s));
     for (std::size_t i = 0; i < b; ++i) take_in(s, i, found);
-    const auto counts = ops.decide({},
-                                   [&](std::span<const int>) {
-                                     std::vector<int> n;
-                                     for (std::size_t i = 0; i < b; ++i)
-                                       n.push_back(static_cast<int>(guesses_of(states_[s.ids[i]], s.text[i].back()).size()));
-                                     return n;
-                                   },
-                                   std::vector<int>(b, g_));
+    const auto counts = ops.decide(
+        {},
+        [&](std::span<const int>) {
+          std::vector<int> n;
+          for (std::size_t i = 0; i < b; ++i)
+            n.push_back(static_cast<int>(guesses_of(states_[s.ids[i]], s.text[i].back()).size()));
+          return n;
+        },
+        std::vector<int>(b, g_));
     std::vector<TokenTree> trees;
     rows_.clear();
     int words = 1;
@@ -64,7 +66,9 @@ class Lookahead : public Method {
       const auto guesses = guesses_of(state, s.text[i].empty() ? 0 : s.text[i].back());
       for (int k = 0; k < counts[i]; ++k)
         for (int j = 0; j < n_ - 1; ++j)  // priced: there are no guesses
-          add(static_cast<std::size_t>(k) < guesses.size() ? guesses[static_cast<std::size_t>(k)][static_cast<std::size_t>(j)] : 0);
+          add(static_cast<std::size_t>(k) < guesses.size()
+                  ? guesses[static_cast<std::size_t>(k)][static_cast<std::size_t>(j)]
+                  : 0);
       parents.insert(parents.end(), trees[i].parents().begin(), trees[i].parents().end());
       const auto bits = trees[i].sees();
       for (int r = 0; r < trees[i].rows(); ++r)
@@ -73,7 +77,8 @@ class Lookahead : public Method {
     }
     Tensor tokens = s.root;
     if (!host.empty())
-      tokens = ops.gather(ops.concat_rows({s.root, ops.input("lookahead.tokens", host)}), ops.input("lookahead.index", index));
+      tokens = ops.gather(ops.concat_rows({s.root, ops.input("lookahead.tokens", host)}),
+                          ops.input("lookahead.index", index));
     const bool any = std::any_of(counts.begin(), counts.end(), [](int n) { return n > 0; });
     const Tensor mask = ops.input("lookahead.sees", sees);
     return {ops.ragged("lookahead.rows", rows_), tokens, ops.input("lookahead.parents", parents),
@@ -130,7 +135,8 @@ class Lookahead : public Method {
         if (known.size() > static_cast<std::size_t>(std::max(g_, 1))) known.pop_back();
       }
       state.levels[0].assign(state.levels[1].begin() + 1, state.levels[1].end());
-      for (std::size_t level = 1; level + 1 < state.levels.size(); ++level) state.levels[level] = state.levels[level + 1];
+      for (std::size_t level = 1; level + 1 < state.levels.size(); ++level)
+        state.levels[level] = state.levels[level + 1];
       for (int c = 0; c < w_; ++c) state.levels.back()[static_cast<std::size_t>(c)] = output(c);
     }
     state.length = s.lengths[i];
@@ -141,9 +147,9 @@ class Lookahead : public Method {
     for (int level = 0; level < n_ - 1; ++level) {
       state.levels.emplace_back();
       for (int c = level == 0 ? 1 : 0; c < w_; ++c) {
-        const double u = uniform_at(0, static_cast<std::uint64_t>(s.ids[i]), static_cast<std::uint64_t>(level),
-                                    static_cast<std::uint64_t>(c));
-        state.levels.back().push_back(text.empty() ? 0 : text[static_cast<std::size_t>(u * static_cast<double>(text.size()))]);
+        const double u = uniform_at(0, text.size(), static_cast<std::uint64_t>(level), static_cast<std::uint64_t>(c));
+        state.levels.back().push_back(
+            text.empty() ? 0 : text[static_cast<std::size_t>(u * static_cast<double>(text.size()))]);
       }
     }
   }

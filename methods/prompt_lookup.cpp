@@ -21,6 +21,7 @@ int find_continuation(const std::vector<int>& text, int max_ngram, int draft_len
 class PromptLookup : public Method {
  public:
   PromptLookup(int max_ngram, int draft_length) : max_ngram_(max_ngram), length_(draft_length) {}
+  bool static_plan() const override { return false; }
   int depth() const override { return length_; }
 
   Proposal propose(Ops& ops, Session& s) override {

@@ -63,8 +63,7 @@ Entry s3d() {
             return std::make_unique<S3d>(c, read_rank_plan(in, limits, rank_chain(4)),
                                          read_kept_layers(in, c.target.shape.layers));
           },
-          {R"("draft_length": 3, "skip": "2->5")", 
-           R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"}};
+          {R"("draft_length": 3, "skip": "2->5")", R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"}};
 }
 
 }  // namespace draftline::methods

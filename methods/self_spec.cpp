@@ -15,6 +15,7 @@ class SelfSpec : public Method {
  public:
   SelfSpec(Context& c, std::vector<LayerUse> layers, int length, double threshold, bool adaptive)
       : target_(c.target), layers_(std::move(layers)), length_(length), threshold_(threshold), adaptive_(adaptive) {}
+  bool static_plan() const override { return false; }
   int depth() const override { return length_; }
 
   Proposal propose(Ops& ops, Session& s) override {
@@ -109,7 +110,8 @@ Entry self_spec() {
           "zhang2024selfspec",
           "section 3",
           Losslessness::lossless,
-          "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold (0.8), adaptive "
+          "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold "
+          "(0.8), adaptive "
           "(true)",
           make,
           {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"}};

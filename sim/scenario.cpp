@@ -32,7 +32,8 @@ std::vector<T> alternatives(const Reader& in, std::string_view key, T otherwise,
 
 // Values that are lists by nature sweep as lists of such lists.
 int natural_depth(const std::string& key) {
-  if (key == "rates" || key == "widths" || key == "rank_acceptance" || key == "skip_attention" || key == "skip_mlp") return 1;
+  if (key == "rates" || key == "widths" || key == "rank_acceptance" || key == "skip_attention" || key == "skip_mlp")
+    return 1;
   return key == "nodes" || key == "ranks" ? 2 : 0;
 }
 int list_depth(const nlohmann::json& j) { return j.is_array() ? 1 + (j.empty() ? 0 : list_depth(j.front())) : 0; }

@@ -27,7 +27,7 @@ const Plan kAutoregressive{"autoregressive", ""};
 
 TEST_CASE("greedy text of every lossless method is the autoregressive text", "[contract]") {
   const Network network = GENERATE(Network::llama, Network::qwen2, Network::qwen3);
-  const int batch_size = GENERATE(1, 2, 3, 5, 8);
+  const int batch_size = network == Network::llama ? GENERATE(1, 2, 8) : GENERATE(3, 5);
   const auto questions = prompts(9, static_cast<std::uint64_t>(batch_size));
   const Limits limits{24, {}, batch_size};
   Rig reference(kAutoregressive, Rig::Kind::cpu_planned, batch_size, network);
@@ -132,9 +132,8 @@ TEST_CASE("a priced run that follows the recorded answers has the same tapes, FL
     for (std::size_t i = 0; i < live.steps.back().size(); ++i)
       CHECK(priced.steps.back()[i].tape->hash == live.steps.back()[i].tape->hash);
     CHECK(priced.decoder.ops.distinct_tapes() == live.decoder.ops.distinct_tapes());
-    if (live.decoder.ops.answers().size() ==
-        9)  // one answer a step, so nothing steers: the prefill's tape and the step's
-      CHECK(live.decoder.ops.distinct_tapes() == 2);
+    if (live.decoder.method->static_plan())
+      CHECK(live.decoder.ops.distinct_tapes() == 2);  // the prefill's and the step's
   }
 }
 
@@ -170,7 +169,7 @@ TEST_CASE("sampled text has the target's distribution: the first tokens of many 
   const Sampling sampling{0.9, 0, 0.95};
   const std::vector<int> prompt{3, 1, 4};
 #ifdef NDEBUG
-  constexpr int kTexts = 1200, kBatch = 8;
+  constexpr int kTexts = 800, kBatch = 8;
 #else
   constexpr int kTexts = 400, kBatch = 8;  // the sanitizers are there for other mistakes than the distribution's
 #endif
@@ -183,6 +182,9 @@ TEST_CASE("sampled text has the target's distribution: the first tokens of many 
   const auto reference = counts_of(kAutoregressive, 5);
   for (const Plan& plan : all_plans()) {
     if (plan.method == "autoregressive" || !lossless(plan)) continue;
+#ifndef NDEBUG
+    if (plan.parameters.find(methods::find(plan.method)->examples.front()) == std::string::npos) continue;
+#endif
     const auto mine = counts_of(plan, 6);
     // two-sample chi-squared, equal sizes: sum (a - b)^2 / (a + b)
     double statistic = 0, pooled_a = 0, pooled_b = 0;

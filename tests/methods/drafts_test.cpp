@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// What single methods promise beyond the contracts of all: the oracles of their sheets in METHODS.md section 3.
+#include <algorithm>
+#include <numeric>
+
+#include "tests/catch.h"
+#include "tests/contracts/rig.h"
+
+using namespace draftline;
+using namespace draftline::test;
+
+namespace {
+
+std::vector<Generated> run(const Plan& plan, double noise = 0.15, int prompts_wanted = 5, Sampling sampling = {}) {
+  Rig rig(plan, Rig::Kind::cpu_planned, 3, Network::llama, noise, sampling);
+  return rig.run(prompts(prompts_wanted, 21), {30, {}, 3});
+}
+std::vector<int> steps_of(const std::vector<Generated>& all) {
+  std::vector<int> steps;
+  for (const Generated& g : all) steps.insert(steps.end(), g.accepted.begin(), g.accepted.end());
+  return steps;
+}
+bool all_are(const std::vector<int>& steps, int length) {
+  return !steps.empty() && std::all_of(steps.begin(), steps.end(), [&](int a) { return a == length; });
+}
+std::vector<std::vector<int>> autoregressive_texts() { return texts(run({"autoregressive", ""})); }
+
+}  // namespace
+
+TEST_CASE("a draft network equal to its target has every path of its best ranks accepted, in any tree") {
+  CHECK(all_are(steps_of(run({"mcsd", R"(,"draft":"same","widths":[2,2,1])"}, 0)), 4));
+  CHECK(all_are(steps_of(run({"sequoia", R"(,"draft":"same","tree":{"nodes":[[0],[1],[0,0],[0,0,0],[1,0]]})"}, 0)), 4));
+  CHECK(all_are(steps_of(run({"assisted", R"(,"draft":"same","draft_length":3,"confidence":0)"}, 0)), 4));
+}
+
+TEST_CASE("sampled drafts of the target's own distribution are all accepted") {
+  const Sampling warm{1, 0, 1};
+  CHECK(all_are(steps_of(run({"draft_model", R"(,"draft":"same","draft_length":3)"}, 0, 5, warm)), 4));
+  CHECK(all_are(steps_of(run({"mcsd", R"(,"draft":"same","widths":[2,1,1])"}, 0, 5, warm)), 4));
+}
+
+TEST_CASE("S3D that skips no layer has its first draft accepted always, as only masks are guesses") {
+  for (const int a : steps_of(run({"s3d", R"(,"skip":"none","draft_length":3)"}))) CHECK(a >= 2);
+}
+
+TEST_CASE(
+    "self-speculation that skips nothing, and early exit behind all layers but the last, draft what the target says") {
+  CHECK(
+      all_are(steps_of(run({"self_spec", R"(,"skip_attention":[],"skip_mlp":[],"draft_length":3,"threshold":0)"})), 4));
+  // The exit's states go through the rest of the layers, so its drafts are wrong at times; the text never is.
+  CHECK(texts(run({"layerskip", R"(,"exit":1,"draft_length":3)"})) == autoregressive_texts());
+}
+
+TEST_CASE("a stop that is always sure drafts its full length, one that never is drafts a single token") {
+  const auto most = [](const std::vector<Generated>& g) {
+    const auto steps = steps_of(g);
+    return *std::max_element(steps.begin(), steps.end());
+  };
+  CHECK(most(run({"self_spec", R"(,"draft_length":5,"threshold":1,"adaptive":false)"})) <= 2);
+  CHECK(most(run({"kangaroo", R"(,"exit":5,"draft_length":5,"threshold":1)"})) <= 2);
+  CHECK(most(run({"kangaroo", R"(,"exit":5,"draft_length":5,"threshold":0)"})) > 2);
+}
+
+TEST_CASE("BiLD: without the small network it is the target, and a limit of 0 rolls everything unsure back") {
+  // fallback 1: no draft is sure enough, every step is the target's own
+  const auto alone = run({"bild", R"(,"draft":"half","fallback":1,"rollback":5)"});
+  CHECK(texts(alone) == autoregressive_texts());
+  CHECK(all_are(steps_of(alone), 1));
+  // a loss of 0 is a certainty: random targets have none
+  CHECK(texts(run({"bild", R"(,"draft":"half","fallback":0,"rollback":0)"})) == autoregressive_texts());
+  // no limit: all drafts stay
+  CHECK(all_are(steps_of(run({"bild", R"(,"draft":"half","draft_length":4,"fallback":0,"rollback":1e6)"})), 5));
+}
+
+TEST_CASE("the heuristic schedule grows by two after a full match and shrinks by one after none") {
+  Rig rig({"assisted", R"(,"draft":"same","draft_length":2,"schedule":"heuristic")"}, Rig::Kind::cpu_planned, 1,
+          Network::llama, 0);
+  const auto grown = rig.run({{3, 1, 4}}, {60, {}, 1})[0].accepted;
+  REQUIRE(grown.size() >= 4);
+  CHECK(std::vector<int>(grown.begin(), grown.begin() + 4) == std::vector<int>{3, 5, 7, 9});
+}
+
+TEST_CASE("lookahead without guesses is autoregressive, and Jacobi needs no more steps than tokens") {
+  const auto plain = run({"lookahead", R"(,"window":3,"ngram":3,"guesses":0)"});
+  CHECK(texts(plain) == autoregressive_texts());
+  CHECK(all_are(steps_of(plain), 1));
+  for (const Generated& g : run({"jacobi", R"(,"block":5)"}))
+    CHECK(g.accepted.size() <= static_cast<std::size_t>(std::accumulate(g.accepted.begin(), g.accepted.end(), 0)));
+}
+
+TEST_CASE("a text that repeats is found by lookup: whole continuations are accepted") {
+  // Greedy text of a small random network falls into a cycle; from then on every lookup is right.
+  Rig rig({"prompt_lookup", R"(,"draft_length":3,"max_ngram":3)"}, Rig::Kind::cpu_planned, 1);
+  const auto steps = rig.run({{1, 2, 3}}, {150, {}, 1})[0].accepted;
+  CHECK(std::count(steps.begin(), steps.end(), 4) > static_cast<long>(steps.size()) / 3);
+}
+
+TEST_CASE("Clover's tree: no more drafts than its budget, and a step is never deeper than its levels") {
+  for (const int a : steps_of(run({"clover", R"(,"draft_length":2,"nodes":4)"}))) CHECK((a >= 1 && a <= 3));
+}
+
+TEST_CASE("SpecFormer's first drafts do not depend on how many are wanted") {
+  // Position j is state j of the same block: shorter draft lengths accept the same prefix.
+  const auto longer = run({"specformer", R"(,"draft_length":4,"positions":4)"}),
+             shorter = run({"specformer", R"(,"draft_length":1,"positions":4)"});
+  for (std::size_t i = 0; i < longer.size(); ++i)
+    CHECK(std::min(longer[i].accepted.front(), 2) == shorter[i].accepted.front());
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrong parameters are refused, each with the place it stands at.
+#include "tests/catch.h"
+#include "tests/contracts/rig.h"
+
+using namespace draftline;
+using namespace draftline::test;
+
+static std::string mistakes(const std::string& method, const std::string& parameters) {
+  try {
+    const Rig rig({method, ", " + parameters}, Rig::Kind::priced, 1);
+  } catch (const InputErrors& e) { return e.what(); }
+  return {};
+}
+
+TEST_CASE("a wrong parameter is refused with its place") {
+  struct Case {
+    const char *method, *parameters, *place;
+  };
+  const Case cases[] = {
+      {"draft_model", R"("draft": "half", "draft_length": 0)", "#/draft_length"},
+      {"medusa", R"("tree": {"nodes": [[12]]})", "#/tree/nodes/0"},
+      {"medusa", R"("tree": {"optimal": {"budget": 4}})", "acceptance"},
+      {"medusa", R"("tree": "default", "draft_length": 2)", "not both"},
+      {"medusa", R"("typical": {"epsilon": 2, "delta": 0.3})", "#/typical/epsilon"},
+      {"eagle1", R"("tree": {"nodes": [[0, 0]]})", "#/tree/nodes/0"},
+      {"mcsd", R"("draft": "half", "widths": [])", "#/widths"},
+      {"mcsd", R"("draft": "half", "widths": [13])", "#/widths/0"},
+      {"mcsd", R"("draft": "half", "widths": [10, 10, 10, 10])", "#/widths"},
+      {"sequoia", R"("draft": "half", "budget": 0)", "#/budget"},
+      {"sequoia", R"("draft": "half", "rank_acceptance": [0.2, 0.5])", "#/rank_acceptance/1"},
+      {"s3d", R"("skip": "0->7")", "#/skip"},
+      {"s3d", R"("draft_length": 0)", "#/draft_length"},
+      {"space", R"("draft_length": 32)", "#/draft_length"},
+      {"self_spec", R"("skip_attention": [6])", "#/skip_attention/0"},
+      {"self_spec", R"("skip_attention": [0,1,2,3,4,5], "skip_mlp": [0,1,2,3,4,5])", "no sublayer"},
+      {"self_spec", R"("threshold": 1.5)", "#/threshold"},
+      {"layerskip", R"("exit": 6)", "#/exit"},
+      {"kangaroo", R"("exit": 0)", "#/exit"},
+      {"lookahead", R"("ngram": 2)", "#/ngram"},
+      {"jacobi", R"("block": 1)", "#/block"},
+      {"clover", R"("without": "everything")", "#/without"},
+      {"clover", R"("nodes": 0)", "#/nodes"},
+      {"bild", R"("draft": "half", "rollback": -1)", "#/rollback"},
+      {"assisted", R"("draft": "half", "schedule": "rising")", "#/schedule"},
+      {"prompt_lookup", R"("max_ngram": 0)", "#/max_ngram"},
+  };
+  for (const Case& c : cases) {
+    INFO(c.method << " " << c.parameters);
+    const std::string found = mistakes(c.method, c.parameters);
+    CHECK(found.find(c.place) != std::string::npos);
+    INFO(found);
+  }
+}
+
+TEST_CASE("every example of every method is taken") {
+  for (const methods::Entry& e : methods::all())
+    for (const Plan& p : plans_of(e)) {
+      INFO(p.method << p.parameters);
+      CHECK_NOTHROW(Rig(p, Rig::Kind::priced, 1));
+    }
+}

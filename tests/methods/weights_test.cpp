@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that a method adds to a 7B Llama, and rows it verifies, against the sizes its authors state and the formulas of
+// METHODS.md section 2.
+#include "decoder/priced/backend.h"
+#include "methods/decoder.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+namespace {
+
+TransformerShape llama_7b() {
+  TransformerShape s;
+  s.name = "llama-7b";
+  s.hidden = 4096;
+  s.layers = 32;
+  s.heads = s.kv_heads = 32;
+  s.head_dim = 128;
+  s.intermediate = 11008;
+  s.vocabulary = 32000;
+  return s;
+}
+
+struct Added {
+  double weights;  // counted in bf16
+  int rows;
+};
+Added added(const std::string& method, const std::string& parameters = "") {
+  const Document text = Document::from_text("{\"name\":\"" + method + "\"" + parameters + "}", "method.json");
+  Decoder decoder(
+      {llama_7b(), DType::bf16, DType::bf16, 4, 1, 1, {}}, text.root(), [](const Reader&) { return llama_7b(); },
+      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+  int rows = 0;
+  decoder.ops.on_segment = [&](const SegmentRun& run) {
+    for (std::size_t i = 0; i < run.tape->passes.size(); ++i) rows = std::max(rows, run.tape->passes[i].rows.widest);
+  };
+  const std::vector<std::vector<int>> none;
+  decoder.ops.follow(&none);
+  decoder.generator.assume(1, 8);
+  decoder.generator.step();
+  return {(decoder.weights.bytes() - decoder.target_bytes).value / 2, rows};
+}
+
+constexpr double d = 4096, f = 11008, V = 32000, A = 4 * d * d, F = 3 * d * f, Y = A + F, H = V * d;
+
+}  // namespace
+
+TEST_CASE("drafters have the sizes their authors state") {
+  CHECK(added("eagle1").weights == Approx(0.24e9).epsilon(0.02));  // the authors' table: 0.24 B
+  CHECK(added("medusa", R"(,"draft_length":4)").weights == Approx(591e6).epsilon(0.01));
+  CHECK(added("hydra_plus").weights == Approx(1.26e9).epsilon(0.01));
+  CHECK(added("kangaroo").weights == Approx(67e6).epsilon(0.01));
+}
+
+TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
+  struct Case {
+    const char* method;
+    const char* parameters;
+    double weights;
+    int rows;
+  };
+  const Case cases[] = {
+      {"autoregressive", "", 0, 1},
+      {"medusa", "", 4 * (d * d + H), 64},
+      {"mtp_heads", "", 3 * Y, 4},
+      {"mtp_sequential", "", 2 * d * d + Y, 2},
+      {"eagle1", "", 2 * d * d + Y, 26},
+      {"eagle2", "", 2 * d * d + Y, 60},
+      {"hass", "", 2 * d * d + Y, 60},
+      {"eagle3", "", 3 * d * d + Y + 3 * d * d + d * V, 60},
+      {"hydra", "", 2 * (2 + 3 + 4 + 5) * d * d + 4 * H, 64},
+      {"hydra_plus", "", Y + 2 * (2 + 3 + 4 + 5) * d * d + 4 * (d * d + H), 64},
+      {"clover", "", Y + 3 * d * d + 3 * d * d, 5},
+      {"specformer", "", 4 * d * d + 2 * A + F + 8 * d * d, 9},
+      {"s3d", "", 0, 5},
+      {"space", "", 0, 36},
+      {"layerskip", "", 0, 7},
+      {"self_spec", "", 0, 9},
+      {"kangaroo", "", A, 7},
+      {"lookahead", "", 0, 120},
+      {"jacobi", "", 0, 16},
+      {"prompt_lookup", "", 0, 11},
+      {"mcsd", R"(,"draft":"x")", 32 * Y + 2 * H, 29},
+      {"sequoia", R"(,"draft":"x")", 32 * Y + 2 * H, 64},
+      {"draft_model", R"(,"draft":"x")", 32 * Y + 2 * H, 5},
+      {"assisted", R"(,"draft":"x")", 32 * Y + 2 * H, 21},
+      {"bild", R"(,"draft":"x")", 32 * Y + 2 * H, 11},
+  };
+  for (const Case& c : cases) {
+    INFO(c.method);
+    const Added a = added(c.method, c.parameters);
+    CHECK(a.weights == Approx(c.weights).epsilon(0.001).margin(2 * d));  // a mask's embedding, a norm
+    CHECK(a.rows == c.rows);
+  }
+}
