@@ -31,8 +31,24 @@ Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tok
   return mean;
 }
 
-double acceptance_length(const MethodChoice& m, int depth, bool tree) {
+// Root paths of ranks of a tree, or of a chain that always drafts its best.
+static std::vector<std::vector<int>> rank_paths(const Method& method) {
+  std::vector<std::vector<int>> paths;
+  if (const RankTree* t = method.tree()) {
+    for (int row = 1; row < t->tree.rows(); ++row) {
+      paths.emplace_back();
+      for (const int above : t->tree.path(row))
+        if (above > 0) paths.back().push_back(t->ranks[static_cast<std::size_t>(above)]);
+    }
+  } else {
+    for (int n = 1; n <= method.depth(); ++n) paths.emplace_back(static_cast<std::size_t>(n), 0);
+  }
+  return paths;
+}
+
+double acceptance_length(const MethodChoice& m, const Method& method, bool tree) {
   const Acceptance& a = m.acceptance;
+  const int depth = method.depth();
   if (depth == 0) {
     if (a.kind != Acceptance::Kind::none) m.in.fail("it drafts nothing: \"acceptance\" has no meaning here");
     return 1;
@@ -40,7 +56,9 @@ double acceptance_length(const MethodChoice& m, int depth, bool tree) {
   const auto at = [&] { return m.in.find("acceptance").value_or(m.in); };
   switch (a.kind) {
     case Acceptance::Kind::none:
-      m.in.fail("\"acceptance\" is needed: {\"rates\": [..]}, {\"rate\": x} or {\"mean_length\": x}");
+      m.in.fail(
+          "\"acceptance\" is needed: {\"rates\": [..]}, {\"rate\": x}, {\"ranks\": [[..] per level]} or "
+          "{\"mean_length\": x}");
       break;
     case Acceptance::Kind::rates:
       if (tree) at().fail("rates per position fit a chain, not a tree: give \"mean_length\"");
@@ -52,6 +70,15 @@ double acceptance_length(const MethodChoice& m, int depth, bool tree) {
     case Acceptance::Kind::rate:
       if (tree) at().fail("one rate fits a chain, not a tree: give \"mean_length\"");
       else return iid_chain_length(a.rates[0], depth);
+      break;
+    case Acceptance::Kind::ranks:
+      if (tree && method.tree() == nullptr)
+        at().fail(
+            "\"ranks\" fit a chain or a tree of fixed shape, not one that grows with the text: give \"mean_length\"");
+      else if (a.ranks.size() < static_cast<std::size_t>(depth))
+        at().fail("\"ranks\" of fewer levels (" + std::to_string(a.ranks.size()) + ") than are drafted (" +
+                  std::to_string(depth) + ")");
+      else return tree_length(a.ranks, rank_paths(method));
       break;
     case Acceptance::Kind::mean_length:
       if (a.rates[0] > depth + 1) at().fail("a mean length above the longest possible, " + std::to_string(depth + 1));
@@ -95,7 +122,9 @@ struct Predictor::Plan {
 };
 
 Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
-  const std::string what = m.name + " " + std::to_string(m.draft_length.value_or(0)) + m.parameters;
+  const std::string what =
+      m.name + " " + std::to_string(m.draft_length.value_or(0)) + m.parameters +
+      (m.acceptance.kind == Acceptance::Kind::ranks ? m.acceptance.text : "");  // of an optimal tree
   auto& entry = plans_[{s.transformer, s.ranks, s.precision.matrices, nullptr, what}];
   if (!entry) entry = std::make_shared<Plan>(s, m, find_);
   return *entry;
@@ -125,7 +154,7 @@ std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodCho
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
   Plan& p = plan(s, m);
   if (m.in.failed()) return;
-  acceptance_length(m, p.decoder.method->depth(),
+  acceptance_length(m, *p.decoder.method,
                     priced(p, s, p.decoder.method->depth() > 0).rows > p.decoder.method->depth() + 1);
 }
 
@@ -153,7 +182,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   const bool speculating = depth > 0;
   const Priced& mine = priced(p, s, speculating);
   Prediction out{};
-  out.acceptance_length = acceptance_length(m, depth, mine.rows > depth + 1);
+  out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows > depth + 1);
   out.memory = memory(p, mine, s);
   const int context = s.prompt_tokens + s.output_tokens, most = s.transformer->max_positions;
   if (most > 0 && context > most)

@@ -71,7 +71,8 @@ class Predictor {
 // Mean of a step's time while a text grows from its prompt to its end.
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 
-// Mean tokens a step emits, the bonus included: how an Acceptance reads for a chain of `depth` drafts. Mistakes are noted.
-double acceptance_length(const MethodChoice&, int depth, bool tree);
+// Mean tokens a step emits, the bonus included: how an Acceptance reads for the method's drafts. `tree`: it verifies more
+// rows than a chain has. Mistakes are noted.
+double acceptance_length(const MethodChoice&, const Method&, bool tree);
 
 }  // namespace draftline

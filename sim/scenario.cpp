@@ -85,7 +85,12 @@ Acceptance read_acceptance(const Reader& in) {
     a.kind = Acceptance::Kind::mean_length;
     a.rates = {length->number(1, 1024)};
   }
-  if (given != 1) in.fail("give one of \"rates\", \"rate\" and \"mean_length\"");
+  if (const auto ranks = in.find("ranks")) {
+    ++given;
+    a.kind = Acceptance::Kind::ranks;
+    a.ranks = read_rank_acceptance(*ranks);
+  }
+  if (given != 1) in.fail("give one of \"rates\", \"rate\", \"ranks\" and \"mean_length\"");
   in.done();
   return a;
 }

@@ -8,14 +8,16 @@
 #include <vector>
 
 #include "core/reader.h"
+#include "model/tree_search.h"
 #include "sim/catalogue.h"
 
 namespace draftline {
 
 // Where the acceptance of drafts comes from.
 struct Acceptance {
-  enum class Kind { none, rates, rate, mean_length } kind = Kind::none;
+  enum class Kind { none, rates, rate, mean_length, ranks } kind = Kind::none;
   std::vector<double> rates;  // conditional, per position; or the one value of `rate` and `mean_length`
+  RankAcceptance ranks;       // of each level: for trees of fixed shape
   std::string text;           // as the scenario gives it, for the output
 };
 
