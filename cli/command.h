@@ -19,6 +19,8 @@ struct Common {
 using Action = std::function<int(const Common&)>;
 void add_run(CLI::App&, Action& chosen);
 void add_list(CLI::App&, Action& chosen);
+void add_probe(CLI::App&, Action& chosen);
+void add_calibrate(CLI::App&, Action& chosen);
 void add_decode(CLI::App&, Action& chosen);
 void add_papers(CLI::App&, Action& chosen);
 

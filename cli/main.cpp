@@ -51,6 +51,8 @@ int run(int argc, char** argv) {
   add_run(app, chosen);
   add_papers(app, chosen);
   add_decode(app, chosen);
+  add_probe(app, chosen);
+  add_calibrate(app, chosen);
   add_list(app, chosen);
   try {
     app.parse(argc, argv);

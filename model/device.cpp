@@ -20,6 +20,18 @@ Origin read_origin(Reader in) {
   o.source = in.at("source").text();
   o.locator = in.at("locator").text();
   if (const auto why = in.find("because")) o.because = why->text();
+  if (const auto interval = in.find("interval")) {
+    o.low = interval->at("low").number(1e-3, 1);
+    o.high = interval->at("high").number(1, 1e3);
+    interval->done();
+  }
+  if (const auto covariance = in.find("covariance"))
+    for (const auto& [name, row] : covariance->entries()) {
+      o.spread.names.push_back(name);
+      o.spread.covariance.push_back(row.numbers());
+    }
+  for (const auto& row : o.spread.covariance)
+    if (row.size() != o.spread.names.size()) in.at("covariance").fail("must be square");
   return o;
 }
 
@@ -106,6 +118,57 @@ PrefillAttentionFit read_prefill(Reader in) {
 
 CopyFit read_copy(Reader in) { return {duration(in.at("fixed")), positive(in.at("bandwidth_share")), {}}; }
 
+CpuGemmFit read_cpu_gemm(Reader in) {
+  CpuGemmFit f;
+  f.fixed = duration(in.at("fixed"));
+  f.tile = duration(in.at("tile"));
+  for (std::size_t rows = 0; rows < f.step.size(); ++rows)
+    f.step[rows] = duration(in.at("step_" + std::to_string(rows + 1)));
+  f.memory_byte = duration(in.at("memory_byte"));
+  f.cache_byte = duration(in.at("cache_byte"));
+  f.cache_share = positive(in.at("cache_share"));
+  f.blend = in.at("blend").number(0.5, 1e3);
+  return f;
+}
+
+CpuAttentionFit read_cpu_attention(Reader in) {
+  CpuAttentionFit f;
+  f.fixed = duration(in.at("fixed"));
+  f.row = duration(in.at("row"));
+  f.pair = duration(in.at("pair"));
+  f.pair_column = duration(in.at("pair_column"));
+  f.overlap = in.at("overlap").number(0, 1e6);
+  f.beyond_byte = {duration(in.at("beyond_first_byte")), duration(in.at("beyond_second_byte")),
+                   duration(in.at("beyond_last_byte"))};
+  f.cache_share = positive(in.at("cache_share"));
+  return f;
+}
+
+// The form of a processor. What other code asks of a device's fits is derived from it: no launches, and elementwise work
+// at the rate of an addition.
+void read_cpu(Reader in, Device& d) {
+  CpuFit f;
+  const Reader caches = in.at("caches"), gemm = in.at("gemm"), attention = in.at("attention"),
+               elementwise = in.at("elementwise");
+  f.caches = {caches.at("first").quantity<Bytes>(), caches.at("second").quantity<Bytes>(), d.l2};
+  caches.done();
+  f.gemm = read_cpu_gemm(gemm);
+  d.fits.gemm.origin = read_origin(gemm);
+  gemm.done();
+  f.attention = read_cpu_attention(attention);
+  d.fits.decode.origin = d.fits.prefill.origin = read_origin(attention);
+  attention.done();
+  d.fits.copy.origin = read_origin(elementwise);
+  for (const auto& [op, time] : elementwise.at("byte").entries()) f.byte_of_op[op] = time.quantity<Seconds>();
+  if (const auto add = f.byte_of_op.find("add"); add != f.byte_of_op.end())
+    d.fits.copy.bandwidth_share = 1 / (add->second.value * d.bandwidth.value);
+  else elementwise.at("byte").fail("the time of \"add\" is needed");
+  elementwise.done();
+  d.fits.gemm.l2_share = f.gemm.cache_share;
+  in.done();
+  d.cpu = f;
+}
+
 // A relative's device, or nullopt with the mistake noted. Kept, so that four borrowed fits read its file once.
 using Lenders = std::map<std::string, std::optional<Device>>;
 Device read_device(Reader in, int depth);
@@ -179,6 +242,13 @@ Device read_device(Reader in, int depth) {
   read_datasheet(in.at("datasheet"), d);
   const Reader fits = in.at("fits");
   Lenders lenders;
+  if (const auto cpu = fits.find("cpu")) {
+    read_cpu(*cpu, d);
+    d.fits.source = d.fits.gemm.origin.source;
+    fits.done();
+    in.done();
+    return d;
+  }
   read_fit(fits, "gemm", read_gemm, &KernelFits::gemm, d.fits, lenders, depth);
   read_fit(fits, "decode_attention", read_decode, &KernelFits::decode, d.fits, lenders, depth);
   read_fit(fits, "prefill_attention", read_prefill, &KernelFits::prefill, d.fits, lenders, depth);

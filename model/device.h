@@ -9,13 +9,17 @@
 
 #include "core/quantity.h"
 #include "core/reader.h"
+#include "model/cpu_time.h"
 #include "model/dtype.h"
+#include "model/fit_quality.h"
 
 namespace draftline {
 
 // Where a group of numbers comes from. `borrowed_from` names the relative whose coefficients these are; empty: its own.
 struct Origin {
   std::string kind, source, locator, borrowed_from, because;
+  double low = 1, high = 1;  // 90 % of measured times lie between low and high x predicted; both 1: not known
+  FitSpread spread;
 };
 
 // GEMM, form T3 of docs/kernel_model.md: tiles x waves x split-K under a memory bound.
@@ -93,6 +97,7 @@ struct Device {
   Bytes memory, l2;
   int multiprocessors = 1;
   KernelFits fits;
+  std::optional<CpuFit> cpu;               // a processor that runs our own interpreter: its form replaces `fits`
   std::vector<AllReducePoint> all_reduce;  // by ranks, then message; empty: no link, one device only
   Origin all_reduce_origin;
   FlopsPerSecond peak_of(DType t) const { return peak[static_cast<std::size_t>(t)]; }

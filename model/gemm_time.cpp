@@ -37,6 +37,7 @@ struct Candidate {
 
 Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
+  if (d.cpu) return cpu_time(*d.cpu, k, hot);
   const GemmFit& f = d.fits.gemm;
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
   const double bandwidth = d.bandwidth.value, l2_rate = f.l2_speed * bandwidth;
@@ -88,6 +89,7 @@ Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
 // weights are read once if any row meets it: a wide verify step reads more of them.
 Seconds kernel_time(const Device& d, const ExpertMlp& k) {
   if (k.rows <= 0) return {};
+  if (d.cpu) return cpu_time(*d.cpu, k);
   constexpr double kRowTile = 16;
   const GemmFit& f = d.fits.gemm;
   const double touched = experts_touched(k), rows = k.rows, hidden = k.hidden, inner = k.intermediate;

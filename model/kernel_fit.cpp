@@ -18,6 +18,7 @@ namespace {
 
 // A coefficient: where it starts, how tightly its prior holds (0.05 of a data point's weight per factor e), its bounds.
 struct Coefficient {
+  const char* name;
   double start, hold, least, most;
 };
 
@@ -32,8 +33,12 @@ double unknown_of(const Coefficient& c) {
 }
 
 // Fits from several starts of the last coefficient, the wave softness, and keeps the best.
-std::vector<double> best_of(std::span<const Coefficient> coefficients, Eigen::Index points,
-                            const std::function<void(const std::vector<double>&, Eigen::VectorXd&)>& log_errors) {
+struct Best {
+  std::vector<double> values;
+  FitSpread spread;
+};
+Best best_of(std::span<const Coefficient> coefficients, Eigen::Index points,
+             const std::function<void(const std::vector<double>&, Eigen::VectorXd&)>& log_errors) {
   const Eigen::Index n = static_cast<Eigen::Index>(coefficients.size());
   const auto values = [&](const Eigen::VectorXd& unknowns) {
     std::vector<double> v;
@@ -60,7 +65,20 @@ std::vector<double> best_of(std::span<const Coefficient> coefficients, Eigen::In
         here);
     if (result.loss < best.loss) best = result;
   }
-  return values(best.at);
+  // From the unknowns to the logarithms of the coefficients: the slope of the logistic curve.
+  Best b{values(best.at), {}};
+  const auto slope = [&](Eigen::Index i) {
+    const Coefficient& c = coefficients[static_cast<std::size_t>(i)];
+    const double share = 1 / (1 + std::exp(-best.at[i]));
+    return std::log(c.most / c.least) * share * (1 - share);
+  };
+  for (Eigen::Index i = 0; i < n; ++i) {
+    b.spread.names.emplace_back(coefficients[static_cast<std::size_t>(i)].name);
+    b.spread.covariance.emplace_back();
+    for (Eigen::Index j = 0; j < n; ++j)
+      b.spread.covariance.back().push_back(slope(i) * slope(j) * best.covariance(i, j));
+  }
+  return b;
 }
 
 constexpr double us = 1e-6;
@@ -102,21 +120,21 @@ Seconds predicted(const Device& d, const AttentionPoint& p) {
   return attention_time(d, kernel_of(p), span_of(p), CacheState::repeated);
 }
 
-GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, int copies) {
+GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, int copies, FitSpread* spread) {
   check(!points.empty(), "a fit needs points");
   constexpr double kHold = 0.01;
-  const std::vector<Coefficient> coefficients{{2 * us, kHold, 0.01 * us, 50 * us},
-                                              {0.9, kHold, 0.05, 2},
-                                              {0.8, kHold, 0.1, 1.2},
-                                              {3, kHold, 1, 20},
-                                              {3 * us, kHold, 0.1 * us, 50 * us},
-                                              {2, kHold, 1, 8},
-                                              {0.7, kHold, 0.2, 1.01},
-                                              {2 * us, kHold, 0.05 * us, 50 * us},
-                                              {10, kHold, 0.05, 200},
-                                              {1, kHold, 0.05, 5},
-                                              {0.1 * us, kHold, 0.001 * us, 5 * us},
-                                              {0.5, kHold, 0.01, 1}};
+  const std::vector<Coefficient> coefficients{{"fixed", 2 * us, kHold, 0.01 * us, 50 * us},
+                                              {"peak_share", 0.9, kHold, 0.05, 2},
+                                              {"bandwidth_share", 0.8, kHold, 0.1, 1.2},
+                                              {"blend", 3, kHold, 1, 20},
+                                              {"k_loop", 3 * us, kHold, 0.1 * us, 50 * us},
+                                              {"l2_speed", 2, kHold, 1, 8},
+                                              {"l2_share", 0.7, kHold, 0.2, 1.01},
+                                              {"split", 2 * us, kHold, 0.05 * us, 50 * us},
+                                              {"tile_half", 10, kHold, 0.05, 200},
+                                              {"output_cost", 1, kHold, 0.05, 5},
+                                              {"latency", 0.1 * us, kHold, 0.001 * us, 5 * us},
+                                              {"wave_softness", 0.5, kHold, 0.01, 1}};
   const auto fit_of = [](const std::vector<double>& v) {
     GemmFit f;
     f.fixed = Seconds{v[0]};
@@ -135,34 +153,36 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
     return f;
   };
   Device d = datasheet;
-  return fit_of(best_of(coefficients, static_cast<Eigen::Index>(points.size()),
-                        [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                          d.fits.gemm = fit_of(v);
-                          for (std::size_t i = 0; i < points.size(); ++i)
-                            errors[static_cast<Eigen::Index>(i)] =
-                                std::log(predicted(d, points[i], copies) / points[i].time);
-                        }));
+  const Best best = best_of(coefficients, static_cast<Eigen::Index>(points.size()),
+                            [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+                              d.fits.gemm = fit_of(v);
+                              for (std::size_t i = 0; i < points.size(); ++i)
+                                errors[static_cast<Eigen::Index>(i)] =
+                                    std::log(predicted(d, points[i], copies) / points[i].time);
+                            });
+  if (spread != nullptr) *spread = best.spread;
+  return fit_of(best.values);
 }
 
-AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Device& datasheet) {
+AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Device& datasheet, FitSpread* spread) {
   check(!points.empty(), "a fit needs points");
   constexpr double kHold = 0.03;
-  const std::vector<Coefficient> coefficients{{12 * us, kHold, 0.5 * us, 100 * us},
-                                              {3 * us, kHold, 0.05 * us, 50 * us},
-                                              {0.1 * us, kHold, 0.001 * us, 2 * us},
-                                              {0.85, kHold, 0.1, 1},
-                                              {3, kHold, 1, 8},
-                                              {0.7, kHold, 0.2, 1.5},
-                                              {2, kHold, 0.6, 20},
-                                              {10 * us, kHold, 0.5 * us, 100 * us},
-                                              {0.6, kHold, 0.05, 1.2},
-                                              {1, kHold, 0.1, 3},
-                                              {1, kHold, 0.5, 5},
-                                              {0.7, kHold, 0.1, 1},
-                                              {0.05 * us, kHold, 1e-4 * us, 2 * us},
-                                              {3 * us, kHold, 0.01 * us, 50 * us},
-                                              {3 * us, kHold, 0.01 * us, 50 * us},
-                                              {0.5, kHold, 0.01, 1}};
+  const std::vector<Coefficient> coefficients{{"decode/fixed", 12 * us, kHold, 0.5 * us, 100 * us},
+                                              {"decode/per_unit", 3 * us, kHold, 0.05 * us, 50 * us},
+                                              {"decode/per_root_key", 0.1 * us, kHold, 0.001 * us, 2 * us},
+                                              {"decode/bandwidth_share", 0.85, kHold, 0.1, 1},
+                                              {"decode/l2_speed", 3, kHold, 1, 8},
+                                              {"decode/l2_share", 0.7, kHold, 0.2, 1.5},
+                                              {"decode/blend", 2, kHold, 0.6, 20},
+                                              {"prefill/fixed", 10 * us, kHold, 0.5 * us, 100 * us},
+                                              {"prefill/peak_share", 0.6, kHold, 0.05, 1.2},
+                                              {"prefill/bandwidth_share", 1, kHold, 0.1, 3},
+                                              {"prefill/blend", 1, kHold, 0.5, 5},
+                                              {"prefill/write_share", 0.7, kHold, 0.1, 1},
+                                              {"prefill/per_row", 0.05 * us, kHold, 1e-4 * us, 2 * us},
+                                              {"decode/join", 3 * us, kHold, 0.01 * us, 50 * us},
+                                              {"prefill/per_tile", 3 * us, kHold, 0.01 * us, 50 * us},
+                                              {"prefill/wave_softness", 0.5, kHold, 0.01, 1}};
   const auto fits_of = [](const std::vector<double>& v, bool packed) {
     AttentionFits f;
     f.decode.fixed = Seconds{v[0]};
@@ -200,12 +220,13 @@ AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Dev
       for (std::size_t i = 0; i < points.size(); ++i)
         errors[static_cast<Eigen::Index>(i)] = weights[i] * std::log(predicted(d, points[i]) / points[i].time);
     };
-    const auto values = best_of(coefficients, static_cast<Eigen::Index>(points.size()), errors_of);
+    const auto [values, spread_here] = best_of(coefficients, static_cast<Eigen::Index>(points.size()), errors_of);
     Eigen::VectorXd errors(static_cast<Eigen::Index>(points.size()));
     errors_of(values, errors);
     if (const double mean = errors.cwiseAbs().mean(); mean < least) {
       least = mean;
       best = fits_of(values, packed);
+      if (spread != nullptr) *spread = spread_here;
     }
   }
   return best;

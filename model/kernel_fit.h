@@ -28,14 +28,15 @@ double share_found_in_l2(const Device&, const GemmPoint&, int copies);
 Seconds predicted(const Device&, const GemmPoint&, int copies);
 Seconds predicted(const Device&, const AttentionPoint&);  // repeated without a flush
 
-GemmFit fit_gemm(const std::vector<GemmPoint>&, const Device& datasheet, int copies);
+// `spread`, where given, becomes how sure the coefficients are.
+GemmFit fit_gemm(const std::vector<GemmPoint>&, const Device& datasheet, int copies, FitSpread* spread = nullptr);
 
 // Decode and prefill share one form, and are fitted together.
 struct AttentionFits {
   DecodeAttentionFit decode;
   PrefillAttentionFit prefill;
 };
-AttentionFits fit_attention(const std::vector<AttentionPoint>&, const Device& datasheet);
+AttentionFits fit_attention(const std::vector<AttentionPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
 
 // At most `most` of the points, evenly and reproducibly chosen.
 template <class Point>

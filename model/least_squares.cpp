@@ -23,21 +23,29 @@ LeastSquaresResult least_squares(const std::function<Residuals(const Eigen::Vect
   Residuals r = residuals(x);
   double loss = loss_of(r, options.scale), damping = 1e-3;
   check(std::isfinite(loss), "a fit starts where its residuals are finite");
-  LeastSquaresResult result{x, loss, 0};
+  LeastSquaresResult result;
   const Eigen::Index n = x.size(), data = r.data.size(), all = data + r.prior.size();
-  for (; result.steps < options.most_steps && damping < kMostDamping; ++result.steps) {
-    // Weights turn the robust loss into squares around here.
-    Eigen::VectorXd weights = Eigen::VectorXd::Ones(all), values(all);
-    values << r.data, r.prior;
-    for (Eigen::Index i = 0; i < data; ++i)
-      weights[i] = 1 / std::sqrt(1 + values[i] * values[i] / (options.scale * options.scale));
+  const auto jacobian_at = [&](const Eigen::VectorXd& here, const Residuals& there_now) {
     Eigen::MatrixXd jacobian(all, n);
     for (Eigen::Index j = 0; j < n; ++j) {
-      Eigen::VectorXd moved = x;
+      Eigen::VectorXd moved = here;
       moved[j] += kStep;
       const Residuals there = residuals(moved);
-      jacobian.col(j) << (there.data - r.data) / kStep, (there.prior - r.prior) / kStep;
+      jacobian.col(j) << (there.data - there_now.data) / kStep, (there.prior - there_now.prior) / kStep;
     }
+    return jacobian;
+  };
+  const auto weights_of = [&](const Eigen::VectorXd& values) {  // they turn the robust loss into squares around here
+    Eigen::VectorXd weights = Eigen::VectorXd::Ones(all);
+    for (Eigen::Index i = 0; i < data; ++i)
+      weights[i] = 1 / std::sqrt(1 + values[i] * values[i] / (options.scale * options.scale));
+    return weights;
+  };
+  for (; result.steps < options.most_steps && damping < kMostDamping; ++result.steps) {
+    Eigen::VectorXd values(all);
+    values << r.data, r.prior;
+    const Eigen::VectorXd weights = weights_of(values);
+    const Eigen::MatrixXd jacobian = jacobian_at(x, r);
     const Eigen::MatrixXd weighted = weights.asDiagonal() * jacobian;
     const Eigen::MatrixXd normal = jacobian.transpose() * weighted;
     const Eigen::VectorXd gradient = weighted.transpose() * values;
@@ -60,6 +68,14 @@ LeastSquaresResult least_squares(const std::function<Residuals(const Eigen::Vect
     }
     if (gain < options.least_gain) break;
   }
+  Eigen::VectorXd values(all);
+  values << r.data, r.prior;
+  const Eigen::VectorXd weights = weights_of(values);
+  const Eigen::MatrixXd jacobian = jacobian_at(x, r);
+  Eigen::MatrixXd curvature = jacobian.transpose() * weights.asDiagonal() * jacobian;
+  curvature.diagonal().array() += 1e-12;
+  const double spread = (weights.array() * values.array().square()).sum() / std::max(1.0, static_cast<double>(all - n));
+  result.covariance = spread * curvature.ldlt().solve(Eigen::MatrixXd::Identity(n, n));
   result.at = x;
   result.loss = loss;
   return result;

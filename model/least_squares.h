@@ -20,6 +20,7 @@ struct LeastSquaresResult {
   Eigen::VectorXd at;
   double loss = 0;
   int steps = 0;
+  Eigen::MatrixXd covariance;  // of the unknowns, from the curvature at the end and the residuals' spread
 };
 LeastSquaresResult least_squares(const std::function<Residuals(const Eigen::VectorXd&)>&, Eigen::VectorXd start,
                                  const LeastSquaresOptions& = {});

@@ -80,7 +80,7 @@ TEST_CASE("borrowed coefficients are the relative's own, and the device says who
 TEST_CASE("a device file with a mistake says where it is") {
   CHECK(mistakes("a100-sxm", "\"2039 GB/s\"", "\"2039 GB\"").find("#/datasheet/0/bandwidth") != std::string::npos);
   CHECK(holds(mistakes("a100-sxm", "\"l2\"", "\"l3\""), "no block gives the l2"));
-  CHECK(holds(mistakes("a100-sxm", "\"k_loop\"", "\"k_lop\""), "did you mean \"k_loop\""));
+  CHECK(holds(mistakes("a100-sxm", "\"k_loop\": \"", "\"k_lop\": \""), "did you mean \"k_loop\""));
   CHECK(holds(mistakes("a100-sxm", "\"multiprocessors\": 108", "\"multiprocessors\": 0"), "at least 1"));
   CHECK(holds(mistakes("a100-sxm", "\"kind\": \"quoted\"", "\"kind\": \"qoted\""), "quoted"));
   CHECK(holds(mistakes("a100-sxm", "\"locator\"", "\"page\""), "locator"));

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// `draftline probe`: times the ops of a decoder on this machine and writes a measured file. What was measured is written
+// every few seconds; started again on the same file, it goes on where it was.
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "core/build_info.h"
+#include "core/text_file.h"
+#include "probes/cpu_probe.h"
+#include "probes/machine.h"
+
+namespace draftline::cli {
+
+namespace {
+
+struct Options {
+  std::string device = "cpu";
+  std::filesystem::path out = "measured.json";
+  double seconds = 80;
+  bool json = false;
+};
+
+void save(const Measured& m, const std::filesystem::path& file) {
+  AtomicFile out(file);
+  write_measured(out.stream(), m);
+  out.commit();
+}
+
+// Points of an earlier run; InputErrors if that was another machine or another draftline.
+std::vector<MeasuredPoint> earlier(const Measured& now, const std::filesystem::path& file) {
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return {};
+  const Document document = Document::from_file(file);
+  Measured before = read_measured(document.root());
+  document.finish();
+  if (before.device != now.device || before.title != now.title)
+    throw InputErrors(file.string() + ": was measured on " + before.title + "; name another file with --out");
+  if (before.commit != now.commit)
+    throw InputErrors(file.string() + ": was measured with another commit (" + before.commit +
+                      "); name another file with --out");
+  return before.points;
+}
+
+int probe(const Options& o) {
+  const Machine machine = this_machine();
+  Measured m;
+  m.device = o.device;
+  m.title = machine.processor;
+  m.commit = build_commit();
+  m.source = "draftline-probe";
+  m.locator = "draftline probe --device cpu on this machine";
+  m.arguments = {"probe", "--device", o.device, "--seconds", std::to_string(o.seconds)};
+  m.machine = {{"first_cache", machine.first_cache},
+               {"second_cache", machine.second_cache},
+               {"last_cache", machine.last_cache},
+               {"memory", machine.memory},
+               {"cores", static_cast<double>(machine.cores)}};
+  m.points = earlier(m, o.out);
+
+  std::vector<MeasuredPoint> todo = cpu_grid(machine.last_cache);
+  const std::size_t all = todo.size();
+  std::erase_if(todo, [&](const MeasuredPoint& p) {
+    return std::any_of(m.points.begin(), m.points.end(), [&](const auto& q) { return q.same_shape(p); });
+  });
+  if (todo.size() < all)
+    std::cerr << o.out.string() << ": " << all - todo.size() << " of " << all << " points are there already\n";
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kBetweenSaves = std::chrono::seconds(3);
+  auto saved = Clock::now();
+  // About half of the time goes to making data, checking results and what takes longer than its share.
+  const Seconds patience{o.seconds / 2 / static_cast<double>(all)};
+  int discarded = 0, skipped = 0, taken = 0;
+  {
+    Progress progress("probing", todo.size());
+    for (std::size_t i = 0; i < todo.size(); ++i) {
+      m.points.push_back(probe_cpu(todo[i], patience));
+      discarded += m.points.back().discarded;
+      taken += m.points.back().discarded + m.points.back().samples;
+      skipped += !m.points.back().skipped.empty();
+      if (Clock::now() - saved > kBetweenSaves) {
+        save(m, o.out);
+        saved = Clock::now();
+      }
+      progress.at(i + 1);
+    }
+  }
+  save(m, o.out);
+  if (discarded > 0)
+    std::cerr << discarded << " of " << taken
+              << " samples were discarded: the clock, or another program, slowed them\n";
+  if (skipped > 0) std::cerr << skipped << " points could not run; the file says why\n";
+  if (o.json) write_measured(std::cout, m);
+  else std::cout << o.out.string() << ": " << m.points.size() << " points of " << m.title << "\n";
+  return 0;
+}
+
+}  // namespace
+
+void add_probe(CLI::App& app, Action& chosen) {
+  auto* verb = app.add_subcommand("probe", "times the decoder's ops on this machine and writes a measured file");
+  auto o = std::make_shared<Options>();
+  verb->add_option("--device", o->device, "what to time")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  verb->add_option("--out", o->out, "the measured file; an interrupted one is completed")->capture_default_str();
+  verb->add_option("--seconds", o->seconds, "how long it may take, about")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  verb->add_flag("--json", o->json, "the measured file on standard output too");
+  verb->footer(
+      "Example: draftline probe --device cpu --out cpu.json && draftline calibrate cpu.json --out my-cpu.json");
+  verb->callback([o, &chosen] { chosen = [o](const Common&) { return probe(*o); }; });
+}
+
+}  // namespace draftline::cli

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits the CPU form to a measured file: log time, soft-L1 loss, weak priors (docs/kernel_model.md, "The CPU"), and says how
+// well it does on shapes left out of the fit.
+#pragma once
+#include <vector>
+
+#include "model/cpu_time.h"
+#include "model/fit_quality.h"
+#include "model/measured.h"
+
+namespace draftline {
+
+struct CpuCalibration {
+  CpuFit fit;
+  std::vector<FitQuality> quality;      // gemm, attention
+  double read_bandwidth = 0, peak = 0;  // bytes/s from memory, best FLOP/s of a GEMM
+};
+
+double share_in_last_cache(const CpuFit&, Bytes footprint);
+Seconds predicted(const CpuFit&, const MeasuredPoint&);  // of gemm or attention, repeated without a pause
+
+// InputErrors if a needed kind of point is missing.
+CpuCalibration calibrate_cpu(const Measured&);
+
+}  // namespace draftline

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of the CPU interpreter's ops (decoder/cpu): one thread, plain loops in a fixed order, no launches. A GEMM walks
+// panels of weights for groups of four rows; attention adds column by column (docs/kernel_model.md, "The CPU").
+#pragma once
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/quantity.h"
+#include "model/work.h"
+
+namespace draftline {
+
+struct CpuGemmFit {
+  Seconds fixed;                // an op, whatever its size
+  Seconds tile;                 // a group of rows on a panel, whatever the inputs
+  std::array<Seconds, 4> step;  // one input of a panel, for a group of 1, 2, 3 and 4 rows
+  Seconds memory_byte;          // streaming weights from memory
+  Seconds cache_byte;           // ... from the last cache
+  double cache_share = 1;       // of the last cache that keeps weights
+  double blend = 3;             // how sharply arithmetic and streaming meet
+};
+
+// Keys and values are met again by the next head of their group, by the next row, by the next step: the farther apart,
+// the farther away the cache that still has them.
+struct CpuAttentionFit {
+  Seconds fixed;
+  Seconds row;                         // a query row of one head
+  Seconds pair;                        // a query row meets a key
+  Seconds pair_column;                 // ... for each column of the head, of a wide one
+  double overlap = 0;                  // columns at which half of the additions hide behind the key before
+  std::array<Seconds, 3> beyond_byte;  // more for each byte that is not in the first, second, last cache
+  double cache_share = 1;              // of each that keeps keys and values
+};
+
+struct CpuFit {
+  std::array<Bytes, 3> caches;  // first, second, last
+  CpuGemmFit gemm;
+  CpuAttentionFit attention;
+  std::map<std::string, Seconds> byte_of_op;  // elementwise ops by name: time of a byte read or written
+};
+
+inline constexpr int kCpuPanelColumns = 16, kCpuRowGroup = 4;
+
+// `hot`: share of the weights in the last cache. Everything is held in 32 bits, whatever its declared format.
+Seconds cpu_time(const CpuFit&, const Gemm&, double hot);
+// `cold`: the keys and values of earlier steps are in memory; else in whatever cache holds them all.
+Seconds cpu_time(const CpuFit&, const Attention&, Span, bool cold);
+Seconds cpu_time(const CpuFit&, const ExpertMlp&);
+
+}  // namespace draftline

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A measured file: what a probe timed, where and with what (data/measured). Times in seconds; shapes by name. A point
+// that could not run is a row with its reason.
+#pragma once
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/quantity.h"
+#include "core/reader.h"
+
+namespace draftline {
+
+struct MeasuredPoint {
+  std::string op;                    // "gemm", "attention", "add", ...
+  std::map<std::string, int> shape;  // "rows", "in", "out", ...
+  Seconds median, low, high;         // quartiles
+  int samples = 0, discarded = 0;    // discarded: taken while the clock was off
+  std::string skipped;               // why it could not run; then there are no times
+  bool same_shape(const MeasuredPoint& o) const { return op == o.op && shape == o.shape; }
+  int at(const std::string& name) const;  // InputErrors if the shape has no such number
+};
+
+struct Measured {
+  std::string device, title, commit, source, locator;
+  std::vector<std::string> arguments;
+  std::map<std::string, double> machine;  // "last_cache" and "memory" in bytes, "cores"
+  std::vector<MeasuredPoint> points;
+  std::filesystem::path file;
+  double of_machine(const std::string& name) const;
+};
+
+// Refuses another schema, times that are not positive and in order, and a shape measured twice.
+Measured read_measured(Reader);
+void write_measured(std::ostream&, const Measured&);
+
+}  // namespace draftline

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probes/machine.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <thread>
+
+namespace draftline {
+
+// What stands behind "name:" in a file of lines "name : value"; empty if nothing does.
+static std::string value_of(const char* file, const std::string& name) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    const auto colon = line.find(':');
+    if (colon == std::string::npos || line.compare(0, name.size(), name) != 0) continue;
+    const auto from = line.find_first_not_of(" \t", colon + 1);
+    return from == std::string::npos ? "" : line.substr(from);
+  }
+  return "";
+}
+
+Machine this_machine() {
+  const std::map<int, double> kUsualCaches{{1, 32 << 10}, {2, 1 << 20}, {3, 8 << 20}};  // where Linux does not say
+  Machine m;
+  m.processor = value_of("/proc/cpuinfo", "model name");
+  if (m.processor.empty()) m.processor = "a processor without a name";
+  const std::string kilobytes = value_of("/proc/meminfo", "MemTotal");
+  m.memory = kilobytes.empty() ? 0 : 1024 * std::strtod(kilobytes.c_str(), nullptr);
+  m.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  std::map<int, double> caches;  // by level, of data
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    std::ifstream size_file(folder + "size"), level_file(folder + "level"), type_file(folder + "type");
+    double size = 0;
+    int level = 0;
+    char unit = 0;
+    std::string type;
+    if (size_file >> size >> unit && level_file >> level && type_file >> type && type != "Instruction")
+      caches[level] = size * (unit == 'M' ? 1 << 20 : 1 << 10);
+  }
+  if (caches.empty()) caches = kUsualCaches;
+  m.first_cache = caches.begin()->second;
+  m.last_cache = caches.rbegin()->second;
+  m.second_cache = caches.size() > 2 ? std::next(caches.begin())->second : m.last_cache;
+  return m;
+}
+
+}  // namespace draftline
