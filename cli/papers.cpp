@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "core/build_info.h"
+#include "reports/inferred_paper.h"
 #include "reports/throughput_paper.h"
 
 namespace draftline::cli {
@@ -11,14 +12,16 @@ namespace draftline::cli {
 namespace {
 
 struct Options {
-  std::vector<std::string> names{"specformer"};
+  std::vector<std::string> names{"specformer", "clover", "space"};
   bool json = false;
 };
 
 int papers(const Options& o, const Common& common) {
   constexpr int kSchemaVersion = 1;
   std::vector<Paper> all;
-  for (const std::string& name : o.names) all.push_back(predict_throughput_paper(common.data, name));
+  for (const std::string& name : o.names)
+    all.push_back(name == "specformer" ? predict_throughput_paper(common.data, name)
+                                       : predict_inferred_paper(common.data, name));
   if (!o.json) {
     for (const Paper& p : all) std::cout << to_text(p, static_cast<std::size_t>(terminal_width()));
     return 0;
@@ -43,7 +46,7 @@ void add_papers(CLI::App& app, Action& chosen) {
       app.add_subcommand("papers", "regenerate the papers' tables: paper, ours, error, and what each cell needs");
   auto o = std::make_shared<Options>();
   verb->add_option("names", o->names, "which papers; all that are known if none is named")
-      ->check(CLI::IsMember({"specformer"}));
+      ->check(CLI::IsMember({"specformer", "clover", "space"}));
   verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return papers(*o, c); }; });
 }

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 5> kKinds{"input", "calibrated", "predict
 FigureKind read_kind(const Reader& in) { return static_cast<FigureKind>(in.choice(kKinds)); }
 
 // Between order statistics, linearly: 0.5 is the median.
-double quantile(const std::vector<double>& sorted, double p) {
+double quantile_of_sorted(const std::vector<double>& sorted, double p) {
   const double at = p * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(at);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
@@ -269,7 +269,7 @@ ErrorSummary PaperTable::summary(bool credible_only, const std::function<bool(co
   }
   if (errors.empty()) return {};
   std::sort(errors.begin(), errors.end());
-  return {errors.size(), quantile(errors, 0.5), quantile(errors, 0.9), errors.back()};
+  return {errors.size(), quantile_of_sorted(errors, 0.5), quantile_of_sorted(errors, 0.9), errors.back()};
 }
 
 Paper read_paper(Reader in) {
