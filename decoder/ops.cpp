@@ -172,9 +172,9 @@ Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer) {
   return emit(Attend{q, p, c, layer, temp(q.rows, q.cols)}).y;
 }
 
-Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim) {
+Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal) {
   check(q.rows % group == 0, "group_attend: whole groups");
-  return emit(GroupAttend{q, k, v, group, head_dim, temp(q.rows, q.cols)}).y;
+  return emit(GroupAttend{q, k, v, group, head_dim, causal, temp(q.rows, q.cols)}).y;
 }
 
 Tensor Ops::sum_over_ranks(Tensor y, int ranks) { return ranks == 1 ? y : Tensor(emit(SumOverRanks{y, ranks}).y); }
@@ -205,7 +205,10 @@ void Ops::store(Tensor slot, Tensor x) {
 
 // ---- choosing tokens
 
-Tensor Ops::argmax(Tensor logits) { return emit(Argmax{logits, ints(logits.rows)}).y; }
+Tensor Ops::argmax(Tensor logits) {
+  if (given != nullptr) return given->best(logits);
+  return emit(Argmax{logits, ints(logits.rows)}).y;
+}
 
 TopK Ops::top_k(Tensor logits, int k) {
   check(k <= logits.cols, "top_k: no more than there are");
@@ -225,6 +228,7 @@ SampleChildren Ops::sample_children(Tensor logits, const Seats& seats, const Sam
 }
 
 Tensor Ops::map_ids(Tensor ids, Weight offsets) {
+  if (given != nullptr) return given->mapped(ids, offsets);
   Tensor y = ints(ids.rows, ids.cols);
   return emit(MapIds{ids, offsets, y}).y;
 }

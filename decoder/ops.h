@@ -48,7 +48,7 @@ class Ops {
   Tensor mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts&);
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
   Tensor attend(Tensor q, PassRef, Cache, int layer);
-  Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim);
+  Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
   Tensor sum_over_ranks(Tensor y, int ranks);  // in place; no op on one rank
 
   // ---- data movement
@@ -91,8 +91,15 @@ class Ops {
     return answers_;
   }  // of all decide() calls: what a trace records
 
-  Phase phase = Phase::verify;                        // of the ops recorded next
+  Phase phase = Phase::verify;  // of the ops recorded next
   std::function<void(const SegmentRun&)> on_segment;  // told of every finished segment
+  // While a trace is recorded, drafts are given: they stand in for a draft's best token and for its id in the target.
+  struct GivenDrafts {
+    virtual ~GivenDrafts() = default;
+    virtual Tensor best(Tensor logits) = 0;
+    virtual Tensor mapped(Tensor ids, Weight offsets) = 0;
+  };
+  GivenDrafts* given = nullptr;
   const std::vector<Cache>& caches() const { return caches_; }
   std::size_t distinct_tapes() const { return tapes_.size(); }
   // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far can't be

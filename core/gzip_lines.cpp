@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/gzip_lines.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "core/errors.h"
+
+namespace draftline {
+
+struct GzipLines::Open {
+  std::filesystem::path path;
+  std::size_t most, line = 0;
+  std::ifstream file;
+  z_stream z{};
+  std::array<char, 1 << 16> packed{}, text{};
+  std::size_t at = 0, end = 0;  // unread part of `text`
+  bool over = false;
+};
+
+GzipLines::GzipLines(const std::filesystem::path& path, std::size_t most_per_line) : open_(std::make_unique<Open>()) {
+  open_->path = path;
+  open_->most = most_per_line;
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) throw InputErrors(path.string() + ": no such file");
+  if (!std::filesystem::is_regular_file(path, none)) throw InputErrors(path.string() + ": is no regular file");
+  open_->file.open(path, std::ios::binary);
+  if (!open_->file) throw InputErrors(path.string() + ": can't be read");
+  constexpr int kGzip = 15 + 16;  // largest window, gzip header
+  check(inflateInit2(&open_->z, kGzip) == Z_OK, "inflateInit2");
+}
+GzipLines::~GzipLines() { inflateEnd(&open_->z); }
+
+std::size_t GzipLines::number() const { return open_->line; }
+void GzipLines::fail(const std::string& what) const {
+  throw InputErrors(open_->path.string() + ":" + std::to_string(open_->line) + ": " + what);
+}
+
+bool GzipLines::next(std::string& line) {
+  Open& o = *open_;
+  line.clear();
+  ++o.line;
+  for (;;) {
+    const auto from = o.text.begin() + static_cast<std::ptrdiff_t>(o.at),
+               to = o.text.begin() + static_cast<std::ptrdiff_t>(o.end), newline = std::find(from, to, '\n');
+    if (static_cast<std::size_t>(newline - from) > o.most - line.size())
+      fail("a line of more than " + std::to_string(o.most) + " bytes");
+    line.append(from, newline);
+    o.at = static_cast<std::size_t>(newline - o.text.begin());
+    if (newline != to) {
+      ++o.at;
+      return true;
+    }
+    if (o.over) return !line.empty();
+    if (o.z.avail_in == 0) {
+      o.file.read(o.packed.data(), static_cast<std::streamsize>(o.packed.size()));
+      o.z.avail_in = static_cast<uInt>(o.file.gcount());
+      o.z.next_in = reinterpret_cast<Bytef*>(o.packed.data());
+      if (o.z.avail_in == 0) fail("the gzip file is truncated");
+    }
+    o.z.next_out = reinterpret_cast<Bytef*>(o.text.data());
+    o.z.avail_out = static_cast<uInt>(o.text.size());
+    const int status = inflate(&o.z, Z_NO_FLUSH);
+    o.at = 0;
+    o.end = o.text.size() - o.z.avail_out;
+    if (status == Z_STREAM_END) {
+      o.over = true;
+      if (o.z.avail_in > 0 || o.file.peek() != std::ifstream::traits_type::eof())
+        fail("bytes after the gzip file's end");
+    } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      fail("no gzip file, or a damaged one");
+    }
+  }
+}
+
+}  // namespace draftline

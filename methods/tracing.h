@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording of acceptance traces (decoder/trace), for every method of the table alike. The target's own text is made first;
+// then the drafter drafts at every position while one token per step is committed, and wherever it chooses its best token
+// it is given the target's instead, whose rank is noted. Nothing in a method knows of it.
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "decoder/trace.h"
+#include "methods/decoder.h"
+
+namespace draftline {
+
+struct Tracing {
+  // Builds a decoder of the method object; the InputErrors of parameters that don't fit may come out of it.
+  std::function<std::unique_ptr<Decoder>(const Document& method)> make;
+  std::string method;  // the object whose acceptance is traced, JSON
+  int seats = 1, new_tokens = 128, depth = 8;
+  std::vector<int> end_of_text;
+  std::function<void(std::size_t)> progress;
+};
+
+// Fills in the header's method, steps_because and depth. Ranks for drafts that are the best tokens of a fixed chain or tree
+// of ranks, else the steps of a live run.
+std::vector<TracedPrompt> record_trace(const Tracing&, const std::vector<std::vector<int>>& prompts, TraceHeader&);
+
+// The plan that replays a method from ranks; none: its shape depends on more than ranks.
+std::optional<DraftPlan> draft_plan(const Method&, bool tree);
+
+}  // namespace draftline
