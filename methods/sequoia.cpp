@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequoia (Chen et al. 2024): a draft network's tree of the shape that yields most tokens for a budget of nodes and the
 // measured acceptance of each rank, drawn without replacement (METHODS.md 3.21; model/tree_search).
+#include <numeric>
+
 #include "methods/entries.h"
 #include "methods/network_tree.h"
 #include "methods/rank_proposal.h"
@@ -26,6 +28,9 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
       vector.push_back(share.number(0, 1));
     }
     if (vector.empty() && !given->failed()) given->fail("needs at least one rank");
+    constexpr double kRounding = 1e-6;
+    if (std::accumulate(vector.begin(), vector.end(), 0.0) > 1 + kRounding)
+      given->fail("the shares of one level are of exclusive events: their sum is at most 1");
     if (vector.empty()) vector = {1};
     accepted.assign(1, vector);
   }

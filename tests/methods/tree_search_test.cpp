@@ -42,7 +42,7 @@ double brute_force(const RankAcceptance& accepted, int nodes, const std::vector<
 
 TEST_CASE("the best tree is the best of all trees of its size") {
   Rng rng(3, "trees");
-  for (int trial = 0; trial < 30; ++trial) {
+  for (int trial = 0; trial < 8; ++trial) {
     RankAcceptance accepted;
     for (int level = 0; level < 3; ++level) {
       accepted.emplace_back();
@@ -52,13 +52,45 @@ TEST_CASE("the best tree is the best of all trees of its size") {
         left -= accepted.back().back();
       }
     }
-    for (int nodes = 1; nodes <= 5; ++nodes) {
+    for (int nodes = 1; nodes <= 6; ++nodes) {  // 7 with the root
       const auto tree = best_tree(accepted, nodes);
       CHECK(static_cast<int>(tree.size()) == nodes);
       CHECK(tree_length(accepted, tree) == Approx(brute_force(accepted, nodes)).epsilon(1e-12));
       const std::set<Path> all(tree.begin(), tree.end());
       CHECK(all.size() == tree.size());
       for (const Path& p : tree) CHECK((p.size() == 1 || all.contains(Path(p.begin(), p.end() - 1))));
+    }
+  }
+}
+
+TEST_CASE("the best tree has the value that Sequoia's recursion finds, at budgets beyond all trees") {
+  // T[m][l][b]: m nodes and l levels with the root, b children of it, the last of them holding y nodes:
+  // T = max over y of T[m - y][l][b - 1] + p[b] * max over b' of T[y][l - 1][b'].
+  const std::vector<double> p{0.55, 0.2, 0.1, 0.05};
+  constexpr int kNodes = 24, kLevels = 5;
+  const int most = static_cast<int>(p.size());
+  const auto at = [&](int m, int l, int b) {
+    return static_cast<std::size_t>((m * (kLevels + 1) + l) * (most + 1) + b);
+  };
+  std::vector<double> t(at(kNodes, kLevels, most) + 1, -1e9);  // what can't be: far below
+  const auto best = [&](int m, int l) {
+    double value = -1e9;
+    for (int b = 0; b <= most; ++b) value = std::max(value, t[at(m, l, b)]);
+    return value;
+  };
+  for (int l = 1; l <= kLevels; ++l) {
+    t[at(1, l, 0)] = 1;
+    for (int b = 1; b <= most && l > 1; ++b)
+      for (int m = b + 1; m <= kNodes; ++m)
+        for (int y = 1; y < m; ++y)
+          t[at(m, l, b)] =
+              std::max(t[at(m, l, b)], t[at(m - y, l, b - 1)] + p[static_cast<std::size_t>(b - 1)] * best(y, l - 1));
+  }
+  for (int l = 2; l <= kLevels; ++l) {
+    const RankAcceptance accepted(static_cast<std::size_t>(l - 1), p);
+    for (int m = 2; m <= kNodes; ++m) {
+      if (best(m, l) < 0) continue;  // no tree of so few levels has so many nodes
+      CHECK(tree_length(accepted, best_tree(accepted, m - 1)) == Approx(best(m, l)).epsilon(1e-12));
     }
   }
 }
