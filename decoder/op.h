@@ -107,11 +107,12 @@ struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * dim]
   Out y;
   FIELDS(q, pass, cache, layer, y)
 };
-struct GroupAttend {  // every `group` rows attend to each other, both ways, no cache
+struct GroupAttend {  // every `group` rows attend to each other, both ways or back alone (causal); no cache, no positions
   Tensor q, k, v;
   int group, head_dim;
+  bool causal;
   Out y;
-  FIELDS(q, k, v, group, head_dim, y)
+  FIELDS(q, k, v, group, head_dim, causal, y)
 };
 struct SumOverRanks {  // tensor parallelism: the sum of y over the ranks, in place
   Out y;

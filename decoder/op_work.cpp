@@ -51,7 +51,8 @@ struct KernelOf {
                      p.sees.has_value(), bytes_of_pass(p)};
   }
   Kernel operator()(const GroupAttend& o) const {
-    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes(), o.y.bytes(), Flops{4.0 * o.q.elements() * o.group}};
+    const double keys = o.causal ? (o.group + 1) / 2.0 : o.group;  // of a row, on average
+    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes(), o.y.bytes(), Flops{4.0 * o.q.elements() * keys}};
   }
   Kernel operator()(const SumOverRanks& o) const { return AllReduce{o.y.bytes(), o.ranks}; }
   Kernel operator()(const Gather& o) const {  // only the rows taken

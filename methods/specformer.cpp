@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpecFormer (Shi et al. 2026, equations 8-10; METHODS.md 3.13): hidden states of four layers -> grouped norm -> W_D 4d -> d
 // -> causal attention over the text, with a cache of its own -> W_P d -> l_d * d: all l_d positions at once -> attention
-// among them, both ways -> SwiGLU -> the target's norm and LM head. l_d -> positions, k -> draft_length.
+// among them, both ways -> SwiGLU -> the target's norm and LM head. l_d -> positions, k -> draft_length. Ablations of its
+// Table 4: a vector per position instead of W_P; a causal mask among the drafts; wider attention and SwiGLU.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -11,17 +12,37 @@ namespace draftline::methods {
 
 namespace {
 
+struct Variant {
+  bool positional_ffn = true, causal = false;
+  int width = 1;  // heads and SwiGLU, in those of the target's layers
+};
+
+TransformerShape widened(TransformerShape s, int width) {
+  s.heads *= width;
+  s.kv_heads *= width;
+  s.intermediate *= width;
+  return s;
+}
+
 class SpecFormer : public Method {
  public:
-  SpecFormer(Context& c, int positions, int draft_length)
-      : target_(c.target), shape_(drafter_layer_shape(c.target.shape)), positions_(positions), length_(draft_length) {
+  SpecFormer(Context& c, int positions, int draft_length, const Variant& variant)
+      : target_(c.target),
+        shape_(widened(drafter_layer_shape(c.target.shape), variant.width)),
+        positions_(positions),
+        length_(draft_length),
+        causal_(variant.causal) {
     const int d = shape_.hidden;
     hook_norm_ = c.weights.vector("specformer.hook_norm", 4 * d);
     down_ = c.weights.matrix("specformer.down", 4 * d, d);
     context_ = make_layer(c.weights, "specformer.context.", shape_, {.mlp = false});
     expand_norm_ = c.weights.vector("specformer.expand_norm", d);
-    expand_ = c.weights.matrix("specformer.expand", d, positions * d);
-    expand_bias_ = c.weights.vector("specformer.expand_bias", positions * d);
+    if (variant.positional_ffn) {
+      expand_ = c.weights.matrix("specformer.expand", d, positions * d);
+      expand_bias_ = c.weights.vector("specformer.expand_bias", positions * d);
+    } else {
+      place_ = c.weights.table("specformer.place_embedding", positions, d);
+    }
     draft_ = make_layer(c.weights, "specformer.draft.", shape_);
     cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
   }
@@ -42,11 +63,10 @@ class SpecFormer : public Method {
 
   Proposal propose(Ops& ops, Session& s) override {
     const int b = s.sequences, q = shape_.q_columns(), kv = shape_.kv_columns();
-    const Tensor wide = ops.linear(ops.rms_norm(state(ops, s), expand_norm_, epsilon()), expand_, expand_bias_);
-    Stream x{reshape(wide, b * positions_, shape_.hidden)};
+    Stream x{expanded(ops, ops.rms_norm(state(ops, s), expand_norm_, epsilon()))};
     const Tensor qkv = ops.linear(x.norm(ops, *draft_.attention_norm, epsilon()), draft_.qkv);
     const Tensor mixed = ops.group_attend(columns(qkv, 0, q), columns(qkv, q, kv), columns(qkv, q + kv, kv), positions_,
-                                          shape_.head_dim);
+                                          shape_.head_dim, causal_);
     x.push(ops, ops.sum_over_ranks(ops.linear(mixed, draft_.o), target_.ranks));
     if (length_ < positions_) {  // only the states that are used go on
       std::vector<int> index;
@@ -60,6 +80,17 @@ class SpecFormer : public Method {
   }
 
  private:
+  // One state per position from that of each sequence.
+  Tensor expanded(Ops& ops, Tensor x) const {
+    if (expand_) return reshape(ops.linear(x, *expand_, expand_bias_), x.rows * positions_, shape_.hidden);
+    std::vector<int> row, place;
+    for (int i = 0; i < x.rows; ++i)
+      for (int j = 0; j < positions_; ++j) {
+        row.push_back(i);
+        place.push_back(j);
+      }
+    return ops.add(ops.gather(x, ops.constant(row)), ops.embed(*place_, ops.constant(place)));
+  }
   float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
   Tensor state(Ops& ops, const Session& s) const {
     return s.slot(ops, "specformer.state", 1, shape_.hidden, ops.activations());
@@ -67,7 +98,9 @@ class SpecFormer : public Method {
   const Transformer& target_;
   TransformerShape shape_;
   int positions_, length_;
-  Weight hook_norm_, down_, expand_norm_, expand_, expand_bias_;
+  bool causal_;
+  Weight hook_norm_, down_, expand_norm_;
+  std::optional<Weight> expand_, expand_bias_, place_;
   LayerWeights context_, draft_;
   Cache cache_;
 };
@@ -76,20 +109,31 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const auto given = in.find("positions");
   const int length = read_draft_length(in, 8, 32), positions = given ? given->integer(1, 32) : std::max(8, length);
   if (length > positions) in.fail("\"draft_length\" can't exceed \"positions\"");
-  return std::make_unique<SpecFormer>(c, std::max(positions, length), length);
+  Variant variant;
+  if (const auto without = in.find("without")) {
+    constexpr std::string_view kWithout[] = {"nothing", "positional_ffn"};
+    variant.positional_ffn = without->choice(kWithout) == 0;
+  }
+  if (const auto causal = in.find("causal")) variant.causal = causal->boolean();
+  if (const auto width = in.find("width")) variant.width = width->integer(1, 8);
+  return std::make_unique<SpecFormer>(c, std::max(positions, length), length, variant);
 }
 
 }  // namespace
 
 Entry specformer() {
-  return {"specformer",
-          "all positions at once, attention both ways among them",
-          "shi2026",
-          "equations 8-10",
-          Losslessness::lossless,
-          "draft_length (8), positions (8)",
-          make,
-          {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)"}};
+  return {
+      "specformer",
+      "all positions at once, attention both ways among them",
+      "shi2026",
+      "equations 8-10",
+      Losslessness::lossless,
+      "draft_length (8), positions (8); ablations: without: \"positional_ffn\", causal (false), width (1: heads and "
+      "SwiGLU of the target's layers)",
+      make,
+      {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
+       R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",
+       R"("draft_length": 3, "positions": 4, "causal": true)", R"("draft_length": 3, "positions": 4, "width": 2)"}};
 }
 
 }  // namespace draftline::methods

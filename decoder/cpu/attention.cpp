@@ -114,20 +114,21 @@ void CpuBackend::run(const GroupAttend& o) {
   float* y = out(o.y);
   const int d = o.head_dim, heads = o.q.cols / d, group = heads / (o.k.cols / d);
   const float scale = 1 / std::sqrt(static_cast<float>(d));
-  std::vector<float> score(static_cast<std::size_t>(o.group));
+  std::vector<float> score;
   for (int r = 0; r < o.q.rows; ++r) {
-    const int first = r / o.group * o.group;
+    const int first = r / o.group * o.group, keys = o.causal ? r - first + 1 : o.group;
+    score.resize(static_cast<std::size_t>(keys));
     for (int h = 0; h < heads; ++h) {
       const int at = h / group * d;
-      for (int j = 0; j < o.group; ++j)
+      for (int j = 0; j < keys; ++j)
         score[static_cast<std::size_t>(j)] =
             dot(q + r * o.q.stride + h * d, k + (first + j) * o.k.stride + at, d) * scale;
       softmax(score);
       float* to = y + r * o.y.stride + h * d;
       std::fill_n(to, d, 0.0F);
-      for (int j = 0; j < o.group; ++j)
+      for (int j = 0; j < keys; ++j)
         for (int c = 0; c < d; ++c) to[c] += score[static_cast<std::size_t>(j)] * v[(first + j) * o.v.stride + at + c];
-      counts_.flops += 4.0 * d * o.group;
+      counts_.flops += 4.0 * d * keys;
     }
   }
 }
