@@ -13,6 +13,8 @@ namespace {
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // The method, drafting for show: what it proposes is dropped, the root alone is verified.
+struct NotByRank {};  // some level's draft was not a best token
+
 class Recorder : public Method, public Ops::GivenDrafts {
  public:
   Recorder(Method& inner, int depth) : inner_(inner), depth_(depth) {}
@@ -38,7 +40,6 @@ class Recorder : public Method, public Ops::GivenDrafts {
         }
     }
   }
-  bool complete() const { return next_level_ == depth_; }
 
   Proposal propose(Ops& ops, Session& s) override {
     choices_.clear();
@@ -53,6 +54,7 @@ class Recorder : public Method, public Ops::GivenDrafts {
       throw;
     }
     ops.given = nullptr;
+    if (next_level_ != depth_) throw NotByRank{};
     return {ops.uniform(s.sequences, 1), s.root, ops.constant({-1}, 1, s.sequences)};
   }
   void extend(Ops& ops, const Session& s, const Committed& c) override { inner_.extend(ops, s, c); }
@@ -126,7 +128,6 @@ std::vector<TracedPrompt> record_steps(const Tracing& t, const std::vector<std::
   return all;
 }
 
-// Empty: not every level's draft was a best token.
 std::vector<TracedPrompt> record_ranks(const Tracing& t, Decoder& decoder,
                                        const std::vector<std::vector<int>>& prompts) {
   const int depth = decoder.method->depth();
@@ -153,7 +154,6 @@ std::vector<TracedPrompt> record_ranks(const Tracing& t, Decoder& decoder,
       }
       recorder.give(std::move(truth));
       second.step();
-      if (!recorder.complete()) return {};
       recorder.note(decoder.ops, all, from);
     }
     for (std::size_t i = n; i-- > 0;) second.leave(static_cast<int>(i));
@@ -197,11 +197,11 @@ std::vector<TracedPrompt> record_trace(const Tracing& t, const std::vector<std::
     } catch (const InputErrors&) {}
   }
   if (decoder && decoder->method->depth() > 0 && decoder->method->static_plan()) {
-    auto traced = record_ranks(t, *decoder, prompts);
-    if (!traced.empty()) {
+    try {
+      auto traced = record_ranks(t, *decoder, prompts);
       h.depth = decoder->method->depth();
       return traced;
-    }
+    } catch (const NotByRank&) {}
   }
   h.steps_because =
       "its drafts are not the best tokens of one chain: they come from an earlier pass, or as a tree that grows";

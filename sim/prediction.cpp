@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "decoder/priced/backend.h"
+#include "methods/tracing.h"
 #include "model/acceptance.h"
 
 namespace draftline {
@@ -80,6 +82,25 @@ double acceptance_length(const MethodChoice& m, const Method& method, bool tree)
                   std::to_string(depth) + ")");
       else return tree_length(a.ranks, rank_paths(method));
       break;
+    case Acceptance::Kind::trace: {
+      if (!a.trace) break;
+      if (!a.trace->header().ranks()) {
+        const auto wanted = nlohmann::json::parse(a.trace->header().method);
+        auto mine = m.in.json();
+        mine.erase("acceptance");
+        if (mine == wanted) return a.trace->mean_length(DraftPlan::chain(depth));
+        at().fail(*a.trace->refuses(DraftPlan::chain(depth)));
+      } else if (const auto name = nlohmann::json::parse(a.trace->header().method).value("name", ""); name != m.name) {
+        at().fail("the trace was recorded of " + name + ", not of " + m.name);
+      } else if (const auto plan = draft_plan(method, tree); !plan) {
+        at().fail("a trace replays a chain or a tree of fixed shape, not one that grows with the text");
+      } else if (const auto why = a.trace->refuses(*plan)) {
+        at().fail(*why);
+      } else {
+        return a.trace->mean_length(*plan);
+      }
+      break;
+    }
     case Acceptance::Kind::mean_length:
       if (a.rates[0] > depth + 1) at().fail("a mean length above the longest possible, " + std::to_string(depth + 1));
       else return a.rates[0];
@@ -154,6 +175,8 @@ std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodCho
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
   Plan& p = plan(s, m);
   if (m.in.failed()) return;
+  if (m.acceptance.trace)
+    if (const auto why = m.acceptance.trace->wrong_target(s.transformer->name)) m.in.at("acceptance").fail(*why);
   acceptance_length(m, *p.decoder.method,
                     priced(p, s, p.decoder.method->depth() > 0).rows > p.decoder.method->depth() + 1);
 }

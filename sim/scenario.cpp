@@ -90,7 +90,18 @@ Acceptance read_acceptance(const Reader& in) {
     a.kind = Acceptance::Kind::ranks;
     a.ranks = read_rank_acceptance(*ranks);
   }
-  if (given != 1) in.fail("give one of \"rates\", \"rate\", \"ranks\" and \"mean_length\"");
+  if (const auto trace = in.find("trace")) {
+    ++given;
+    a.kind = Acceptance::Kind::trace;
+    if (const std::string name = trace->text(); !name.empty()) {
+      try {
+        a.trace = std::make_shared<Trace>(Trace::read(in.file().parent_path() / name));
+      } catch (const InputErrors& e) { trace->pass_on(e); }
+    } else if (trace->is_string()) {
+      trace->fail("must be the name of a file");
+    }
+  }
+  if (given != 1) in.fail("give one of \"rates\", \"rate\", \"ranks\", \"trace\" and \"mean_length\"");
   in.done();
   return a;
 }

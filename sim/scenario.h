@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/reader.h"
+#include "decoder/trace.h"
 #include "model/tree_search.h"
 #include "sim/catalogue.h"
 
@@ -15,9 +16,10 @@ namespace draftline {
 
 // Where the acceptance of drafts comes from.
 struct Acceptance {
-  enum class Kind { none, rates, rate, mean_length, ranks } kind = Kind::none;
+  enum class Kind { none, rates, rate, mean_length, ranks, trace } kind = Kind::none;
   std::vector<double> rates;  // conditional, per position; or the one value of `rate` and `mean_length`
   RankAcceptance ranks;       // of each level: for trees of fixed shape
+  std::shared_ptr<const Trace> trace;
   std::string text;           // as the scenario gives it, for the output
 };
 
