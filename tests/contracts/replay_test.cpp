@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay equals live: for every row of the table the steps that a trace yields are those of a live run, prompt by prompt.
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "methods/tracing.h"
+#include "tests/catch.h"
+#include "tests/contracts/rig.h"
+
+using namespace draftline;
+using namespace draftline::test;
+
+namespace {
+
+constexpr int kTokens = 20, kSeats = 3;
+const std::vector<int> kEndOfText{5};
+
+struct Recorded {
+  TraceHeader header;
+  std::vector<TracedPrompt> prompts;
+};
+
+struct Building {  // a rig per decoder, kept alive for as long as the recording lasts
+  std::unique_ptr<Decoder> operator()(const Document& method) const {
+    auto random = std::make_shared<RandomWeights>(7, [](const std::string& name) {
+      static const std::vector<std::string> weak{"hass.", "eagle1.", "eagle2.", "eagle3."};
+      return std::any_of(weak.begin(), weak.end(), [&](const auto& w) { return name.starts_with(w); }) ? 0.5 : 1.0;
+    });
+    auto source = std::make_shared<PerturbedWeights>(*random, "draft.", 0.15, 11);
+    alive->push_back(random);
+    alive->push_back(source);
+    auto decoder = std::make_unique<Decoder>(
+        Decoder::Options{tiny_shape(Network::llama), DType::fp32, DType::fp32, kSeats, 256, 1, {}}, method.root(),
+        [](const Reader& in) {
+          static_cast<void>(in.text());
+          return tiny_shape(Network::llama);
+        },
+        [&](const WeightStore& store) {
+          return std::make_unique<CpuBackend>(store, *source, CpuBackend::Options{CpuBackend::Mode::planned, 1, false});
+        });
+    method.root().done();
+    method.finish();
+    return decoder;
+  }
+  std::shared_ptr<std::vector<std::shared_ptr<void>>> alive = std::make_shared<std::vector<std::shared_ptr<void>>>();
+};
+
+Recorded record(const Plan& plan, const std::vector<std::vector<int>>& questions) {
+  Tracing t;
+  t.make = Building{};
+  t.method = "{\"name\":\"" + plan.method + "\"" + plan.parameters + "}";
+  t.seats = kSeats;
+  t.new_tokens = kTokens;
+  t.end_of_text = kEndOfText;
+  Recorded r;
+  r.header.target = "tiny";
+  r.header.weights = "random";
+  r.header.fingerprint = target_fingerprint(tiny_shape(Network::llama), "random");
+  r.prompts = record_trace(t, questions, r.header);
+  return r;
+}
+
+Trace through_file(const Recorded& r, const std::string& name) {
+  const auto file = std::filesystem::temp_directory_path() / ("draftline_replay_" + name + ".jsonl.gz");
+  write_trace(file, r.header, r.prompts);
+  Trace t = Trace::read(file);
+  std::filesystem::remove(file);
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("the steps that a trace replays are those of a live run, prompt by prompt", "[contract]") {
+  const auto questions = prompts(5, 12);
+  std::set<std::string> by_rank;
+  std::set<int> lengths;
+  for (const methods::Entry& e : methods::all()) {
+    const auto plans = plans_of(e);
+    for (const Plan& recorded : plans) {
+      const Recorded r = record(recorded, questions);
+      const Trace trace = through_file(r, e.name.data());
+      REQUIRE(trace.prompts() == 5);
+      for (const Plan& live : plans) {
+        Rig rig(live, Rig::Kind::cpu_planned, kSeats);
+        int widest = 0;
+        const auto run = rig.run(questions, {kTokens, kEndOfText, kSeats});
+        for (const SegmentRun& s : rig.steps.back())
+          for (const Pass& p : s.tape->passes) widest = std::max(widest, p.rows.widest);
+        INFO(recorded.method << recorded.parameters << " replays " << live.parameters);
+        const Method& m = *rig.decoder.method;
+        const bool tree = live.parameters.find("passes") != std::string::npos;
+        const auto plan = draft_plan(m, tree);
+        // A longer plan of a network whose heads or groups are trained for one length may be another drafter.
+        if (!trace.header().ranks()) {
+          CHECK(trace.refuses(DraftPlan::chain(1)).has_value());
+          if (live.parameters != recorded.parameters) continue;
+          for (int i = 0; i < trace.prompts(); ++i) CHECK(trace.steps(i) == run[static_cast<std::size_t>(i)].accepted);
+        } else if (plan) {
+          if (plan->depth() > trace.header().depth) {
+            CHECK(trace.refuses(*plan).has_value());
+            continue;
+          }
+          if ((e.name == "s3d" || e.name == "specformer") && live.parameters != recorded.parameters) continue;  // other drafters
+          by_rank.insert(std::string(e.name));
+          for (int i = 0; i < trace.prompts(); ++i) {
+            const auto& wanted = run[static_cast<std::size_t>(i)].accepted;
+            CHECK(trace.replay(i, *plan) == wanted);
+            lengths.insert(wanted.begin(), wanted.end());
+            CHECK(r.prompts[static_cast<std::size_t>(i)].tokens == run[static_cast<std::size_t>(i)].tokens);
+          }
+        }
+      }
+    }
+  }
+  CHECK(lengths.size() >= 3);  // acceptance lies between never and always
+  for (const char* name : {"draft_model", "medusa", "eagle1", "eagle2", "eagle3", "hass", "specformer", "mcsd",
+                           "sequoia", "mtp_heads", "mtp_sequential", "hydra", "hydra_plus", "s3d", "layerskip"}) {
+    INFO(name);
+    CHECK(by_rank.contains(name));
+  }
+}
