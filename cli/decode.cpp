@@ -17,6 +17,7 @@
 #include "decoder/huggingface.h"
 #include "decoder/random_weights.h"
 #include "methods/decoder.h"
+#include "methods/tracing.h"
 #include "reports/table.h"
 #include "sim/catalogue.h"
 
@@ -33,6 +34,8 @@ struct Options {
   std::uint64_t seed = 0;
   double draft_noise = 0.15;
   bool json = false;
+  std::string trace, task;
+  int trace_depth = 8;
 };
 
 // "eagle3", or a scenario's method object: {"name": "eagle3", "draft_length": 3}.
@@ -104,6 +107,43 @@ void check_memory(const WeightStore& weights) {
                       to_text(Bytes{have}));
 }
 
+// Records FILE, and says what is in it.
+int trace(const Options& o, const TransformerShape& shape, const std::string& weights, const Tracing& t,
+          const std::vector<std::vector<int>>& prompts) {
+  TraceHeader h;
+  h.target = shape.name;
+  h.weights = weights == "random" ? "random, seed " + std::to_string(o.seed) : weights;
+  h.fingerprint = target_fingerprint(shape, h.weights);
+  h.task = o.task;
+  h.sampling = o.sampling;
+  h.seed = o.seed;
+  h.commit = build_commit();
+  const auto traced = record_trace(t, prompts, h);
+  write_trace(o.trace, h, traced);
+  std::size_t positions = 0;
+  for (const TracedPrompt& p : traced) positions += p.tokens.size();
+  if (o.json) {
+    constexpr int kSchemaVersion = 1;
+    JsonWriter w(std::cout);
+    w.begin_object();
+    w.member("schema_version", kSchemaVersion);
+    w.member("commit", build_commit());
+    w.member("trace", o.trace);
+    w.member("target", h.target);
+    w.member("method", nlohmann::json::parse(h.method));
+    w.member("prompts", traced.size());
+    w.member("positions", positions);
+    w.member("depth", h.depth);
+    w.member("records", h.ranks() ? "ranks" : "steps");
+    w.end_object();
+    w.finish();
+  } else {
+    std::cerr << o.trace << ": " << traced.size() << " prompts, " << positions << " positions, "
+              << (h.ranks() ? "ranks of " + std::to_string(h.depth) + " levels" : "steps: " + h.steps_because) << "\n";
+  }
+  return 0;
+}
+
 int decode(const Options& o, const Common& common) {
   Catalogue catalogue(common.data);
   const Document name = Document::from_text(nlohmann::json(o.transformer).dump(), "--transformer");
@@ -118,19 +158,41 @@ int decode(const Options& o, const Common& common) {
   const int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
   const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
   Weights source(checkpoint(o.transformer), o.draft_noise, o.seed);
-  Decoder decoder(
-      {*shape, DType::fp32, DType::fp32, seats, capacity, 1, o.sampling}, method.root(),
-      [&](const Reader& in) {
-        const auto draft = catalogue.transformer(in);
-        if (!draft) return TransformerShape{};
-        const std::string folder = in.text();
-        if (folder != o.transformer) source.draft_from(checkpoint(folder));
-        return *draft;
-      },
-      [&](const WeightStore& store) -> std::unique_ptr<Backend> {
-        return std::make_unique<CpuBackend>(store, source,
-                                            CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
-      });
+  const auto make = [&](const Document& m) {
+    return std::make_unique<Decoder>(
+        Decoder::Options{*shape, DType::fp32, DType::fp32, seats, capacity, 1, o.sampling}, m.root(),
+        [&](const Reader& in) {
+          const auto draft = catalogue.transformer(in);
+          if (!draft) return TransformerShape{};
+          const std::string folder = in.text();
+          if (folder != o.transformer) source.draft_from(checkpoint(folder));
+          return *draft;
+        },
+        [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+          return std::make_unique<CpuBackend>(store, source,
+                                              CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
+        });
+  };
+  if (!o.trace.empty()) {
+    Tracing t;
+    t.make = [&](const Document& m) {
+      auto decoder = make(m);
+      m.root().done();
+      m.finish();
+      check_memory(decoder->weights);
+      return decoder;
+    };
+    t.method = method.root().json().dump();
+    t.seats = seats;
+    t.new_tokens = o.new_tokens;
+    t.depth = o.trace_depth;
+    t.end_of_text = o.end_of_text;
+    Progress tracing("tracing", prompts.size());
+    t.progress = [&](std::size_t done) { tracing.at(done); };
+    return trace(o, *shape, std::string(source.target_kind()), t, prompts);
+  }
+  const auto decoder_of_method = make(method);
+  Decoder& decoder = *decoder_of_method;
   method.root().done();
   method.finish();
   check_memory(decoder.weights);
@@ -233,6 +295,11 @@ void add_decode(CLI::App& app, Action& chosen) {
                    "a draft model of the target's shape is the target with noise of this size")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  verb->add_option("--trace", o->trace, "records the acceptance of every position to this file (gzip of JSON lines)");
+  verb->add_option("--trace-depth", o->trace_depth, "levels recorded, where the method has as many")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  verb->add_option("--task", o->task, "what the prompts are, for the trace's header");
   verb->add_flag("--json", o->json, "texts, steps and timings as one JSON document");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return decode(*o, c); }; });
 }
