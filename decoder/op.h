@@ -107,7 +107,8 @@ struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * dim]
   Out y;
   FIELDS(q, pass, cache, layer, y)
 };
-struct GroupAttend {  // every `group` rows attend to each other, both ways or back alone (causal); no cache, no positions
+struct
+    GroupAttend {  // every `group` rows attend to each other, both ways or back alone (causal); no cache, no positions
   Tensor q, k, v;
   int group, head_dim;
   bool causal;

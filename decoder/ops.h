@@ -91,7 +91,7 @@ class Ops {
     return answers_;
   }  // of all decide() calls: what a trace records
 
-  Phase phase = Phase::verify;  // of the ops recorded next
+  Phase phase = Phase::verify;                        // of the ops recorded next
   std::function<void(const SegmentRun&)> on_segment;  // told of every finished segment
   // While a trace is recorded, drafts are given: they stand in for a draft's best token and for its id in the target.
   struct GivenDrafts {

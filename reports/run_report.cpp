@@ -23,9 +23,20 @@ void write_names(JsonWriter& w, std::string_view key, const std::vector<T>& all,
 std::string percent(Seconds part, Seconds whole) { return std::to_string(std::lround(100 * (part / whole))) + " %"; }
 
 // draft_model {"draft":"llama-3.2-1b"} reads draft_model draft:llama-3.2-1b.
+// Without quotes and outer braces; an object of one member, in another, reads as a path: tree.optimal.budget:4.
+std::string plain(const nlohmann::json& object) {
+  std::string text;
+  for (const auto& [key, value] : object.items()) {
+    text += text.empty() ? key : "," + key;
+    if (value.is_object() && value.size() == 1) text += "." + plain(value);
+    else text += ":" + value.dump();
+  }
+  return text;
+}
+
 std::string method_label(const MethodChoice& m) {
   if (m.parameters.empty()) return m.name;
-  std::string label = m.name + " " + m.parameters.substr(1, m.parameters.size() - 2);
+  std::string label = m.name + " " + plain(nlohmann::json::parse(m.parameters));
   std::erase(label, '"');
   return label;
 }

@@ -20,7 +20,7 @@ struct Acceptance {
   std::vector<double> rates;  // conditional, per position; or the one value of `rate` and `mean_length`
   RankAcceptance ranks;       // of each level: for trees of fixed shape
   std::shared_ptr<const Trace> trace;
-  std::string text;           // as the scenario gives it, for the output
+  std::string text;  // as the scenario gives it, for the output
 };
 
 // One method of the product: its object with one choice of each of its lists.

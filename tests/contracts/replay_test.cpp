@@ -101,7 +101,8 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
             CHECK(trace.refuses(*plan).has_value());
             continue;
           }
-          if ((e.name == "s3d" || e.name == "specformer") && live.parameters != recorded.parameters) continue;  // other drafters
+          if ((e.name == "s3d" || e.name == "specformer") && live.parameters != recorded.parameters)
+            continue;  // other drafters
           by_rank.insert(std::string(e.name));
           for (int i = 0; i < trace.prompts(); ++i) {
             const auto& wanted = run[static_cast<std::size_t>(i)].accepted;

@@ -117,9 +117,9 @@ TEST_CASE("each mistake has one message at its place") {
            "#/method: \"acceptance\" is needed: {\"rates\": [..]}, {\"rate\": x}, {\"ranks\": [[..] per level]} or "
            "{\"mean_length\": x}"},
       Case{eagle(R"("draft_length": 2, "acceptance": {})"),
-           "#/method/acceptance: give one of \"rates\", \"rate\", \"ranks\" and \"mean_length\""},
+           "#/method/acceptance: give one of \"rates\", \"rate\", \"ranks\", \"trace\" and \"mean_length\""},
       Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 0.5, "mean_length": 2})"),
-           "#/method/acceptance: give one of \"rates\", \"rate\", \"ranks\" and \"mean_length\""},
+           "#/method/acceptance: give one of \"rates\", \"rate\", \"ranks\", \"trace\" and \"mean_length\""},
       Case{eagle(R"("draft_length": 3, "acceptance": {"rates": [0.5, 0.4]})"),
            "#/method/acceptance: fewer \"rates\" (2) than drafts (3)"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"mean_length": 3.5})"),
