@@ -12,7 +12,7 @@ namespace draftline::cli {
 namespace {
 
 struct Options {
-  std::vector<std::string> names{"specformer", "clover", "space"};
+  std::vector<std::string> names{"specformer", "s3d", "clover", "space"};
   bool json = false;
 };
 
@@ -46,7 +46,7 @@ void add_papers(CLI::App& app, Action& chosen) {
       app.add_subcommand("papers", "regenerate the papers' tables: paper, ours, error, and what each cell needs");
   auto o = std::make_shared<Options>();
   verb->add_option("names", o->names, "which papers; all that are known if none is named")
-      ->check(CLI::IsMember({"specformer", "clover", "space"}));
+      ->check(CLI::IsMember({"specformer", "s3d", "clover", "space"}));
   verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return papers(*o, c); }; });
 }
