@@ -2,9 +2,12 @@
 // `draftline list KIND`: what is known, with sources.
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/command.h"
 #include "core/json_writer.h"
+#include "decoder/priced/backend.h"
+#include "methods/decoder.h"
 #include "methods/method.h"
 #include "reports/table.h"
 #include "sim/catalogue.h"
@@ -33,11 +36,52 @@ std::string_view text(methods::Losslessness l) {
   return "lossy";
 }
 
-Listing list_methods() {
-  Listing l{{"name", "title", "losslessness", "parameters", "source", "locator"}, {}};
+// Rows that a step verifies with the method's defaults, on an ordinary target.
+int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
+  const Document method =
+      Document::from_text(nlohmann::json{{"name", e.name}, {"draft", "llama-68m"}}.dump(), std::string(e.name));
+  const Document target = Document::from_text("\"llama-2-7b\"", "target");
+  Decoder decoder(
+      {*catalogue.transformer(target.root()), DType::bf16, DType::bf16, 1, 1, 1, {}}, method.root(),
+      [&](const Reader& in) { return *catalogue.transformer(in); },
+      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+  int rows = 0;
+  decoder.ops.on_segment = [&](const SegmentRun& run) {
+    for (const Pass& p : run.tape->passes) rows = std::max(rows, p.rows.widest);
+  };
+  const std::vector<std::vector<int>> no_script;
+  decoder.ops.follow(&no_script);
+  decoder.generator.assume(1, 8);
+  decoder.generator.step();
+  return rows;
+}
+
+Listing list_methods(Catalogue& catalogue) {
+  Listing l{{"name", {"rows", "rows_verified"}, "losslessness", "title", "parameters", "source", "locator"}, {}};
   for (const methods::Entry& e : methods::all())
-    l.rows.push_back({e.name, e.title, text(e.lossless), e.parameters, e.source, e.locator});
+    l.rows.push_back(
+        {e.name, rows_verified(e, catalogue), text(e.lossless), e.title, e.parameters, e.source, e.locator});
   return l;
+}
+
+// Too much for one line each: a head, and below it the parameters.
+void print_methods(const Listing& l) {
+  const auto width = static_cast<std::size_t>(std::max(60, terminal_width() > 0 ? terminal_width() : 120));
+  for (const auto& row : l.rows) {
+    const std::string &title = row[3].shown, &parameters = row[4].shown;
+    std::cout << row[0].shown << ": " << title << "\n  " << row[1].shown << (row[1].shown == "1" ? " row" : " rows")
+              << " a step by default; " << row[2].shown << "; " << row[5].shown << ", " << row[6].shown << "\n";
+    std::string line = " ";
+    std::istringstream words(parameters);
+    for (std::string word; words >> word;) {
+      if (line.size() + 1 + word.size() > width) {
+        std::cout << line << "\n";
+        line = " ";
+      }
+      line += " " + word;
+    }
+    if (line.size() > 1) std::cout << line << "\n";
+  }
 }
 
 // Any file of data/ by its name, as a scenario would give it.
@@ -95,17 +139,20 @@ Listing list_engines(Catalogue& catalogue) {
 
 Listing list_papers(const Common& common) {
   Listing l{{"name", "title", "source"}, {}};
-  for (const std::string& name : {std::string("specformer")}) {
+  const Document sources = Document::from_file(common.data / "sources.json");
+  for (const std::string& name :
+       {std::string("specformer"), std::string("s3d"), std::string("clover"), std::string("space")}) {
     const Document d = Document::from_file(common.data / "papers" / (name + ".json"));
     const auto& j = d.root().json();
-    l.rows.push_back({name, j.value("title", std::string()), j.value("source", std::string())});
+    const std::string source = j.value("source", std::string());
+    l.rows.push_back({name, sources.root().json().at(source).value("title", std::string()), source});
   }
   return l;
 }
 
 int list(const Options& o, const Common& common) {
   Catalogue catalogue(common.data);
-  const Listing l = o.kind == "methods"        ? list_methods()
+  const Listing l = o.kind == "methods"        ? list_methods(catalogue)
                     : o.kind == "devices"      ? list_devices(catalogue)
                     : o.kind == "transformers" ? list_transformers(catalogue)
                     : o.kind == "engines"      ? list_engines(catalogue)
@@ -124,6 +171,10 @@ int list(const Options& o, const Common& common) {
     }
     w.end_array();
     w.finish();
+    return 0;
+  }
+  if (o.kind == "methods") {
+    print_methods(l);
     return 0;
   }
   Table table(l.columns);

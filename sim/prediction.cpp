@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "decoder/priced/backend.h"
@@ -48,6 +49,23 @@ static std::vector<std::vector<int>> rank_paths(const Method& method) {
   return paths;
 }
 
+// The method's object with the choices of this point.
+static nlohmann::json method_object(const MethodChoice& m) {
+  auto object = m.parameters.empty() ? nlohmann::json::object() : nlohmann::json::parse(m.parameters);
+  object["name"] = m.name;
+  if (m.draft_length) object["draft_length"] = *m.draft_length;
+  return object;
+}
+
+// What of it makes the drafter, whatever is drafted; a network by its file's name.
+static nlohmann::json drafter_of(nlohmann::json object) {
+  for (const char* plan : {"draft_length", "tree", "widths", "budget", "depth", "rank_acceptance", "replacement"})
+    object.erase(plan);
+  if (const auto draft = object.find("draft"); draft != object.end() && draft->is_string())
+    *draft = std::filesystem::path(draft->get<std::string>()).filename().string();
+  return object;
+}
+
 double acceptance_length(const MethodChoice& m, const Method& method, bool tree) {
   const Acceptance& a = m.acceptance;
   const int depth = method.depth();
@@ -85,13 +103,13 @@ double acceptance_length(const MethodChoice& m, const Method& method, bool tree)
     case Acceptance::Kind::trace: {
       if (!a.trace) break;
       if (!a.trace->header().ranks()) {
-        const auto wanted = nlohmann::json::parse(a.trace->header().method);
-        auto mine = m.in.json();
-        mine.erase("acceptance");
-        if (mine == wanted) return a.trace->mean_length(DraftPlan::chain(depth));
+        if (method_object(m) == nlohmann::json::parse(a.trace->header().method))
+          return a.trace->mean_length(DraftPlan::chain(depth));
         at().fail(*a.trace->refuses(DraftPlan::chain(depth)));
       } else if (const auto name = nlohmann::json::parse(a.trace->header().method).value("name", ""); name != m.name) {
         at().fail("the trace was recorded of " + name + ", not of " + m.name);
+      } else if (drafter_of(method_object(m)) != drafter_of(nlohmann::json::parse(a.trace->header().method))) {
+        at().fail("the trace was recorded of another drafter: " + a.trace->header().method);
       } else if (const auto plan = draft_plan(method, tree); !plan) {
         at().fail("a trace replays a chain or a tree of fixed shape, not one that grows with the text");
       } else if (const auto why = a.trace->refuses(*plan)) {
