@@ -13,7 +13,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> names{"specformer", "s3d", "clover", "space"};
-  bool json = false;
+  bool json = false, markdown = false;
 };
 
 int papers(const Options& o, const Common& common) {
@@ -23,7 +23,9 @@ int papers(const Options& o, const Common& common) {
     all.push_back(name == "specformer" ? predict_throughput_paper(common.data, name)
                                        : predict_inferred_paper(common.data, name));
   if (!o.json) {
-    for (const Paper& p : all) std::cout << to_text(p, static_cast<std::size_t>(terminal_width()));
+    for (const Paper& p : all)
+      std::cout << to_text(p, o.markdown ? PaperStyle::markdown : PaperStyle::terminal,
+                           static_cast<std::size_t>(terminal_width()));
     return 0;
   }
   JsonWriter w(std::cout, 4);
@@ -48,6 +50,7 @@ void add_papers(CLI::App& app, Action& chosen) {
   verb->add_option("names", o->names, "which papers; all that are known if none is named")
       ->check(CLI::IsMember({"specformer", "s3d", "clover", "space"}));
   verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");
+  verb->add_flag("--markdown", o->markdown, "tables for a page instead of a terminal")->excludes("--json");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return papers(*o, c); }; });
 }
 

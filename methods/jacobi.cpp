@@ -26,7 +26,8 @@ class Jacobi : public Method {
       for (int j = 0; j < block_; ++j) index.push_back(start + std::min(j, rows - 1));
       start += rows;
     }
-    ops.store(outputs(ops, s), ops.gather(ops.argmax(c.logits), ops.input("jacobi.rows", index)));
+    ops.store(outputs(ops, s),
+              ops.gather(c.predicted ? *c.predicted : ops.argmax(c.logits), ops.input("jacobi.rows", index)));
   }
 
   Proposal propose(Ops& ops, Session& s) override {

@@ -27,7 +27,8 @@ class Lookahead : public Method {
       for (int column = 0; column < w_; ++column) index.push_back(start + window_rows() - w_ + column);
       start += rows;
     }
-    ops.store(outputs(ops, s), ops.gather(ops.argmax(c.logits), ops.input("lookahead.last", index)));
+    ops.store(outputs(ops, s),
+              ops.gather(c.predicted ? *c.predicted : ops.argmax(c.logits), ops.input("lookahead.last", index)));
   }
 
   Proposal propose(Ops& ops, Session& s) override {

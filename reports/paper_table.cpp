@@ -121,13 +121,6 @@ std::string flag(const PaperCell& c) {
   return text;
 }
 
-std::string line(const ErrorSummary& s, std::string_view name) {
-  std::string text = "  " + std::string(name) + ": " + std::to_string(s.cells) + (s.cells == 1 ? " cell" : " cells");
-  if (s.cells)
-    text += ", median " + percent(*s.median) + ", p90 " + percent(*s.p90) + ", largest " + percent(*s.largest);
-  return text + "\n";
-}
-
 void write_summary(JsonWriter& out, const ErrorSummary& s) {
   out.begin_object();
   out.member("cells", static_cast<std::int64_t>(s.cells));
@@ -187,10 +180,11 @@ std::vector<std::string> keys_of(const PaperTable& t) {
   return keys;
 }
 
-std::string text_of(const PaperTable& t, std::size_t width) {
-  std::string text = t.table + " (" + t.source + ", " + t.locator + ")";
+std::string text_of(const PaperTable& t, PaperStyle style, std::size_t width) {
+  const bool markdown = style == PaperStyle::markdown;
+  std::string text = (markdown ? "## " : "") + t.table + " (" + t.source + ", " + t.locator + ")";
   for (const auto& [key, value] : t.context) text += ", " + key + " " + value;
-  text += "\n";
+  text += markdown ? "\n\n" : "\n";
   const auto keys = keys_of(t);
   std::vector<Table::Column> columns(keys.begin(), keys.end());
   for (const char* title : {"column", "paper", "ours", "error", "peak share", "kind"}) columns.emplace_back(title);
@@ -217,10 +211,26 @@ std::string text_of(const PaperTable& t, std::size_t width) {
       row.push_back(std::move(cell));
     table.add(std::move(row));
   }
-  text += table.to_text(width);
-  for (std::size_t i = 0; i < notes.size(); ++i) text += "  [" + std::to_string(i + 1) + "] " + notes[i] + "\n";
-  if (!t.note.empty()) text += "  Note: " + t.note + "\n";
-  return text + line(t.summary(true), "credible predicted cells") + line(t.summary(false), "all predicted cells");
+  text += markdown ? table.to_markdown() + "\n" : table.to_text(width);
+  const std::string indent = markdown ? "- " : "  ";
+  for (std::size_t i = 0; i < notes.size(); ++i) text += indent + "[" + std::to_string(i + 1) + "] " + notes[i] + "\n";
+  if (!t.note.empty()) text += indent + "Note: " + t.note + "\n";
+  return text;
+}
+
+// What a reader wants first: how far off each table is.
+std::string summary_of(const Paper& p, PaperStyle style, std::size_t width) {
+  Table table({"table", "cells", "of", "median", "p90", "largest", "all: median", "all: p90"});
+  for (const PaperTable& t : p.tables) {
+    const ErrorSummary credible = t.summary(true), all = t.summary(false);
+    if (all.cells == 0) continue;
+    const auto share = [](const std::optional<double>& v) { return v ? Cell(*v, percent(*v)) : Cell(); };
+    table.add({t.table, credible.cells, all.cells, share(credible.median), share(credible.p90), share(credible.largest),
+               share(all.median), share(all.p90)});
+  }
+  const std::string head = p.paper + " (" + p.source + "): errors of predicted cells, credible ones first";
+  if (style == PaperStyle::markdown) return "# " + head + "\n\n" + table.to_markdown() + "\n";
+  return head + "\n" + table.to_text(width) + "\n";
 }
 
 }  // namespace
@@ -309,9 +319,9 @@ void write_json(JsonWriter& out, const Paper& p) {
   out.end_object();
 }
 
-std::string to_text(const Paper& p, std::size_t width) {
-  std::string text;
-  for (const PaperTable& t : p.tables) text += (text.empty() ? "" : "\n") + text_of(t, width);
+std::string to_text(const Paper& p, PaperStyle style, std::size_t width) {
+  std::string text = summary_of(p, style, width);
+  for (const PaperTable& t : p.tables) text += text_of(t, style, width) + "\n";
   return text;
 }
 

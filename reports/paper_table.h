@@ -77,6 +77,8 @@ using CellPredictor = std::function<std::optional<CellPrediction>(const PaperTab
 void predict(Paper&, const CellPredictor&);
 
 void write_json(JsonWriter&, const Paper&);  // {paper, tables: [...]}: one element of "papers"
-std::string to_text(const Paper&, std::size_t width = 0);
+enum class PaperStyle { terminal, markdown };
+// The summary of errors first, then each table with its notes.
+std::string to_text(const Paper&, PaperStyle = PaperStyle::terminal, std::size_t width = 0);
 
 }  // namespace draftline

@@ -137,6 +137,28 @@ void Table::add(std::vector<Cell> row) {
 
 void Table::add_rule() { lines_.emplace_back(); }
 
+std::string Table::to_markdown() const {
+  const auto cell = [](std::string text) {
+    for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+    return " " + text + " |";
+  };
+  std::string head = "|", rule = "|", body;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const bool right = std::all_of(lines_.begin(), lines_.end(), [&](const auto& row) {
+      return row.empty() || row[c].shown.empty() || row[c].is_number;
+    });
+    head += cell(columns_[c].title);
+    rule += right ? "---:|" : "---|";
+  }
+  for (const auto& row : lines_) {
+    if (row.empty()) continue;
+    body += "|";
+    for (const Cell& c : row) body += cell(c.shown);
+    body += "\n";
+  }
+  return head + "\n" + rule + "\n" + body;
+}
+
 std::string Table::to_text(std::size_t width) const {
   const std::size_t n = columns_.size();
   std::vector<std::size_t> widths(n, 1);

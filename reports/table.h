@@ -42,6 +42,7 @@ class Table {
   // Columns whose filled cells are all numbers are right-aligned. Where the table is wider than `width`, columns of text
   // wrap; numbers never do, so that a table of many numbers may stay wider. 0: no limit. Ends with a newline.
   std::string to_text(std::size_t width = 0) const;
+  std::string to_markdown() const;  // pipes; numbers to the right
   std::string to_csv(bool with_header = true) const;
 
  private:

@@ -80,12 +80,31 @@ TEST_CASE("the heuristic schedule grows by two after a full match and shrinks by
   CHECK(std::vector<int>(grown.begin(), grown.begin() + 4) == std::vector<int>{3, 5, 7, 9});
 }
 
-TEST_CASE("lookahead without guesses is autoregressive, and Jacobi needs no more steps than tokens") {
+TEST_CASE("lookahead without guesses is autoregressive") {
   const auto plain = run({"lookahead", R"(,"window":3,"ngram":3,"guesses":0)"});
   CHECK(texts(plain) == autoregressive_texts());
   CHECK(all_are(steps_of(plain), 1));
-  for (const Generated& g : run({"jacobi", R"(,"block":5)"}))
-    CHECK(g.accepted.size() <= static_cast<std::size_t>(std::accumulate(g.accepted.begin(), g.accepted.end(), 0)));
+}
+
+TEST_CASE("Jacobi settles a block of n tokens in at most n steps, and a step is never wider than its block") {
+  // Steps until a block's tokens are out: the block shrinks by what is accepted, so sums of steps meet multiples of n.
+  constexpr int kBlock = 5;
+  Rig rig({"jacobi", R"(,"block":5)"}, Rig::Kind::cpu_planned, 1);
+  std::vector<int> rows;
+  rig.decoder.ops.on_segment = [&](const SegmentRun& run) {
+    for (const auto& each : run.rows) rows.push_back(each[0]);
+  };
+  const auto steps = rig.run({{3, 1, 4}}, {60, {}, 1})[0].accepted;
+  REQUIRE(rows.size() == steps.size() + 1);  // and the prefill
+  int left = 0, taken = 0, blocks = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (left == 0) left = kBlock, taken = 0, ++blocks;
+    CHECK(rows[i + 1] == left);
+    CHECK(++taken <= kBlock);
+    CHECK(steps[i] <= left);
+    left -= steps[i];
+  }
+  CHECK(blocks >= 5);
 }
 
 TEST_CASE("a text that repeats is found by lookup: whole continuations are accepted") {

@@ -136,6 +136,11 @@ TEST_CASE("a table is written with the keys others build on") {
   CHECK(text.find("impossible, set apart [1]") != std::string::npos);
   CHECK(text.find("[1] why") != std::string::npos);
   CHECK(text.find("140 %") != std::string::npos);
+  CHECK(text.find("errors of predicted cells") < text.find("impossible"));  // the summary comes first
+  const std::string markdown = to_text(p, PaperStyle::markdown);
+  CHECK(markdown.find("# ") == 0);
+  CHECK(markdown.find("\n|---|") != std::string::npos);
+  CHECK(markdown.find("- [1] why") != std::string::npos);
 }
 
 TEST_CASE("a paper's file with mistakes names them") {
