@@ -89,6 +89,9 @@ void CpuBackend::run(const MixtureOfExperts& o) {
   std::vector<double> score(static_cast<std::size_t>(o.experts));
   std::vector<int> order(score.size());
   std::vector<float> wide(static_cast<std::size_t>(inner));
+  std::vector<bool> touched(score.size());
+  const double expert = 3.0 * hidden * inner;
+  counts_.read += static_cast<double>(hidden) * o.experts * bits_of(o.router.dtype) / 8;
   for (int r = 0; r < o.x.rows; ++r) {
     const float* row = x + static_cast<std::ptrdiff_t>(r) * o.x.stride;
     float* to = y + static_cast<std::ptrdiff_t>(r) * o.y.stride;
@@ -100,6 +103,7 @@ void CpuBackend::run(const MixtureOfExperts& o) {
       order[static_cast<std::size_t>(e)] = e;
       top = std::max(top, static_cast<double>(s));
     }
+    counts_.flops += 2.0 * hidden * o.experts;
     for (double& s : score) sum += s = std::exp(s - top);
     std::partial_sort(order.begin(), order.begin() + o.per_token, order.end(), [&](int a, int b) {
       const double sa = score[static_cast<std::size_t>(a)], sb = score[static_cast<std::size_t>(b)];
@@ -110,6 +114,9 @@ void CpuBackend::run(const MixtureOfExperts& o) {
     for (int j = 0; j < o.per_token; ++j) {
       const int e = order[static_cast<std::size_t>(j)];
       const auto share = static_cast<float>(score[static_cast<std::size_t>(e)] / (o.normalise ? kept : sum));
+      if (!touched[static_cast<std::size_t>(e)]) counts_.read += expert * bits_of(o.gate_up.dtype) / 8;
+      touched[static_cast<std::size_t>(e)] = true;
+      counts_.flops += 2 * expert;
       const float* up = gate_up + static_cast<std::ptrdiff_t>(e) * hidden * o.gate_up.out;
       const float* back = down + static_cast<std::ptrdiff_t>(e) * inner * hidden;
       for (int f = 0; f < inner; ++f) {
