@@ -59,6 +59,7 @@ class Method {
   virtual std::vector<int> taps() const { return {}; }
   virtual const RankTree* tree() const { return nullptr; }  // if its drafts are ranks of a fixed tree
   virtual int depth() const { return 0; }                   // drafts on the longest path
+  virtual int usual_depth() const { return depth(); }       // where it varies: that of the step that is priced
   virtual bool static_plan() const { return true; }         // one tape serves all steps, whatever the text
   virtual int rewrites() const { return 0; }     // newest committed entries of its own caches that the next step writes
   virtual Proposal propose(Ops&, Session&) = 0;  // may decide()

@@ -18,12 +18,14 @@ class Assisted : public Method {
  public:
   Assisted(DraftNetwork draft, int length, bool heuristic, double threshold)
       : draft_(std::move(draft)), length_(length), heuristic_(heuristic), threshold_(threshold) {}
+  int usual_depth() const override { return length_; }
   bool static_plan() const override { return false; }
   int depth() const override { return heuristic_ ? kMost : length_; }
   int rewrites() const override { return 1; }
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
+    keep_present(history_, s.ids);
     std::vector<int> limits;
     for (std::size_t i = 0; i < s.ids.size(); ++i) limits.push_back(limit(s.ids[i], s.lengths[i]));
     EarlyStop stop;

@@ -41,7 +41,7 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop, bool
     ops.store(sureness, best.log_probs);
     ++drafted;
     std::vector<int> usual = going;
-    if (drafted == stop.most) std::fill(usual.begin(), usual.end(), 0);
+    if (drafted == stop.most && !stop.drop_unsure) std::fill(usual.begin(), usual.end(), 0);
     const auto before = going;
     going = ops.decide(
         sureness,
@@ -53,7 +53,7 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop, bool
         },
         usual);
     for (std::size_t i = 0; i < b; ++i)
-      if (before[i] != 0 && (going[i] != 0 || !stop.drop_unsure || drafted == stop.most)) chain.lengths[i] = drafted;
+      if (before[i] != 0 && (going[i] != 0 || !stop.drop_unsure)) chain.lengths[i] = drafted;
     if (std::none_of(going.begin(), going.end(), [](int g) { return g != 0; })) break;
   }
   const int longest = *std::max_element(chain.lengths.begin(), chain.lengths.end());

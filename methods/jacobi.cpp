@@ -31,6 +31,7 @@ class Jacobi : public Method {
   }
 
   Proposal propose(Ops& ops, Session& s) override {
+    keep_present(blocks_, s.ids);
     const auto b = static_cast<std::size_t>(s.sequences), n = static_cast<std::size_t>(block_);
     std::vector<int> found;
     const bool known = std::any_of(s.ids.begin(), s.ids.end(), [&](int id) { return blocks_.contains(id); });

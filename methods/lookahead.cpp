@@ -32,6 +32,7 @@ class Lookahead : public Method {
   }
 
   Proposal propose(Ops& ops, Session& s) override {
+    keep_present(states_, s.ids);
     const auto b = static_cast<std::size_t>(s.sequences);
     std::vector<int> found;
     const bool known = std::any_of(s.ids.begin(), s.ids.end(), [&](int id) { return states_.contains(id); });

@@ -73,7 +73,8 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
   std::optional<Relaxed> typical;
   if (const auto given = in.find("typical")) {
-    typical = Relaxed{Relaxed::Kind::typical, given->at("epsilon").ratio(), given->at("delta").ratio()};
+    const auto epsilon = given->find("epsilon"), delta = given->find("delta");
+    typical = Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3};
     given->done();
   }
   return std::make_unique<Medusa>(c, read_rank_plan(in, limits, rank_tree(official_tree(), {limits.levels, 10})),

@@ -2,7 +2,9 @@
 // The table of methods: what each needs to be built, and what `draftline list methods` says of it. A new method is one
 // file, one row in table.cpp and one line of CMake; contract tests pick it up by themselves.
 #pragma once
+#include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -40,6 +42,12 @@ struct Entry {
 std::span<const Entry> all();
 const Entry* find(std::string_view name);  // null: unknown
 const Entry* named(const Reader& name);    // null and a mistake: unknown
+
+// What a method remembers of sequences on the host: those that have left are forgotten.
+template <class T>
+void keep_present(std::map<int, T>& of_sequence, const std::vector<int>& ids) {
+  std::erase_if(of_sequence, [&](const auto& e) { return std::find(ids.begin(), ids.end(), e.first) == ids.end(); });
+}
 
 // Shared readers of parameters.
 int read_draft_length(const Reader& method, int otherwise, int most = 64);

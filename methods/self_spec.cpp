@@ -19,6 +19,7 @@ class SelfSpec : public Method {
   int depth() const override { return length_; }
 
   Proposal propose(Ops& ops, Session& s) override {
+    keep_present(history_, s.ids);
     std::vector<double> thresholds;
     for (std::size_t i = 0; i < s.ids.size(); ++i) thresholds.push_back(threshold(s.ids[i], s.lengths[i]));
     EarlyStop stop;

@@ -68,7 +68,7 @@ static nlohmann::json drafter_of(nlohmann::json object) {
 
 double acceptance_length(const MethodChoice& m, const Method& method, bool tree) {
   const Acceptance& a = m.acceptance;
-  const int depth = method.depth();
+  const int depth = method.usual_depth();
   if (depth == 0) {
     if (a.kind != Acceptance::Kind::none) m.in.fail("it drafts nothing: \"acceptance\" has no meaning here");
     return 1;
@@ -191,7 +191,9 @@ std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodCho
 }
 
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
+  const auto known = plans_.size();
   Plan& p = plan(s, m);
+  if (plans_.size() == known) Plan(s, m, find_);  // another object of the same plan: its keys are to be read too
   if (m.in.failed()) return;
   if (m.acceptance.trace)
     if (const auto why = m.acceptance.trace->wrong_target(s.transformer->name)) m.in.at("acceptance").fail(*why);

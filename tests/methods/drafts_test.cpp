@@ -66,6 +66,9 @@ TEST_CASE("BiLD: without the small network it is the target, and a limit of 0 ro
   const auto alone = run({"bild", R"(,"draft":"half","fallback":1,"rollback":5)"});
   CHECK(texts(alone) == autoregressive_texts());
   CHECK(all_are(steps_of(alone), 1));
+  // the last draft is judged as the others
+  const auto short_one = run({"bild", R"(,"draft":"half","draft_length":1,"fallback":1,"rollback":5)"});
+  CHECK(texts(short_one) == autoregressive_texts());
   // a loss of 0 is a certainty: random targets have none
   CHECK(texts(run({"bild", R"(,"draft":"half","fallback":0,"rollback":0)"})) == autoregressive_texts());
   // no limit: all drafts stay

@@ -197,4 +197,10 @@ TEST_CASE("a scenario of which no point fits says why") {
         "#: no point of it can run; the first: a text of 200256 tokens, llama-3.1-8b has 131072 positions");
 }
 
+TEST_CASE("two methods that differ in their acceptance alone are both read") {
+  const std::string eagles = R"([{"name": "eagle3", "draft_length": 2, "acceptance": {"rate": 0.5}},
+                                 {"name": "eagle3", "draft_length": 2, "acceptance": {"rate": 0.8}}])";
+  CHECK(mistakes(with_method(eagles)) == "none");
+}
+
 }  // namespace draftline
