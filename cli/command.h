@@ -22,6 +22,7 @@ void add_list(CLI::App&, Action& chosen);
 void add_probe(CLI::App&, Action& chosen);
 void add_calibrate(CLI::App&, Action& chosen);
 void add_decode(CLI::App&, Action& chosen);
+void add_simulate(CLI::App&, Action& chosen);
 void add_papers(CLI::App&, Action& chosen);
 
 int terminal_width();  // of standard output; 0 if it is no terminal

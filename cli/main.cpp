@@ -49,6 +49,7 @@ int run(int argc, char** argv) {
   app.footer("Exit codes: 0 fine, 1 a check failed, 2 wrong input, 3 the device failed, 4 a bug of draftline.");
   Action chosen;
   add_run(app, chosen);
+  add_simulate(app, chosen);
   add_papers(app, chosen);
   add_decode(app, chosen);
   add_probe(app, chosen);

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "reports/point.h"
 #include "reports/run_report.h"
 #include "sim/sweep.h"
 
@@ -27,6 +28,8 @@ using Block = std::vector<Outcome>;
 
 int run(const Options& o, const Common& common) {
   Sweep first(o.scenario, common.data);
+  if (first.scenario().serving)
+    throw InputErrors(first.scenario().document.root().place() + ": has a \"workload\"; `draftline simulate` runs it");
   first.validate();
   if (o.dry_run) {
     write_resolved(std::cout, first.scenario());

@@ -33,8 +33,4 @@ class RunReport {
   bool header_written_ = false;
 };
 
-// The scenario with its defaults.
-void write_resolved(JsonWriter&, const Scenario&);
-void write_resolved(std::ostream&, const Scenario&);
-
 }  // namespace draftline

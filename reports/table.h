@@ -38,6 +38,7 @@ class Table {
   void add(std::vector<Cell> row);  // as many cells as columns
   void add_rule();                  // a line between groups of rows; CSV knows none
   std::size_t rows() const { return rows_; }
+  std::size_t columns() const { return columns_.size(); }
 
   // Columns whose filled cells are all numbers are right-aligned. Where the table is wider than `width`, columns of text
   // wrap; numbers never do, so that a table of many numbers may stay wider. 0: no limit. Ends with a newline.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "sim/workload.h"
+
 namespace draftline {
 
 namespace fs = std::filesystem;
@@ -80,5 +82,18 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in)
 }
 
 std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return load(engines_, in, "engines", read_engine); }
+
+std::shared_ptr<const WorkloadTrace> Catalogue::workload(const Reader& in) {
+  const std::string name = in.text();
+  if (name.empty()) {
+    if (in.is_string()) in.fail("must be the name of a file");
+    return nullptr;
+  }
+  auto& entry = workloads_[in.file().parent_path() / name];
+  if (!entry) try {
+      entry = std::make_shared<WorkloadTrace>(read_workload_trace(in.file().parent_path() / name));
+    } catch (const InputErrors& mistakes) { in.pass_on(mistakes); }
+  return entry;
+}
 
 }  // namespace draftline

@@ -14,6 +14,8 @@
 
 namespace draftline {
 
+struct WorkloadTrace;
+
 class Catalogue {
  public:
   explicit Catalogue(std::filesystem::path data) : data_(std::move(data)) {}
@@ -22,6 +24,8 @@ class Catalogue {
   std::shared_ptr<const Device> device(const Reader& in);
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // a config.json, or a folder that holds one
   std::shared_ptr<const Engine> engine(const Reader& in);                 // without a version: the newest profile
+
+  std::shared_ptr<const WorkloadTrace> workload(const Reader& in);        // a file (sim/workload)
 
   std::vector<std::string> names(const std::string& kind) const;  // "devices", "transformers", "engines"; sorted
   const std::filesystem::path& data() const { return data_; }
@@ -34,6 +38,7 @@ class Catalogue {
   std::map<std::filesystem::path, std::shared_ptr<const Device>> devices_;
   std::map<std::filesystem::path, std::shared_ptr<const TransformerShape>> transformers_;
   std::map<std::filesystem::path, std::shared_ptr<const Engine>> engines_;
+  std::map<std::filesystem::path, std::shared_ptr<const WorkloadTrace>> workloads_;
 };
 
 }  // namespace draftline

@@ -35,7 +35,7 @@ Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tok
 }
 
 // Root paths of ranks of a tree, or of a chain that always drafts its best.
-static std::vector<std::vector<int>> rank_paths(const Method& method) {
+std::vector<std::vector<int>> rank_paths(const Method& method) {
   std::vector<std::vector<int>> paths;
   if (const RankTree* t = method.tree()) {
     for (int row = 1; row < t->tree.rows(); ++row) {
@@ -50,7 +50,7 @@ static std::vector<std::vector<int>> rank_paths(const Method& method) {
 }
 
 // The method's object with the choices of this point.
-static nlohmann::json method_object(const MethodChoice& m) {
+nlohmann::json method_object(const MethodChoice& m) {
   auto object = m.parameters.empty() ? nlohmann::json::object() : nlohmann::json::parse(m.parameters);
   object["name"] = m.name;
   if (m.draft_length) object["draft_length"] = *m.draft_length;
@@ -184,6 +184,35 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool spec
     }
   }
   return entry;
+}
+
+StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
+  Plan& p = plan(s, m);
+  return {p.record_step(s.batch_size), s.batch_size, *s.device, *s.engine, p.decoder.method->depth() > 0};
+}
+
+StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
+  return {plan(s, m).record_prefill(tokens), 1, *s.device, *s.engine, false};
+}
+
+int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
+  Plan& p = plan(s, m);
+  return priced(p, s, p.decoder.method->depth() > 0).rows;
+}
+
+const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
+
+Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batched_tokens) {
+  Plan& p = plan(s, m);
+  const Priced& step = priced(p, s, p.decoder.method->depth() > 0);
+  MemoryFootprint all = memory(p, step, s);
+  all.cache = all.draft_cache = {};
+  for (const SegmentRun& run : p.record_prefill(batched_tokens))
+    all.activations =
+        std::max(all.activations, Bytes{static_cast<double>(plan_arena(*run.tape, declared_bytes).size)});
+  Bytes per_token;
+  for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
+  return {all.total(), per_token};
 }
 
 std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {

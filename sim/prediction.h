@@ -3,6 +3,7 @@
 // What it assumes is in docs/prediction.md: a batch that stays full, contexts that grow together through the output.
 #pragma once
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -45,6 +46,18 @@ class Predictor {
   // Builds the method and reads its acceptance, so that mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
+  // A step's price for whoever needs other contexts, batches or prompts than a steady text; and what a sequence verifies.
+  StepPrice step_price(const Setup&, const MethodChoice&);
+  StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens);
+  int verified_rows(const Setup&, const MethodChoice&);
+  const Method& method(const Setup&, const MethodChoice&);
+
+  // What lies on each device beside the caches while a batch decodes, and what one token's caches take there.
+  struct Room {
+    Bytes taken, per_token;
+  };
+  Room room(const Setup&, const MethodChoice&, int batched_tokens);
+
   // The tapes of a steady step, for whoever prices them in another way. They live until the method's next prediction.
   std::vector<SegmentRun> recorded_step(const Setup&, const MethodChoice&);
 
@@ -70,6 +83,10 @@ class Predictor {
 
 // Mean of a step's time while a text grows from its prompt to its end.
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
+
+// The method's object with the choices of this point, JSON; root paths of a tree's ranks, or of a chain's.
+nlohmann::json method_object(const MethodChoice&);
+std::vector<std::vector<int>> rank_paths(const Method&);
 
 // Mean tokens a step emits, the bonus included: how an Acceptance reads for the method's drafts. `tree`: it verifies more
 // rows than a chain has. Mistakes are noted.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "methods/method.h"
+#include "sim/axes.h"
 
 namespace draftline {
 
@@ -14,56 +15,6 @@ namespace {
 
 constexpr std::size_t kMostPoints = 100'000'000;
 constexpr int kMostBatch = 1 << 16, kMostTokens = 1 << 24;
-
-// The alternatives of a value: the elements of a list, or the value itself.
-template <class T, class Read>
-std::vector<T> alternatives(const Reader& in, Read read) {
-  std::vector<T> all;
-  if (!in.is_array()) return {read(in)};
-  for (const Reader& item : in.items()) all.push_back(read(item));
-  if (all.empty()) in.fail("an empty list leaves nothing to run");
-  return all;
-}
-template <class T, class Read>
-std::vector<T> alternatives(const Reader& in, std::string_view key, T otherwise, Read read) {
-  const auto value = in.find(key);
-  return value ? alternatives<T>(*value, read) : std::vector<T>{otherwise};
-}
-
-// Values that are lists by nature sweep as lists of such lists.
-int natural_depth(const std::string& key) {
-  if (key == "rates" || key == "widths" || key == "rank_acceptance" || key == "skip_attention" || key == "skip_mlp")
-    return 1;
-  return key == "nodes" || key == "ranks" ? 2 : 0;
-}
-int list_depth(const nlohmann::json& j) { return j.is_array() ? 1 + (j.empty() ? 0 : list_depth(j.front())) : 0; }
-
-bool sweeps(const std::string& key, const nlohmann::json& list) {
-  const int depth = list_depth(list);
-  return depth > natural_depth(key) || (key == "nodes" && depth == 1);  // counts of nodes, where it is no list of paths
-}
-
-// All lists below a method's object that are to be swept.
-void find_axes(const Reader& in, const std::string& key, std::vector<Reader>& axes) {
-  if (in.is_array() && sweeps(key, in.json())) {
-    if (in.items().empty()) in.fail("an empty list leaves nothing to run");
-    else axes.push_back(in);
-  } else if (in.is_object()) {
-    for (const auto& [k, value] : in.look()) find_axes(value, k, axes);
-  }
-}
-
-// The value, with what was chosen in place of each swept list.
-nlohmann::json chosen(const Reader& in) {
-  nlohmann::json all = in.json();
-  if (in.is_object()) {
-    for (const auto& [key, value] : in.look()) all[key] = chosen(value);
-  } else if (in.is_array()) {
-    all.clear();
-    for (const Reader& item : in.items()) all.push_back(chosen(item));
-  }
-  return all;
-}
 
 Acceptance read_acceptance(const Reader& in) {
   Acceptance a;
@@ -126,24 +77,16 @@ MethodChoice read_method_choice(const Reader& in) {
 }
 
 void read_methods(const Reader& in, std::vector<MethodChoice>& methods) {
-  constexpr std::size_t kMostChoices = 1'000'000;
   for (const Reader& one : alternatives<Reader>(in, [](const Reader& r) { return r; })) {
-    std::vector<Reader> axes;
+    std::vector<Axis> axes;
     find_axes(one, "", axes);
-    std::size_t count = 1;
-    for (const Reader& axis : axes) count *= std::min(axis.items().size(), kMostChoices);
+    const std::size_t count = combinations(axes);
     if (count > kMostChoices) {
       one.fail("its lists make more than a million alternatives");
       continue;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      std::vector<Reader::Choice> choices;
-      std::size_t rest = i;
-      for (std::size_t a = axes.size(); a-- > 0;) {  // the last list turns fastest
-        choices.push_back({axes[a], rest % axes[a].items().size()});
-        rest /= axes[a].items().size();
-      }
-      methods.push_back(read_method_choice(one.choosing(choices)));
+      methods.push_back(read_method_choice(one.choosing(combination(axes, i))));
     }
   }
 }
@@ -160,7 +103,7 @@ PrecisionChoice read_precision(const Reader& in) {
 
 Scenario read_scenario(Document document, Catalogue& catalogue) {
   const Reader in = document.root();
-  Scenario s{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::move(document)};
+  Scenario s{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::move(document)};
   if (const auto name = in.find("name")) s.name = name->text();
   if (const auto question = in.find("question")) s.question = question->text();
   if (const auto note = in.find("note")) s.note = note->text();
@@ -175,6 +118,9 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
                                                           [&](const Reader& r) { return catalogue.engine(r); });
   read_methods(in.at("method"), s.methods);
+  if (in.has("workload")) s.serving = read_serving(in, catalogue);
+  if (const auto batch = in.find("batch_size"); batch && s.serving)
+    batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_batch_size\": ..}");
   s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatch));
   s.prompt_tokens = alternatives(in, "prompt_tokens", 512, count(kMostTokens));
   s.output_tokens = alternatives(in, "output_tokens", 256, [](const Reader& r) { return r.integer(2, kMostTokens); });
@@ -190,7 +136,7 @@ std::size_t Scenario::points() const {
   std::size_t n = 1;
   for (const std::size_t k :
        {devices.size(), tensor_parallel.size(), transformers.size(), precisions.size(), engines.size(), methods.size(),
-        prompt_tokens.size(), output_tokens.size(), batch_sizes.size()}) {
+        prompt_tokens.size(), output_tokens.size(), batch_sizes.size(), serving ? serving->choices.size() : 1}) {
     exact *= static_cast<double>(k);
     n *= k;
   }
@@ -204,6 +150,7 @@ Point point_at(const Scenario& s, std::size_t index) {
     return i;
   };
   Point p{};
+  p.serving = take(s.serving ? s.serving->choices.size() : 1);
   p.batch = take(s.batch_sizes.size());
   p.output = take(s.output_tokens.size());
   p.prompt = take(s.prompt_tokens.size());

@@ -11,6 +11,7 @@
 #include "decoder/trace.h"
 #include "model/tree_search.h"
 #include "sim/catalogue.h"
+#include "sim/serving_choice.h"
 
 namespace draftline {
 
@@ -45,6 +46,7 @@ struct Scenario {
   std::vector<std::shared_ptr<const Engine>> engines;
   std::vector<MethodChoice> methods;
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;
+  std::optional<Serving> serving;  // it has a workload: for the simulator
   Document document;
 
   std::size_t points() const;  // of the product
@@ -52,7 +54,7 @@ struct Scenario {
 
 // Indices into the lists of a scenario: one point of its product. The last field turns fastest.
 struct Point {
-  std::size_t device, ranks, transformer, precision, engine, method, prompt, output, batch;
+  std::size_t device, ranks, transformer, precision, engine, method, prompt, output, batch, serving;
 };
 Point point_at(const Scenario&, std::size_t index);
 

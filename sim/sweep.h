@@ -25,9 +25,10 @@ class Sweep {
   // InputErrors if no point of the product fits its device.
   void find_one_that_fits();
   Outcome at(std::size_t index);
+  Setup setup(const Point&) const;
+  Predictor& predictor() { return predictor_; }
 
  private:
-  Setup setup(const Point&) const;
   Catalogue catalogue_;
   Scenario scenario_;
   Predictor predictor_;

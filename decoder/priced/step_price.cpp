@@ -188,7 +188,7 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
 
 StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const Device& d, const Engine& e,
                      bool speculating)
-    : device_(d), base_(host_base(e, speculating)), sync_(e.sync) {
+    : device_(d), base_(host_base(e, speculating)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
   const std::vector<int> empty(static_cast<std::size_t>(sequences)), one(static_cast<std::size_t>(sequences), 1);
   CostTable costs(e);
   KernelPricer price(d, e);
@@ -243,6 +243,8 @@ std::size_t StepPrice::shape_index(const Shape& s) {
 // Ends a segment: suffix sums over its ops, then only the lines that can win. Ops with equal counts of attention behind
 // them differ by a constant: the largest stays.
 void StepPrice::close(std::vector<Line>& ops, Seconds issued) {
+  host_alone_ += issued + sync_;
+  host_least_ += (ops.empty() ? issued : ops.front().issue) + sync_;
   Segment lines{{issued, {}, std::vector<int>(shapes_.size())}};  // the host alone
   Line suffix{{}, {}, std::vector<int>(shapes_.size())};
   for (std::size_t i = ops.size(); i-- > 0;) {
@@ -309,6 +311,10 @@ StepParts StepPrice::parts(double length) const {
     for (std::size_t g = 0; g < sums_[i].counts.size(); ++g) sums[i] += sums_[i].counts[g] * times[g];
   }
   return {sums[0], sums[1], sums[2], sums[3], evaluate(times) - sums[0] - sums[1] - sums[2] - sums[3]};
+}
+
+StepParts StepPrice::without_attention() const {
+  return {sums_[0].constant, sums_[1].constant, sums_[2].constant, sums_[3].constant, {}};
 }
 
 Work StepPrice::work(double length) const {

@@ -32,6 +32,9 @@ class StepPrice {
   StepParts parts(double length) const;
   double kernels() const { return kernels_; }  // launches of a step, by the engine's profile
   Work work(double length) const;              // by the one accounting
+  StepParts without_attention() const;         // device time by phase that no context changes
+  Seconds host_alone() const { return host_alone_; }  // if the device took no time
+  Seconds host_least() const { return host_least_; }  // what stays exposed however slow the device is
 
  private:
   friend StepParts step_time(std::span<const SegmentRun>, std::span<const int>, const Device&, const Engine&, bool);
@@ -60,7 +63,7 @@ class StepPrice {
   std::size_t shape_index(const Shape&);
 
   const Device& device_;
-  Seconds base_, sync_;
+  Seconds base_, sync_, host_alone_, host_least_;
   std::vector<Shape> shapes_;
   std::vector<Segment> segments_;
   std::array<Line, 4> sums_;  // device time: draft, verify, commit, communication

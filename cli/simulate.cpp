@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// `draftline simulate SCENARIO`: requests arrive, queue, are batched, drafted for and served, event by event.
+#include <tbb/global_control.h>
+#include <tbb/parallel_pipeline.h>
+
+#include <iostream>
+#include <mutex>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "reports/point.h"
+#include "reports/serving_records.h"
+#include "reports/simulate_report.h"
+
+namespace draftline::cli {
+
+namespace {
+
+struct Options {
+  std::string scenario;
+  bool json = false, csv = false, dry_run = false, no_oracle = false;
+  int jobs = 1;
+  std::uint64_t seed = 0;
+  ServingRecords::Files records;
+};
+
+int simulate(const Options& o, const Common& common) {
+  const auto first = std::make_shared<ServingSweep>(o.scenario, common.data);
+  first->validate();
+  const Scenario& scenario = first->scenario();
+  if (o.dry_run) {
+    write_resolved(std::cout, scenario);
+    return 0;
+  }
+  const std::size_t points = scenario.points();
+  if (o.records.any() && points > 1)
+    throw InputErrors(o.scenario + ": has " + std::to_string(points) +
+                      " points; records and the timeline are of a single one");
+  std::unique_ptr<ServingRecords> records;
+  if (o.records.any()) records = std::make_unique<ServingRecords>(o.records);
+  const auto requests = static_cast<std::size_t>(scenario.serving->choices.front().workload.requests);
+  Progress progress("simulating", points > 1 ? points : requests);
+  ServingSweep::Options options{o.seed, !o.no_oracle, records.get(), {}};
+  if (points == 1) options.progress = [&](std::int64_t n) { progress.at(static_cast<std::size_t>(n)); };
+
+  // Each worker reads the scenario for itself: nothing is shared, so nothing is locked.
+  std::mutex mutex;
+  std::vector<std::shared_ptr<ServingSweep>> idle;
+  if (o.jobs == 1) idle.push_back(first);
+  const auto at = [&](std::size_t i) {
+    std::shared_ptr<ServingSweep> sweep;
+    {
+      const std::lock_guard lock(mutex);
+      if (!idle.empty()) {
+        sweep = std::move(idle.back());
+        idle.pop_back();
+      }
+    }
+    if (!sweep) {
+      sweep = std::make_shared<ServingSweep>(o.scenario, common.data);
+      sweep->validate();
+    }
+    ServingOutcome outcome = sweep->at(i, options);
+    const std::lock_guard lock(mutex);
+    idle.push_back(std::move(sweep));
+    return outcome;
+  };
+
+  const auto format = o.json  ? SimulateReport::Format::json
+                      : o.csv ? SimulateReport::Format::csv
+                              : SimulateReport::Format::table;
+  std::unique_ptr<SimulateReport> report;
+  std::string reason;
+  std::vector<ServingOutcome> skipped;  // until one has run, nothing is written
+  const auto take = [&](const ServingOutcome& outcome) {
+    if (const auto* why = std::get_if<std::string>(&outcome.result); why != nullptr && !report) {
+      if (reason.empty()) reason = *why;
+      skipped.push_back({outcome.point, *why});
+      return;
+    }
+    if (!report) {
+      report = std::make_unique<SimulateReport>(std::cout, format, scenario, static_cast<std::size_t>(terminal_width()));
+      for (const ServingOutcome& s : skipped) report->add(s);
+    }
+    report->add(outcome);
+  };
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(o.jobs));
+  std::size_t next = 0, done = 0;
+  tbb::parallel_pipeline(
+      static_cast<std::size_t>(2 * o.jobs),
+      tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order,
+                                          [&](tbb::flow_control& flow) -> std::size_t {
+                                            if (next >= points) flow.stop();
+                                            return next++;
+                                          }) &
+          tbb::make_filter<std::size_t, std::shared_ptr<ServingOutcome>>(
+              tbb::filter_mode::parallel, [&](std::size_t i) { return std::make_shared<ServingOutcome>(at(i)); }) &
+          tbb::make_filter<std::shared_ptr<ServingOutcome>, void>(tbb::filter_mode::serial_in_order,
+                                                                  [&](const std::shared_ptr<ServingOutcome>& outcome) {
+                                                                    take(*outcome);
+                                                                    ++done;
+                                                                    if (points > 1) progress.at(done);
+                                                                  }));
+  if (!report) {
+    if (points == 1) throw InputErrors(reason);
+    throw InputErrors(scenario.document.root().place() + ": no point of it can run; the first: " + reason);
+  }
+  report->finish();
+  if (records) records->commit();
+  return 0;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Action& chosen) {
+  auto* verb = app.add_subcommand("simulate", "serve a workload: arrivals, batches, KV blocks, speculation");
+  auto o = std::make_shared<Options>();
+  verb->add_option("scenario", o->scenario, "a scenario file with a \"workload\" (docs/simulator.md)")->required();
+  auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output");
+  verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);
+  verb->add_flag("--dry-run", o->dry_run, "only print the scenario with its defaults, and how many points it has");
+  verb->add_option("--requests", o->records.requests, "write a row per request to this .csv or .jsonl file");
+  verb->add_option("--steps", o->records.steps, "write a row per step to this .csv or .jsonl file");
+  verb->add_option("--timeline", o->records.timeline, "write a .json file for Perfetto or chrome://tracing");
+  verb->add_flag("--no-oracle", o->no_oracle, "skip the second run with perfectly chosen drafts");
+  verb->add_option("--jobs", o->jobs, "threads for sweeps; the output does not depend on it")->check(CLI::Range(1, 1024));
+  verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance");
+  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return simulate(*o, c); }; });
+}
+
+}  // namespace draftline::cli

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/point.h"
+
+#include <nlohmann/json.hpp>
+
+namespace draftline {
+
+namespace {
+
+template <class T, class Name>
+void write_names(JsonWriter& w, std::string_view key, const std::vector<T>& all, Name name) {
+  w.key(key);
+  w.begin_array();
+  for (const T& v : all) w.value(name(v));
+  w.end_array();
+}
+
+std::string version_of(const Engine& e) { return e.name + "-" + e.version; }
+
+// draft_model {"draft":"llama-3.2-1b"} reads draft_model draft:llama-3.2-1b.
+// Without quotes and outer braces; an object of one member, in another, reads as a path: tree.optimal.budget:4.
+std::string plain(const nlohmann::json& object) {
+  std::string text;
+  for (const auto& [key, value] : object.items()) {
+    text += text.empty() ? key : "," + key;
+    if (value.is_object() && value.size() == 1) text += "." + plain(value);
+    else text += ":" + value.dump();
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string method_label(const MethodChoice& m) {
+  if (m.parameters.empty()) return m.name;
+  std::string label = m.name + " " + plain(nlohmann::json::parse(m.parameters));
+  std::erase(label, '"');
+  return label;
+}
+
+void write_resolved(JsonWriter& w, const Scenario& s) {
+  w.begin_object();
+  w.member("name", s.name);
+  if (!s.question.empty()) w.member("question", s.question);
+  if (!s.note.empty()) w.member("note", s.note);
+  const auto of_name = [](const auto& p) { return p->name; };
+  const auto itself = [](int n) { return n; };
+  write_names(w, "device", s.devices, of_name);
+  write_names(w, "tensor_parallel", s.tensor_parallel, itself);
+  write_names(w, "transformer", s.transformers, of_name);
+  write_names(w, "precision", s.precisions, [](const PrecisionChoice& p) { return p.name; });
+  write_names(w, "engine", s.engines, [](const auto& e) { return e->name + "-" + e->version; });
+  w.key("method");
+  w.begin_array();
+  for (const MethodChoice& m : s.methods) {
+    w.begin_object();
+    w.member("name", m.name);
+    if (m.draft_length) w.member("draft_length", *m.draft_length);
+    if (!m.parameters.empty()) w.member("parameters", nlohmann::json::parse(m.parameters));
+    if (!m.acceptance.text.empty()) w.member("acceptance", nlohmann::json::parse(m.acceptance.text));
+    w.end_object();
+  }
+  w.end_array();
+  if (!s.serving) write_names(w, "batch_size", s.batch_sizes, itself);
+  write_names(w, "prompt_tokens", s.prompt_tokens, itself);
+  write_names(w, "output_tokens", s.output_tokens, itself);
+  if (s.serving) {
+    const Reader root = s.document.root();
+    for (const char* part : {"workload", "scheduler", "policy", "replicas", "routing", "disaggregation", "latency_targets"})
+      if (const auto in = root.find(part)) w.member(part, in->json());
+    w.member("replications", s.serving->replications);
+  }
+  w.member("points", s.points());
+  w.end_object();
+}
+
+void write_resolved(std::ostream& out, const Scenario& s) {
+  JsonWriter w(out);
+  write_resolved(w, s);
+  w.finish();
+}
+
+std::vector<Table::Column> point_columns(const Scenario& s, bool all) {
+  std::vector<Table::Column> columns;
+  const auto axis = [&](const char* title, const char* name, std::size_t n) {
+    if (all || n > 1) columns.push_back({title, name});
+  };
+  axis("device", "device", s.devices.size());
+  axis("ranks", "tensor_parallel", s.tensor_parallel.size());
+  axis("transformer", "transformer", s.transformers.size());
+  axis("precision", "precision", s.precisions.size());
+  axis("engine", "engine", s.engines.size());
+  columns.push_back({"method", "method"});
+  columns.push_back({"drafts", "draft_length"});
+  axis("prompt", "prompt_tokens", s.prompt_tokens.size());
+  axis("output", "output_tokens", s.output_tokens.size());
+  if (!s.serving) columns.push_back({"batch", "batch_size"});
+  else
+    for (const std::string& name : s.serving->axes) columns.push_back({name});
+  return columns;
+}
+
+std::vector<Cell> point_cells(const Scenario& s, const Point& p, bool all) {
+  const MethodChoice& m = s.methods[p.method];
+  std::vector<Cell> cells;
+  const auto axis = [&](std::size_t n, Cell cell) {
+    if (all || n > 1) cells.push_back(std::move(cell));
+  };
+  axis(s.devices.size(), s.devices[p.device]->name);
+  axis(s.tensor_parallel.size(), s.tensor_parallel[p.ranks]);
+  axis(s.transformers.size(), s.transformers[p.transformer]->name);
+  axis(s.precisions.size(), s.precisions[p.precision].name);
+  axis(s.engines.size(), version_of(*s.engines[p.engine]));
+  cells.emplace_back(method_label(m));
+  cells.push_back(m.draft_length ? Cell(*m.draft_length) : Cell());
+  axis(s.prompt_tokens.size(), s.prompt_tokens[p.prompt]);
+  axis(s.output_tokens.size(), s.output_tokens[p.output]);
+  if (!s.serving) cells.emplace_back(s.batch_sizes[p.batch]);
+  else
+    for (const std::string& value : s.serving->choices[p.serving].varying) cells.emplace_back(value);
+  return cells;
+}
+
+void write_inputs(JsonWriter& w, const Scenario& s, const Point& p) {
+  const MethodChoice& m = s.methods[p.method];
+  w.key("inputs");
+  w.begin_object();
+  w.member("device", s.devices[p.device]->name);
+  w.member("tensor_parallel", s.tensor_parallel[p.ranks]);
+  w.member("transformer", s.transformers[p.transformer]->name);
+  w.member("precision", s.precisions[p.precision].name);
+  w.member("engine", version_of(*s.engines[p.engine]));
+  w.member("method", m.name);
+  w.member("draft_length", m.draft_length);
+  if (!m.parameters.empty()) w.member("parameters", nlohmann::json::parse(m.parameters));
+  if (!s.serving) w.member("batch_size", s.batch_sizes[p.batch]);
+  w.member("prompt_tokens", s.prompt_tokens[p.prompt]);
+  w.member("output_tokens", s.output_tokens[p.output]);
+  if (s.serving)
+    for (std::size_t i = 0; i < s.serving->axes.size(); ++i)
+      w.member(s.serving->axes[i], s.serving->choices[p.serving].varying[i]);
+  w.end_object();
+}
+
+}  // namespace draftline

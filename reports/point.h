@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a scenario and one point of its product are named in tables and in JSON.
+#pragma once
+#include <ostream>
+
+#include "core/json_writer.h"
+#include "reports/table.h"
+#include "sim/scenario.h"
+
+namespace draftline {
+
+std::string method_label(const MethodChoice&);  // draft_model draft:llama-3.2-1b
+
+// Columns of what varies, or of `all`; the method and its drafts always stand there.
+std::vector<Table::Column> point_columns(const Scenario&, bool all);
+std::vector<Cell> point_cells(const Scenario&, const Point&, bool all);
+void write_inputs(JsonWriter&, const Scenario&, const Point&);  // "inputs": {..}
+
+// The scenario with its defaults.
+void write_resolved(JsonWriter&, const Scenario&);
+void write_resolved(std::ostream&, const Scenario&);
+
+}  // namespace draftline

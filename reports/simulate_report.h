@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `draftline simulate` prints: one result per point, as a table, CSV or a JSON document (DESIGN.md section 8).
+#pragma once
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "core/json_writer.h"
+#include "reports/table.h"
+#include "sim/serving.h"
+
+namespace draftline {
+
+class SimulateReport {
+ public:
+  enum class Format { table, csv, json };
+  SimulateReport(std::ostream&, Format, const Scenario&, std::size_t width);
+  void add(const ServingOutcome&);
+  void finish();
+
+ private:
+  void add_json(const ServingOutcome&);
+  void write_figures(const ServingResult&);
+  Table new_table() const;
+  std::vector<Cell> row(const ServingOutcome&) const;
+
+  std::ostream& out_;
+  Format format_;
+  const Scenario& scenario_;
+  std::size_t width_;
+  bool single_;  // one point: its figures stand at the top of the document
+  std::unique_ptr<JsonWriter> json_;
+  Table table_;
+  std::vector<std::string> warnings_;
+  std::size_t skipped_ = 0;
+  std::string reason_;
+};
+
+}  // namespace draftline

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many drafts of a step are accepted, sequence by sequence: drawn from rates, or replayed from a trace. An outcome
+// belongs to a place of a text, not to the run: whatever the policy, the batch or the thread, the same place gives the same.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "decoder/trace.h"
+
+namespace draftline {
+
+class DraftOutcomes {
+ public:
+  // A text that is decoded: where its outcomes come from.
+  struct Text {
+    std::uint32_t key[2] = {0, 0};  // of random draws
+    std::uint32_t prompt = 0, start = 0;
+    std::uint32_t step = 0;
+  };
+
+  DraftOutcomes() = default;                                                 // nothing is drafted
+  static DraftOutcomes from_rates(std::span<const double> conditional_rates);  // of each position of a chain
+  // Of ranks: any plan inside them; of recorded steps: as they were. `from_start`: request i replays prompt i from its
+  // first token; else each begins anywhere in the trace.
+  static DraftOutcomes from_trace(std::shared_ptr<const Trace>, const DraftPlan&, bool from_start);
+
+  int depth() const { return depth_; }
+  Text text(std::uint64_t seed, std::int64_t request) const;
+  // Drafts of the step whose root is output token `position` that would be accepted, if so many were drafted.
+  int accepted(Text&, int position) const;
+
+ private:
+  int depth_ = 0;
+  std::vector<std::uint64_t> survival_;       // of 2^32: that at least so many are accepted
+  std::vector<std::uint8_t> places_;          // of a trace, prompt after prompt
+  std::vector<std::uint32_t> begin_, places_in_use_;  // of each prompt, in places_
+  bool recorded_steps_ = false, from_start_ = false;
+};
+
+}  // namespace draftline

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/draft_policy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace draftline {
+
+DraftPolicy read_draft_policy(const Reader& in, int draft_length) {
+  DraftPolicy p;
+  p.text = in.is_string() ? in.text() : in.json().dump();
+  if (in.is_string()) {
+    static constexpr std::array<std::string_view, 3> names{"fixed", "goodput", "oracle"};
+    static constexpr std::array kinds{DraftPolicy::Kind::fixed, DraftPolicy::Kind::goodput, DraftPolicy::Kind::oracle};
+    p.kind = kinds[in.choice(names)];
+    return p;
+  }
+  p.kind = DraftPolicy::Kind::by_batch_size;
+  const auto off = in.find("off_above"), table = in.find("draft_length_by_batch_size");
+  if (off.has_value() == table.has_value()) in.fail("give \"off_above\" or \"draft_length_by_batch_size\"");
+  if (off) p.rules = {{1, draft_length}, {off->positive_int(1 << 20) + 1, 0}};
+  if (table) {
+    for (const auto& [key, drafts] : table->entries()) {
+      int batch = 0;
+      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), batch);
+      if (error != std::errc() || end != key.data() + key.size() || batch < 1)
+        drafts.fail("\"" + key + "\" is no batch size");
+      p.rules.push_back({batch, drafts.integer(0, draft_length)});
+    }
+    std::sort(p.rules.begin(), p.rules.end(),
+              [](const auto& a, const auto& b) { return a.batch_size < b.batch_size; });
+    if (p.rules.empty() || p.rules.front().batch_size != 1) table->fail("the first batch size must be \"1\"");
+  }
+  in.done();
+  return p;
+}
+
+DraftChooser::DraftChooser(const DraftPolicy& policy, std::vector<int> lengths, StepCost& cost)
+    : policy_(policy),
+      lengths_(std::move(lengths)),
+      cost_(cost),
+      tried_(static_cast<std::size_t>(lengths_.empty() ? 0 : lengths_.back()), 8),  // a weak belief that half of them hold
+      accepted_(tried_.size(), 4) {}
+
+int DraftChooser::choose(int sequences, std::int64_t context, std::span<const int> would) {
+  if (policy_.kind == DraftPolicy::Kind::fixed) return lengths_.back();
+  if (policy_.kind == DraftPolicy::Kind::by_batch_size) {
+    int drafts = 0;
+    for (const DraftPolicy::Rule& r : policy_.rules)
+      if (r.batch_size <= sequences) drafts = r.drafts;
+    return *std::prev(std::upper_bound(lengths_.begin(), lengths_.end(), drafts));
+  }
+  if (idle_ >= kTry && lengths_.size() > 1) return lengths_[1];
+  int best = 0;
+  double best_rate = 0, expected = 1, survival = 1;
+  int known = 0;  // drafts that `expected` counts
+  for (const int k : lengths_) {
+    double emitted = 0;
+    if (looks_ahead()) {
+      for (const int n : would) emitted += std::min(n, k) + 1;
+    } else {
+      for (; known < k; ++known) {
+        const auto j = static_cast<std::size_t>(known);
+        expected += survival *= accepted_[j] / tried_[j];
+      }
+      emitted = sequences * expected;
+    }
+    const StepCost::Line line = cost_.decode(sequences, k, context);
+    const double time = static_cast<double>(line.at(context)) + emitted * static_cast<double>(cost_.token());
+    if (emitted / time > best_rate) best = k, best_rate = emitted / time;
+  }
+  return best;
+}
+
+void DraftChooser::saw(int drafts, std::span<const int> accepted) {
+  idle_ = 0;
+  if (policy_.kind != DraftPolicy::Kind::goodput) return;
+  constexpr double kRemembered = 2000;  // drafts, of each position
+  for (const int n : accepted)
+    for (int j = 0; j <= std::min(n, drafts - 1); ++j) {
+      auto &tried = tried_[static_cast<std::size_t>(j)], &held = accepted_[static_cast<std::size_t>(j)];
+      tried += 1;
+      if (n > j) held += 1;
+      if (tried > kRemembered) tried *= 0.5, held *= 0.5;
+    }
+}
+
+}  // namespace draftline

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many drafts the next step verifies in each sequence: fixed, by the batch's size, what promises the best rate by the
+// priced step and the acceptance seen so far, or, as an upper bound, what would have been best.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/reader.h"
+#include "sim/step_cost.h"
+
+namespace draftline {
+
+struct DraftPolicy {
+  enum class Kind { fixed, by_batch_size, goodput, oracle } kind = Kind::fixed;
+  struct Rule {
+    int batch_size, drafts;  // from this batch size on
+  };
+  std::vector<Rule> rules;  // rising
+  std::string text = "fixed";
+  bool varies() const { return kind != Kind::fixed; }
+};
+
+// "fixed", "goodput", "oracle", {"off_above": 32} or {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}}.
+DraftPolicy read_draft_policy(const Reader&, int draft_length);
+
+// The chooser of one server: learns from what it is told.
+class DraftChooser {
+ public:
+  // `lengths`: those it may choose, rising; the last is the most.
+  DraftChooser(const DraftPolicy&, std::vector<int> lengths, StepCost&);
+
+  // `would`: of each sequence, drafts that would be accepted (the oracle alone may look), or empty.
+  int choose(int sequences, std::int64_t context, std::span<const int> would);
+  bool looks_ahead() const { return policy_.kind == DraftPolicy::Kind::oracle; }
+  // Steps without drafts after which to ask again; the batch unchanged.
+  std::int64_t patience() const { return policy_.kind == DraftPolicy::Kind::goodput ? kTry - idle_ : kForever; }
+  void saw(int drafts, std::span<const int> accepted);  // of a step
+  void saw_idle(std::int64_t steps) { idle_ += steps; }
+
+ private:
+  static constexpr std::int64_t kTry = 256;  // steps without drafts before one tries a draft again
+  const DraftPolicy& policy_;
+  std::vector<int> lengths_;
+  StepCost& cost_;
+  std::vector<double> tried_, accepted_;  // by position; old ones fade
+  std::int64_t idle_ = 0;
+};
+
+}  // namespace draftline

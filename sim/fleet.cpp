@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/fleet.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace draftline {
+
+namespace {
+
+using Servers = std::vector<std::unique_ptr<Server>>;
+
+Server& route(const FleetShape& shape, Servers& servers, std::int64_t turn) {
+  if (shape.routing == FleetShape::Routing::round_robin)
+    return *servers[static_cast<std::size_t>(turn) % servers.size()];
+  return **std::min_element(servers.begin(), servers.end(), [](const auto& a, const auto& b) {
+    return a->in_flight() != b->in_flight() ? a->in_flight() < b->in_flight()
+                                            : a->outstanding_tokens() < b->outstanding_tokens();
+  });
+}
+
+// Brings the servers that the router looks at to a time.
+void advance(const FleetShape& shape, Servers& servers, std::int64_t turn, Ticks to) {
+  if (shape.routing == FleetShape::Routing::round_robin) route(shape, servers, turn).advance(to);
+  else
+    for (const auto& s : servers) s->advance(to);
+}
+
+void finish(Servers& servers) {
+  for (const auto& s : servers) {
+    s->close();
+    s->advance(kForever);
+  }
+}
+
+}  // namespace
+
+Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost)
+    : shape_(shape), limits_(limits), drafting_(drafting), cost_(cost) {}
+
+// Does the queue only grow? Looked at when half and all of the requests have come.
+struct Fleet::Backlog {
+  std::int64_t half = 0, all = 0;
+  bool diverges(std::int64_t requests) const {
+    const auto many = std::max<std::int64_t>(32, requests / 25);
+    return all >= many && all >= half + half / 3;
+  }
+};
+
+ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
+                      ServingObserver* observer, const std::function<void(std::int64_t)>& progress) {
+  ServingRun out{ServingFigures(workload.warm_up, targets, observer), {}, false};
+  ServingFigures& figures = out.figures;
+  Drafting drafting = drafting_;
+  drafting.seed = seed;
+  Requests requests(workload, seed);
+  const std::int64_t most_tokens = limits_.kv_blocks * limits_.block_size - drafting.rows;
+  const auto pull = [&]() -> std::optional<Request> {
+    auto r = requests.next();
+    if (r && std::int64_t{r->prompt} + r->output > most_tokens)
+      throw InputErrors(requests.place(*r) + ": a request of " + std::to_string(r->prompt) + " + " +
+                        std::to_string(r->output) + " tokens does not fit the KV pool of " +
+                        std::to_string(limits_.kv_blocks) + " blocks of " + std::to_string(limits_.block_size));
+    if (r && progress && r->id % 4096 == 0) progress(r->id);
+    return r;
+  };
+  const auto begin = std::chrono::steady_clock::now();
+
+  Servers decoders, prefillers;
+  for (int i = 0; i < shape_.replicas; ++i)
+    decoders.push_back(std::make_unique<Server>(i, limits_, drafting, cost_, figures));
+  for (int i = 0; i < shape_.prefill_replicas; ++i)
+    prefillers.push_back(std::make_unique<Server>(shape_.replicas + i, limits_, Drafting{}, cost_, figures));
+  Servers& front = prefillers.empty() ? decoders : prefillers;
+  std::vector<ServedRequest> computed;  // by the prefillers
+  for (const auto& p : prefillers)
+    p->hand_over([&](const ServedRequest& r) { computed.push_back(r); });
+
+  if (workload.arrivals.kind == ArrivalProcess::Kind::closed) {
+    for (const auto& server : front)
+      server->on_served = [&, s = server.get()](const ServedRequest& done) {
+        if (auto r = pull()) {
+          r->arrival = done.last_token;
+          figures.arrived(*r);
+          s->submit(*r);
+        }
+      };
+    for (int i = 0; i < workload.arrivals.concurrency; ++i)
+      if (const auto r = pull()) {
+        figures.arrived(*r);
+        route(shape_, front, i).submit(*r);
+      }
+    for (const auto& s : front) s->close();
+    for (;;) {  // the one that is behind runs until it is not
+      Server* behind = nullptr;
+      Ticks next = kForever;
+      for (const auto& s : front) {
+        if (s->in_flight() == 0) continue;
+        if (behind == nullptr || s->now() < behind->now()) {
+          if (behind != nullptr) next = std::min(next, behind->now());
+          behind = s.get();
+        } else {
+          next = std::min(next, s->now());
+        }
+      }
+      if (behind == nullptr) break;
+      behind->advance(next == kForever ? kForever : next + 1);
+    }
+  } else {
+    Backlog backlog;
+    const auto waiting = [&] {
+      std::int64_t n = 0;
+      for (const auto& s : front) n += s->waiting();
+      return n;
+    };
+    for (std::int64_t turn = 0; const auto r = pull(); ++turn) {
+      advance(shape_, front, turn, r->arrival);
+      figures.arrived(*r);
+      route(shape_, front, turn).submit(*r);
+      if (turn == workload.requests / 2) backlog.half = waiting();
+      if (turn == workload.requests - 1) backlog.all = waiting();
+    }
+    finish(front);
+    out.diverges = backlog.diverges(workload.requests);
+  }
+
+  if (!prefillers.empty()) {
+    const auto arrival = [&](const ServedRequest& r) {
+      return r.first_token + std::llround(shape_.transfer_fixed + shape_.transfer_per_token * r.request.prompt);
+    };
+    std::stable_sort(computed.begin(), computed.end(), [&](const auto& a, const auto& b) {
+      return arrival(a) != arrival(b) ? arrival(a) < arrival(b) : a.request.id < b.request.id;
+    });
+    for (std::size_t i = 0; i < computed.size(); ++i) {
+      const auto turn = static_cast<std::int64_t>(i);
+      advance(shape_, decoders, turn, arrival(computed[i]));
+      route(shape_, decoders, turn).submit_prefilled(computed[i], arrival(computed[i]));
+    }
+    finish(decoders);
+  }
+  out.wall_time = {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  return out;
+}
+
+}  // namespace draftline

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers behind a router, and one run of a workload on them.
+#pragma once
+#include <functional>
+
+#include "sim/server.h"
+
+namespace draftline {
+
+struct FleetShape {
+  int replicas = 1;
+  enum class Routing { round_robin, least_loaded } routing = Routing::round_robin;
+  // Disaggregation: so many more servers compute prompts; `replicas` decode. Keys and values travel between them.
+  int prefill_replicas = 0;
+  double transfer_fixed = 0, transfer_per_token = 0;  // ps
+  int servers() const { return replicas + prefill_replicas; }
+};
+
+struct ServingRun {
+  ServingFigures figures;
+  Seconds wall_time;      // that the event loop took here
+  bool diverges = false;  // the queue grew until the last arrival: latencies depend on how long one looks
+};
+
+class Fleet {
+ public:
+  Fleet(const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&);
+  // One run; `progress` is told the number of requests that have arrived. InputErrors for a request that no KV pool holds.
+  ServingRun run(const Workload&, std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
+                 const std::function<void(std::int64_t)>& progress = {});
+
+ private:
+  struct Backlog;
+  const FleetShape shape_;
+  const SchedulerLimits limits_;
+  const Drafting drafting_;
+  StepCost& cost_;
+};
+
+}  // namespace draftline

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/histogram.h"
+
+namespace draftline {
+
+void Histogram::add_rising(Ticks t, Ticks rise, std::int64_t steps, std::int64_t times) {
+  const auto n = static_cast<double>(steps);
+  count_ += steps * times;
+  sum_ += static_cast<double>(times) * (n * static_cast<double>(t) + static_cast<double>(rise) * n * (n - 1) / 2);
+  while (steps > 0) {
+    const int page = page_of(t);
+    const Ticks end = ((t >> page) + 1) << page;
+    const std::int64_t here = rise <= 0 ? steps : std::min(steps, (end - t + rise - 1) / rise);
+    add_to_bin(t, here * times);
+    steps -= here;
+    t += here * rise;
+  }
+}
+
+void Histogram::add(const Histogram& other) {
+  count_ += other.count_;
+  sum_ += other.sum_;
+  for (std::size_t p = 0; p < pages_.size(); ++p) {
+    if (!other.pages_[p]) continue;
+    if (!pages_[p]) pages_[p] = std::make_unique<Page>();
+    for (std::size_t b = 0; b < pages_[p]->size(); ++b) (*pages_[p])[b] += (*other.pages_[p])[b];
+  }
+}
+
+Seconds Histogram::quantile(double share) const {
+  if (count_ == 0) return {};
+  auto wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(count_)));
+  wanted = std::clamp<std::int64_t>(wanted, 1, count_);
+  for (int p = 0; p < static_cast<int>(pages_.size()); ++p) {
+    const auto& counts = pages_[static_cast<std::size_t>(p)];
+    if (!counts) continue;
+    for (int b = 0; b < static_cast<int>(counts->size()); ++b) {
+      wanted -= (*counts)[static_cast<std::size_t>(b)];
+      if (wanted <= 0) return to_seconds((Ticks{b} << p) + (((Ticks{1} << p) - 1) / 2));  // the bin's middle
+    }
+  }
+  return {};
+}
+
+double Histogram::share_below(Seconds t) const {
+  if (count_ == 0) return 1;
+  const Ticks most = to_ticks(t);
+  std::int64_t below = 0;
+  for (int p = 0; p < static_cast<int>(pages_.size()); ++p) {
+    const auto& counts = pages_[static_cast<std::size_t>(p)];
+    if (!counts) continue;
+    for (int b = 0; b < static_cast<int>(counts->size()); ++b)
+      if ((Ticks{b} << p) <= most) below += (*counts)[static_cast<std::size_t>(b)];
+  }
+  return static_cast<double>(below) / static_cast<double>(count_);
+}
+
+}  // namespace draftline

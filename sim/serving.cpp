@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/serving.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/fingerprint.h"
+#include "methods/tracing.h"
+#include "model/acceptance.h"
+#include "sim/step_table.h"
+
+namespace draftline {
+
+Estimate estimate(const ServingResult& r, const std::function<double(const ServingRun&)>& figure, double confidence) {
+  Estimate e;
+  const auto n = static_cast<double>(r.runs.size());
+  for (const ServingRun& run : r.runs) e.value += figure(run) / n;
+  if (r.runs.size() < 2) return e;
+  double squares = 0;
+  for (const ServingRun& run : r.runs) squares += std::pow(figure(run) - e.value, 2);
+  const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.5 + confidence / 2);
+  const double half = t * std::sqrt(squares / (n - 1) / n);
+  e.interval = Interval{e.value - half, e.value + half};
+  return e;
+}
+
+ServingSweep::ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
+    : sweep_(scenario, data) {}
+
+void ServingSweep::validate() {
+  const Scenario& s = scenario();
+  const Reader root = s.document.root();
+  if (!s.serving) throw InputErrors(root.place() + ": has no \"workload\" to simulate; `draftline run` predicts it");
+  sweep_.validate();
+  Point p{};
+  for (p.method = 0; p.method < s.methods.size(); ++p.method) {
+    const MethodChoice& m = s.methods[p.method];
+    const int depth = sweep_.predictor().method(sweep_.setup(p), m).usual_depth();
+    for (const ServingChoice& c : s.serving->choices) {
+      if (depth > 0 && c.policy) read_draft_policy(*c.policy, depth);
+      if (c.workload.lengths_of_acceptance && !m.acceptance.trace)
+        root.at("workload").at("lengths").fail("every method needs an acceptance trace for that");
+    }
+  }
+  s.document.finish();
+}
+
+namespace {
+
+const MethodChoice& autoregressive() {
+  static const Document document = Document::from_text(R"({"name": "autoregressive"})", "autoregressive");
+  static const MethodChoice choice{document.root(), "autoregressive", "", std::nullopt, {}};
+  return choice;
+}
+
+// The conditional rates of a distribution of lengths.
+std::vector<double> rates_of(const LengthDistribution& lengths) {
+  std::vector<double> rates;
+  double left = 1;
+  for (int n = 1; n < lengths.longest(); ++n) {
+    const double next = left - lengths.probability(n);
+    rates.push_back(left > 0 ? std::clamp(next / left, 0.0, 1.0) : 0);
+    left = next;
+  }
+  return rates;
+}
+
+}  // namespace
+
+DraftOutcomes ServingSweep::outcomes(const Setup& s, const MethodChoice& m, bool from_start) {
+  const Method& method = sweep_.predictor().method(s, m);
+  const Acceptance& a = m.acceptance;
+  const auto depth = static_cast<std::size_t>(method.usual_depth());
+  switch (a.kind) {
+    case Acceptance::Kind::none: break;
+    case Acceptance::Kind::rates: return DraftOutcomes::from_rates(std::span(a.rates).first(depth));
+    case Acceptance::Kind::rate: return DraftOutcomes::from_rates(std::vector<double>(depth, a.rates[0]));
+    case Acceptance::Kind::mean_length:
+      return DraftOutcomes::from_rates(std::vector<double>(depth, iid_rate(a.rates[0], static_cast<int>(depth))));
+    case Acceptance::Kind::ranks:
+      return DraftOutcomes::from_rates(rates_of(tree_lengths(rank_paths(method), a.ranks)));
+    case Acceptance::Kind::trace: {
+      const bool tree = sweep_.predictor().verified_rows(s, m) > method.depth() + 1;
+      const auto plan = a.trace->header().ranks() ? draft_plan(method, tree) : DraftPlan::chain(method.depth());
+      return DraftOutcomes::from_trace(a.trace, *plan, from_start);
+    }
+  }
+  return {};
+}
+
+// The method at every draft length from 0 to its own; of a tree, at 0 and its own.
+std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s, const MethodChoice& m) {
+  const int depth = sweep_.predictor().method(s, m).usual_depth();
+  const bool chain = m.draft_length && *m.draft_length == depth && sweep_.predictor().verified_rows(s, m) == depth + 1;
+  std::vector<std::unique_ptr<MethodChoice>> all(static_cast<std::size_t>(depth) + 1);
+  all.front() = std::make_unique<MethodChoice>(autoregressive());
+  for (int k = 1; chain && k < depth; ++k) {
+    nlohmann::json object = method_object(m);
+    object["draft_length"] = k;
+    try {
+      const Document document = Document::from_text(object.dump(), m.in.file());
+      auto shorter = std::make_unique<MethodChoice>(MethodChoice{document.root(), m.name, m.parameters, k, {}});
+      sweep_.predictor().method(s, *shorter);
+      document.finish();
+      all[static_cast<std::size_t>(k)] = std::move(shorter);
+    } catch (const InputErrors&) {}  // it has no such length
+  }
+  all.back() = std::make_unique<MethodChoice>(m);
+  return all;
+}
+
+ServingResult ServingSweep::serve(const Point& p, const Options& o) {
+  const Scenario& scenario = sweep_.scenario();
+  const ServingChoice& choice = scenario.serving->choices[p.serving];
+  const MethodChoice& method = scenario.methods[p.method];
+  Predictor& predictor = sweep_.predictor();
+  Setup setup = sweep_.setup(p);
+  ServingResult out;
+
+  Workload workload = choice.workload;
+  if (workload.prompt.mean == 0) workload.prompt.mean = setup.prompt_tokens;
+  if (workload.output.mean == 0) workload.output.mean = setup.output_tokens;
+  if (workload.lengths_of_acceptance) {
+    auto lengths = std::make_shared<WorkloadTrace>();
+    for (int i = 0; i < method.acceptance.trace->prompts(); ++i)
+      lengths->requests.push_back({0, method.acceptance.trace->prompt_tokens(i), method.acceptance.trace->positions(i), 0});
+    workload.length_trace = lengths;
+  }
+
+  Drafting drafting;
+  DraftOutcomes accepted;
+  std::vector<std::unique_ptr<MethodChoice>> methods;
+  drafting.draft_length = predictor.method(setup, method).usual_depth();
+  if (drafting.draft_length > 0) {
+    accepted = outcomes(setup, method, workload.lengths_of_acceptance);
+    drafting.draft_length = std::min(drafting.draft_length, accepted.depth());
+    drafting.outcomes = &accepted;
+    drafting.rows = predictor.verified_rows(setup, method);
+    if (choice.policy) drafting.policy = read_draft_policy(*choice.policy, drafting.draft_length);
+    methods = variants(setup, method);
+  } else {
+    methods.push_back(std::make_unique<MethodChoice>(method));
+  }
+  for (std::size_t k = 0; k < methods.size(); ++k)
+    if (methods[k]) drafting.lengths.push_back(static_cast<int>(k));
+
+  SchedulerLimits limits = choice.limits;
+  limits.max_batch_size = std::min(limits.max_batch_size, std::max(1, limits.max_batched_tokens / drafting.rows));
+  setup.batch_size = limits.max_batch_size;
+  const Predictor::Room room = predictor.room(setup, method, limits.max_batched_tokens);
+  const Bytes left = choice.memory_share * setup.device->memory - room.taken;
+  limits.kv_blocks = choice.kv_blocks.value_or(
+      static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
+  if (limits.kv_blocks * limits.block_size <= drafting.rows)
+    throw InputErrors("no room for a KV cache: " + to_text(room.taken) + " are taken of " +
+                      to_text(choice.memory_share * setup.device->memory) + " on each device");
+  if (limits.swap) limits.swap_per_token = (room.per_token / choice.host_link).value * kTicksPerSecond;
+  FleetShape fleet = choice.fleet;
+  fleet.transfer_fixed = choice.transfer_fixed.value * kTicksPerSecond;
+  if (fleet.prefill_replicas > 0)
+    fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
+
+  std::vector<const MethodChoice*> by_drafts;
+  for (const auto& m : methods) by_drafts.push_back(m.get());
+  StepTable table(predictor, setup, by_drafts, method);
+  out.kv_blocks = limits.kv_blocks;
+  out.batch_limit = limits.max_batch_size;
+  out.servers = fleet.servers();
+  for (int i = 0; i < scenario.serving->replications; ++i) {
+    Fingerprint seed;
+    seed.add(o.seed);
+    seed.add(i);
+    const std::uint64_t mine = i == 0 ? o.seed : seed.value();
+    out.runs.push_back(Fleet(fleet, limits, drafting, table)
+                           .run(workload, mine, scenario.serving->targets, i == 0 ? o.observer : nullptr, o.progress));
+  }
+  if (const auto longest = out.runs.front().figures.longest_text, most = std::int64_t{setup.transformer->max_positions};
+      most > 0 && longest > most)
+    out.warnings.push_back("texts of up to " + std::to_string(longest) + " tokens are simulated, though " +
+                           setup.transformer->name + " has " + std::to_string(most) + " positions");
+  if (o.oracle && drafting.outcomes != nullptr && drafting.lengths.size() > 1) {
+    drafting.policy.kind = DraftPolicy::Kind::oracle;
+    out.oracle = Fleet(fleet, limits, drafting, table).run(workload, o.seed, scenario.serving->targets);
+  }
+  return out;
+}
+
+ServingOutcome ServingSweep::at(std::size_t index, const Options& o) {
+  const Point p = point_at(scenario(), index);
+  try {
+    return {p, serve(p, o)};
+  } catch (const InputErrors& e) { return {p, std::string(e.what())}; }
+}
+
+}  // namespace draftline

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serving scenarios, point by point: the predictor's prices, the simulator's run, replicated with other seeds.
+#pragma once
+#include <functional>
+#include <optional>
+#include <variant>
+
+#include "core/json_writer.h"
+#include "sim/fleet.h"
+#include "sim/sweep.h"
+
+namespace draftline {
+
+struct ServingResult {
+  std::vector<ServingRun> runs;  // of each seed
+  std::optional<ServingRun> oracle;  // the first seed again, with drafts chosen by who knows what would be accepted
+  std::int64_t kv_blocks = 0;
+  int batch_limit = 0;  // sequences that a step can hold within its tokens
+  int servers = 1;
+  std::vector<std::string> warnings;
+};
+
+struct ServingOutcome {
+  Point point;
+  std::variant<ServingResult, std::string> result;  // or why the point was skipped
+};
+
+// A figure of all replications: their mean, and a Student-t interval where there are several.
+struct Estimate {
+  double value = 0;
+  std::optional<Interval> interval;
+};
+Estimate estimate(const ServingResult&, const std::function<double(const ServingRun&)>&, double confidence = 0.95);
+
+class ServingSweep {
+ public:
+  ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data);
+  const Scenario& scenario() const { return sweep_.scenario(); }
+  void validate();
+
+  struct Options {
+    std::uint64_t seed = 0;
+    bool oracle = true;
+    ServingObserver* observer = nullptr;  // of the first run
+    std::function<void(std::int64_t)> progress;
+  };
+  ServingOutcome at(std::size_t index, const Options&);
+
+ private:
+  ServingResult serve(const Point&, const Options&);
+  DraftOutcomes outcomes(const Setup&, const MethodChoice&, bool from_start);
+  std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
+  Sweep sweep_;
+};
+
+}  // namespace draftline

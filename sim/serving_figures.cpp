@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/serving_figures.h"
+
+namespace draftline {
+
+namespace {
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+}  // namespace
+
+void ServingFigures::arrived(const Request& r) {
+  first_arrival = std::min(first_arrival, r.arrival);
+  longest_text = std::max(longest_text, std::int64_t{r.prompt} + r.output);
+  if (r.id >= warm_up_) begin = std::min(begin, r.arrival);
+}
+
+void ServingFigures::served(const ServedRequest& r) {
+  events_.add(static_cast<std::uint64_t>(r.request.id));
+  events_.add(static_cast<std::uint64_t>(r.first_token));
+  events_.add(static_cast<std::uint64_t>(r.last_token));
+  ++all_requests;
+  all_tokens += r.request.output;
+  end = std::max(end, r.last_token);
+  in_system_ += static_cast<double>(r.last_token - r.request.arrival);
+  if (r.request.id >= warm_up_) {
+    ++requests;
+    output_tokens += r.request.output;
+    prompt_tokens += r.request.prompt;
+    const Ticks first = r.first_token - r.request.arrival, whole = r.last_token - r.request.arrival;
+    const Ticks each = r.request.output > 1 ? (r.last_token - r.first_token) / (r.request.output - 1) : 0;
+    ttft.add(first);
+    e2e.add(whole);
+    queueing.add(r.started - r.request.arrival);
+    if (r.request.output > 1) tpot.add(each);
+    bool good = true;
+    for (const LatencyTargets::Target& t : targets_->targets) {
+      const Ticks mine = t.of == LatencyTargets::Target::Of::ttft   ? first
+                         : t.of == LatencyTargets::Target::Of::tpot ? each
+                                                                    : whole;
+      good = good && mine <= to_ticks(t.limit);
+    }
+    good_requests += good ? 1 : 0;
+  }
+  if (observer_ != nullptr) observer_->served(r);
+}
+
+void ServingFigures::ran(const StepRun& r, Ticks time, Ticks host, double blocks) {
+  steps += r.steps;
+  busy_ += static_cast<double>(time);
+  host_ += static_cast<double>(host);
+  block_time_ += blocks * static_cast<double>(time);
+  most_blocks = std::max(most_blocks, r.kv_blocks);
+  if (observer_ != nullptr) observer_->ran(r);
+}
+
+void ServingFigures::merge(const ServingFigures& o) {
+  ttft.add(o.ttft);
+  tpot.add(o.tpot);
+  inter_token.add(o.inter_token);
+  e2e.add(o.e2e);
+  queueing.add(o.queueing);
+  requests += o.requests;
+  output_tokens += o.output_tokens;
+  prompt_tokens += o.prompt_tokens;
+  good_requests += o.good_requests;
+  all_requests += o.all_requests;
+  all_tokens += o.all_tokens;
+  steps += o.steps;
+  preemptions += o.preemptions;
+  most_blocks = std::max(most_blocks, o.most_blocks);
+  first_arrival = std::min(first_arrival, o.first_arrival);
+  begin = std::min(begin, o.begin);
+  end = std::max(end, o.end);
+  sequence_steps_ += o.sequence_steps_;
+  decoded_ += o.decoded_;
+  busy_ += o.busy_;
+  host_ += o.host_;
+  block_time_ += o.block_time_;
+  in_system_ += o.in_system_;
+  events_.add(o.events_.value());
+}
+
+double ServingFigures::acceptance_length() const {
+  return sequence_steps_ == 0 ? 1 : static_cast<double>(decoded_) / static_cast<double>(sequence_steps_);
+}
+double ServingFigures::busy_share(int servers) const {
+  return share(busy_, servers * static_cast<double>(end - first_arrival));
+}
+double ServingFigures::host_share(int servers) const {
+  return share(host_, servers * static_cast<double>(end - first_arrival));
+}
+double ServingFigures::mean_blocks() const { return share(block_time_, busy_); }
+double ServingFigures::mean_in_system() const { return share(in_system_, static_cast<double>(end - first_arrival)); }
+
+bool ServingFigures::meets(const LatencyTargets::Target& t) const {
+  const Histogram& h = t.of == LatencyTargets::Target::Of::ttft   ? ttft
+                       : t.of == LatencyTargets::Target::Of::tpot ? tpot
+                                                                  : e2e;
+  return (t.share == 0 ? h.mean() : h.quantile(t.share)) <= t.limit;
+}
+
+}  // namespace draftline

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a serving run was like: latencies, throughput, occupancy. Collected as the run goes; nothing is kept per token.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "core/fingerprint.h"
+#include "sim/histogram.h"
+#include "sim/workload.h"
+
+namespace draftline {
+
+struct LatencyTargets {
+  struct Target {
+    enum class Of { ttft, tpot, e2e } of = Of::ttft;
+    double share = 0.99;  // so many requests must meet it; 0: the mean must
+    Seconds limit;
+    std::string name;
+  };
+  std::vector<Target> targets;
+};
+
+// A request that is done.
+struct ServedRequest {
+  Request request;
+  Ticks started = 0, first_token = 0, last_token = 0;  // started: first scheduled
+  int preemptions = 0, server = 0;
+  std::int64_t steps = 0;  // decode steps that it took part in
+};
+
+// Steps of one kind that follow each other: the i-th takes first + i * rise.
+struct StepRun {
+  Ticks start = 0, first = 0, rise = 0;
+  std::int64_t steps = 0;
+  int sequences = 0, drafts = 0, prompt_tokens = 0, waiting = 0, server = 0;
+  std::int64_t emitted = 0, context = 0, kv_blocks = 0;
+};
+
+// Whoever wants every record: files, a timeline, a test.
+class ServingObserver {
+ public:
+  virtual ~ServingObserver() = default;
+  virtual void served(const ServedRequest&) {}
+  virtual void ran(const StepRun&) {}
+};
+
+class ServingFigures {
+ public:
+  ServingFigures(std::int64_t warm_up, const LatencyTargets& targets, ServingObserver* observer = nullptr)
+      : warm_up_(warm_up), targets_(&targets), observer_(observer) {}
+
+  void arrived(const Request&);
+  void served(const ServedRequest&);
+  // `host`: of its time, what the device waited for; `busy_blocks`: mean of the KV blocks in use.
+  void ran(const StepRun&, Ticks time, Ticks host, double busy_blocks);
+  void gaps(Ticks gap, Ticks rise, std::int64_t steps, std::int64_t sequences) {
+    inter_token.add_rising(gap, rise, steps, sequences);
+  }
+  void preempted() { ++preemptions; }
+  void accepted(std::int64_t sequence_steps, std::int64_t emitted) {
+    sequence_steps_ += sequence_steps;
+    decoded_ += emitted;
+  }
+  void merge(const ServingFigures&);  // of another server of the same run
+
+  Histogram ttft, tpot, inter_token, e2e, queueing;
+  std::int64_t requests = 0, output_tokens = 0, prompt_tokens = 0;  // served, warm-up apart
+  std::int64_t good_requests = 0;                                   // that met every latency target's limit
+  std::int64_t all_requests = 0, all_tokens = 0, steps = 0, preemptions = 0, most_blocks = 0, longest_text = 0;
+  Ticks first_arrival = kForever, begin = kForever, end = 0;  // begin: arrival of the first request after the warm-up
+
+  Seconds makespan() const { return to_seconds(end > begin ? end - begin : 0); }  // from `begin` to the last token
+  PerSecond throughput() const { return static_cast<double>(output_tokens) / makespan(); }
+  PerSecond goodput() const { return static_cast<double>(good_requests) / makespan(); }
+  double acceptance_length() const;  // tokens that a sequence emits in a decode step
+  double busy_share(int servers = 1) const;
+  double host_share(int servers = 1) const;
+  double mean_blocks() const;
+  double mean_in_system() const;  // by Little's law's left side: time-weighted mean of requests in flight
+  bool meets(const LatencyTargets::Target&) const;
+  std::uint64_t fingerprint() const { return events_.value(); }
+
+ private:
+  std::int64_t warm_up_;
+  const LatencyTargets* targets_;
+  ServingObserver* observer_;
+  std::int64_t sequence_steps_ = 0, decoded_ = 0;
+  double busy_ = 0, host_ = 0, block_time_ = 0, in_system_ = 0;  // ps; blocks x ps; requests x ps
+  Fingerprint events_;
+};
+
+}  // namespace draftline

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/step_table.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace draftline {
+
+namespace {
+
+double picoseconds(Seconds t) { return t.value * kTicksPerSecond; }
+
+// Nodes of a context: 0, 64, then four to a doubling.
+std::int64_t context_node(std::size_t i) {
+  if (i == 0) return 0;
+  const auto e = (i - 1) / 4, q = (i - 1) % 4;
+  return (std::int64_t{64} << e) + static_cast<std::int64_t>(q) * (std::int64_t{16} << e);
+}
+std::size_t context_cell(std::int64_t length) {
+  if (length < 64) return 0;
+  const auto e = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(length)) - 7);
+  return 1 + 4 * e + static_cast<std::size_t>((length >> (e + 4)) & 3);
+}
+
+// Nodes of a prompt's tokens: every number to 16, then eight to a doubling.
+int token_node(std::size_t i) {
+  if (i <= 16) return static_cast<int>(i);
+  const auto e = (i - 16) / 8, j = (i - 16) % 8;
+  return static_cast<int>((16U << e) + j * (2U << e));
+}
+std::size_t token_cell(int tokens) {
+  if (tokens <= 16) return static_cast<std::size_t>(tokens);
+  const auto n = static_cast<unsigned>(tokens);
+  const auto e = static_cast<std::size_t>(std::bit_width(n) - 5);
+  return 16 + 8 * e + ((n >> (e + 1)) & 7);
+}
+
+}  // namespace
+
+StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const MethodChoice*> by_drafts,
+                     const MethodChoice& prompts)
+    : predictor_(predictor),
+      setup_(setup),
+      by_drafts_(std::move(by_drafts)),
+      prompts_(prompts),
+      token_(to_ticks(setup.engine->token)),
+      batches_(by_drafts_.size()),
+      rows_(by_drafts_.size()) {}
+
+StepTable::Batch& StepTable::batch(int sequences, int drafts) {
+  auto& of_drafts = batches_[static_cast<std::size_t>(drafts)];
+  const auto n = static_cast<std::size_t>(sequences);
+  if (of_drafts.size() <= n) of_drafts.resize(n + 1);
+  Batch& b = of_drafts[n];
+  if (!b.price) {
+    const MethodChoice* method = by_drafts_[static_cast<std::size_t>(drafts)];
+    check(method != nullptr, "no method drafts so many");
+    Setup s = setup_;
+    s.batch_size = sequences;
+    b.price = std::make_unique<StepPrice>(predictor_.step_price(s, *method));
+  }
+  return b;
+}
+
+StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context) {
+  if (sequences == 0) {
+    const StepPrice& price = *prompt(16).price;
+    const Ticks alone = to_ticks(price.host_alone());
+    return {0, kForever, alone, 0, alone, alone - to_ticks(price.host_least())};
+  }
+  Batch& b = batch(sequences, drafts);
+  const std::size_t cell = context_cell(context / sequences);
+  if (b.cells.size() <= cell) b.cells.resize(cell + 1);
+  Line& line = b.cells[cell];
+  if (line.to == 0) {
+    const std::int64_t from = context_node(cell), to = context_node(cell + 1);
+    const StepParts parts = b.price->parts(static_cast<double>(from));
+    const Ticks start = to_ticks(parts.total()), end = to_ticks((*b.price)(static_cast<double>(to)));
+    const std::int64_t tokens = sequences * (to - from);
+    line = {sequences * from,
+            sequences * to,
+            start,
+            (end - start + tokens / 2) / tokens,
+            to_ticks(parts.host),
+            std::max<Ticks>(0, to_ticks(parts.host - b.price->host_least()))};
+  }
+  return line;
+}
+
+StepTable::Prompt& StepTable::prompt(std::size_t node) {
+  if (prompt_.size() <= node) prompt_.resize(node + 1);
+  Prompt& p = prompt_[node];
+  if (!p.price) {
+    p.price = std::make_unique<StepPrice>(predictor_.prefill_price(setup_, prompts_, token_node(node)));
+    const StepParts parts = p.price->without_attention();
+    p.products = picoseconds(parts.verify + parts.communication);
+  }
+  return p;
+}
+
+double StepTable::products(int rows) {
+  if (rows == 0) return 0;
+  const std::size_t cell = token_cell(rows);
+  const int low = token_node(cell), high = token_node(cell + 1);
+  const double at_low = prompt(cell).products;
+  if (rows == low) return at_low;
+  return at_low + (prompt(cell + 1).products - at_low) * (rows - low) / (high - low);
+}
+
+double StepTable::rest_at(std::size_t tokens_node, std::size_t node) {
+  Prompt& p = prompt(tokens_node);
+  if (p.rest.size() <= node) p.rest.resize(node + 1, -1);
+  if (p.rest[node] < 0) {
+    const StepParts parts = p.price->parts(static_cast<double>(context_node(node)));
+    p.rest[node] = std::max(0.0, picoseconds(parts.total() - parts.host) - p.products);
+  }
+  return p.rest[node];
+}
+
+double StepTable::rest(const Chunk& c) {
+  const std::size_t t = token_cell(c.tokens), k = context_cell(c.context);
+  const double x = static_cast<double>(c.tokens - token_node(t)) / (token_node(t + 1) - token_node(t));
+  const auto low = context_node(k), high = context_node(k + 1);
+  const double y = static_cast<double>(c.context - low) / static_cast<double>(high - low);
+  const auto along = [&](std::size_t node) {
+    const double at_low = rest_at(node, k);
+    return y == 0 ? at_low : at_low + (rest_at(node, k + 1) - at_low) * y;
+  };
+  const double at_low = along(t);
+  return x == 0 ? at_low : at_low + (along(t + 1) - at_low) * x;
+}
+
+int StepTable::rows(int drafts) {
+  int& rows = rows_[static_cast<std::size_t>(drafts)];
+  if (rows == 0) rows = predictor_.verified_rows(setup_, *by_drafts_[static_cast<std::size_t>(drafts)]);
+  return rows;
+}
+
+Ticks StepTable::prefill(int sequences, int drafts, std::span<const Chunk> chunks) {
+  int tokens = 0;
+  double more = 0;
+  for (const Chunk& c : chunks) {
+    tokens += c.tokens;
+    more += rest(c);
+  }
+  const int decoding = sequences == 0 ? 0 : sequences * rows(drafts);
+  return std::llround(std::max(0.0, products(decoding + tokens) - products(decoding) + more));
+}
+
+}  // namespace draftline
