@@ -79,7 +79,8 @@ int simulate(const Options& o, const Common& common) {
       return;
     }
     if (!report) {
-      report = std::make_unique<SimulateReport>(std::cout, format, scenario, static_cast<std::size_t>(terminal_width()));
+      report =
+          std::make_unique<SimulateReport>(std::cout, format, scenario, static_cast<std::size_t>(terminal_width()));
       for (const ServingOutcome& s : skipped) report->add(s);
     }
     report->add(outcome);
@@ -123,7 +124,8 @@ void add_simulate(CLI::App& app, Action& chosen) {
   verb->add_option("--steps", o->records.steps, "write a row per step to this .csv or .jsonl file");
   verb->add_option("--timeline", o->records.timeline, "write a .json file for Perfetto or chrome://tracing");
   verb->add_flag("--no-oracle", o->no_oracle, "skip the second run with perfectly chosen drafts");
-  verb->add_option("--jobs", o->jobs, "threads for sweeps; the output does not depend on it")->check(CLI::Range(1, 1024));
+  verb->add_option("--jobs", o->jobs, "threads for sweeps; the output does not depend on it")
+      ->check(CLI::Range(1, 1024));
   verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return simulate(*o, c); }; });
 }

@@ -101,8 +101,7 @@ void ServingRecords::served(const ServedRequest& r) {
                           {"preemptions", std::to_string(r.preemptions)},
                           {"server", std::to_string(r.server)}});
   if (open_->timeline) {
-    const std::string sizes =
-        R"("prompt": )" + std::to_string(q.prompt) + R"(, "output": )" + std::to_string(q.output);
+    const std::string sizes = R"("prompt": )" + std::to_string(q.prompt) + R"(, "output": )" + std::to_string(q.output);
     constexpr std::int64_t kLanes = 1;  // lane 0 is the server itself
     open_->timeline->event("queue", r.server, q.id + kLanes, q.arrival, r.started - q.arrival, sizes);
     open_->timeline->event("prefill", r.server, q.id + kLanes, r.started, r.first_token - r.started, sizes);
@@ -127,8 +126,7 @@ void ServingRecords::ran(const StepRun& r) {
     if (open_->timeline)
       open_->timeline->event(r.prompt_tokens > 0 ? "mixed step" : "decode step", r.server, 0, start, time,
                              R"("sequences": )" + std::to_string(r.sequences) + R"(, "drafts": )" +
-                                 std::to_string(r.drafts) + R"(, "prompt tokens": )" +
-                                 std::to_string(r.prompt_tokens));
+                                 std::to_string(r.drafts) + R"(, "prompt tokens": )" + std::to_string(r.prompt_tokens));
     start += time;
     time += r.rise;
   }

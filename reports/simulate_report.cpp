@@ -228,6 +228,7 @@ void SimulateReport::write_figures(const ServingResult& r) {
     w.end_object();
   }
   w.figure("event_loop_wall_time", r.runs.front().wall_time, FigureKind::measured);
+  w.figure("pricing_wall_time", r.runs.front().pricing_time, FigureKind::measured);
   w.member("event_fingerprint", to_hex(f.fingerprint()));
   w.member("diverges", r.runs.front().diverges);
   w.key("warnings");

@@ -25,7 +25,7 @@ class Catalogue {
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // a config.json, or a folder that holds one
   std::shared_ptr<const Engine> engine(const Reader& in);                 // without a version: the newest profile
 
-  std::shared_ptr<const WorkloadTrace> workload(const Reader& in);        // a file (sim/workload)
+  std::shared_ptr<const WorkloadTrace> workload(const Reader& in);  // a file (sim/workload)
 
   std::vector<std::string> names(const std::string& kind) const;  // "devices", "transformers", "engines"; sorted
   const std::filesystem::path& data() const { return data_; }

@@ -20,7 +20,7 @@ class DraftOutcomes {
     std::uint32_t step = 0;
   };
 
-  DraftOutcomes() = default;                                                 // nothing is drafted
+  DraftOutcomes() = default;                                                   // nothing is drafted
   static DraftOutcomes from_rates(std::span<const double> conditional_rates);  // of each position of a chain
   // Of ranks: any plan inside them; of recorded steps: as they were. `from_start`: request i replays prompt i from its
   // first token; else each begins anywhere in the trace.
@@ -33,8 +33,8 @@ class DraftOutcomes {
 
  private:
   int depth_ = 0;
-  std::vector<std::uint64_t> survival_;       // of 2^32: that at least so many are accepted
-  std::vector<std::uint8_t> places_;          // of a trace, prompt after prompt
+  std::vector<std::uint64_t> survival_;               // of 2^32: that at least so many are accepted
+  std::vector<std::uint8_t> places_;                  // of a trace, prompt after prompt
   std::vector<std::uint32_t> begin_, places_in_use_;  // of each prompt, in places_
   bool recorded_steps_ = false, from_start_ = false;
 };

@@ -2,10 +2,13 @@
 #include "sim/draft_policy.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace draftline {
+
+static constexpr std::size_t kMostLengths = 65;
 
 DraftPolicy read_draft_policy(const Reader& in, int draft_length) {
   DraftPolicy p;
@@ -28,8 +31,7 @@ DraftPolicy read_draft_policy(const Reader& in, int draft_length) {
         drafts.fail("\"" + key + "\" is no batch size");
       p.rules.push_back({batch, drafts.integer(0, draft_length)});
     }
-    std::sort(p.rules.begin(), p.rules.end(),
-              [](const auto& a, const auto& b) { return a.batch_size < b.batch_size; });
+    std::sort(p.rules.begin(), p.rules.end(), [](const auto& a, const auto& b) { return a.batch_size < b.batch_size; });
     if (p.rules.empty() || p.rules.front().batch_size != 1) table->fail("the first batch size must be \"1\"");
   }
   in.done();
@@ -40,10 +42,20 @@ DraftChooser::DraftChooser(const DraftPolicy& policy, std::vector<int> lengths, 
     : policy_(policy),
       lengths_(std::move(lengths)),
       cost_(cost),
-      tried_(static_cast<std::size_t>(lengths_.empty() ? 0 : lengths_.back()), 8),  // a weak belief that half of them hold
-      accepted_(tried_.size(), 4) {}
+      tried_(static_cast<std::size_t>(lengths_.empty() ? 0 : lengths_.back()),
+             8),  // a weak belief that half of them hold
+      accepted_(tried_.size(), 4) {
+  check(lengths_.size() <= kMostLengths, "more draft lengths than any method has");
+}
 
-int DraftChooser::choose(int sequences, std::int64_t context, std::span<const int> would) {
+double DraftChooser::expected(int drafts) const {
+  double tokens = 1, survival = 1;
+  for (std::size_t j = 0; j < static_cast<std::size_t>(drafts); ++j) tokens += survival *= accepted_[j] / tried_[j];
+  return tokens;
+}
+
+int DraftChooser::choose(int sequences, std::int64_t context, std::span<const int> would,
+                         std::span<const Chunk> chunks) {
   if (policy_.kind == DraftPolicy::Kind::fixed) return lengths_.back();
   if (policy_.kind == DraftPolicy::Kind::by_batch_size) {
     int drafts = 0;
@@ -51,31 +63,37 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
       if (r.batch_size <= sequences) drafts = r.drafts;
     return *std::prev(std::upper_bound(lengths_.begin(), lengths_.end(), drafts));
   }
-  if (idle_ >= kTry && lengths_.size() > 1) return lengths_[1];
-  int best = 0;
-  double best_rate = 0, expected = 1, survival = 1;
-  int known = 0;  // drafts that `expected` counts
+  if (idle_ >= kTry && !looks_ahead() && lengths_.size() > 1) return lengths_[1];
+  struct Option {
+    int drafts;
+    double emitted, time;
+  };
+  std::array<Option, kMostLengths> options;
+  std::size_t n = 0;
+  double rate = 0;  // of the best fixed length, by what was seen
   for (const int k : lengths_) {
-    double emitted = 0;
-    if (looks_ahead()) {
-      for (const int n : would) emitted += std::min(n, k) + 1;
-    } else {
-      for (; known < k; ++known) {
-        const auto j = static_cast<std::size_t>(known);
-        expected += survival *= accepted_[j] / tried_[j];
-      }
-      emitted = sequences * expected;
-    }
     const StepCost::Line line = cost_.decode(sequences, k, context);
-    const double time = static_cast<double>(line.at(context)) + emitted * static_cast<double>(cost_.token());
-    if (emitted / time > best_rate) best = k, best_rate = emitted / time;
+    const double tokens = sequences * expected(k), token = static_cast<double>(cost_.token());
+    const auto alone = static_cast<double>(line.at(context));
+    rate = std::max(rate, tokens / (alone + tokens * token));
+    double emitted = tokens, time = alone;
+    if (!chunks.empty())
+      time += static_cast<double>(std::max<Ticks>(0, cost_.prefill(sequences, k, chunks) - line.slack));
+    if (looks_ahead()) {
+      emitted = 0;
+      for (const int w : would) emitted += std::min(w, k) + 1;
+    }
+    options[n++] = {k, emitted, time + emitted * token};
   }
-  return best;
+  const auto worth = [&](const Option& o) { return o.emitted - rate * o.time; };
+  return std::max_element(options.begin(), options.begin() + static_cast<std::ptrdiff_t>(n),
+                          [&](const Option& a, const Option& b) { return worth(a) < worth(b); })
+      ->drafts;
 }
 
 void DraftChooser::saw(int drafts, std::span<const int> accepted) {
   idle_ = 0;
-  if (policy_.kind != DraftPolicy::Kind::goodput) return;
+  if (!learns()) return;
   constexpr double kRemembered = 2000;  // drafts, of each position
   for (const int n : accepted)
     for (int j = 0; j <= std::min(n, drafts - 1); ++j) {

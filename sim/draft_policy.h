@@ -30,15 +30,21 @@ class DraftChooser {
   // `lengths`: those it may choose, rising; the last is the most.
   DraftChooser(const DraftPolicy&, std::vector<int> lengths, StepCost&);
 
-  // `would`: of each sequence, drafts that would be accepted (the oracle alone may look), or empty.
-  int choose(int sequences, std::int64_t context, std::span<const int> would);
+  // `would`: of each sequence, drafts that would be accepted (the oracle alone may look), or empty. A step's tokens are
+  // worth the time in which the best fixed length would emit as many; what a step does beside decoding (`chunks`) is no
+  // cost of its drafts.
+  int choose(int sequences, std::int64_t context, std::span<const int> would, std::span<const Chunk> chunks);
   bool looks_ahead() const { return policy_.kind == DraftPolicy::Kind::oracle; }
   // Steps without drafts after which to ask again; the batch unchanged.
-  std::int64_t patience() const { return policy_.kind == DraftPolicy::Kind::goodput ? kTry - idle_ : kForever; }
+  std::int64_t patience() const {
+    return looks_ahead() ? 1 : policy_.kind == DraftPolicy::Kind::goodput ? kTry - idle_ : kForever;
+  }
+  bool learns() const { return policy_.kind == DraftPolicy::Kind::goodput || looks_ahead(); }
   void saw(int drafts, std::span<const int> accepted);  // of a step
   void saw_idle(std::int64_t steps) { idle_ += steps; }
 
  private:
+  double expected(int drafts) const;         // tokens of a sequence, by what was seen
   static constexpr std::int64_t kTry = 256;  // steps without drafts before one tries a draft again
   const DraftPolicy& policy_;
   std::vector<int> lengths_;

@@ -50,7 +50,7 @@ struct Fleet::Backlog {
 
 ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
                       ServingObserver* observer, const std::function<void(std::int64_t)>& progress) {
-  ServingRun out{ServingFigures(workload.warm_up, targets, observer), {}, false};
+  ServingRun out{ServingFigures(workload.warm_up, targets, observer), {}, {}, false};
   ServingFigures& figures = out.figures;
   Drafting drafting = drafting_;
   drafting.seed = seed;
@@ -65,6 +65,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
     if (r && progress && r->id % 4096 == 0) progress(r->id);
     return r;
   };
+  const Seconds priced = cost_.pricing_time();
   const auto begin = std::chrono::steady_clock::now();
 
   Servers decoders, prefillers;
@@ -74,8 +75,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
     prefillers.push_back(std::make_unique<Server>(shape_.replicas + i, limits_, Drafting{}, cost_, figures));
   Servers& front = prefillers.empty() ? decoders : prefillers;
   std::vector<ServedRequest> computed;  // by the prefillers
-  for (const auto& p : prefillers)
-    p->hand_over([&](const ServedRequest& r) { computed.push_back(r); });
+  for (const auto& p : prefillers) p->hand_over([&](const ServedRequest& r) { computed.push_back(r); });
 
   if (workload.arrivals.kind == ArrivalProcess::Kind::closed) {
     for (const auto& server : front)
@@ -139,7 +139,9 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
     }
     finish(decoders);
   }
-  out.wall_time = {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  const Seconds wall{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  out.pricing_time = cost_.pricing_time() - priced;
+  out.wall_time = wall - out.pricing_time;
   return out;
 }
 

@@ -18,7 +18,8 @@ struct FleetShape {
 
 struct ServingRun {
   ServingFigures figures;
-  Seconds wall_time;      // that the event loop took here
+  Seconds wall_time;      // that the event loop took here, prices apart
+  Seconds pricing_time;   // that prices took which were not known yet
   bool diverges = false;  // the queue grew until the last arrival: latencies depend on how long one looks
 };
 

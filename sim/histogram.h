@@ -3,10 +3,10 @@
 // numbers only: the same on every machine, whatever the order. Memory: what the range in use needs.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <array>
 
 #include "sim/clock.h"
 
@@ -31,7 +31,9 @@ class Histogram {
  private:
   static constexpr int kBits = 10;
   using Page = std::array<std::int64_t, 1 << kBits>;
-  static int page_of(Ticks t) { return std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(t))) - kBits); }
+  static int page_of(Ticks t) {
+    return std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(t))) - kBits);
+  }
   void add_to_bin(Ticks t, std::int64_t times) {
     const int page = page_of(t);
     auto& counts = pages_[static_cast<std::size_t>(page)];

@@ -208,8 +208,7 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batch
   MemoryFootprint all = memory(p, step, s);
   all.cache = all.draft_cache = {};
   for (const SegmentRun& run : p.record_prefill(batched_tokens))
-    all.activations =
-        std::max(all.activations, Bytes{static_cast<double>(plan_arena(*run.tape, declared_bytes).size)});
+    all.activations = std::max(all.activations, Bytes{static_cast<double>(plan_arena(*run.tape, declared_bytes).size)});
   Bytes per_token;
   for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
   return {all.total(), per_token};

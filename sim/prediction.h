@@ -3,8 +3,8 @@
 // What it assumes is in docs/prediction.md: a batch that stays full, contexts that grow together through the output.
 #pragma once
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <tuple>
 #include <variant>

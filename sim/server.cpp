@@ -86,6 +86,7 @@ void Server::preempt_last() {
   s.last_emission = std::max(s.last_emission, paused_);
   context_ -= running_.length[last];
   const int blocks = running_.blocks[last];
+  soonest_ = -1;
   running_.who.pop_back();
   running_.length.pop_back();
   running_.left.pop_back();
@@ -99,6 +100,18 @@ Ticks Server::swap_time(const Sequence& s) const {
 
 // Blocks for the next step of all running sequences; preempts from the back until they suffice. False: it did.
 bool Server::reserve_decoding(int rows) {
+  std::int64_t more_in_all = 0;
+  wanted_.resize(running_.size());
+  const int add = rows + limits_.block_size - 1;
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    wanted_[i] = std::max((running_.length[i] + add) >> shift_, running_.blocks[i]);
+    more_in_all += wanted_[i] - running_.blocks[i];
+  }
+  if (more_in_all <= free_) {
+    free_ -= more_in_all;
+    running_.blocks.swap(wanted_);
+    return true;
+  }
   bool all = true;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     const int needed = blocks_of(running_.length[i] + rows), more = needed - running_.blocks[i];
@@ -121,7 +134,8 @@ bool Server::can_admit() const {
   const Sequence& s = waiting_.front();
   if (limits_.batching == SchedulerLimits::Batching::continuous && !s.swapped) {
     const int room = limits_.max_batched_tokens - static_cast<int>(running_.size()) * drafting_.rows;
-    return room > 0 && blocks_of(std::min(s.to_compute - s.computed, room)) <= free_;
+    const int tokens = s.to_compute - s.computed;
+    return room > 0 && blocks_of(limits_.whole_prompts ? tokens : std::min(tokens, room)) <= free_;
   }
   return blocks_of(s.to_compute + drafting_.rows) <= free_;
 }
@@ -144,20 +158,18 @@ void Server::advance(Ticks until) {
         continue;
       }
     } else if (!prefilling_.empty() || can_admit()) {
-      const int drafts = drafts_next();
-      mixed_step(drafts);
+      mixed_step();
       continue;
     }
     if (running_.size() == 0) {
       check(waiting_.empty(), "a request waits although nothing runs");
       return;
     }
+    chunks_.clear();
+    chunk_tokens_.clear();
     const int drafts = drafts_next();
-    if (drafts == 0) {
-      decode_many(until);
-    } else if (reserve_decoding(drafting_.rows)) {
-      mixed_step(drafts);
-    }
+    if (drafts == 0) decode_many(until);
+    else if (reserve_decoding(drafting_.rows)) one_step(drafts, blocks_in_use());
   }
 }
 
@@ -171,7 +183,7 @@ int Server::drafts_next() {
       accepted_.push_back(std::min(drafting_.outcomes->accepted(text, done - 1), running_.left[i] - 1));
     }
   }
-  return chooser_.choose(static_cast<int>(running_.size()), context_, accepted_);
+  return chooser_.choose(static_cast<int>(running_.size()), context_, accepted_, chunks_);
 }
 
 // As many steps of the batch as it is, at once: up to `until`, its first completion, the end of the price's cell or of
@@ -182,15 +194,14 @@ void Server::decode_many(Ticks until) {
   const std::int64_t seats = std::max<std::int64_t>(n, seats_), context = context_ + seat_context_;
   const StepCost::Line line = cost_.decode(static_cast<int>(seats), 0, context);
   const Ticks first = line.at(context) + n * cost_.token() + moved_, rise = line.per_token * n;
-  std::int64_t steps = *std::min_element(running_.left.begin(), running_.left.end());
+  std::int64_t steps = soonest();
   steps = std::min(steps, (line.to - context + n - 1) / n);
   steps = std::min(steps, chooser_.patience());
   if (moved_ > 0) steps = 1;
   const auto lasts = [&](std::int64_t k) { return k * first + rise * (k * (k - 1) / 2); };
   const Ticks room = until - now_;  // steps start before it
   if (steps > 1 && lasts(steps - 1) >= room) {
-    const double a = 0.5 * static_cast<double>(rise), b = static_cast<double>(first) - a,
-                 c = static_cast<double>(room);
+    const double a = 0.5 * static_cast<double>(rise), b = static_cast<double>(first) - a, c = static_cast<double>(room);
     const double root = a > 0 ? (std::sqrt(b * b + 4 * a * c) - b) / (2 * a) : c / b;
     auto k = std::clamp<std::int64_t>(static_cast<std::int64_t>(root), 1, steps);
     while (k > 1 && lasts(k - 1) >= room) --k;
@@ -214,6 +225,7 @@ void Server::decode_many(Ticks until) {
   }
 
   const auto k = static_cast<int>(steps);
+  soonest_ -= k;
   std::int64_t blocks = 0;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     running_.length[i] += k;
@@ -242,17 +254,15 @@ void Server::decode_many(Ticks until) {
 }
 
 // One step: all running sequences, and chunks of prompts in what is left of its tokens.
-void Server::mixed_step(int drafts) {
+void Server::mixed_step() {
   const std::int64_t before = blocks_in_use();
-  const bool chunked = limits_.batching == SchedulerLimits::Batching::continuous;
   chunks_.clear();
   chunk_tokens_.clear();
-  if (chunked) {
-    const bool room = reserve_decoding(drafts == 0 ? 1 : drafting_.rows);
-    if (running_.size() == 0) drafts = 0;
-    plan_chunks(drafts, room);
-    if (running_.size() == 0 && chunks_.empty()) return;  // all were preempted: look anew
-  }
+  plan_chunks(reserve_decoding(drafting_.rows));
+  if (running_.size() > 0 || !chunks_.empty()) one_step(drafts_next(), before);
+}
+
+void Server::one_step(int drafts, std::int64_t before) {
   const auto n = static_cast<int>(running_.size());
   const std::int64_t seats = std::max(n, seats_), context = context_ + seat_context_;
   const StepCost::Line line = cost_.decode(static_cast<int>(seats), drafts, context);
@@ -263,8 +273,8 @@ void Server::mixed_step(int drafts) {
   for (const Chunk& c : chunks_) prompt_tokens += c.tokens;
 
   std::int64_t emitted = n;
-  accepted_.assign(static_cast<std::size_t>(n), 0);
   if (drafts > 0) {
+    accepted_.resize(static_cast<std::size_t>(n));
     emitted = 0;
     for (std::size_t i = 0; i < running_.size(); ++i) {
       const int done = running_.who[i].record.request.output - running_.left[i];
@@ -285,8 +295,8 @@ void Server::mixed_step(int drafts) {
 }
 
 // Tokens and blocks for prompts, first come, first served.
-void Server::plan_chunks(int drafts, bool admit) {
-  int budget = limits_.max_batched_tokens - static_cast<int>(running_.size()) * (drafts == 0 ? 1 : drafting_.rows);
+void Server::plan_chunks(bool admit) {
+  int budget = limits_.max_batched_tokens - static_cast<int>(running_.size()) * drafting_.rows;
   const auto grant = [&](Prefilling& p) {
     const int tokens = std::min(budget, p.who.to_compute - p.who.computed);
     const int more = blocks_of(p.who.computed + tokens) - p.blocks;
@@ -352,7 +362,8 @@ void Server::prefill_step() {
   }
   if (chunks_.empty()) return;
   const StepCost::Line line = cost_.decode(0, 0, 0);
-  const Ticks device = cost_.prefill(0, 0, chunks_), time = line.at(0) + std::max<Ticks>(0, device - line.slack) + moved_;
+  const Ticks device = cost_.prefill(0, 0, chunks_),
+              time = line.at(0) + std::max<Ticks>(0, device - line.slack) + moved_;
   moved_ = 0;
   ran(time, time, 0, 1, line.host - std::min(device, line.slack), 0, tokens, 0, before);
   now_ += time;
@@ -363,18 +374,25 @@ void Server::prefill_step() {
 
 // The tokens of one step, ragged.
 void Server::decode_once(Ticks time, int drafts) {
-  const bool together = paused_ == now_;
-  if (together) figures_.gaps(time, 0, 1, static_cast<std::int64_t>(running_.size()));
+  if (paused_ == now_) figures_.gaps(time, 0, 1, static_cast<std::int64_t>(running_.size()));
+  else
+    for (const Sequence& s : running_.who) figures_.gaps(now_ + time - std::max(paused_, s.last_emission), 0, 1, 1);
+  ++decode_steps_;
+  if (drafts == 0) {
+    for (int& length : running_.length) ++length;
+    for (int& left : running_.left) --left;
+    context_ += static_cast<std::int64_t>(running_.size());
+    if (soonest_ > 0) --soonest_;
+    chooser_.saw_idle(1);
+    return;
+  }
   for (std::size_t i = 0; i < running_.size(); ++i) {
-    Sequence& s = running_.who[i];
-    if (!together) figures_.gaps(now_ + time - std::max(paused_, s.last_emission), 0, 1, 1);
     const int emitted = std::min(accepted_[i] + 1, running_.left[i]);
     running_.length[i] += emitted;
     running_.left[i] -= emitted;
     context_ += emitted;
   }
-  ++decode_steps_;
-  if (drafts == 0) chooser_.saw_idle(1);
+  soonest_ = -1;
 }
 
 void Server::finish_chunks() {
@@ -409,12 +427,20 @@ void Server::join(Prefilling p) {
   running_.left.push_back(s.record.request.output - s.generated);
   running_.blocks.push_back(p.blocks);
   context_ += length;
+  if (soonest_ >= 0) soonest_ = std::min(soonest_, running_.left.back());
   running_.who.push_back(std::move(s));
+}
+
+// Steps of one token until the first running sequence is done.
+int Server::soonest() {
+  if (soonest_ < 0) soonest_ = *std::min_element(running_.left.begin(), running_.left.end());
+  return soonest_;
 }
 
 // Those that have emitted their last token leave.
 void Server::retire() {
-  if (std::find(running_.left.begin(), running_.left.end(), 0) == running_.left.end()) return;
+  if (running_.size() == 0 || soonest() > 0) return;
+  soonest_ = -1;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     if (running_.left[i] == 0) {
@@ -448,8 +474,18 @@ void Server::served(Sequence& s) {
 
 void Server::ran(Ticks time, Ticks first, Ticks rise, std::int64_t steps, Ticks host, int drafts, int prompt_tokens,
                  std::int64_t emitted, std::int64_t before) {
-  StepRun r{now_, first, rise, steps, static_cast<int>(running_.size()), drafts, prompt_tokens,
-            static_cast<int>(waiting_.size()), index_, emitted, context_, blocks_in_use()};
+  StepRun r{now_,
+            first,
+            rise,
+            steps,
+            static_cast<int>(running_.size()),
+            drafts,
+            prompt_tokens,
+            static_cast<int>(waiting_.size()),
+            index_,
+            emitted,
+            context_,
+            blocks_in_use()};
   figures_.ran(r, time, host, 0.5 * static_cast<double>(before + r.kv_blocks));
 }
 

@@ -23,7 +23,9 @@ struct SchedulerLimits {
   int max_batch_size = 256, max_batched_tokens = 2048;
   std::int64_t kv_blocks = 1 << 20;
   int block_size = 16;  // a power of two
-  bool swap = false;    // preempted sequences keep their blocks on the host
+  bool whole_prompts =
+      true;           // a prompt is let in only if blocks for all of it are free, though it takes them by chunks
+  bool swap = false;  // preempted sequences keep their blocks on the host
   double swap_per_token = 0;  // ps, one way
 };
 
@@ -32,7 +34,7 @@ struct Drafting {
   const DraftOutcomes* outcomes = nullptr;
   int draft_length = 0;      // most that a step drafts
   std::vector<int> lengths;  // that a policy may choose among, rising; all have a price
-  int rows = 1;          // that a sequence verifies then: of a tree more than draft_length + 1
+  int rows = 1;              // that a sequence verifies then: of a tree more than draft_length + 1
   DraftPolicy policy;
   std::uint64_t seed = 0;
 };
@@ -44,10 +46,10 @@ class Server {
 
   Server(int index, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);
 
-  void submit(const Request&);                                // not before advance(its arrival)
+  void submit(const Request&);                                 // not before advance(its arrival)
   void submit_prefilled(const ServedRequest&, Ticks arrival);  // its keys and values arrive with it
   void hand_over(Handover h) { handover_ = std::move(h); }
-  void advance(Ticks until);  // runs all steps that start before `until`
+  void advance(Ticks until);        // runs all steps that start before `until`
   void close() { closed_ = true; }  // nobody comes any more: static batches needn't wait to be full
 
   int in_flight() const { return static_cast<int>(waiting_.size() + prefilling_.size() + running_.size()); }
@@ -61,13 +63,13 @@ class Server {
   struct Sequence {  // its slow-changing part
     ServedRequest record;
     DraftOutcomes::Text text;
-    int generated = 0;  // tokens
+    int generated = 0;                 // tokens
     int to_compute = 0, computed = 0;  // of the prompt; after a preemption also of what was generated
-    std::int64_t first_step = 0;  // decode step at which it joined
+    std::int64_t first_step = 0;       // decode step at which it joined
     Ticks last_emission = 0;
     bool swapped = false;
   };
-  struct Running {  // what changes every step, in arrays
+  struct Running {                          // what changes every step, in arrays
     std::vector<int> length, left, blocks;  // tokens cached; tokens to emit; KV blocks
     std::vector<Sequence> who;
     std::size_t size() const { return who.size(); }
@@ -85,12 +87,14 @@ class Server {
   void preempt_last();
   void give_back(Sequence, int blocks);
   void decode_many(Ticks until);
-  void mixed_step(int drafts);
-  void plan_chunks(int drafts, bool admit);
+  void mixed_step();
+  void one_step(int drafts, std::int64_t blocks_before);
+  void plan_chunks(bool admit);
   void prefill_step();
   void decode_once(Ticks time, int drafts);
   void finish_chunks();
   void join(Prefilling);
+  int soonest();
   void retire();
   void served(Sequence&);
   void ran(Ticks time, Ticks first, Ticks rise, std::int64_t steps, Ticks host, int drafts, int prompt_tokens,
@@ -112,13 +116,14 @@ class Server {
   std::int64_t context_ = 0;  // sum of running_.length
   std::int64_t free_;
   std::int64_t decode_steps_ = 0;
-  Ticks paused_ = 0;         // when the running ones emitted last
-  Ticks moved_ = 0;          // time of blocks swapped since the last step
-  int seats_ = 0;            // of a fixed batch, the empty ones included
+  Ticks paused_ = 0;               // when the running ones emitted last
+  Ticks moved_ = 0;                // time of blocks swapped since the last step
+  int seats_ = 0;                  // of a fixed batch, the empty ones included
   std::int64_t seat_context_ = 0;  // of its sequences that are done
   bool closed_ = false;
   std::vector<Chunk> chunks_;
-  std::vector<int> chunk_tokens_, accepted_;
+  std::vector<int> chunk_tokens_, accepted_, wanted_;
+  int soonest_ = -1;  // least of running_.left; below 0: to be looked up
 };
 
 }  // namespace draftline

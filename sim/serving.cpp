@@ -79,8 +79,7 @@ DraftOutcomes ServingSweep::outcomes(const Setup& s, const MethodChoice& m, bool
     case Acceptance::Kind::rate: return DraftOutcomes::from_rates(std::vector<double>(depth, a.rates[0]));
     case Acceptance::Kind::mean_length:
       return DraftOutcomes::from_rates(std::vector<double>(depth, iid_rate(a.rates[0], static_cast<int>(depth))));
-    case Acceptance::Kind::ranks:
-      return DraftOutcomes::from_rates(rates_of(tree_lengths(rank_paths(method), a.ranks)));
+    case Acceptance::Kind::ranks: return DraftOutcomes::from_rates(rates_of(tree_lengths(rank_paths(method), a.ranks)));
     case Acceptance::Kind::trace: {
       const bool tree = sweep_.predictor().verified_rows(s, m) > method.depth() + 1;
       const auto plan = a.trace->header().ranks() ? draft_plan(method, tree) : DraftPlan::chain(method.depth());
@@ -125,7 +124,8 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   if (workload.lengths_of_acceptance) {
     auto lengths = std::make_shared<WorkloadTrace>();
     for (int i = 0; i < method.acceptance.trace->prompts(); ++i)
-      lengths->requests.push_back({0, method.acceptance.trace->prompt_tokens(i), method.acceptance.trace->positions(i), 0});
+      lengths->requests.push_back(
+          {0, method.acceptance.trace->prompt_tokens(i), method.acceptance.trace->positions(i), 0});
     workload.length_trace = lengths;
   }
 
@@ -151,8 +151,8 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   setup.batch_size = limits.max_batch_size;
   const Predictor::Room room = predictor.room(setup, method, limits.max_batched_tokens);
   const Bytes left = choice.memory_share * setup.device->memory - room.taken;
-  limits.kv_blocks = choice.kv_blocks.value_or(
-      static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
+  limits.kv_blocks =
+      choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
   if (limits.kv_blocks * limits.block_size <= drafting.rows)
     throw InputErrors("no room for a KV cache: " + to_text(room.taken) + " are taken of " +
                       to_text(choice.memory_share * setup.device->memory) + " on each device");

@@ -12,7 +12,7 @@
 namespace draftline {
 
 struct ServingResult {
-  std::vector<ServingRun> runs;  // of each seed
+  std::vector<ServingRun> runs;      // of each seed
   std::optional<ServingRun> oracle;  // the first seed again, with drafts chosen by who knows what would be accepted
   std::int64_t kv_blocks = 0;
   int batch_limit = 0;  // sequences that a step can hold within its tokens

@@ -14,15 +14,15 @@ namespace draftline {
 // One choice of each list below "workload", "scheduler", "policy" and what stands beside them.
 struct ServingChoice {
   Workload workload;
-  SchedulerLimits limits;               // kv_blocks: of the device's memory, unless given
-  double memory_share = 0.9;            // of the device, that weights, activations and KV blocks may take
+  SchedulerLimits limits;     // kv_blocks: of the device's memory, unless given
+  double memory_share = 0.9;  // of the device, that weights, activations and KV blocks may take
   std::optional<std::int64_t> kv_blocks;
-  BytesPerSecond host_link;             // for swapping
+  BytesPerSecond host_link;  // for swapping
   FleetShape fleet;
-  Seconds transfer_fixed;               // of keys and values between servers
+  Seconds transfer_fixed;  // of keys and values between servers
   BytesPerSecond transfer_rate;
-  std::optional<Reader> policy;         // read for each method: its drafts bound it
-  std::vector<std::string> varying;     // its value on each of Serving::axes, for tables
+  std::optional<Reader> policy;      // read for each method: its drafts bound it
+  std::vector<std::string> varying;  // its value on each of Serving::axes, for tables
 };
 
 struct Serving {

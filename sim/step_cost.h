@@ -32,6 +32,9 @@ class StepCost {
   // Device time that chunks add to a step of so many sequences and drafts.
   virtual Ticks prefill(int sequences, int drafts, std::span<const Chunk>) = 0;
 
+  // Wall time spent here on prices that were not known yet.
+  virtual Seconds pricing_time() const { return {}; }
+
   // Serial host time per emitted token.
   virtual Ticks token() const { return 0; }
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 
 namespace draftline {
 
@@ -35,6 +36,19 @@ std::size_t token_cell(int tokens) {
   return 16 + 8 * e + ((n >> (e + 1)) & 7);
 }
 
+// Adds the time of its life to a sum.
+class Stopwatch {
+ public:
+  explicit Stopwatch(Seconds& sum) : sum_(sum) {}
+  ~Stopwatch() { sum_ += Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count()}; }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  Seconds& sum_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
 StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const MethodChoice*> by_drafts,
@@ -53,6 +67,7 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
   if (of_drafts.size() <= n) of_drafts.resize(n + 1);
   Batch& b = of_drafts[n];
   if (!b.price) {
+    const Stopwatch running(pricing_time_);
     const MethodChoice* method = by_drafts_[static_cast<std::size_t>(drafts)];
     check(method != nullptr, "no method drafts so many");
     Setup s = setup_;
@@ -91,6 +106,7 @@ StepTable::Prompt& StepTable::prompt(std::size_t node) {
   if (prompt_.size() <= node) prompt_.resize(node + 1);
   Prompt& p = prompt_[node];
   if (!p.price) {
+    const Stopwatch running(pricing_time_);
     p.price = std::make_unique<StepPrice>(predictor_.prefill_price(setup_, prompts_, token_node(node)));
     const StepParts parts = p.price->without_attention();
     p.products = picoseconds(parts.verify + parts.communication);
@@ -100,6 +116,13 @@ StepTable::Prompt& StepTable::prompt(std::size_t node) {
 
 double StepTable::products(int rows) {
   if (rows == 0) return 0;
+  const auto known = static_cast<std::size_t>(rows);
+  if (known >= products_.size()) products_.resize(known + 1, -1);
+  if (products_[known] < 0) products_[known] = products_between(rows);
+  return products_[known];
+}
+
+double StepTable::products_between(int rows) {
   const std::size_t cell = token_cell(rows);
   const int low = token_node(cell), high = token_node(cell + 1);
   const double at_low = prompt(cell).products;
@@ -108,6 +131,8 @@ double StepTable::products(int rows) {
 }
 
 double StepTable::rest_at(std::size_t tokens_node, std::size_t node) {
+  if (tokens_node < prompt_.size() && node < prompt_[tokens_node].rest.size())
+    if (const double known = prompt_[tokens_node].rest[node]; known >= 0) return known;
   Prompt& p = prompt(tokens_node);
   if (p.rest.size() <= node) p.rest.resize(node + 1, -1);
   if (p.rest[node] < 0) {
@@ -122,9 +147,13 @@ double StepTable::rest(const Chunk& c) {
   const double x = static_cast<double>(c.tokens - token_node(t)) / (token_node(t + 1) - token_node(t));
   const auto low = context_node(k), high = context_node(k + 1);
   const double y = static_cast<double>(c.context - low) / static_cast<double>(high - low);
+  if (y == 0) {  // a prompt's first chunk
+    const double at_low = rest_at(t, k);
+    return x == 0 ? at_low : at_low + (rest_at(t + 1, k) - at_low) * x;
+  }
   const auto along = [&](std::size_t node) {
     const double at_low = rest_at(node, k);
-    return y == 0 ? at_low : at_low + (rest_at(node, k + 1) - at_low) * y;
+    return at_low + (rest_at(node, k + 1) - at_low) * y;
   };
   const double at_low = along(t);
   return x == 0 ? at_low : at_low + (along(t + 1) - at_low) * x;

@@ -20,6 +20,7 @@ class StepTable : public StepCost {
   Line decode(int sequences, int drafts, std::int64_t context) override;
   Ticks prefill(int sequences, int drafts, std::span<const Chunk>) override;
   Ticks token() const override { return token_; }
+  Seconds pricing_time() const override { return pricing_time_; }
   int rows(int drafts);  // that a sequence verifies
 
  private:
@@ -35,6 +36,7 @@ class StepTable : public StepCost {
   Batch& batch(int sequences, int drafts);
   Prompt& prompt(std::size_t node);
   double products(int rows);
+  double products_between(int rows);
   double rest(const Chunk&);
   double rest_at(std::size_t tokens_node, std::size_t context_node);
 
@@ -43,8 +45,10 @@ class StepTable : public StepCost {
   std::vector<const MethodChoice*> by_drafts_;
   const MethodChoice& prompts_;
   Ticks token_;
+  Seconds pricing_time_;
   std::vector<std::vector<Batch>> batches_;  // [drafts][sequences]
   std::vector<Prompt> prompt_;               // by node
+  std::vector<double> products_;             // ps, by rows; below 0: not asked for yet
   std::vector<int> rows_;
 };
 

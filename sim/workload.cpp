@@ -171,8 +171,7 @@ double Requests::gap() {
 std::optional<Request> Requests::next() {
   const Workload& w = workload_;
   if (made_ == w.requests) return std::nullopt;
-  if (w.arrival_trace)
-    time_ = w.arrival_trace->requests[static_cast<std::size_t>(made_)].arrival / w.arrivals.scale;
+  if (w.arrival_trace) time_ = w.arrival_trace->requests[static_cast<std::size_t>(made_)].arrival / w.arrivals.scale;
   else time_ += gap();
   if (time_ > kLongestTime.value)
     throw InputErrors("request " + std::to_string(made_) + " arrives after more than " + to_text(kLongestTime) +

@@ -36,7 +36,14 @@ WorkloadTrace read_workload_trace(const std::filesystem::path&);
 
 // A number of tokens: fixed, drawn from a distribution, or from a trace's column.
 struct Lengths {
-  enum class Kind { fixed, uniform, exponential, gamma, lognormal, trace } kind = Kind::fixed;  // fixed at 0: the scenario's
+  enum class Kind {
+    fixed,
+    uniform,
+    exponential,
+    gamma,
+    lognormal,
+    trace
+  } kind = Kind::fixed;            // fixed at 0: the scenario's
   double mean = 0, deviation = 0;  // of lognormal: of the logarithm; of uniform: the ends
   int draw(Rng&) const;            // not of traces; at least 1
 };
@@ -53,7 +60,7 @@ struct ArrivalProcess {
 struct Workload {
   ArrivalProcess arrivals;
   Lengths prompt, output;
-  bool lengths_in_order = true;    // of a trace: row by row, else drawn among its rows
+  bool lengths_in_order = true;        // of a trace: row by row, else drawn among its rows
   bool lengths_of_acceptance = false;  // those of the acceptance trace's prompts, each replayed from its first token
   std::shared_ptr<const WorkloadTrace> arrival_trace, length_trace;
   std::int64_t requests = 0;

@@ -63,7 +63,8 @@ class Collector {
     if (!trace.requests.empty() && arrival < last_) fail("arrives before the request above it");
     if (trace.requests.empty()) first_ = arrival;
     last_ = arrival;
-    trace.requests.push_back({arrival - first_, static_cast<int>(prompt), static_cast<int>(output), static_cast<int>(line)});
+    trace.requests.push_back(
+        {arrival - first_, static_cast<int>(prompt), static_cast<int>(output), static_cast<int>(line)});
   }
   WorkloadTrace trace;
 
@@ -113,8 +114,8 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
     const char *arrival, *prompt, *output;
     double unit;
   };
-  static constexpr std::array<Format, 2> formats{{{"timestamp", "input_length", "output_length", 1e-3},
-                                                  {"arrival_time", "input_toks", "output_toks", 1}}};
+  static constexpr std::array<Format, 2> formats{
+      {{"timestamp", "input_length", "output_length", 1e-3}, {"arrival_time", "input_toks", "output_toks", 1}}};
   Collector all;
   const std::string text = read_text_file(file, kMostBytes);
   std::size_t at = 0, number = 0;
@@ -129,7 +130,8 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object()) fail("no JSON object");
-    const auto format = std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return json.contains(f.arrival); });
+    const auto format =
+        std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return json.contains(f.arrival); });
     if (format == formats.end()) fail("neither \"timestamp\" (Mooncake) nor \"arrival_time\" (a log of vLLM)");
     const auto figure = [&](const char* key) {
       const auto it = json.find(key);

@@ -30,9 +30,9 @@ class StepPrice {
 
   Seconds operator()(double length) const;  // mean committed length of the sequences
   StepParts parts(double length) const;
-  double kernels() const { return kernels_; }  // launches of a step, by the engine's profile
-  Work work(double length) const;              // by the one accounting
-  StepParts without_attention() const;         // device time by phase that no context changes
+  double kernels() const { return kernels_; }         // launches of a step, by the engine's profile
+  Work work(double length) const;                     // by the one accounting
+  StepParts without_attention() const;                // device time by phase that no context changes
   Seconds host_alone() const { return host_alone_; }  // if the device took no time
   Seconds host_least() const { return host_least_; }  // what stays exposed however slow the device is
 
