@@ -42,15 +42,20 @@ DraftChooser::DraftChooser(const DraftPolicy& policy, std::vector<int> lengths, 
     : policy_(policy),
       lengths_(std::move(lengths)),
       cost_(cost),
-      tried_(static_cast<std::size_t>(lengths_.empty() ? 0 : lengths_.back()),
-             8),  // a weak belief that half of them hold
-      accepted_(tried_.size(), 4) {
+      tried_(static_cast<std::size_t>(lengths_.empty() ? 0 : lengths_.back())),
+      accepted_(tried_.size()) {
   check(lengths_.size() <= kMostLengths, "more draft lengths than any method has");
 }
 
 double DraftChooser::expected(int drafts) const {
-  double tokens = 1, survival = 1;
-  for (std::size_t j = 0; j < static_cast<std::size_t>(drafts); ++j) tokens += survival *= accepted_[j] / tried_[j];
+  // Before there is evidence, half of the first drafts are accepted, and of each later position as many as of the one
+  // before: a little too many, so that longer drafts are tried.
+  constexpr double kBelief = 8;
+  double tokens = 1, survival = 1, rate = 0.5;
+  for (std::size_t j = 0; j < static_cast<std::size_t>(drafts); ++j) {
+    rate = (accepted_[j] + kBelief * rate) / (tried_[j] + kBelief);
+    tokens += survival *= rate;
+  }
   return tokens;
 }
 

@@ -27,7 +27,7 @@ void Server::submit(const Request& r) {
   s.record.started = s.record.first_token = -1;
   s.to_compute = r.prompt;
   if (drafting_.outcomes != nullptr) s.text = drafting_.outcomes->text(drafting_.seed, r.id);
-  if (in_flight() == 0) now_ = std::max(now_, r.arrival);
+  if (running_.size() == 0 && prefilling_.empty()) now_ = std::max(now_, r.arrival);  // it stood still
   waiting_.push_back(std::move(s));
 }
 
@@ -39,7 +39,7 @@ void Server::submit_prefilled(const ServedRequest& record, Ticks arrival) {
   s.generated = 1;
   s.swapped = true;  // its blocks come from elsewhere; their way is paid
   s.last_emission = record.first_token;
-  if (in_flight() == 1) now_ = std::max(now_, arrival);
+  if (running_.size() == 0 && prefilling_.empty()) now_ = std::max(now_, arrival);
 }
 
 std::int64_t Server::outstanding_tokens() const {

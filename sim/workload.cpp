@@ -69,6 +69,7 @@ void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
   } else {
     static constexpr std::array<std::string_view, 4> names{"closed", "poisson", "gamma", "on_off"};
     a.kind = static_cast<ArrivalProcess::Kind>(in.at("process").choice(names));
+    if (in.failed()) return;
     if (a.kind == ArrivalProcess::Kind::closed) a.concurrency = in.at("concurrency").positive_int(1 << 20);
     else a.rate = in.at("rate").quantity<PerSecond>().value;
     if (a.kind == ArrivalProcess::Kind::gamma) a.variation = in.at("variation").number(0.01, 30);

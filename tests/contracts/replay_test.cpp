@@ -7,6 +7,7 @@
 #include "methods/tracing.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
+#include "tests/sim/plain_cost.h"
 
 using namespace draftline;
 using namespace draftline::test;
@@ -69,6 +70,23 @@ Trace through_file(const Recorded& r, const std::string& name) {
   return t;
 }
 
+// The decode steps of each request when a server replays the traced prompts from their beginnings.
+std::vector<std::int64_t> simulated_steps(const Trace& trace, const DraftPlan& plan) {
+  auto lengths = std::make_shared<WorkloadTrace>();
+  for (int i = 0; i < trace.prompts(); ++i)
+    lengths->requests.push_back({0, trace.prompt_tokens(i), trace.positions(i), 0});
+  Workload w = poisson(1e4, trace.prompts(), {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
+  w.length_trace = lengths;
+  const DraftOutcomes outcomes = DraftOutcomes::from_trace(std::make_shared<Trace>(trace), plan, true);
+  const Drafting drafting{&outcomes, outcomes.depth(), {0, outcomes.depth()}, outcomes.depth() + 1, {}, 0};
+  PlainCost cost;
+  Log log;
+  Fleet({}, {}, drafting, cost).run(w, 1, {}, &log);
+  std::vector<std::int64_t> steps(lengths->requests.size());
+  for (const ServedRequest& r : log.requests) steps[static_cast<std::size_t>(r.request.id)] = r.steps;
+  return steps;
+}
+
 }  // namespace
 
 TEST_CASE("the steps that a trace replays are those of a live run, prompt by prompt", "[contract]") {
@@ -95,7 +113,11 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
         if (!trace.header().ranks()) {
           CHECK(trace.refuses(DraftPlan::chain(1)).has_value());
           if (live.parameters != recorded.parameters) continue;
-          for (int i = 0; i < trace.prompts(); ++i) CHECK(trace.steps(i) == run[static_cast<std::size_t>(i)].accepted);
+          const auto simulated = simulated_steps(trace, DraftPlan::chain(1));
+          for (std::size_t i = 0; i < run.size(); ++i) {
+            CHECK(trace.steps(static_cast<int>(i)) == run[i].accepted);
+            CHECK(simulated[i] == static_cast<std::int64_t>(run[i].accepted.size()));
+          }
         } else if (plan) {
           if (plan->depth() > trace.header().depth) {
             CHECK(trace.refuses(*plan).has_value());
@@ -104,9 +126,11 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
           if ((e.name == "s3d" || e.name == "specformer") && live.parameters != recorded.parameters)
             continue;  // other drafters
           by_rank.insert(std::string(e.name));
+          const auto simulated = simulated_steps(trace, *plan);
           for (int i = 0; i < trace.prompts(); ++i) {
             const auto& wanted = run[static_cast<std::size_t>(i)].accepted;
             CHECK(trace.replay(i, *plan) == wanted);
+            CHECK(simulated[static_cast<std::size_t>(i)] == static_cast<std::int64_t>(wanted.size()));
             lengths.insert(wanted.begin(), wanted.end());
             CHECK(r.prompts[static_cast<std::size_t>(i)].tokens == run[static_cast<std::size_t>(i)].tokens);
           }

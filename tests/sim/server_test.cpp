@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laws of every serving run, over random workloads, schedulers and drafts.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/rng.h"
+#include "tests/catch.h"
+#include "tests/sim/plain_cost.h"
+
+namespace draftline {
+
+namespace {
+
+using Batching = SchedulerLimits::Batching;
+
+struct Case {
+  Workload workload;
+  SchedulerLimits limits;
+  FleetShape fleet;
+  Drafting drafting;
+  DraftOutcomes outcomes;
+  std::string text;
+};
+
+Case random_case(std::uint64_t seed) {
+  Rng rng(seed, "a serving case");
+  Case c;
+  const auto below = [&](std::uint64_t n) { return static_cast<int>(rng.below(n)); };
+  const auto length = [&](int most) {
+    return Lengths{rng.below(2) == 0 ? Lengths::Kind::uniform : Lengths::Kind::fixed, 1.0 + below(5),
+                   6.0 + below(static_cast<std::uint64_t>(most))};
+  };
+  c.workload = poisson(1e4 * (1 + below(50)), 300, length(200), length(60));
+  if (below(4) == 0) {
+    c.workload.arrivals.kind = ArrivalProcess::Kind::closed;
+    c.workload.arrivals.concurrency = 1 + below(20);
+  }
+  c.limits.batching = static_cast<Batching>(below(3));
+  c.limits.max_batch_size = 1 + below(16);
+  c.limits.block_size = 1 << below(5);
+  c.limits.max_batched_tokens = 128 + below(200);
+  c.limits.kv_blocks = (280 + below(250)) / c.limits.block_size + 6;  // tight: many are preempted
+  c.limits.whole_prompts = below(2) == 0;
+  c.limits.swap = below(2) == 0;
+  c.limits.swap_per_token = 1000;
+  c.fleet.replicas = 1 + below(3);
+  c.fleet.routing = static_cast<FleetShape::Routing>(below(2));
+  if (below(4) == 0 && c.limits.batching != Batching::fixed &&
+      c.workload.arrivals.kind == ArrivalProcess::Kind::poisson) {
+    c.fleet.prefill_replicas = 1 + below(2);
+    c.fleet.transfer_fixed = 1e5;
+    c.fleet.transfer_per_token = 1e3;
+  }
+  if (below(2) == 0) {
+    c.outcomes = DraftOutcomes::from_rates(std::vector<double>{0.8, 0.6, 0.5});
+    c.drafting.draft_length = 3;
+    c.drafting.lengths = {0, 1, 2, 3};
+    c.drafting.rows = 4;
+    c.drafting.policy.kind = static_cast<DraftPolicy::Kind>(below(4));
+    c.drafting.policy.rules = {{1, 3}, {4, 1}, {8, 0}};
+  }
+  c.text = "seed " + std::to_string(seed) + ", batching " + std::to_string(static_cast<int>(c.limits.batching)) +
+           ", batch " + std::to_string(c.limits.max_batch_size) + ", blocks " + std::to_string(c.limits.kv_blocks) +
+           " of " + std::to_string(c.limits.block_size) + ", drafts " + std::to_string(c.drafting.draft_length) +
+           ", policy " + std::to_string(static_cast<int>(c.drafting.policy.kind)) + ", servers " +
+           std::to_string(c.fleet.servers()) + (c.limits.swap ? ", swap" : "");
+  return c;
+}
+
+ServingRun run(const Case& c, PlainCost& cost, Log& log, std::uint64_t seed) {
+  Drafting drafting = c.drafting;
+  if (drafting.draft_length > 0) drafting.outcomes = &c.outcomes;
+  return Fleet(c.fleet, c.limits, drafting, cost).run(c.workload, seed, {}, &log);
+}
+
+}  // namespace
+
+TEST_CASE("whatever the scheduler does, every request is served once, wholly, in order of time, within the limits") {
+  std::int64_t preempted = 0, speculated = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const Case c = random_case(seed);
+    INFO(c.text);
+    PlainCost cost;
+    Log log;
+    const ServingRun r = run(c, cost, log, seed);
+    preempted += r.figures.preemptions;
+
+    REQUIRE(log.requests.size() == 300);
+    std::set<std::int64_t> ids;
+    std::int64_t output = 0, recomputed = 0;
+    for (const ServedRequest& q : log.requests) {
+      ids.insert(q.request.id);
+      output += q.request.output;
+      recomputed += q.preemptions;
+      CHECK(q.request.arrival <= q.started);
+      CHECK(q.started < q.first_token);
+      CHECK(q.first_token <= q.last_token);
+      CHECK((q.first_token < q.last_token) == (q.request.output > 1));
+      CHECK(q.steps <= q.request.output - 1);
+    }
+    REQUIRE(ids.size() == 300);
+    CHECK(recomputed == r.figures.preemptions);
+    CHECK(r.figures.all_tokens == output);
+
+    std::int64_t decoded = 0;
+    std::map<int, Ticks> free_from;  // of each server
+    for (const StepRun& s : log.runs) {
+      REQUIRE(s.start >= free_from[s.server]);
+      REQUIRE(s.first > 0);
+      free_from[s.server] = s.start + s.steps * s.first + s.rise * (s.steps * (s.steps - 1) / 2);
+      REQUIRE(s.kv_blocks >= 0);
+      REQUIRE(s.kv_blocks <= c.limits.kv_blocks);
+      REQUIRE(s.sequences <= c.limits.max_batch_size);
+      REQUIRE(s.drafts <= c.drafting.draft_length);
+      if (c.limits.batching == Batching::continuous && s.prompt_tokens > 0)
+        REQUIRE(s.prompt_tokens + s.sequences * (s.drafts + 1) <= c.limits.max_batched_tokens);
+      decoded += s.emitted;
+      speculated += s.drafts > 0;
+    }
+    // the first token of each comes from its prompt, and so does one after each time that it is computed again
+    CHECK(decoded <= output - 300);
+    CHECK(decoded >= output - 300 - recomputed);
+    CHECK(r.figures.inter_token.count() >= (c.drafting.draft_length > 0 ? 0 : output - 300));
+  }
+  CHECK(preempted > 1000);
+  CHECK(speculated > 1000);
+}
+
+TEST_CASE("many steps at once are the same steps one by one") {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Case c = random_case(seed);
+    INFO(c.text);
+    PlainCost at_once, one_by_one;
+    one_by_one.cell = 1;  // a price's line ends after every step
+    Log a, b;
+    const ServingRun fast = run(c, at_once, a, seed), slow = run(c, one_by_one, b, seed);
+    REQUIRE(fast.figures.fingerprint() == slow.figures.fingerprint());
+    CHECK(fast.figures.steps == slow.figures.steps);
+    CHECK(a.runs.size() <= b.runs.size());
+    for (const double share : {0.01, 0.5, 0.99})
+      CHECK(fast.figures.inter_token.quantile(share) == slow.figures.inter_token.quantile(share));
+    CHECK(fast.figures.inter_token.mean().value == Approx(slow.figures.inter_token.mean().value));
+  }
+}
+
+TEST_CASE("drafts that are never accepted cost their time and change nothing else") {
+  PlainCost cost;
+  cost.per_draft = 0;
+  const Workload w = poisson(2e4, 200, fixed_length(50), fixed_length(20));
+  SchedulerLimits limits;
+  const DraftOutcomes never = DraftOutcomes::from_rates(std::vector<double>{0, 0}),
+                      always = DraftOutcomes::from_rates(std::vector<double>{1, 1});
+  Drafting drafting{&never, 2, {0, 1, 2}, 3, {}, 0};
+  Log plain, useless, useful;
+  Fleet({}, limits, {}, cost).run(w, 1, {}, &plain);
+  const ServingRun a = Fleet({}, limits, drafting, cost).run(w, 1, {}, &useless);
+  for (std::size_t i = 0; i < plain.requests.size(); ++i)
+    CHECK(plain.requests[i].last_token == useless.requests[i].last_token);
+  CHECK(a.figures.acceptance_length() == 1);
+  drafting.outcomes = &always;
+  Fleet({}, limits, drafting, cost).run(w, 1, {}, &useful);
+  for (const ServedRequest& r : useful.requests) CHECK(r.steps == 7);  // 19 tokens, three a step
+}
+
+TEST_CASE("rates give the acceptance length they stand for") {
+  PlainCost cost;
+  const std::vector<double> rates{0.8, 0.6, 0.5};
+  const DraftOutcomes outcomes = DraftOutcomes::from_rates(rates);
+  const Drafting drafting{&outcomes, 3, {0, 1, 2, 3}, 4, {}, 0};
+  const ServingRun r =
+      Fleet({}, {}, drafting, cost).run(poisson(1e3, 2000, fixed_length(50), fixed_length(200)), 3, {});
+  CHECK(r.figures.acceptance_length() == Approx(1 + 0.8 + 0.48 + 0.24).epsilon(0.01));
+}
+
+TEST_CASE("who knows what will be accepted is never slower, and learning comes between") {
+  PlainCost cost;
+  cost.per_draft = 400'000;
+  for (const double rate : {0.2, 0.5, 0.9}) {
+    INFO(rate);
+    const DraftOutcomes outcomes = DraftOutcomes::from_rates(std::vector<double>(4, rate));
+    const auto tpot = [&](DraftPolicy::Kind kind) {
+      Drafting drafting{&outcomes, 4, {0, 1, 2, 3, 4}, 5, {}, 0};
+      drafting.policy.kind = kind;
+      return Fleet({}, {}, drafting, cost)
+          .run(poisson(1e4, 2000, fixed_length(100), fixed_length(100)), 5, {})
+          .figures.tpot.mean()
+          .value;
+    };
+    const double oracle = tpot(DraftPolicy::Kind::oracle), learned = tpot(DraftPolicy::Kind::goodput),
+                 fixed = tpot(DraftPolicy::Kind::fixed);
+    CHECK(oracle < learned);
+    CHECK(learned < 1.01 * fixed);
+  }
+}
+
+TEST_CASE("a policy by batch size drafts what its table says") {
+  PlainCost cost;
+  const DraftOutcomes outcomes = DraftOutcomes::from_rates(std::vector<double>{0.5, 0.5, 0.5});
+  Drafting drafting{&outcomes, 3, {0, 1, 2, 3}, 4, {}, 0};
+  drafting.policy.kind = DraftPolicy::Kind::by_batch_size;
+  drafting.policy.rules = {{1, 3}, {4, 1}, {8, 0}};
+  Log log;
+  Fleet({}, {}, drafting, cost).run(poisson(2e5, 2000, fixed_length(20), fixed_length(40)), 5, {}, &log);
+  std::set<int> seen;
+  for (const StepRun& s : log.runs) {
+    if (s.sequences == 0) continue;
+    seen.insert(s.drafts);
+    CHECK(s.drafts == (s.sequences < 4 ? 3 : s.sequences < 8 ? 1 : 0));
+  }
+  CHECK(seen == std::set<int>{0, 1, 3});
+}
+
+TEST_CASE("a request that no pool holds is refused") {
+  PlainCost cost;
+  SchedulerLimits limits;
+  limits.kv_blocks = 4;
+  CHECK_THROWS_AS(Fleet({}, limits, {}, cost).run(poisson(1, 3, fixed_length(60), fixed_length(10)), 1, {}),
+                  InputErrors);
+}
+
+TEST_CASE("more than can be served diverges, less does not") {
+  PlainCost cost;
+  const auto diverges = [&](double rate) {
+    return Fleet({}, {}, {}, cost).run(poisson(rate, 4000, fixed_length(500), fixed_length(10)), 1, {}).diverges;
+  };
+  const double most = 1 / to_seconds(500 * cost.per_prompt_token).value;
+  CHECK(diverges(1.3 * most));
+  CHECK_FALSE(diverges(0.5 * most));
+}
+
+}  // namespace draftline
