@@ -19,6 +19,12 @@ int terminal_width() {
   return size.ws_col;
 }
 
+int interrupted_after(std::size_t done, std::size_t points) {
+  if (done >= points) return 0;
+  std::cerr << "interrupted after " << done << " of " << points << " points; go on with --from " << done << "\n";
+  return 130;
+}
+
 namespace {
 
 enum ExitCode { kFine = 0, kInput = 2, kDevice = 3, kBug = 4, kInterrupted = 130 };
@@ -50,6 +56,7 @@ int run(int argc, char** argv) {
   Action chosen;
   add_run(app, chosen);
   add_simulate(app, chosen);
+  add_plan(app, chosen);
   add_papers(app, chosen);
   add_decode(app, chosen);
   add_probe(app, chosen);

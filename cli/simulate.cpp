@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline simulate SCENARIO`: requests arrive, queue, are batched, drafted for and served, event by event.
-#include <tbb/global_control.h>
-#include <tbb/parallel_pipeline.h>
-
 #include <iostream>
-#include <mutex>
 
 #include "cli/command.h"
+#include "cli/in_order.h"
 #include "cli/progress.h"
 #include "reports/point.h"
 #include "reports/serving_records.h"
@@ -21,6 +18,7 @@ struct Options {
   bool json = false, csv = false, dry_run = false, no_oracle = false;
   int jobs = 1;
   std::uint64_t seed = 0;
+  std::size_t from = 0;
   ServingRecords::Files records;
 };
 
@@ -33,6 +31,7 @@ int simulate(const Options& o, const Common& common) {
     return 0;
   }
   const std::size_t points = scenario.points();
+  if (o.from >= points) throw InputErrors("--from: the scenario has " + std::to_string(points) + " points");
   if (o.records.any() && points > 1)
     throw InputErrors(o.scenario + ": has " + std::to_string(points) +
                       " points; records and the timeline are of a single one");
@@ -42,29 +41,6 @@ int simulate(const Options& o, const Common& common) {
   Progress progress("simulating", points > 1 ? points : requests);
   ServingSweep::Options options{o.seed, !o.no_oracle, records.get(), {}};
   if (points == 1) options.progress = [&](std::int64_t n) { progress.at(static_cast<std::size_t>(n)); };
-
-  // Each worker reads the scenario for itself: nothing is shared, so nothing is locked.
-  std::mutex mutex;
-  std::vector<std::shared_ptr<ServingSweep>> idle;
-  if (o.jobs == 1) idle.push_back(first);
-  const auto at = [&](std::size_t i) {
-    std::shared_ptr<ServingSweep> sweep;
-    {
-      const std::lock_guard lock(mutex);
-      if (!idle.empty()) {
-        sweep = std::move(idle.back());
-        idle.pop_back();
-      }
-    }
-    if (!sweep) {
-      sweep = std::make_shared<ServingSweep>(o.scenario, common.data);
-      sweep->validate();
-    }
-    ServingOutcome outcome = sweep->at(i, options);
-    const std::lock_guard lock(mutex);
-    idle.push_back(std::move(sweep));
-    return outcome;
-  };
 
   const auto format = o.json  ? SimulateReport::Format::json
                       : o.csv ? SimulateReport::Format::csv
@@ -85,30 +61,30 @@ int simulate(const Options& o, const Common& common) {
     }
     report->add(outcome);
   };
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(o.jobs));
-  std::size_t next = 0, done = 0;
-  tbb::parallel_pipeline(
-      static_cast<std::size_t>(2 * o.jobs),
-      tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order,
-                                          [&](tbb::flow_control& flow) -> std::size_t {
-                                            if (next >= points) flow.stop();
-                                            return next++;
-                                          }) &
-          tbb::make_filter<std::size_t, std::shared_ptr<ServingOutcome>>(
-              tbb::filter_mode::parallel, [&](std::size_t i) { return std::make_shared<ServingOutcome>(at(i)); }) &
-          tbb::make_filter<std::shared_ptr<ServingOutcome>, void>(tbb::filter_mode::serial_in_order,
-                                                                  [&](const std::shared_ptr<ServingOutcome>& outcome) {
-                                                                    take(*outcome);
-                                                                    ++done;
-                                                                    if (points > 1) progress.at(done);
-                                                                  }));
+  // Each worker reads the scenario for itself: nothing is shared, so nothing is locked.
+  const Interruptible interruptible;
+  std::size_t done = 0;
+  in_order<ServingSweep>(
+      o.jobs, o.from, points, o.jobs == 1 ? first : nullptr,
+      [&] {
+        auto sweep = std::make_shared<ServingSweep>(o.scenario, common.data);
+        sweep->validate();
+        return sweep;
+      },
+      [&](ServingSweep& sweep, std::size_t i) { return sweep.at(i, options); },
+      [&](const ServingOutcome& outcome) {
+        take(outcome);
+        ++done;
+        if (points > 1) progress.at(done);
+      });
+  if (!report && Interruptible::asked()) return interrupted_after(o.from, points);
   if (!report) {
     if (points == 1) throw InputErrors(reason);
     throw InputErrors(scenario.document.root().place() + ": no point of it can run; the first: " + reason);
   }
   report->finish();
   if (records) records->commit();
-  return 0;
+  return interrupted_after(o.from + done, points);
 }
 
 }  // namespace
@@ -126,6 +102,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
   verb->add_flag("--no-oracle", o->no_oracle, "skip the second run with perfectly chosen drafts");
   verb->add_option("--jobs", o->jobs, "threads for sweeps; the output does not depend on it")
       ->check(CLI::Range(1, 1024));
+  verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");
   verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return simulate(*o, c); }; });
 }

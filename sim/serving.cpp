@@ -110,79 +110,88 @@ std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s
   return all;
 }
 
-ServingResult ServingSweep::serve(const Point& p, const Options& o) {
-  const Scenario& scenario = sweep_.scenario();
-  const ServingChoice& choice = scenario.serving->choices[p.serving];
-  const MethodChoice& method = scenario.methods[p.method];
+std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
+  const ServingChoice& choice = scenario().serving->choices[p.serving];
+  const MethodChoice& method = scenario().methods[p.method];
   Predictor& predictor = sweep_.predictor();
-  Setup setup = sweep_.setup(p);
-  ServingResult out;
+  auto point = std::make_unique<ServingPoint>();
+  Setup& setup = point->setup = sweep_.setup(p);
 
-  Workload workload = choice.workload;
+  Workload& workload = point->workload = choice.workload;
   if (workload.prompt.mean == 0) workload.prompt.mean = setup.prompt_tokens;
   if (workload.output.mean == 0) workload.output.mean = setup.output_tokens;
   if (workload.lengths_of_acceptance) {
     auto lengths = std::make_shared<WorkloadTrace>();
-    for (int i = 0; i < method.acceptance.trace->prompts(); ++i)
-      lengths->requests.push_back(
-          {0, method.acceptance.trace->prompt_tokens(i), method.acceptance.trace->positions(i), 0});
+    const Trace& trace = *method.acceptance.trace;
+    for (int i = 0; i < trace.prompts(); ++i)
+      lengths->requests.push_back({0, trace.prompt_tokens(i), trace.positions(i), 0});
     workload.length_trace = lengths;
   }
 
-  Drafting drafting;
-  DraftOutcomes accepted;
-  std::vector<std::unique_ptr<MethodChoice>> methods;
+  Drafting& drafting = point->drafting;
   drafting.draft_length = predictor.method(setup, method).usual_depth();
   if (drafting.draft_length > 0) {
-    accepted = outcomes(setup, method, workload.lengths_of_acceptance);
-    drafting.draft_length = std::min(drafting.draft_length, accepted.depth());
-    drafting.outcomes = &accepted;
+    point->outcomes = outcomes(setup, method, workload.lengths_of_acceptance);
+    drafting.draft_length = std::min(drafting.draft_length, point->outcomes.depth());
+    drafting.outcomes = &point->outcomes;
     drafting.rows = predictor.verified_rows(setup, method);
     if (choice.policy) drafting.policy = read_draft_policy(*choice.policy, drafting.draft_length);
-    methods = variants(setup, method);
+    point->methods = variants(setup, method);
   } else {
-    methods.push_back(std::make_unique<MethodChoice>(method));
+    point->methods.push_back(std::make_unique<MethodChoice>(method));
   }
-  for (std::size_t k = 0; k < methods.size(); ++k)
-    if (methods[k]) drafting.lengths.push_back(static_cast<int>(k));
+  std::vector<const MethodChoice*> by_drafts;
+  for (const auto& m : point->methods) {
+    if (m) drafting.lengths.push_back(static_cast<int>(by_drafts.size()));
+    by_drafts.push_back(m.get());
+  }
 
-  SchedulerLimits limits = choice.limits;
+  SchedulerLimits& limits = point->limits = choice.limits;
   limits.max_batch_size = std::min(limits.max_batch_size, std::max(1, limits.max_batched_tokens / drafting.rows));
   setup.batch_size = limits.max_batch_size;
   const Predictor::Room room = predictor.room(setup, method, limits.max_batched_tokens);
-  const Bytes left = choice.memory_share * setup.device->memory - room.taken;
-  limits.kv_blocks =
-      choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
+  const Bytes usable = choice.memory_share * setup.device->memory, left = usable - room.taken;
+  limits.kv_blocks = choice.kv_blocks.value_or(
+      static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
   if (limits.kv_blocks * limits.block_size <= drafting.rows)
-    throw InputErrors("no room for a KV cache: " + to_text(room.taken) + " are taken of " +
-                      to_text(choice.memory_share * setup.device->memory) + " on each device");
+    throw InputErrors("no room for a KV cache: " + to_text(room.taken) + " are taken of " + to_text(usable) +
+                      " on each device");
   if (limits.swap) limits.swap_per_token = (room.per_token / choice.host_link).value * kTicksPerSecond;
-  FleetShape fleet = choice.fleet;
-  fleet.transfer_fixed = choice.transfer_fixed.value * kTicksPerSecond;
-  if (fleet.prefill_replicas > 0)
-    fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
+  point->fleet = choice.fleet;
+  point->fleet.transfer_fixed = choice.transfer_fixed.value * kTicksPerSecond;
+  if (point->fleet.prefill_replicas > 0)
+    point->fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
+  point->table = std::make_unique<StepTable>(predictor, setup, by_drafts, method);
+  return point;
+}
 
-  std::vector<const MethodChoice*> by_drafts;
-  for (const auto& m : methods) by_drafts.push_back(m.get());
-  StepTable table(predictor, setup, by_drafts, method);
-  out.kv_blocks = limits.kv_blocks;
-  out.batch_limit = limits.max_batch_size;
-  out.servers = fleet.servers();
-  for (int i = 0; i < scenario.serving->replications; ++i) {
+ServingRun ServingPoint::run(std::uint64_t seed, const LatencyTargets& targets, ServingObserver* observer,
+                             const std::function<void(std::int64_t)>& progress) {
+  return Fleet(fleet, limits, drafting, *table).run(workload, seed, targets, observer, progress);
+}
+
+ServingResult ServingSweep::serve(const Point& p, const Options& o) {
+  const Serving& serving = *scenario().serving;
+  const auto point = prepare(p);
+  ServingResult out;
+  out.kv_blocks = point->limits.kv_blocks;
+  out.batch_limit = point->limits.max_batch_size;
+  out.servers = point->fleet.servers();
+  for (int i = 0; i < serving.replications; ++i) {
     Fingerprint seed;
     seed.add(o.seed);
     seed.add(i);
-    const std::uint64_t mine = i == 0 ? o.seed : seed.value();
-    out.runs.push_back(Fleet(fleet, limits, drafting, table)
-                           .run(workload, mine, scenario.serving->targets, i == 0 ? o.observer : nullptr, o.progress));
+    out.runs.push_back(
+        point->run(i == 0 ? o.seed : seed.value(), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
   }
-  if (const auto longest = out.runs.front().figures.longest_text, most = std::int64_t{setup.transformer->max_positions};
-      most > 0 && longest > most)
+  const TransformerShape& target = *point->setup.transformer;
+  if (const auto longest = out.runs.front().figures.longest_text;
+      target.max_positions > 0 && longest > target.max_positions)
     out.warnings.push_back("texts of up to " + std::to_string(longest) + " tokens are simulated, though " +
-                           setup.transformer->name + " has " + std::to_string(most) + " positions");
-  if (o.oracle && drafting.outcomes != nullptr && drafting.lengths.size() > 1) {
-    drafting.policy.kind = DraftPolicy::Kind::oracle;
-    out.oracle = Fleet(fleet, limits, drafting, table).run(workload, o.seed, scenario.serving->targets);
+                           target.name + " has " + std::to_string(target.max_positions) + " positions");
+  if (o.oracle && point->drafting.lengths.size() > 1 && point->drafting.outcomes != nullptr) {
+    point->drafting.policy.kind = DraftPolicy::Kind::oracle;
+    out.oracle = point->run(o.seed, serving.targets);
   }
   return out;
 }

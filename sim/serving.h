@@ -32,6 +32,21 @@ struct Estimate {
 };
 Estimate estimate(const ServingResult&, const std::function<double(const ServingRun&)>&, double confidence = 0.95);
 
+// One point, ready to be run: under other loads, on other fleets, with other seeds, at the prices it has met.
+struct ServingPoint {
+  Setup setup;
+  Workload workload;
+  SchedulerLimits limits;
+  FleetShape fleet;
+  Drafting drafting;
+  ServingRun run(std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
+                 const std::function<void(std::int64_t)>& progress = {});
+
+  DraftOutcomes outcomes;                              // drafting points to it
+  std::vector<std::unique_ptr<MethodChoice>> methods;  // by drafts
+  std::unique_ptr<StepCost> table;
+};
+
 class ServingSweep {
  public:
   ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data);
@@ -45,6 +60,7 @@ class ServingSweep {
     std::function<void(std::int64_t)> progress;
   };
   ServingOutcome at(std::size_t index, const Options&);
+  std::unique_ptr<ServingPoint> prepare(const Point&);  // InputErrors if it can't run
 
  private:
   ServingResult serve(const Point&, const Options&);

@@ -90,6 +90,8 @@ Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
   for (const Axis& a : axes) s.axes.push_back(a.key);
   if (const auto targets = scenario.find("latency_targets")) s.targets = read_targets(*targets);
   if (const auto n = scenario.find("replications")) s.replications = n->positive_int(10'000);
+  if (const auto prices = scenario.find("prices"))
+    for (const auto& [device, price] : prices->entries()) s.prices[device] = price.number(0, 1e9);
   const std::size_t count = combinations(axes);
   if (count > kMostChoices) {
     scenario.fail("the lists of its workload, scheduler and policy make more than a million alternatives");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The serving part of a scenario (DESIGN.md section 8; docs/simulator.md): what comes, who serves it, what is promised.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct Serving {
   std::vector<ServingChoice> choices;
   LatencyTargets targets;
   int replications = 1;
+  std::map<std::string, double> prices;  // per hour, by the device's name
 };
 
 Serving read_serving(const Reader& scenario, Catalogue&);

@@ -91,11 +91,11 @@ double ServingFigures::host_share(int servers) const {
 double ServingFigures::mean_blocks() const { return share(block_time_, busy_); }
 double ServingFigures::mean_in_system() const { return share(in_system_, static_cast<double>(end - first_arrival)); }
 
-bool ServingFigures::meets(const LatencyTargets::Target& t) const {
+Seconds ServingFigures::value_of(const LatencyTargets::Target& t) const {
   const Histogram& h = t.of == LatencyTargets::Target::Of::ttft   ? ttft
                        : t.of == LatencyTargets::Target::Of::tpot ? tpot
                                                                   : e2e;
-  return (t.share == 0 ? h.mean() : h.quantile(t.share)) <= t.limit;
+  return t.share == 0 ? h.mean() : h.quantile(t.share);
 }
 
 }  // namespace draftline

@@ -77,7 +77,8 @@ class ServingFigures {
   double host_share(int servers = 1) const;
   double mean_blocks() const;
   double mean_in_system() const;  // by Little's law's left side: time-weighted mean of requests in flight
-  bool meets(const LatencyTargets::Target&) const;
+  Seconds value_of(const LatencyTargets::Target&) const;
+  bool meets(const LatencyTargets::Target& t) const { return value_of(t) <= t.limit; }
   std::uint64_t fingerprint() const { return events_.value(); }
 
  private:

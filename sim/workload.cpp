@@ -140,6 +140,29 @@ Workload read_workload(const Reader& in, Catalogue& catalogue) {
   return w;
 }
 
+double mean_rate(const Workload& w) {
+  const ArrivalProcess& a = w.arrivals;
+  switch (a.kind) {
+    case ArrivalProcess::Kind::closed: return 0;
+    case ArrivalProcess::Kind::on_off: return a.rate * a.on / (a.on + a.off);
+    case ArrivalProcess::Kind::trace: {
+      const double last = w.arrival_trace->requests[static_cast<std::size_t>(w.requests - 1)].arrival;
+      return last > 0 ? a.scale * static_cast<double>(w.requests) / last : 0;
+    }
+    case ArrivalProcess::Kind::poisson:
+    case ArrivalProcess::Kind::gamma: break;
+  }
+  return a.rate;
+}
+
+Workload at_rate(Workload w, double factor) {
+  w.arrivals.scale *= factor;
+  w.arrivals.rate *= factor;
+  w.arrivals.on /= factor;
+  w.arrivals.off /= factor;
+  return w;
+}
+
 Requests::Requests(const Workload& w, std::uint64_t seed)
     : workload_(w),
       gaps_(seed, "arrivals"),

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// `draftline plan SCENARIO`: the cheapest fleet that meets the latency targets of a workload.
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/in_order.h"
+#include "cli/progress.h"
+#include "reports/plan_report.h"
+
+namespace draftline::cli {
+
+namespace {
+
+struct Options {
+  std::string scenario;
+  bool json = false, csv = false;
+  int jobs = 1, most_devices = 1024;
+  std::uint64_t seed = 0;
+};
+
+void refuse(const Scenario& s) {
+  const Reader root = s.document.root();
+  if (s.serving->targets.targets.empty()) root.fail("\"latency_targets\" are needed: {\"ttft_p99\": \"500 ms\", ..}");
+  for (const ServingChoice& c : s.serving->choices)
+    if (mean_rate(c.workload) <= 0) {
+      root.at("workload").fail("a plan needs arrivals with a rate");
+      break;
+    }
+  if (!s.serving->prices.empty())
+    for (const auto& device : s.devices)
+      if (!s.serving->prices.contains(device->name)) root.at("prices").fail("has no price of " + device->name);
+  s.document.finish();
+}
+
+int plan(const Options& o, const Common& common) {
+  const auto first = std::make_shared<ServingSweep>(o.scenario, common.data);
+  first->validate();
+  const Scenario& scenario = first->scenario();
+  refuse(scenario);
+  const Prices prices{scenario.serving->prices};
+  const std::size_t points = scenario.points();
+  Progress progress("planning", points);
+  const Interruptible interruptible;
+  std::vector<FleetOption> options;
+  in_order<ServingSweep>(
+      o.jobs, 0, points, o.jobs == 1 ? first : nullptr,
+      [&] {
+        auto sweep = std::make_shared<ServingSweep>(o.scenario, common.data);
+        sweep->validate();
+        return sweep;
+      },
+      [&](ServingSweep& sweep, std::size_t i) { return smallest_fleet(sweep, i, prices, o.most_devices, o.seed); },
+      [&](FleetOption& option) {
+        options.push_back(std::move(option));
+        progress.at(options.size());
+      });
+  const std::size_t done = options.size();
+  write_plan(std::cout, o.json ? PlanFormat::json : o.csv ? PlanFormat::csv : PlanFormat::table, scenario,
+             std::move(options), static_cast<std::size_t>(terminal_width()));
+  if (done == points) return 0;
+  std::cerr << "interrupted: " << done << " of " << points << " options were looked at\n";
+  return 130;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Action& chosen) {
+  auto* verb = app.add_subcommand("plan", "the cheapest fleet that meets the latency targets of a workload");
+  auto o = std::make_shared<Options>();
+  verb->add_option("scenario", o->scenario,
+                   "a scenario with \"workload\", \"latency_targets\" and, if you like, \"prices\" per device and hour")
+      ->required();
+  auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output");
+  verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);
+  verb->add_option("--max-devices", o->most_devices, "look no further")->check(CLI::Range(1, 100'000));
+  verb->add_option("--jobs", o->jobs, "threads; the output does not depend on it")->check(CLI::Range(1, 1024));
+  verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance");
+  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return plan(*o, c); }; });
+}
+
+}  // namespace draftline::cli

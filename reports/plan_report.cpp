@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/plan_report.h"
+
+#include <algorithm>
+
+#include "core/build_info.h"
+#include "reports/point.h"
+
+namespace draftline {
+
+namespace {
+
+Seconds slowness(const FleetOption& o) { return o.run->figures.e2e.mean(); }
+
+std::string why_not(const FleetOption& o, const FleetOption& best, bool dominated) {
+  if (!o.obstacle.empty()) return o.obstacle;
+  if (&o == &best) return "recommended";
+  if (o.cost > best.cost) {
+    std::string text = significant(o.cost / best.cost, 3) + " times the cost";
+    if (!dominated) text += ", but " + significant(slowness(best) / slowness(o), 3) + " times as fast";
+    return text;
+  }
+  return "as cheap, but " + significant(slowness(o) / slowness(best), 3) + " times as slow";
+}
+
+void write_json(std::ostream& out, const Scenario& s, const std::vector<FleetOption>& options, bool any) {
+  constexpr auto predicted = FigureKind::predicted;
+  JsonWriter w(out);
+  w.begin_object();
+  w.member("schema_version", 1);
+  w.member("commit", build_commit());
+  w.key("resolved");
+  write_resolved(w, s);
+  w.member("points_done", options.size());
+  w.member("recommended", any ? std::optional<int>(0) : std::nullopt);
+  w.key("results");
+  w.begin_array();
+  for (const FleetOption& o : options) {
+    const bool loses = o.obstacle.empty() && dominated(o, options);
+    w.begin_object();
+    write_inputs(w, s, o.point);
+    w.member("meets_targets", o.obstacle.empty());
+    if (o.obstacle.empty()) {
+      const ServingFigures& f = o.run->figures;
+      w.member("replicas", o.replicas);
+      w.member("devices", o.devices);
+      w.figure("cost", o.cost, s.serving->prices.empty() ? "devices" : "price/h", predicted);
+      w.figure("capacity", o.capacity.value, "requests/s", predicted);
+      w.figure("throughput", f.throughput().value, "tokens/s", predicted);
+      w.figure("ttft_p99", f.ttft.quantile(0.99), predicted);
+      w.figure("tpot_p99", f.tpot.quantile(0.99), predicted);
+      w.figure("e2e_mean", f.e2e.mean(), predicted);
+      w.member("pareto", !loses);
+    }
+    w.member("why", why_not(o, options.front(), loses));
+    w.end_object();
+  }
+  w.end_array();
+  w.end_object();
+  w.finish();
+}
+
+}  // namespace
+
+void write_plan(std::ostream& out, PlanFormat format, const Scenario& s, std::vector<FleetOption> options,
+                std::size_t width) {
+  std::stable_sort(options.begin(), options.end(), [](const FleetOption& a, const FleetOption& b) {
+    if (a.obstacle.empty() != b.obstacle.empty()) return a.obstacle.empty();
+    if (!a.obstacle.empty()) return false;
+    return a.cost != b.cost ? a.cost < b.cost : slowness(a) < slowness(b);
+  });
+  const bool any = !options.empty() && options.front().obstacle.empty();
+  if (format == PlanFormat::json) return write_json(out, s, options, any);
+
+  const bool all = format == PlanFormat::csv;
+  std::vector<Table::Column> columns = point_columns(s, all);
+  const auto add = [&](const char* title, const char* name) { columns.push_back({title, name}); };
+  add("replicas", "replicas"), add("devices", "devices");
+  if (all || !s.serving->prices.empty()) add("cost/h", "cost");
+  add("bears", "capacity_per_s"), add("TTFT p99", "ttft_p99_s"), add("TPOT p99", "tpot_p99_s");
+  add("end to end", "e2e_mean_s"), add("Pareto", "pareto"), add("why", "why");
+  Table table(std::move(columns));
+  for (const FleetOption& o : options) {
+    std::vector<Cell> cells = point_cells(s, o.point, all);
+    const bool loses = o.obstacle.empty() && dominated(o, options);
+    if (o.obstacle.empty()) {
+      const ServingFigures& f = o.run->figures;
+      const auto seconds = [&](Seconds t) { cells.emplace_back(t.value, to_text(t)); };
+      cells.emplace_back(o.replicas);
+      cells.emplace_back(o.devices);
+      if (all || !s.serving->prices.empty()) cells.emplace_back(o.cost, 4);
+      cells.emplace_back(o.capacity.value, to_text(o.capacity));
+      seconds(f.ttft.quantile(0.99));
+      seconds(f.tpot.quantile(0.99));
+      seconds(f.e2e.mean());
+      cells.emplace_back(!loses);
+    } else {
+      while (cells.size() + 1 < table.columns()) cells.emplace_back();
+    }
+    cells.emplace_back(why_not(o, options.front(), loses));
+    table.add(std::move(cells));
+  }
+  if (format == PlanFormat::csv) {
+    out << table.to_csv();
+  } else {
+    if (!s.question.empty()) out << s.question << "\n";
+    if (any) {
+      const FleetOption& best = options.front();
+      const MethodChoice& m = s.methods[best.point.method];
+      out << "Recommended: " << best.devices << " x " << s.devices[best.point.device]->name;
+      if (const int ranks = s.tensor_parallel[best.point.ranks]; ranks > 1)
+        out << ", " << ranks << " for each of " << best.replicas << (best.replicas == 1 ? " replica" : " replicas");
+      out << ", " << method_label(m);
+      if (m.draft_length) out << " with " << *m.draft_length << (*m.draft_length == 1 ? " draft" : " drafts");
+      for (std::size_t i = 0; i < s.serving->axes.size(); ++i)
+        out << ", " << s.serving->axes[i] << " " << s.serving->choices[best.point.serving].varying[i];
+      if (!s.serving->prices.empty()) out << "; " << significant(best.cost, 4) << " an hour";
+      out << "; each replica bears " << to_text(best.capacity) << " requests.\n";
+    } else {
+      out << "No option meets the targets.\n";
+    }
+    out << table.to_text(width);
+    if (!s.note.empty()) out << s.note << "\n";
+  }
+  out.flush();
+  if (!out) throw OutputError("standard output can't be written");
+}
+
+}  // namespace draftline

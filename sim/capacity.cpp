@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/capacity.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace draftline {
+
+namespace {
+
+// The first target that a run misses, as text; "": none.
+std::string missed(const ServingRun& r, const LatencyTargets& targets) {
+  for (const LatencyTargets::Target& t : targets.targets)
+    if (!r.figures.meets(t)) return t.name + " " + to_text(r.figures.value_of(t)) + " > " + to_text(t.limit);
+  return r.diverges ? "the queue grows" : "";
+}
+
+}  // namespace
+
+FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices& prices, int most_devices,
+                           std::uint64_t seed) {
+  const Scenario& scenario = sweep.scenario();
+  const LatencyTargets& targets = scenario.serving->targets;
+  FleetOption option{point_at(scenario, index), {}, 0, 0, 0, {}, std::nullopt};
+  const int ranks = scenario.tensor_parallel[option.point.ranks];
+  std::unique_ptr<ServingPoint> point;
+  try {
+    point = sweep.prepare(option.point);
+    {  // alone, one request after the other
+      ServingPoint& p = *point;
+      const Workload whole = p.workload;
+      p.workload.arrivals = {ArrivalProcess::Kind::closed};
+      p.workload.arrivals.concurrency = 1;
+      p.workload.arrival_trace = nullptr;
+      p.workload.requests = std::min<std::int64_t>(whole.requests, 200);
+      p.workload.warm_up = 0;
+      p.fleet.replicas = 1;
+      if (const std::string why = missed(p.run(seed, targets), targets); !why.empty()) {
+        option.obstacle = "even without load " + why;
+        return option;
+      }
+      p.workload = whole;
+    }
+  } catch (const InputErrors& e) {
+    option.obstacle = e.what();
+    return option;
+  }
+
+  const int most = most_devices / ranks - point->fleet.prefill_replicas;
+  std::string last_miss;
+  const auto enough = [&](int replicas) {
+    point->fleet.replicas = replicas;
+    ServingRun run = point->run(seed, targets);
+    std::string why = missed(run, targets);
+    if (!why.empty()) {
+      last_miss = std::move(why);
+      return false;
+    }
+    option.run = std::move(run);
+    return true;
+  };
+  int low = 0, high = 1;  // low does not suffice
+  while (high <= most && !enough(high)) {
+    low = high;
+    high = high == most ? most + 1 : std::min(2 * high, most);
+  }
+  if (high > most) {
+    option.obstacle = "more than " + std::to_string(most_devices) + " devices are needed" +
+                      (last_miss.empty() ? "" : "; with " + std::to_string(low * ranks) + ", " + last_miss);
+    return option;
+  }
+  while (high - low > 1) {
+    const int middle = low + (high - low) / 2;
+    (enough(middle) ? high : low) = middle;
+  }
+  option.replicas = high;
+  option.devices = (high + point->fleet.prefill_replicas) * ranks;
+  option.cost = option.devices * prices.of(*scenario.devices[option.point.device]);
+
+  // One replica's share of the load bears at least rate / replicas; by bisection, how much more.
+  const Workload whole = point->workload;
+  const double rate = mean_rate(whole);
+  double bears = rate / high, fails = low > 0 ? rate / low : 8 * rate;
+  point->fleet.replicas = 1;
+  for (int i = 0; i < 6 && fails / bears > 1.02; ++i) {
+    const double middle = std::sqrt(bears * fails);
+    point->workload = at_rate(whole, middle / rate);
+    (missed(point->run(seed, targets), targets).empty() ? bears : fails) = middle;
+  }
+  option.capacity = {bears};
+  return option;
+}
+
+bool dominated(const FleetOption& o, std::span<const FleetOption> all) {
+  const auto slow = [](const FleetOption& x) { return x.run->figures.e2e.mean(); };
+  return std::any_of(all.begin(), all.end(), [&](const FleetOption& x) {
+    return x.obstacle.empty() && x.cost <= o.cost && slow(x) <= slow(o) && (x.cost < o.cost || slow(x) < slow(o));
+  });
+}
+
+}  // namespace draftline
