@@ -57,6 +57,7 @@ int run(int argc, char** argv) {
   add_run(app, chosen);
   add_simulate(app, chosen);
   add_plan(app, chosen);
+  add_advise(app, chosen);
   add_papers(app, chosen);
   add_decode(app, chosen);
   add_probe(app, chosen);

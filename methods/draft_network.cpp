@@ -3,6 +3,12 @@
 
 namespace draftline::methods {
 
+// Whole on every rank of a tensor-parallel target, or divided as the target is.
+static int read_ranks(const Reader& method, const Context& c) {
+  const auto divided = method.find("shard_draft");
+  return divided && divided->boolean() ? c.target.ranks : 1;
+}
+
 static TransformerShape read_shape(const Reader& method, const Context& c) {
   const Reader draft = method.at("draft");
   TransformerShape shape = c.transformer(draft);
@@ -10,11 +16,15 @@ static TransformerShape read_shape(const Reader& method, const Context& c) {
   if (shape.vocabulary != c.target.shape.vocabulary && c.target.ranks == 1)
     draft.fail("its vocabulary has " + std::to_string(shape.vocabulary) + " tokens, the target's " +
                std::to_string(c.target.shape.vocabulary));
+  const int ranks = read_ranks(method, c);
+  if (ranks > 1) try {
+      return shard(shape, ranks);
+    } catch (const InputErrors& e) { draft.fail(e.what()); }
   return shape;
 }
 
 DraftNetwork::DraftNetwork(const Reader& method, Context& c)
-    : network_(read_shape(method, c), c.weights, c.ops, c.capacity, "draft.") {}
+    : network_(read_shape(method, c), c.weights, c.ops, c.capacity, "draft.", read_ranks(method, c)) {}
 
 void DraftNetwork::extend(Ops& ops, const Session& s, const Committed& c) {
   if (c.prefill) {

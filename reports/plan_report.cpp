@@ -115,7 +115,7 @@ void write_plan(std::ostream& out, PlanFormat format, const Scenario& s, std::ve
       for (std::size_t i = 0; i < s.serving->axes.size(); ++i)
         out << ", " << s.serving->axes[i] << " " << s.serving->choices[best.point.serving].varying[i];
       if (!s.serving->prices.empty()) out << "; " << significant(best.cost, 4) << " an hour";
-      out << "; each replica bears " << to_text(best.capacity) << " requests.\n";
+      out << "; each replica bears " << significant(best.capacity.value) << " requests a second.\n";
     } else {
       out << "No option meets the targets.\n";
     }

@@ -12,8 +12,8 @@ struct FleetOption {
   Point point;
   std::string obstacle;  // why no number of replicas will do; "": these will
   int replicas = 0, devices = 0;
-  double cost = 0;              // per hour; without prices: devices
-  PerSecond capacity;           // requests that one replica bears within the targets
+  double cost = 0;                // per hour; without prices: devices
+  PerSecond capacity;             // requests that one replica bears within the targets
   std::optional<ServingRun> run;  // of the whole workload on those replicas
 };
 

@@ -14,18 +14,17 @@ namespace draftline {
 
 namespace {
 
-constexpr std::string_view kBaseline = R"({"name": "autoregressive"})";
-const MethodChoice& baseline() {
-  static const Document document = Document::from_text(kBaseline, "autoregressive");
-  static const MethodChoice choice{document.root(), "autoregressive", "", std::nullopt, {}};
-  return choice;
-}
-
 // Gauss-Legendre, three points on [0, 1]: exact for a step time that is a quintic in the context.
 constexpr std::array<std::pair<double, double>, 3> kGauss{
     {{0.1127016653792583, 5.0 / 18}, {0.5, 8.0 / 18}, {0.8872983346207417, 5.0 / 18}}};
 
 }  // namespace
+
+const MethodChoice& autoregressive() {
+  static thread_local const Document document = Document::from_text(R"({"name": "autoregressive"})", "autoregressive");
+  static thread_local const MethodChoice choice{document.root(), "autoregressive", "", std::nullopt, {}};
+  return choice;
+}
 
 // The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole text.
 Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tokens) {
@@ -280,7 +279,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   out.throughput_with_prefill =
       s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
   if (speculating) {
-    Plan& ar = plan(s, baseline());
+    Plan& ar = plan(s, autoregressive());
     out.speedup = out.throughput / throughput(mean_step(*priced(ar, s, false).step), 1);
   } else {
     out.speedup = 1;

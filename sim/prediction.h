@@ -84,6 +84,8 @@ class Predictor {
 // Mean of a step's time while a text grows from its prompt to its end.
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 
+const MethodChoice& autoregressive();  // the baseline
+
 // The method's object with the choices of this point, JSON; root paths of a tree's ranks, or of a chain's.
 nlohmann::json method_object(const MethodChoice&);
 std::vector<std::vector<int>> rank_paths(const Method&);

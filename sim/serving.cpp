@@ -28,6 +28,7 @@ Estimate estimate(const ServingResult& r, const std::function<double(const Servi
 
 ServingSweep::ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
     : sweep_(scenario, data) {}
+ServingSweep::ServingSweep(Document scenario, const std::filesystem::path& data) : sweep_(std::move(scenario), data) {}
 
 void ServingSweep::validate() {
   const Scenario& s = scenario();
@@ -48,12 +49,6 @@ void ServingSweep::validate() {
 }
 
 namespace {
-
-const MethodChoice& autoregressive() {
-  static const Document document = Document::from_text(R"({"name": "autoregressive"})", "autoregressive");
-  static const MethodChoice choice{document.root(), "autoregressive", "", std::nullopt, {}};
-  return choice;
-}
 
 // The conditional rates of a distribution of lengths.
 std::vector<double> rates_of(const LengthDistribution& lengths) {
@@ -151,8 +146,8 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   setup.batch_size = limits.max_batch_size;
   const Predictor::Room room = predictor.room(setup, method, limits.max_batched_tokens);
   const Bytes usable = choice.memory_share * setup.device->memory, left = usable - room.taken;
-  limits.kv_blocks = choice.kv_blocks.value_or(
-      static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
+  limits.kv_blocks =
+      choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
   if (limits.kv_blocks * limits.block_size <= drafting.rows)
     throw InputErrors("no room for a KV cache: " + to_text(room.taken) + " are taken of " + to_text(usable) +
                       " on each device");

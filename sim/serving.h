@@ -50,6 +50,7 @@ struct ServingPoint {
 class ServingSweep {
  public:
   ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data);
+  ServingSweep(Document scenario, const std::filesystem::path& data);
   const Scenario& scenario() const { return sweep_.scenario(); }
   void validate();
 

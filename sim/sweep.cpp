@@ -5,10 +5,8 @@
 
 namespace draftline {
 
-Sweep::Sweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
-    : catalogue_(data),
-      scenario_(read_scenario(Document::from_file(scenario), catalogue_)),
-      predictor_([this](const Reader& in) {
+Sweep::Sweep(Document scenario, const std::filesystem::path& data)
+    : catalogue_(data), scenario_(read_scenario(std::move(scenario), catalogue_)), predictor_([this](const Reader& in) {
         const auto shape = catalogue_.transformer(in);
         return shape ? *shape : TransformerShape{};
       }) {}

@@ -17,7 +17,9 @@ struct Outcome {
 
 class Sweep {
  public:
-  Sweep(const std::filesystem::path& scenario, const std::filesystem::path& data);
+  Sweep(Document scenario, const std::filesystem::path& data);
+  Sweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
+      : Sweep(Document::from_file(scenario), data) {}
   const Scenario& scenario() const { return scenario_; }
 
   // Builds every method on every transformer once, so that all mistakes show before anything is written.

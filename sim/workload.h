@@ -67,8 +67,8 @@ struct Workload {
   std::int64_t warm_up = 0;  // of them, left out of all figures
 };
 
-double mean_rate(const Workload&);               // requests per second; of a closed loop 0
-Workload at_rate(Workload, double factor);       // the same requests, so many times as fast
+double mean_rate(const Workload&);          // requests per second; of a closed loop 0
+Workload at_rate(Workload, double factor);  // the same requests, so many times as fast
 
 Workload read_workload(const Reader&, Catalogue&);
 

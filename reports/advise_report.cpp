@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/advise_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/build_info.h"
+#include "reports/point.h"
+
+namespace draftline {
+
+namespace {
+
+using Part = std::pair<const char*, double StepLosses::*>;
+constexpr std::array<Part, 7> kParts{{{"draft", &StepLosses::draft},
+                                      {"products", &StepLosses::products},
+                                      {"KV reads", &StepLosses::cache_reads},
+                                      {"experts", &StepLosses::experts},
+                                      {"link", &StepLosses::communication},
+                                      {"commit", &StepLosses::commit},
+                                      {"host", &StepLosses::host}}};
+
+std::string subject(const Scenario& s, const Point& p) {
+  const MethodChoice& m = s.methods[p.method];
+  std::string text = method_label(m);
+  if (m.draft_length)
+    text += " with " + std::to_string(*m.draft_length) + (*m.draft_length == 1 ? " draft" : " drafts");
+  text += " on ";
+  if (const int ranks = s.tensor_parallel[p.ranks]; ranks > 1) text += std::to_string(ranks) + " x ";
+  text += s.devices[p.device]->name + ", " + s.transformers[p.transformer]->name + " in " +
+          s.precisions[p.precision].name + ", " + s.engines[p.engine]->name + "-" + s.engines[p.engine]->version +
+          ", " + std::to_string(s.prompt_tokens[p.prompt]) + " + " + std::to_string(s.output_tokens[p.output]) +
+          " tokens";
+  return text;
+}
+
+std::string batch_sentence(const Advice& a) {
+  if (a.pays_to_batch == 0) return "Batch: it never pays, not even alone.";
+  if (a.pays_to_batch == a.largest_batch)
+    return "Batch: it pays at every batch that fits, up to " + std::to_string(a.largest_batch) + ".";
+  return "Batch: it pays up to a batch of " + std::to_string(a.pays_to_batch) + "; memory holds " +
+         std::to_string(a.largest_batch) + ".";
+}
+
+std::string rate_sentence(const RateAdvice& r) {
+  if (r.never) return "Load: a server with it is slower even when idle.";
+  const std::string rate = significant(r.pays_to.value, 3) + " requests a second";
+  return r.overloaded ? "Load: it pays until plain decoding is overloaded, at " + rate + "."
+                      : "Load: it pays up to " + rate + " a server.";
+}
+
+std::string length_sentence(const Advice& a) {
+  std::string text;
+  int last = -1, prompt = a.best.front().prompt_tokens;
+  for (const BestLength& b : a.best) {
+    if (b.prompt_tokens != prompt) break;  // the others stand in the table of contexts
+    if (b.draft_length == last) continue;
+    text += (text.empty() ? "" : ", ") + (b.draft_length == 0 ? std::string("none") : std::to_string(b.draft_length)) +
+            " from batch " + std::to_string(b.batch_size);
+    last = b.draft_length;
+  }
+  return "Drafts: best are " + text + ".";
+}
+
+// Of the batch where it loses first, else of the largest.
+const BatchAdvice& telling(const Advice& a) {
+  const auto it = std::find_if(a.batches.begin(), a.batches.end(), [](const auto& b) { return b.speedup < 1; });
+  return it != a.batches.end() ? *it : a.batches.back();
+}
+
+std::string loss_sentence(const BatchAdvice& b) {
+  std::vector<Part> parts(kParts.begin(), kParts.end());
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const Part& x, const Part& y) { return b.losses.*x.second > b.losses.*y.second; });
+  std::string text = "Losses: at batch " + std::to_string(b.batch_size) + " a step gives " + significant(b.length) +
+                     " tokens and costs " + significant(b.needed_length) + " plain steps";
+  std::string more;
+  for (const Part& p : parts)
+    if (const double share = b.losses.*p.second; share > 0.02)
+      more += (more.empty() ? ": " : ", ") + std::string(p.first) + " " + significant(share, 2);
+  return text + more + ".";
+}
+
+std::string need_sentence(const Advice& a) {
+  const BatchAdvice &first = a.batches.front(), &last = a.batches.back();
+  std::string text =
+      "Break-even: " + significant(first.needed_length) + " tokens a step at batch " + std::to_string(first.batch_size);
+  if (&first != &last) text += ", " + significant(last.needed_length) + " at batch " + std::to_string(last.batch_size);
+  return text + "; it has " + significant(first.length) + ".";
+}
+
+std::string shard_sentence(const Advice& a) {
+  std::vector<int> better;
+  for (const BatchAdvice& b : a.batches)
+    if (b.sharded_speedup && *b.sharded_speedup > b.speedup) better.push_back(b.batch_size);
+  if (better.empty()) return "Drafter: keep it whole on every rank.";
+  if (better.size() == a.batches.size()) return "Drafter: divide it among the ranks (\"shard_draft\": true).";
+  return "Drafter: divide it among the ranks (\"shard_draft\": true) from batch " + std::to_string(better.front()) +
+         " on; below, keep it whole.";
+}
+
+}  // namespace
+
+AdviseReport::AdviseReport(std::ostream& out, bool json, const Scenario& scenario, std::size_t width)
+    : out_(out), scenario_(scenario), width_(width) {
+  if (!json) return;
+  json_ = std::make_unique<JsonWriter>(out);
+  json_->begin_object();
+  json_->member("schema_version", 1);
+  json_->member("commit", build_commit());
+  json_->key("resolved");
+  write_resolved(*json_, scenario);
+  json_->key("results");
+  json_->begin_array();
+}
+
+void AdviseReport::add(const Advice& a) {
+  if (json_) add_json(a);
+  else add_text(a);
+}
+
+void AdviseReport::add_text(const Advice& a) {
+  if (!first_) out_ << "\n";
+  first_ = false;
+  out_ << subject(scenario_, a.point) << "\n";
+  if (!a.obstacle.empty()) {
+    out_ << "  can't run: " << a.obstacle << "\n";
+    return;
+  }
+  out_ << "  " << batch_sentence(a) << "\n";
+  if (a.rate) out_ << "  " << rate_sentence(*a.rate) << "\n";
+  if (!a.best.empty()) out_ << "  " << length_sentence(a) << "\n";
+  out_ << "  " << loss_sentence(telling(a)) << "\n";
+  out_ << "  " << need_sentence(a) << "\n";
+  if (a.batches.front().sharded_speedup) out_ << "  " << shard_sentence(a) << "\n";
+  if (a.pool_lost > 0.005) out_ << "  KV pool: the drafter takes " << std::lround(100 * a.pool_lost) << " % of it.\n";
+  out_ << "\n";
+
+  std::vector<Table::Column> columns{"batch", "plain step", "its step", "speedup", "needs", "has"};
+  for (const Part& p : kParts) columns.emplace_back(p.first);
+  std::vector<int> prompts;
+  for (const BestLength& b : a.best)
+    if (prompts.empty() || prompts.back() != b.prompt_tokens) prompts.push_back(b.prompt_tokens);
+  for (const int prompt : prompts)
+    columns.emplace_back(prompts.size() > 1 ? "best at " + std::to_string(prompt) : std::string("best"));
+  const bool sharded = a.batches.front().sharded_speedup.has_value();
+  if (sharded) columns.emplace_back("sharded");
+  Table table(std::move(columns));
+  for (const BatchAdvice& b : a.batches) {
+    std::vector<Cell> row{b.batch_size,
+                          Cell(b.plain_step.value, to_text(b.plain_step)),
+                          Cell(b.step.value, to_text(b.step)),
+                          Cell(b.speedup),
+                          Cell(b.needed_length),
+                          Cell(b.length)};
+    for (const Part& p : kParts) {
+      const double share = b.losses.*p.second;
+      row.emplace_back(share, std::to_string(std::lround(100 * share)) + " %");
+    }
+    for (const int prompt : prompts) {
+      const auto it = std::find_if(a.best.begin(), a.best.end(), [&](const BestLength& x) {
+        return x.prompt_tokens == prompt && x.batch_size == b.batch_size;
+      });
+      row.push_back(it == a.best.end() ? Cell() : Cell(it->draft_length));
+    }
+    if (sharded) row.push_back(b.sharded_speedup ? Cell(*b.sharded_speedup) : Cell());
+    table.add(std::move(row));
+  }
+  out_ << table.to_text(width_);
+}
+
+void AdviseReport::add_json(const Advice& a) {
+  constexpr auto predicted = FigureKind::predicted;
+  JsonWriter& w = *json_;
+  w.begin_object();
+  write_inputs(w, scenario_, a.point);
+  if (!a.obstacle.empty()) {
+    w.member("skipped", a.obstacle);
+    w.end_object();
+    return;
+  }
+  w.member("largest_batch", a.largest_batch);
+  w.member("pays_to_batch", a.pays_to_batch);
+  w.figure("kv_pool_lost", a.pool_lost, "", predicted);
+  w.key("rate");
+  if (a.rate && !a.rate->never) {
+    w.begin_object();
+    w.figure("pays_to", a.rate->pays_to.value, "requests/s", predicted);
+    w.member("overloaded", a.rate->overloaded);
+    w.end_object();
+  } else {
+    w.value(nullptr);
+  }
+  w.key("batches");
+  w.begin_array();
+  for (const BatchAdvice& b : a.batches) {
+    w.begin_object();
+    w.member("batch_size", b.batch_size);
+    w.figure("plain_step_time", b.plain_step, predicted);
+    w.figure("step_time", b.step, predicted);
+    w.figure("speedup", b.speedup, "", predicted);
+    w.figure("acceptance_length", b.length, "tokens", FigureKind::input);
+    w.figure("acceptance_length_needed", b.needed_length, "tokens", predicted);
+    w.key("losses");
+    w.begin_object();
+    static constexpr std::array<std::string_view, 7> names{"draft",         "products", "cache_reads", "experts",
+                                                           "communication", "commit",   "host"};
+    for (std::size_t i = 0; i < kParts.size(); ++i)
+      w.figure(names[i], b.losses.*kParts[i].second, "plain steps", predicted);
+    w.end_object();
+    if (b.sharded_speedup) w.figure("sharded_drafter_speedup", *b.sharded_speedup, "", predicted);
+    w.end_object();
+  }
+  w.end_array();
+  w.key("best_draft_lengths");
+  w.begin_array();
+  for (const BestLength& b : a.best) {
+    w.begin_object();
+    w.member("prompt_tokens", b.prompt_tokens);
+    w.member("batch_size", b.batch_size);
+    w.member("draft_length", b.draft_length);
+    w.figure("speedup", b.speedup, "", predicted);
+    w.end_object();
+  }
+  w.end_array();
+  w.end_object();
+}
+
+void AdviseReport::finish() {
+  if (json_) {
+    json_->end_array();
+    json_->end_object();
+    json_->finish();
+    return;
+  }
+  out_.flush();
+  if (!out_) throw OutputError("standard output can't be written");
+}
+
+}  // namespace draftline

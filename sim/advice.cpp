@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/advice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/acceptance.h"
+#include "model/kernel_time.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr int kMostBatch = 1 << 14, kMostDrafts = 16;
+
+// Parts of a step that StepParts does not tell apart.
+struct Inside {
+  Seconds attention, experts;
+};
+Inside inside(Predictor& predictor, const Setup& s, const MethodChoice& m) {
+  const StepPrice price = predictor.step_price(s, m);
+  const double middle = s.prompt_tokens + (s.output_tokens - 2) / 2.0;
+  Inside in{price.parts(middle).verify - price.without_attention().verify, {}};
+  for (const SegmentRun& run : predictor.recorded_step(s, m))
+    for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
+      const Kernel kernel = kernel_of(run.tape->ops[i], *run.tape);
+      if (const auto* experts = std::get_if<ExpertMlp>(&kernel); experts && run.tape->phases[i] == Phase::verify)
+        in.experts += kernel_time(*s.device, *experts);
+    }
+  return in;
+}
+
+std::optional<Prediction> predict(Predictor& predictor, const Setup& s, const MethodChoice& m) {
+  auto out = predictor.predict(s, m);
+  if (auto* p = std::get_if<Prediction>(&out)) return std::move(*p);
+  return std::nullopt;
+}
+
+BatchAdvice at_batch(Predictor& predictor, const Setup& s, const MethodChoice& m, const Prediction& with) {
+  const Prediction plain = *predict(predictor, s, autoregressive());
+  const Inside now = inside(predictor, s, m), before = inside(predictor, s, autoregressive());
+  const double step = plain.step_time.value;
+  BatchAdvice a;
+  a.batch_size = s.batch_size;
+  a.speedup = with.speedup;
+  a.length = with.acceptance_length;
+  a.needed_length = with.acceptance_length / with.speedup;
+  a.plain_step = plain.step_time;
+  a.step = with.step_time;
+  StepLosses& l = a.losses;
+  l.draft = (with.parts.draft - plain.parts.draft).value / step;
+  l.cache_reads = (now.attention - before.attention).value / step;
+  l.experts = (now.experts - before.experts).value / step;
+  l.products = (with.parts.verify - plain.parts.verify).value / step - l.cache_reads - l.experts;
+  l.communication = (with.parts.communication - plain.parts.communication).value / step;
+  l.commit = (with.parts.commit - plain.parts.commit).value / step;
+  l.host = (with.parts.host - plain.parts.host).value / step;
+  return a;
+}
+
+// The method with other drafts, or with its network divided: its object with one member set.
+std::unique_ptr<MethodChoice> changed(Predictor& predictor, const Setup& s, const MethodChoice& m,
+                                      const std::string& key, const nlohmann::json& value) {
+  nlohmann::json object = method_object(m);
+  object[key] = value;
+  try {
+    const Document document = Document::from_text(object.dump(), m.in.file());
+    auto other = std::make_unique<MethodChoice>(m);
+    other->in = document.root();
+    if (key == "draft_length") other->draft_length = value.get<int>();
+    else other->parameters = object.dump();
+    predictor.method(s, *other);
+    document.finish();
+    return other;
+  } catch (const InputErrors&) { return nullptr; }
+}
+
+// Longest chain whose acceptance is known; 0: it is no chain.
+int longest_known(Predictor& predictor, const Setup& s, const MethodChoice& m) {
+  const int depth = predictor.method(s, m).usual_depth();
+  if (!m.draft_length || *m.draft_length != depth || predictor.verified_rows(s, m) != depth + 1) return 0;
+  switch (m.acceptance.kind) {
+    case Acceptance::Kind::rates: return static_cast<int>(m.acceptance.rates.size());
+    case Acceptance::Kind::rate:
+    case Acceptance::Kind::mean_length: return kMostDrafts;
+    case Acceptance::Kind::ranks: return static_cast<int>(m.acceptance.ranks.size());
+    case Acceptance::Kind::trace: return m.acceptance.trace->header().ranks() ? m.acceptance.trace->header().depth : 0;
+    case Acceptance::Kind::none: break;
+  }
+  return 0;
+}
+
+std::vector<std::unique_ptr<MethodChoice>> lengths_of(Predictor& predictor, const Setup& s, const MethodChoice& m) {
+  std::vector<std::unique_ptr<MethodChoice>> all;
+  MethodChoice any = m;
+  if (m.acceptance.kind == Acceptance::Kind::mean_length && m.draft_length) {  // a length of other chains: by its rate
+    any.acceptance.kind = Acceptance::Kind::rate;
+    any.acceptance.rates = {iid_rate(m.acceptance.rates[0], *m.draft_length)};
+  }
+  for (int k = 1; k <= longest_known(predictor, s, m); ++k)
+    if (auto one = changed(predictor, s, any, "draft_length", k)) all.push_back(std::move(one));
+  return all;
+}
+
+RateAdvice advise_rate(ServingSweep& serving, const Point& p, std::size_t plain_method, std::uint64_t seed) {
+  Point plain_point = p;
+  plain_point.method = plain_method;
+  const auto plain = serving.prepare(plain_point), with = serving.prepare(p);
+  const Workload whole = plain->workload;
+  struct Seen {
+    double ratio;  // of mean latency, speculation to plain
+    bool overloaded;
+  };
+  const auto at = [&](double rate) {
+    plain->workload = with->workload = at_rate(whole, rate / mean_rate(whole));
+    const ServingRun a = plain->run(seed, {}), b = with->run(seed, {});
+    return Seen{b.figures.e2e.mean() / a.figures.e2e.mean(), a.diverges};
+  };
+  // From a server that is idle most of the time, upwards.
+  plain->workload.arrivals = {ArrivalProcess::Kind::closed};
+  plain->workload.arrivals.concurrency = 1;
+  plain->workload.requests = 20;
+  double low = 0.02 / plain->run(seed, {}).figures.e2e.mean().value, high = low;
+  RateAdvice out;
+  if (at(low).ratio >= 1) {
+    out.never = true;
+    return out;
+  }
+  for (;;) {
+    high *= 2;
+    const Seen seen = at(high);
+    if (seen.ratio >= 1) break;
+    if (seen.overloaded) {
+      out.overloaded = true;
+      break;
+    }
+    low = high;
+  }
+  while (high / low > 1.03) {
+    const double middle = std::sqrt(low * high);
+    const Seen seen = at(middle);
+    ((out.overloaded ? seen.overloaded : seen.ratio >= 1) ? high : low) = middle;
+  }
+  out.pays_to = {low};
+  return out;
+}
+
+}  // namespace
+
+Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, ServingSweep* serving,
+              std::uint64_t seed) {
+  const Scenario& scenario = sweep.scenario();
+  Predictor& predictor = sweep.predictor();
+  Advice out;
+  out.point = point_at(scenario, index);
+  const MethodChoice& m = scenario.methods[out.point.method];
+  Setup s = sweep.setup(out.point);
+  const auto at = [&](int batch) {
+    s.batch_size = batch;
+    return predict(predictor, s, m);
+  };
+  s.batch_size = 1;
+  auto first = predictor.predict(s, m);
+  if (const auto* why = std::get_if<std::string>(&first)) {
+    out.obstacle = *why;
+    return out;
+  }
+
+  int low = 1, high = 2;  // low fits
+  while (high <= kMostBatch && at(high)) low = high, high *= 2;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (at(middle) ? low : high) = middle;
+  }
+  out.largest_batch = low;
+  // The smallest batch from doublings on at which it loses, then by bisection.
+  int pays = 0, loses = 0;
+  for (int batch = 1;; batch = std::min(2 * batch, out.largest_batch)) {
+    if (at(batch)->speedup < 1) {
+      loses = batch;
+      break;
+    }
+    pays = batch;
+    if (batch == out.largest_batch) break;
+  }
+  while (loses > 0 && loses - pays > 1) {
+    const int middle = (pays + loses) / 2;
+    (at(middle)->speedup < 1 ? loses : pays) = middle;
+  }
+  out.pays_to_batch = pays;
+
+  const bool has_network = m.in.json().is_object() && m.in.json().contains("draft") && s.ranks > 1;
+  const auto sharded = has_network ? changed(predictor, s, m, "shard_draft", true) : nullptr;
+  for (const int batch : batches) {
+    const auto prediction = at(batch);
+    if (!prediction) continue;
+    BatchAdvice a = at_batch(predictor, s, m, *prediction);
+    if (sharded)
+      if (const auto p = predict(predictor, s, *sharded)) a.sharded_speedup = p->speedup;
+    out.batches.push_back(a);
+  }
+  const auto lengths = lengths_of(predictor, s, m);
+  for (const int prompt : scenario.prompt_tokens)
+    for (const int batch : lengths.empty() ? std::vector<int>{} : batches) {
+      Setup other = s;
+      other.prompt_tokens = prompt;
+      other.batch_size = batch;
+      BestLength best{prompt, batch, 0, 1};
+      bool any = false;
+      for (const auto& one : lengths)
+        if (const auto p = predict(predictor, other, *one)) {
+          any = true;
+          if (p->speedup > best.speedup) best.draft_length = *one->draft_length, best.speedup = p->speedup;
+        }
+      if (any) out.best.push_back(best);
+    }
+
+  s.batch_size = batches.front();
+  const auto pool = [&](const MethodChoice& method) {
+    const Predictor::Room room = predictor.room(s, method, 2048);
+    return (0.9 * s.device->memory - room.taken) / room.per_token;
+  };
+  out.pool_lost = 1 - pool(m) / pool(autoregressive());
+  if (serving != nullptr) {
+    const auto& methods = serving->scenario().methods;
+    const auto plain =
+        std::find_if(methods.begin(), methods.end(), [](const MethodChoice& x) { return x.name == "autoregressive"; });
+    Point p = out.point;
+    p.batch = 0;
+    try {
+      if (plain != methods.end())
+        out.rate = advise_rate(*serving, p, static_cast<std::size_t>(plain - methods.begin()), seed);
+    } catch (const InputErrors&) {}  // no room for a pool: nothing is said
+  }
+  return out;
+}
+
+Document with_arrivals(const Document& document) {
+  const Reader root = document.root();
+  nlohmann::json j = root.json();
+  j.erase("batch_size");
+  if (!j.contains("workload"))
+    j["workload"] = {{"arrivals", {{"process", "poisson"}, {"rate", "1 /s"}}}, {"requests", 600}};
+  nlohmann::json methods = nlohmann::json::array();
+  if (j.at("method").is_array()) methods = j.at("method");
+  else methods.push_back(j.at("method"));
+  methods.push_back({{"name", "autoregressive"}});  // last: the others keep their places
+  j["method"] = methods;
+  return Document::from_text(j.dump(), root.file());
+}
+
+}  // namespace draftline
