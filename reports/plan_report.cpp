@@ -16,11 +16,11 @@ std::string why_not(const FleetOption& o, const FleetOption& best, bool dominate
   if (!o.obstacle.empty()) return o.obstacle;
   if (&o == &best) return "recommended";
   if (o.cost > best.cost) {
-    std::string text = significant(o.cost / best.cost, 3) + " times the cost";
-    if (!dominated) text += ", but " + significant(slowness(best) / slowness(o), 3) + " times as fast";
+    std::string text = significant(o.cost / best.cost, 3) + " x cost";
+    if (!dominated) text += ", " + significant(slowness(best) / slowness(o), 3) + " x speed";
     return text;
   }
-  return "as cheap, but " + significant(slowness(o) / slowness(best), 3) + " times as slow";
+  return "as cheap, " + significant(slowness(best) / slowness(o), 3) + " x speed";
 }
 
 void write_json(std::ostream& out, const Scenario& s, const std::vector<FleetOption>& options, bool any) {
@@ -75,10 +75,12 @@ void write_plan(std::ostream& out, PlanFormat format, const Scenario& s, std::ve
   const bool all = format == PlanFormat::csv;
   std::vector<Table::Column> columns = point_columns(s, all);
   const auto add = [&](const char* title, const char* name) { columns.push_back({title, name}); };
-  add("replicas", "replicas"), add("devices", "devices");
+  if (all) add("", "replicas");
+  add("devices", "devices");
   if (all || !s.serving->prices.empty()) add("cost/h", "cost");
   add("bears", "capacity_per_s"), add("TTFT p99", "ttft_p99_s"), add("TPOT p99", "tpot_p99_s");
-  add("end to end", "e2e_mean_s"), add("Pareto", "pareto"), add("why", "why");
+  add("e2e", "e2e_mean_s"), add("why", "why");
+  if (all) add("", "pareto");
   Table table(std::move(columns));
   for (const FleetOption& o : options) {
     std::vector<Cell> cells = point_cells(s, o.point, all);
@@ -86,18 +88,17 @@ void write_plan(std::ostream& out, PlanFormat format, const Scenario& s, std::ve
     if (o.obstacle.empty()) {
       const ServingFigures& f = o.run->figures;
       const auto seconds = [&](Seconds t) { cells.emplace_back(t.value, to_text(t)); };
-      cells.emplace_back(o.replicas);
+      if (all) cells.emplace_back(o.replicas);
       cells.emplace_back(o.devices);
       if (all || !s.serving->prices.empty()) cells.emplace_back(o.cost, 4);
       cells.emplace_back(o.capacity.value, to_text(o.capacity));
       seconds(f.ttft.quantile(0.99));
       seconds(f.tpot.quantile(0.99));
       seconds(f.e2e.mean());
-      cells.emplace_back(!loses);
-    } else {
-      while (cells.size() + 1 < table.columns()) cells.emplace_back();
     }
+    while (cells.size() + (all ? 2 : 1) < table.columns()) cells.emplace_back();
     cells.emplace_back(why_not(o, options.front(), loses));
+    if (all) cells.emplace_back(o.obstacle.empty() && !loses);
     table.add(std::move(cells));
   }
   if (format == PlanFormat::csv) {

@@ -69,13 +69,12 @@ Table SimulateReport::new_table() const {
   add("TPOT", "tpot_mean_s");
   if (all) add("", "tpot_p50_s"), add("", "tpot_p90_s");
   add("p99", "tpot_p99_s");
-  add("end to end", "e2e_mean_s");
+  add("e2e", "e2e_mean_s");
   if (all) add("", "e2e_p50_s"), add("", "e2e_p90_s"), add("", "e2e_p99_s");
   add("accepted", "acceptance_length");
   add("busy", "busy_share");
   add("KV", "kv_share");
-  add("preempted", "preemptions");
-  if (all) add("", "requests"), add("", "steps"), add("", "makespan_s"), add("", "diverges"), add("", "skipped");
+  if (all) add("", "preemptions"), add("", "requests"), add("", "steps"), add("", "makespan_s"), add("", "diverges"), add("", "skipped");
   return Table(std::move(columns));
 }
 
@@ -108,8 +107,8 @@ std::vector<Cell> SimulateReport::row(const ServingOutcome& o) const {
   const double busy = f.busy_share(r->servers), blocks = blocks_share(*r, f.mean_blocks());
   cells.emplace_back(busy, percent(busy));
   cells.emplace_back(blocks, percent(blocks));
-  cells.emplace_back(f.preemptions);
   if (all) {
+    cells.emplace_back(f.preemptions);
     cells.emplace_back(f.requests);
     cells.emplace_back(f.steps);
     cells.emplace_back(f.makespan().value, to_text(f.makespan()));
@@ -130,6 +129,7 @@ void SimulateReport::add(const ServingOutcome& o) {
       if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end()) warnings_.push_back(text);
     };
     for (const std::string& w : r.warnings) warn(w);
+    preemptions_ = std::max(preemptions_, r.runs.front().figures.preemptions);
     if (r.runs.front().diverges)
       warn("the load is more than can be served (busy " + percent(r.runs.front().figures.busy_share(r.servers)) +
            "): the queue grows, and latencies with the length of the run");
@@ -156,6 +156,8 @@ void SimulateReport::finish() {
       if (!scenario_.note.empty()) out_ << scenario_.note << "\n";
       if (skipped_ > 0)
         out_ << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_ << "\n";
+      if (preemptions_ > 0)
+        out_ << "Where KV blocks ran out, sequences were preempted, up to " << preemptions_ << " times in a run.\n";
       for (const std::string& w : warnings_) out_ << "warning: " << w << "\n";
       break;
     }

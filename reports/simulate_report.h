@@ -34,6 +34,7 @@ class SimulateReport {
   Table table_;
   std::vector<std::string> warnings_;
   std::size_t skipped_ = 0;
+  std::int64_t preemptions_ = 0;
   std::string reason_;
 };
 

@@ -78,6 +78,16 @@ LatencyTargets read_targets(const Reader& in) {
   return all;
 }
 
+// {"off_above": 24} reads off_above:24; an object in an object of one member stands for itself: 1:5,16:3.
+std::string label(const nlohmann::json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_object()) return value.dump();
+  if (value.size() == 1 && value.front().is_object()) return label(value.front());
+  std::string text;
+  for (const auto& [key, member] : value.items()) text += (text.empty() ? "" : ",") + key + ":" + label(member);
+  return text;
+}
+
 }  // namespace
 
 Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
@@ -106,8 +116,7 @@ Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
     read_fleet(in, c);
     c.policy = in.find("policy");
     for (auto choice = choices.rbegin(); choice != choices.rend(); ++choice) {
-      const nlohmann::json value = choice->list.items()[choice->index].json();
-      c.varying.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+      c.varying.push_back(label(choice->list.items()[choice->index].json()));
     }
     s.choices.push_back(std::move(c));
     if (scenario.failed()) break;  // each of the others would say it again

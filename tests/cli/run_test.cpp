@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/text_file.h"
 #include "tests/cli/program.h"
 
 namespace draftline {
@@ -80,14 +81,18 @@ TEST_CASE("every scenario that is shipped answers, with a name, a question and a
   for (const auto& entry : std::filesystem::directory_iterator(kSource + "/scenarios")) {
     INFO(entry.path());
     ++count;
-    const Ran r = draftline("run '" + entry.path().string() + "'");
+    const std::string file = " '" + entry.path().string() + "'", text = read_text_file(entry.path());
+    const std::string verb = contains(text, "\"prices\"")     ? "plan"
+                             : contains(text, "\"workload\"") ? "simulate"
+                                                              : "run";
+    const Ran r = draftline(verb + file);
     CHECK(r.code == 0);
     CHECK(r.err.empty());
     std::istringstream lines(r.out);
     int rows = 0;
     for (std::string line; std::getline(lines, line); ++rows) CHECK(line.size() <= 120);
     CHECK(rows >= 8);
-    const Ran json = draftline("run --json '" + entry.path().string() + "'");
+    const Ran json = draftline(verb + " --json" + file);
     const Json document = Json::parse(json.out);
     CHECK(!document.at("resolved").at("name").get<std::string>().empty());
     CHECK(!document.at("resolved").at("question").get<std::string>().empty());

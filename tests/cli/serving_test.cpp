@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// simulate, plan and advise as a user meets them.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace draftline {
+
+using Json = nlohmann::json;
+
+static std::string scenario(
+    const std::string& workload, const std::string& more = "",
+    const std::string& method = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})") {
+  return R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "prompt_tokens": 200, "output_tokens": 60,
+             "method": )" +
+         method + R"(, "workload": {"arrivals": )" + workload + R"(, "requests": 400})" +
+         (more.empty() ? "" : ", " + more) + "}";
+}
+static const std::string kPoisson = R"({"process": "poisson", "rate": "20 /s"})";
+
+TEST_CASE("simulate --json of one point holds the figures by their names, each with unit and kind") {
+  const Program draftline;
+  draftline.write("s.json", scenario(kPoisson, R"("latency_targets": {"ttft_p99": "1 s", "tpot_p99": "1 us"})"));
+  const Ran r = draftline("simulate s.json --json --seed 3");
+  REQUIRE(r.code == 0);
+  CHECK(r.err.empty());
+  const Json d = Json::parse(r.out);
+  CHECK(d.at("schema_version") == 1);
+  CHECK(d.at("requests") == 400);
+  CHECK(d.at("output_tokens") == 400 * 60);
+  CHECK(d.at("diverges") == false);
+  CHECK(d.at("targets") == Json{{"ttft_p99", true}, {"tpot_p99", false}});
+  CHECK(d.at("goodput").at("value") == 0);
+  for (const char* latency : {"ttft", "tpot", "e2e", "inter_token_latency"})
+    for (const char* figure : {"mean", "p50", "p90", "p99"}) {
+      INFO(latency << " " << figure);
+      CHECK(d.at(latency).at(figure).at("value").get<double>() > 0);
+      CHECK(d.at(latency).at(figure).at("unit") == "s");
+      CHECK(d.at(latency).at(figure).at("kind") == "predicted");
+    }
+  CHECK(d.at("acceptance_length").at("value").get<double>() == Approx(1 + 0.7 + 0.49 + 0.343).epsilon(0.03));
+  CHECK(d.at("oracle").at("gap").at("value").get<double>() >= 0);
+  CHECK(d.at("event_loop_wall_time").at("kind") == "measured");
+}
+
+TEST_CASE("a sweep's output does not depend on the number of threads, and goes on where it stopped") {
+  const Program draftline;
+  draftline.write("s.json", scenario(R"({"process": "poisson", "rate": ["5 /s", "10 /s", "20 /s", "40 /s"]})",
+                                     R"("policy": ["fixed", "goodput"])"));
+  const auto without_times = [](std::string text) {
+    Json d = Json::parse(text);
+    for (Json& point : d.at("results")) point.erase("event_loop_wall_time"), point.erase("pricing_wall_time");
+    return d;
+  };
+  const Json one = without_times(draftline("simulate s.json --json").out);
+  CHECK(one == without_times(draftline("simulate s.json --json --jobs 4").out));
+  const Json rest = without_times(draftline("simulate s.json --json --from 5").out);
+  REQUIRE(rest.at("results").size() == 3);
+  CHECK(rest.at("results")[0] == one.at("results")[5]);
+  CHECK(draftline("simulate s.json --from 8").code == 2);
+  CHECK(draftline("simulate s.json --timeline t.json").code == 2);  // of one point alone
+}
+
+TEST_CASE("records and a timeline tell the same story as the figures") {
+  const Program draftline;
+  draftline.write("s.json", scenario(kPoisson));
+  const Ran r = draftline("simulate s.json --json --requests r.jsonl --steps s.csv --timeline t.json");
+  REQUIRE(r.code == 0);
+  const Json d = Json::parse(r.out);
+  std::istringstream requests(draftline.read("r.jsonl"));
+  double e2e = 0;
+  int rows = 0;
+  for (std::string line; std::getline(requests, line); ++rows) {
+    const Json q = Json::parse(line);
+    e2e += q.at("last_token").get<double>() - q.at("arrival").get<double>();
+  }
+  CHECK(rows == 400);
+  CHECK(e2e / rows == Approx(d.at("e2e").at("mean").at("value").get<double>()));
+  std::istringstream steps(draftline.read("s.csv"));
+  std::string line;
+  std::getline(steps, line);
+  CHECK(line == "start,time,server,sequences,draft_length,prompt_tokens,emitted,waiting,kv_blocks");
+  int count = 0;
+  while (std::getline(steps, line)) ++count;
+  CHECK(count == d.at("steps"));
+  const Json timeline = Json::parse(draftline.read("t.json"));
+  CHECK(timeline.at("traceEvents").size() == static_cast<std::size_t>(count) + 3 * 400);
+  for (const Json& event : timeline.at("traceEvents")) {
+    CHECK(event.at("ph") == "X");
+    CHECK(event.at("dur").get<double>() >= 0);
+  }
+}
+
+TEST_CASE("more load than can be served is no error: it ends, warns and says that it diverges") {
+  const Program draftline;
+  draftline.write("s.json", scenario(R"({"process": "poisson", "rate": "3000 /s"})"));
+  const Ran table = draftline("simulate s.json");
+  CHECK(table.code == 0);
+  CHECK(contains(table.out, "warning: the load is more than can be served"));
+  CHECK(Json::parse(draftline("simulate s.json --json").out).at("diverges") == true);
+}
+
+TEST_CASE("Ctrl-C keeps what is finished and says how to go on") {
+  const Program draftline;
+  std::string rates;
+  for (int i = 1; i <= 400; ++i) rates += (i == 1 ? "\"" : ", \"") + std::to_string(i) + " /s\"";
+  draftline.write("s.json", scenario(R"({"process": "poisson", "rate": [)" + rates + "]}"));
+  draftline.write("interrupt.sh", "\"$1\" simulate s.json --json > out 2> err &\nsleep 1\nkill -INT $!\nwait $!\n");
+  const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
+  // a shell's children in the background ignore SIGINT unless job control is on
+  const int status = std::system(("cd '" + folder + "' && bash -m interrupt.sh '" DRAFTLINE_PROGRAM "'").c_str());
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK(contains(draftline.read("err"), "of 400 points; go on with --from "));
+  const Json d = Json::parse(draftline.read("out"));
+  CHECK(d.at("results").size() > 0);
+  CHECK(d.at("results").size() < 400);
+}
+
+TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its place") {
+  const Program draftline;
+  draftline.write("plain.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+                                    "method": {"name": "autoregressive"}})");
+  draftline.write("load.json", scenario(kPoisson));
+  draftline.write("closed.json",
+                  scenario(R"({"process": "closed", "concurrency": 4})", R"("latency_targets": {"ttft_p99": "1 s"})"));
+  draftline.write("price.json", scenario(kPoisson, R"("latency_targets": {"ttft_p99": "1 s"}, "prices": {"l40s": 1})"));
+  draftline.write("trace.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,5,5\n1,5,0\n");
+  draftline.write("trace.json", scenario(R"({"trace": "trace.csv"})"));
+  draftline.write("large.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,5,5\n1,9000000,5\n");
+  draftline.write("large.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+     "method": {"name": "autoregressive"}, "workload": {"arrivals": {"trace": "large.csv"}}})");
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"simulate plain.json", "plain.json#: has no \"workload\""},
+      {"run load.json", "load.json#: has a \"workload\""},
+      {"plan load.json", "load.json#: \"latency_targets\" are needed"},
+      {"plan closed.json", "closed.json#/workload: a plan needs arrivals with a rate"},
+      {"plan price.json", "price.json#/prices: has no price of h100-sxm"},
+      {"advise plain.json", "plain.json#: no method of it speculates"},
+      {"simulate trace.json", "trace.csv:3: an output of 0 tokens"},
+      {"simulate large.json", "large.csv:3: a request of 9000000 + 5 tokens does not fit the KV pool"},
+      {"simulate load.json --requests r.txt", "r.txt: records are written as .csv or .jsonl"}};
+  for (const auto& [arguments, message] : cases) {
+    const Ran r = draftline(arguments);
+    INFO(arguments << ": " << r.err);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CHECK(contains(r.err, message));
+  }
+}
+
+TEST_CASE("plan recommends the cheapest fleet that meets the targets, and says why the others lose") {
+  const Program draftline;
+  const std::string load = R"({"process": "poisson", "rate": "40 /s"})", methods = R"([{"name": "autoregressive"},
+    {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}])";
+  draftline.write("s.json",
+                  scenario(load, R"("latency_targets": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"})", methods));
+  const Ran r = draftline("plan s.json --json");
+  REQUIRE(r.code == 0);
+  const Json d = Json::parse(r.out);
+  CHECK(d.at("recommended") == 0);
+  const Json& best = d.at("results")[0];
+  CHECK(best.at("inputs").at("method") == "eagle3");
+  CHECK(best.at("meets_targets") == true);
+  CHECK(best.at("tpot_p99").at("value").get<double>() <= 0.005);
+  CHECK(best.at("capacity").at("value").get<double>() * best.at("replicas").get<int>() >= 40);
+  CHECK(d.at("results")[1].at("meets_targets") == false);
+  CHECK(contains(d.at("results")[1].at("why").get<std::string>(), "even without load tpot_p99"));
+  CHECK(contains(draftline("plan s.json").out, "Recommended: "));
+  // one device fewer does not do: the same fleet, simulated
+  const int replicas = best.at("replicas");
+  if (replicas > 1) {
+    draftline.write("fewer.json",
+                    scenario(load, R"("latency_targets": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"}, "replicas": )" +
+                                       std::to_string(replicas - 1)));
+    const Json targets = Json::parse(draftline("simulate fewer.json --json").out).at("targets");
+    CHECK((targets.at("ttft_p99") == false || targets.at("tpot_p99") == false));
+  }
+}
+
+TEST_CASE("advise answers what run and simulate show") {
+  const Program draftline;
+  const std::string head = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )",
+                    method = R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": 0.7}})";
+  draftline.write("s.json", head + method + "}");
+  const Ran r = draftline("advise s.json --json");
+  REQUIRE(r.code == 0);
+  const Json a = Json::parse(r.out).at("results")[0];
+  const int pays = a.at("pays_to_batch");
+  REQUIRE(pays > 1);
+  REQUIRE(pays < a.at("largest_batch").get<int>());
+  draftline.write(
+      "r.json", head + method + R"(, "batch_size": [)" + std::to_string(pays) + ", " + std::to_string(pays + 1) + "]}");
+  const Json run = Json::parse(draftline("run r.json --json").out).at("results");
+  CHECK(run[0].at("speedup").at("value").get<double>() >= 1);
+  CHECK(run[1].at("speedup").at("value").get<double>() < 1);
+  for (const Json& b : a.at("batches")) {
+    double losses = 1;
+    for (const auto& [part, share] : b.at("losses").items()) losses += share.at("value").get<double>();
+    CHECK(losses == Approx(b.at("acceptance_length_needed").at("value").get<double>()).epsilon(0.02));
+    const double speedup = b.at("speedup").at("value"), has = b.at("acceptance_length").at("value");
+    CHECK(has / b.at("acceptance_length_needed").at("value").get<double>() == Approx(speedup));
+  }
+  const Json best = a.at("best_draft_lengths")[0];
+  draftline.write("k.json", head + R"({"name": "eagle3", "draft_length": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],
+                                       "acceptance": {"rate": 0.7}}})");
+  const Json by_length = Json::parse(draftline("run k.json --json").out).at("results");
+  double most = 0;
+  for (const Json& point : by_length) most = std::max(most, point.at("speedup").at("value").get<double>());
+  CHECK(best.at("speedup").at("value").get<double>() == Approx(most));
+  CHECK(contains(draftline("advise s.json --no-load").out, "Batch: it pays up to a batch of " + std::to_string(pays)));
+}
+
+}  // namespace draftline
