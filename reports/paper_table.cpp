@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <sstream>
 
 #include "reports/table.h"
 
@@ -109,6 +110,7 @@ std::string shown(const RowValue& v) {
 }
 
 std::string percent(double v) {
+  if (std::abs(v) < 1e-6) return "0 %";  // as calibrated
   const std::string digits = significant(std::abs(100 * v), std::abs(v) < 0.1 ? 2 : 3);
   return (v < 0 ? "-" : "") + digits + " %";
 }
@@ -150,6 +152,15 @@ void write_cell(JsonWriter& out, const PaperCell& c) {
   out.end_object();
 }
 
+// The columns with predicted cells, in the order of their first one.
+std::vector<std::string> predicted_columns(const PaperTable& t) {
+  std::vector<std::string> columns;
+  for (const PaperCell& c : t.cells)
+    if (c.kind == FigureKind::predicted && std::find(columns.begin(), columns.end(), c.column) == columns.end())
+      columns.push_back(c.column);
+  return columns;
+}
+
 void write_table(JsonWriter& out, const PaperTable& t) {
   out.begin_object();
   out.member("table", t.table);
@@ -167,6 +178,19 @@ void write_table(JsonWriter& out, const PaperTable& t) {
   write_summary(out, t.summary(true));
   out.key("all");
   write_summary(out, t.summary(false));
+  out.key("columns");
+  out.begin_object();
+  for (const std::string& column : predicted_columns(t)) {
+    const auto of_column = [&](const PaperCell& c) { return c.column == column; };
+    out.key(column);
+    out.begin_object();
+    out.key("credible");
+    write_summary(out, t.summary(true, of_column));
+    out.key("all");
+    write_summary(out, t.summary(false, of_column));
+    out.end_object();
+  }
+  out.end_object();
   out.end_object();
   out.end_object();
 }
@@ -180,14 +204,31 @@ std::vector<std::string> keys_of(const PaperTable& t) {
   return keys;
 }
 
+// Broken at spaces, all lines but the first further in.
+std::string wrapped(const std::string& text, std::size_t width) {
+  std::string out, line;
+  std::istringstream words(text);
+  const std::string first(text.find_first_not_of(' '), ' ');
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      out += line + "\n";
+      line = first + "    " + word;
+    } else {
+      line += (line.empty() ? first : " ") + word;
+    }
+  }
+  return out + line + "\n";
+}
+
 std::string text_of(const PaperTable& t, PaperStyle style, std::size_t width) {
   const bool markdown = style == PaperStyle::markdown;
-  std::string text = (markdown ? "## " : "") + t.table + " (" + t.source + ", " + t.locator + ")";
-  for (const auto& [key, value] : t.context) text += ", " + key + " " + value;
-  text += markdown ? "\n\n" : "\n";
+  constexpr std::size_t kPage = 120;
+  std::string head = t.table + " (" + t.source + ", " + t.locator + ")";
+  for (const auto& [key, value] : t.context) head += ", " + key + " " + value;
+  std::string text = markdown ? "## " + head + "\n\n" : wrapped(head, width > 0 ? width : kPage);
   const auto keys = keys_of(t);
   std::vector<Table::Column> columns(keys.begin(), keys.end());
-  for (const char* title : {"column", "paper", "ours", "error", "peak share", "kind"}) columns.emplace_back(title);
+  for (const char* title : {"column", "paper", "ours", "error", "share", "kind"}) columns.emplace_back(title);
   Table table(columns);
   std::vector<std::string> notes;
   const auto noted = [&](const std::string& note) {
@@ -212,22 +253,27 @@ std::string text_of(const PaperTable& t, PaperStyle style, std::size_t width) {
     table.add(std::move(row));
   }
   text += markdown ? table.to_markdown() + "\n" : table.to_text(width);
-  const std::string indent = markdown ? "- " : "  ";
-  for (std::size_t i = 0; i < notes.size(); ++i) text += indent + "[" + std::to_string(i + 1) + "] " + notes[i] + "\n";
-  if (!t.note.empty()) text += indent + "Note: " + t.note + "\n";
+  const auto line = [&](const std::string& words) {
+    text += markdown ? "- " + words + "\n" : wrapped("  " + words, width > 0 ? width : kPage);
+  };
+  for (std::size_t i = 0; i < notes.size(); ++i) line("[" + std::to_string(i + 1) + "] " + notes[i]);
+  if (!t.note.empty()) line("Note: " + t.note);
   return text;
 }
 
-// What a reader wants first: how far off each table is.
+// What a reader wants first: how far off each column of each table is.
 std::string summary_of(const Paper& p, PaperStyle style, std::size_t width) {
-  Table table({"table", "cells", "of", "median", "p90", "largest", "all: median", "all: p90"});
-  for (const PaperTable& t : p.tables) {
-    const ErrorSummary credible = t.summary(true), all = t.summary(false);
-    if (all.cells == 0) continue;
-    const auto share = [](const std::optional<double>& v) { return v ? Cell(*v, percent(*v)) : Cell(); };
-    table.add({t.table, credible.cells, all.cells, share(credible.median), share(credible.p90), share(credible.largest),
-               share(all.median), share(all.p90)});
-  }
+  Table table(
+      {"table", "column", "cells", "of", "median", "p90", "largest", "all: median", "all: p90", "all: largest"});
+  const auto share = [](const std::optional<double>& v) { return v ? Cell(*v, percent(*v)) : Cell(); };
+  for (const PaperTable& t : p.tables)
+    for (const std::string& column : predicted_columns(t)) {
+      const auto of_column = [&](const PaperCell& c) { return c.column == column; };
+      const ErrorSummary credible = t.summary(true, of_column), all = t.summary(false, of_column);
+      if (all.cells > 0)
+        table.add({t.table, column, credible.cells, all.cells, share(credible.median), share(credible.p90),
+                   share(credible.largest), share(all.median), share(all.p90), share(all.largest)});
+    }
   const std::string head = p.paper + " (" + p.source + "): errors of predicted cells, credible ones first";
   if (style == PaperStyle::markdown) return "# " + head + "\n\n" + table.to_markdown() + "\n";
   return head + "\n" + table.to_text(width) + "\n";

@@ -216,6 +216,7 @@ TEST_CASE("M of every row of S3D's tables follows from the row's own columns, bu
   int compared = 0;
   constexpr double kHalf = 0.005;  // every column is printed with two decimals
   for (const auto& table : data.at("tables")) {
+    if (!table.at("table").get<std::string>().starts_with("table")) continue;  // figures
     std::map<std::string, nlohmann::json> baseline;
     std::map<std::string, double> sum;
     for (const auto& row : table.at("rows")) {
