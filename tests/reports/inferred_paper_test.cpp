@@ -84,7 +84,7 @@ TEST_CASE("S3D's tokens per second of a larger target: within 5 % median, 9.5 % 
 
 TEST_CASE("S3D's tokens per second on Phi-3, other precision and other card: within 4 % median, 9 % at most") {
   const ErrorSummary four = table("s3d", "table4").summary(true, of_column("throughput"));
-  CHECK(four.cells == 4);  // HumanEval contradicts Table 1
+  CHECK(four.cells == 2);  // at 8 bit; HumanEval contradicts Table 1, the fp16 rows are Table 1's again
   CHECK(*four.median <= 0.04);
   CHECK(*four.p90 <= 0.07);
   CHECK(*four.largest <= 0.09);
