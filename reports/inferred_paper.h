@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts the cells of papers that print speed without acceptance, or acceptance without the speed of the baseline (Clover,
-// SPACE). A table's settings say what stands for its stack. Where throughputs without speculation are printed, they alone
-// calibrate what a step costs beyond the priced program: a constant, and a slope per sequence of the batch. Where no
-// acceptance is printed, the one number per method and task is inferred from the cells of one batch size, marked calibrated,
-// and the others follow.
+// Predicts the cells of papers that print speed without acceptance, or acceptance without the speed of the baseline (S3D,
+// Clover, SPACE): throughputs and what follows from them by reports/inferred_rates, peaks of memory by reports/peak_memory,
+// M of both, S3D's formulas, and the batch sizes that figures speak of.
 #pragma once
 #include <filesystem>
 
