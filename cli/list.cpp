@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "core/json_writer.h"
+#include "decoder/op_work.h"
 #include "decoder/priced/backend.h"
 #include "methods/decoder.h"
 #include "methods/method.h"
@@ -46,9 +47,7 @@ int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
       [&](const Reader& in) { return *catalogue.transformer(in); },
       [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;
-  decoder.ops.on_segment = [&](const SegmentRun& run) {
-    for (const Pass& p : run.tape->passes) rows = std::max(rows, p.rows.widest);
-  };
+  decoder.ops.on_segment = [&](const SegmentRun& run) { rows = std::max(rows, verified_rows(run)); };
   const std::vector<std::vector<int>> no_script;
   decoder.ops.follow(&no_script);
   decoder.generator.assume(1, 8);

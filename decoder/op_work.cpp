@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/op_work.h"
 
+#include <algorithm>
+
 namespace draftline {
 
 namespace {
@@ -78,10 +80,13 @@ std::optional<Weight> streamed_weight(const Op& op) {
   return std::nullopt;
 }
 
-Span span_of(const Pass& p, std::span<const int> rows_each, std::span<const int> lengths) {
+Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths) {
+  const auto index = static_cast<std::size_t>(pass);
+  const Pass& p = run.tape->passes[index];
+  const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   Span s;
   for (std::size_t b = 0; b < rows_each.size(); ++b) {
-    const double n = rows_each[b], old = lengths[b] + p.tail;
+    const double n = rows_each[b], old = lengths[b] + p.tail + (ahead.empty() ? 0 : ahead[b]);
     if (n == 0) continue;
     s.pairs += n * old + (p.sees ? n * n : n * (n + 1) / 2);
     s.keys += old + n;
@@ -89,11 +94,18 @@ Span span_of(const Pass& p, std::span<const int> rows_each, std::span<const int>
   return s;
 }
 
+int verified_rows(const SegmentRun& run) {
+  int rows = 0;
+  for (std::size_t i = 0; i < run.tape->ops.size(); ++i)
+    if (const PassRef p = pass_of(run.tape->ops[i]); p.index >= 0 && run.tape->phases[i] == Phase::verify)
+      rows = std::max(rows, run.tape->pass(p).rows.widest);
+  return rows;
+}
+
 void Totals::add(const SegmentRun& run, std::span<const int> lengths) {
   for (const Op& op : run.tape->ops) {
     const PassRef p = pass_of(op);
-    const Span s =
-        p.index < 0 ? Span{} : span_of(run.tape->pass(p), run.rows[static_cast<std::size_t>(p.index)], lengths);
+    const Span s = p.index < 0 ? Span{} : span_of(run, p.index, lengths);
     work += draftline::work(kernel_of(op, *run.tape), s);
     ++ops;
   }

@@ -15,7 +15,10 @@ std::optional<Weight> streamed_weight(const Op&);
 
 // Query-key pairs and cache entries that a pass meets: affine in the committed lengths. Tail pairs are dense under a
 // mask, causal without.
-Span span_of(const Pass&, std::span<const int> rows_each, std::span<const int> lengths);
+Span span_of(const SegmentRun&, int pass, std::span<const int> lengths);
+
+// Rows per sequence of the widest pass that verifies; drafting passes may be wider.
+int verified_rows(const SegmentRun&);
 
 // FLOP, bytes and logical ops of some segments, by the one accounting. Lengths: committed, of every sequence.
 struct Totals {

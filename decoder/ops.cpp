@@ -322,7 +322,10 @@ void Ops::flush(bool waits) {
   backend_.finish(*it->second);
   if (on_segment) {
     SegmentRun run{it->second.get(), {}, waits};
-    for (const Pass& p : tape_.passes) run.rows.push_back(p.rows.each);
+    for (const Pass& p : tape_.passes) {
+      run.rows.push_back(p.rows.each);
+      run.ahead.push_back(p.ahead);
+    }
     on_segment(run);
   }
   tape_.ops.clear();

@@ -71,11 +71,12 @@ inline PassRef pass_of(const Op& op) {
 // The name an engine profile knows the op by, the most specific first: "attention.verify", "linear.int8".
 std::string_view op_key(const Op&, const Tape&);
 
-// A tape and this run's row counts of its passes. `waits`: the host reads something at its end.
+// A tape and this run's row counts and own lengths of its passes. `waits`: the host reads something at its end.
 struct SegmentRun {
   const Tape* tape = nullptr;
   std::vector<std::vector<int>> rows;
   bool waits = true;
+  std::vector<std::vector<int>> ahead = {};  // of each pass, as in Pass
 };
 
 // Where each temporary lies so that live ones never overlap, in bytes; `size` is the peak of the activations.

@@ -78,6 +78,9 @@ struct Pass {
   Seats seats;
   std::optional<Tensor> sees = {};  // int32 [total, words]: bit j = sees tail entry j, itself included. None: causal
   int tail = 0;  // uncommitted entries each sequence already has; this pass's rows are written after them
+  // Host copy, for accounting alone, of a drafter that keeps lengths of its own in `seats`: how far each is ahead of the
+  // committed length. Empty: nowhere.
+  std::vector<int> ahead = {};
 };
 struct PassRef {  // passes are interned in the tape: an op stays small
   int index = -1, epoch = 0;

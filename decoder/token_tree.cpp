@@ -70,6 +70,21 @@ std::vector<int> TokenTree::sees() const {
   return words;
 }
 
+std::vector<int> sees_of(std::span<const TokenTree> trees) {
+  int words = 1;
+  for (const TokenTree& t : trees) words = std::max(words, t.words());
+  std::vector<int> all;
+  for (const TokenTree& t : trees) {
+    const auto own = t.sees();
+    for (int r = 0; r < t.rows(); ++r) {
+      const auto row = own.begin() + static_cast<std::ptrdiff_t>(r) * t.words();
+      all.insert(all.end(), row, row + t.words());
+      all.resize(all.size() + at(words - t.words()));
+    }
+  }
+  return all;
+}
+
 // ---- rank trees
 
 static std::string text_of(const std::vector<int>& path) {

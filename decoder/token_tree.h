@@ -34,6 +34,9 @@ class TokenTree {
   std::vector<int> above_, parents_, depths_;
 };
 
+// Several trees' rows below each other, each with the words of the widest tree.
+std::vector<int> sees_of(std::span<const TokenTree>);
+
 // A tree of rank paths: the child of rank r holds the r-th best candidate (from 0) of its level, whatever its parent holds
 // (Medusa, Cai et al. 2024). Rows are sorted by depth, then path.
 struct RankTree {

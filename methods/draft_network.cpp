@@ -27,11 +27,13 @@ DraftNetwork::DraftNetwork(const Reader& method, Context& c)
     : network_(read_shape(method, c), c.weights, c.ops, c.capacity, "draft.", read_ranks(method, c)) {}
 
 void DraftNetwork::extend(Ops& ops, const Session& s, const Committed& c) {
-  if (c.prefill) {
-    Stream x{network_.embed(ops, c.fed)};
-    network_.run(ops, x, ops.pass({c.rows, s.seats}));
-  }
+  if (c.prefill) prefill(ops, s, c);
   ops.store(newest(ops, s), ops.gather(c.fed, c.last_row));
+}
+
+void DraftNetwork::prefill(Ops& ops, const Session& s, const Committed& c) const {
+  Stream x{network_.embed(ops, c.fed)};
+  network_.run(ops, x, ops.pass({c.rows, s.seats}));
 }
 
 Tensor DraftNetwork::first(Ops& ops, const Session& s) const {
@@ -48,9 +50,13 @@ Tensor DraftNetwork::first(Ops& ops, const Session& s) const {
 
 Tensor DraftNetwork::next(Ops& ops, const Session& s, Tensor tokens, const Rows& rows, int tail,
                           const std::optional<Tensor>& sees) const {
+  return logits(ops, states(ops, tokens, ops.pass({rows, s.seats, sees, tail})));
+}
+
+Tensor DraftNetwork::states(Ops& ops, Tensor tokens, PassRef pass) const {
   Stream x{network_.embed(ops, tokens)};
-  network_.run(ops, x, ops.pass({rows, s.seats, sees, tail}));
-  return network_.logits(ops, network_.final_norm(ops, x));
+  network_.run(ops, x, pass);
+  return network_.final_norm(ops, x);
 }
 
 }  // namespace draftline::methods

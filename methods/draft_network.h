@@ -14,10 +14,14 @@ class DraftNetwork {
   const Cache& cache() const { return network_.cache; }
 
   void extend(Ops&, const Session&, const Committed&);
+  void prefill(Ops&, const Session&, const Committed&) const;  // its cache alone, for a drafter that needs no `first`
   // Logits that follow the roots: [sequences, vocabulary].
   Tensor first(Ops&, const Session&) const;
   // Logits of one pass of `rows` tokens behind `tail` entries, the root's included.
   Tensor next(Ops&, const Session&, Tensor tokens, const Rows&, int tail, const std::optional<Tensor>& sees = {}) const;
+  // The same in two parts, over any pass: final states of all rows, and the logits of those that are wanted.
+  Tensor states(Ops&, Tensor tokens, PassRef) const;
+  Tensor logits(Ops& ops, Tensor states) const { return network_.logits(ops, states); }
 
  private:
   Tensor newest(Ops& ops, const Session& s) const { return s.slot(ops, "draft.newest", 1, 1, DType::int32); }

@@ -31,5 +31,6 @@ Entry kangaroo();
 Entry jacobi();
 Entry cllm();
 Entry lookahead();
+Entry ouroboros();
 
 }  // namespace draftline::methods

@@ -134,8 +134,7 @@ const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table
   PaperStep& made = it->second;
   made.time = mean_step_time(price, s.prompt_tokens, s.output_tokens);
   made.work = price.work(s.prompt_tokens + s.output_tokens / 2.0);
-  for (const SegmentRun& run : segments)
-    for (const Pass& p : run.tape->passes) made.rows = std::max(made.rows, p.rows.widest);
+  for (const SegmentRun& run : segments) made.rows = std::max(made.rows, verified_rows(run));
   return made;
 }
 

@@ -178,8 +178,8 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool spec
     for (const SegmentRun& run : segments) {
       const auto peak = plan_arena(*run.tape, declared_bytes).size;
       entry.activations = std::max(entry.activations, Bytes{static_cast<double>(peak)});
-      for (std::size_t i = 0; i < run.tape->passes.size(); ++i)
-        entry.rows = std::max(entry.rows, run.tape->passes[i].rows.widest);
+      entry.rows = std::max(entry.rows, draftline::verified_rows(run));
+      for (const Pass& pass : run.tape->passes) entry.slots = std::max(entry.slots, pass.rows.widest);
     }
   }
   return entry;
@@ -239,7 +239,7 @@ MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const 
   m.weights = plan.decoder.target_bytes;
   m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
   const double slots =
-      cached_tokens({s.batch_size, s.prompt_tokens + s.output_tokens, priced.rows, CacheLayout::paged, 16, 0});
+      cached_tokens({s.batch_size, s.prompt_tokens + s.output_tokens, priced.slots, CacheLayout::paged, 16, 0});
   for (const Cache& c : plan.decoder.ops.caches())
     (c.id == plan.decoder.target.cache.id ? m.cache : m.draft_cache) += slots * c.layers * c.row_bytes();
   m.activations = priced.activations;

@@ -66,7 +66,7 @@ class Predictor {
   struct Priced {
     std::unique_ptr<StepPrice> step;
     Bytes activations;
-    int rows = 1;  // verified per sequence
+    int rows = 1, slots = 1;  // per sequence: verified; of the widest pass, drafting included
   };
   using PlanKey = std::tuple<const TransformerShape*, int, DType, const void*, std::string>;
   using PriceKey = std::tuple<const void*, const Device*, const Engine*, int>;

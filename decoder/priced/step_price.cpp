@@ -166,8 +166,7 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
       const Seconds issued = host + issue.before(op, run.tape->phases[i], cost);
       Seconds t = price(op, kernel, cost);
       if (const auto* k = std::get_if<Attention>(&kernel)) {
-        const PassRef p = pass_of(op);
-        const Span span = span_of(run.tape->pass(p), run.rows[static_cast<std::size_t>(p.index)], lengths);
+        const Span span = span_of(run, pass_of(op).index, lengths);
         t = attention_time(d, *k, span, cost.launches, cost.cache_traffic, cost.bytes_per_pair.value);
       }
       sums[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))] += t;
@@ -198,9 +197,8 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
     std::vector<Line> at;
     at.reserve(run.tape->ops.size());
     std::vector<std::pair<Span, Span>> spans;  // of each pass, at lengths 0 and 1
-    for (std::size_t i = 0; i < run.tape->passes.size(); ++i)
-      spans.emplace_back(span_of(run.tape->passes[i], run.rows[i], empty),
-                         span_of(run.tape->passes[i], run.rows[i], one));
+    for (int i = 0; i < static_cast<int>(run.tape->passes.size()); ++i)
+      spans.emplace_back(span_of(run, i, empty), span_of(run, i, one));
     for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
       const Op& op = run.tape->ops[i];
       const Kernel kernel = kernel_of(op, *run.tape);

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ouroboros (Zhao et al. 2024, section 3; METHODS.md 3.22): the draft network drafts gamma tokens by lookahead decoding; up to
+// K phrases of beta = ngram - 1 tokens that its pool knows behind the last draft are verified beside the chain. The pool
+// takes in what the target would have said: of the phrases, and where a draft was wrong of the drafts behind it. All
+// drafts are the network's best, so sampled text is the target's own draws (rule N). gamma -> draft_length, K -> phrases.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "methods/draft_network.h"
+#include "methods/entries.h"
+#include "methods/ngram_window.h"
+
+namespace draftline::methods {
+
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+struct Parameters {
+  int draft_length;
+  WindowShape window;
+  int guesses, phrases;
+  double drafted_per_pass;  // of a pass that is not executed
+  int phrase_length() const { return window.ngram - 1; }
+  int rows() const { return 1 + draft_length + phrases * phrase_length(); }  // at most, of the target's pass
+};
+
+class Ouroboros : public Method {
+ public:
+  Ouroboros(DraftNetwork draft, const Parameters& p) : draft_(std::move(draft)), p_(p) {}
+  bool static_plan() const override { return false; }
+  int depth() const override { return p_.draft_length + (p_.phrases > 0 ? p_.phrase_length() : 0); }
+  int rewrites() const override { return 1 + p_.phrase_length(); }  // it never saw its last draft, nor the phrase
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    if (c.prefill) {
+      draft_.prefill(ops, s, c);
+      return;
+    }
+    std::vector<int> index;
+    int start = 0;
+    for (const int rows : rows_) {
+      for (int r = 0; r < p_.rows(); ++r) index.push_back(start + (r < rows ? r : 0));
+      start += rows;
+    }
+    ops.store(predicted(ops, s),
+              ops.gather(c.predicted ? *c.predicted : ops.argmax(c.logits), ops.input("ouroboros.predicted", index)));
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    keep_present(states_, s.ids);
+    const auto b = s.ids.size();
+    std::vector<int> said;
+    if (!states_.empty()) said = ops.fetch(predicted(ops, s));
+    for (std::size_t i = 0; i < b; ++i) settle(s, i, said);
+    const auto missing = ops.decide(
+        {},
+        [&](std::span<const int>) {
+          std::vector<int> n;
+          for (std::size_t i = 0; i < b; ++i) n.push_back(s.lengths[i] - state(s, i).cached);
+          return n;
+        },
+        std::vector<int>(b, 0));
+    for (std::size_t i = 0; i < b; ++i) state(s, i).cached = s.lengths[i] - missing[i];
+    for (int pass = 0; std::any_of(s.ids.begin(), s.ids.end(), [&](int id) { return drafting(states_.at(id)); });
+         ++pass)
+      draft(ops, s, pass);
+
+    std::vector<std::vector<Ngram>> known;
+    for (std::size_t i = 0; i < b; ++i) {
+      state(s, i).drafts.resize(at(p_.draft_length));
+      known.push_back(state(s, i).pool.newest(state(s, i).drafts.back(), p_.phrases));
+    }
+    const auto counts = counts_of(ops, known, std::vector<int>(b, p_.phrases));
+    for (std::size_t i = 0; i < b; ++i) state(s, i).phrases = padded(known[i], counts[i]);
+    return proposal(ops, s);
+  }
+
+ private:
+  struct State {
+    int length;  // committed, of the step under way
+    int cached;  // entries of the network's cache that hold the text and the drafts behind it
+    NgramWindow window;
+    NgramPool pool;
+    std::vector<int> drafts = {};
+    std::vector<Ngram> phrases = {};
+  };
+  State& state(const Session& s, std::size_t i) { return states_.at(s.ids[i]); }
+  bool drafting(const State& state) const { return static_cast<int>(state.drafts.size()) < p_.draft_length; }
+  Tensor predicted(Ops& ops, const Session& s) const {
+    return s.slot(ops, "ouroboros.predicted", p_.rows(), 1, DType::int32);
+  }
+  std::vector<int> counts_of(Ops& ops, const std::vector<std::vector<Ngram>>& known, const std::vector<int>& usual) {
+    return ops.decide(
+        {},
+        [&](std::span<const int>) {
+          std::vector<int> n;
+          for (const auto& ngrams : known) n.push_back(static_cast<int>(ngrams.size()));
+          return n;
+        },
+        usual);
+  }
+  // Priced: none is known.
+  std::vector<Ngram> padded(std::vector<Ngram> known, int count) const {
+    known.resize(at(count), Ngram(at(p_.phrase_length())));
+    return known;
+  }
+
+  // What the last step has shown.
+  void settle(const Session& s, std::size_t i, std::span<const int> said) {
+    const auto it = states_.find(s.ids[i]);
+    if (it == states_.end() || s.lengths[i] <= it->second.length) {  // a new text
+      states_.insert_or_assign(s.ids[i], State{s.lengths[i], s.lengths[i], NgramWindow(p_.window, s.text[i]),
+                                               NgramPool(std::max({p_.guesses, p_.phrases, 1}))});
+      return;
+    }
+    State& t = it->second;
+    const int kept = std::min(s.lengths[i] - t.length - 1, p_.draft_length);
+    learn(t, kept, said.subspan(i * at(p_.rows()), at(p_.rows())));
+    t.cached = std::min(t.cached, t.length + 1 + kept);
+    t.length = s.lengths[i];
+    t.drafts.clear();
+  }
+
+  // `said`: the target's token after each row of its pass.
+  void learn(State& t, int kept, std::span<const int> said) const {
+    const int gamma = p_.draft_length, beta = p_.phrase_length();
+    for (std::size_t k = 0; k < t.phrases.size();
+         ++k) {  // each token of a phrase as the target says it behind those before
+      Ngram better{said[at(gamma)]};
+      const auto row = at(gamma + 1) + k * at(beta);
+      better.insert(better.end(), said.begin() + static_cast<std::ptrdiff_t>(row),
+                    said.begin() + static_cast<std::ptrdiff_t>(row + at(beta - 1)));
+      t.pool.correct(t.drafts.back(), t.phrases[k], std::move(better));
+    }
+    t.pool.add_agreed(t.drafts, said.subspan(1, at(gamma)), kept, beta);
+  }
+
+  // One pass of the network over all that still draft: text it has not seen yet, window, guesses.
+  void draft(Ops& ops, const Session& s, int pass) {
+    const auto b = s.ids.size();
+    const int beta = p_.phrase_length(), columns = p_.window.columns;
+    const auto last = [&](std::size_t i) {
+      const State& t = state(s, i);
+      return !t.drafts.empty() ? t.drafts.back() : s.text[i].empty() ? 0 : s.text[i].back();
+    };
+    std::vector<std::vector<Ngram>> known(b);
+    std::vector<int> usual_guesses(b, 0), usual_drafted(b, 0);
+    for (std::size_t i = 0; i < b; ++i) {
+      if (!drafting(state(s, i))) continue;
+      known[i] = state(s, i).pool.newest(last(i), p_.guesses);
+      usual_guesses[i] = p_.guesses;
+      usual_drafted[i] = std::max(1, static_cast<int>((pass + 1) * p_.drafted_per_pass + 1e-9) -
+                                         static_cast<int>(pass * p_.drafted_per_pass + 1e-9));
+    }
+    const auto counts = counts_of(ops, known, usual_guesses);
+    const int depth = *std::max_element(counts.begin(), counts.end()) > 0 ? beta : 0;
+
+    std::vector<TokenTree> trees;
+    std::vector<int> rows, tokens, lengths, ends, ahead;  // of the pass
+    std::vector<int> wanted, outputs;                     // rows whose logits are; of those, the window's
+    std::vector<int> judged, judged_tokens, judged_parents, judged_rows, place;  // the root and its guesses
+    int start = 0;
+    for (std::size_t i = 0; i < b; ++i) {
+      const State& t = state(s, i);
+      lengths.push_back(t.cached);
+      ahead.push_back(t.cached - s.lengths[i]);
+      const int first_wanted = static_cast<int>(wanted.size());
+      judged_tokens.push_back(last(i));
+      judged_parents.push_back(-1);
+      judged_rows.push_back(1 + counts[i] * beta);
+      if (!drafting(t)) {  // sits out; its own guess at nothing
+        rows.push_back(0);
+        ends.push_back(t.cached);
+        judged.push_back(0);
+        place.push_back(start);
+        outputs.insert(outputs.end(), at(columns), 0);
+        continue;
+      }
+      const int before = pass == 0 ? s.lengths[i] - t.cached : 0;
+      trees.push_back(window_rows(p_.window, before, counts[i]));
+      rows.push_back(trees.back().rows());
+      ends.push_back(t.cached + before);
+      for (int j = 0; j < before; ++j) tokens.push_back(s.text[i].empty() ? 0 : s.text[i][at(t.cached + j)]);
+      tokens.push_back(last(i));
+      const auto window = t.window.tokens();
+      tokens.insert(tokens.end(), window.begin(), window.end());
+      wanted.push_back(start + before);
+      judged.push_back(first_wanted);
+      place.push_back(start);  // a row's place counts from `ends`
+      int row = before + p_.window.rows();
+      for (const Ngram& guess : padded(known[i], counts[i]))
+        for (int j = 0; j < beta; ++j, ++row) {
+          tokens.push_back(guess[at(j)]);
+          judged_tokens.push_back(guess[at(j)]);
+          judged_parents.push_back(j == 0 ? 0 : row - before - p_.window.rows());
+          judged.push_back(static_cast<int>(wanted.size()));
+          wanted.push_back(start + row);
+          place.push_back(start + row - before);
+        }
+      for (int c = 0; c < columns; ++c) {
+        outputs.push_back(static_cast<int>(wanted.size()));
+        wanted.push_back(start + before + p_.window.rows() - columns + c);
+      }
+      start += rows.back();
+    }
+
+    const Rows all = ops.ragged("ouroboros.rows", rows);
+    Seats own = s.seats;
+    own.lengths = ops.input("ouroboros.lengths", lengths);
+    const Tensor mask = ops.input("ouroboros.sees", sees_of(trees));
+    const Tensor states = draft_.states(ops, ops.input("ouroboros.tokens", tokens),
+                                        ops.pass({all, own, reshape(mask, start, mask.rows / start), 0, ahead}));
+    const Tensor next = ops.argmax(draft_.logits(ops, ops.gather(states, ops.input("ouroboros.wanted", wanted))));
+    const auto v = ops.verify_greedy(
+        ops.gather(next, ops.input("ouroboros.judged", judged)), ops.input("ouroboros.guessed", judged_tokens),
+        ops.input("ouroboros.parents", judged_parents), ops.ragged("ouroboros.judged_rows", judged_rows), depth);
+    if (depth > 0) {
+      own.lengths = ops.input("ouroboros.ends", ends);
+      ops.commit(draft_.cache(), ops.gather(ops.input("ouroboros.place", place), v.path), all, own);
+    }
+    const int sequences = s.sequences, texts = sequences * (depth + 1);
+    const Tensor out = ops.slot("ouroboros.out", sequences + texts + sequences * columns, 1, DType::int32);
+    ops.store(row_range(out, 0, sequences), v.counts);
+    ops.store(row_range(out, sequences, texts), v.next);
+    ops.store(row_range(out, sequences + texts, sequences * columns),
+              ops.gather(next, ops.input("ouroboros.outputs", outputs)));
+    const auto drafted = ops.decide(
+        row_range(out, 0, sequences),
+        [&](std::span<const int> raw) {
+          std::vector<int> n(raw.begin(), raw.end());
+          for (std::size_t i = 0; i < b; ++i)
+            if (!drafting(state(s, i))) n[i] = 0;
+          return n;
+        },
+        usual_drafted);
+    const auto found = ops.fetch(row_range(out, sequences, texts + sequences * columns));
+    for (std::size_t i = 0; i < b; ++i) {
+      State& t = state(s, i);
+      if (!drafting(t)) continue;
+      const int root = last(i);
+      t.cached = ends[i] + drafted[i];
+      for (int j = 0; j < drafted[i]; ++j)  // priced: more may be usual than fit
+        t.drafts.push_back(j <= depth ? found[i * at(depth + 1) + at(j)] : 0);
+      t.window.advance(root, std::span(found).subspan(at(texts) + i * at(columns), at(columns)), t.pool);
+    }
+  }
+
+  // The chain, and the phrases behind its last draft.
+  Proposal proposal(Ops& ops, const Session& s) {
+    const int gamma = p_.draft_length, beta = p_.phrase_length();
+    std::vector<TokenTree> trees;
+    std::vector<int> host, index, parents;
+    rows_.clear();
+    for (std::size_t i = 0; i < s.ids.size(); ++i) {
+      const State& t = state(s, i);
+      std::vector<int> tokens = t.drafts, above(at(gamma + 1));
+      std::iota(above.begin(), above.end(), -1);
+      for (const Ngram& phrase : t.phrases)
+        for (int j = 0; j < beta; ++j) {
+          above.push_back(j == 0 ? gamma : static_cast<int>(above.size()) - 1);
+          tokens.push_back(phrase[at(j)]);
+        }
+      index.push_back(static_cast<int>(i));
+      for (const int token : tokens) {
+        index.push_back(s.sequences + static_cast<int>(host.size()));
+        host.push_back(token);
+      }
+      trees.emplace_back(std::move(above));
+      rows_.push_back(trees.back().rows());
+      parents.insert(parents.end(), trees.back().parents().begin(), trees.back().parents().end());
+    }
+    const bool any = *std::max_element(rows_.begin(), rows_.end()) > gamma + 1;
+    Proposal p{
+        ops.ragged("ouroboros.verified", rows_),
+        ops.gather(ops.concat_rows({s.root, ops.input("ouroboros.drafts", host)}), ops.input("ouroboros.index", index)),
+        ops.input("ouroboros.tree", parents),
+        {},
+        any ? gamma + beta : gamma};
+    if (!any) return p;
+    const Tensor mask = ops.input("ouroboros.tree_sees", sees_of(trees));
+    p.sees = reshape(mask, p.rows.total, mask.rows / p.rows.total);
+    return p;
+  }
+
+  DraftNetwork draft_;
+  Parameters p_;
+  std::vector<int> rows_;        // of each sequence in the target's pass
+  std::map<int, State> states_;  // by sequence
+};
+
+std::unique_ptr<Method> make(const Reader& in, Context& c) {
+  const auto window = in.find("window"), ngram = in.find("ngram"), guesses = in.find("guesses"),
+             phrases = in.find("phrases"), per_pass = in.find("drafted_per_pass");
+  Parameters p{};
+  p.draft_length = read_draft_length(in, 12);
+  p.window = {window ? window->integer(1, 64) : 20, ngram ? ngram->integer(3, 16) : 7};
+  p.guesses = guesses ? guesses->integer(0, 64) : p.window.columns;
+  p.phrases = phrases ? phrases->integer(0, 64) : 3;
+  p.drafted_per_pass = per_pass ? per_pass->number(1, p.window.ngram) : 1;
+  return std::make_unique<Ouroboros>(DraftNetwork(in, c), p);
+}
+
+}  // namespace
+
+Entry ouroboros() {
+  return {
+      "ouroboros",
+      "a draft network that drafts by lookahead, and phrases behind its last draft",
+      "zhao2024ouroboros",
+      "section 3",
+      Losslessness::lossless,
+      "draft: a transformer of the same vocabulary; draft_length (12), window (20), ngram (7), guesses (as window), "
+      "phrases (3, of ngram - 1 tokens); drafted_per_pass (1): what a pass of the network yields where it is priced, "
+      "not run",
+      make,
+      {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
+       R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"}};
+}
+
+}  // namespace draftline::methods
