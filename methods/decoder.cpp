@@ -14,7 +14,7 @@ Decoder::Decoder(const Options& o, const Reader& in, const FindTransformer& find
       ops(*backend, o.activations, o.seats),
       target(o.ranks == 1 ? o.target : shard(o.target, o.ranks), weights, ops, o.capacity, "", o.ranks),
       target_bytes(weights.bytes()),
-      method(make_method(in, {ops, weights, target, o.capacity, find})),
+      method(make_method(in, {ops, weights, target, o.capacity, find, o.accepted})),
       generator(ops, target, *method, o.sampling) {}
 
 }  // namespace draftline

@@ -16,6 +16,7 @@ class Decoder {
     DType matrices = DType::fp32, activations = DType::fp32;
     int seats = 1, capacity = 1, ranks = 1;
     Sampling sampling;
+    RankAcceptance accepted = {};  // of each level, if known: optimal trees are made of it
   };
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
   using FindTransformer = std::function<TransformerShape(const Reader&)>;

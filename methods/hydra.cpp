@@ -111,7 +111,7 @@ class Hydra : public Method {
 template <bool plus>
 std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
-  return std::make_unique<Hydra>(c, read_rank_plan(in, limits, official_tree()), plus);
+  return std::make_unique<Hydra>(c, read_rank_plan(in, limits, official_tree(), c.accepted), plus);
 }
 
 const std::vector<std::string_view> kExamples{

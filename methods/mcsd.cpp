@@ -43,8 +43,9 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
   }
   const auto replacement = in.find("replacement");
   const bool replaced = replacement && replacement->boolean();
-  RankTree tree =
-      !widths.empty() ? full_tree(widths) : read_rank_plan(in, limits, full_tree({std::min(4, limits.ranks), 2, 2}));
+  RankTree tree = !widths.empty()
+                      ? full_tree(widths)
+                      : read_rank_plan(in, limits, full_tree({std::min(4, limits.ranks), 2, 2}), c.accepted);
   return std::make_unique<NetworkTree>(DraftNetwork(in, c), std::move(tree),
                                        replaced ? Children::drawn_with_replacement : Children::drawn);
 }

@@ -77,8 +77,8 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
     typical = Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3};
     given->done();
   }
-  return std::make_unique<Medusa>(c, read_rank_plan(in, limits, rank_tree(official_tree(), {limits.levels, 10})),
-                                  typical);
+  return std::make_unique<Medusa>(
+      c, read_rank_plan(in, limits, rank_tree(official_tree(), {limits.levels, 10}), c.accepted), typical);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "core/reader.h"
 #include "decoder/method.h"
 #include "decoder/transformer.h"
+#include "model/tree_search.h"
 
 namespace draftline::methods {
 
@@ -26,6 +27,7 @@ struct Context {
   int capacity;  // cache entries per seat
   // Reads a transformer given by name or file at that place of a scenario.
   std::function<TransformerShape(const Reader&)> transformer;
+  RankAcceptance accepted = {};  // what the scenario's acceptance knows of ranks, however it says it; empty: nothing
 };
 
 struct Entry {

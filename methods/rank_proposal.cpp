@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "model/tree_search.h"
-
 namespace draftline::methods {
 
 RankTree rank_chain(int length) {
@@ -13,30 +11,33 @@ RankTree rank_chain(int length) {
   return rank_tree(std::move(paths), {length, 1});
 }
 
-static RankTree read_optimal(const Reader& in, const Reader& method, const RankLimits& limits) {
+static RankTree read_optimal(const Reader& in, const Reader& method, const RankLimits& limits, RankAcceptance levels) {
   const Reader optimal = in.at("optimal");
   const int budget = optimal.at("budget").integer(1, 1023);
   optimal.done();
   in.done();
-  const auto acceptance = method.find("acceptance");
-  const auto ranks = acceptance && acceptance->is_object() ? acceptance->find("ranks") : std::nullopt;
-  if (!ranks) {
-    in.fail("an optimal tree needs to know which ranks are accepted: \"acceptance\": {\"ranks\": [[..] per level]}");
-    return rank_chain(1);
+  if (levels.empty()) {
+    const auto acceptance = method.find("acceptance");
+    const auto ranks = acceptance && acceptance->is_object() ? acceptance->find("ranks") : std::nullopt;
+    if (ranks) levels = read_rank_acceptance(*ranks);
+    else
+      in.fail(
+          "an optimal tree needs to know which ranks are accepted: \"acceptance\": {\"ranks\": [[..] per level]}, or "
+          "{\"trace\": FILE} of a trace that holds ranks");
   }
-  auto levels = read_rank_acceptance(*ranks);
   if (levels.empty()) return rank_chain(1);
   levels.resize(std::min(levels.size(), static_cast<std::size_t>(limits.levels)));
   for (auto& level : levels) level.resize(std::min(level.size(), static_cast<std::size_t>(limits.ranks)));
   return rank_tree(best_tree(levels, budget), limits);
 }
 
-RankTree read_rank_plan(const Reader& in, const RankLimits& limits, const RankTree& official) {
+RankTree read_rank_plan(const Reader& in, const RankLimits& limits, const RankTree& official,
+                        const RankAcceptance& accepted) {
   const auto length = in.find("draft_length");
   const auto tree = in.find("tree");
   if (length && tree) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
   if (tree && tree->is_object())
-    return tree->has("optimal") ? read_optimal(*tree, in, limits) : read_rank_tree(*tree, limits);
+    return tree->has("optimal") ? read_optimal(*tree, in, limits, accepted) : read_rank_tree(*tree, limits);
   if (tree && tree->text() != "default")
     tree->fail("must be \"default\", {\"nodes\": [paths of ranks]} or {\"optimal\": {\"budget\": n}}");
   return length ? rank_chain(length->integer(1, limits.levels)) : official;

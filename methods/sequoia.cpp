@@ -39,7 +39,8 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const auto given = in.find("budget");
   const int budget = given ? given->integer(1, 1023) : 63;
   const RankTree best = rank_tree(best_tree(accepted, budget), limits);
-  return std::make_unique<NetworkTree>(DraftNetwork(in, c), read_rank_plan(in, limits, best), Children::drawn);
+  return std::make_unique<NetworkTree>(DraftNetwork(in, c), read_rank_plan(in, limits, best, c.accepted),
+                                       Children::drawn);
 }
 
 }  // namespace

@@ -129,8 +129,9 @@ double acceptance_length(const MethodChoice& m, const Method& method, bool tree)
 // One method on one transformer: recorded once per batch size, on the interpreter that computes nothing.
 struct Predictor::Plan {
   Plan(const Setup& s, const MethodChoice& m, const Decoder::FindTransformer& find)
-      : decoder({*s.transformer, s.precision.matrices, s.precision.activations, kSeats, 1, s.ranks, {}}, m.in, find,
-                [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
+      : decoder(
+            {*s.transformer, s.precision.matrices, s.precision.activations, kSeats, 1, s.ranks, {}, m.acceptance.ranks},
+            m.in, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
   static constexpr int kSeats = 1 << 17;
@@ -161,8 +162,7 @@ struct Predictor::Plan {
 
 Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
   const std::string what =
-      m.name + " " + std::to_string(m.draft_length.value_or(0)) + m.parameters +
-      (m.acceptance.kind == Acceptance::Kind::ranks ? m.acceptance.text : "");  // of an optimal tree
+      m.name + " " + std::to_string(m.draft_length.value_or(0)) + m.parameters + m.acceptance.ranks_text;
   auto& entry = plans_[{s.transformer, s.ranks, s.precision.matrices, nullptr, what}];
   if (!entry) entry = std::make_shared<Plan>(s, m, find_);
   return *entry;

@@ -52,6 +52,8 @@ Acceptance read_acceptance(const Reader& in) {
       trace->fail("must be the name of a file");
     }
   }
+  if (a.trace) a.ranks = a.trace->rank_acceptance();
+  if (!a.ranks.empty()) a.ranks_text = nlohmann::json(a.ranks).dump();
   if (given != 1) in.fail("give one of \"rates\", \"rate\", \"ranks\", \"trace\" and \"mean_length\"");
   in.done();
   return a;

@@ -19,7 +19,8 @@ namespace draftline {
 struct Acceptance {
   enum class Kind { none, rates, rate, mean_length, ranks, trace } kind = Kind::none;
   std::vector<double> rates;  // conditional, per position; or the one value of `rate` and `mean_length`
-  RankAcceptance ranks;       // of each level: for trees of fixed shape
+  RankAcceptance ranks;       // of each level: for trees of fixed shape; of a trace too, if it holds ranks
+  std::string ranks_text;     // them in full: tells optimal trees apart
   std::shared_ptr<const Trace> trace;
   std::string text;  // as the scenario gives it, for the output
 };

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a recorded trace to a prediction: `decode --trace`, then `run` with a tree that is made of it.
+#include <nlohmann/json.hpp>
+
+#include "sim/sweep.h"
+#include "tests/cli/program.h"
+
+namespace draftline {
+
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
+const Json kTarget{{"architectures", {"LlamaForCausalLM"}},
+                   {"model_type", "llama"},
+                   {"hidden_act", "silu"},
+                   {"hidden_size", 32},
+                   {"intermediate_size", 48},
+                   {"num_hidden_layers", 3},
+                   {"num_attention_heads", 4},
+                   {"num_key_value_heads", 2},
+                   {"max_position_embeddings", 1000},
+                   {"tie_word_embeddings", false},
+                   {"vocab_size", 40},
+                   {"rms_norm_eps", 1e-5},
+                   {"rope_theta", 10000.0}};
+
+Json scenario(Json methods) {
+  return {{"device", "rtx-4090"},         {"transformer", "./tiny.json"}, {"engine", "draftline"},
+          {"method", std::move(methods)}, {"prompt_tokens", 16},          {"output_tokens", 32}};
+}
+Json optimal(int budget, Json acceptance) {
+  return {{"name", "mcsd"},
+          {"draft", "./tiny.json"},
+          {"tree", {{"optimal", {{"budget", budget}}}}},
+          {"acceptance", std::move(acceptance)}};
+}
+Json traced(const std::string& file) { return {{"trace", file}}; }
+
+// Root paths of the tree that each method of a scenario drafts, as predicted.
+std::vector<std::vector<std::vector<int>>> trees(const Program& draftline, const std::string& file) {
+  Sweep sweep(draftline.path(file), kData);
+  sweep.validate();
+  std::vector<std::vector<std::vector<int>>> all;
+  for (std::size_t i = 0; i < sweep.scenario().points(); ++i) {
+    const Point p = point_at(sweep.scenario(), i);
+    all.push_back(rank_paths(sweep.predictor().method(sweep.setup(p), sweep.scenario().methods[p.method])));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("an optimal tree is made of a recorded trace, and is that of the trace's ranks in print") {
+  const Program draftline;
+  draftline.write("tiny.json", kTarget.dump());
+  const auto record = [&](const std::string& file, const std::string& noise, const std::string& method) {
+    const Ran r = draftline("decode --transformer ./tiny.json --method '" + method + "' --prompts 6 --new-tokens 40 " +
+                            "--draft-noise " + noise + " --trace " + file);
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+  };
+  const std::string mcsd = R"({"name": "mcsd", "draft": "./tiny.json", "widths": [2, 2]})";
+  record("sure.gz", "0.1", mcsd);
+  record("unsure.gz", "0.6", mcsd);
+
+  const auto printed = [&](const std::string& file) {
+    return Json{{"ranks", Trace::read(draftline.path(file)).rank_acceptance()}};
+  };
+  draftline.write("traced.json", scenario({optimal(9, traced("sure.gz")), optimal(16, traced("sure.gz")),
+                                           optimal(9, traced("unsure.gz"))})
+                                     .dump());
+  draftline.write("printed.json", scenario({optimal(9, printed("sure.gz")), optimal(16, printed("sure.gz")),
+                                            optimal(9, printed("unsure.gz"))})
+                                      .dump());
+  const auto of_trace = trees(draftline, "traced.json");
+  CHECK(of_trace == trees(draftline, "printed.json"));
+  REQUIRE(of_trace.size() == 3);
+  CHECK(of_trace[0].size() == 9);
+  CHECK(of_trace[1].size() == 16);
+  CHECK(of_trace[0] != of_trace[2]);  // two traces, two plans: a sure draft makes a deep tree
+
+  const Ran r = draftline("run traced.json --json");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const Json results = Json::parse(r.out).at("results");
+  REQUIRE(results.size() == 3);
+  const double nine = results[0].at("acceptance_length").at("value"),
+               sixteen = results[1].at("acceptance_length").at("value"),
+               unsure = results[2].at("acceptance_length").at("value");
+  CHECK((nine > 1 && sixteen >= nine && unsure < nine));
+}
+
+TEST_CASE("a trace of steps makes no optimal tree, and says so at the tree's place") {
+  const Program draftline;
+  draftline.write("tiny.json", kTarget.dump());
+  REQUIRE(draftline("decode --transformer ./tiny.json --method '{\"name\": \"prompt_lookup\"}' --prompts 2 "
+                    "--new-tokens 8 --trace steps.gz")
+              .code == 0);
+  draftline.write("s.json", scenario(optimal(4, traced("steps.gz"))).dump());
+  const Ran r = draftline("run s.json");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "s.json#/method/tree: an optimal tree needs to know which ranks are accepted"));
+}
+
+}  // namespace draftline
