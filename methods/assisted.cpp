@@ -33,7 +33,7 @@ class Assisted : public Method {
     stop.goes_on = [&](std::size_t i, int drafted, double probability) {
       return drafted < limits[i] && probability >= threshold_;
     };
-    auto chain = draft_until(ops, s, stop, false, [&](int j, Tensor token) {
+    auto chain = draft_until(ops, s, stop, [&](int j, Tensor token) {
       return j == 0 ? draft_.first(ops, s) : draft_.next(ops, s, token, ops.uniform(s.sequences, 1), j);
     });
     for (std::size_t i = 0; i < s.ids.size(); ++i) {

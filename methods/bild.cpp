@@ -26,7 +26,7 @@ class Bild : public Method {
     stop.goes_on = [&](std::size_t, int, double probability) { return probability >= fallback_; };
     Session greedy = s;  // the small network is always greedy
     greedy.sampling = {};
-    auto chain = draft_until(ops, greedy, stop, false, [&](int j, Tensor token) {
+    auto chain = draft_until(ops, greedy, stop, [&](int j, Tensor token) {
       return j == 0 ? draft_.first(ops, s) : draft_.next(ops, s, token, ops.uniform(s.sequences, 1), j);
     });
     chain.proposal.relaxed = Relaxed{Relaxed::Kind::loss_limit, rollback_, 0};

@@ -14,8 +14,9 @@ Tensor chain_rows(Ops& ops, const std::vector<int>& rows_each, int sequences, co
   return ops.input(name, index);
 }
 
-StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop, bool after_last,
-                         const std::function<Tensor(int, Tensor)>& network) {
+StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop,
+                         const std::function<Tensor(int, Tensor)>& network,
+                         const std::function<void(int, Tensor)>& after_last) {
   const auto b = static_cast<std::size_t>(s.sequences);
   // A read ends all temporaries: what was drafted lies in slots.
   const auto token_slot = [&](int j) { return s.slot(ops, "draft.token." + std::to_string(j), 1, 1, DType::int32); };
@@ -57,7 +58,7 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop, bool
     if (std::none_of(going.begin(), going.end(), [](int g) { return g != 0; })) break;
   }
   const int longest = *std::max_element(chain.lengths.begin(), chain.lengths.end());
-  if (after_last) network(drafted, tokens.back());
+  if (after_last) after_last(drafted, tokens.back());
 
   std::vector<int> each;
   for (const int n : chain.lengths) each.push_back(n + 1);

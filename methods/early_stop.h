@@ -22,9 +22,10 @@ struct StoppedChain {
 };
 
 // `network(j, token)`: logits of the j-th draft, [sequences, vocabulary]; token: the draft before it, for j = 0 the roots.
-// Called once more than drafts are kept if `after_last`: what verification needs of the last one (early exit).
-StoppedChain draft_until(Ops&, const Session&, const EarlyStop&, bool after_last,
-                         const std::function<Tensor(int j, Tensor token)>& network);
+// `after_last(j, token)`: what verification needs of the last draft, if anything (early exit).
+StoppedChain draft_until(Ops&, const Session&, const EarlyStop&,
+                         const std::function<Tensor(int j, Tensor token)>& network,
+                         const std::function<void(int j, Tensor token)>& after_last = {});
 
 // Rows of each sequence's chain among tensors of one row per sequence, stored pass by pass: [passes * sequences] rows.
 Tensor chain_rows(Ops&, const std::vector<int>& rows_each, int sequences, const std::string& name);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kangaroo (Liu et al. 2024, section 3; METHODS.md 3.17): the target's first layers and an adapter (norm, attention with a cache of
-// its own, norm) before the target's LM head draft until unsure; verification enters behind those layers.
+// its own, norm) before the target's LM head draft until unsure; verification enters behind those layers. The last draft
+// goes through the early layers alone: so a step's first pass of the adapter takes two rows, [newest committed, root].
+#include <algorithm>
+
 #include "methods/early_stop.h"
 #include "methods/entries.h"
 #include "methods/feature_drafter.h"
@@ -24,9 +27,12 @@ class Kangaroo : public Method {
   bool static_plan() const override { return false; }
   int depth() const override { return length_; }
   std::vector<int> taps() const override { return {exit_}; }
+  int rewrites() const override { return 1; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    if (c.prefill) adapt(ops, c.taps.at(exit_), ops.pass({c.rows, s.seats}));  // afterwards drafting has done it
+    const Tensor early = c.taps.at(exit_);
+    if (c.prefill) adapt(ops, early, ops.pass({c.rows, s.seats}));  // afterwards drafting has done it
+    ops.store(state(ops, s, "newest"), ops.gather(early, c.last_row));
   }
 
   Proposal propose(Ops& ops, Session& s) override {
@@ -36,17 +42,33 @@ class Kangaroo : public Method {
     stop.goes_on = [&](std::size_t, int drafted, double probability) {
       return drafted < length_ && probability >= threshold_;
     };
+    std::vector<int> pairs, second;
+    for (int q = 0; q < b; ++q) {
+      pairs.insert(pairs.end(), {q, b + q});
+      second.push_back(2 * q + 1);
+    }
     std::vector<Tensor> states;
-    auto chain = draft_until(ops, s, stop, true, [&](int j, Tensor token) {
-      const PassRef pass = ops.pass({ops.uniform(b, 1), s.seats, {}, j});
+    const auto early = [&](int j, Tensor token, PassRef pass) {
       Stream x{target_.embed(ops, token)};
       target_.run(ops, x, pass, layers_between(0, exit_));
-      const Tensor state = s.slot(ops, "kangaroo.state." + std::to_string(j), 1, shape_.hidden, ops.activations());
       const Tensor value = x.value(ops);
-      ops.store(state, value);
-      states.push_back(state);
-      return target_.logits(ops, adapt(ops, value, pass));
-    });
+      states.push_back(state(ops, s, std::to_string(j)));
+      ops.store(states.back(), value);
+      return value;
+    };
+    auto chain = draft_until(
+        ops, s, stop,
+        [&](int j, Tensor token) {
+          const PassRef pass = ops.pass({ops.uniform(b, 1), s.seats, {}, j});
+          const Tensor value = early(j, token, pass);
+          if (j > 0) return target_.logits(ops, adapt(ops, value, pass));
+          const Tensor both = ops.gather(ops.concat_rows({state(ops, s, "newest"), value}), ops.constant(pairs));
+          const Tensor adapted = adapt(ops, both, ops.pass({ops.uniform(b, 2), s.seats, {}, -1}));
+          return target_.logits(ops, ops.gather(adapted, ops.constant(second)));
+        },
+        [&](int j, Tensor token) {
+          early(j, token, ops.pass({ops.uniform(b, 1), s.seats, {}, j}));
+        });
     std::vector<int> each;
     for (const int n : chain.lengths) each.push_back(n + 1);
     chain.proposal.hidden = ops.gather(ops.concat_rows(states), chain_rows(ops, each, b, "kangaroo.index"));
@@ -55,6 +77,9 @@ class Kangaroo : public Method {
   }
 
  private:
+  Tensor state(Ops& ops, const Session& s, const std::string& which) const {  // that leaves the early layers
+    return s.slot(ops, "kangaroo.state." + which, 1, shape_.hidden, ops.activations());
+  }
   Tensor adapt(Ops& ops, Tensor hidden, PassRef pass) const {
     const auto epsilon = static_cast<float>(shape_.norm_epsilon);
     Stream x{hidden};
@@ -79,12 +104,13 @@ Entry kangaroo() {
           "liu2024kangaroo",
           "section 3",
           Losslessness::lossless,
-          "exit (2 layers), draft_length (6), threshold (0.6)",
+          "exit (a fifteenth of the layers: 2 of 32, 3 of 40), draft_length (6), threshold (0.6)",
           [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
-            const int most = std::max(1, c.target.shape.layers - 1);
+            const int layers = c.target.shape.layers, most = std::max(1, layers - 1);
+            const int official = std::clamp((2 * layers + 15) / 30, 1, most);  // the authors': 2 of 32, 3 of 40
             const auto exit = in.find("exit"), threshold = in.find("threshold");
-            return std::make_unique<Kangaroo>(c, exit ? exit->integer(1, most) : std::min(2, most),
-                                              read_draft_length(in, 6), threshold ? threshold->ratio() : 0.6);
+            return std::make_unique<Kangaroo>(c, exit ? exit->integer(1, most) : official, read_draft_length(in, 6),
+                                              threshold ? threshold->ratio() : 0.6);
           },
           {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"}};
 }

@@ -69,14 +69,8 @@ class Medusa : public Method {
   std::optional<Relaxed> typical_;
 };
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
+std::unique_ptr<Method> build(const Reader& in, Context& c, std::optional<Relaxed> typical) {
   const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
-  std::optional<Relaxed> typical;
-  if (const auto given = in.find("typical")) {
-    const auto epsilon = given->find("epsilon"), delta = given->find("delta");
-    typical = Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3};
-    given->done();
-  }
   return std::make_unique<Medusa>(
       c, read_rank_plan(in, limits, rank_tree(official_tree(), {limits.levels, 10}), c.accepted), typical);
 }
@@ -89,10 +83,25 @@ Entry medusa() {
           "cai2024",
           "section 3.1",
           Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}; typical: {epsilon, "
-          "delta} (lossy when sampling; the authors' 0.09, 0.3)",
-          make,
+          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+          [](const Reader& in, Context& c) { return build(in, c, {}); },
           {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"}};
+}
+
+Entry medusa_typical() {
+  return {"medusa_typical",
+          "Medusa, sampled text by typical acceptance",
+          "cai2024",
+          "typical acceptance",
+          Losslessness::lossy,
+          "as medusa; epsilon (0.09), delta (0.3). Greedy text is the target's",
+          [](const Reader& in, Context& c) {
+            const auto epsilon = in.find("epsilon"), delta = in.find("delta");
+            return build(
+                in, c,
+                Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3});
+          },
+          {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"}};
 }
 
 }  // namespace draftline::methods

@@ -40,6 +40,17 @@ std::vector<LayerUse> read_kept_layers(const Reader& method, int layers) {
   return kept(before, after - 1, layers);
 }
 
+void check_positions(const Reader& method, const Transformer& target, int rows) {
+  const int most = target.shape.max_positions;
+  if (most == 0 || rows <= most) return;
+  const auto length = method.find("draft_length"), tree = method.find("tree");
+  (length ? *length
+   : tree ? *tree
+          : method)
+      .fail("its masks reach " + std::to_string(rows) + " positions, " + target.shape.name + " has " +
+            std::to_string(most));
+}
+
 Tensor embed_with_masks(Ops& ops, const Transformer& target, Weight mask, Tensor tokens,
                         const std::vector<int>& index) {
   const Tensor rows[] = {target.embed(ops, tokens), ops.embed(mask, ops.constant({0}))};

@@ -60,8 +60,9 @@ Entry s3d() {
           "skip (\"5->26\" on 32 layers: keeps 1-5 and 26-32); draft_length (4), or tree: {nodes} or {optimal}",
           [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
             const RankLimits limits{32, std::min(64, c.target.shape.vocabulary)};
-            return std::make_unique<S3d>(c, read_rank_plan(in, limits, rank_chain(4), c.accepted),
-                                         read_kept_layers(in, c.target.shape.layers));
+            RankTree tree = read_rank_plan(in, limits, rank_chain(4), c.accepted);
+            check_positions(in, c.target, tree.tree.depth() + 1);
+            return std::make_unique<S3d>(c, std::move(tree), read_kept_layers(in, c.target.shape.layers));
           },
           {R"("draft_length": 3, "skip": "2->5")", R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"}};
 }

@@ -27,7 +27,7 @@ class SelfSpec : public Method {
     stop.goes_on = [&](std::size_t i, int drafted, double probability) {
       return drafted < length_ && probability >= thresholds[i];
     };
-    auto chain = draft_until(ops, s, stop, false, [&](int j, Tensor token) {
+    auto chain = draft_until(ops, s, stop, [&](int j, Tensor token) {
       Stream x{target_.embed(ops, token)};
       target_.run(ops, x, ops.pass({ops.uniform(s.sequences, 1), s.seats, {}, j}), layers_);
       return target_.logits(ops, target_.final_norm(ops, x));
@@ -79,7 +79,12 @@ std::vector<int> read_skipped(const Reader& in, const char* key, int layers, dou
   const auto given = in.find(key);
   if (!given) return spread(layers, share);
   std::vector<int> skipped;
-  for (const Reader& layer : given->items()) skipped.push_back(layer.integer(0, layers - 1));
+  for (const Reader& item : given->items()) {
+    const int layer = item.integer(0, layers - 1);
+    if (!item.failed() && std::find(skipped.begin(), skipped.end(), layer) != skipped.end())
+      item.fail("layer " + std::to_string(layer) + " stands there already");
+    skipped.push_back(layer);
+  }
   return skipped;
 }
 

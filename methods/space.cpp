@@ -98,7 +98,9 @@ Entry space() {
           Losslessness::own_target,
           "draft_length (5): masks per group; (draft_length + 1)^2 rows per step",
           [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
-            return std::make_unique<Space>(c, read_draft_length(in, 5, 31));
+            const int drafts = read_draft_length(in, 5, 31);
+            check_positions(in, c.target, 2 * drafts + 1);  // a group behind the last draft
+            return std::make_unique<Space>(c, drafts);
           },
           {R"("draft_length": 1)", R"("draft_length": 3)"}};
 }

@@ -47,6 +47,8 @@ TEST_CASE(
     "self-speculation that skips nothing, and early exit behind all layers but the last, draft what the target says") {
   CHECK(
       all_are(steps_of(run({"self_spec", R"(,"skip_attention":[],"skip_mlp":[],"draft_length":3,"threshold":0)"})), 4));
+  // Behind all layers there is nothing left to disagree.
+  CHECK(all_are(steps_of(run({"layerskip", R"(,"exit":6,"draft_length":3)"})), 4));
   // The exit's states go through the rest of the layers, so its drafts are wrong at times; the text never is.
   CHECK(texts(run({"layerskip", R"(,"exit":1,"draft_length":3)"})) == autoregressive_texts());
 }
@@ -59,6 +61,17 @@ TEST_CASE("a stop that is always sure drafts its full length, one that never is 
   CHECK(most(run({"self_spec", R"(,"draft_length":5,"threshold":1,"adaptive":false)"})) <= 2);
   CHECK(most(run({"kangaroo", R"(,"exit":5,"draft_length":5,"threshold":1)"})) <= 2);
   CHECK(most(run({"kangaroo", R"(,"exit":5,"draft_length":5,"threshold":0)"})) > 2);
+}
+
+TEST_CASE("Medusa's typical acceptance: greedy text is the target's, and without a threshold every draft passes") {
+  const std::string tree = R"(,"tree":{"nodes":[[0],[1],[0,0],[1,0],[0,0,1]]})";
+  const Sampling warm{1, 0, 1};
+  CHECK(texts(run({"medusa_typical", tree})) == autoregressive_texts());
+  CHECK(all_are(steps_of(run({"medusa_typical", tree + R"(,"epsilon":0)"}, 0.15, 5, warm)), 4));
+  // epsilon = delta = 1: above the distribution's geometric mean, which some drafts are
+  const auto steps = steps_of(run({"medusa_typical", tree + R"(,"epsilon":1,"delta":1)"}, 0.15, 5, warm));
+  CHECK(*std::max_element(steps.begin(), steps.end()) > 1);
+  CHECK(*std::min_element(steps.begin(), steps.end()) == 1);
 }
 
 TEST_CASE("BiLD: without the small network it is the target, and a limit of 0 rolls everything unsure back") {

@@ -22,7 +22,7 @@ TEST_CASE("a wrong parameter is refused with its place") {
       {"medusa", R"("tree": {"nodes": [[12]]})", "#/tree/nodes/0"},
       {"medusa", R"("tree": {"optimal": {"budget": 4}})", "acceptance"},
       {"medusa", R"("tree": "default", "draft_length": 2)", "not both"},
-      {"medusa", R"("typical": {"epsilon": 2, "delta": 0.3})", "#/typical/epsilon"},
+      {"medusa_typical", R"("epsilon": 2)", "#/epsilon"},
       {"eagle1", R"("tree": {"nodes": [[0, 0]]})", "#/tree/nodes/0"},
       {"mcsd", R"("draft": "half", "widths": [])", "#/widths"},
       {"mcsd", R"("draft": "half", "widths": [13])", "#/widths/0"},
@@ -42,8 +42,10 @@ TEST_CASE("a wrong parameter is refused with its place") {
       {"space", R"("draft_length": 32)", "#/draft_length"},
       {"self_spec", R"("skip_attention": [6])", "#/skip_attention/0"},
       {"self_spec", R"("skip_attention": [0,1,2,3,4,5], "skip_mlp": [0,1,2,3,4,5])", "no sublayer"},
+      {"self_spec", R"("skip_attention": [1, 2, 1])", "#/skip_attention/2"},
+      {"self_spec", R"("skip_mlp": [3, 3])", "#/skip_mlp/1"},
       {"self_spec", R"("threshold": 1.5)", "#/threshold"},
-      {"layerskip", R"("exit": 6)", "#/exit"},
+      {"layerskip", R"("exit": 7)", "#/exit"},
       {"kangaroo", R"("exit": 0)", "#/exit"},
       {"lookahead", R"("ngram": 2)", "#/ngram"},
       {"ouroboros", R"("draft_length": 4)", "\"draft\""},
@@ -75,6 +77,28 @@ TEST_CASE("a wrong parameter is refused with its place") {
     CHECK(found.find(c.place) != std::string::npos);
     INFO(found);
   }
+}
+
+TEST_CASE("masks that reach beyond the target's positions are refused with their place") {
+  const auto mistakes_at = [](int positions, const std::string& method) {
+    TransformerShape shape = tiny_shape(Network::llama);
+    shape.max_positions = positions;
+    const Document text = Document::from_text(method, "s.json");
+    Decoder decoder(
+        {shape, DType::fp32, DType::fp32, 1, 64, 1, {}}, text.root(), [&](const Reader&) { return shape; },
+        [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+    try {
+      text.finish();
+    } catch (const InputErrors& e) { return std::string(e.what()); }
+    return std::string();
+  };
+  CHECK(mistakes_at(11, R"({"name": "space", "draft_length": 5})").empty());
+  CHECK(mistakes_at(10, R"({"name": "space", "draft_length": 5})") ==
+        "s.json#/draft_length: its masks reach 11 positions, tiny has 10");
+  CHECK(mistakes_at(10, R"({"name": "space"})").starts_with("s.json#"));
+  CHECK(mistakes_at(5, R"({"name": "s3d", "draft_length": 4})").empty());
+  CHECK(mistakes_at(4, R"({"name": "s3d", "draft_length": 4})").starts_with("s.json#/draft_length: its masks reach 5"));
+  CHECK(mistakes_at(2, R"({"name": "s3d", "tree": {"nodes": [[0], [0, 0]]}})").starts_with("s.json#/tree: its masks"));
 }
 
 TEST_CASE("every example of every method is taken") {

@@ -52,6 +52,45 @@ TEST_CASE("drafters have the sizes their authors state") {
   CHECK(added("kangaroo").weights == Approx(67e6).epsilon(0.01));
 }
 
+TEST_CASE("Kangaroo's adapter and head run once for each draft, its early layers once more for the last") {
+  // One step, 6 drafts: the target's head verifies too; the adapter sees the newest committed row with the first.
+  const Document text = Document::from_text(R"({"name": "kangaroo"})", "method.json");
+  Decoder decoder(
+      {llama_7b(), DType::bf16, DType::bf16, 4, 1, 1, {}}, text.root(), [](const Reader&) { return llama_7b(); },
+      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+  int heads = 0;
+  std::vector<int> adapter_rows, early_rows;
+  decoder.ops.on_segment = [&](const SegmentRun& run) {
+    for (const Op& op : run.tape->ops) {
+      if (const auto* linear = std::get_if<Linear>(&op)) heads += linear->w.out == 32000;
+      if (const auto* attend = std::get_if<Attend>(&op)) {
+        const int rows = run.tape->pass(attend->pass).rows.total;
+        if (attend->cache.id != decoder.target.cache.id) adapter_rows.push_back(rows);
+        else if (attend->layer == 1) early_rows.push_back(rows);
+      }
+    }
+  };
+  const std::vector<std::vector<int>> none;
+  decoder.ops.follow(&none);
+  decoder.generator.assume(1, 8);
+  decoder.generator.step();
+  CHECK(heads == 6 + 1);
+  CHECK(adapter_rows == std::vector<int>{2, 1, 1, 1, 1, 1});
+  CHECK(early_rows == std::vector<int>(7, 1));
+}
+
+TEST_CASE("Kangaroo leaves 32 layers behind the second and 40 behind the third") {
+  for (const auto& [layers, exit] : {std::pair{32, 2}, {40, 3}, {2, 1}}) {
+    TransformerShape shape = llama_7b();
+    shape.layers = layers;
+    const Document text = Document::from_text(R"({"name": "kangaroo"})", "method.json");
+    const Decoder decoder(
+        {shape, DType::bf16, DType::bf16, 4, 1, 1, {}}, text.root(), [&](const Reader&) { return shape; },
+        [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+    CHECK(decoder.method->taps() == std::vector<int>{exit});
+  }
+}
+
 TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
   struct Case {
     const char* method;
