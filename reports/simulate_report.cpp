@@ -74,7 +74,9 @@ Table SimulateReport::new_table() const {
   add("accepted", "acceptance_length");
   add("busy", "busy_share");
   add("KV", "kv_share");
-  if (all) add("", "preemptions"), add("", "requests"), add("", "steps"), add("", "makespan_s"), add("", "diverges"), add("", "skipped");
+  if (all)
+    add("", "preemptions"), add("", "requests"), add("", "steps"), add("", "makespan_s"), add("", "diverges"),
+        add("", "skipped");
   return Table(std::move(columns));
 }
 

@@ -7,11 +7,13 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <ostream>
 #include <streambuf>
 
 #include "model/kernel_time.h"
 #include "reports/run_report.h"
+#include "sim/serving.h"
 
 using namespace draftline;
 
@@ -45,6 +47,42 @@ double peak_memory_mib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+// The event loop on the peers' work (docs/simulator.md): Llama-2-70B on two A100s, Poisson arrivals of 1 request/s, chunks of
+// 512, at most 128 sequences; lengths of the Azure conversation trace where it is at hand, else drawn with its moments.
+void serve(const std::string& root, std::int64_t requests, const std::string& method, const char* name) {
+  const std::string trace = std::string(DRAFTLINE_REFERENCE_DATA) + "/workloads/splitwise_conv.csv";
+  const std::string lengths = std::filesystem::exists(trace)
+                                  ? R"({"trace": ")" + trace + R"("})"
+                                  : R"({"prompt": {"distribution": "lognormal", "mean": 1155, "variation": 0.96},
+                "output": {"distribution": "lognormal", "mean": 211, "variation": 0.77}})";
+  const Document scenario = Document::from_text(
+      R"({"device": "a100-sxm", "tensor_parallel": 2, "transformer": "llama-2-70b", "engine": "vllm", "method": )" +
+          method + R"(, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "lengths": )" + lengths +
+          R"(, "requests": )" + std::to_string(requests) +
+          R"(}, "scheduler": {"max_batch_size": 128, "max_batched_tokens": 512}})",
+      root + "/bench.json");
+  ServingSweep sweep(scenario, root + "/data");
+  sweep.validate();
+  const double before = peak_memory_mib();
+  const auto point = sweep.prepare(point_at(sweep.scenario(), 0));
+  std::vector<double> loops;
+  double pricing = 0;
+  std::int64_t steps = 0;
+  for (int i = 0; i < (requests > 100'000 ? 1 : 5); ++i) {
+    const ServingRun run = point->run(0, {});
+    loops.push_back(run.wall_time.value);
+    pricing = std::max(pricing, run.pricing_time.value);
+    steps = run.figures.steps;
+  }
+  std::nth_element(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(loops.size() / 2), loops.end());
+  const double loop = loops[loops.size() / 2];
+  std::printf(
+      "serving, %s: %9lld requests, %9lld steps in %.4f s: %.0f requests/s, %.0f ns a step; prices %.3f s; "
+      "peak memory +%.0f MiB\n",
+      name, static_cast<long long>(requests), static_cast<long long>(steps), loop, static_cast<double>(requests) / loop,
+      1e9 * loop / static_cast<double>(steps), pricing, peak_memory_mib() - before);
 }
 
 }  // namespace
@@ -83,4 +121,10 @@ int main() {
   });
   std::printf("kernel times: a GEMM %.0f ns, an attention %.0f ns\n", 1e9 * gemm / kTimes, 1e9 * attention / kTimes);
   static_cast<void>(sink);
+  const std::string plain = R"({"name": "autoregressive"})",
+                    eagle = R"({"name": "eagle3", "draft_length": 4, "acceptance": {"rates": [0.8, 0.75, 0.7, 0.65]}})";
+  for (const std::int64_t requests : {1'000, 10'000, 100'000, 1'000'000, 8'000'000}) {
+    serve(root, requests, plain, "plain         ");
+    serve(root, requests, eagle, "EAGLE-3, k = 4");
+  }
 }
