@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline run SCENARIO`: the product of a scenario's lists, predicted point by point, written as it goes.
 #include <iostream>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/in_order.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "reports/point.h"
 #include "reports/run_report.h"
 #include "sim/sweep.h"
@@ -24,12 +26,13 @@ struct Options {
 using Block = std::vector<Outcome>;
 
 int run(const Options& o, const Common& common) {
+  const Ranks ranks;
   Sweep first(o.scenario, common.data);
   if (first.scenario().serving)
     throw InputErrors(first.scenario().document.root().place() + ": has a \"workload\"; `draftline simulate` runs it");
   first.validate();
   if (o.dry_run) {
-    write_resolved(std::cout, first.scenario());
+    if (ranks.rank() == 0) write_resolved(std::cout, first.scenario());
     return 0;
   }
   first.find_one_that_fits();
@@ -38,7 +41,9 @@ int run(const Options& o, const Common& common) {
   const std::size_t points = first.scenario().points();
   if (o.from >= points) throw InputErrors("--from: the scenario has " + std::to_string(points) + " points");
   const auto format = o.json ? RunReport::Format::json : o.csv ? RunReport::Format::csv : RunReport::Format::table;
-  RunReport report(std::cout, format, first.scenario(), static_cast<std::size_t>(terminal_width()));
+  std::optional<RunReport> report;
+  if (ranks.rank() == 0)
+    report.emplace(std::cout, format, first.scenario(), static_cast<std::size_t>(terminal_width()));
   Progress progress("predicting", points);
 
   // Each worker reads the scenario for itself: nothing is shared, so nothing is locked.
@@ -49,15 +54,24 @@ int run(const Options& o, const Common& common) {
       [&] { return std::make_shared<Sweep>(o.scenario, common.data); },
       [&](Sweep& sweep, std::size_t block) {
         Block outcomes;
+        if (!ranks.mine(block)) return outcomes;
         const std::size_t begin = o.from + block * kBlock;
         for (std::size_t i = begin; i < std::min(begin + kBlock, points); ++i) outcomes.push_back(sweep.at(i));
         return outcomes;
       },
-      [&](const Block& block) {
-        for (const Outcome& outcome : block) report.add(outcome);
-        progress.at(done += block.size());
+      [&, block = std::size_t{0}](const Block& computed) mutable {
+        const bool here = ranks.mine(block);
+        if (!report) {
+          if (here) ranks.send(pack(computed));
+          done = std::min(points - o.from, done + kBlock);
+        } else {
+          const Block outcomes = here ? computed : unpack(ranks.receive(block));
+          for (const Outcome& outcome : outcomes) report->add(outcome);
+          progress.at(done += outcomes.size());
+        }
+        ++block;
       });
-  report.finish();
+  if (report) report->finish();
   return interrupted_after(o.from + done, points);
 }
 

@@ -7,6 +7,7 @@ find_package(Boost 1.74 REQUIRED)  # headers only
 find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 find_package(nlohmann_json REQUIRED)
+find_package(MPI QUIET COMPONENTS CXX)  # optional: one sweep on several machines
 find_package(TBB REQUIRED)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)

@@ -15,6 +15,10 @@ struct Outcome {
   std::variant<Prediction, std::string> result;  // or why the point was skipped
 };
 
+// Outcomes as bytes, for another rank of the same program on the same kind of machine.
+std::string pack(const std::vector<Outcome>&);
+std::vector<Outcome> unpack(const std::string&);
+
 class Sweep {
  public:
   Sweep(Document scenario, const std::filesystem::path& data);

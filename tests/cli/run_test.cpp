@@ -75,6 +75,25 @@ TEST_CASE("a bad unit in a device's file is named with that file") {
   CHECK(contains(r.err, "bandwidth: "));
 }
 
+TEST_CASE("several ranks print what one prints") {
+  if (std::system("command -v mpirun > /dev/null 2>&1") != 0) SKIP_TEST("needs mpirun (openmpi-bin)");
+  const Program draftline;
+  std::string batches;
+  for (int n = 1; n <= 700; ++n) batches += (n == 1 ? "" : ", ") + std::to_string(n);
+  draftline.write("s.json", scenario("\"batch_size\": [" + batches + "]"));  // some don't fit
+  const Ran one = draftline("run s.json --json");
+  const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
+  const int status =
+      std::system(("cd '" + folder + "' && OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " +
+                   "mpirun --oversubscribe -n 3 '" DRAFTLINE_PROGRAM "' run s.json --json > three 2> err")
+                      .c_str());
+  const std::string err = draftline.read("err");
+  if (contains(err, "built without MPI")) SKIP_TEST("built without MPI");
+  INFO(err);
+  CHECK(status == 0);
+  CHECK(draftline.read("three") == one.out);
+}
+
 TEST_CASE("every scenario that is shipped answers, with a name, a question and a table of 120 columns") {
   const Program draftline;
   int count = 0;
