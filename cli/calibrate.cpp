@@ -69,6 +69,14 @@ struct Result {
   std::vector<FitQuality> quality;
 };
 
+void add_reach(Json& to, const CpuReach& r) {
+  to["beyond_first_byte"] = in_ns(r.beyond_byte[0]);
+  to["beyond_second_byte"] = in_ns(r.beyond_byte[1]);
+  to["beyond_last_byte"] = in_ns(r.beyond_byte[2]);
+  to["cache_share"] = rounded(r.cache_share);
+  to["last_share"] = rounded(r.last_share);
+}
+
 Result of_cpu(const Options& o) {
   const Document document = Document::from_file(o.measured);
   const Measured m = read_measured(document.root());
@@ -93,9 +101,7 @@ Result of_cpu(const Options& o) {
   gemm["fixed"] = in_ns(g.fixed);
   gemm["tile"] = in_ns(g.tile);
   for (std::size_t i = 0; i < g.step.size(); ++i) gemm["step_" + std::to_string(i + 1)] = in_ns(g.step[i]);
-  gemm["memory_byte"] = in_ns(g.memory_byte);
-  gemm["cache_byte"] = in_ns(g.cache_byte);
-  gemm["cache_share"] = rounded(g.cache_share);
+  add_reach(gemm, g.reach);
   gemm["blend"] = rounded(g.blend);
   cpu["gemm"] = gemm;
   Json attention = certificate(o, c.quality[1]);
@@ -105,13 +111,14 @@ Result of_cpu(const Options& o) {
   attention["pair"] = in_ns(a.pair);
   attention["pair_column"] = in_ns(a.pair_column);
   attention["overlap"] = rounded(a.overlap);
-  attention["beyond_first_byte"] = in_ns(a.beyond_byte[0]);
-  attention["beyond_second_byte"] = in_ns(a.beyond_byte[1]);
-  attention["beyond_last_byte"] = in_ns(a.beyond_byte[2]);
-  attention["cache_share"] = rounded(a.cache_share);
+  add_reach(attention, a.reach);
   cpu["attention"] = attention;
-  Json elementwise{{"kind", "measured"}, {"source", o.source}, {"locator", o.locator}};
-  for (const auto& [op, time] : c.fit.byte_of_op) elementwise["byte"][op] = in_ns(time);
+  Json elementwise = certificate(o, c.elements);
+  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
+    const CpuElementFit& e = c.fit.element[op];
+    elementwise["ops"][std::string(kElementOpNames[op])] = {
+        {"fixed", in_ns(e.fixed)}, {"byte", in_ns(e.byte)}, {"far_byte", in_ns(e.far_byte)}};
+  }
   cpu["elementwise"] = elementwise;
   return {d, c.quality};
 }

@@ -8,7 +8,9 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
+#include "core/quantity_text.h"
 #include "core/text_file.h"
+#include "probes/cpu_grid.h"
 #include "probes/cpu_probe.h"
 #include "probes/machine.h"
 
@@ -17,7 +19,7 @@ namespace draftline::cli {
 namespace {
 
 struct Options {
-  std::string device = "cpu";
+  std::string device = "cpu", grid = "full";
   std::filesystem::path out = "measured.json";
   double seconds = 80;
   bool json = false;
@@ -52,7 +54,7 @@ int probe(const Options& o) {
   m.commit = build_commit();
   m.source = "draftline-probe";
   m.locator = "draftline probe --device cpu on this machine";
-  m.arguments = {"probe", "--device", o.device, "--seconds", std::to_string(o.seconds)};
+  m.arguments = {"probe", "--device", o.device, "--grid", o.grid, "--seconds", significant(o.seconds, 6)};
   m.machine = {{"first_cache", machine.first_cache},
                {"second_cache", machine.second_cache},
                {"last_cache", machine.last_cache},
@@ -60,7 +62,7 @@ int probe(const Options& o) {
                {"cores", static_cast<double>(machine.cores)}};
   m.points = earlier(m, o.out);
 
-  std::vector<MeasuredPoint> todo = cpu_grid(machine.last_cache);
+  std::vector<MeasuredPoint> todo = cpu_grid(machine.last_cache, o.grid == "small" ? GridSize::small : GridSize::full);
   const std::size_t all = todo.size();
   std::erase_if(todo, [&](const MeasuredPoint& p) {
     return std::any_of(m.points.begin(), m.points.end(), [&](const auto& q) { return q.same_shape(p); });
@@ -69,14 +71,16 @@ int probe(const Options& o) {
     std::cerr << o.out.string() << ": " << all - todo.size() << " of " << all << " points are there already\n";
   using Clock = std::chrono::steady_clock;
   constexpr auto kBetweenSaves = std::chrono::seconds(3);
-  auto saved = Clock::now();
+  auto saved = Clock::now() - kBetweenSaves;  // the first point at once: a folder that can't be written shows early
   // About half of the time goes to making data, checking results and what takes longer than its share.
   const Seconds patience{o.seconds / 2 / static_cast<double>(all)};
+  Yardstick yardstick;
+  for (int i = 0; i < 100; ++i) yardstick.measure();
   int discarded = 0, skipped = 0, taken = 0;
   {
     Progress progress("probing", todo.size());
     for (std::size_t i = 0; i < todo.size(); ++i) {
-      m.points.push_back(probe_cpu(todo[i], patience));
+      m.points.push_back(probe_cpu(todo[i], patience, yardstick));
       discarded += m.points.back().discarded;
       taken += m.points.back().discarded + m.points.back().samples;
       skipped += !m.points.back().skipped.empty();
@@ -104,6 +108,9 @@ void add_probe(CLI::App& app, Action& chosen) {
   auto o = std::make_shared<Options>();
   verb->add_option("--device", o->device, "what to time")->check(CLI::IsMember({"cpu"}))->capture_default_str();
   verb->add_option("--out", o->out, "the measured file; an interrupted one is completed")->capture_default_str();
+  verb->add_option("--grid", o->grid, "small: a few shapes, to see that it works")
+      ->check(CLI::IsMember({"full", "small"}))
+      ->capture_default_str();
   verb->add_option("--seconds", o->seconds, "how long it may take, about")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();

@@ -2,16 +2,34 @@
 #include "decoder/op_work.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace draftline {
 
 namespace {
 
+template <class T, class... Ts>
+constexpr bool kOneOf = (std::is_same_v<T, Ts> || ...);
+
+// Which of the timed ops a loop is like: norms and cosines add up a row, gates and draws take exponentials.
+template <class T>
+constexpr ElementOp element_op() {
+  if (kOneOf<T, RmsNorm, AddRmsNorm, LayerNorm, CosineGate>) return ElementOp::rms_norm;
+  if (kOneOf<T, SiluMul, SiluAdd, Gelu, TopK, Sample, SampleChildren, VerifySampled, VerifyRelaxed>)
+    return ElementOp::silu_mul;
+  return kOneOf<T, Argmax> ? ElementOp::argmax : ElementOp::add;
+}
+
 // Every tensor once; vectors of weights too (norms, biases). Ops that touch a part of an operand say so below.
 template <class T>
 Copy all_operands(const T& op, const Tape& tape) {
   Copy c;
-  each_tensor(tape, op, [&](const Tensor& t, bool out) { (out ? c.written : c.read) += t.bytes(); });
+  c.op = element_op<T>();
+  bool first = true;
+  each_tensor(tape, op, [&](const Tensor& t, bool out) {
+    (out ? c.written : c.read) += t.bytes();
+    if (std::exchange(first, false)) c.format = t.dtype;
+  });
   const auto weights = [&](const auto& field) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Weight>)
       c.read += weight_bytes(field.dtype, static_cast<double>(field.in) * field.out);
@@ -35,7 +53,11 @@ struct KernelOf {
     return Gemm{o.x.rows, o.w.in, o.w.out, o.w.dtype, o.x.dtype, o.bias.has_value()};
   }
   Kernel operator()(const Embed& o) const {
-    return Copy{o.ids.bytes() + weight_bytes(o.table.dtype, static_cast<double>(o.y.rows) * o.table.out), o.y.bytes()};
+    return Copy{o.ids.bytes() + weight_bytes(o.table.dtype, static_cast<double>(o.y.rows) * o.table.out),
+                o.y.bytes(),
+                {},
+                ElementOp::add,
+                o.y.dtype};
   }
   Kernel operator()(const MixtureOfExperts& o) const {
     return ExpertMlp{o.x.rows, o.x.cols, o.gate_up.out / 2, o.experts, o.per_token, o.gate_up.dtype, o.x.dtype};
@@ -43,7 +65,10 @@ struct KernelOf {
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);
     return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes() + bytes_of_pass(p),
-                o.y.bytes() + p.rows.total * o.cache.row_bytes()};
+                o.y.bytes() + p.rows.total * o.cache.row_bytes(),
+                {},
+                ElementOp::rope_append,
+                o.q.dtype};
   }
   Kernel operator()(const Attend& o) const {
     const Pass& p = tape.pass(o.pass);
@@ -54,11 +79,12 @@ struct KernelOf {
   }
   Kernel operator()(const GroupAttend& o) const {
     const double keys = o.causal ? (o.group + 1) / 2.0 : o.group;  // of a row, on average
-    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes(), o.y.bytes(), Flops{4.0 * o.q.elements() * keys}};
+    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes(), o.y.bytes(), Flops{4.0 * o.q.elements() * keys},
+                ElementOp::add, o.q.dtype};
   }
   Kernel operator()(const SumOverRanks& o) const { return AllReduce{o.y.bytes(), o.ranks}; }
   Kernel operator()(const Gather& o) const {  // only the rows taken
-    return Copy{o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), o.y.bytes()};
+    return Copy{o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), o.y.bytes(), {}, ElementOp::add, o.y.dtype};
   }
   Kernel operator()(const MapIds& o) const { return Copy{2.0 * o.ids.bytes(), o.y.bytes()}; }
   Kernel operator()(const VerifySampled& o) const {  // at most the rows of the path and their q: it never reads more
@@ -66,7 +92,11 @@ struct KernelOf {
   }
   Kernel operator()(const Commit& o) const {  // every path row of every layer, accepted or padding
     const Bytes moved = static_cast<double>(o.path.rows) * o.cache.layers * o.cache.row_bytes();
-    return Copy{o.path.bytes() + o.starts.bytes() + o.table.bytes() + o.lengths.bytes() + moved, moved};
+    return Copy{o.path.bytes() + o.starts.bytes() + o.table.bytes() + o.lengths.bytes() + moved,
+                moved,
+                {},
+                ElementOp::add,
+                o.cache.dtype};
   }
   Kernel operator()(const Advance& o) const { return Copy{o.counts.bytes() + o.lengths.bytes(), o.lengths.bytes()}; }
 };

@@ -12,29 +12,39 @@ namespace draftline {
 namespace {
 
 constexpr double kNanosecond = 1e-9;
-constexpr double kHold = 0.02;  // of a prior, in points of one per factor e
+constexpr double kMostShare = 1.5;  // of a cache: what is met in turn, back and forth, is found a little past its size
+constexpr double kHold = 0.02;      // of a prior, in points of one per factor e
 
+// Fitted as x: least + e^x, or, below a bound, least + (most - least) / (1 + e^-x).
 struct Coefficient {
   const char* name;
-  double start;
+  double start, least = 0, most = INFINITY;
+  bool bounded() const { return std::isfinite(most); }
+  double at(double x) const {
+    const double e = std::exp(std::clamp(x, -50.0, 20.0));
+    return least + (bounded() ? (most - least) * e / (1 + e) : e);
+  }
+  double place() const { return std::log(start - least) - (bounded() ? std::log(most - start) : 0); }
+  double log_slope(double value) const {  // of the value's logarithm, by x
+    return (value - least) / value * (bounded() ? (most - value) / (most - least) : 1);
+  }
 };
 
 struct Fitted {
   std::vector<double> values;
-  Eigen::MatrixXd covariance;
+  Eigen::MatrixXd covariance;  // of the values' logarithms
 };
 
 using Predict = std::function<double(const std::vector<double>&, const MeasuredPoint&)>;
 
-// Coefficients are positive: their logarithms are fitted.
 Fitted fit(const std::vector<Coefficient>& coefficients, const std::vector<MeasuredPoint>& points,
            const Predict& predict) {
   const auto n = static_cast<Eigen::Index>(coefficients.size());
   Eigen::VectorXd start(n);
-  for (Eigen::Index i = 0; i < n; ++i) start[i] = std::log(coefficients[static_cast<std::size_t>(i)].start);
+  for (Eigen::Index i = 0; i < n; ++i) start[i] = coefficients[static_cast<std::size_t>(i)].place();
   const auto values_of = [&](const Eigen::VectorXd& logs) {
     std::vector<double> values;
-    for (const double x : logs) values.push_back(std::exp(std::clamp(x, -50.0, 20.0)));
+    for (Eigen::Index i = 0; i < n; ++i) values.push_back(coefficients[static_cast<std::size_t>(i)].at(logs[i]));
     return values;
   };
   const auto result = least_squares(
@@ -46,7 +56,11 @@ Fitted fit(const std::vector<Coefficient>& coefficients, const std::vector<Measu
         return r;
       },
       start, {0.05, 80, 1e-7});
-  return {values_of(result.at), result.covariance};
+  const auto values = values_of(result.at);
+  Eigen::VectorXd slopes(n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    slopes[i] = coefficients[static_cast<std::size_t>(i)].log_slope(values[static_cast<std::size_t>(i)]);
+  return {values, slopes.asDiagonal() * result.covariance * slopes.asDiagonal()};
 }
 
 // Whole shapes are left out: what may differ within a fold's group is not part of the hash.
@@ -56,9 +70,9 @@ int fold_of(const MeasuredPoint& p, const std::vector<const char*>& group) {
   return static_cast<int>(f.value() % kFitFolds);
 }
 
-FitQuality judge(const std::string& op, const std::vector<Coefficient>& coefficients,
-                 const std::vector<MeasuredPoint>& points, const Predict& predict,
-                 const std::vector<const char*>& group, const Fitted& whole) {
+std::vector<std::vector<double>> left_out(const std::vector<Coefficient>& coefficients,
+                                          const std::vector<MeasuredPoint>& points, const Predict& predict,
+                                          const std::vector<const char*>& group) {
   std::vector<std::vector<double>> log_ratio(kFitFolds);
   for (int fold = 0; fold < kFitFolds; ++fold) {
     std::vector<MeasuredPoint> seen, unseen;
@@ -68,8 +82,10 @@ FitQuality judge(const std::string& op, const std::vector<Coefficient>& coeffici
     for (const auto& p : unseen)
       log_ratio[static_cast<std::size_t>(fold)].push_back(std::log(p.median.value / predict(f.values, p)));
   }
-  FitQuality q = judged(op, log_ratio);
-  q.points = static_cast<int>(points.size());
+  return log_ratio;
+}
+
+FitSpread spread_of(const std::vector<Coefficient>& coefficients, const Fitted& whole) {
   FitSpread spread;
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
     spread.names.emplace_back(coefficients[i].name);
@@ -77,19 +93,51 @@ FitQuality judge(const std::string& op, const std::vector<Coefficient>& coeffici
     for (Eigen::Index j = 0; j < whole.covariance.cols(); ++j)
       spread.covariance.back().push_back(whole.covariance(static_cast<Eigen::Index>(i), j));
   }
-  note_spread(q, std::move(spread));
+  return spread;
+}
+
+FitQuality judge(const std::string& op, const std::vector<Coefficient>& coefficients,
+                 const std::vector<MeasuredPoint>& points, const std::vector<std::vector<double>>& log_ratio,
+                 const Fitted& whole) {
+  FitQuality q = judged(op, log_ratio);
+  q.points = static_cast<int>(points.size());
+  note_spread(q, spread_of(coefficients, whole));
   return q;
 }
 
+CpuReach reach_of(const std::vector<double>& v, std::size_t from, std::size_t last_share) {
+  return {{Seconds{v[from]}, Seconds{v[from + 1]}, Seconds{v[from + 2]}}, v[from + 3], v[last_share]};
+}
 CpuGemmFit gemm_of(const std::vector<double>& v) {
-  return {Seconds{v[0]}, Seconds{v[1]}, {Seconds{v[2]}, Seconds{v[3]}, Seconds{v[4]}, Seconds{v[5]}},
-          Seconds{v[6]}, Seconds{v[7]}, v[8],
-          1 + v[9]};
+  return {Seconds{v[0]},
+          Seconds{v[1]},
+          {Seconds{v[2]}, Seconds{v[3]}, Seconds{v[4]}, Seconds{v[5]}},
+          reach_of(v, 6, 10),
+          v[11]};
 }
 CpuAttentionFit attention_of(const std::vector<double>& v) {
   return {Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]},
-          Seconds{v[3]}, v[8],          {Seconds{v[4]}, Seconds{v[5]}, Seconds{v[6]}},
-          v[7]};
+          Seconds{v[3]}, v[8],          reach_of(v, 4, 7)};  // one share for all caches
+}
+CpuElementFit element_of(const std::vector<double>& v) { return {Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]}}; }
+
+// What the op reads and writes, in 32 bits: as decoder/op_work counts it.
+Copy element_copy(ElementOp op, const MeasuredPoint& p) {
+  const double rows = p.at("rows");
+  Copy c;
+  c.op = op;
+  if (op == ElementOp::rope_append) {
+    const double q = 4.0 * p.at("heads") * p.at("head_dim"), kv = 4.0 * p.at("kv_heads") * p.at("head_dim");
+    c.read = Bytes{rows * (q + 2 * kv)};
+    c.written = Bytes{rows * (q + 2 * kv)};
+    return c;
+  }
+  const double columns = 4.0 * p.at("columns");
+  c.read = Bytes{rows * columns};
+  c.written = Bytes{op == ElementOp::argmax ? 4 * rows : rows * columns};
+  if (op == ElementOp::add || op == ElementOp::silu_mul) c.read += c.read;
+  if (op == ElementOp::rms_norm) c.read += Bytes{columns};
+  return c;
 }
 
 std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
@@ -101,17 +149,13 @@ std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
 
 }  // namespace
 
-double share_in_last_cache(const CpuFit& f, Bytes footprint) {
-  const double x = footprint / (f.gemm.cache_share * f.caches.back());
-  return 1 / (1 + x * x * x * x);
-}
-
 Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
   if (p.op == "gemm") {
     const Gemm k{p.at("rows"), p.at("in"), p.at("out"), DType::fp32, DType::fp32};
-    const Bytes footprint{4.0 * k.in * k.out * p.at("copies")};
-    return cpu_time(fit, k, share_in_last_cache(fit, footprint));
+    return cpu_time(fit, k, Bytes{4.0 * k.in * k.out * p.at("copies")});
   }
+  for (std::size_t op = 0; op < kElementOpNames.size(); ++op)
+    if (p.op == kElementOpNames[op]) return cpu_time(fit, element_copy(static_cast<ElementOp>(op), p));
   Attention k;
   k.sequences = p.at("sequences");
   k.widest = p.at("rows");
@@ -126,6 +170,52 @@ Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
                   {k.sequences * (rows * context + (k.masked ? rows * rows : rows * (rows + 1) / 2)),
                    k.sequences * (context + rows)},
                   false);
+}
+
+// Each op by itself; the interval is of all together.
+static void fit_elements(const Measured& m, CpuCalibration& c) {
+  std::vector<std::vector<double>> all(kFitFolds);
+  int points_of_all = 0;
+  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
+    const std::string name(kElementOpNames[op]);
+    const auto points = points_of(m, name);
+    if (points.empty()) throw InputErrors(m.file.string() + "#/points: a CPU device needs measured points of " + name);
+    std::vector<double> rates;
+    for (const auto& p : points) {
+      const Copy k = element_copy(static_cast<ElementOp>(op), p);
+      rates.push_back(p.median.value / (k.read + k.written).value);
+    }
+    const double byte = quantile(rates, 0.5);
+    const std::vector<Coefficient> coefficients{{"fixed", 80 * kNanosecond}, {"byte", byte}, {"far_byte", byte / 10}};
+    const Predict predict = [&](const std::vector<double>& v, const MeasuredPoint& p) {
+      CpuFit f;
+      f.caches = c.fit.caches;
+      f.element[op] = element_of(v);
+      return predicted(f, p).value;
+    };
+    const Fitted f = fit(coefficients, points, predict);
+    c.fit.element[op] = element_of(f.values);
+    const auto log_ratio = left_out(coefficients, points, predict,
+                                    op == static_cast<std::size_t>(ElementOp::rope_append)
+                                        ? std::vector<const char*>{"rows", "heads", "head_dim"}
+                                        : std::vector<const char*>{"rows", "columns"});
+    c.quality.push_back(judge(name, coefficients, points, log_ratio, f));
+    for (std::size_t fold = 0; fold < all.size(); ++fold)
+      all[fold].insert(all[fold].end(), log_ratio[fold].begin(), log_ratio[fold].end());
+    points_of_all += c.quality.back().points;
+  }
+  c.elements = judged("elementwise", all);
+  c.elements.points = points_of_all;
+  const std::size_t each = c.quality.back().spread.names.size(), width = each * kElementOpNames.size();
+  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
+    const FitSpread& one = c.quality[c.quality.size() - kElementOpNames.size() + op].spread;
+    for (std::size_t i = 0; i < each; ++i) {
+      c.elements.spread.names.push_back(std::string(kElementOpNames[op]) + "_" + one.names[i]);
+      auto& row = c.elements.spread.covariance.emplace_back(width, 0.0);
+      std::copy(one.covariance[i].begin(), one.covariance[i].end(),
+                row.begin() + static_cast<std::ptrdiff_t>(op * each));
+    }
+  }
 }
 
 CpuCalibration calibrate_cpu(const Measured& m) {
@@ -151,10 +241,12 @@ CpuCalibration calibrate_cpu(const Measured& m) {
                                          {"step_2", 15 * kNanosecond},
                                          {"step_3", 20 * kNanosecond},
                                          {"step_4", 25 * kNanosecond},
-                                         {"memory_byte", 1 / c.read_bandwidth},
-                                         {"cache_byte", 0.3 / c.read_bandwidth},
-                                         {"cache_share", 0.7},
-                                         {"blend", 2}};
+                                         {"beyond_first_byte", 0.01 * kNanosecond},
+                                         {"beyond_second_byte", 0.2 / c.read_bandwidth},
+                                         {"beyond_last_byte", 0.8 / c.read_bandwidth},
+                                         {"cache_share", 0.7, 0, kMostShare},
+                                         {"last_share", 0.5, 0, 1},
+                                         {"blend", 2, 1}};
   const Predict gemm = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
     f.caches = caches;
@@ -163,7 +255,7 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   };
   const Fitted g = fit(of_gemm, gemms, gemm);
   c.fit.gemm = gemm_of(g.values);
-  c.quality.push_back(judge("gemm", of_gemm, gemms, gemm, {"in", "out"}, g));
+  c.quality.push_back(judge("gemm", of_gemm, gemms, left_out(of_gemm, gemms, gemm, {"in", "out"}), g));
 
   const std::vector<Coefficient> of_attention{{"fixed", 200 * kNanosecond},
                                               {"row", 100 * kNanosecond},
@@ -172,7 +264,7 @@ CpuCalibration calibrate_cpu(const Measured& m) {
                                               {"beyond_first_byte", 0.02 * kNanosecond},
                                               {"beyond_second_byte", 0.05 * kNanosecond},
                                               {"beyond_last_byte", 0.1 * kNanosecond},
-                                              {"cache_share", 0.7},
+                                              {"cache_share", 0.7, 0, kMostShare},
                                               {"overlap", 20}};
   const Predict attention = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
@@ -182,16 +274,10 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   };
   const Fitted a = fit(of_attention, attentions, attention);
   c.fit.attention = attention_of(a.values);
-  c.quality.push_back(judge("attention", of_attention, attentions, attention, {"sequences", "rows", "context"}, a));
+  c.quality.push_back(judge("attention", of_attention, attentions,
+                            left_out(of_attention, attentions, attention, {"sequences", "rows", "context"}), a));
+  fit_elements(m, c);
 
-  for (const char* op : {"add", "silu_mul", "rms_norm"}) {
-    std::vector<double> rates;
-    for (const auto& p : points_of(m, op)) {
-      const double operands = std::string(op) == "rms_norm" ? 2 : 3;
-      rates.push_back(p.median.value / (operands * 4 * p.at("rows") * p.at("columns")));
-    }
-    if (!rates.empty()) c.fit.byte_of_op[op] = Seconds{quantile(rates, 0.5)};
-  }
   return c;
 }
 

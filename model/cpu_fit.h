@@ -12,12 +12,12 @@ namespace draftline {
 
 struct CpuCalibration {
   CpuFit fit;
-  std::vector<FitQuality> quality;      // gemm, attention
+  std::vector<FitQuality> quality;      // gemm, attention, each elementwise op
+  FitQuality elements;                  // all elementwise ops together
   double read_bandwidth = 0, peak = 0;  // bytes/s from memory, best FLOP/s of a GEMM
 };
 
-double share_in_last_cache(const CpuFit&, Bytes footprint);
-Seconds predicted(const CpuFit&, const MeasuredPoint&);  // of gemm or attention, repeated without a pause
+Seconds predicted(const CpuFit&, const MeasuredPoint&);  // of gemm, attention or an elementwise op, repeated
 
 // InputErrors if a needed kind of point is missing.
 CpuCalibration calibrate_cpu(const Measured&);

@@ -10,16 +10,33 @@ namespace draftline {
 
 constexpr double kStoredBytes = 4;
 
-Seconds cpu_time(const CpuFit& fit, const Gemm& k, double hot) {
+Seconds CpuReach::byte_after(Bytes distance, const std::array<Bytes, 3>& caches) const {
+  Seconds t;
+  for (std::size_t level = 0; level < beyond_byte.size(); ++level) {
+    const double share = level + 1 < caches.size() ? cache_share : last_share;
+    const double x = distance / (share * caches[level]), x4 = x * x * x * x;
+    t += (1 - 1 / (1 + x4)) * beyond_byte[level];
+  }
+  return t;
+}
+
+// The first group of rows streams the weights from wherever they are; the next find the panel that was just met.
+Seconds cpu_time(const CpuFit& fit, const Gemm& k, Bytes distance) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
   const CpuGemmFit& f = fit.gemm;
   const double panels = (k.out + kCpuPanelColumns - 1) / kCpuPanelColumns, in = k.in;
-  const int groups = k.rows / kCpuRowGroup, rest = k.rows % kCpuRowGroup;
-  double one_panel = groups * (in * f.step[kCpuRowGroup - 1].value + f.tile.value);
-  if (rest > 0) one_panel += in * f.step[static_cast<std::size_t>(rest - 1)].value + f.tile.value;
-  const double bytes = kStoredBytes * in * panels * kCpuPanelColumns;
-  const double memory = bytes * (hot * f.cache_byte.value + (1 - hot) * f.memory_byte.value);
-  return f.fixed + Seconds{smooth_max(panels * one_panel, memory, f.blend)};
+  const double bytes = kStoredBytes * in * kCpuPanelColumns;  // of a panel
+  const int groups = (k.rows + kCpuRowGroup - 1) / kCpuRowGroup, rest = k.rows - (groups - 1) * kCpuRowGroup;
+  const auto group = [&](int rows, Seconds byte) {
+    const Seconds arithmetic = in * f.step[static_cast<std::size_t>(rows - 1)] + f.tile;
+    return smooth_max(arithmetic.value, bytes * byte.value, f.blend);
+  };
+  double one_panel = group(groups > 1 ? kCpuRowGroup : rest, f.reach.byte_after(distance, fit.caches));
+  if (groups > 1) {
+    const Seconds near = f.reach.byte_after(Bytes{bytes}, fit.caches);
+    one_panel += (groups - 2) * group(kCpuRowGroup, near) + group(rest, near);
+  }
+  return f.fixed + Seconds{panels * one_panel};
 }
 
 Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, bool cold) {
@@ -28,22 +45,22 @@ Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, bool cold) {
   const double heads = k.heads, columns = k.head_dim, group = heads / k.kv_heads;
   const double rows = std::max(1.0, static_cast<double>(k.rows) / k.sequences);
   const double of_head = kStoredBytes * 2 * columns * s.keys / k.sequences, of_sequence = of_head * k.kv_heads;
-  // What a byte costs that was last met so many bytes ago.
-  const auto byte_after = [&](double distance) {
-    Seconds t;
-    for (std::size_t level = 0; level < f.beyond_byte.size(); ++level) {
-      const double x = distance / (f.cache_share * fit.caches[level].value), x4 = x * x * x * x;
-      t += x4 / (1 + x4) * f.beyond_byte[level];
-    }
-    return t;
-  };
-  const Seconds first =
-      cold ? f.beyond_byte[0] + f.beyond_byte[1] + f.beyond_byte[2] : byte_after(of_sequence * k.sequences);
+  const auto byte_after = [&](double distance) { return f.reach.byte_after(Bytes{distance}, fit.caches); };
+  const Seconds first = byte_after(cold ? INFINITY : of_sequence * k.sequences);
   const Seconds byte = 1 / (rows * group) * first + (rows - 1) / (rows * group) * byte_after(of_sequence) +
                        (group - 1) / group * byte_after(of_head);
   return f.fixed + k.rows * heads * f.row +
          s.pairs * heads *
              (f.pair + columns * (columns / (columns + f.overlap) * f.pair_column + kStoredBytes * 2 * byte));
+}
+
+Seconds cpu_time(const CpuFit& fit, const Copy& k) {
+  const CpuElementFit& f = fit.element[static_cast<std::size_t>(k.op)];
+  const double stored = 8 * kStoredBytes / bits_of(k.format);
+  constexpr double kFlopsOfPairColumn = 4;
+  const double bytes = stored * (k.read + k.written).value, x = bytes / fit.caches[1].value, x4 = x * x * x * x;
+  return f.fixed + bytes * (f.byte + (1 - 1 / (1 + x4)) * f.far_byte) +
+         k.flops.value / kFlopsOfPairColumn * fit.attention.pair_column;
 }
 
 // One row at a time, unvectorised: as many steps of a panel as there are weights met.

@@ -3,22 +3,24 @@
 // panels of weights for groups of four rows; attention adds column by column (docs/kernel_model.md, "The CPU").
 #pragma once
 #include <array>
-#include <map>
-#include <optional>
-#include <string>
-
 #include "core/quantity.h"
 #include "model/work.h"
 
 namespace draftline {
 
+// What a byte costs that was last met so many bytes ago: the longer ago, the farther away the cache that still has it.
+struct CpuReach {
+  std::array<Seconds, 3> beyond_byte;  // more for each byte that is not in the first, second, last cache
+  double cache_share = 1;              // of the first two that keeps what was met
+  double last_share = 1;               // of the last, which other cores fill too
+  Seconds byte_after(Bytes distance, const std::array<Bytes, 3>& caches) const;
+};
+
 struct CpuGemmFit {
   Seconds fixed;                // an op, whatever its size
   Seconds tile;                 // a group of rows on a panel, whatever the inputs
   std::array<Seconds, 4> step;  // one input of a panel, for a group of 1, 2, 3 and 4 rows
-  Seconds memory_byte;          // streaming weights from memory
-  Seconds cache_byte;           // ... from the last cache
-  double cache_share = 1;       // of the last cache that keeps weights
+  CpuReach reach;               // of weights
   double blend = 3;             // how sharply arithmetic and streaming meet
 };
 
@@ -26,27 +28,34 @@ struct CpuGemmFit {
 // the farther away the cache that still has them.
 struct CpuAttentionFit {
   Seconds fixed;
-  Seconds row;                         // a query row of one head
-  Seconds pair;                        // a query row meets a key
-  Seconds pair_column;                 // ... for each column of the head, of a wide one
-  double overlap = 0;                  // columns at which half of the additions hide behind the key before
-  std::array<Seconds, 3> beyond_byte;  // more for each byte that is not in the first, second, last cache
-  double cache_share = 1;              // of each that keeps keys and values
+  Seconds row;          // a query row of one head
+  Seconds pair;         // a query row meets a key
+  Seconds pair_column;  // ... for each column of the head, of a wide one
+  double overlap = 0;   // columns at which half of the additions hide behind the key before
+  CpuReach reach;       // of keys and values
+};
+
+// An elementwise op: so much whatever its size, so much for a byte read or written, and more where its operands are larger
+// than the second cache.
+struct CpuElementFit {
+  Seconds fixed, byte, far_byte;
 };
 
 struct CpuFit {
   std::array<Bytes, 3> caches;  // first, second, last
   CpuGemmFit gemm;
   CpuAttentionFit attention;
-  std::map<std::string, Seconds> byte_of_op;  // elementwise ops by name: time of a byte read or written
+  std::array<CpuElementFit, kElementOpNames.size()> element;  // by ElementOp
 };
 
 inline constexpr int kCpuPanelColumns = 16, kCpuRowGroup = 4;
 
-// `hot`: share of the weights in the last cache. Everything is held in 32 bits, whatever its declared format.
-Seconds cpu_time(const CpuFit&, const Gemm&, double hot);
+// `distance`: bytes met since the weights were, infinite: they come from memory. Everything is held in 32 bits, whatever
+// its declared format.
+Seconds cpu_time(const CpuFit&, const Gemm&, Bytes distance);
 // `cold`: the keys and values of earlier steps are in memory; else in whatever cache holds them all.
 Seconds cpu_time(const CpuFit&, const Attention&, Span, bool cold);
+Seconds cpu_time(const CpuFit&, const Copy&);
 Seconds cpu_time(const CpuFit&, const ExpertMlp&);
 
 }  // namespace draftline

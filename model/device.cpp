@@ -118,15 +118,20 @@ PrefillAttentionFit read_prefill(Reader in) {
 
 CopyFit read_copy(Reader in) { return {duration(in.at("fixed")), positive(in.at("bandwidth_share")), {}}; }
 
+CpuReach read_cpu_reach(Reader in) {
+  return {{duration(in.at("beyond_first_byte")), duration(in.at("beyond_second_byte")),
+           duration(in.at("beyond_last_byte"))},
+          positive(in.at("cache_share")),
+          positive(in.at("last_share"))};
+}
+
 CpuGemmFit read_cpu_gemm(Reader in) {
   CpuGemmFit f;
   f.fixed = duration(in.at("fixed"));
   f.tile = duration(in.at("tile"));
   for (std::size_t rows = 0; rows < f.step.size(); ++rows)
     f.step[rows] = duration(in.at("step_" + std::to_string(rows + 1)));
-  f.memory_byte = duration(in.at("memory_byte"));
-  f.cache_byte = duration(in.at("cache_byte"));
-  f.cache_share = positive(in.at("cache_share"));
+  f.reach = read_cpu_reach(in);
   f.blend = in.at("blend").number(0.5, 1e3);
   return f;
 }
@@ -138,14 +143,12 @@ CpuAttentionFit read_cpu_attention(Reader in) {
   f.pair = duration(in.at("pair"));
   f.pair_column = duration(in.at("pair_column"));
   f.overlap = in.at("overlap").number(0, 1e6);
-  f.beyond_byte = {duration(in.at("beyond_first_byte")), duration(in.at("beyond_second_byte")),
-                   duration(in.at("beyond_last_byte"))};
-  f.cache_share = positive(in.at("cache_share"));
+  f.reach = read_cpu_reach(in);
   return f;
 }
 
-// The form of a processor. What other code asks of a device's fits is derived from it: no launches, and elementwise work
-// at the rate of an addition.
+// The form of a processor. What other code asks of a device's fits is derived from it: no launches, and the bytes that
+// an engine adds to an op at the rate of an addition.
 void read_cpu(Reader in, Device& d) {
   CpuFit f;
   const Reader caches = in.at("caches"), gemm = in.at("gemm"), attention = in.at("attention"),
@@ -159,12 +162,17 @@ void read_cpu(Reader in, Device& d) {
   d.fits.decode.origin = d.fits.prefill.origin = read_origin(attention);
   attention.done();
   d.fits.copy.origin = read_origin(elementwise);
-  for (const auto& [op, time] : elementwise.at("byte").entries()) f.byte_of_op[op] = time.quantity<Seconds>();
-  if (const auto add = f.byte_of_op.find("add"); add != f.byte_of_op.end())
-    d.fits.copy.bandwidth_share = 1 / (add->second.value * d.bandwidth.value);
-  else elementwise.at("byte").fail("the time of \"add\" is needed");
+  const Reader ops = elementwise.at("ops");
+  for (std::size_t op = 0; op < f.element.size(); ++op) {
+    const Reader one = ops.at(kElementOpNames[op]);
+    f.element[op] = {duration(one.at("fixed")), one.at("byte").quantity<Seconds>(), duration(one.at("far_byte"))};
+    one.done();
+  }
+  ops.done();
   elementwise.done();
-  d.fits.gemm.l2_share = f.gemm.cache_share;
+  const double add_byte = f.element[static_cast<std::size_t>(ElementOp::add)].byte.value;
+  d.fits.copy.bandwidth_share = 1 / (add_byte * d.bandwidth.value);
+  d.fits.gemm.l2_share = f.gemm.reach.last_share;
   in.done();
   d.cpu = f;
 }

@@ -29,6 +29,10 @@ double l2_share_left(const Device& d, Bytes distance) {
   return 1 / (1 + (x * x) * (x * x));
 }
 
+Bytes distance_since(const Device& d, double hot) {
+  return hot > 0 ? std::pow(1 / hot - 1, 0.25) * (d.fits.gemm.l2_share * d.l2) : Bytes{INFINITY};
+}
+
 Seconds roofline_time(const Device& d, const Work& w, DType t) {
   return std::max(w.flops / matrix_rate(d, t, t), w.bytes() / d.bandwidth);
 }
@@ -38,6 +42,7 @@ Seconds kernel_time(const Device& d, const Attention& k, Span s) {
 }
 
 Seconds kernel_time(const Device& d, const Copy& k) {
+  if (d.cpu) return cpu_time(*d.cpu, k);
   const CopyFit& f = d.fits.copy;
   const Seconds memory = (k.read + k.written) / (f.bandwidth_share * d.bandwidth);
   return f.fixed + std::max(memory, k.flops / matrix_rate(d, DType::bf16, DType::bf16));

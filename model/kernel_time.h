@@ -23,6 +23,7 @@ Seconds kernel_time(const Device&, const ExpertMlp&);
 
 // Share of a weight that is still in L2 after `distance` bytes of other traffic since its last use.
 double l2_share_left(const Device&, Bytes distance);
+Bytes distance_since(const Device&, double share_left);  // the way back; infinite where nothing is left
 
 // The plain datasheet roofline of the same work: what a model without calibration would say.
 Seconds roofline_time(const Device&, const Work&, DType);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/measured.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/json_writer.h"
 
@@ -21,17 +23,56 @@ double Measured::of_machine(const std::string& name) const {
   return it->second;
 }
 
+// What the shape of each op consists of; "0": may be none.
+struct ShapeOf {
+  std::string_view op;
+  std::vector<std::pair<std::string_view, int>> least;
+};
+static const std::vector<ShapeOf>& shapes() {
+  static const std::vector<ShapeOf> all{
+      {"gemm", {{"rows", 1}, {"in", 1}, {"out", 1}, {"copies", 1}}},
+      {"attention",
+       {{"sequences", 1}, {"rows", 1}, {"context", 0}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}, {"tree", 0}}},
+      {"add", {{"rows", 1}, {"columns", 1}}},
+      {"rms_norm", {{"rows", 1}, {"columns", 1}}},
+      {"silu_mul", {{"rows", 1}, {"columns", 1}}},
+      {"argmax", {{"rows", 1}, {"columns", 1}}},
+      {"rope_append", {{"rows", 1}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}}},
+      {"read", {{"kib", 1}}},
+      {"copy", {{"kib", 1}}}};
+  return all;
+}
+
+static Seconds read_time(const Reader& in) {
+  constexpr Seconds kLeast{1e-12}, kMost{1e6};
+  const auto t = in.quantity<Seconds>();
+  if (t < kLeast || kMost < t) in.fail("is no time that an op can take");
+  return std::clamp(t, kLeast, kMost);
+}
+
 static MeasuredPoint read_point(const Reader& in) {
+  constexpr int kMost = 1 << 24;
+  constexpr double kMostRows = 1 << 24;
   MeasuredPoint p;
   p.op = in.at("op").text();
-  for (const auto& [name, value] : in.at("shape").entries()) p.shape[name] = value.integer(0, 1 << 30);
+  const auto known = std::find_if(shapes().begin(), shapes().end(), [&](const ShapeOf& s) { return s.op == p.op; });
+  const Reader shape = in.at("shape");
+  if (known == shapes().end()) {
+    in.at("op").fail("no such op is measured");
+    shape.entries();
+  } else {
+    for (const auto& [name, least] : known->least) p.shape[std::string(name)] = shape.at(name).integer(least, kMost);
+    shape.done();
+    if (p.op == "attention" && static_cast<double>(p.at("sequences")) * p.at("rows") > kMostRows)
+      shape.fail("has too many rows");
+  }
   if (const auto why = in.find("skipped")) {
     p.skipped = why->text();
     if (p.skipped.empty()) why->fail("must say why");
   } else {
-    p.median = in.at("median").quantity<Seconds>();
-    p.low = in.at("low").quantity<Seconds>();
-    p.high = in.at("high").quantity<Seconds>();
+    p.median = read_time(in.at("median"));
+    p.low = read_time(in.at("low"));
+    p.high = read_time(in.at("high"));
     if (p.low > p.median || p.median > p.high) in.at("median").fail("must lie between low and high");
     p.samples = in.at("samples").positive_int();
     p.discarded = in.at("discarded").integer(0);
@@ -51,7 +92,8 @@ Measured read_measured(Reader in) {
   m.source = in.at("source").text();
   m.locator = in.at("locator").text();
   for (const Reader& a : in.at("arguments").items()) m.arguments.push_back(a.text());
-  for (const auto& [name, value] : in.at("machine").entries()) m.machine[name] = value.number(0, 1e18);
+  for (const auto& [name, value] : in.at("machine").entries())
+    m.machine[name] = value.number(name.ends_with("cache") ? 1 : 0, 1e18);
   std::set<std::pair<std::string, std::map<std::string, int>>> seen;
   for (const Reader& item : in.at("points").items()) {
     m.points.push_back(read_point(item));

@@ -5,6 +5,8 @@
 // weights once whatever the rows, keys and values once per sequence and pass; query-key pairs of the uncommitted tail are
 // dense under a mask and triangular without, whatever the mask's values.
 #pragma once
+#include <array>
+#include <string_view>
 #include <variant>
 
 #include "core/quantity.h"
@@ -46,10 +48,18 @@ struct Span {
   double pairs = 0, keys = 0;
 };
 
+// What is done to each element on the way, by the op that is nearest among those a probe times: to a processor an
+// exponential costs more than its bytes, to a GPU nothing.
+enum class ElementOp { add, rms_norm, silu_mul, rope_append, argmax };
+inline constexpr std::array<std::string_view, 5> kElementOpNames{"add", "rms_norm", "silu_mul", "rope_append",
+                                                                 "argmax"};
+
 // Vector work and data movement: norms, activations, gathers, stores, sampling.
 struct Copy {
   Bytes read, written;
   Flops flops = {};  // attention among a few rows without a cache; else 0
+  ElementOp op = ElementOp::add;
+  DType format = DType::fp32;  // of most of the elements
   bool operator==(const Copy&) const = default;
 };
 

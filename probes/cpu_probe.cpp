@@ -37,34 +37,37 @@ class NoiseWeights : public WeightSource {
   }
 };
 
-// A fixed chain of additions: as long as it takes what it took, the clock is what it was.
-double yardstick() {
-  constexpr int kAdditions = 20000;
-  volatile double one = 1;
-  const double step = one, start = now();
-  double sum = 0;
-  for (int i = 0; i < kAdditions; ++i) sum += step;
-  one = sum;
-  return now() - start;
-}
-
-// Times `run` until patience ends. Samples that met another clock, or another program, are discarded and counted.
+// Times `run` until patience ends; what is shorter than the clock can tell is repeated within a sample. Samples that met
+// another clock speed, or shared their core, are discarded and counted; where all did, those that met the least stay.
 template <class Run>
-void time_into(MeasuredPoint& p, Seconds patience, Run run) {
+void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run) {
   constexpr std::size_t kLeastSamples = 3, kMostSamples = 400;
+  constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostPatience = 5;
   run();
+  const double first = now();
+  run();
+  const int repeats = static_cast<int>(std::clamp(kShortest / std::max(now() - first, 1e-9), 1.0, kMostRepeats));
   std::vector<std::pair<double, double>> all;  // yardstick, time
+  std::size_t good = 0;
   const double start = now();
-  while (all.size() < kMostSamples && (all.size() < kLeastSamples || now() - start < patience.value)) {
-    const double before = yardstick(), from = now();
-    run();
-    const double took = now() - from;
-    all.emplace_back(std::max(before, yardstick()), took);
+  const auto more = [&] {
+    const double spent = now() - start;
+    if (all.size() < kLeastSamples) return true;
+    return all.size() < kMostSamples &&
+           spent < (good < kLeastSamples ? kMostPatience * patience.value : patience.value);
+  };
+  while (more()) {
+    const double before = yardstick.measure(), from = now();
+    for (int i = 0; i < repeats; ++i) run();
+    const double took = (now() - from) / repeats;
+    all.emplace_back(std::max(before, yardstick.measure()), took);
+    good += all.back().first <= kSlowClock * yardstick.best();
   }
-  const double best = std::min_element(all.begin(), all.end())->first;
+  std::sort(all.begin(), all.end());
+  const double limit = std::max(kSlowClock * yardstick.best(), all[kLeastSamples - 1].first);
   std::vector<double> kept;
   for (const auto& [clock, took] : all)
-    if (clock <= kSlowClock * best) kept.push_back(took);
+    if (clock <= limit) kept.push_back(took);
   std::sort(kept.begin(), kept.end());
   p.samples = static_cast<int>(kept.size());
   p.discarded = static_cast<int>(all.size() - kept.size());
@@ -110,7 +113,7 @@ struct Bench {
 
 bool close(double ours, double reference, double size) { return std::abs(ours - reference) <= kTolerance * size; }
 
-void probe_gemm(MeasuredPoint& p, Seconds patience) {
+void probe_gemm(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const int rows = p.at("rows"), in = p.at("in"), out = p.at("out"), copies = p.at("copies");
   if (4.0 * in * out * (copies + 1) > kMostBytes) {
     p.skipped = "its weights need more than 1.5 GB";
@@ -143,7 +146,7 @@ void probe_gemm(MeasuredPoint& p, Seconds patience) {
     tapes.push_back(b.finish());
   }
   std::size_t next = 0;
-  time_into(p, patience, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); });
+  time_into(p, patience, yardstick, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); });
 }
 
 // Visibility words of a tail of `rows` entries: every row sees itself, and its parent's line in a binary tree.
@@ -160,7 +163,7 @@ std::vector<int> tree_words(int sequences, int rows, int words) {
   return all;
 }
 
-void probe_attention(MeasuredPoint& p, Seconds patience) {
+void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
             kv_heads = p.at("kv_heads"), dim = p.at("head_dim"), tree = p.at("tree");
   const double cache_bytes = 8.0 * sequences * (context + rows) * kv_heads * dim;
@@ -233,10 +236,10 @@ void probe_attention(MeasuredPoint& p, Seconds patience) {
     }
   ops.attend(q, pass(), cache, 0);
   const Tape* tape = b.finish();
-  time_into(p, patience, [&] { b.backend.finish(*tape); });
+  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
 }
 
-void probe_elementwise(MeasuredPoint& p, Seconds patience) {
+void probe_elementwise(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const int rows = p.at("rows"), columns = p.at("columns");
   Bench b(1);
   const Tensor x = b.random("x", rows, p.op == "silu_mul" ? 2 * columns : columns, 5),
@@ -269,23 +272,81 @@ void probe_elementwise(MeasuredPoint& p, Seconds patience) {
   }
   op();
   const Tape* tape = b.finish();
-  time_into(p, patience, [&] { b.backend.finish(*tape); });
+  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
 }
 
-void probe_memory(MeasuredPoint& p, Seconds patience) {
+// Rotated at the positions behind a context, and stored there.
+void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+  constexpr int kContext = 500;
+  constexpr double kTheta = 10000;
+  const int rows = p.at("rows"), heads = p.at("heads"), kv_heads = p.at("kv_heads"), dim = p.at("head_dim");
+  if (8.0 * (kContext + rows) * kv_heads * dim > kMostBytes) {
+    p.skipped = "its cache needs more than 1.5 GB";
+    return;
+  }
+  Bench b(1);
+  Ops& ops = b.ops;
+  const Cache cache = ops.cache(1, kv_heads, dim, kContext + rows);
+  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
+                    ops.seat_slot("ids", 1, 1, DType::int32)};
+  ops.upload(seats.table, std::vector<int>{0});
+  ops.upload(seats.ids, std::vector<int>{0});
+  ops.upload(seats.lengths, std::vector<int>{kContext});
+  const Tensor q = b.random("q", rows, heads * dim, 1), k = b.random("k", rows, kv_heads * dim, 1000000007),
+               v = b.random("v", rows, kv_heads * dim, 2000000011);
+  b.finish();
+  const auto op = [&] {
+    return ops.rope_append(q, k, v, Rope{kTheta, dim, {}}, ops.pass({ops.uniform(1, rows), seats, {}}), cache, 0);
+  };
+  const auto result = b.value_of(op());
+  const auto from = b.value_of(q);
+  const int half = dim / 2, at = (rows * heads - 1) * dim;  // the last head of the last row
+  for (int i = 0; i < half; ++i) {
+    const double angle = (kContext + rows - 1) * std::pow(kTheta, -2.0 * i / dim);
+    const double x = from[static_cast<std::size_t>(at + i)], y = from[static_cast<std::size_t>(at + i + half)];
+    if (!close(result[static_cast<std::size_t>(at + i)], x * std::cos(angle) - y * std::sin(angle), 2)) {
+      p.skipped = "its result differs from the reference";
+      return;
+    }
+  }
+  op();
+  const Tape* tape = b.finish();
+  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
+}
+
+void probe_argmax(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+  const int rows = p.at("rows"), columns = p.at("columns");
+  Bench b(1);
+  const Tensor x = b.random("x", rows, columns, 5);
+  const Tensor kept = b.ops.slot("best", rows, 1, DType::int32);
+  b.ops.store(kept, b.ops.argmax(x));
+  b.finish();
+  const auto best = b.backend.read(kept);
+  const auto values = b.value_of(x);
+  const auto last = values.end() - columns;
+  if (best.back() != std::max_element(last, values.end()) - last) {
+    p.skipped = "its result differs from the reference";
+    return;
+  }
+  b.ops.argmax(x);
+  const Tape* tape = b.finish();
+  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
+}
+
+void probe_memory(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const auto n = static_cast<std::size_t>(p.at("kib")) * 1024 / sizeof(float);
   std::vector<float> from(n), to(p.op == "copy" ? n : 0);
   for (std::size_t i = 0; i < n; ++i) from[i] = noise(i);
   volatile float sink = 0;
   if (p.op == "copy") {
-    time_into(p, patience, [&] {
+    time_into(p, patience, yardstick, [&] {
       std::copy(from.begin(), from.end(), to.begin());
       sink = to[n / 2];
     });
     if (to != from) p.skipped = "its result differs from the reference";
     return;
   }
-  time_into(p, patience, [&] {  // many sums side by side, so that no addition waits for another
+  time_into(p, patience, yardstick, [&] {  // many sums side by side, so that no addition waits for another
     constexpr std::size_t kLanes = 64;
     float sum[kLanes] = {};
     for (std::size_t i = 0; i + kLanes <= n; i += kLanes)
@@ -296,62 +357,30 @@ void probe_memory(MeasuredPoint& p, Seconds patience) {
 
 }  // namespace
 
-std::vector<MeasuredPoint> cpu_grid(double last_cache) {
-  std::vector<MeasuredPoint> grid;
-  const auto add = [&](const char* op, std::map<std::string, int> shape) {
-    grid.push_back({op, std::move(shape), {}, {}, {}, 0, 0, {}});
-  };
-  for (const int kib : {64, 4096, 262144})
-    for (const char* op : {"read", "copy"}) add(op, {{"kib", kib}});
-  // Inputs and outputs of small networks, powers of two and not; hot: one copy; cold: rotated through twice the last cache.
-  const std::vector<std::pair<int, int>> products{{64, 256},    {128, 384},  {256, 256},   {256, 1024},  {384, 640},
-                                                  {512, 512},   {512, 2048}, {768, 768},   {1024, 256},  {1024, 1024},
-                                                  {1536, 512},  {768, 3072}, {2048, 2048}, {1024, 4096}, {3072, 768},
-                                                  {4096, 1024}, {640, 8192}};
-  for (const auto& [in, out] : products)
-    for (const int rows : {1, 2, 3, 4, 5, 8, 16, 33}) {
-      if (static_cast<double>(rows) * in * out > 3e7) continue;
-      add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", 1}});
-      const double bytes = 4.0 * in * out;
-      if (rows <= 8 && rows != 3 && bytes >= 1 << 20)
-        add("gemm",
-            {{"rows", rows}, {"in", in}, {"out", out}, {"copies", static_cast<int>(2 * last_cache / bytes) + 2}});
-    }
-  struct Layout {
-    int heads, kv_heads, head_dim;
-  };
-  for (const Layout l :
-       {Layout{4, 4, 32}, Layout{8, 2, 64}, Layout{16, 4, 128}, Layout{12, 12, 64}, Layout{6, 3, 96}}) {
-    const auto attention = [&](int sequences, int rows, int context, int tree) {
-      if (static_cast<double>(sequences) * rows * (context + rows) * l.heads * l.head_dim > 5e7) return;
-      add("attention", {{"sequences", sequences},
-                        {"rows", rows},
-                        {"context", context},
-                        {"heads", l.heads},
-                        {"kv_heads", l.kv_heads},
-                        {"head_dim", l.head_dim},
-                        {"tree", tree}});
-    };
-    for (const int context : {15, 64, 257, 1024, 4096})
-      for (const int sequences : {1, 4, 16}) attention(sequences, 1, context, 0);  // decode
-    for (const int rows : {16, 64, 192}) attention(1, rows, 0, 0);                 // prefill
-    for (const int rows : {2, 4, 8, 24, 64})                                       // verify
-      for (const int context : {64, 700, 4096})
-        for (const int tree : {0, 1}) attention(rows <= 8 ? 4 : 1, rows, context, tree);
-  }
-  for (const char* op : {"add", "silu_mul", "rms_norm"})
-    for (const int columns : {256, 1024, 4096})
-      for (const int rows : {1, 8, 64}) add(op, {{"rows", rows}, {"columns", columns}});
-  return grid;
+// As many additions as a core can do at once: slower at a lower clock, and slower beside a busy twin of the core.
+double Yardstick::measure() {
+  constexpr int kAdditions = 20000;
+  constexpr std::size_t kChains = 16;
+  volatile double one = 1;
+  const double step = one, start = now();
+  double sum[kChains] = {};
+  for (int i = 0; i < kAdditions; ++i)
+    for (double& s : sum) s += step;
+  one = std::accumulate(std::begin(sum), std::end(sum), 0.0);
+  const double took = now() - start;
+  best_ = std::min(best_, took);
+  return took;
 }
 
-MeasuredPoint probe_cpu(const MeasuredPoint& asked, Seconds patience) {
+MeasuredPoint probe_cpu(const MeasuredPoint& asked, Seconds patience, Yardstick& yardstick) {
   MeasuredPoint p = asked;
   p.skipped.clear();
-  if (p.op == "gemm") probe_gemm(p, patience);
-  else if (p.op == "attention") probe_attention(p, patience);
-  else if (p.op == "read" || p.op == "copy") probe_memory(p, patience);
-  else if (p.op == "add" || p.op == "silu_mul" || p.op == "rms_norm") probe_elementwise(p, patience);
+  if (p.op == "gemm") probe_gemm(p, patience, yardstick);
+  else if (p.op == "attention") probe_attention(p, patience, yardstick);
+  else if (p.op == "read" || p.op == "copy") probe_memory(p, patience, yardstick);
+  else if (p.op == "add" || p.op == "silu_mul" || p.op == "rms_norm") probe_elementwise(p, patience, yardstick);
+  else if (p.op == "rope_append") probe_rope_append(p, patience, yardstick);
+  else if (p.op == "argmax") probe_argmax(p, patience, yardstick);
   else p.skipped = "no such op on the CPU";
   return p;
 }

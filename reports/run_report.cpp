@@ -14,6 +14,20 @@ constexpr int kSchemaVersion = 1;
 
 std::string percent(Seconds part, Seconds whole) { return std::to_string(std::lround(100 * (part / whole))) + " %"; }
 
+Interval scaled(const Interval& i, double by) { return {by * i.low, by * i.high}; }
+
+// Low and high of step time, throughput and speedup, and what they cover: empty where they are not known.
+constexpr std::size_t kIntervalCells = 7;
+void add_interval(std::vector<Cell>& cells, const Prediction& p) {
+  const auto& i = p.interval;
+  if (!i) return cells.resize(cells.size() + kIntervalCells);
+  for (const Interval& one : {i->step_time, scaled(i->throughput, p.throughput.value), scaled(i->speedup, p.speedup)}) {
+    cells.emplace_back(one.low, 4);
+    cells.emplace_back(one.high, 4);
+  }
+  cells.emplace_back(i->covers, 3);
+}
+
 }  // namespace
 
 RunReport::RunReport(std::ostream& out, Format format, const Scenario& scenario, std::size_t width)
@@ -44,7 +58,10 @@ Table RunReport::new_table() const {
                                                                      {"host", "host_s"},
                                                                      {"memory", "peak_memory_bytes"}})
     columns.push_back(c);
-  if (all) columns.push_back({"skipped", "skipped"});
+  if (all)
+    for (const char* name : {"skipped", "step_time_low_s", "step_time_high_s", "throughput_low_per_s",
+                             "throughput_high_per_s", "speedup_low", "speedup_high", "interval_covers"})
+      columns.push_back({name, name});
   return Table(std::move(columns));
 }
 
@@ -62,10 +79,16 @@ std::vector<Cell> RunReport::row(const Outcome& o) const {
     cells.push_back(share(p->parts.communication));
     cells.push_back(share(p->parts.host));
     cells.emplace_back(p->memory.total().value, to_text(p->memory.total()));
-    if (all) cells.emplace_back();
+    if (all) {
+      cells.emplace_back();
+      add_interval(cells, *p);
+    }
   } else {
     for (int i = 0; i < 9; ++i) cells.emplace_back();
-    if (all) cells.emplace_back(std::get<std::string>(o.result));
+    if (all) {
+      cells.emplace_back(std::get<std::string>(o.result));
+      cells.resize(cells.size() + kIntervalCells);
+    }
   }
   return cells;
 }
@@ -117,10 +140,17 @@ void RunReport::add_json(const Outcome& o) {
   } else {
     const Prediction& p = std::get<Prediction>(o.result);
     constexpr auto predicted = FigureKind::predicted;
-    w.figure("throughput", p.throughput.value, "tokens/s", predicted);
+    std::optional<Interval> step_time, throughput, speedup;
+    if (p.interval) {
+      step_time = p.interval->step_time;
+      throughput = scaled(p.interval->throughput, p.throughput.value);
+      speedup = scaled(p.interval->speedup, p.speedup);
+    }
+    w.figure("throughput", p.throughput.value, "tokens/s", predicted, throughput);
     w.figure("throughput_with_prefill", p.throughput_with_prefill.value, "tokens/s", predicted);
-    w.figure("speedup", p.speedup, "", predicted);
-    w.figure("step_time", p.step_time, predicted);
+    w.figure("speedup", p.speedup, "", predicted, speedup);
+    w.figure("step_time", p.step_time, predicted, step_time);
+    if (p.interval) w.figure("interval_covers", p.interval->covers, "", predicted);
     w.figure("prefill_time", p.prefill_time, predicted);
     w.figure("acceptance_length", p.acceptance_length, "tokens", FigureKind::input);
     w.figure("peak_memory", p.memory.total(), predicted);

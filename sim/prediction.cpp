@@ -33,6 +33,25 @@ Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tok
   return mean;
 }
 
+// The same, with what a step at the middle consists of: the middle one of the three.
+struct MeanStep {
+  Seconds time;
+  StepDetail middle;
+  explicit MeanStep(const StepPrice& price, int prompt_tokens, int output_tokens) {
+    for (const auto& [x, weight] : kGauss) {
+      const double length = prompt_tokens + x * (output_tokens - 2);
+      if (x == 0.5) middle = price.detail(length);
+      time += weight * (x == 0.5 ? middle.total : price(length));
+    }
+  }
+  // With what the host adds to each step at its end; what waits for kernels is as at the middle.
+  StepShares shares(Seconds whole) const {
+    StepShares s{whole, middle.waited};
+    for (Seconds& t : s.waited) t = (time / middle.total) * t;
+    return s;
+  }
+};
+
 // Root paths of ranks of a tree, or of a chain that always drafts its best.
 std::vector<std::vector<int>> rank_paths(const Method& method) {
   std::vector<std::vector<int>> paths;
@@ -263,26 +282,30 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
            to_text(s.device->memory);
 
   const double tokens = s.output_tokens - 1, middle = s.prompt_tokens + (tokens - 1) / 2;
-  const auto mean_step = [&](const StepPrice& price) {
-    return mean_step_time(price, s.prompt_tokens, s.output_tokens);
-  };
+  const auto mean_step = [&](const StepPrice& price) { return MeanStep(price, s.prompt_tokens, s.output_tokens); };
+  const auto with_tokens = [&](Seconds step, double length) { return step + s.batch_size * length * s.engine->token; };
   const auto throughput = [&](Seconds step, double length) {
-    return s.batch_size * length / (step + s.batch_size * length * s.engine->token);
+    return s.batch_size * length / with_tokens(step, length);
   };
-  const Seconds step = mean_step(*mine.step);
-  out.parts = mine.step->parts(middle);
+  const MeanStep step = mean_step(*mine.step);
+  out.parts = step.middle.parts;
   out.work = mine.step->work(middle);
-  out.step_time = step + s.batch_size * out.acceptance_length * s.engine->token;
+  out.step_time = with_tokens(step.time, out.acceptance_length);
   out.parts.host += out.step_time - out.parts.total();  // what is left: growth of the context, cost per token
-  out.throughput = throughput(step, out.acceptance_length);
+  out.throughput = throughput(step.time, out.acceptance_length);
+  const StepShares shares = step.shares(out.step_time);
   out.prefill_time = prefill(p, s);
   out.throughput_with_prefill =
       s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
+  const KnownErrors errors = known_errors(*s.device);
   if (speculating) {
     Plan& ar = plan(s, autoregressive());
-    out.speedup = out.throughput / throughput(mean_step(*priced(ar, s, false).step), 1);
+    const MeanStep base = mean_step(*priced(ar, s, false).step);
+    out.speedup = out.throughput / throughput(base.time, 1);
+    out.interval = prediction_interval(errors, shares, base.shares(with_tokens(base.time, 1)));
   } else {
     out.speedup = 1;
+    out.interval = prediction_interval(errors, shares, shares);
   }
   return out;
 }

@@ -12,6 +12,7 @@
 #include "decoder/priced/step_price.h"
 #include "methods/decoder.h"
 #include "model/memory.h"
+#include "sim/prediction_interval.h"
 #include "sim/scenario.h"
 
 namespace draftline {
@@ -25,6 +26,7 @@ struct Prediction {
   Seconds prefill_time;    // of one prompt
   MemoryFootprint memory;  // on each device
   Work work;               // of a step at the middle of the output
+  std::optional<PredictionInterval> interval;
 };
 
 // What a setup needs to be priced; owned by the scenario.

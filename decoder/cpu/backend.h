@@ -12,6 +12,11 @@
 
 namespace draftline {
 
+inline constexpr int kPanel = 16;  // columns of a weight panel: a cache line of fp32
+struct alignas(kPanel * sizeof(float)) PanelLine {
+  float column[kPanel];
+};
+
 class CpuBackend : public Backend {
  public:
   // immediate: each op as it is recorded (for the debugger). planned: a whole segment at its end, its temporaries in a
@@ -65,7 +70,7 @@ class CpuBackend : public Backend {
   float* out(const Tensor&);
   int* out_ids(const Tensor&);
   const float* weight(const Weight&, bool counted = true);
-  const float* panels(const Weight&);  // the same in panels of kPanel columns, for linear
+  const PanelLine* panels(const Weight&);  // the same in panels of kPanel columns, a line for each input, for linear
   float* entry(const Cache&, int layer, int place, int key);
   PassView view(PassRef);
 
@@ -115,11 +120,10 @@ class CpuBackend : public Backend {
   std::vector<std::uint32_t> arena_;
   std::deque<std::vector<int>> staged_;
   std::vector<CacheData> caches_;
-  std::unordered_map<int, std::vector<float>> weights_, panels_;
+  std::unordered_map<int, std::vector<float>> weights_;
+  std::unordered_map<int, std::vector<PanelLine>> panels_;
   std::unordered_map<const Tape*, ArenaPlan> plans_;
   std::map<std::tuple<double, int, double>, std::vector<float>> frequencies_;  // by theta, columns, stretch
 };
-
-inline constexpr int kPanel = 16;  // columns of a weight panel: a cache line of fp32
 
 }  // namespace draftline

@@ -19,7 +19,8 @@ static void rms_norm_row(const float* x, const float* w, int w_columns, int colu
     float sum = 0;
     for (int i = 0; i < width; ++i) sum += x[g + i] * x[g + i];
     const float scale = 1 / std::sqrt(sum / static_cast<float>(width) + epsilon);
-    for (int i = 0; i < width; ++i) y[g + i] = x[g + i] * scale * w[(g + i) % w_columns];
+    const float* w_here = w + g % w_columns;
+    for (int i = 0; i < width; ++i) y[g + i] = x[g + i] * scale * w_here[i];
   }
 }
 

@@ -8,6 +8,7 @@
 #include "decoder/cpu/backend.h"
 
 // The same additions in wider registers: bits do not depend on the machine (no contraction to FMA, see CMakeLists.txt).
+// A panel's line is a vector by its type: g++ 12 leaves a loop over the columns scalar, the slower the odder the rows.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -18,22 +19,22 @@ namespace draftline {
 
 namespace {
 
+typedef float Vector __attribute__((vector_size(sizeof(PanelLine)), may_alias));
+
+// Always inlined: each clone of tile_of has its own.
 template <int R>
-inline void tile(const float* x, std::ptrdiff_t x_stride, int in, const float* panel, float (&sum)[4][kPanel]) {
-  float acc[R][kPanel] = {};
+__attribute__((always_inline)) inline void tile(const float* x, std::ptrdiff_t x_stride, int in, const PanelLine* panel,
+                                                PanelLine (&sum)[4]) {
+  Vector acc[R] = {};
   for (int i = 0; i < in; ++i) {
-    const float* w = panel + static_cast<std::ptrdiff_t>(i) * kPanel;
-    for (int r = 0; r < R; ++r) {
-      const float a = x[r * x_stride + i];
-      for (int c = 0; c < kPanel; ++c) acc[r][c] += a * w[c];
-    }
+    const Vector w = *reinterpret_cast<const Vector*>(panel + i);
+    for (int r = 0; r < R; ++r) acc[r] += x[r * x_stride + i] * w;
   }
-  for (int r = 0; r < R; ++r)
-    for (int c = 0; c < kPanel; ++c) sum[r][c] = acc[r][c];
+  for (int r = 0; r < R; ++r) *reinterpret_cast<Vector*>(sum + r) = acc[r];
 }
 
-WIDEST_VECTORS void tile_of(int rows, const float* x, std::ptrdiff_t x_stride, int in, const float* panel,
-                            float (&sum)[4][kPanel]) {
+WIDEST_VECTORS void tile_of(int rows, const float* x, std::ptrdiff_t x_stride, int in, const PanelLine* panel,
+                            PanelLine (&sum)[4]) {
   switch (rows) {
     case 1: tile<1>(x, x_stride, in, panel, sum); break;
     case 2: tile<2>(x, x_stride, in, panel, sum); break;
@@ -44,37 +45,38 @@ WIDEST_VECTORS void tile_of(int rows, const float* x, std::ptrdiff_t x_stride, i
 
 }  // namespace
 
-const float* CpuBackend::panels(const Weight& w) {
+const PanelLine* CpuBackend::panels(const Weight& w) {
   auto& packed = panels_[w.id];
   if (packed.empty()) {
     const float* plain = weight(w, false);
     const int n = (w.out + kPanel - 1) / kPanel;
-    packed.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(w.in) * kPanel);
+    packed.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(w.in));
     for (int p = 0; p < n; ++p)
       for (int i = 0; i < w.in; ++i)
         for (int c = 0; c < kPanel && p * kPanel + c < w.out; ++c)
-          packed[(static_cast<std::size_t>(p) * static_cast<std::size_t>(w.in) + static_cast<std::size_t>(i)) * kPanel +
-                 static_cast<std::size_t>(c)] = plain[static_cast<std::size_t>(i) * static_cast<std::size_t>(w.out) +
-                                                      static_cast<std::size_t>(p * kPanel + c)];
+          packed[static_cast<std::size_t>(p) * static_cast<std::size_t>(w.in) + static_cast<std::size_t>(i)].column[c] =
+              plain[static_cast<std::size_t>(i) * static_cast<std::size_t>(w.out) +
+                    static_cast<std::size_t>(p * kPanel + c)];
     weights_.erase(w.id);  // one copy is enough
   }
   return packed.data();
 }
 
 void CpuBackend::run(const Linear& o) {
-  const float *x = in(o.x), *w = panels(o.w), *bias = o.bias ? weight(*o.bias) : nullptr;
+  const float *x = in(o.x), *bias = o.bias ? weight(*o.bias) : nullptr;
+  const PanelLine* w = panels(o.w);
   float* y = out(o.y);
   counts_.read += static_cast<double>(o.w.in) * o.w.out * bits_of(o.w.dtype) / 8;
   for (int j = 0; j < o.w.out; j += kPanel) {
-    const float* panel = w + static_cast<std::ptrdiff_t>(j) * o.w.in;
+    const PanelLine* panel = w + static_cast<std::ptrdiff_t>(j / kPanel) * o.w.in;
     const int columns = std::min(kPanel, o.w.out - j);
     for (int r = 0; r < o.x.rows; r += 4) {
       const int rows = std::min(4, o.x.rows - r);
-      float sum[4][kPanel];
+      PanelLine sum[4];
       tile_of(rows, x + static_cast<std::ptrdiff_t>(r) * o.x.stride, o.x.stride, o.w.in, panel, sum);
       for (int q = 0; q < rows; ++q)
         for (int c = 0; c < columns; ++c)
-          y[static_cast<std::ptrdiff_t>(r + q) * o.y.stride + j + c] = sum[q][c] + (bias ? bias[j + c] : 0.0F);
+          y[static_cast<std::ptrdiff_t>(r + q) * o.y.stride + j + c] = sum[q].column[c] + (bias ? bias[j + c] : 0.0F);
       counts_.flops += 2.0 * rows * columns * o.w.in;
     }
   }

@@ -67,7 +67,7 @@ class KernelPricer {
     return t;
   }
   Seconds time(const Copy& k, const OpCost& cost, double) {
-    return kernel_time(device_, Copy{cost.traffic * k.read, cost.traffic * k.written, k.flops});
+    return kernel_time(device_, Copy{cost.traffic * k.read, cost.traffic * k.written, k.flops, k.op, k.format});
   }
   Seconds time(const AllReduce& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
@@ -105,6 +105,17 @@ class KernelPricer {
 
 int part_of(Phase phase, const Kernel& kernel) {
   return std::holds_alternative<AllReduce>(kernel) ? 3 : static_cast<int>(phase);
+}
+
+KernelKind kind_of(const Kernel& kernel) {
+  struct Kind {
+    KernelKind operator()(const Gemm&) const { return KernelKind::gemm; }
+    KernelKind operator()(const ExpertMlp&) const { return KernelKind::gemm; }
+    KernelKind operator()(const Attention&) const { return KernelKind::attention; }
+    KernelKind operator()(const Copy&) const { return KernelKind::elementwise; }
+    KernelKind operator()(const AllReduce&) const { return KernelKind::communication; }
+  };
+  return std::visit(Kind{}, kernel);
 }
 
 Seconds attention_time(const Device& d, const Attention& k, Span span, double launches, double cache_traffic,
@@ -203,7 +214,7 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
       const Op& op = run.tape->ops[i];
       const Kernel kernel = kernel_of(op, *run.tape);
       const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
-      Line line{issue.before(op, run.tape->phases[i], cost), price(op, kernel, cost), {}};
+      Line line{issue.before(op, run.tape->phases[i], cost), price(op, kernel, cost), {}, {}};
       Line& sum = sums_[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))];
       if (const auto* k = std::get_if<Attention>(&kernel)) {
         line.constant = {};
@@ -218,6 +229,7 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
         constant_work_ += draftline::work(kernel, {});
       }
       sum.constant += line.constant;
+      line.of_kind[static_cast<std::size_t>(kind_of(kernel))] = line.constant;
       kernels_ += cost.launches;
       at.push_back(std::move(line));
       for (int w = 0; w < cost.waits; ++w) {
@@ -243,12 +255,13 @@ std::size_t StepPrice::shape_index(const Shape& s) {
 void StepPrice::close(std::vector<Line>& ops, Seconds issued) {
   host_alone_ += issued + sync_;
   host_least_ += (ops.empty() ? issued : ops.front().issue) + sync_;
-  Segment lines{{issued, {}, std::vector<int>(shapes_.size())}};  // the host alone
-  Line suffix{{}, {}, std::vector<int>(shapes_.size())};
+  Segment lines{{issued, {}, std::vector<int>(shapes_.size()), {}}};  // the host alone
+  Line suffix{{}, {}, std::vector<int>(shapes_.size()), {}};
   for (std::size_t i = ops.size(); i-- > 0;) {
     suffix.issue = ops[i].issue;
     suffix.constant += ops[i].constant;
     for (std::size_t g = 0; g < ops[i].counts.size(); ++g) suffix.counts[g] += ops[i].counts[g];
+    for (std::size_t k = 0; k < kKernelKinds; ++k) suffix.of_kind[k] += ops[i].of_kind[k];
     if (lines.back().counts == suffix.counts) {
       if (lines.back().issue + lines.back().constant < suffix.issue + suffix.constant) lines.back() = suffix;
     } else {
@@ -289,11 +302,7 @@ Seconds StepPrice::evaluate(const ShapeTimes& times) const {
   Seconds total = base_;
   for (const Segment& segment : segments_) {
     Seconds longest;
-    for (const Line& line : segment) {
-      Seconds t = line.issue + line.constant;
-      for (std::size_t g = 0; g < line.counts.size(); ++g) t += line.counts[g] * times[g];
-      longest = std::max(longest, t);
-    }
+    for (const Line& line : segment) longest = std::max(longest, line.at(times));
     total += longest + sync_;
   }
   return total;
@@ -301,14 +310,27 @@ Seconds StepPrice::evaluate(const ShapeTimes& times) const {
 
 Seconds StepPrice::operator()(double length) const { return evaluate(shape_times(length)); }
 
-StepParts StepPrice::parts(double length) const {
+StepDetail StepPrice::detail(double length) const {
   const ShapeTimes times = shape_times(length);
+  StepDetail d;
+  d.total = base_;
+  for (const Segment& segment : segments_) {
+    const Line* longest = nullptr;
+    Seconds most;
+    for (const Line& line : segment)
+      if (const Seconds t = line.at(times); longest == nullptr || most < t) longest = &line, most = t;
+    d.total += most + sync_;
+    for (std::size_t k = 0; k < kKernelKinds; ++k) d.waited[k] += longest->of_kind[k];
+    for (std::size_t g = 0; g < longest->counts.size(); ++g)
+      d.waited[static_cast<std::size_t>(KernelKind::attention)] += longest->counts[g] * times[g];
+  }
   std::array<Seconds, 4> sums{};
   for (std::size_t i = 0; i < sums.size(); ++i) {
     sums[i] = sums_[i].constant;
     for (std::size_t g = 0; g < sums_[i].counts.size(); ++g) sums[i] += sums_[i].counts[g] * times[g];
   }
-  return {sums[0], sums[1], sums[2], sums[3], evaluate(times) - sums[0] - sums[1] - sums[2] - sums[3]};
+  d.parts = {sums[0], sums[1], sums[2], sums[3], d.total - sums[0] - sums[1] - sums[2] - sums[3]};
+  return d;
 }
 
 StepParts StepPrice::without_attention() const {

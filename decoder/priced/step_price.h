@@ -19,6 +19,18 @@ struct StepParts {
   Seconds total() const { return draft + verify + commit + communication + host; }
 };
 
+// Kernels whose predictions err together: they share coefficients, and the interval that these were fitted with.
+enum class KernelKind { gemm, attention, elementwise, communication };
+inline constexpr std::size_t kKernelKinds = 4;
+using KindTimes = std::array<Seconds, kKernelKinds>;
+
+// Where a step's time goes, and how much of it is kernels that the step waits for: not those that hide behind the host.
+struct StepDetail {
+  Seconds total;
+  StepParts parts;
+  KindTimes waited;
+};
+
 // A step's walk over its ops, priced one by one. `lengths`: committed lengths of the batch.
 StepParts step_time(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&,
                     bool speculating);
@@ -29,7 +41,8 @@ class StepPrice {
   StepPrice(std::span<const SegmentRun>, int sequences, const Device&, const Engine&, bool speculating);
 
   Seconds operator()(double length) const;  // mean committed length of the sequences
-  StepParts parts(double length) const;
+  StepParts parts(double length) const { return detail(length).parts; }
+  StepDetail detail(double length) const;
   double kernels() const { return kernels_; }         // launches of a step, by the engine's profile
   Work work(double length) const;                     // by the one accounting
   StepParts without_attention() const;                // device time by phase that no context changes
@@ -38,6 +51,8 @@ class StepPrice {
 
  private:
   friend StepParts step_time(std::span<const SegmentRun>, std::span<const int>, const Device&, const Engine&, bool);
+  static constexpr std::size_t kMostShapes = 96;  // a chain of 64 has one for each draft
+  using ShapeTimes = std::array<Seconds, kMostShapes>;
   // One kind of attention: its time depends on the context; pairs and keys are affine in the mean length.
   struct Shape {
     Attention kernel;
@@ -46,14 +61,18 @@ class StepPrice {
     bool operator==(const Shape&) const = default;
     Span at(double length) const { return {pairs + pairs_per_length * length, keys + keys_per_length * length}; }
   };
-  // issue + constant + sum of counts x time of each shape
+  // issue + constant + sum of counts x time of each shape; of_kind: what the constant is made of
   struct Line {
     Seconds issue, constant;
     std::vector<int> counts;
+    KindTimes of_kind{};
+    Seconds at(const ShapeTimes& times) const {
+      Seconds t = issue + constant;
+      for (std::size_t g = 0; g < counts.size(); ++g) t += counts[g] * times[g];
+      return t;
+    }
   };
   using Segment = std::vector<Line>;
-  static constexpr std::size_t kMostShapes = 96;  // a chain of 64 has one for each draft
-  using ShapeTimes = std::array<Seconds, kMostShapes>;
 
   ShapeTimes shape_times(double length) const;
   static Segment prune(Segment);

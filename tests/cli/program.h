@@ -31,6 +31,14 @@ class Program {
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out"), read("err")};
   }
+  // Killed as soon as it has written `file`: code 137.
+  Ran killed_after(const std::string& file, const std::string& arguments) const {
+    const std::string command = "cd '" + folder_.path().string() + "' && { '" DRAFTLINE_PROGRAM "' " + arguments +
+                                " > out 2> err & P=$!; n=0; while [ ! -s " + file +
+                                " ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n+1)); done; kill -9 $P; wait $P; }";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out"), read("err")};
+  }
   std::string read(const std::string& name) const {
     std::ifstream in(folder_.path() / name);
     std::ostringstream text;

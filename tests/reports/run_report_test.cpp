@@ -13,12 +13,12 @@
 
 namespace draftline {
 
-static std::string report(RunReport::Format format, const std::string& more) {
+static std::string report(RunReport::Format format, const std::string& more, const std::string& device = "h100-sxm") {
   const FreshFolder folder;
-  std::ofstream(folder.path() / "s.json")
-      << R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "draftline",
+  std::ofstream(folder.path() / "s.json") << R"({"device": ")" + device +
+                                                 R"(", "transformer": "llama-3.1-8b", "engine": "draftline",
     "method": {"name": "eagle3", "tree": {"top_k": 4, "passes": 2, "nodes": 8}, "acceptance": {"mean_length": 2}})" +
-             more + "}";
+                                                 more + "}";
   Sweep sweep(folder.path() / "s.json", std::string(DRAFTLINE_SOURCE_DIR) + "/data");
   sweep.validate();
   std::ostringstream out;
@@ -67,7 +67,26 @@ TEST_CASE("a long CSV has one header, and says of each point why it was skipped"
   CHECK(contains(line, ",60000,"));
   CHECK(contains(line, "needs "));
   std::getline(in, line);
-  CHECK(ends_with(line, ","));  // not skipped
+  CHECK(contains(line, ",,"));  // not skipped
+  CHECK(contains(csv,
+                 ",skipped,step_time_low_s,step_time_high_s,throughput_low_per_s,throughput_high_per_s,speedup_low,"
+                 "speedup_high,interval_covers\n"));
+  CHECK(!ends_with(line, ","));
+}
+
+TEST_CASE("JSON gives step time, throughput and speedup an interval where the device knows its errors") {
+  const auto known = nlohmann::json::parse(report(RunReport::Format::json, "")).at("results")[0];
+  for (const char* figure : {"step_time", "throughput", "speedup"}) {
+    const auto& f = known.at(figure);
+    CHECK(f.at("low").get<double>() < f.at("value").get<double>());
+    CHECK(f.at("high").get<double>() > f.at("value").get<double>());
+  }
+  CHECK(known.at("interval_covers").at("value").get<double>() > 0.5);
+  CHECK(!known.at("prefill_time").contains("low"));
+  // Coefficients of a relative: how far they are off on this card is not known.
+  const auto borrowed = nlohmann::json::parse(report(RunReport::Format::json, "", "h200")).at("results")[0];
+  for (const char* figure : {"step_time", "throughput", "speedup"}) CHECK(!borrowed.at(figure).contains("low"));
+  CHECK(!borrowed.contains("interval_covers"));
 }
 
 TEST_CASE("JSON tells a method's parameters as they were chosen") {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probes/cpu_grid.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace draftline {
+namespace {
+
+struct Layout {
+  int heads, kv_heads, head_dim;
+};
+
+// Adds shapes of one kind of op.
+class Grid {
+ public:
+  void add(const char* op, std::map<std::string, int> shape) {
+    points.push_back({op, std::move(shape), {}, {}, {}, 0, 0, {}});
+  }
+  // Hot: one copy of the weights; cold: copies in turn that fill the last cache twice.
+  void gemm(int rows, int in, int out, int copies = 1) {
+    add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies}});
+  }
+  void attention(const Layout& l, int sequences, int rows, int context, int tree) {
+    constexpr double kMostPairColumns = 5e7;
+    if (static_cast<double>(sequences) * rows * (context + rows) * l.heads * l.head_dim > kMostPairColumns) return;
+    add("attention", {{"sequences", sequences},
+                      {"rows", rows},
+                      {"context", context},
+                      {"heads", l.heads},
+                      {"kv_heads", l.kv_heads},
+                      {"head_dim", l.head_dim},
+                      {"tree", tree}});
+  }
+  std::vector<MeasuredPoint> points;
+};
+
+int copies_past(double last_cache, double bytes) { return static_cast<int>(2 * last_cache / bytes) + 2; }
+int past_kib(double last_cache) { return std::max(1 << 18, static_cast<int>(3 * last_cache / 1024)); }
+
+std::vector<MeasuredPoint> small_grid(double last_cache) {
+  Grid g;
+  g.add("read", {{"kib", past_kib(last_cache)}});
+  for (const int rows : {1, 2, 3, 4, 9}) {
+    for (const auto& [in, out] : {std::pair{64, 256}, {256, 256}, {512, 128}}) g.gemm(rows, in, out);
+    if (rows < 4) g.gemm(rows, 512, 512, copies_past(last_cache, 4.0 * 512 * 512));
+  }
+  for (const Layout& l : {Layout{4, 4, 32}, Layout{8, 2, 64}})
+    for (const int context : {15, 257})
+      for (const int rows : {1, 4}) {
+        g.attention(l, 2, rows, context, 0);
+        if (rows > 1) g.attention(l, 1, rows, context, 1);
+      }
+  for (const int rows : {1, 8, 16}) {
+    for (const char* op : {"add", "silu_mul", "rms_norm", "argmax"}) g.add(op, {{"rows", rows}, {"columns", 256}});
+    g.add("rope_append", {{"rows", rows}, {"heads", 4}, {"kv_heads", 2}, {"head_dim", 32}});
+  }
+  return g.points;
+}
+
+}  // namespace
+
+std::vector<MeasuredPoint> cpu_grid(double last_cache, GridSize size) {
+  if (size == GridSize::small) return small_grid(last_cache);
+  Grid g;
+  for (const int kib : {64, 4096, past_kib(last_cache)})
+    for (const char* op : {"read", "copy"}) g.add(op, {{"kib", kib}});
+  // Inputs and outputs of small networks, powers of two and not.
+  const std::vector<std::pair<int, int>> products{{64, 256},    {128, 384},  {256, 256},   {256, 1024},  {384, 640},
+                                                  {512, 512},   {512, 2048}, {768, 768},   {1024, 256},  {1024, 1024},
+                                                  {1536, 512},  {768, 3072}, {2048, 2048}, {1024, 4096}, {3072, 768},
+                                                  {4096, 1024}, {640, 8192}};
+  for (const auto& [in, out] : products)
+    for (const int rows : {1, 2, 3, 4, 5, 8, 16, 33}) {
+      g.gemm(rows, in, out);
+      const double bytes = 4.0 * in * out;
+      if (rows <= 8 && rows != 3 && bytes >= 1 << 20) g.gemm(rows, in, out, copies_past(last_cache, bytes));
+    }
+  for (const Layout& l :
+       {Layout{4, 4, 32}, Layout{8, 2, 64}, Layout{16, 4, 128}, Layout{12, 12, 64}, Layout{6, 3, 96}}) {
+    for (const int context : {15, 64, 257, 1024, 4096})
+      for (const int sequences : {1, 4, 16}) g.attention(l, sequences, 1, context, 0);  // decode
+    for (const int rows : {16, 64, 192}) g.attention(l, 1, rows, 0, 0);                 // prefill
+    for (const int rows : {2, 4, 8, 24, 64})                                            // verify
+      for (const int context : {64, 700, 4096})
+        for (const int tree : {0, 1}) g.attention(l, rows <= 8 ? 4 : 1, rows, context, tree);
+    for (const int rows : {1, 4, 16, 64})
+      g.add("rope_append", {{"rows", rows}, {"heads", l.heads}, {"kv_heads", l.kv_heads}, {"head_dim", l.head_dim}});
+  }
+  for (const int rows : {1, 4, 16, 64}) {
+    for (const char* op : {"add", "silu_mul", "rms_norm"})
+      for (const int columns : {128, 256, 768, 1024, 2560, 4096}) g.add(op, {{"rows", rows}, {"columns", columns}});
+    for (const int columns : {1000, 8000, 32000, 128000}) g.add("argmax", {{"rows", rows}, {"columns", columns}});
+  }
+  return g.points;
+}
+
+}  // namespace draftline
