@@ -114,10 +114,12 @@ Result of_cpu(const Options& o) {
   add_reach(attention, a.reach);
   cpu["attention"] = attention;
   Json elementwise = certificate(o, c.elements);
-  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
-    const CpuElementFit& e = c.fit.element[op];
-    elementwise["ops"][std::string(kElementOpNames[op])] = {
-        {"fixed", in_ns(e.fixed)}, {"byte", in_ns(e.byte)}, {"far_byte", in_ns(e.far_byte)}};
+  const CpuElementFit& e = c.fit.elements;
+  elementwise["byte"] = in_ns(e.byte);
+  elementwise["far_byte"] = in_ns(e.far_byte);
+  for (std::size_t op = 0; op < e.of.size(); ++op) {
+    Json& one = elementwise["ops"][std::string(kElementOpNames[op])] = {{"fixed", in_ns(e.of[op].fixed)}};
+    if (static_cast<ElementOp>(op) != ElementOp::add) one["element"] = in_ns(e.of[op].element);
   }
   cpu["elementwise"] = elementwise;
   return {d, c.quality};

@@ -2,7 +2,6 @@
 #include "decoder/op_work.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace draftline {
 
@@ -25,11 +24,14 @@ template <class T>
 Copy all_operands(const T& op, const Tape& tape) {
   Copy c;
   c.op = element_op<T>();
-  bool first = true;
+  std::optional<Tensor> first;
   each_tensor(tape, op, [&](const Tensor& t, bool out) {
     (out ? c.written : c.read) += t.bytes();
-    if (std::exchange(first, false)) c.format = t.dtype;
+    if (!first) first = t;
   });
+  c.format = first->dtype;
+  if (c.op != ElementOp::add) c.elements = first->elements();
+  if constexpr (std::is_same_v<T, SiluMul>) c.elements /= 2;  // the gate alone
   const auto weights = [&](const auto& field) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Weight>)
       c.read += weight_bytes(field.dtype, static_cast<double>(field.in) * field.out);
@@ -57,6 +59,7 @@ struct KernelOf {
                 o.y.bytes(),
                 {},
                 ElementOp::add,
+                0,
                 o.y.dtype};
   }
   Kernel operator()(const MixtureOfExperts& o) const {
@@ -68,6 +71,7 @@ struct KernelOf {
                 o.y.bytes() + p.rows.total * o.cache.row_bytes(),
                 {},
                 ElementOp::rope_append,
+                o.q.elements() + o.k.elements(),
                 o.q.dtype};
   }
   Kernel operator()(const Attend& o) const {
@@ -79,12 +83,16 @@ struct KernelOf {
   }
   Kernel operator()(const GroupAttend& o) const {
     const double keys = o.causal ? (o.group + 1) / 2.0 : o.group;  // of a row, on average
-    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes(), o.y.bytes(), Flops{4.0 * o.q.elements() * keys},
-                ElementOp::add, o.q.dtype};
+    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes(),
+                o.y.bytes(),
+                Flops{4.0 * o.q.elements() * keys},
+                ElementOp::add,
+                0,
+                o.q.dtype};
   }
   Kernel operator()(const SumOverRanks& o) const { return AllReduce{o.y.bytes(), o.ranks}; }
   Kernel operator()(const Gather& o) const {  // only the rows taken
-    return Copy{o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), o.y.bytes(), {}, ElementOp::add, o.y.dtype};
+    return Copy{o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), o.y.bytes(), {}, ElementOp::add, 0, o.y.dtype};
   }
   Kernel operator()(const MapIds& o) const { return Copy{2.0 * o.ids.bytes(), o.y.bytes()}; }
   Kernel operator()(const VerifySampled& o) const {  // at most the rows of the path and their q: it never reads more
@@ -96,6 +104,7 @@ struct KernelOf {
                 moved,
                 {},
                 ElementOp::add,
+                0,
                 o.cache.dtype};
   }
   Kernel operator()(const Advance& o) const { return Copy{o.counts.bytes() + o.lengths.bytes(), o.lengths.bytes()}; }

@@ -119,24 +119,23 @@ CpuAttentionFit attention_of(const std::vector<double>& v) {
   return {Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]},
           Seconds{v[3]}, v[8],          reach_of(v, 4, 7)};  // one share for all caches
 }
-CpuElementFit element_of(const std::vector<double>& v) { return {Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]}}; }
-
-// What the op reads and writes, in 32 bits: as decoder/op_work counts it.
+// What the op reads, writes and does, in 32 bits: as decoder/op_work counts it.
 Copy element_copy(ElementOp op, const MeasuredPoint& p) {
   const double rows = p.at("rows");
   Copy c;
   c.op = op;
   if (op == ElementOp::rope_append) {
-    const double q = 4.0 * p.at("heads") * p.at("head_dim"), kv = 4.0 * p.at("kv_heads") * p.at("head_dim");
-    c.read = Bytes{rows * (q + 2 * kv)};
-    c.written = Bytes{rows * (q + 2 * kv)};
+    const double dim = p.at("head_dim"), q = dim * p.at("heads"), kv = dim * p.at("kv_heads");
+    c.read = c.written = Bytes{4 * rows * (q + 2 * kv)};
+    c.elements = rows * (q + kv);
     return c;
   }
-  const double columns = 4.0 * p.at("columns");
-  c.read = Bytes{rows * columns};
-  c.written = Bytes{op == ElementOp::argmax ? 4 * rows : rows * columns};
+  const double columns = p.at("columns");
+  c.read = Bytes{4 * rows * columns};
+  c.written = Bytes{4 * rows * (op == ElementOp::argmax ? 1 : columns)};
   if (op == ElementOp::add || op == ElementOp::silu_mul) c.read += c.read;
-  if (op == ElementOp::rms_norm) c.read += Bytes{columns};
+  if (op == ElementOp::rms_norm) c.read += Bytes{4 * columns};
+  if (op != ElementOp::add) c.elements = rows * columns;
   return c;
 }
 
@@ -180,25 +179,35 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
     const std::string name(kElementOpNames[op]);
     const auto points = points_of(m, name);
     if (points.empty()) throw InputErrors(m.file.string() + "#/points: a CPU device needs measured points of " + name);
+    const auto kind = static_cast<ElementOp>(op);
+    const bool adds = kind == ElementOp::add;  // the first: its bytes cost what those of the others cost
     std::vector<double> rates;
     for (const auto& p : points) {
-      const Copy k = element_copy(static_cast<ElementOp>(op), p);
-      rates.push_back(p.median.value / (k.read + k.written).value);
+      const Copy k = element_copy(kind, p);
+      rates.push_back(p.median.value / (adds ? (k.read + k.written).value : k.elements));
     }
-    const double byte = quantile(rates, 0.5);
-    const std::vector<Coefficient> coefficients{{"fixed", 80 * kNanosecond}, {"byte", byte}, {"far_byte", byte / 10}};
+    const double rate = quantile(rates, 0.5);
+    std::vector<Coefficient> coefficients{{"fixed", 50 * kNanosecond}, {adds ? "byte" : "element", rate}};
+    if (adds) coefficients.push_back({"far_byte", rate});
+    const auto with = [&](const std::vector<double>& v) {
+      CpuElementFit e = c.fit.elements;
+      e.of[op].fixed = Seconds{v[0]};
+      (adds ? e.byte : e.of[op].element) = Seconds{v[1]};
+      if (adds) e.far_byte = Seconds{v[2]};
+      return e;
+    };
     const Predict predict = [&](const std::vector<double>& v, const MeasuredPoint& p) {
       CpuFit f;
       f.caches = c.fit.caches;
-      f.element[op] = element_of(v);
+      f.elements = with(v);
       return predicted(f, p).value;
     };
     const Fitted f = fit(coefficients, points, predict);
-    c.fit.element[op] = element_of(f.values);
-    const auto log_ratio = left_out(coefficients, points, predict,
-                                    op == static_cast<std::size_t>(ElementOp::rope_append)
-                                        ? std::vector<const char*>{"rows", "heads", "head_dim"}
-                                        : std::vector<const char*>{"rows", "columns"});
+    using Group = std::vector<const char*>;
+    const auto log_ratio =
+        left_out(coefficients, points, predict,
+                 kind == ElementOp::rope_append ? Group{"rows", "heads", "head_dim"} : Group{"rows", "columns"});
+    c.fit.elements = with(f.values);
     c.quality.push_back(judge(name, coefficients, points, log_ratio, f));
     for (std::size_t fold = 0; fold < all.size(); ++fold)
       all[fold].insert(all[fold].end(), log_ratio[fold].begin(), log_ratio[fold].end());
@@ -206,14 +215,17 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
   }
   c.elements = judged("elementwise", all);
   c.elements.points = points_of_all;
-  const std::size_t each = c.quality.back().spread.names.size(), width = each * kElementOpNames.size();
-  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
-    const FitSpread& one = c.quality[c.quality.size() - kElementOpNames.size() + op].spread;
-    for (std::size_t i = 0; i < each; ++i) {
-      c.elements.spread.names.push_back(std::string(kElementOpNames[op]) + "_" + one.names[i]);
-      auto& row = c.elements.spread.covariance.emplace_back(width, 0.0);
-      std::copy(one.covariance[i].begin(), one.covariance[i].end(),
-                row.begin() + static_cast<std::ptrdiff_t>(op * each));
+  FitSpread& whole = c.elements.spread;  // ops are fitted one by one: nothing between them
+  const std::size_t first = c.quality.size() - kElementOpNames.size();
+  std::size_t width = 0;
+  for (std::size_t q = first; q < c.quality.size(); ++q) width += c.quality[q].spread.names.size();
+  for (std::size_t q = first; q < c.quality.size(); ++q) {
+    const FitSpread& one = c.quality[q].spread;
+    const auto at = static_cast<std::ptrdiff_t>(whole.names.size());
+    for (std::size_t i = 0; i < one.names.size(); ++i) {
+      whole.names.push_back(c.quality[q].op + "_" + one.names[i]);
+      auto& row = whole.covariance.emplace_back(width, 0.0);
+      std::copy(one.covariance[i].begin(), one.covariance[i].end(), row.begin() + at);
     }
   }
 }

@@ -55,11 +55,12 @@ Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, bool cold) {
 }
 
 Seconds cpu_time(const CpuFit& fit, const Copy& k) {
-  const CpuElementFit& f = fit.element[static_cast<std::size_t>(k.op)];
-  const double stored = 8 * kStoredBytes / bits_of(k.format);
   constexpr double kFlopsOfPairColumn = 4;
-  const double bytes = stored * (k.read + k.written).value, x = bytes / fit.caches[1].value, x4 = x * x * x * x;
-  return f.fixed + bytes * (f.byte + (1 - 1 / (1 + x4)) * f.far_byte) +
+  const CpuElementFit& f = fit.elements;
+  const auto& op = f.of[static_cast<std::size_t>(k.op)];
+  const double bytes = 8 * kStoredBytes / bits_of(k.format) * (k.read + k.written).value;
+  const double x = bytes / fit.caches[1].value, x4 = x * x * x * x;
+  return op.fixed + bytes * (f.byte + (1 - 1 / (1 + x4)) * f.far_byte) + k.elements * op.element +
          k.flops.value / kFlopsOfPairColumn * fit.attention.pair_column;
 }
 

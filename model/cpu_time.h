@@ -35,17 +35,21 @@ struct CpuAttentionFit {
   CpuReach reach;       // of keys and values
 };
 
-// An elementwise op: so much whatever its size, so much for a byte read or written, and more where its operands are larger
-// than the second cache.
+// Elementwise ops: a byte read or written costs the same whatever the op, more beyond the second cache; what is done to an
+// element besides costs what the op costs.
 struct CpuElementFit {
-  Seconds fixed, byte, far_byte;
+  Seconds byte, far_byte;
+  struct Op {
+    Seconds fixed, element;
+  };
+  std::array<Op, kElementOpNames.size()> of;  // by ElementOp; adding counts as nothing beside its bytes
 };
 
 struct CpuFit {
   std::array<Bytes, 3> caches;  // first, second, last
   CpuGemmFit gemm;
   CpuAttentionFit attention;
-  std::array<CpuElementFit, kElementOpNames.size()> element;  // by ElementOp
+  CpuElementFit elements;
 };
 
 inline constexpr int kCpuPanelColumns = 16, kCpuRowGroup = 4;

@@ -162,16 +162,18 @@ void read_cpu(Reader in, Device& d) {
   d.fits.decode.origin = d.fits.prefill.origin = read_origin(attention);
   attention.done();
   d.fits.copy.origin = read_origin(elementwise);
+  f.elements.byte = elementwise.at("byte").quantity<Seconds>();
+  f.elements.far_byte = duration(elementwise.at("far_byte"));
   const Reader ops = elementwise.at("ops");
-  for (std::size_t op = 0; op < f.element.size(); ++op) {
+  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
     const Reader one = ops.at(kElementOpNames[op]);
-    f.element[op] = {duration(one.at("fixed")), one.at("byte").quantity<Seconds>(), duration(one.at("far_byte"))};
+    f.elements.of[op].fixed = duration(one.at("fixed"));
+    if (static_cast<ElementOp>(op) != ElementOp::add) f.elements.of[op].element = duration(one.at("element"));
     one.done();
   }
   ops.done();
   elementwise.done();
-  const double add_byte = f.element[static_cast<std::size_t>(ElementOp::add)].byte.value;
-  d.fits.copy.bandwidth_share = 1 / (add_byte * d.bandwidth.value);
+  d.fits.copy.bandwidth_share = 1 / (f.elements.byte.value * d.bandwidth.value);
   d.fits.gemm.l2_share = f.gemm.reach.last_share;
   in.done();
   d.cpu = f;

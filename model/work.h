@@ -59,7 +59,8 @@ struct Copy {
   Bytes read, written;
   Flops flops = {};  // attention among a few rows without a cache; else 0
   ElementOp op = ElementOp::add;
-  DType format = DType::fp32;  // of most of the elements
+  double elements = 0;         // to which the op is done, beyond adding
+  DType format = DType::fp32;  // of most of what is moved
   bool operator==(const Copy&) const = default;
 };
 

@@ -67,7 +67,8 @@ class KernelPricer {
     return t;
   }
   Seconds time(const Copy& k, const OpCost& cost, double) {
-    return kernel_time(device_, Copy{cost.traffic * k.read, cost.traffic * k.written, k.flops, k.op, k.format});
+    return kernel_time(device_,
+                       Copy{cost.traffic * k.read, cost.traffic * k.written, k.flops, k.op, k.elements, k.format});
   }
   Seconds time(const AllReduce& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }

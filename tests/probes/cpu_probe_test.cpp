@@ -3,6 +3,11 @@
 
 #include <set>
 
+#include "decoder/op_work.h"
+#include "decoder/ops.h"
+#include "decoder/priced/backend.h"
+#include "model/cpu_fit.h"
+
 #include "probes/cpu_grid.h"
 #include "probes/machine.h"
 #include "tests/catch.h"
@@ -96,6 +101,45 @@ TEST_CASE("the small grid has every kind of op that the full one has, in a tenth
   std::set<std::string> ops;
   for (const auto& p : small) ops.insert(p.op);
   for (const auto& p : full) CHECK((p.op == "copy" || ops.contains(p.op)));
+}
+
+TEST_CASE("an elementwise op is priced by the accounting that its probe is fitted with") {
+  CpuFit fit;  // a byte costs 1, a norm's element 2000, a gate's 3000, ...: no two ops alike
+  fit.caches = {Bytes{1e12}, Bytes{1e12}, Bytes{1e12}};
+  fit.elements.byte = Seconds{1};
+  for (std::size_t op = 1; op < fit.elements.of.size(); ++op)
+    fit.elements.of[op].element = Seconds{1000.0 * static_cast<double>(op + 1)};
+  const int rows = 6, columns = 64;
+  PricedBackend backend;
+  WeightStore store(DType::fp32);
+  Ops ops(backend, DType::fp32, 1);
+  std::vector<Seconds> priced;
+  ops.on_segment = [&](const SegmentRun& run) {
+    for (const Op& op : run.tape->ops) priced.push_back(cpu_time(fit, std::get<Copy>(kernel_of(op, *run.tape))));
+  };
+  const Tensor x = ops.slot("x", rows, columns, DType::fp32), y = ops.slot("y", rows, columns, DType::fp32),
+               wide = ops.slot("wide", rows, 2 * columns, DType::fp32);
+  const Cache cache = ops.cache(1, 1, 32, rows);
+  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
+                    ops.seat_slot("ids", 1, 1, DType::int32)};
+  const Tensor k = ops.slot("k", rows, 32, DType::fp32);
+  ops.add(x, y);
+  ops.rms_norm(x, store.vector("norm", columns), 1e-5F);
+  ops.silu_mul(wide);
+  ops.argmax(x);
+  ops.rope_append(x, k, k, Rope{10000, 32, {}}, ops.pass({ops.uniform(1, rows), seats, {}}), cache, 0);
+  ops.flush();
+  std::vector<Seconds> fitted;
+  for (const char* op : {"add", "rms_norm", "silu_mul", "argmax"})
+    fitted.push_back(predicted(fit, point(op, {{"rows", rows}, {"columns", columns}})));
+  fitted.push_back(
+      predicted(fit, point("rope_append", {{"rows", rows}, {"heads", 2}, {"kv_heads", 1}, {"head_dim", 32}})));
+  REQUIRE(priced.size() == fitted.size());
+  for (std::size_t i = 0; i + 1 < priced.size(); ++i) {
+    INFO(i);
+    CHECK(priced[i].value == Approx(fitted[i].value).epsilon(1e-12));
+  }
+  CHECK(priced.back().value == Approx(fitted.back().value).epsilon(1e-4));  // a probe leaves out the row index
 }
 
 TEST_CASE("the machine has caches in their order") {
