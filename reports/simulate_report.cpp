@@ -218,6 +218,7 @@ void SimulateReport::write_figures(const ServingResult& r) {
   write("kv_share_peak", "",
         [&](const ServingRun& run) { return blocks_share(r, static_cast<double>(run.figures.most_blocks)); });
   w.member("preemptions", f.preemptions);
+  w.member("reused_prompt_tokens", f.reused_tokens);
   w.member("batch_limit", r.batch_limit);
   w.key("targets");
   w.begin_object();

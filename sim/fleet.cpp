@@ -139,6 +139,8 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
     }
     finish(decoders);
   }
+  for (const Servers* pool : {&decoders, &prefillers})
+    for (const auto& s : *pool) check(s->blocks_in_use() == 0 && s->in_flight() == 0, "a served request keeps blocks");
   const Seconds wall{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   out.pricing_time = cost_.pricing_time() - priced;
   out.wall_time = wall - out.pricing_time;

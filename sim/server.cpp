@@ -11,6 +11,7 @@ Server::Server(int index, const SchedulerLimits& limits, const Drafting& draftin
                ServingFigures& figures)
     : index_(index),
       shift_(std::countr_zero(static_cast<unsigned>(limits.block_size))),
+      piece_blocks_(limits.prefix_caching ? kPieceTokens >> shift_ : 0),
       limits_(limits),
       drafting_(drafting),
       cost_(cost),
@@ -53,14 +54,56 @@ std::int64_t Server::outstanding_tokens() const {
 
 // ---- blocks
 
+// What lay in blocks that are taken is gone.
+void Server::taken(std::int64_t blocks) {
+  free_ -= blocks;
+  if (prefixes_.evictable() > 0) prefixes_.evict_to(static_cast<int>(free_ / piece_blocks_));
+}
+
 bool Server::take_blocks(int more) {
   if (more > free_) return false;
-  free_ -= more;
+  taken(more);
   return true;
 }
 
+// Whole pieces of a prompt that is still to be computed, but for its last token, whose logits are needed.
+PrefixCache::Pieces Server::reusable(const Sequence& s) const {
+  if (s.record.request.pieces == nullptr || piece_blocks_ == 0 || s.swapped || s.computed > 0) return {};
+  const int whole = std::min(s.to_compute - 1, s.record.request.prompt) / kPieceTokens;
+  const PrefixCache::Pieces all = *s.record.request.pieces;
+  return all.first(std::min(all.size(), static_cast<std::size_t>(whole)));
+}
+
+// The sequence holds what is here of its prompt, and computes what is left. Returns the blocks that it has thereby.
+int Server::reuse(Sequence& s) {
+  const PrefixCache::Pieces pieces = reusable(s);
+  if (pieces.empty()) return 0;
+  const PrefixCache::Match m = prefixes_.match(pieces);
+  prefixes_.hold(pieces, m.pieces);
+  taken(std::int64_t{m.evictable} * piece_blocks_);
+  s.held = m.pieces;
+  s.computed = m.pieces * kPieceTokens;
+  figures_.reused(s.computed);
+  return m.pieces * piece_blocks_;
+}
+
+// Others may use the pieces of a prompt that is computed.
+void Server::share_prompt(Sequence& s) {
+  const Request& r = s.record.request;
+  if (r.pieces == nullptr || piece_blocks_ == 0) return;
+  const int whole = std::min(r.prompt / kPieceTokens, static_cast<int>(r.pieces->size()));
+  if (s.held < whole) s.held += prefixes_.add(*r.pieces, s.held, whole);
+}
+
+// Gives back the blocks of a sequence that leaves; those of shared pieces only if nobody else holds them.
+void Server::release(Sequence& s, int blocks) {
+  free_ += blocks - std::int64_t{s.held} * piece_blocks_;
+  if (s.held > 0) free_ += std::int64_t{prefixes_.release(*s.record.request.pieces, s.held)} * piece_blocks_;
+  s.held = 0;
+}
+
 void Server::give_back(Sequence s, int blocks) {
-  free_ += blocks;
+  release(s, blocks);
   ++s.record.preemptions;
   figures_.preempted();
   const int cached = s.record.request.prompt + s.generated - 1;  // while it decodes: all but the newest token
@@ -108,7 +151,7 @@ bool Server::reserve_decoding(int rows) {
     more_in_all += wanted_[i] - running_.blocks[i];
   }
   if (more_in_all <= free_) {
-    free_ -= more_in_all;
+    if (more_in_all > 0) taken(more_in_all);
     running_.blocks.swap(wanted_);
     return true;
   }
@@ -122,7 +165,7 @@ bool Server::reserve_decoding(int rows) {
       all = false;
     }
     if (i >= running_.size()) break;  // itself
-    free_ -= more;
+    taken(more);
     running_.blocks[i] = needed;
   }
   return all;
@@ -132,12 +175,15 @@ bool Server::can_admit() const {
   if (waiting_.empty()) return false;
   if (static_cast<int>(running_.size() + prefilling_.size()) >= limits_.max_batch_size) return false;
   const Sequence& s = waiting_.front();
+  const PrefixCache::Pieces pieces = reusable(s);
+  const PrefixCache::Match m = pieces.empty() ? PrefixCache::Match{} : prefixes_.match(pieces);
+  const int shared = m.pieces * kPieceTokens, woken = m.evictable * piece_blocks_;
   if (limits_.batching == SchedulerLimits::Batching::continuous && !s.swapped) {
     const int room = limits_.max_batched_tokens - static_cast<int>(running_.size()) * drafting_.rows;
-    const int tokens = s.to_compute - s.computed;
-    return room > 0 && blocks_of(limits_.whole_prompts ? tokens : std::min(tokens, room)) <= free_;
+    const int tokens = s.to_compute - s.computed - shared;
+    return room > 0 && blocks_of(limits_.whole_prompts ? tokens : std::min(tokens, room)) + woken <= free_;
   }
-  return blocks_of(s.to_compute + drafting_.rows) <= free_;
+  return blocks_of(s.to_compute - shared + drafting_.rows) + woken <= free_;
 }
 
 // ---- what runs
@@ -227,7 +273,10 @@ void Server::plan_chunks(bool admit) {
       budget -= drafting_.rows;
       continue;
     }
+    p.blocks = reuse(p.who);
     if (!grant(p)) {
+      release(p.who, p.blocks);
+      p.who.computed = 0;
       waiting_.push_front(std::move(p.who));
       break;
     }
@@ -244,10 +293,10 @@ void Server::prefill_step() {
   int tokens = 0;
   while (can_admit()) {
     Sequence& s = waiting_.front();
-    const int mine = s.swapped ? 0 : s.to_compute;
-    if (!fixed && !chunks_.empty() && tokens + mine > limits_.max_batched_tokens) break;
-    const int blocks = blocks_of(s.to_compute + drafting_.rows);
-    if (!take_blocks(blocks)) break;
+    if (!fixed && !chunks_.empty() && tokens + (s.swapped ? 0 : s.to_compute) > limits_.max_batched_tokens) break;
+    const int shared = reuse(s), blocks = blocks_of(s.to_compute + drafting_.rows);
+    check(take_blocks(blocks - shared), "admitted without blocks");
+    const int cached = s.swapped ? s.to_compute : s.computed, mine = s.to_compute - cached;
     if (s.record.started < 0) s.record.started = now_;
     Prefilling p{std::move(s), blocks};
     waiting_.pop_front();
@@ -257,7 +306,7 @@ void Server::prefill_step() {
       continue;
     }
     tokens += mine;
-    chunks_.push_back({mine, 0});
+    chunks_.push_back({mine, cached});
     chunk_tokens_.push_back(mine);
     prefilling_.push_back(std::move(p));
   }

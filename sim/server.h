@@ -13,6 +13,7 @@
 
 #include "sim/draft_outcomes.h"
 #include "sim/draft_policy.h"
+#include "sim/prefix_cache.h"
 #include "sim/serving_figures.h"
 #include "sim/step_cost.h"
 
@@ -24,9 +25,10 @@ struct SchedulerLimits {
   std::int64_t kv_blocks = 1 << 20;
   int block_size = 16;  // a power of two
   bool whole_prompts =
-      true;           // a prompt is let in only if blocks for all of it are free, though it takes them by chunks
-  bool swap = false;  // preempted sequences keep their blocks on the host
-  double swap_per_token = 0;  // ps, one way
+      true;  // a prompt is let in only if blocks for all of it are free, though it takes them by chunks
+  bool prefix_caching = true;  // of prompts whose pieces are named
+  bool swap = false;           // preempted sequences keep their blocks on the host
+  double swap_per_token = 0;   // ps, one way
 };
 
 // How its sequences draft. Null outcomes: they don't.
@@ -65,6 +67,7 @@ class Server {
     DraftOutcomes::Text text;
     int generated = 0;                 // tokens
     int to_compute = 0, computed = 0;  // of the prompt; after a preemption also of what was generated
+    int held = 0;                      // pieces of its prompt that it shares
     std::int64_t first_step = 0;       // decode step at which it joined
     Ticks last_emission = 0;
     bool swapped = false;
@@ -81,7 +84,12 @@ class Server {
 
   int blocks_of(std::int64_t tokens) const { return static_cast<int>((tokens + limits_.block_size - 1) >> shift_); }
   int drafts_next();
+  void taken(std::int64_t blocks);
   bool take_blocks(int more);
+  PrefixCache::Pieces reusable(const Sequence&) const;
+  int reuse(Sequence&);
+  void share_prompt(Sequence&);
+  void release(Sequence&, int blocks);
   bool can_admit() const;
   bool reserve_decoding(int rows);
   void preempt_last();
@@ -101,7 +109,7 @@ class Server {
            std::int64_t emitted, std::int64_t blocks_before);
   Ticks swap_time(const Sequence&) const;
 
-  const int index_, shift_;
+  const int index_, shift_, piece_blocks_;  // blocks of a piece; 0: nothing is shared
   const SchedulerLimits limits_;
   const Drafting drafting_;
   StepCost& cost_;
@@ -114,7 +122,8 @@ class Server {
   std::deque<Prefilling> prefilling_;
   Running running_;
   std::int64_t context_ = 0;  // sum of running_.length
-  std::int64_t free_;
+  std::int64_t free_;         // blocks that no sequence holds; evictable pieces lie in some of them
+  PrefixCache prefixes_;
   std::int64_t decode_steps_ = 0;
   Ticks paused_ = 0;               // when the running ones emitted last
   Ticks moved_ = 0;                // time of blocks swapped since the last step

@@ -35,11 +35,13 @@ void Server::decode_many(Ticks until) {
     return sum;
   };
   const std::int64_t before = blocks_in_use();
+  std::int64_t held = 0;  // by the running ones, shared ones each time
+  for (const int blocks : running_.blocks) held += blocks;
   if (n * ((steps >> shift_) + 1) > free_) {
     std::int64_t high = steps, low = 1;  // low fits
     while (low < high) {
       const std::int64_t middle = (low + high + 1) / 2;
-      if (blocks_after(middle) <= before + free_) low = middle;
+      if (blocks_after(middle) <= held + free_) low = middle;
       else high = middle - 1;
     }
     steps = low;
@@ -55,7 +57,7 @@ void Server::decode_many(Ticks until) {
     running_.blocks[i] = std::max(running_.blocks[i], needed);
     blocks += running_.blocks[i];
   }
-  free_ = limits_.kv_blocks - blocks;
+  if (blocks > held) taken(blocks - held);
   const Ticks time = lasts(steps);
   if (paused_ == now_) {
     figures_.gaps(first, rise, steps, n);
@@ -141,12 +143,14 @@ void Server::finish_chunks() {
     else figures_.gaps(now_ - s.last_emission, 0, 1, 1);
     s.last_emission = now_;
     if (s.generated == s.record.request.output || handover_) {
-      free_ += p.blocks;
+      share_prompt(s);
+      release(s, p.blocks);
       s.record.last_token = now_;
       if (s.generated == s.record.request.output) served(s);
       else handover_(s.record);
       continue;
     }
+    share_prompt(s);
     join(std::move(p));
   }
   chunk_tokens_.clear();
@@ -182,7 +186,7 @@ void Server::retire() {
       Sequence& s = running_.who[i];
       s.record.last_token = now_;
       s.record.steps += decode_steps_ - s.first_step;
-      free_ += running_.blocks[i];
+      release(s, running_.blocks[i]);
       context_ -= running_.length[i];
       if (seats_ > 0) seat_context_ += running_.length[i];
       served(s);

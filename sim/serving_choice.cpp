@@ -24,6 +24,7 @@ void read_scheduler(const Reader& in, ServingChoice& c) {
     if ((l.block_size & (l.block_size - 1)) != 0) size->fail("must be a power of two");
   }
   if (const auto whole = in.find("reserve_prompts")) l.whole_prompts = whole->boolean();
+  if (const auto prefixes = in.find("prefix_caching")) l.prefix_caching = prefixes->boolean();
   if (const auto share = in.find("memory_share")) c.memory_share = share->number(0.01, 1);
   if (const auto blocks = in.find("kv_blocks")) c.kv_blocks = blocks->long_integer(1, std::int64_t{1} << 40);
   if (const auto preemption = in.find("preemption")) {

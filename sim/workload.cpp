@@ -200,12 +200,14 @@ std::optional<Request> Requests::next() {
   if (time_ > kLongestTime.value)
     throw InputErrors("request " + std::to_string(made_) + " arrives after more than " + to_text(kLongestTime) +
                       ": beyond simulated time");
-  Request r{made_, to_ticks({time_}), 0, 0};
+  Request r{made_, to_ticks({time_}), 0, 0, nullptr};
   const RecordedRequest* row = nullptr;
   if (w.length_trace && (w.prompt.kind == Lengths::Kind::trace || w.output.kind == Lengths::Kind::trace)) {
     const std::size_t rows = w.length_trace->requests.size();
     row = &w.length_trace->requests[w.lengths_in_order ? static_cast<std::size_t>(made_) % rows : rows_.below(rows)];
   }
+  if (row != nullptr && !w.length_trace->pieces.empty() && w.prompt.kind == Lengths::Kind::trace)
+    r.pieces = &w.length_trace->pieces[static_cast<std::size_t>(row - w.length_trace->requests.data())];
   r.prompt = w.prompt.kind == Lengths::Kind::trace ? row->prompt : w.prompt.draw(prompts_);
   r.output = w.output.kind == Lengths::Kind::trace ? row->output : w.output.draw(outputs_);
   ++made_;

@@ -16,7 +16,8 @@ namespace draftline {
 struct Request {
   std::int64_t id = 0;  // in order of arrival, from 0
   Ticks arrival = 0;
-  int prompt = 0, output = 0;  // tokens
+  int prompt = 0, output = 0;                // tokens
+  const std::vector<int>* pieces = nullptr;  // names of its prompt's pieces (sim/prefix_cache), if the trace has them
 };
 
 // What is recorded of a request by others: arrival in seconds (from the first's), lengths in tokens.
@@ -30,7 +31,8 @@ struct RecordedRequest {
 struct WorkloadTrace {
   std::filesystem::path file;
   std::vector<RecordedRequest> requests;
-  bool has_arrivals = true;  // a benchmark's result may know lengths alone
+  std::vector<std::vector<int>> pieces;  // of each request's prompt; empty: not recorded
+  bool has_arrivals = true;              // a benchmark's result may know lengths alone
 };
 WorkloadTrace read_workload_trace(const std::filesystem::path&);
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/csv.h"
@@ -144,7 +145,18 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
       return static_cast<std::int64_t>(n);
     };
     all.add(figure(format->arrival) * format->unit, tokens(format->prompt), tokens(format->output), number, fail);
+    if (const auto ids = json.find("hash_ids"); ids != json.end()) {
+      std::vector<int> pieces;
+      for (const auto& id : *ids) {
+        if (!id.is_number_integer() || id < std::numeric_limits<int>::min() || id > std::numeric_limits<int>::max())
+          fail("\"hash_ids\" are whole numbers of 32 bits");
+        pieces.push_back(id.get<int>());
+      }
+      all.trace.pieces.resize(all.trace.requests.size() - 1);
+      all.trace.pieces.push_back(std::move(pieces));
+    }
   }
+  if (!all.trace.pieces.empty()) all.trace.pieces.resize(all.trace.requests.size());
   return std::move(all.trace);
 }
 

@@ -36,11 +36,25 @@ Case random_case(std::uint64_t seed) {
     c.workload.arrivals.kind = ArrivalProcess::Kind::closed;
     c.workload.arrivals.concurrency = 1 + below(20);
   }
+  if (below(3) == 0) {  // prompts that begin alike
+    auto trace = std::make_shared<WorkloadTrace>();
+    for (int i = 0; i < 300; ++i) {
+      const int shared = below(4), own = below(3), family = below(5);
+      trace->requests.push_back({0, 1 + below(100) + kPieceTokens * (shared + own), 1 + below(60), 0});
+      trace->pieces.emplace_back();
+      for (int p = 0; p < shared; ++p) trace->pieces.back().push_back(10 * family + p);
+      for (int p = 0; p < own; ++p) trace->pieces.back().push_back(1000 + 10 * i + p);
+    }
+    c.workload.length_trace = trace;
+    c.workload.prompt.kind = c.workload.output.kind = Lengths::Kind::trace;
+  }
+  c.limits.prefix_caching = below(4) > 0;
   c.limits.batching = static_cast<Batching>(below(3));
   c.limits.max_batch_size = 1 + below(16);
   c.limits.block_size = 1 << below(5);
   c.limits.max_batched_tokens = 128 + below(200);
-  c.limits.kv_blocks = (280 + below(250)) / c.limits.block_size + 6;  // tight: many are preempted
+  const int longest = c.workload.length_trace ? 5 * kPieceTokens + 170 : 280;
+  c.limits.kv_blocks = (longest + below(250)) / c.limits.block_size + 6;  // tight: many are preempted
   c.limits.whole_prompts = below(2) == 0;
   c.limits.swap = below(2) == 0;
   c.limits.swap_per_token = 1000;
@@ -125,6 +139,52 @@ TEST_CASE("whatever the scheduler does, every request is served once, wholly, in
   }
   CHECK(preempted > 1000);
   CHECK(speculated > 1000);
+}
+
+TEST_CASE("a prompt that others began with is computed from where they part, while the cache holds it") {
+  const auto run_with = [](bool caching, bool alike, std::int64_t kv_blocks) {
+    auto trace = std::make_shared<WorkloadTrace>();
+    for (int i = 0; i < 20; ++i) {
+      trace->requests.push_back({0, 2 * kPieceTokens + 100, 5, 0});
+      trace->pieces.push_back(alike ? std::vector<int>{1, 2} : std::vector<int>{10 * i, 10 * i + 1});
+    }
+    Workload w = poisson(1000, 20, {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
+    w.length_trace = trace;
+    SchedulerLimits limits;
+    limits.prefix_caching = caching;
+    limits.kv_blocks = kv_blocks;
+    PlainCost cost;
+    Log log;
+    const ServingRun r = Fleet({}, limits, {}, cost).run(w, 1, {}, &log);
+    std::int64_t computed = 0;
+    for (const StepRun& s : log.runs) computed += s.prompt_tokens;
+    return std::tuple(computed, r.figures.reused_tokens, r.figures.fingerprint());
+  };
+  const std::int64_t prompt = 2 * kPieceTokens + 100;
+  CHECK(std::get<0>(run_with(true, true, 1000)) == 20 * 100 + 2 * kPieceTokens);
+  CHECK(std::get<1>(run_with(true, true, 1000)) == 19 * 2 * kPieceTokens);
+  CHECK(std::get<0>(run_with(true, false, 1000)) == 20 * prompt);
+  CHECK(run_with(true, false, 1000) == run_with(false, false, 1000));
+  CHECK(run_with(false, true, 1000) == run_with(false, false, 1000));
+  CHECK(std::get<0>(run_with(true, false, 72)) == 20 * prompt);  // a pool of one prompt: each evicts the other
+}
+
+TEST_CASE("the least recently used piece is evicted first, those in use never") {
+  PrefixCache cache;
+  const std::vector<int> a{1, 2}, b{3}, c{1, 4};
+  CHECK(cache.add(a, 0, 2) == 2);
+  CHECK(cache.add(b, 0, 1) == 1);
+  CHECK(cache.add(c, 0, 2) == 0);  // its first piece is another's
+  CHECK(cache.match(c).pieces == 1);
+  CHECK(cache.release(b, 1) == 1);
+  CHECK(cache.release(a, 2) == 2);
+  cache.hold(a, 1);
+  CHECK(cache.evictable() == 2);
+  cache.evict_to(1);
+  CHECK(cache.match(b).pieces == 0);
+  CHECK(cache.match(a).pieces == 2);
+  cache.evict_to(0);
+  CHECK(cache.match(a).pieces == 1);
 }
 
 TEST_CASE("many steps at once are the same steps one by one") {
