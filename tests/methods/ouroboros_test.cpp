@@ -80,6 +80,28 @@ TEST_CASE("Ouroboros' draft network needs fewer passes than it drafts tokens onc
   CHECK(passes < static_cast<int>(accepted.size()) * kGamma);
 }
 
+TEST_CASE(
+    "in a batch that drafts by Ouroboros, whoever has its chain sits out, and text that the network lacks comes "
+    "first") {
+  Rig rig(ouroboros(2), Rig::Kind::cpu_planned, 3, Network::llama, 0.05);
+  rig.run(prompts(6, 35), {60, {}, 3});
+  const int least = 4 * 2;  // the window's rows
+  int out = 0, catching_up = 0;
+  for (const SegmentRun& run : rig.steps.back())
+    for (std::size_t i = 0; i < run.rows.size(); ++i) {
+      if (run.ahead[i].empty()) continue;  // a prompt, or the target's
+      for (std::size_t b = 0; b < run.rows[i].size(); ++b) {
+        const int rows = run.rows[i][b], missing = std::max(0, -run.ahead[i][b]);
+        CHECK((rows == 0 || (rows >= least + missing && (rows - least - missing) % 2 == 0)));
+        CHECK(missing <= 1 + 2);  // its last draft, and a phrase
+        out += rows == 0;
+        catching_up += missing > 1;
+      }
+    }
+  CHECK(out > 0);
+  CHECK(catching_up > 0);
+}
+
 TEST_CASE("Ouroboros' passes have the rows of its sheet") {
   // 1 + gamma + K beta rows to verify; the network's: window and guesses, (W + G)(N - 1)
   auto wanted = std::vector<int>(12, (20 + 20) * 6);
