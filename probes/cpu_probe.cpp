@@ -42,7 +42,7 @@ class NoiseWeights : public WeightSource {
 template <class Run>
 void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run) {
   constexpr std::size_t kLeastSamples = 3, kMostSamples = 400;
-  constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostPatience = 5;
+  constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostPatience = 3;
   run();
   const double first = now();
   run();
