@@ -66,8 +66,8 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   write_names(w, "output_tokens", s.output_tokens, itself);
   if (s.serving) {
     const Reader root = s.document.root();
-    for (const char* part :
-         {"workload", "scheduler", "policy", "replicas", "routing", "disaggregation", "latency_targets"})
+    for (const char* part : {"workload", "scheduler", "policy", "replicas", "pipeline_parallel", "routing",
+                             "disaggregation", "latency_targets"})
       if (const auto in = root.find(part)) w.member(part, in->json());
     w.member("replications", s.serving->replications);
   }

@@ -46,7 +46,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
     return option;
   }
 
-  const int most = most_devices / ranks - point->fleet.prefill_replicas;
+  const int each = ranks * point->fleet.stages, most = most_devices / each - point->fleet.prefill_replicas;
   std::string last_miss;
   const auto enough = [&](int replicas) {
     point->fleet.replicas = replicas;
@@ -66,7 +66,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   }
   if (high > most) {
     option.obstacle = "more than " + std::to_string(most_devices) + " devices are needed" +
-                      (last_miss.empty() ? "" : "; with " + std::to_string(low * ranks) + ", " + last_miss);
+                      (last_miss.empty() ? "" : "; with " + std::to_string(low * each) + ", " + last_miss);
     return option;
   }
   while (high - low > 1) {
@@ -74,7 +74,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
     (enough(middle) ? high : low) = middle;
   }
   option.replicas = high;
-  option.devices = (high + point->fleet.prefill_replicas) * ranks;
+  option.devices = (high + point->fleet.prefill_replicas) * each;
   option.cost = option.devices * prices.of(*scenario.devices[option.point.device]);
 
   // One replica's share of the load bears at least rate / replicas; by bisection, how much more.

@@ -69,10 +69,10 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
   const auto begin = std::chrono::steady_clock::now();
 
   Servers decoders, prefillers;
-  for (int i = 0; i < shape_.replicas; ++i)
-    decoders.push_back(std::make_unique<Server>(i, limits_, drafting, cost_, figures));
-  for (int i = 0; i < shape_.prefill_replicas; ++i)
-    prefillers.push_back(std::make_unique<Server>(shape_.replicas + i, limits_, Drafting{}, cost_, figures));
+  const int decoding = shape_.replicas * shape_.stages;
+  for (int i = 0; i < decoding; ++i) decoders.push_back(std::make_unique<Server>(i, limits_, drafting, cost_, figures));
+  for (int i = 0; i < shape_.prefill_replicas * shape_.stages; ++i)
+    prefillers.push_back(std::make_unique<Server>(decoding + i, limits_, Drafting{}, cost_, figures));
   Servers& front = prefillers.empty() ? decoders : prefillers;
   std::vector<ServedRequest> computed;  // by the prefillers
   for (const auto& p : prefillers) p->hand_over([&](const ServedRequest& r) { computed.push_back(r); });

@@ -229,7 +229,8 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batch
     all.activations = std::max(all.activations, Bytes{static_cast<double>(plan_arena(*run.tape, declared_bytes).size)});
   Bytes per_token;
   for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
-  return {all.total(), per_token};
+  const Bytes weights = all.weights + all.draft_weights;
+  return {weights, all.total() - weights, per_token};
 }
 
 std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {

@@ -56,7 +56,8 @@ class Predictor {
 
   // What lies on each device beside the caches while a batch decodes, and what one token's caches take there.
   struct Room {
-    Bytes taken, per_token;
+    Bytes weights, activations, per_token;
+    Bytes taken(int stages = 1) const { return weights / stages + activations; }  // of one of so many pipeline stages
   };
   Room room(const Setup&, const MethodChoice&, int batched_tokens);
 

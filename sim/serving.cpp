@@ -35,12 +35,18 @@ void ServingSweep::validate() {
   const Reader root = s.document.root();
   if (!s.serving) throw InputErrors(root.place() + ": has no \"workload\" to simulate; `draftline run` predicts it");
   sweep_.validate();
+  for (const ServingChoice& c : s.serving->choices)
+    for (const auto& device : s.devices)
+      if (c.fleet.stages > 1 && device->all_reduce.empty())
+        root.at("pipeline_parallel").fail(device->name + " has no known link");
   Point p{};
   for (p.method = 0; p.method < s.methods.size(); ++p.method) {
     const MethodChoice& m = s.methods[p.method];
     const int depth = sweep_.predictor().method(sweep_.setup(p), m).usual_depth();
     for (const ServingChoice& c : s.serving->choices) {
       if (depth > 0 && c.policy) read_draft_policy(*c.policy, depth);
+      if (c.fleet.stages > scenario().transformers[p.transformer]->layers)
+        root.at("pipeline_parallel").fail("more stages than " + s.transformers[p.transformer]->name + " has layers");
       if (c.workload.lengths_of_acceptance && !m.acceptance.trace)
         root.at("workload").at("lengths").fail("every method needs an acceptance trace for that");
     }
@@ -142,21 +148,23 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   }
 
   SchedulerLimits& limits = point->limits = choice.limits;
+  const int stages = choice.fleet.stages;
+  limits.max_batch_size = std::max(1, limits.max_batch_size / stages);
   limits.max_batch_size = std::min(limits.max_batch_size, std::max(1, limits.max_batched_tokens / drafting.rows));
   setup.batch_size = limits.max_batch_size;
   const Predictor::Room room = predictor.room(setup, method, limits.max_batched_tokens);
-  const Bytes usable = choice.memory_share * setup.device->memory, left = usable - room.taken;
+  const Bytes usable = choice.memory_share * setup.device->memory, left = usable - room.taken(stages);
   limits.kv_blocks =
       choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
   if (limits.kv_blocks * limits.block_size <= drafting.rows)
-    throw InputErrors("no room for a KV cache: " + to_text(room.taken) + " are taken of " + to_text(usable) +
+    throw InputErrors("no room for a KV cache: " + to_text(room.taken(stages)) + " are taken of " + to_text(usable) +
                       " on each device");
   if (limits.swap) limits.swap_per_token = (room.per_token / choice.host_link).value * kTicksPerSecond;
   point->fleet = choice.fleet;
   point->fleet.transfer_fixed = choice.transfer_fixed.value * kTicksPerSecond;
   if (point->fleet.prefill_replicas > 0)
     point->fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
-  point->table = std::make_unique<StepTable>(predictor, setup, by_drafts, method);
+  point->table = std::make_unique<StepTable>(predictor, setup, by_drafts, method, stages);
   return point;
 }
 

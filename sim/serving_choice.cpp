@@ -37,6 +37,7 @@ void read_scheduler(const Reader& in, ServingChoice& c) {
 
 void read_fleet(const Reader& in, ServingChoice& c) {
   if (const auto n = in.find("replicas")) c.fleet.replicas = n->positive_int(4096);
+  if (const auto n = in.find("pipeline_parallel")) c.fleet.stages = n->positive_int(1024);
   if (const auto routing = in.find("routing")) {
     static constexpr std::array<std::string_view, 2> names{"round_robin", "least_loaded"};
     c.fleet.routing = static_cast<FleetShape::Routing>(routing->choice(names));
@@ -92,8 +93,8 @@ std::string label(const nlohmann::json& value) {
 }  // namespace
 
 Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
-  constexpr std::array<const char*, 6> kParts{"workload", "scheduler",      "policy",
-                                              "replicas", "disaggregation", "routing"};
+  constexpr std::array<const char*, 7> kParts{"workload",          "scheduler",      "policy", "replicas",
+                                              "pipeline_parallel", "disaggregation", "routing"};
   Serving s;
   std::vector<Axis> axes;
   for (const char* part : kParts)

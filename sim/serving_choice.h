@@ -19,8 +19,8 @@ struct ServingChoice {
   double memory_share = 0.9;  // of the device, that weights, activations and KV blocks may take
   std::optional<std::int64_t> kv_blocks;
   BytesPerSecond host_link;  // for swapping
-  FleetShape fleet;
-  Seconds transfer_fixed;  // of keys and values between servers
+  FleetShape fleet;          // its stages: pipeline_parallel
+  Seconds transfer_fixed;    // of keys and values between servers
   BytesPerSecond transfer_rate;
   std::optional<Reader> policy;      // read for each method: its drafts bound it
   std::vector<std::string> varying;  // its value on each of Serving::axes, for tables

@@ -5,6 +5,8 @@
 #include <bit>
 #include <chrono>
 
+#include "model/kernel_time.h"
+
 namespace draftline {
 
 namespace {
@@ -52,12 +54,13 @@ class Stopwatch {
 }  // namespace
 
 StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const MethodChoice*> by_drafts,
-                     const MethodChoice& prompts)
+                     const MethodChoice& prompts, int stages)
     : predictor_(predictor),
       setup_(setup),
       by_drafts_(std::move(by_drafts)),
       prompts_(prompts),
       token_(to_ticks(setup.engine->token)),
+      stages_(stages),
       batches_(by_drafts_.size()),
       rows_(by_drafts_.size()) {}
 
@@ -90,7 +93,9 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
   if (line.to == 0) {
     const std::int64_t from = context_node(cell), to = context_node(cell + 1);
     const StepParts parts = b.price->parts(static_cast<double>(from));
-    const Ticks start = to_ticks(parts.total()), end = to_ticks((*b.price)(static_cast<double>(to)));
+    const Seconds handing_on = hops(sequences * rows(drafts));
+    const Ticks start = to_ticks(parts.total() + handing_on),
+                end = to_ticks((*b.price)(static_cast<double>(to)) + handing_on);
     const std::int64_t tokens = sequences * (to - from);
     line = {sequences * from,
             sequences * to,
@@ -159,6 +164,13 @@ double StepTable::rest(const Chunk& c) {
   return x == 0 ? at_low : at_low + (along(t + 1) - at_low) * x;
 }
 
+// Hidden states of so many rows, from stage to stage.
+Seconds StepTable::hops(int rows) const {
+  if (stages_ == 1) return {};
+  const Bytes states = bytes_of(setup_.precision.activations, static_cast<double>(rows) * setup_.transformer->hidden);
+  return (stages_ - 1) * kernel_time(*setup_.device, AllReduce{states, 2});
+}
+
 int StepTable::rows(int drafts) {
   int& rows = rows_[static_cast<std::size_t>(drafts)];
   if (rows == 0) rows = predictor_.verified_rows(setup_, *by_drafts_[static_cast<std::size_t>(drafts)]);
@@ -173,6 +185,7 @@ Ticks StepTable::prefill(int sequences, int drafts, std::span<const Chunk> chunk
     more += rest(c);
   }
   const int decoding = sequences == 0 ? 0 : sequences * rows(drafts);
+  more += picoseconds(hops(tokens));
   return std::llround(std::max(0.0, products(decoding + tokens) - products(decoding) + more));
 }
 

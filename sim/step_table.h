@@ -15,7 +15,9 @@ namespace draftline {
 class StepTable : public StepCost {
  public:
   // `by_drafts[k]`: the method when it drafts k (null: never asked for). `prompts`: the one whose drafter reads prompts.
-  StepTable(Predictor&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts);
+  // `stages` of a pipeline: each hands its rows' hidden states on, as an all-reduce of two devices would.
+  StepTable(Predictor&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
+            int stages = 1);
 
   Line decode(int sequences, int drafts, std::int64_t context) override;
   Ticks prefill(int sequences, int drafts, std::span<const Chunk>) override;
@@ -35,6 +37,7 @@ class StepTable : public StepCost {
   };
   Batch& batch(int sequences, int drafts);
   Prompt& prompt(std::size_t node);
+  Seconds hops(int rows) const;
   double products(int rows);
   double products_between(int rows);
   double rest(const Chunk&);
@@ -45,6 +48,7 @@ class StepTable : public StepCost {
   std::vector<const MethodChoice*> by_drafts_;
   const MethodChoice& prompts_;
   Ticks token_;
+  int stages_;
   Seconds pricing_time_;
   std::vector<std::vector<Batch>> batches_;  // [drafts][sequences]
   std::vector<Prompt> prompt_;               // by node

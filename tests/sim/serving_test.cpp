@@ -113,6 +113,33 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   CHECK(to_seconds(line.at(4 * 700)).value == Approx(exact(700).value).epsilon(1e-3));
 }
 
+TEST_CASE(
+    "a pipeline holds what one device can't, computes prompts side by side and decodes at the pace of its weights") {
+  const auto scene = [](int stages, int concurrency, const std::string& lengths) {
+    return R"({"device": "a100-sxm", "transformer": "llama-2-70b", "engine": "vllm", "method": {"name": "autoregressive"},
+               "workload": {"arrivals": {"process": "closed", "concurrency": )" +
+           std::to_string(concurrency) + R"(}, "lengths": )" + lengths + R"(, "requests": 64}, "pipeline_parallel": )" +
+           std::to_string(stages) + "}";
+  };
+  const std::string texts = R"({"prompt": 100, "output": 100})", prompts = R"({"prompt": 2000, "output": 1})";
+  CHECK(mistakes(scene(1, 1, texts)).find("no room for a KV cache") != std::string::npos);
+  CHECK(mistakes(scene(81, 1, texts)).find("more stages than llama-2-70b has layers") != std::string::npos);
+  const auto served = [&](int stages, int concurrency, const std::string& lengths) {
+    return Scene(scene(stages, concurrency, lengths)).at(0);
+  };
+  const auto throughput = [](const ServingResult& r) { return r.runs.front().figures.throughput().value; };
+  const ServingResult two = served(2, 8, texts), four = served(4, 8, texts);
+  CHECK(two.servers == 2);
+  CHECK(four.kv_blocks > 2 * two.kv_blocks);
+  // a pass reads all weights, whatever the stage they lie in: as many sequences, as many tokens in that time
+  CHECK(throughput(four) / throughput(two) == Approx(1).epsilon(0.05));
+  CHECK(throughput(served(4, 8, prompts)) / throughput(served(2, 8, prompts)) == Approx(2).epsilon(0.05));
+  // alone, the way from stage to stage is all that is gained
+  const auto alone = [&](int stages) { return served(stages, 1, texts).runs.front().figures.tpot.mean().value; };
+  CHECK(alone(4) > alone(2));
+  CHECK(alone(4) < 1.02 * alone(2));
+}
+
 TEST_CASE("mistakes in a serving scenario are told at their place") {
   struct Case {
     std::string json, message;
