@@ -303,10 +303,11 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
     Plan& ar = plan(s, autoregressive());
     const MeanStep base = mean_step(*priced(ar, s, false).step);
     out.speedup = out.throughput / throughput(base.time, 1);
-    out.interval = prediction_interval(errors, shares, base.shares(with_tokens(base.time, 1)));
+    const StepShares plain = base.shares(with_tokens(base.time, 1));
+    out.interval = prediction_interval(errors, shares, &plain);
   } else {
     out.speedup = 1;
-    out.interval = prediction_interval(errors, shares, shares);
+    out.interval = prediction_interval(errors, shares, nullptr);
   }
   return out;
 }

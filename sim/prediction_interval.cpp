@@ -6,6 +6,8 @@
 
 namespace draftline {
 
+static double square(double x) { return x * x; }
+
 static std::optional<Interval> error_of(const Origin& o) {
   if (!o.borrowed_from.empty() || (o.low == 1 && o.high == 1)) return std::nullopt;
   return Interval{o.low, o.high};
@@ -20,24 +22,25 @@ KnownErrors known_errors(const Device& d) {
 }
 
 std::optional<PredictionInterval> prediction_interval(const KnownErrors& errors, const StepShares& step,
-                                                      const StepShares& baseline) {
+                                                      const StepShares* baseline) {
   for (const KernelKind needed : {KernelKind::gemm, KernelKind::attention}) {
     const auto k = static_cast<std::size_t>(needed);
-    if (!errors[k] && (step.waited[k].value > 0 || baseline.waited[k].value > 0)) return std::nullopt;
+    if (!errors[k] && (step.waited[k].value > 0 || (baseline != nullptr && baseline->waited[k].value > 0)))
+      return std::nullopt;
   }
   double shorter = 0, longer = 0, lower = 0, higher = 0, covered = 0;  // squares, but for the last
-  const auto square = [](double x) { return x * x; };
   for (std::size_t k = 0; k < kKernelKinds; ++k) {
     if (!errors[k]) continue;
-    const double mine = step.waited[k] / step.time, base = baseline.waited[k] / baseline.time;
+    const double mine = step.waited[k] / step.time;
     covered += mine;
     shorter += square(mine * (errors[k]->low - 1));
     longer += square(mine * (errors[k]->high - 1));
-    // Both steps stretch by the same factor f: the speedup by (1 + base (f - 1)) / (1 + mine (f - 1)), monotonic in f.
-    const auto moved = [&](double f) { return std::log((1 + base * (f - 1)) / (1 + mine * (f - 1))); };
-    const double a = moved(errors[k]->low), b = moved(errors[k]->high);
-    lower += square(std::min({a, b, 0.0}));
-    higher += square(std::max({a, b, 0.0}));
+    if (baseline == nullptr) continue;
+    // The speedup falls where this step takes longer or the plain one less; in logarithms, as both are factors.
+    const double base = baseline->waited[k] / baseline->time;
+    const auto stretch = [](double share, double f) { return square(std::log(1 + share * (f - 1))); };
+    lower += stretch(mine, errors[k]->high) + stretch(base, errors[k]->low);
+    higher += stretch(mine, errors[k]->low) + stretch(base, errors[k]->high);
   }
   const Interval time{1 - std::sqrt(shorter), 1 + std::sqrt(longer)};
   return PredictionInterval{{time.low * step.time.value, time.high * step.time.value},

@@ -24,12 +24,12 @@ struct StepShares {
 struct PredictionInterval {
   Interval step_time;   // seconds
   Interval throughput;  // as ratios to the predicted one
-  Interval speedup;     // ... against `baseline`: the factors common to both steps cancel
+  Interval speedup;     // ... against `baseline`, whose errors are taken as independent of this step's
   double covers;        // share of the step that waits for kernels whose error is known
 };
 
-// None where the error of a GEMM or an attention that either step waits for is not known.
+// None where the error of a GEMM or an attention that either step waits for is not known. No baseline: it is the baseline.
 std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const StepShares&,
-                                                      const StepShares& baseline);
+                                                      const StepShares* baseline);
 
 }  // namespace draftline

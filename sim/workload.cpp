@@ -76,6 +76,7 @@ void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
     if (a.kind == ArrivalProcess::Kind::on_off) {
       a.on = in.at("on").quantity<Seconds>().value;
       a.off = in.at("off").quantity<Seconds>().value;
+      if (a.rate * a.on < 0.01) in.fail("fewer than one arrival in a hundred phases that are on");
     }
   }
   in.done();

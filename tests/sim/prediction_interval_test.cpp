@@ -40,13 +40,13 @@ Device h100() {
 }  // namespace
 
 TEST_CASE("a step that is one kind of kernel is as uncertain as that kind") {
-  const auto i = prediction_interval(errors({0.8, 1.25}, {0.5, 2}), step(2, 2, 0), step(1, 1, 0));
+  const auto i = prediction_interval(errors({0.8, 1.25}, {0.5, 2}), step(2, 2, 0), nullptr);
   REQUIRE(i);
   CHECK(i->step_time.low == Approx(1.6));
   CHECK(i->step_time.high == Approx(2.5));
   CHECK(i->throughput.low == Approx(0.8));
   CHECK(i->throughput.high == Approx(1.25));
-  CHECK(i->speedup.low == 1);  // both steps stretch alike
+  CHECK(i->speedup.low == 1);  // its own baseline
   CHECK(i->speedup.high == 1);
   CHECK(i->covers == 1);
 }
@@ -54,33 +54,34 @@ TEST_CASE("a step that is one kind of kernel is as uncertain as that kind") {
 TEST_CASE("kinds add in quadrature over their shares, and what no interval is known of adds nothing") {
   // 10 s: 6 of GEMM, 30 % longer: 1.8; 2 of attention, 120 % longer: 2.4; sqrt(1.8^2 + 2.4^2) = 3.
   // Shorter: 6 x 0.5 = 3, 2 x 0 = 0. One second each of elementwise work and of the host.
-  const auto i = prediction_interval(errors({0.5, 1.3}, {1, 2.2}), step(10, 6, 2, 1), step(10, 6, 2, 1));
+  const auto i = prediction_interval(errors({0.5, 1.3}, {1, 2.2}), step(10, 6, 2, 1), nullptr);
   REQUIRE(i);
   CHECK(i->step_time.high == Approx(13));
   CHECK(i->step_time.low == Approx(7));
   CHECK(i->covers == Approx(0.8));
 }
 
-TEST_CASE("a speedup keeps what the two steps do not share") {
-  // A baseline that is all host, a step that is all GEMM: the whole factor stays.
-  const auto whole = prediction_interval(errors({0.8, 1.25}, {0.9, 1.1}), step(1, 1, 0), step(1, 0, 0));
+TEST_CASE("a speedup is as uncertain as its two steps together") {
+  // A baseline that is all host, a step that is all GEMM: the step's factor alone.
+  const StepShares host = step(1, 0, 0), products = step(1, 1, 0);
+  const auto whole = prediction_interval(errors({0.8, 1.25}, {0.9, 1.1}), products, &host);
   REQUIRE(whole);
   CHECK(whole->speedup.low == Approx(0.8));
   CHECK(whole->speedup.high == Approx(1.25));
-  // Half of this step and all of that one is GEMM: at twice the time (1 + 1) / (1 + 0.5) = 4/3, at half of it
-  // (1 - 0.5) / (1 - 0.25) = 2/3.
-  const auto part = prediction_interval(errors({0.5, 2}, {0.9, 1.1}), step(1, 0.5, 0), step(1, 1, 0));
+  // Half of this step and all of that one is GEMM, half or twice as long: logarithms of 1.5 and 0.5, of 0.75 and 2.
+  const auto part = prediction_interval(errors({0.5, 2}, {0.9, 1.1}), step(1, 0.5, 0), &products);
   REQUIRE(part);
-  CHECK(part->speedup.low == Approx(2.0 / 3));
-  CHECK(part->speedup.high == Approx(4.0 / 3));
+  CHECK(part->speedup.low == Approx(std::exp(-std::hypot(std::log(1.5), std::log(0.5)))));
+  CHECK(part->speedup.high == Approx(std::exp(std::hypot(std::log(0.75), std::log(2)))));
 }
 
 TEST_CASE("an interval is absent where the error of a GEMM or an attention in it is not known") {
   KnownErrors e = errors({0.8, 1.25}, {0.9, 1.1});
   e[1] = std::nullopt;
-  CHECK(prediction_interval(e, step(1, 1, 0), step(1, 1, 0)));
-  CHECK_FALSE(prediction_interval(e, step(1, 0.9, 0.1), step(1, 1, 0)));
-  CHECK_FALSE(prediction_interval(e, step(1, 1, 0), step(1, 0.9, 0.1)));
+  const StepShares products = step(1, 1, 0), both = step(1, 0.9, 0.1);
+  CHECK(prediction_interval(e, products, &products));
+  CHECK_FALSE(prediction_interval(e, both, &products));
+  CHECK_FALSE(prediction_interval(e, products, &both));
   Device d = h100();
   CHECK(predicted(d, "vllm", kPlain).interval);
   d.fits.gemm.origin.low = d.fits.gemm.origin.high = 1;
