@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decoder/trace.h"
 #include "sim/workload.h"
 
 namespace draftline {
@@ -83,17 +84,26 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in)
 
 std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return load(engines_, in, "engines", read_engine); }
 
-std::shared_ptr<const WorkloadTrace> Catalogue::workload(const Reader& in) {
+// A file named beside the scenario, read once.
+template <class T, class Read>
+static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<const T>>& known, const Reader& in,
+                                         Read read) {
   const std::string name = in.text();
   if (name.empty()) {
     if (in.is_string()) in.fail("must be the name of a file");
     return nullptr;
   }
-  auto& entry = workloads_[in.file().parent_path() / name];
+  auto& entry = known[in.file().parent_path() / name];
   if (!entry) try {
-      entry = std::make_shared<WorkloadTrace>(read_workload_trace(in.file().parent_path() / name));
+      entry = std::make_shared<T>(read(in.file().parent_path() / name));
     } catch (const InputErrors& mistakes) { in.pass_on(mistakes); }
   return entry;
 }
+
+std::shared_ptr<const WorkloadTrace> Catalogue::workload(const Reader& in) {
+  return recorded(workloads_, in, read_workload_trace);
+}
+
+std::shared_ptr<const Trace> Catalogue::trace(const Reader& in) { return recorded(traces_, in, Trace::read); }
 
 }  // namespace draftline

@@ -14,6 +14,7 @@
 
 namespace draftline {
 
+class Trace;
 struct WorkloadTrace;
 
 class Catalogue {
@@ -27,6 +28,8 @@ class Catalogue {
 
   std::shared_ptr<const WorkloadTrace> workload(const Reader& in);  // a file (sim/workload)
 
+  std::shared_ptr<const Trace> trace(const Reader& in);  // of acceptance
+
   std::vector<std::string> names(const std::string& kind) const;  // "devices", "transformers", "engines"; sorted
   const std::filesystem::path& data() const { return data_; }
 
@@ -39,6 +42,7 @@ class Catalogue {
   std::map<std::filesystem::path, std::shared_ptr<const TransformerShape>> transformers_;
   std::map<std::filesystem::path, std::shared_ptr<const Engine>> engines_;
   std::map<std::filesystem::path, std::shared_ptr<const WorkloadTrace>> workloads_;
+  std::map<std::filesystem::path, std::shared_ptr<const Trace>> traces_;
 };
 
 }  // namespace draftline

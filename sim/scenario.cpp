@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostPoints = 100'000'000;
 constexpr int kMostBatch = 1 << 16, kMostTokens = 1 << 24;
 
-Acceptance read_acceptance(const Reader& in) {
+Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
   Acceptance a;
   a.text = chosen(in).dump();
   int given = 0;
@@ -44,13 +44,7 @@ Acceptance read_acceptance(const Reader& in) {
   if (const auto trace = in.find("trace")) {
     ++given;
     a.kind = Acceptance::Kind::trace;
-    if (const std::string name = trace->text(); !name.empty()) {
-      try {
-        a.trace = std::make_shared<Trace>(Trace::read(in.file().parent_path() / name));
-      } catch (const InputErrors& e) { trace->pass_on(e); }
-    } else if (trace->is_string()) {
-      trace->fail("must be the name of a file");
-    }
+    a.trace = catalogue.trace(*trace);
   }
   if (a.trace) a.ranks = a.trace->rank_acceptance();
   if (!a.ranks.empty()) a.ranks_text = nlohmann::json(a.ranks).dump();
@@ -67,10 +61,10 @@ std::string parameters_of(const Reader& in) {
   return rest.empty() ? "" : rest.dump();
 }
 
-MethodChoice read_method_choice(const Reader& in) {
+MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
   MethodChoice m{in, in.at("name").text(), parameters_of(in), std::nullopt, {}};
   methods::named(in.at("name"));
-  if (const auto acceptance = in.find("acceptance")) m.acceptance = read_acceptance(*acceptance);
+  if (const auto acceptance = in.find("acceptance")) m.acceptance = read_acceptance(*acceptance, catalogue);
   for (const auto& [key, value] : in.look()) {  // the method reads it, or it is an unknown key
     const double length = key == "draft_length" && value.is_number() ? value.json().get<double>() : 0.5;
     if (std::abs(length) <= 1e9 && length == std::floor(length)) m.draft_length = static_cast<int>(length);
@@ -78,7 +72,7 @@ MethodChoice read_method_choice(const Reader& in) {
   return m;
 }
 
-void read_methods(const Reader& in, std::vector<MethodChoice>& methods) {
+void read_methods(const Reader& in, Catalogue& catalogue, std::vector<MethodChoice>& methods) {
   for (const Reader& one : alternatives<Reader>(in, [](const Reader& r) { return r; })) {
     std::vector<Axis> axes;
     find_axes(one, "", axes);
@@ -88,7 +82,7 @@ void read_methods(const Reader& in, std::vector<MethodChoice>& methods) {
       continue;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      methods.push_back(read_method_choice(one.choosing(combination(axes, i))));
+      methods.push_back(read_method_choice(one.choosing(combination(axes, i)), catalogue));
     }
   }
 }
@@ -119,7 +113,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   s.precisions = alternatives(in, "precision", PrecisionChoice{"bf16", DType::bf16, DType::bf16}, read_precision);
   s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
                                                           [&](const Reader& r) { return catalogue.engine(r); });
-  read_methods(in.at("method"), s.methods);
+  read_methods(in.at("method"), catalogue, s.methods);
   if (in.has("workload")) s.serving = read_serving(in, catalogue);
   if (const auto batch = in.find("batch_size"); batch && s.serving)
     batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_batch_size\": ..}");
