@@ -64,6 +64,7 @@ void read_datasheet(Reader blocks, Device& d) {
     if (const auto v = once("memory")) d.memory = v->quantity<Bytes>();
     if (const auto v = once("l2")) d.l2 = v->quantity<Bytes>();
     if (const auto v = once("multiprocessors")) d.multiprocessors = v->positive_int(100000);
+    if (const auto v = once("power_watts")) d.power_watts = v->number(1, 1e5);
     if (const auto v = block.find("peak")) read_peaks(*v, d, seen);
     block.done();
   }

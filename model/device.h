@@ -96,6 +96,7 @@ struct Device {
   BytesPerSecond bandwidth;                               // datasheet
   Bytes memory, l2;
   int multiprocessors = 1;
+  double power_watts = 0;  // thermal design power; 0: unknown
   KernelFits fits;
   std::optional<CpuFit> cpu;               // a processor that runs our own interpreter: its form replaces `fits`
   std::vector<AllReducePoint> all_reduce;  // by ranks, then message; empty: no link, one device only

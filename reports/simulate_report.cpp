@@ -217,6 +217,15 @@ void SimulateReport::write_figures(const ServingResult& r) {
   write("kv_share", "", [&](const ServingRun& run) { return blocks_share(r, run.figures.mean_blocks()); });
   write("kv_share_peak", "",
         [&](const ServingRun& run) { return blocks_share(r, static_cast<double>(run.figures.most_blocks)); });
+  w.member("devices", r.devices);
+  if (r.power_watts > 0)  // at most: while it is busy a device draws its design power
+    write("energy_at_most", "J", [&](const ServingRun& run) {
+      const double seconds = to_seconds(run.figures.end - run.figures.first_arrival).value;
+      return r.devices * r.power_watts * run.figures.busy_share(servers) * seconds;
+    });
+  if (r.price > 0)
+    write("cost_per_million_tokens", "price",
+          [&](const ServingRun& run) { return r.devices * r.price / 3600 / run.figures.throughput().value * 1e6; });
   w.member("preemptions", f.preemptions);
   w.member("reused_prompt_tokens", f.reused_tokens);
   w.member("batch_limit", r.batch_limit);

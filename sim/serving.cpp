@@ -180,6 +180,10 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   out.kv_blocks = point->limits.kv_blocks;
   out.batch_limit = point->limits.max_batch_size;
   out.servers = point->fleet.servers();
+  out.devices = out.servers * point->setup.ranks;
+  out.power_watts = point->setup.device->power_watts;
+  if (const auto price = serving.prices.find(point->setup.device->name); price != serving.prices.end())
+    out.price = price->second;
   for (int i = 0; i < serving.replications; ++i) {
     Fingerprint seed;
     seed.add(o.seed);

@@ -17,6 +17,8 @@ struct ServingResult {
   std::int64_t kv_blocks = 0;
   int batch_limit = 0;  // sequences that a step can hold within its tokens
   int servers = 1;
+  int devices = 1;
+  double power_watts = 0, price = 0;  // of a device; per hour; 0: unknown
   std::vector<std::string> warnings;
 };
 

@@ -20,7 +20,9 @@ static const std::string kPoisson = R"({"process": "poisson", "rate": "20 /s"})"
 
 TEST_CASE("simulate --json of one point holds the figures by their names, each with unit and kind") {
   const Program draftline;
-  draftline.write("s.json", scenario(kPoisson, R"("latency_targets": {"ttft_p99": "1 s", "tpot_p99": "1 us"})"));
+  draftline.write(
+      "s.json",
+      scenario(kPoisson, R"("latency_targets": {"ttft_p99": "1 s", "tpot_p99": "1 us"}, "prices": {"h100-sxm": 3.6})"));
   const Ran r = draftline("simulate s.json --json --seed 3");
   REQUIRE(r.code == 0);
   CHECK(r.err.empty());
@@ -41,6 +43,10 @@ TEST_CASE("simulate --json of one point holds the figures by their names, each w
   CHECK(d.at("acceptance_length").at("value").get<double>() == Approx(1 + 0.7 + 0.49 + 0.343).epsilon(0.03));
   CHECK(d.at("oracle").at("gap").at("value").get<double>() >= 0);
   CHECK(d.at("event_loop_wall_time").at("kind") == "measured");
+  const double busy = d.at("busy_share").at("value"), span = d.at("makespan").at("value");
+  CHECK(d.at("energy_at_most").at("value").get<double>() == Approx(700 * busy * span));
+  CHECK(d.at("cost_per_million_tokens").at("value").get<double>() ==
+        Approx(3.6 / 3600 / d.at("throughput").at("value").get<double>() * 1e6));
 }
 
 TEST_CASE("a sweep's output does not depend on the number of threads, and goes on where it stopped") {
