@@ -39,7 +39,7 @@ int simulate(const Options& o, const Common& common) {
   if (o.records.any()) records = std::make_unique<ServingRecords>(o.records);
   const auto requests = static_cast<std::size_t>(scenario.serving->choices.front().workload.requests);
   Progress progress("simulating", points > 1 ? points : requests);
-  ServingSweep::Options options{o.seed, !o.no_oracle, records.get(), {}};
+  ServingSweep::Options options{o.seed, o.json && !o.no_oracle, records.get(), {}};  // the table has no room for it
   if (points == 1) options.progress = [&](std::int64_t n) { progress.at(static_cast<std::size_t>(n)); };
 
   const auto format = o.json  ? SimulateReport::Format::json
@@ -99,7 +99,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
   verb->add_option("--requests", o->records.requests, "write a row per request to this .csv or .jsonl file");
   verb->add_option("--steps", o->records.steps, "write a row per step to this .csv or .jsonl file");
   verb->add_option("--timeline", o->records.timeline, "write a .json file for Perfetto or chrome://tracing");
-  verb->add_flag("--no-oracle", o->no_oracle, "skip the second run with perfectly chosen drafts");
+  verb->add_flag("--no-oracle", o->no_oracle, "with --json: skip the second run, with perfectly chosen drafts");
   verb->add_option("--jobs", o->jobs, "threads for sweeps; the output does not depend on it")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");

@@ -113,10 +113,8 @@ TEST_CASE("every scenario that is shipped answers, with a name, a question and a
     int rows = 0;
     for (std::string line; std::getline(lines, line); ++rows) CHECK(line.size() <= 120);
     CHECK(rows >= 8);
-    const Ran json = draftline(verb + " --json" + file);
-    const Json document = Json::parse(json.out);
-    CHECK(!document.at("resolved").at("name").get<std::string>().empty());
-    CHECK(!document.at("resolved").at("question").get<std::string>().empty());
+    CHECK(!Json::parse(text).value("name", "").empty());
+    CHECK(!Json::parse(text).value("question", "").empty());
   }
   CHECK(count >= 6);
 }

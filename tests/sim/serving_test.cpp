@@ -224,7 +224,7 @@ TEST_CASE("the event stream of a scenario is the same everywhere") {
     const Scene s(json);
     const std::uint64_t here = s.at(0).runs.front().figures.fingerprint();
     std::uint64_t there = 0;  // another thread, another sweep
-    std::thread([&] { there = Scene(json).at(0).runs.front().figures.fingerprint(); }).join();
+    std::thread([&there, text = json] { there = Scene(text).at(0).runs.front().figures.fingerprint(); }).join();
     CHECK(here == there);
     now[name] = to_hex(here);
   }
