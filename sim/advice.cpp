@@ -218,8 +218,9 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
 
   s.batch_size = batches.front();
   const auto pool = [&](const MethodChoice& method) {
-    const Predictor::Room room = predictor.room(s, method, 2048);
-    return (0.9 * s.device->memory - room.taken()) / room.per_token;
+    const ServingChoice usual;
+    const Predictor::Room room = predictor.room(s, method, usual.limits.max_batched_tokens);
+    return (usual.memory_share * s.device->memory - room.taken()) / room.per_token;
   };
   out.pool_lost = 1 - pool(m) / pool(autoregressive());
   if (serving != nullptr) {

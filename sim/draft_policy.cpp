@@ -12,7 +12,6 @@ static constexpr std::size_t kMostLengths = 65;
 
 DraftPolicy read_draft_policy(const Reader& in, int draft_length) {
   DraftPolicy p;
-  p.text = in.is_string() ? in.text() : in.json().dump();
   if (in.is_string()) {
     static constexpr std::array<std::string_view, 3> names{"fixed", "goodput", "oracle"};
     static constexpr std::array kinds{DraftPolicy::Kind::fixed, DraftPolicy::Kind::goodput, DraftPolicy::Kind::oracle};

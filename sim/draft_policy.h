@@ -17,8 +17,6 @@ struct DraftPolicy {
     int batch_size, drafts;  // from this batch size on
   };
   std::vector<Rule> rules;  // rising
-  std::string text = "fixed";
-  bool varies() const { return kind != Kind::fixed; }
 };
 
 // "fixed", "goodput", "oracle", {"off_above": 32} or {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}}.

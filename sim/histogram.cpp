@@ -17,16 +17,6 @@ void Histogram::add_rising(Ticks t, Ticks rise, std::int64_t steps, std::int64_t
   }
 }
 
-void Histogram::add(const Histogram& other) {
-  count_ += other.count_;
-  sum_ += other.sum_;
-  for (std::size_t p = 0; p < pages_.size(); ++p) {
-    if (!other.pages_[p]) continue;
-    if (!pages_[p]) pages_[p] = std::make_unique<Page>();
-    for (std::size_t b = 0; b < pages_[p]->size(); ++b) (*pages_[p])[b] += (*other.pages_[p])[b];
-  }
-}
-
 Seconds Histogram::quantile(double share) const {
   if (count_ == 0) return {};
   auto wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(count_)));

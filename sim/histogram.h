@@ -21,7 +21,6 @@ class Histogram {
   }
   // `steps` times t, t + rise, t + 2 rise, ..., each `times` over.
   void add_rising(Ticks t, Ticks rise, std::int64_t steps, std::int64_t times);
-  void add(const Histogram&);
 
   std::int64_t count() const { return count_; }
   Seconds mean() const { return {count_ == 0 ? 0 : sum_ / static_cast<double>(count_) / kTicksPerSecond}; }

@@ -52,33 +52,6 @@ void ServingFigures::ran(const StepRun& r, Ticks time, Ticks host, double blocks
   if (observer_ != nullptr) observer_->ran(r);
 }
 
-void ServingFigures::merge(const ServingFigures& o) {
-  ttft.add(o.ttft);
-  tpot.add(o.tpot);
-  inter_token.add(o.inter_token);
-  e2e.add(o.e2e);
-  queueing.add(o.queueing);
-  requests += o.requests;
-  output_tokens += o.output_tokens;
-  prompt_tokens += o.prompt_tokens;
-  good_requests += o.good_requests;
-  all_requests += o.all_requests;
-  all_tokens += o.all_tokens;
-  steps += o.steps;
-  preemptions += o.preemptions;
-  most_blocks = std::max(most_blocks, o.most_blocks);
-  first_arrival = std::min(first_arrival, o.first_arrival);
-  begin = std::min(begin, o.begin);
-  end = std::max(end, o.end);
-  sequence_steps_ += o.sequence_steps_;
-  decoded_ += o.decoded_;
-  busy_ += o.busy_;
-  host_ += o.host_;
-  block_time_ += o.block_time_;
-  in_system_ += o.in_system_;
-  events_.add(o.events_.value());
-}
-
 double ServingFigures::acceptance_length() const {
   return sequence_steps_ == 0 ? 1 : static_cast<double>(decoded_) / static_cast<double>(sequence_steps_);
 }

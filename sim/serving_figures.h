@@ -62,7 +62,6 @@ class ServingFigures {
     sequence_steps_ += sequence_steps;
     decoded_ += emitted;
   }
-  void merge(const ServingFigures&);  // of another server of the same run
 
   Histogram ttft, tpot, inter_token, e2e, queueing;
   std::int64_t requests = 0, output_tokens = 0, prompt_tokens = 0;  // served, warm-up apart

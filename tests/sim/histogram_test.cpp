@@ -44,16 +44,11 @@ TEST_CASE("rising values added at once are those added one by one") {
   for (double share = 0; share <= 1; share += 0.01) CHECK(at_once.quantile(share) == one_by_one.quantile(share));
 }
 
-TEST_CASE("an empty histogram is 0, merged ones are the sum") {
-  Histogram a, b;
-  CHECK(a.quantile(0.5).value == 0);
-  CHECK(a.mean().value == 0);
-  CHECK(a.share_below({1}) == 1);
-  b.add(1000, 3);
-  a.add(5'000'000);
-  a.add(b);
-  CHECK(a.count() == 4);
-  CHECK(a.quantile(0.75).value == Approx(1e-9).epsilon(1e-3));
+TEST_CASE("an empty histogram is 0") {
+  const Histogram h;
+  CHECK(h.quantile(0.5).value == 0);
+  CHECK(h.mean().value == 0);
+  CHECK(h.share_below({1}) == 1);
 }
 
 }  // namespace draftline
