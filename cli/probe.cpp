@@ -74,8 +74,7 @@ int probe(const Options& o) {
   auto saved = Clock::now() - kBetweenSaves;  // the first point at once: a folder that can't be written shows early
   // About half of the time goes to making data, checking results and what takes longer than its share.
   const Seconds patience{o.seconds / 2 / static_cast<double>(all)};
-  Yardstick yardstick;
-  for (int i = 0; i < 100; ++i) yardstick.measure();
+  Yardstick yardstick(Seconds{std::min(2.0, o.seconds / 20)});
   int discarded = 0, skipped = 0, taken = 0;
   {
     Progress progress("probing", todo.size());

@@ -17,7 +17,6 @@ namespace {
 
 constexpr double kMostBytes = 1.5e9;  // of one point's data
 constexpr double kTolerance = 2e-4;   // of sums of fp32, relative to the largest term's size
-constexpr double kSlowClock = 1.15;   // a sample beside a yardstick that much slower than the best is discarded
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -38,7 +37,7 @@ class NoiseWeights : public WeightSource {
 };
 
 // Times `run` until patience ends; what is shorter than the clock can tell is repeated within a sample. Samples that met
-// another clock speed, or shared their core, are discarded and counted; where all did, those that met the least stay.
+// another clock speed, or shared their core, are discarded and counted; where all did, the most usual stay.
 template <class Run>
 void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run) {
   constexpr std::size_t kLeastSamples = 3, kMostSamples = 400;
@@ -47,27 +46,38 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
   const double first = now();
   run();
   const int repeats = static_cast<int>(std::clamp(kShortest / std::max(now() - first, 1e-9), 1.0, kMostRepeats));
-  std::vector<std::pair<double, double>> all;  // yardstick, time
-  std::size_t good = 0;
+  struct Sample {
+    double before, after, took;
+  };
+  std::vector<Sample> all;
+  const double usual = yardstick.usual();
+  const auto good = [&](const Sample& s) {
+    return Yardstick::is_usual(s.before, usual) && Yardstick::is_usual(s.after, usual);
+  };
+  std::size_t kept_so_far = 0;
   const double start = now();
   const auto more = [&] {
     const double spent = now() - start;
     if (all.size() < kLeastSamples) return true;
     return all.size() < kMostSamples &&
-           spent < (good < kLeastSamples ? kMostPatience * patience.value : patience.value);
+           spent < (kept_so_far < kLeastSamples ? kMostPatience * patience.value : patience.value);
   };
   while (more()) {
     const double before = yardstick.measure(), from = now();
     for (int i = 0; i < repeats; ++i) run();
     const double took = (now() - from) / repeats;
-    all.emplace_back(std::max(before, yardstick.measure()), took);
-    good += all.back().first <= kSlowClock * yardstick.best();
+    all.push_back({before, yardstick.measure(), took});
+    kept_so_far += good(all.back());
   }
-  std::sort(all.begin(), all.end());
-  const double limit = std::max(kSlowClock * yardstick.best(), all[kLeastSamples - 1].first);
+  if (kept_so_far < kLeastSamples) {
+    const auto oddness = [&](const Sample& s) {
+      return std::abs(std::log(s.before / usual)) + std::abs(std::log(s.after / usual));
+    };
+    std::sort(all.begin(), all.end(), [&](const Sample& a, const Sample& b) { return oddness(a) < oddness(b); });
+  }
   std::vector<double> kept;
-  for (const auto& [clock, took] : all)
-    if (clock <= limit) kept.push_back(took);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (kept_so_far < kLeastSamples ? i < kLeastSamples : good(all[i])) kept.push_back(all[i].took);
   std::sort(kept.begin(), kept.end());
   p.samples = static_cast<int>(kept.size());
   p.discarded = static_cast<int>(all.size() - kept.size());
@@ -368,8 +378,26 @@ double Yardstick::measure() {
     for (double& s : sum) s += step;
   one = std::accumulate(std::begin(sum), std::end(sum), 0.0);
   const double took = now() - start;
-  best_ = std::min(best_, took);
+  readings_.push_back(took);
   return took;
+}
+
+Yardstick::Yardstick(Seconds watch) {
+  const double start = now();
+  do measure();
+  while (now() - start < watch.value);
+}
+
+double Yardstick::usual() const {
+  std::vector<double> sorted = readings_;
+  const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 4);
+  std::nth_element(sorted.begin(), quarter, sorted.end());
+  return *quarter;
+}
+
+bool Yardstick::is_usual(double reading, double usual) {
+  constexpr double kApart = 1.07;
+  return reading < kApart * usual && usual < kApart * reading;
 }
 
 MeasuredPoint probe_cpu(const MeasuredPoint& asked, Seconds patience, Yardstick& yardstick) {
