@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline calibrate`: a measured file, or a folder of public tables, in; a device file out. Prints how well the fit does
 // on shapes it has not seen.
-#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "core/fingerprint.h"
 #include "core/quantity_text.h"
 #include "core/text_file.h"
 #include "model/cpu_fit.h"
+#include "model/gpu_calibration.h"
 #include "model/kernel_tables.h"
 #include "reports/table.h"
 
@@ -77,11 +76,7 @@ void add_reach(Json& to, const CpuReach& r) {
   to["last_share"] = rounded(r.last_share);
 }
 
-Result of_cpu(const Options& o) {
-  const Document document = Document::from_file(o.measured);
-  const Measured m = read_measured(document.root());
-  document.finish();
-  if (m.device != "cpu") throw InputErrors(o.measured.string() + "#/device: only \"cpu\" can be calibrated so far");
+Result of_cpu(const Options& o, const Measured& m) {
   const CpuCalibration c = calibrate_cpu(m);
   const auto bytes = [](double n) { return std::to_string(static_cast<std::int64_t>(n)) + " B"; };
   const std::string peak = significant(c.peak / 1e9, 4) + " GFLOP/s";
@@ -125,27 +120,6 @@ Result of_cpu(const Options& o) {
   return {d, c.quality};
 }
 
-std::uint64_t fold_of(int a, int b) {
-  Fingerprint f;
-  f.add(a);
-  f.add(b);
-  return f.value() % kFitFolds;
-}
-
-// Fits four fifths and notes the rest, five times.
-template <class Point, class Fold, class Fit, class Predict>
-std::vector<std::vector<double>> left_out(const std::vector<Point>& all, Fold fold, Fit fit, Predict predict) {
-  std::vector<std::vector<double>> log_ratio(kFitFolds);
-  for (int f = 0; f < kFitFolds; ++f) {
-    std::vector<Point> seen, unseen;
-    for (const Point& p : all) (fold(p) == static_cast<std::uint64_t>(f) ? unseen : seen).push_back(p);
-    if (seen.empty() || unseen.empty()) continue;
-    fit(seen);
-    for (const Point& p : unseen) log_ratio[static_cast<std::size_t>(f)].push_back(std::log(p.time / predict(p)));
-  }
-  return log_ratio;
-}
-
 Device device_of(const std::filesystem::path& file) {
   const Document document = Document::from_file(file);
   Device d = read_device(document.root());
@@ -153,62 +127,54 @@ Device device_of(const std::filesystem::path& file) {
   return d;
 }
 
-Result of_tables(const Options& o, const Common& common) {
-  constexpr std::size_t kMostGemms = 2500, kMostAttention = 4000, kMostInFold = 1500;
-  if (o.device.empty())
-    throw InputErrors("--device: a folder of tables says nothing of the datasheet; name a device or a device file");
-  std::filesystem::path file = o.device;
-  if (!std::filesystem::exists(file)) file = common.data / "devices" / (o.device + ".json");
-  Device d = device_of(file);
-  std::vector<GemmPoint> gemms;
-  std::vector<AttentionPoint> attention;
-  int copies = kCollectorCopies;
+// The file of a known name, or the file itself.
+std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder) {
+  if (std::filesystem::exists(name)) return name;
+  return folder / (name + ".json");
+}
+
+KernelTimes read_tables(const Options& o, const Common& common) {
+  KernelTimes times;
   if (std::filesystem::exists(o.measured / "dense.csv")) {
     if (o.transformer.empty()) throw InputErrors("--transformer: step tables need the network they were measured on");
-    std::filesystem::path network = o.transformer;
-    if (!std::filesystem::exists(network)) network = common.data / "transformers" / (o.transformer + ".json");
-    const Document document = Document::from_file(network);
+    const Document document = Document::from_file(named_or_file(o.transformer, common.data / "transformers"));
     const TransformerShape shape = read_transformer(document.root());
     document.finish();
-    gemms = read_step_gemms(o.measured / "dense.csv", shape);
-    attention = read_step_attention(o.measured / "attention.csv", shape);
-    copies = kColdCopies;
+    times.gemms = read_step_gemms(o.measured / "dense.csv", shape);
+    times.attention = read_step_attention(o.measured / "attention.csv", shape);
   } else {
-    gemms = read_gemm_table(o.measured / "gemm.csv.gz");
-    attention = read_decode_table(o.measured / "generation_attention.csv.gz");
+    times.gemms = read_gemm_table(o.measured / "gemm.csv.gz");
+    times.attention = read_decode_table(o.measured / "generation_attention.csv.gz");
     const auto prefill = read_prefill_table(o.measured / "context_attention.csv.gz");
-    attention.insert(attention.end(), prefill.begin(), prefill.end());
+    times.attention.insert(times.attention.end(), prefill.begin(), prefill.end());
   }
-  if (gemms.empty() || attention.empty()) throw InputErrors(o.measured.string() + ": no points in the model's domain");
+  return times;
+}
 
-  Result r;
-  FitSpread gemm_spread, attention_spread;
-  Device trial = d;
-  r.quality.push_back(judged("gemm", left_out(
-                                         gemms, [](const GemmPoint& p) { return fold_of(p.out, p.in); },
-                                         [&](const std::vector<GemmPoint>& seen) {
-                                           trial.fits.gemm = fit_gemm(thinned(seen, kMostInFold), trial, copies);
-                                         },
-                                         [&](const GemmPoint& p) { return predicted(trial, p, copies); })));
-  d.fits.gemm = fit_gemm(thinned(gemms, kMostGemms), d, copies, &gemm_spread);
-  r.quality.back().points = static_cast<int>(gemms.size());
-  note_spread(r.quality.back(), gemm_spread);
-  r.quality.push_back(
-      judged("attention", left_out(
-                              attention, [](const AttentionPoint& p) { return fold_of(p.heads, p.kv_heads); },
-                              [&](const std::vector<AttentionPoint>& seen) {
-                                const AttentionFits fits = fit_attention(thinned(seen, kMostInFold), trial);
-                                trial.fits.decode = fits.decode;
-                                trial.fits.prefill = fits.prefill;
-                              },
-                              [&](const AttentionPoint& p) { return predicted(trial, p); })));
-  const AttentionFits fits = fit_attention(thinned(attention, kMostAttention), d, &attention_spread);
-  r.quality.back().points = static_cast<int>(attention.size());
-  note_spread(r.quality.back(), attention_spread);
+// A block that a device file borrows from a relative beside it becomes that relative's own, so that it may lie anywhere.
+Json lent(Json block, const std::string& key, const std::filesystem::path& folder) {
+  std::string because;
+  while (block.contains("borrowed_from")) {  // no ring: the device was read before
+    const std::string relative = block.at("borrowed_from");
+    because += (because.empty() ? "of " : "; of ") + relative + ": " + block.at("because").get<std::string>();
+    const Json whole = Json::parse(read_text_file(folder / (relative + ".json")));
+    block = key == "all_reduce" ? whole.at(key) : whole.at("fits").at(key);
+  }
+  if (!because.empty()) block["because"] = because;
+  return block;
+}
 
-  r.device = Json::parse(read_text_file(file));
-  const GemmFit& g = d.fits.gemm;
-  Json gemm = certificate(o, r.quality[0]);
+// A device file with the datasheet of --device and fits of its own; what was not measured stays as it was there.
+Result of_gpu(const Options& o, const Common& common, const Measured* measured) {
+  if (o.device.empty())
+    throw InputErrors("--device: kernel times say nothing of the datasheet; name a device or a device file");
+  const std::filesystem::path file = named_or_file(o.device, common.data / "devices");
+  const Device datasheet = device_of(file);
+  const GpuCalibration c = calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o, common),
+                                         datasheet, o.measured.string());
+  Result r{Json::parse(read_text_file(file)), {c.of_gemm, c.of_attention}};
+  const GemmFit& g = c.gemm;
+  Json gemm = certificate(o, c.of_gemm);
   gemm.update(Json{{"fixed", in_us(g.fixed)},
                    {"peak_share", rounded(g.peak_share)},
                    {"bandwidth_share", rounded(g.bandwidth_share)},
@@ -221,29 +187,50 @@ Result of_tables(const Options& o, const Common& common) {
                    {"output_cost", rounded(g.output_cost)},
                    {"latency", in_us(g.latency)},
                    {"wave_softness", rounded(g.wave_softness)}});
-  Json decode = certificate(o, r.quality[1]);
-  decode.update(Json{{"fixed", in_us(fits.decode.fixed)},
-                     {"per_unit", in_us(fits.decode.per_unit)},
-                     {"join", in_us(fits.decode.join)},
-                     {"per_root_key", in_us(fits.decode.per_root_key)},
-                     {"bandwidth_share", rounded(fits.decode.bandwidth_share)},
-                     {"l2_speed", rounded(fits.decode.l2_speed)},
-                     {"l2_share", rounded(fits.decode.l2_share)},
-                     {"blend", rounded(fits.decode.blend)}});
-  Json prefill = certificate(o, r.quality[1], false);
-  prefill.update(Json{{"fixed", in_us(fits.prefill.fixed)},
-                      {"per_tile", in_us(fits.prefill.per_tile)},
-                      {"peak_share", rounded(fits.prefill.peak_share)},
-                      {"bandwidth_share", rounded(fits.prefill.bandwidth_share)},
-                      {"write_share", rounded(fits.prefill.write_share)},
-                      {"per_row", in_us(fits.prefill.per_row)},
-                      {"blend", rounded(fits.prefill.blend)},
-                      {"wave_softness", rounded(fits.prefill.wave_softness)},
-                      {"packed", fits.prefill.packed}});
-  r.device["fits"]["gemm"] = gemm;
-  r.device["fits"]["decode_attention"] = decode;
-  r.device["fits"]["prefill_attention"] = prefill;
+  const DecodeAttentionFit& one_row = c.attention.decode;
+  Json decode = certificate(o, c.of_attention);
+  decode.update(Json{{"fixed", in_us(one_row.fixed)},
+                     {"per_unit", in_us(one_row.per_unit)},
+                     {"join", in_us(one_row.join)},
+                     {"per_root_key", in_us(one_row.per_root_key)},
+                     {"bandwidth_share", rounded(one_row.bandwidth_share)},
+                     {"l2_speed", rounded(one_row.l2_speed)},
+                     {"l2_share", rounded(one_row.l2_share)},
+                     {"blend", rounded(one_row.blend)}});
+  const PrefillAttentionFit& rows = c.attention.prefill;
+  Json prefill = certificate(o, c.of_attention, false);
+  prefill.update(Json{{"fixed", in_us(rows.fixed)},
+                      {"per_tile", in_us(rows.per_tile)},
+                      {"peak_share", rounded(rows.peak_share)},
+                      {"bandwidth_share", rounded(rows.bandwidth_share)},
+                      {"write_share", rounded(rows.write_share)},
+                      {"per_row", in_us(rows.per_row)},
+                      {"blend", rounded(rows.blend)},
+                      {"wave_softness", rounded(rows.wave_softness)},
+                      {"packed", rows.packed}});
+  Json& fits = r.device["fits"];
+  fits["gemm"] = gemm;
+  fits["decode_attention"] = decode;
+  fits["prefill_attention"] = prefill;
+  if (c.copy) {
+    r.quality.push_back(c.of_copy);
+    Json copy = certificate(o, c.of_copy);
+    copy.update(Json{{"fixed", in_us(c.copy->fixed)}, {"bandwidth_share", rounded(c.copy->bandwidth_share)}});
+    fits["copy"] = copy;
+  }
+  for (auto& [key, block] : fits.items()) block = lent(block, key, file.parent_path());
+  if (r.device.contains("all_reduce"))
+    r.device["all_reduce"] = lent(r.device["all_reduce"], "all_reduce", file.parent_path());
   return r;
+}
+
+Result of_file(const Options& o, const Common& common) {
+  const Document document = Document::from_file(o.measured);
+  const Measured m = read_measured(document.root());
+  document.finish();
+  if (m.device == "cpu") return of_cpu(o, m);
+  if (m.device == "cuda") return of_gpu(o, common, &m);
+  throw InputErrors(o.measured.string() + "#/device: is \"cpu\" or \"cuda\"");
 }
 
 int calibrate(Options o, const Common& common) {
@@ -251,7 +238,7 @@ int calibrate(Options o, const Common& common) {
   if (tables && o.source == "draftline-probe")
     throw InputErrors("--source: say whose tables these are, by a key of data/sources.json");
   if (o.locator.empty()) o.locator = o.measured.lexically_normal().filename().string();
-  const Result r = tables ? of_tables(o, common) : of_cpu(o);
+  const Result r = tables ? of_gpu(o, common, nullptr) : of_file(o, common);
   if (!o.out.empty()) write_text_file(o.out, text_of(r.device));
   for (const FitQuality& q : r.quality)
     for (const std::string& w : q.warnings) std::cerr << q.op << ": " << w << "\n";
@@ -280,7 +267,7 @@ void add_calibrate(CLI::App& app, Action& chosen) {
       ->required()
       ->check(CLI::ExistingPath);
   verb->add_option("--out", o->out, "the device file to write; none: standard output");
-  verb->add_option("--device", o->device, "for tables: the device, or device file, whose datasheet holds");
+  verb->add_option("--device", o->device, "of a GPU: the device, or device file, whose datasheet holds");
   verb->add_option("--transformer", o->transformer, "for step tables: the network they were measured on");
   verb->add_option("--source", o->source, "key of data/sources.json that the fits name")->capture_default_str();
   verb->add_option("--locator", o->locator, "where in that source; the measured file's name if not given");

@@ -7,6 +7,7 @@
 
 #include "core/fingerprint.h"
 #include "model/least_squares.h"
+#include "model/measured_work.h"
 
 namespace draftline {
 namespace {
@@ -108,37 +109,17 @@ FitQuality judge(const std::string& op, const std::vector<Coefficient>& coeffici
 CpuReach reach_of(const std::vector<double>& v, std::size_t from, std::size_t last_share) {
   return {{Seconds{v[from]}, Seconds{v[from + 1]}, Seconds{v[from + 2]}}, v[from + 3], v[last_share]};
 }
-CpuGemmFit gemm_of(const std::vector<double>& v) {
+CpuGemmFit gemm_fit_of(const std::vector<double>& v) {
   return {Seconds{v[0]},
           Seconds{v[1]},
           {Seconds{v[2]}, Seconds{v[3]}, Seconds{v[4]}, Seconds{v[5]}},
           reach_of(v, 6, 10),
           v[11]};
 }
-CpuAttentionFit attention_of(const std::vector<double>& v) {
+CpuAttentionFit attention_fit_of(const std::vector<double>& v) {
   return {Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]},
           Seconds{v[3]}, v[8],          reach_of(v, 4, 7)};  // one share for all caches
 }
-// What the op reads, writes and does, in 32 bits: as decoder/op_work counts it.
-Copy element_copy(ElementOp op, const MeasuredPoint& p) {
-  const double rows = p.at("rows");
-  Copy c;
-  c.op = op;
-  if (op == ElementOp::rope_append) {
-    const double dim = p.at("head_dim"), q = dim * p.at("heads"), kv = dim * p.at("kv_heads");
-    c.read = c.written = Bytes{4 * rows * (q + 2 * kv)};
-    c.elements = rows * (q + kv);
-    return c;
-  }
-  const double columns = p.at("columns");
-  c.read = Bytes{4 * rows * columns};
-  c.written = Bytes{4 * rows * (op == ElementOp::argmax ? 1 : columns)};
-  if (op == ElementOp::add || op == ElementOp::silu_mul) c.read += c.read;
-  if (op == ElementOp::rms_norm) c.read += Bytes{4 * columns};
-  if (op != ElementOp::add) c.elements = rows * columns;
-  return c;
-}
-
 std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
   std::vector<MeasuredPoint> points;
   for (const auto& p : m.points)
@@ -150,25 +131,11 @@ std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
 
 Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
   if (p.op == "gemm") {
-    const Gemm k{p.at("rows"), p.at("in"), p.at("out"), DType::fp32, DType::fp32};
+    const Gemm k = gemm_of(p, DType::fp32);
     return cpu_time(fit, k, Bytes{4.0 * k.in * k.out * p.at("copies")});
   }
-  for (std::size_t op = 0; op < kElementOpNames.size(); ++op)
-    if (p.op == kElementOpNames[op]) return cpu_time(fit, element_copy(static_cast<ElementOp>(op), p));
-  Attention k;
-  k.sequences = p.at("sequences");
-  k.widest = p.at("rows");
-  k.rows = k.sequences * k.widest;
-  k.heads = p.at("heads");
-  k.kv_heads = p.at("kv_heads");
-  k.head_dim = p.at("head_dim");
-  k.cache = k.activations = DType::fp32;
-  k.masked = p.at("tree") != 0;
-  const double rows = k.widest, context = p.at("context");
-  return cpu_time(fit, k,
-                  {k.sequences * (rows * context + (k.masked ? rows * rows : rows * (rows + 1) / 2)),
-                   k.sequences * (context + rows)},
-                  false);
+  if (const auto op = element_op_named(p.op)) return cpu_time(fit, copy_of(*op, p, DType::fp32));
+  return cpu_time(fit, attention_of(p, DType::fp32), span_of(p), false);
 }
 
 // Each op by itself; the interval is of all together.
@@ -183,7 +150,7 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
     const bool adds = kind == ElementOp::add;  // the first: its bytes cost what those of the others cost
     std::vector<double> rates;
     for (const auto& p : points) {
-      const Copy k = element_copy(kind, p);
+      const Copy k = copy_of(kind, p, DType::fp32);
       rates.push_back(p.median.value / (adds ? (k.read + k.written).value : k.elements));
     }
     const double rate = quantile(rates, 0.5);
@@ -262,11 +229,11 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   const Predict gemm = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
     f.caches = caches;
-    f.gemm = gemm_of(v);
+    f.gemm = gemm_fit_of(v);
     return predicted(f, p).value;
   };
   const Fitted g = fit(of_gemm, gemms, gemm);
-  c.fit.gemm = gemm_of(g.values);
+  c.fit.gemm = gemm_fit_of(g.values);
   c.quality.push_back(judge("gemm", of_gemm, gemms, left_out(of_gemm, gemms, gemm, {"in", "out"}), g));
 
   const std::vector<Coefficient> of_attention{{"fixed", 200 * kNanosecond},
@@ -281,11 +248,11 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   const Predict attention = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
     f.caches = caches;
-    f.attention = attention_of(v);
+    f.attention = attention_fit_of(v);
     return predicted(f, p).value;
   };
   const Fitted a = fit(of_attention, attentions, attention);
-  c.fit.attention = attention_of(a.values);
+  c.fit.attention = attention_fit_of(a.values);
   c.quality.push_back(judge("attention", of_attention, attentions,
                             left_out(of_attention, attentions, attention, {"sequences", "rows", "context"}), a));
   fit_elements(m, c);

@@ -4,12 +4,12 @@
 #include "model/kernel_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
 
 #include "core/errors.h"
-#include "model/attention_time.h"
 #include "model/kernel_time.h"
 #include "model/least_squares.h"
 
@@ -32,12 +32,13 @@ double unknown_of(const Coefficient& c) {
   return std::log(share / (1 - share));
 }
 
-// Fits from several starts of the last coefficient, the wave softness, and keeps the best.
+// Fits from several starts of the last coefficient, and keeps the best; no starts: from its own.
+constexpr std::array kSoftnessStarts{0.2, 0.6, 0.95};
 struct Best {
   std::vector<double> values;
   FitSpread spread;
 };
-Best best_of(std::span<const Coefficient> coefficients, Eigen::Index points,
+Best best_of(std::span<const Coefficient> coefficients, std::span<const double> starts, Eigen::Index points,
              const std::function<void(const std::vector<double>&, Eigen::VectorXd&)>& log_errors) {
   const Eigen::Index n = static_cast<Eigen::Index>(coefficients.size());
   const auto values = [&](const Eigen::VectorXd& unknowns) {
@@ -49,10 +50,10 @@ Best best_of(std::span<const Coefficient> coefficients, Eigen::Index points,
   for (Eigen::Index i = 0; i < n; ++i) start[i] = unknown_of(coefficients[static_cast<std::size_t>(i)]);
   LeastSquaresResult best;
   best.loss = std::numeric_limits<double>::infinity();
-  for (const double softness : {0.2, 0.6, 0.95}) {
+  for (std::size_t s = 0; s < std::max<std::size_t>(starts.size(), 1); ++s) {
     Eigen::VectorXd here = start;
     Coefficient last = coefficients.back();
-    last.start = softness;
+    if (!starts.empty()) last.start = starts[s];
     here[n - 1] = unknown_of(last);
     const auto result = least_squares(
         [&](const Eigen::VectorXd& unknowns) {
@@ -96,31 +97,36 @@ Attention kernel_of(const AttentionPoint& p) {
   k.heads = p.heads;
   k.kv_heads = p.kv_heads;
   k.head_dim = p.head_dim;
+  k.masked = p.masked;
   return k;
 }
 
 Span span_of(const AttentionPoint& p) {
   const double rows = p.rows, context = p.context;
-  return {p.sequences * (rows * context + rows * (rows + 1) / 2), p.sequences * (rows + context)};
+  return {p.sequences * (rows * context + (p.masked ? rows * rows : rows * (rows + 1) / 2)),
+          p.sequences * (rows + context)};
 }
 
 Bytes cache_bytes(const AttentionPoint& p) {
   return bytes_of(DType::bf16, 2.0 * p.kv_heads * p.head_dim * span_of(p).keys);
 }
 
-double share_found_in_l2(const Device& d, const GemmPoint& p, int copies) {
-  return l2_share_left(d, copies * weight_bytes(DType::bf16, static_cast<double>(p.in) * p.out));
-}
-
-Seconds predicted(const Device& d, const GemmPoint& p, int copies) {
-  return kernel_time(d, Gemm{p.rows, p.in, p.out}, share_found_in_l2(d, p, copies));
+Seconds predicted(const Device& d, const GemmPoint& p) {
+  const Bytes met = p.copies * weight_bytes(DType::bf16, static_cast<double>(p.in) * p.out);
+  return kernel_time(d, Gemm{p.rows, p.in, p.out}, l2_share_left(d, met));
 }
 
 Seconds predicted(const Device& d, const AttentionPoint& p) {
-  return attention_time(d, kernel_of(p), span_of(p), CacheState::repeated);
+  return attention_time(d, kernel_of(p), span_of(p), p.cache);
 }
 
-GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, int copies, FitSpread* spread) {
+Seconds predicted(const Device& d, const CopyPoint& p) {
+  Copy k;
+  k.read = p.bytes;
+  return kernel_time(d, k);
+}
+
+GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, FitSpread* spread) {
   check(!points.empty(), "a fit needs points");
   constexpr double kHold = 0.01;
   const std::vector<Coefficient> coefficients{{"fixed", 2 * us, kHold, 0.01 * us, 50 * us},
@@ -153,12 +159,12 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
     return f;
   };
   Device d = datasheet;
-  const Best best = best_of(coefficients, static_cast<Eigen::Index>(points.size()),
+  const Best best = best_of(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()),
                             [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
                               d.fits.gemm = fit_of(v);
                               for (std::size_t i = 0; i < points.size(); ++i)
                                 errors[static_cast<Eigen::Index>(i)] =
-                                    std::log(predicted(d, points[i], copies) / points[i].time);
+                                    std::log(predicted(d, points[i]) / points[i].time);
                             });
   if (spread != nullptr) *spread = best.spread;
   return fit_of(best.values);
@@ -206,7 +212,9 @@ AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Dev
   };
   std::vector<double> weights;
   for (const AttentionPoint& p : points)
-    weights.push_back(p.context == 0 ? 1 : cache_bytes(p) <= 2.0 * datasheet.l2 ? kHotWeight : kColdWeight);
+    weights.push_back(p.context == 0                                                            ? 1
+                      : p.cache == CacheState::repeated && cache_bytes(p) <= 2.0 * datasheet.l2 ? kHotWeight
+                                                                                                : kColdWeight);
 
   // Whether a group's heads share a tile is the kernel's habit: the data decide.
   AttentionFits best;
@@ -220,7 +228,8 @@ AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Dev
       for (std::size_t i = 0; i < points.size(); ++i)
         errors[static_cast<Eigen::Index>(i)] = weights[i] * std::log(predicted(d, points[i]) / points[i].time);
     };
-    const auto [values, spread_here] = best_of(coefficients, static_cast<Eigen::Index>(points.size()), errors_of);
+    const auto [values, spread_here] =
+        best_of(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()), errors_of);
     Eigen::VectorXd errors(static_cast<Eigen::Index>(points.size()));
     errors_of(values, errors);
     if (const double mean = errors.cwiseAbs().mean(); mean < least) {
@@ -230,6 +239,27 @@ AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Dev
     }
   }
   return best;
+}
+
+CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, FitSpread* spread) {
+  check(!points.empty(), "a fit needs points");
+  constexpr double kHold = 0.01;
+  const std::vector<Coefficient> coefficients{{"fixed", 2 * us, kHold, 0.05 * us, 50 * us},
+                                              {"bandwidth_share", 0.85, kHold, 0.05, 1}};
+  Device d = datasheet;
+  const Best best = best_of(coefficients, {}, static_cast<Eigen::Index>(points.size()),
+                            [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+                              d.fits.copy.fixed = Seconds{v[0]};
+                              d.fits.copy.bandwidth_share = v[1];
+                              for (std::size_t i = 0; i < points.size(); ++i)
+                                errors[static_cast<Eigen::Index>(i)] =
+                                    std::log(predicted(d, points[i]) / points[i].time);
+                            });
+  if (spread != nullptr) *spread = best.spread;
+  CopyFit f;
+  f.fixed = Seconds{best.values[0]};
+  f.bandwidth_share = best.values[1];
+  return f;
 }
 
 }  // namespace draftline

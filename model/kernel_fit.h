@@ -4,6 +4,7 @@
 #pragma once
 #include <vector>
 
+#include "model/attention_time.h"
 #include "model/device.h"
 #include "model/work.h"
 
@@ -12,24 +13,32 @@ namespace draftline {
 struct GemmPoint {
   int rows = 0, in = 0, out = 0;
   Seconds time;
+  int copies = 1;  // of the weights, through which the probe rotates: what L2 has lost by then is cold
 };
 
-// One probe of attention: `sequences` x `rows` causal query rows over `context` keys that were there before.
+// One probe of attention: `sequences` x `rows` query rows over `context` keys that were there before.
 struct AttentionPoint {
   int sequences = 0, rows = 1, context = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  Seconds time;
+  bool masked = false;                      // a tree's mask among the rows; none: causal
+  CacheState cache = CacheState::repeated;  // what the probe finds in L2
+};
+
+// One probe of an elementwise op, or of copying.
+struct CopyPoint {
+  Bytes bytes;
   Seconds time;
 };
 Attention kernel_of(const AttentionPoint&);
 Span span_of(const AttentionPoint&);
 Bytes cache_bytes(const AttentionPoint&);  // keys and values that it reads, 16 bits each
 
-// Share of the weights that a probe finds in L2, which rotates through `copies` of them.
-double share_found_in_l2(const Device&, const GemmPoint&, int copies);
-Seconds predicted(const Device&, const GemmPoint&, int copies);
-Seconds predicted(const Device&, const AttentionPoint&);  // repeated without a flush
+Seconds predicted(const Device&, const GemmPoint&);
+Seconds predicted(const Device&, const AttentionPoint&);
+Seconds predicted(const Device&, const CopyPoint&);
 
 // `spread`, where given, becomes how sure the coefficients are.
-GemmFit fit_gemm(const std::vector<GemmPoint>&, const Device& datasheet, int copies, FitSpread* spread = nullptr);
+GemmFit fit_gemm(const std::vector<GemmPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
 
 // Decode and prefill share one form, and are fitted together.
 struct AttentionFits {
@@ -37,6 +46,8 @@ struct AttentionFits {
   PrefillAttentionFit prefill;
 };
 AttentionFits fit_attention(const std::vector<AttentionPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
+
+CopyFit fit_copy(const std::vector<CopyPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
 
 // At most `most` of the points, evenly and reproducibly chosen.
 template <class Point>

@@ -52,7 +52,8 @@ std::vector<GemmPoint> read_gemm_table(const std::filesystem::path& file) {
   std::vector<GemmPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
     if (t.text(i, type) != "bfloat16") continue;
-    const GemmPoint p{count(t, i, m), count(t, i, k), count(t, i, n), kMillisecond * latency_of(t, i, time)};
+    const GemmPoint p{count(t, i, m), count(t, i, k), count(t, i, n), kMillisecond * latency_of(t, i, time),
+                      kCollectorCopies};
     if (p.rows <= 1024 && p.out >= 1024 && p.out <= 65536 && p.in >= 1024 && p.in <= 16384) points.push_back(p);
   }
   return points;
@@ -76,7 +77,7 @@ std::vector<GemmPoint> read_step_gemms(const std::filesystem::path& file, const 
     const auto layer = layers.find(std::string(t.text(i, name)));
     if (layer == layers.end()) continue;
     const GemmPoint p{count(t, i, rows), layer->second.first, layer->second.second,
-                      kMicrosecond * latency_of(t, i, time)};
+                      kMicrosecond * latency_of(t, i, time), kColdCopies};
     if (p.rows <= 1024) points.push_back(p);
   }
   return points;

@@ -17,6 +17,11 @@ int MeasuredPoint::at(const std::string& name) const {
   return it->second;
 }
 
+int MeasuredPoint::at(const std::string& name, int otherwise) const {
+  const auto it = shape.find(name);
+  return it == shape.end() ? otherwise : it->second;
+}
+
 double Measured::of_machine(const std::string& name) const {
   const auto it = machine.find(name);
   if (it == machine.end()) throw InputErrors(file.string() + "#/machine: missing key \"" + name + "\"");
@@ -26,13 +31,14 @@ double Measured::of_machine(const std::string& name) const {
 // What the shape of each op consists of; "0": may be none.
 struct ShapeOf {
   std::string_view op;
-  std::vector<std::pair<std::string_view, int>> least;
+  std::vector<std::pair<std::string_view, int>> least, optional = {};
 };
 static const std::vector<ShapeOf>& shapes() {
   static const std::vector<ShapeOf> all{
       {"gemm", {{"rows", 1}, {"in", 1}, {"out", 1}, {"copies", 1}}},
       {"attention",
-       {{"sequences", 1}, {"rows", 1}, {"context", 0}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}, {"tree", 0}}},
+       {{"sequences", 1}, {"rows", 1}, {"context", 0}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}, {"tree", 0}},
+       {{"copies", 1}}},  // of the cache, through which a probe rotates
       {"add", {{"rows", 1}, {"columns", 1}}},
       {"rms_norm", {{"rows", 1}, {"columns", 1}}},
       {"silu_mul", {{"rows", 1}, {"columns", 1}}},
@@ -62,6 +68,8 @@ static MeasuredPoint read_point(const Reader& in) {
     shape.entries();
   } else {
     for (const auto& [name, least] : known->least) p.shape[std::string(name)] = shape.at(name).integer(least, kMost);
+    for (const auto& [name, least] : known->optional)
+      if (const auto value = shape.find(name)) p.shape[std::string(name)] = value->integer(least, kMost);
     shape.done();
     if (p.op == "attention" && static_cast<double>(p.at("sequences")) * p.at("rows") > kMostRows)
       shape.fail("has too many rows");

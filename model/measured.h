@@ -20,6 +20,7 @@ struct MeasuredPoint {
   std::string skipped;               // why it could not run; then there are no times
   bool same_shape(const MeasuredPoint& o) const { return op == o.op && shape == o.shape; }
   int at(const std::string& name) const;  // InputErrors if the shape has no such number
+  int at(const std::string& name, int otherwise) const;
 };
 
 struct Measured {

@@ -153,6 +153,29 @@ TEST_CASE("a made-up measured file is calibrated") {
   CHECK(Json::parse(draftline.read("d.json")).at("fits").contains("cpu"));
 }
 
+TEST_CASE("a GPU's measured file and a datasheet are a device that `run` takes") {
+  Json m = made_up();
+  m["device"] = "cuda";
+  const Program draftline;
+  draftline.write("m.json", m.dump());
+  Ran r = draftline("calibrate m.json --out gpu.json");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "--device: kernel times say nothing of the datasheet"));
+  CHECK(files_in(draftline) == 1);
+  r = draftline("calibrate m.json --device h200 --out gpu.json");
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "elementwise"));
+  const Json device = Json::parse(draftline.read("gpu.json"));
+  for (const char* op : {"gemm", "decode_attention", "prefill_attention", "copy"})
+    CHECK(device.at("fits").at(op).at("locator") == "m.json");
+  draftline.write("s.json", R"({"device": "gpu.json", "transformer": "llama-3.1-8b", "precision": "bf16",
+    "engine": "draftline", "method": {"name": "autoregressive"}, "batch_size": 1, "prompt_tokens": 100, "output_tokens": 10})");
+  r = draftline("run s.json");
+  INFO(r.err);
+  CHECK(r.code == 0);
+}
+
 TEST_CASE("hostile measured files are refused with the place and the reason, and nothing is written") {
   struct Case {
     const char *pointer, *value, *message;

@@ -54,15 +54,15 @@ TEST_CASE("a GEMM fit gives back the times of the device that made them") {
   for (const int rows : {1, 16, 64, 160, 256, 1024})
     for (const int out : {1024, 4096, 5120, 16384})
       for (const int in : {1024, 4096, 8192, 16384}) {
-        GemmPoint p{rows, in, out, {}};
-        p.time = predicted(truth, p, kCollectorCopies);
+        GemmPoint p{rows, in, out, {}, kCollectorCopies};
+        p.time = predicted(truth, p);
         points.push_back(p);
       }
   Device fitted = truth;
   fitted.fits = {};
-  fitted.fits.gemm = fit_gemm(points, fitted, kCollectorCopies);
+  fitted.fits.gemm = fit_gemm(points, fitted);
   double sum = 0;
-  for (const GemmPoint& p : points) sum += std::abs(predicted(fitted, p, kCollectorCopies) / p.time - 1);
+  for (const GemmPoint& p : points) sum += std::abs(predicted(fitted, p) / p.time - 1);
   CHECK(sum / static_cast<double>(points.size()) < 0.02);
   CHECK(fitted.fits.gemm.bandwidth_share == Approx(truth.fits.gemm.bandwidth_share).epsilon(0.03));
 }
@@ -73,8 +73,8 @@ TEST_CASE("an attention fit gives back the times of the device that made them, a
   for (const int sequences : {1, 8, 64})
     for (const int kv_heads : {2, 8})
       for (const int n : {64, 512, 4096}) {
-        points.push_back({sequences, 1, n * 4, 32, kv_heads, 128, {}});
-        points.push_back({sequences, n / 4, 0, 32, kv_heads, 128, {}});
+        points.push_back({sequences, 1, n * 4, 32, kv_heads, 128, {}, false, CacheState::repeated});
+        points.push_back({sequences, n / 4, 0, 32, kv_heads, 128, {}, false, CacheState::repeated});
       }
   for (auto& p : points) p.time = predicted(truth, p);
   Device fitted = truth;

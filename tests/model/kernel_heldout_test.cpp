@@ -120,12 +120,12 @@ TEST_CASE("GEMMs of unseen shapes: tiles and waves against a neighbour interpola
   Errors ours, large, plain, neighbours;
   for (int fold = 0; fold < kFolds; ++fold) {
     const auto [seen, unseen] = split(all, fold);
-    d.fits.gemm = fit_gemm(thinned(seen, 1500), d, kCollectorCopies);
+    d.fits.gemm = fit_gemm(thinned(seen, 1500), d);
     std::map<int, std::vector<GemmPoint>> table;
     for (const GemmPoint& p : seen) table[p.rows].push_back(p);
     for (const GemmPoint& p : unseen) {
-      ours.add(predicted(d, p, kCollectorCopies), p.time);
-      if (2.0 * p.in * p.out > 20e6) large.add(predicted(d, p, kCollectorCopies), p.time);
+      ours.add(predicted(d, p), p.time);
+      if (2.0 * p.in * p.out > 20e6) large.add(predicted(d, p), p.time);
       plain.add(roofline(d, p), p.time);
       neighbours.add(interpolated(d, table, p), p.time);
     }
@@ -199,9 +199,9 @@ TEST_CASE("the RTX 4090 on a product of a network's layers that it has not seen"
       std::vector<GemmPoint> seen, unseen;
       for (const GemmPoint& p : all) (p.out == out && p.in == in ? unseen : seen).push_back(p);
       if (unseen.empty()) continue;
-      d.fits.gemm = fit_gemm(seen, d, kColdCopies);
+      d.fits.gemm = fit_gemm(seen, d);
       for (const GemmPoint& p : unseen) {
-        ours.add(predicted(d, p, kColdCopies), p.time);
+        ours.add(predicted(d, p), p.time);
         plain.add(roofline(d, p), p.time);
       }
     }

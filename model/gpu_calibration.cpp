@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/gpu_calibration.h"
+
+#include <cmath>
+
+#include "core/fingerprint.h"
+#include "model/measured_work.h"
+
+namespace draftline {
+namespace {
+
+// More points cost time and change nothing.
+constexpr std::size_t kMostGemms = 2500, kMostAttention = 4000, kMostInFold = 1500;
+
+template <class... Numbers>
+int fold_of(Numbers... n) {
+  Fingerprint f;
+  (f.add(n), ...);
+  return static_cast<int>(f.value() % kFitFolds);
+}
+// Left out together: weights of one shape, layouts of heads, and of elementwise work what moves as many bytes.
+int fold_of(const GemmPoint& p) { return fold_of(p.out, p.in); }
+int fold_of(const AttentionPoint& p) { return fold_of(p.heads, p.kv_heads); }
+int fold_of(const CopyPoint& p) { return fold_of(p.bytes.value); }
+
+// Fits four fifths and judges the rest, five times. `fit` puts what it finds into the device.
+template <class Point, class Fit>
+FitQuality quality_of(const char* op, const std::vector<Point>& all, const Device& datasheet, Fit fit) {
+  std::vector<std::vector<double>> log_ratio(kFitFolds);
+  for (int fold = 0; fold < kFitFolds; ++fold) {
+    std::vector<Point> seen, unseen;
+    for (const Point& p : all) (fold_of(p) == fold ? unseen : seen).push_back(p);
+    if (seen.empty() || unseen.empty()) continue;
+    Device d = datasheet;
+    fit(d, thinned(seen, kMostInFold), nullptr);
+    for (const Point& p : unseen)
+      log_ratio[static_cast<std::size_t>(fold)].push_back(std::log(p.time / predicted(d, p)));
+  }
+  FitQuality q = judged(op, log_ratio);
+  q.points = static_cast<int>(all.size());
+  return q;
+}
+
+void put_gemm(Device& d, const std::vector<GemmPoint>& points, FitSpread* spread) {
+  d.fits.gemm = fit_gemm(points, d, spread);
+}
+void put_attention(Device& d, const std::vector<AttentionPoint>& points, FitSpread* spread) {
+  const AttentionFits fits = fit_attention(points, d, spread);
+  d.fits.decode = fits.decode;
+  d.fits.prefill = fits.prefill;
+}
+void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread) {
+  d.fits.copy = fit_copy(points, d, spread);
+}
+
+}  // namespace
+
+KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
+  constexpr DType kFormat = DType::bf16;
+  KernelTimes times;
+  for (const MeasuredPoint& p : m.points) {
+    if (!p.skipped.empty()) continue;
+    if (p.op == "gemm") {
+      times.gemms.push_back({p.at("rows"), p.at("in"), p.at("out"), p.median, p.at("copies")});
+    } else if (p.op == "attention") {
+      AttentionPoint a{p.at("sequences"), p.at("rows"),     p.at("context"), p.at("heads"),
+                       p.at("kv_heads"),  p.at("head_dim"), p.median,        p.at("tree") != 0};
+      if (p.at("copies", 1) * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies", 1) > 1) a.cache = CacheState::cold;
+      times.attention.push_back(a);
+    } else if (const auto op = element_op_named(p.op)) {
+      times.copies.push_back({work(copy_of(*op, p, kFormat)).bytes(), p.median});
+    } else if (p.op == "copy") {
+      times.copies.push_back({Bytes{2 * 1024.0 * p.at("kib")}, p.median});
+    }
+  }
+  return times;
+}
+
+GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, const std::string& from) {
+  if (times.gemms.empty() || times.attention.empty())
+    throw InputErrors(from + ": a GPU needs measured points of GEMM and of attention, in the model's domain");
+  GpuCalibration c;
+  Device d = datasheet;
+  FitSpread spread;
+  c.of_gemm = quality_of("gemm", times.gemms, datasheet, put_gemm);
+  put_gemm(d, thinned(times.gemms, kMostGemms), &spread);
+  note_spread(c.of_gemm, spread);
+  c.of_attention = quality_of("attention", times.attention, datasheet, put_attention);
+  put_attention(d, thinned(times.attention, kMostAttention), &spread);
+  note_spread(c.of_attention, spread);
+  c.gemm = d.fits.gemm;
+  c.attention = {d.fits.decode, d.fits.prefill};
+  if (times.copies.empty()) return c;
+  c.of_copy = quality_of("elementwise", times.copies, datasheet, put_copy);
+  put_copy(d, times.copies, &spread);
+  note_spread(c.of_copy, spread);
+  c.copy = d.fits.copy;
+  return c;
+}
+
+}  // namespace draftline

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits a GPU to kernel times, whoever measured them, and says how well it does on shapes left out of the fit.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "model/kernel_fit.h"
+#include "model/measured.h"
+
+namespace draftline {
+
+struct KernelTimes {
+  std::vector<GemmPoint> gemms;
+  std::vector<AttentionPoint> attention;
+  std::vector<CopyPoint> copies;  // none: the device keeps what it has
+};
+
+// Of our own probe. A cache whose copies exceed twice the L2 is cold.
+KernelTimes kernel_times(const Measured&, const Device& datasheet);
+
+struct GpuCalibration {
+  GemmFit gemm;
+  AttentionFits attention;
+  std::optional<CopyFit> copy;
+  FitQuality of_gemm, of_attention, of_copy;
+};
+
+// `datasheet`: its fits, if any, are not used. InputErrors without GEMMs or attention; the text names `from`.
+GpuCalibration calibrate_gpu(const KernelTimes&, const Device& datasheet, const std::string& from);
+
+}  // namespace draftline

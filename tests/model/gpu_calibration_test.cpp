@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/gpu_calibration.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/rng.h"
+#include "model/measured_work.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+namespace {
+
+// A card that no data set holds: the coefficients of one, the datasheet of nobody's.
+Device made_up_gpu() {
+  const auto document = Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices/h100-sxm.json");
+  Device d = read_device(document.root());
+  document.finish();
+  d.name = "made-up";
+  d.peak[static_cast<std::size_t>(DType::bf16)] = FlopsPerSecond{500e12};
+  d.bandwidth = BytesPerSecond{2e12};
+  d.l2 = Bytes{30e6};
+  d.multiprocessors = 96;
+  d.fits.copy.fixed = Seconds{2.4e-6};
+  d.fits.copy.bandwidth_share = 0.8;
+  return d;
+}
+
+// What a probe of that card would write: the grid of KERNEL_MODEL.md, and verification of many rows.
+Measured measured_on(const Device& truth, double noise, const std::string& stream = "noise") {
+  Measured m;
+  m.device = "cuda";
+  m.title = "a made-up GPU";
+  Rng rng(5, stream);
+  const auto add = [&](const char* op, std::map<std::string, int> shape) {
+    MeasuredPoint p{op, std::move(shape), Seconds{1}, Seconds{1}, Seconds{1}, 9, 0, {}};
+    Measured one;
+    one.points = {p};
+    const KernelTimes k = kernel_times(one, truth);
+    Seconds t;
+    if (!k.gemms.empty()) t = predicted(truth, k.gemms[0]);
+    else if (!k.attention.empty()) t = predicted(truth, k.attention[0]);
+    else t = predicted(truth, k.copies.at(0));
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += rng.uniform();
+    p.median = p.low = p.high = std::exp(noise * sum) * t;
+    m.points.push_back(p);
+  };
+  for (const int rows : {1, 16, 48, 64, 160, 256, 1024})
+    for (const int in : {1024, 2560, 4096, 8192, 16384})
+      for (const int out : {1024, 4096, 5120, 16384})
+        add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", 6}});
+  const auto attention = [&](int sequences, int rows, int context, int heads, int kv_heads, int tree, int copies) {
+    add("attention", {{"sequences", sequences},
+                      {"rows", rows},
+                      {"context", context},
+                      {"heads", heads},
+                      {"kv_heads", kv_heads},
+                      {"head_dim", 128},
+                      {"tree", tree},
+                      {"copies", copies}});
+  };
+  for (const auto& [heads, kv_heads] : {std::pair{32, 8}, {32, 32}, {16, 2}, {64, 8}, {28, 4}}) {
+    for (const int sequences : {1, 4, 16, 64})
+      for (const int context : {64, 512, 2048, 16384}) attention(sequences, 1, context, heads, kv_heads, 0, 8);
+    for (const int rows : {4, 16, 64})
+      for (const int context : {512, 8192})
+        for (const int tree : {0, 1}) attention(4, rows, context, heads, kv_heads, tree, 8);
+    for (const int rows : {128, 1024, 4096}) attention(1, rows, 0, heads, kv_heads, 0, 1);
+  }
+  for (const int rows : {1, 16, 256, 4096})
+    for (const int columns : {1024, 4096, 14336})
+      for (const char* op : {"add", "rms_norm", "silu_mul"}) add(op, {{"rows", rows}, {"columns", columns}});
+  add("copy", {{"kib", 1 << 19}});
+  return m;
+}
+
+Device with(const Device& datasheet, const GpuCalibration& c) {
+  Device d = datasheet;
+  d.fits = {};
+  d.fits.gemm = c.gemm;
+  d.fits.decode = c.attention.decode;
+  d.fits.prefill = c.attention.prefill;
+  d.fits.copy = *c.copy;
+  return d;
+}
+
+double mean_error(const Device& d, const KernelTimes& unseen) {
+  double sum = 0, n = 0;
+  const auto add = [&](const auto& points) {
+    for (const auto& p : points) sum += std::abs(predicted(d, p) / p.time - 1), n += 1;
+  };
+  add(unseen.gemms);
+  add(unseen.attention);
+  add(unseen.copies);
+  return sum / n;
+}
+
+}  // namespace
+
+TEST_CASE("a probe of a GPU that was never seen gives back the times of that GPU") {
+  const Device truth = made_up_gpu();
+  const Measured m = measured_on(truth, 0);
+  Device datasheet = truth;
+  datasheet.fits = {};
+  const GpuCalibration c = calibrate_gpu(kernel_times(m, datasheet), datasheet, "m.json");
+  const Device fitted = with(datasheet, c);
+  CHECK(mean_error(fitted, kernel_times(m, datasheet)) < 0.02);
+  CHECK(c.gemm.bandwidth_share == Approx(truth.fits.gemm.bandwidth_share).epsilon(0.03));
+  CHECK(c.attention.decode.bandwidth_share == Approx(truth.fits.decode.bandwidth_share).epsilon(0.03));
+  CHECK(c.attention.prefill.packed == truth.fits.prefill.packed);
+  CHECK(c.copy->fixed.value == Approx(2.4e-6).epsilon(0.02));
+  CHECK(c.copy->bandwidth_share == Approx(0.8).epsilon(0.02));
+  CHECK(c.of_gemm.median < 0.02);
+  CHECK(c.of_attention.median < 0.02);
+}
+
+TEST_CASE("noise and outliers in a GPU's times stay inside the intervals, which hold the unseen") {
+  const Device truth = made_up_gpu();
+  Measured m = measured_on(truth, 0.05);
+  for (std::size_t i = 0; i < m.points.size(); i += 25) m.points[i].median = 6.0 * m.points[i].median;
+  Device datasheet = truth;
+  datasheet.fits = {};
+  const GpuCalibration c = calibrate_gpu(kernel_times(m, datasheet), datasheet, "m.json");
+  const Device fitted = with(datasheet, c);
+  const KernelTimes exact = kernel_times(measured_on(truth, 0), datasheet);
+  CHECK(mean_error(fitted, exact) < 0.03);  // of the truth, not of what was measured
+  const KernelTimes fresh = kernel_times(measured_on(truth, 0.05, "unseen"), datasheet);
+  const auto inside = [&](const auto& points, const FitQuality& q) {
+    double n = 0;
+    for (const auto& p : points) {
+      const double ratio = p.time / predicted(fitted, p);
+      n += ratio >= q.low && ratio <= q.high;
+    }
+    return n / static_cast<double>(points.size());
+  };
+  CHECK(inside(fresh.gemms, c.of_gemm) > 0.85);
+  CHECK(inside(fresh.attention, c.of_attention) > 0.85);
+  CHECK(c.of_gemm.coverage > 0.85);
+  CHECK(c.of_gemm.coverage < 0.97);
+}
+
+TEST_CASE("a cache that is rotated through is cold, one that is met again is not") {
+  const Device d = made_up_gpu();
+  Measured m;
+  const std::map<std::string, int> shape{{"sequences", 1}, {"rows", 1},       {"context", 4096}, {"heads", 32},
+                                         {"kv_heads", 8},  {"head_dim", 128}, {"tree", 0}};
+  for (const int copies : {0, 1, 2, 8}) {
+    MeasuredPoint p{"attention", shape, Seconds{1e-5}, Seconds{1e-5}, Seconds{1e-5}, 9, 0, {}};
+    if (copies > 0) p.shape["copies"] = copies;
+    m.points.push_back(p);
+  }
+  const auto attention = kernel_times(m, d).attention;  // 17 MB a copy, an L2 of 30 MB
+  REQUIRE(attention.size() == 4);
+  CHECK(attention[0].cache == CacheState::repeated);
+  CHECK(attention[1].cache == CacheState::repeated);
+  CHECK(attention[2].cache == CacheState::repeated);
+  CHECK(attention[3].cache == CacheState::cold);
+  CHECK(predicted(d, attention[1]) < predicted(d, attention[3]));
+}
+
+TEST_CASE("a GPU without attention, or without GEMMs, can't be calibrated") {
+  const Device d = made_up_gpu();
+  KernelTimes times;
+  CHECK_THROWS_AS(calibrate_gpu(times, d, "m.json"), InputErrors);
+  times.gemms.push_back({1, 1024, 1024, Seconds{1e-5}, 6});
+  CHECK_THROWS_AS(calibrate_gpu(times, d, "m.json"), InputErrors);
+}
