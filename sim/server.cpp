@@ -29,7 +29,7 @@ void Server::submit(const Request& r) {
   s.to_compute = r.prompt;
   if (drafting_.outcomes != nullptr) s.text = drafting_.outcomes->text(drafting_.seed, r.id);
   if (running_.size() == 0 && prefilling_.empty()) now_ = std::max(now_, r.arrival);  // it stood still
-  waiting_.push_back(std::move(s));
+  waiting_.push_back(s);
 }
 
 void Server::submit_prefilled(const ServedRequest& record, Ticks arrival) {
@@ -111,17 +111,17 @@ void Server::give_back(Sequence s, int blocks) {
   s.to_compute = s.swapped ? cached : s.record.request.prompt + s.generated;
   if (s.swapped) moved_ += swap_time(s);
   else s.computed = 0;
-  waiting_.push_front(std::move(s));
+  waiting_.push_front(s);
 }
 
 void Server::preempt_last() {
   if (!prefilling_.empty()) {
-    Prefilling p = std::move(prefilling_.back());
+    Prefilling p = prefilling_.back();
     prefilling_.pop_back();
-    give_back(std::move(p.who), p.blocks);
+    give_back(p.who, p.blocks);
     return;
   }
-  Sequence s = std::move(running_.who.back());
+  Sequence s = running_.who.back();
   const auto last = running_.size() - 1;
   s.generated = s.record.request.output - running_.left[last];
   s.computed = running_.length[last];
@@ -134,7 +134,7 @@ void Server::preempt_last() {
   running_.length.pop_back();
   running_.left.pop_back();
   running_.blocks.pop_back();
-  give_back(std::move(s), blocks);
+  give_back(s, blocks);
 }
 
 Ticks Server::swap_time(const Sequence& s) const {
@@ -262,14 +262,14 @@ void Server::plan_chunks(bool admit) {
     }
   }
   while (admit && budget > 0 && can_admit()) {
-    Prefilling p{std::move(waiting_.front()), 0};
+    Prefilling p{waiting_.front(), 0};
     waiting_.pop_front();
     if (p.who.record.started < 0) p.who.record.started = now_;
     if (p.who.swapped) {  // keys and values come back, nothing is computed
       p.blocks = blocks_of(p.who.to_compute + drafting_.rows);
       check(take_blocks(p.blocks), "admitted without blocks");
       if (p.who.record.preemptions > 0) moved_ += swap_time(p.who);
-      join(std::move(p));
+      join(p);
       budget -= drafting_.rows;
       continue;
     }
@@ -277,10 +277,10 @@ void Server::plan_chunks(bool admit) {
     if (!grant(p)) {
       release(p.who, p.blocks);
       p.who.computed = 0;
-      waiting_.push_front(std::move(p.who));
+      waiting_.push_front(p.who);
       break;
     }
-    prefilling_.push_back(std::move(p));
+    prefilling_.push_back(p);
   }
 }
 
@@ -298,17 +298,17 @@ void Server::prefill_step() {
     check(take_blocks(blocks - shared), "admitted without blocks");
     const int cached = s.swapped ? s.to_compute : s.computed, mine = s.to_compute - cached;
     if (s.record.started < 0) s.record.started = now_;
-    Prefilling p{std::move(s), blocks};
+    Prefilling p{s, blocks};
     waiting_.pop_front();
     if (mine == 0) {
       if (p.who.record.preemptions > 0) moved_ += swap_time(p.who);
-      join(std::move(p));
+      join(p);
       continue;
     }
     tokens += mine;
     chunks_.push_back({mine, cached});
     chunk_tokens_.push_back(mine);
-    prefilling_.push_back(std::move(p));
+    prefilling_.push_back(p);
   }
   if (chunks_.empty()) return;
   const StepCost::Line line = cost_.decode(0, 0, 0);

@@ -135,7 +135,7 @@ void Server::decode_once(Ticks time, int drafts) {
 void Server::finish_chunks() {
   for (std::size_t i = 0; i < chunk_tokens_.size(); ++i) prefilling_[i].who.computed += chunk_tokens_[i];
   while (!prefilling_.empty() && prefilling_.front().who.computed == prefilling_.front().who.to_compute) {
-    Prefilling p = std::move(prefilling_.front());
+    Prefilling p = prefilling_.front();
     prefilling_.pop_front();
     Sequence& s = p.who;
     ++s.generated;
@@ -151,7 +151,7 @@ void Server::finish_chunks() {
       continue;
     }
     share_prompt(s);
-    join(std::move(p));
+    join(p);
   }
   chunk_tokens_.clear();
 }
@@ -167,7 +167,7 @@ void Server::join(Prefilling p) {
   running_.blocks.push_back(p.blocks);
   context_ += length;
   if (soonest_ >= 0) soonest_ = std::min(soonest_, running_.left.back());
-  running_.who.push_back(std::move(s));
+  running_.who.push_back(s);
 }
 
 // Steps of one token until the first running sequence is done.
@@ -196,7 +196,7 @@ void Server::retire() {
       running_.length[kept] = running_.length[i];
       running_.left[kept] = running_.left[i];
       running_.blocks[kept] = running_.blocks[i];
-      running_.who[kept] = std::move(running_.who[i]);
+      running_.who[kept] = running_.who[i];
     }
     ++kept;
   }
