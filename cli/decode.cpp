@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -34,7 +35,7 @@ struct Options {
   std::uint64_t seed = 0;
   double draft_noise = 0.15;
   bool json = false;
-  std::string trace, task;
+  std::string trace, task, continuations;
   int trace_depth = 8;
 };
 
@@ -75,19 +76,37 @@ class Weights : public WeightSource {
   PerturbedWeights perturbed_;
 };
 
+std::vector<int> read_ids(const std::string& text, int vocabulary, const std::string& where) {
+  std::istringstream words(text);
+  std::string word;
+  std::vector<int> ids;
+  while (words >> word) {
+    const bool digits = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10;
+    const int id = digits ? std::stoi(word) : -1;
+    if (id < 0 || id >= vocabulary)
+      throw InputErrors(where + ": \"" + word + "\" is no token id below " + std::to_string(vocabulary));
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+// A line for each prompt, as decode prints them; empty: nothing is known.
+std::vector<std::vector<int>> read_continuations(const std::string& file, std::size_t prompts, int vocabulary) {
+  std::ifstream in(file);
+  if (!in) throw InputErrors(file + ": can't be read");
+  std::vector<std::vector<int>> all;
+  for (std::string line; std::getline(in, line);)
+    all.push_back(read_ids(line, vocabulary, file + ":" + std::to_string(all.size() + 1)));
+  if (all.size() != prompts)
+    throw InputErrors(file + ": has " + std::to_string(all.size()) + " lines, there are " + std::to_string(prompts) +
+                      " prompts");
+  return all;
+}
+
 std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
   std::vector<std::vector<int>> prompts;
   for (const std::string& text : o.prompts) {
-    std::istringstream words(text);
-    std::string word;
-    prompts.emplace_back();
-    while (words >> word) {
-      const bool digits = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10;
-      const int id = digits ? std::stoi(word) : -1;
-      if (id < 0 || id >= vocabulary)
-        throw InputErrors("--prompt: \"" + word + "\" is no token id below " + std::to_string(vocabulary));
-      prompts.back().push_back(id);
-    }
+    prompts.push_back(read_ids(text, vocabulary, "--prompt"));
     if (prompts.back().empty()) throw InputErrors("--prompt: a prompt holds at least one token id");
   }
   if (prompts.empty()) {
@@ -157,10 +176,12 @@ int decode(const Options& o, const Common& common) {
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   const int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
   const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
+  constexpr int kPositions = 256;  // that a trace takes at once: enough rows to fill a device
+  const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / seats);
   Weights source(checkpoint(o.transformer), o.draft_noise, o.seed);
   const auto make = [&](const Document& m) {
     return std::make_unique<Decoder>(
-        Decoder::Options{*shape, DType::fp32, DType::fp32, seats, capacity, 1, o.sampling}, m.root(),
+        Decoder::Options{*shape, DType::fp32, DType::fp32, seats, capacity, 1, o.sampling, {}, at_once}, m.root(),
         [&](const Reader& in) {
           const auto draft = catalogue.transformer(in);
           if (!draft) return TransformerShape{};
@@ -186,7 +207,11 @@ int decode(const Options& o, const Common& common) {
     t.seats = seats;
     t.new_tokens = o.new_tokens;
     t.depth = o.trace_depth;
+    t.positions_at_once = at_once;
+    t.spare = kMostTail;
     t.end_of_text = o.end_of_text;
+    if (!o.continuations.empty())
+      t.continuations = read_continuations(o.continuations, prompts.size(), shape->vocabulary);
     Progress tracing("tracing", prompts.size());
     t.progress = [&](std::size_t done) { tracing.at(done); };
     return trace(o, *shape, std::string(source.target_kind()), t, prompts);
@@ -299,6 +324,10 @@ void add_decode(CLI::App& app, Action& chosen) {
   verb->add_option("--trace-depth", o->trace_depth, "levels recorded, where the method has as many")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  verb->add_option(
+      "--continuations", o->continuations,
+      "with --trace: the target's own greedy text, a line of ids per prompt as decode prints it; checked, and "
+      "not decoded again");
   verb->add_option("--task", o->task, "what the prompts are, for the trace's header");
   verb->add_flag("--json", o->json, "texts, steps and timings as one JSON document");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return decode(*o, c); }; });

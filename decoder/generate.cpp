@@ -6,6 +6,15 @@
 
 namespace draftline {
 
+Tensor target_pass(Ops& ops, const Transformer& target, const Method& method, Stream& x, PassRef pass, int first_layer,
+                   std::map<int, Tensor>& taps) {
+  for (const int t : method.taps()) taps[t] = {};
+  target.run(ops, x, pass, layers_between(first_layer, target.shape.layers), &taps);
+  const Tensor y = target.final_norm(ops, x);
+  if (taps.contains(target.shape.layers)) taps[target.shape.layers] = y;
+  return y;
+}
+
 Generator::Generator(Ops& ops, const Transformer& target, Method& method, const Sampling& sampling)
     : ops_(ops), target_(target), method_(method) {
   session_.sampling = sampling;
@@ -24,14 +33,6 @@ void Generator::assume(int batch_size, int length) {
   session_.text.assign(static_cast<std::size_t>(batch_size), {});
   session_.ids.resize(static_cast<std::size_t>(batch_size));
   std::iota(session_.ids.begin(), session_.ids.end(), 0);
-}
-
-Tensor Generator::forward(Stream& x, PassRef pass, int first_layer, std::map<int, Tensor>& taps) {
-  for (const int t : method_.taps()) taps[t] = {};
-  target_.run(ops_, x, pass, layers_between(first_layer, target_.shape.layers), &taps);
-  const Tensor y = target_.final_norm(ops_, x);
-  if (taps.contains(target_.shape.layers)) taps[target_.shape.layers] = y;
-  return y;
 }
 
 void Generator::join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids) {
@@ -75,7 +76,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   c.fed = ops_.input("prompt", tokens);
   c.last = c.last_row = ops_.input("prompt.last", last);
   Stream x{ops_.embed(target_.embedding, c.fed)};
-  const Tensor y = forward(x, ops_.pass({c.rows, fresh.seats}), 0, c.taps);
+  const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({c.rows, fresh.seats}), 0, c.taps);
   const Tensor logits = target_.logits(ops_, ops_.gather(y, c.last));
   c.logits = logits;
   // lengths are still 0 here: the row knows how far it is
@@ -124,7 +125,7 @@ std::vector<int> Generator::step() {
   Committed c;
   c.fed = p.tokens;
   c.rows = ops_.uniform(s.sequences, p.depth + 1);
-  const Tensor logits = target_.logits(ops_, forward(x, pass, p.first_layer, c.taps));
+  const Tensor logits = target_.logits(ops_, target_pass(ops_, target_, method_, x, pass, p.first_layer, c.taps));
   c.logits = logits;
   Tensor counts;
   const auto take = [&](const auto& v) {

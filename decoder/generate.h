@@ -10,6 +10,10 @@
 
 namespace draftline {
 
+// The target's own pass from `first_layer` on: states after the final norm, and those that the method taps.
+Tensor target_pass(Ops&, const Transformer& target, const Method&, Stream&, PassRef, int first_layer,
+                   std::map<int, Tensor>& taps);
+
 class Generator {
  public:
   Generator(Ops&, const Transformer& target, Method&, const Sampling& = {});
@@ -25,7 +29,6 @@ class Generator {
   const Session& now() const { return *now_; }  // the session whose ops are being recorded: all, or the newcomers
 
  private:
-  Tensor forward(Stream&, PassRef, int first_layer, std::map<int, Tensor>& taps);
   void view(Session&, int sequences);
   std::vector<int> finish(Session&, const Committed&, Tensor counts);
 

@@ -5,8 +5,8 @@
 
 namespace draftline {
 
-Ops::Ops(Backend& backend, DType activations, int seats)
-    : backend_(backend), activations_(activations), seats_(seats) {}
+Ops::Ops(Backend& backend, DType activations, int seats, int places)
+    : backend_(backend), activations_(activations), seats_(seats), places_(places == 0 ? seats : places) {}
 
 // ---- recording
 
@@ -102,11 +102,12 @@ Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
 Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity) {
   const Cache c{static_cast<int>(caches_.size()), layers, kv_heads, head_dim, activations_};
   caches_.push_back(c);
-  backend_.make_cache(c, seats_, capacity);
+  backend_.make_cache(c, places_, capacity);
   return c;
 }
 
 PassRef Ops::pass(Pass p) {
+  if (teacher != nullptr) p = teacher->pass(std::move(p));
   hasher_(p);
   tape_.passes.push_back(std::move(p));
   return {static_cast<int>(tape_.passes.size()) - 1, epoch_};
@@ -206,7 +207,7 @@ void Ops::store(Tensor slot, Tensor x) {
 // ---- choosing tokens
 
 Tensor Ops::argmax(Tensor logits) {
-  if (given != nullptr) return given->best(logits);
+  if (teacher != nullptr) return teacher->best(logits);
   return emit(Argmax{logits, ints(logits.rows)}).y;
 }
 
@@ -228,7 +229,7 @@ SampleChildren Ops::sample_children(Tensor logits, const Seats& seats, const Sam
 }
 
 Tensor Ops::map_ids(Tensor ids, Weight offsets) {
-  if (given != nullptr) return given->mapped(ids, offsets);
+  if (teacher != nullptr) return teacher->mapped(ids, offsets);
   Tensor y = ints(ids.rows, ids.cols);
   return emit(MapIds{ids, offsets, y}).y;
 }

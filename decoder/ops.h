@@ -17,8 +17,9 @@ namespace draftline {
 
 class Ops {
  public:
-  // `seats`: most sequences that may sit at once. `activations`: format of what networks compute.
-  Ops(Backend&, DType activations, int seats);
+  // `seats`: most sequences that may sit at once. `activations`: format of what networks compute. `places`: of those seats
+  // that have caches of their own; 0: all.
+  Ops(Backend&, DType activations, int seats, int places = 0);
   DType activations() const { return activations_; }
 
   // ---- memory
@@ -93,13 +94,15 @@ class Ops {
 
   Phase phase = Phase::verify;                        // of the ops recorded next
   std::function<void(const SegmentRun&)> on_segment;  // told of every finished segment
-  // While a trace is recorded, drafts are given: they stand in for a draft's best token and for its id in the target.
-  struct GivenDrafts {
-    virtual ~GivenDrafts() = default;
+  // While a trace is recorded, a teacher gives the drafts: they stand in for a draft's best token and for its id in the
+  // target. It may lay the rows of a pass elsewhere.
+  struct Teacher {
+    virtual ~Teacher() = default;
     virtual Tensor best(Tensor logits) = 0;
     virtual Tensor mapped(Tensor ids, Weight offsets) = 0;
+    virtual Pass pass(Pass p) { return p; }
   };
-  GivenDrafts* given = nullptr;
+  Teacher* teacher = nullptr;
   const std::vector<Cache>& caches() const { return caches_; }
   std::size_t distinct_tapes() const { return tapes_.size(); }
   // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far can't be
@@ -117,7 +120,7 @@ class Ops {
 
   Backend& backend_;
   DType activations_;
-  int seats_, epoch_ = 0, slots_ = 0;
+  int seats_, places_, epoch_ = 0, slots_ = 0;
   Tape tape_;
   TapeHasher hasher_;
   std::vector<Cache> caches_;

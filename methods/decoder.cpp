@@ -11,7 +11,7 @@ static std::unique_ptr<Method> make_method(const Reader& in, methods::Context co
 Decoder::Decoder(const Options& o, const Reader& in, const FindTransformer& find, const MakeBackend& make_backend)
     : weights(o.matrices, o.activations),
       backend(make_backend(weights)),
-      ops(*backend, o.activations, o.seats),
+      ops(*backend, o.activations, o.seats * o.positions_per_seat, o.seats),
       target(o.ranks == 1 ? o.target : shard(o.target, o.ranks), weights, ops, o.capacity, "", o.ranks),
       target_bytes(weights.bytes()),
       method(make_method(in, {ops, weights, target, o.capacity, find, o.accepted})),

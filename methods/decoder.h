@@ -17,6 +17,7 @@ class Decoder {
     int seats = 1, capacity = 1, ranks = 1;
     Sampling sampling;
     RankAcceptance accepted = {};  // of each level, if known: optimal trees are made of it
+    int positions_per_seat = 1;    // of a text that a trace takes at once
   };
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
   using FindTransformer = std::function<TransformerShape(const Reader&)>;

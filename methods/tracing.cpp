@@ -2,9 +2,10 @@
 #include "methods/tracing.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+
+#include "methods/position_batch.h"
 
 namespace draftline {
 
@@ -12,96 +13,19 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// The method, drafting for show: what it proposes is dropped, the root alone is verified.
-struct NotByRank {};  // some level's draft was not a best token
-
-class Recorder : public Method, public Ops::GivenDrafts {
+// One position per step: what the method proposes is dropped, the root alone is verified.
+class StepTeacher : public Method, public RankTeacher {
  public:
-  Recorder(Method& inner, int depth) : inner_(inner), depth_(depth) {}
+  StepTeacher(Ops& ops, Method& inner, int depth) : RankTeacher(ops, depth), inner_(inner) {}
   std::vector<int> taps() const override { return inner_.taps(); }
-
-  // Tokens [sequence][level] that the next step is to draft.
-  void give(std::vector<std::vector<int>> truth) { truth_ = std::move(truth); }
-  // Levels found by the last step, their candidates in reach of fetch().
-  void note(Ops& ops, std::vector<TracedPrompt>& all, std::size_t first) {
-    const int b = static_cast<int>(truth_.size());
-    for (const Choice& c : choices_) {
-      const auto ids = ops.fetch(c.ids), shares = ops.fetch(c.log_probs);
-      for (int q = 0; q < b; ++q)
-        for (int level = c.first; level < c.first + c.levels; ++level) {
-          const auto row = at((q * c.levels + level - c.first) * c.ids.cols);
-          const auto from = ids.begin() + static_cast<std::ptrdiff_t>(row), to = from + c.ids.cols;
-          const auto found = std::find(from, to, truth_[at(q)][at(level)]);
-          TracedPrompt& p = all[first + at(q)];
-          p.ranks.push_back(found == to ? kNoRank : static_cast<std::uint8_t>(found - from));
-          const auto bits = shares[row + static_cast<std::size_t>(found == to ? 0 : found - from)];
-          p.probabilities.push_back(
-              found == to ? 0.0 : std::min(1.0, std::exp(static_cast<double>(std::bit_cast<float>(bits)))));
-        }
-    }
-  }
-
   Proposal propose(Ops& ops, Session& s) override {
-    choices_.clear();
-    next_level_ = 0;
-    ops_ = &ops;
-    ops.given = this;
-    Session own = s;
-    try {
-      inner_.propose(ops, own);
-    } catch (...) {
-      ops.given = nullptr;
-      throw;
-    }
-    ops.given = nullptr;
-    if (next_level_ != depth_) throw NotByRank{};
+    RankTeacher::propose(inner_, s);
     return {ops.uniform(s.sequences, 1), s.root, ops.constant({-1}, 1, s.sequences)};
   }
   void extend(Ops& ops, const Session& s, const Committed& c) override { inner_.extend(ops, s, c); }
 
-  Tensor best(Tensor logits) override {
-    const int b = static_cast<int>(truth_.size()), levels = logits.rows / b,
-              k = std::min(kTraceCandidates, logits.cols);
-    check(levels * b == logits.rows && next_level_ + levels <= depth_, "a trace's drafts are a row per level");
-    const std::string name = "trace." + std::to_string(next_level_);
-    const TopK top = ops_->top_k(logits, k);
-    Choice c{next_level_, levels, ops_->slot(name + ".ids", logits.rows, k, DType::int32),
-             ops_->slot(name + ".log_probs", logits.rows, k, DType::fp32)};
-    ops_->store(c.ids, top.ids);
-    ops_->store(c.log_probs, top.log_probs);
-    std::vector<int> tokens;
-    for (int q = 0; q < b; ++q)
-      for (int level = next_level_; level < next_level_ + levels; ++level) tokens.push_back(truth_[at(q)][at(level)]);
-    next_level_ += levels;
-    choices_.push_back(c);
-    return ops_->input(name, tokens);
-  }
-  Tensor mapped(Tensor ids,
-                Weight offsets) override {  // the given token is the target's already; its candidates aren't
-    const Choice& c = choices_.back();
-    ops_->given = nullptr;
-    const Tensor flat = reshape(c.ids, c.ids.rows * c.ids.cols, 1);
-    ops_->store(flat, ops_->map_ids(flat, offsets));
-    ops_->given = this;
-    return ids;
-  }
-
  private:
-  struct Choice {
-    int first, levels;
-    Tensor ids, log_probs;
-  };
   Method& inner_;
-  int depth_, next_level_ = 0;
-  Ops* ops_ = nullptr;
-  std::vector<std::vector<int>> truth_;
-  std::vector<Choice> choices_;
-};
-
-class Plain : public Method {
-  Proposal propose(Ops& ops, Session& s) override {
-    return {ops.uniform(s.sequences, 1), s.root, ops.constant({-1}, 1, s.sequences)};
-  }
 };
 
 // The same drafter as a chain: its ranks serve every tree.
@@ -128,41 +52,82 @@ std::vector<TracedPrompt> record_steps(const Tracing& t, const std::vector<std::
   return all;
 }
 
+// The target's own text, as far as it is not given.
+std::vector<PositionBatch::Text> texts_of(const Tracing& t, Decoder& decoder,
+                                          const std::vector<std::vector<int>>& prompts, int tokens) {
+  std::vector<PositionBatch::Text> all(prompts.size());
+  std::map<int, std::vector<std::size_t>> lacking;  // by how many tokens are missing: those decode together
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    all[i] = {prompts[i], static_cast<int>(prompts[i].size())};
+    if (i < t.continuations.size()) {
+      const auto& given = t.continuations[i];
+      all[i].given = std::min(static_cast<int>(given.size()), tokens);
+      all[i].tokens.insert(all[i].tokens.end(), given.begin(), given.begin() + all[i].given);
+    }
+    if (all[i].given < tokens) lacking[tokens - all[i].given].push_back(i);
+  }
+  Plain plain;
+  Generator generator(decoder.ops, decoder.target, plain);
+  for (const auto& [missing, which] : lacking) {
+    std::vector<std::vector<int>> begun;
+    for (const std::size_t i : which) begun.push_back(all[i].tokens);
+    const auto ends = generate(generator, begun, {missing, {}, t.seats});
+    for (std::size_t j = 0; j < which.size(); ++j) {
+      auto& text = all[which[j]].tokens;
+      text.insert(text.end(), ends[j].tokens.begin(), ends[j].tokens.end());
+    }
+  }
+  return all;
+}
+
+// As PositionBatch, a step for each position.
+void record_one_by_one(const Tracing& t, Decoder& decoder, const std::vector<PositionBatch::Text>& texts, int first_id,
+                       const std::vector<TracedPrompt*>& to) {
+  const int depth = decoder.method->depth();
+  StepTeacher teacher(decoder.ops, *decoder.method, depth);
+  Generator generator(decoder.ops, decoder.target, teacher);
+  std::vector<std::vector<int>> prompts;
+  std::vector<int> ids;
+  for (const auto& text : texts) {
+    prompts.emplace_back(text.tokens.begin(), text.tokens.begin() + text.prompt);
+    ids.push_back(first_id + static_cast<int>(ids.size()));
+  }
+  generator.join(prompts, ids);
+  for (int position = 0; position < t.new_tokens; ++position) {
+    std::vector<std::vector<int>> truth;
+    for (const auto& text : texts) {
+      const auto next = text.tokens.begin() + text.prompt + position + 1;
+      truth.emplace_back(next, next + depth);
+    }
+    teacher.give(std::move(truth));
+    generator.step();
+    teacher.note(to);
+  }
+  for (std::size_t i = texts.size(); i-- > 0;) generator.leave(static_cast<int>(i));
+}
+
 std::vector<TracedPrompt> record_ranks(const Tracing& t, Decoder& decoder,
                                        const std::vector<std::vector<int>>& prompts) {
   const int depth = decoder.method->depth();
-  Plain plain;
-  Generator first(decoder.ops, decoder.target, plain);
-  const auto texts = generate(first, prompts, {t.new_tokens + depth, {}, t.seats});
-  Recorder recorder(*decoder.method, depth);
-  Generator second(decoder.ops, decoder.target, recorder);
+  const auto texts = texts_of(t, decoder, prompts, t.new_tokens + depth);
+  PositionBatch batch(decoder, depth);
   std::vector<TracedPrompt> all(prompts.size());
   for (std::size_t from = 0; from < prompts.size(); from += at(t.seats)) {
     const std::size_t n = std::min(at(t.seats), prompts.size() - from);
-    std::vector<int> ids;
-    for (std::size_t i = 0; i < n; ++i) ids.push_back(static_cast<int>(from + i));
-    second.join(
-        {prompts.begin() + static_cast<std::ptrdiff_t>(from), prompts.begin() + static_cast<std::ptrdiff_t>(from + n)},
-        ids);
-    for (int position = 0; position < t.new_tokens; ++position) {
-      std::vector<std::vector<int>> truth;
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto& text = texts[from + i].tokens;
-        truth.emplace_back(text.begin() + position + 1,
-                           text.begin() + position + 1 + std::min(depth, static_cast<int>(text.size()) - position - 1));
-        truth.back().resize(at(depth), 0);
-      }
-      recorder.give(std::move(truth));
-      second.step();
-      recorder.note(decoder.ops, all, from);
-    }
-    for (std::size_t i = n; i-- > 0;) second.leave(static_cast<int>(i));
+    const auto first = texts.begin() + static_cast<std::ptrdiff_t>(from);
+    const std::vector<PositionBatch::Text> some(first, first + static_cast<std::ptrdiff_t>(n));
+    std::vector<TracedPrompt*> to;
+    for (std::size_t i = 0; i < n; ++i) to.push_back(&all[from + i]);
+    if (t.positions_at_once > 0)
+      batch.record(some, static_cast<int>(from), t.new_tokens,
+                   std::clamp((t.spare - depth) / PositionBatch::entries(1, depth), 1, t.positions_at_once), to);
+    else record_one_by_one(t, decoder, some, static_cast<int>(from), to);
     if (t.progress) t.progress(from + n);
   }
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     TracedPrompt& p = all[i];
     p.prompt_tokens = static_cast<int>(prompts[i].size());
-    p.tokens = texts[i].tokens;
+    p.tokens.assign(texts[i].tokens.begin() + p.prompt_tokens, texts[i].tokens.end());
     p.tokens.resize(kept(p.tokens, t));
     p.ranks.resize(p.tokens.size() * at(depth));
     p.probabilities.resize(p.ranks.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording of acceptance traces (decoder/trace), for every method of the table alike. The target's own text is made first;
-// then the drafter drafts at every position while one token per step is committed, and wherever it chooses its best token
-// it is given the target's instead, whose rank is noted. Nothing in a method knows of it.
+// Recording of acceptance traces (decoder/trace), for every method of the table alike. The target's own text is made first, or
+// given; then the drafter drafts at every position, many of them at once (methods/position_batch), and wherever it chooses
+// its best token it is given the target's instead, whose rank is noted. Nothing in a method knows of it.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,6 +16,9 @@ struct Tracing {
   std::function<std::unique_ptr<Decoder>(const Document& method)> make;
   std::string method;  // the object whose acceptance is traced, JSON
   int seats = 1, new_tokens = 128, depth = 8;
+  int positions_at_once = 64;  // of each text; the decoders that `make` builds have room for them. 0: a step for each
+  int spare = 0;               // cache entries of those decoders beyond prompt and new tokens
+  std::vector<std::vector<int>> continuations;  // what the target says to each prompt, as far as it is known
   std::vector<int> end_of_text;
   std::function<void(std::size_t)> progress;
 };

@@ -14,7 +14,7 @@ using namespace draftline::test;
 
 namespace {
 
-constexpr int kTokens = 20, kSeats = 3;
+constexpr int kTokens = 20, kSeats = 3, kAtOnce = 7, kCapacity = 256, kLongestPrompt = 9;
 const std::vector<int> kEndOfText{5};
 
 struct Recorded {
@@ -32,7 +32,8 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
     alive->push_back(random);
     alive->push_back(source);
     auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{tiny_shape(Network::llama), DType::fp32, DType::fp32, kSeats, 256, 1, {}}, method.root(),
+        Decoder::Options{tiny_shape(Network::llama), DType::fp32, DType::fp32, kSeats, kCapacity, 1, {}, {}, kAtOnce},
+        method.root(),
         [](const Reader& in) {
           static_cast<void>(in.text());
           return tiny_shape(Network::llama);
@@ -47,13 +48,17 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
   std::shared_ptr<std::vector<std::shared_ptr<void>>> alive = std::make_shared<std::vector<std::shared_ptr<void>>>();
 };
 
-Recorded record(const Plan& plan, const std::vector<std::vector<int>>& questions) {
+Recorded record(const Plan& plan, const std::vector<std::vector<int>>& questions, int at_once = kAtOnce,
+                const std::vector<std::vector<int>>& continuations = {}) {
   Tracing t;
   t.make = Building{};
   t.method = "{\"name\":\"" + plan.method + "\"" + plan.parameters + "}";
   t.seats = kSeats;
   t.new_tokens = kTokens;
   t.end_of_text = kEndOfText;
+  t.positions_at_once = at_once;
+  t.spare = kCapacity - kLongestPrompt - kTokens;
+  t.continuations = continuations;
   Recorded r;
   r.header.target = "tiny";
   r.header.weights = "random";
@@ -144,4 +149,45 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
     INFO(name);
     CHECK(by_rank.contains(name));
   }
+}
+
+TEST_CASE("a trace is the same whether positions are taken one by one, some or all at once, or the text is given",
+          "[contract]") {
+  const auto questions = prompts(5, 12);
+  int by_rank = 0;
+  for (const methods::Entry& e : methods::all()) {
+    for (const Plan& plan : plans_of(e)) {
+      INFO(plan.method << plan.parameters);
+      const Recorded alone = record(plan, questions, 0);
+      if (!alone.header.ranks()) continue;
+      ++by_rank;
+      std::vector<std::vector<int>> said;  // ends at the end of text, or cut short
+      for (const TracedPrompt& p : alone.prompts) {
+        said.push_back(p.tokens);
+        if (said.size() == 2) said.back().resize(p.tokens.size() / 2);
+      }
+      for (const Recorded& other :
+           {record(plan, questions, 1), record(plan, questions, kAtOnce), record(plan, questions, kAtOnce, said)}) {
+        REQUIRE(other.header.ranks());
+        REQUIRE(other.prompts.size() == alone.prompts.size());
+        for (std::size_t i = 0; i < alone.prompts.size(); ++i) {
+          CHECK(other.prompts[i].tokens == alone.prompts[i].tokens);
+          CHECK(other.prompts[i].ranks == alone.prompts[i].ranks);
+          CHECK(other.prompts[i].probabilities == alone.prompts[i].probabilities);  // bit for bit
+        }
+      }
+    }
+  }
+  CHECK(by_rank > 15);
+}
+
+TEST_CASE("a given text that is not the target's is refused", "[contract]") {
+  const auto questions = prompts(2, 12);
+  const Plan medusa{"medusa", R"(, "draft_length": 2)"};
+  const Recorded honest = record(medusa, questions);
+  std::vector<std::vector<int>> said;
+  for (const TracedPrompt& p : honest.prompts) said.push_back(p.tokens);
+  said[1][3] = (said[1][3] + 1) % 12;
+  CHECK_THROWS_WITH(record(medusa, questions, kAtOnce, said),
+                    Catch::Matchers::StartsWith("the given text of prompt 1 is not the target's: its token 3 is "));
 }
