@@ -2,15 +2,17 @@
 # How our own code is compiled: every target of ours links draftline_options.
 add_library(draftline_options INTERFACE)
 target_include_directories(draftline_options INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(draftline_options INTERFACE -Wall -Wextra -Wconversion -Werror
-  -ffp-contract=off)  # no fused multiply-add behind our back: the same bits from every compiler and processor
+target_compile_options(draftline_options INTERFACE
+  # no fused multiply-add behind our back: the same bits from every compiler and processor
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Werror;-ffp-contract=off>"
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall>")
 
 # Warnings that cry wolf: g++ 12 sees overlaps in its own std::string (GCC bug 105651); g++ 13 and later take a reference
 # that a temporary hands on, such as a cursor's, for one into the temporary.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(draftline_options INTERFACE -Wno-restrict)
+  target_compile_options(draftline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 elseif(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  target_compile_options(draftline_options INTERFACE -Wno-dangling-reference)
+  target_compile_options(draftline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
 endif()
 
 if(DRAFTLINE_SANITIZE)

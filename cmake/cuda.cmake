@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# DRAFTLINE_CUDA: on where nvcc is found, but not with sanitizers; nothing needs it.
+include(CheckLanguage)
+if(NOT DEFINED DRAFTLINE_CUDA)
+  set(found OFF)
+  if(NOT DRAFTLINE_SANITIZE)
+    check_language(CUDA)
+    if(CMAKE_CUDA_COMPILER)
+      set(found ON)
+    endif()
+  endif()
+  option(DRAFTLINE_CUDA "the decoder on CUDA: needs nvcc 12.8 or newer" ${found})
+endif()
+if(NOT DRAFTLINE_CUDA)
+  return()
+endif()
+
+set(DRAFTLINE_CUDA_ARCHITECTURES "80;86;89;90;100" CACHE STRING "compute capabilities to compile kernels for")
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  message(FATAL_ERROR "DRAFTLINE_CUDA is ON, but there is no nvcc. Put the CUDA toolkit's bin folder on PATH or set "
+    "CUDACXX. All but the decoder on CUDA builds without: configure with -DDRAFTLINE_CUDA=OFF.")
+endif()
+set(CMAKE_CUDA_ARCHITECTURES ${DRAFTLINE_CUDA_ARCHITECTURES})
+enable_language(CUDA)
+find_package(CUDAToolkit 12.8 REQUIRED)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc can
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_RUNTIME_LIBRARY Static)

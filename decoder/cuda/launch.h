@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// How kernels are launched, what they may call beyond the language, and how a failed call becomes a DeviceError. Launches
+// are typed calls, never <<<>>>, so that the emulator of tests/emulator compiles the same sources.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "decoder/cuda/view.h"
+
+namespace draftline::cuda {
+
+using bf16 = __nv_bfloat16;
+
+// Throws DeviceError("what: the runtime's message").
+[[noreturn]] void fail(cudaError_t, const char* what);
+inline void must(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) fail(error, what);
+}
+
+__host__ __device__ inline float to_float(float v) { return v; }
+__host__ __device__ inline float to_float(bf16 v) { return __bfloat162float(v); }
+template <class T>
+__host__ __device__ inline T from_float(float v);
+template <>
+__host__ __device__ inline float from_float<float>(float v) {
+  return v;
+}
+template <>
+__host__ __device__ inline bf16 from_float<bf16>(float v) {
+  return __float2bfloat16(v);
+}
+
+constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+inline dim3 grid_of(int x, int y = 1, int z = 1) {
+  return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
+}
+
+// From here on: only in sources that nvcc compiles, or the emulator.
+#if defined(__CUDACC__) || defined(DRAFTLINE_EMULATOR)
+// The launch's dynamic shared memory, 16-byte aligned.
+template <class T>
+__device__ inline T* dynamic_shared() {
+#ifdef __CUDACC__
+  extern __shared__ __align__(16) unsigned char draftline_dynamic_shared[];
+  return reinterpret_cast<T*>(draftline_dynamic_shared);
+#else
+  return static_cast<T*>(emulator::dynamic_shared());
+#endif
+}
+
+// A grid without blocks is no launch: callers never ask for one.
+template <class... Expected, class... Given>
+void launch(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+            Given&&... args) {
+  constexpr std::size_t kFree = 48 * 1024;  // more than that must be asked for
+  if (shared_bytes > kFree)
+    must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+         "shared memory of a kernel");
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  must(cudaLaunchKernelEx(&config, kernel, std::forward<Given>(args)...), "launch of a kernel");
+}
+#endif
+
+}  // namespace draftline::cuda

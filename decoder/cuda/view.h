@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kernel gets for a handle: addresses in device memory and extents, by value. Plain C++: no CUDA header in here.
+// T is float or __nv_bfloat16, the activations' format; everything is accumulated in fp32.
+#pragma once
+#include <cstddef>
+
+#ifdef __CUDACC__
+#define DRAFTLINE_BOTH __host__ __device__
+#else
+#define DRAFTLINE_BOTH
+#endif
+
+namespace draftline::cuda {
+
+template <class T>
+struct View {  // row-major; stride in elements
+  T* data = nullptr;
+  int rows = 0, cols = 0, stride = 0;
+  DRAFTLINE_BOTH T* row(int r) const { return data + static_cast<std::ptrdiff_t>(r) * stride; }
+};
+
+struct SeatsView {  // views of seat slots, [sequences] each: may be strided
+  View<const int> table, lengths, ids;
+};
+
+// One forward pass. `starts` [sequences + 1]: who has how many rows is device data; totals are shape, so that grids are.
+struct PassView {
+  View<const int> starts;
+  SeatsView seats;
+  View<const int> sees;  // [total, words]: bit j = sees tail entry j. data null: causal
+  int sequences = 0, total = 0, widest = 0, tail = 0;
+};
+
+// Keys and values of a cache in blocks of kBlockTokens entries: [layer][block][K, V][kv head][entry in block][column].
+// `blocks`: [places][blocks_per_place], which block holds an entry.
+inline constexpr int kBlockTokens = 16;
+template <class T>
+struct CacheView {
+  T* data = nullptr;
+  const int* blocks = nullptr;
+  int blocks_per_place = 0, block_count = 0, kv_heads = 0, head_dim = 0;
+  // The head_dim columns of one head of entry `key`; `kv` 0: key, 1: value.
+  DRAFTLINE_BOTH T* entry(int layer, int place, int key, int kv, int head) const {
+    const int block = blocks[place * blocks_per_place + key / kBlockTokens];
+    const auto at = ((static_cast<std::ptrdiff_t>(layer) * block_count + block) * 2 + kv) * kv_heads + head;
+    return data + (at * kBlockTokens + key % kBlockTokens) * head_dim;
+  }
+};
+
+struct Scratch {  // workspace of one launch, preallocated: 256-byte aligned
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+}  // namespace draftline::cuda

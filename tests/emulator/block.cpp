@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// One block of threads as fibers (Boost.Context): a thread runs until it must wait for others, in an order that a seed
+// shuffles, so that a missing barrier shows. A thread that never waits costs a function call.
+#include <boost/context/fiber.hpp>
+#include <boost/context/fixedsize_stack.hpp>
+#include <boost/context/preallocated.hpp>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/emulator/run_grid.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace emulator {
+
+namespace {
+
+namespace context = boost::context;
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::size_t kStack = 512 * 1024;
+#else
+constexpr std::size_t kStack = 128 * 1024;
+#endif
+
+// Where a switch goes to and comes from, for AddressSanitizer.
+struct Side {
+  const void* bottom = nullptr;
+  std::size_t size = 0;
+};
+void leaving([[maybe_unused]] void** saved, [[maybe_unused]] const Side& to) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_start_switch_fiber(saved, to.bottom, to.size);
+#endif
+}
+void arrived([[maybe_unused]] void* saved, [[maybe_unused]] Side* from) {
+#ifdef __SANITIZE_ADDRESS__
+  __sanitizer_finish_switch_fiber(saved, from ? &from->bottom : nullptr, from ? &from->size : nullptr);
+#endif
+}
+
+struct Thread {
+  uint3 index;
+  enum class State { fresh, ready, barrier, meeting, done } state = State::fresh;
+  int worker = -1;
+  const char* meeting = nullptr;
+  unsigned mask = 0;
+  void* brought = nullptr;
+};
+
+struct Worker {
+  context::stack_context stack;
+  context::fiber fiber;
+  int thread = -1;  // -1: idle
+  void* fake = nullptr;
+};
+
+struct Machine {
+  std::vector<Thread> threads;
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<int> fresh, ready, idle;
+  const std::function<void()>* code = nullptr;
+  int current = -1, live = 0, at_barrier = 0;
+  context::fiber scheduler;
+  Side scheduler_side;
+  void* scheduler_fake = nullptr;
+  std::exception_ptr failure;
+  std::uint64_t random = 1;
+  std::vector<unsigned char> shared;
+  ~Machine() { drop_workers(); }
+
+  std::size_t below(std::size_t n) {  // xorshift64*
+    random ^= random >> 12, random ^= random << 25, random ^= random >> 27;
+    return static_cast<std::size_t>((random * 0x2545F4914F6CDD1DULL >> 33) % n);
+  }
+  template <class T>
+  T take(std::vector<T>& from) {
+    const std::size_t i = below(from.size());
+    std::swap(from[i], from.back());
+    const T t = from.back();
+    from.pop_back();
+    return t;
+  }
+  void drop_workers() {
+    for (auto& w : workers) {
+      context::fiber gone = std::move(w->fiber);
+      Side side{static_cast<char*>(w->stack.sp) - w->stack.size, w->stack.size};
+      if (gone) {
+        leaving(&scheduler_fake, side);
+        gone = {};  // unwinds what still waits on it
+        arrived(scheduler_fake, nullptr);
+      }
+      context::fixedsize_stack(kStack).deallocate(w->stack);
+    }
+    workers.clear();
+    idle.clear();
+  }
+};
+Machine& machine() {
+  static Machine m;
+  return m;
+}
+
+void make_ready(Thread& t) {
+  t.state = Thread::State::ready;
+  machine().ready.push_back(static_cast<int>(&t - machine().threads.data()));
+}
+
+void release_barrier() {
+  Machine& m = machine();
+  if (m.at_barrier == 0 || m.at_barrier < m.live) return;
+  for (Thread& t : m.threads)
+    if (t.state == Thread::State::barrier) make_ready(t);
+  m.at_barrier = 0;
+}
+
+void finished(Thread& t) {
+  t.state = Thread::State::done;
+  --machine().live;
+  release_barrier();
+}
+
+// From a worker back to the scheduler, until it is resumed.
+void yield(Worker& w) {
+  Machine& m = machine();
+  leaving(&w.fake, m.scheduler_side);
+  m.scheduler = std::move(m.scheduler).resume();
+  arrived(w.fake, nullptr);
+}
+void wait() {
+  Machine& m = machine();
+  const int me = m.current;
+  Thread& t = m.threads[static_cast<std::size_t>(me)];
+  yield(*m.workers[static_cast<std::size_t>(t.worker)]);
+  threadIdx = t.index;
+  m.current = me;
+}
+
+void work(Worker& w, int index) {
+  Machine& m = machine();
+  arrived(nullptr, &m.scheduler_side);
+  for (;;) {
+    while (!m.fresh.empty() && !m.failure) {
+      w.thread = m.current = m.take(m.fresh);
+      Thread& t = m.threads[static_cast<std::size_t>(w.thread)];
+      t.worker = index;
+      t.state = Thread::State::ready;
+      threadIdx = t.index;
+      try {
+        (*m.code)();
+      } catch (const context::detail::forced_unwind&) { throw; } catch (...) {
+        m.failure = std::current_exception();
+      }
+      finished(t);
+    }
+    w.thread = -1;
+    m.idle.push_back(index);
+    yield(w);
+  }
+}
+
+void resume(int index) {
+  Machine& m = machine();
+  Worker& w = *m.workers[static_cast<std::size_t>(index)];
+  leaving(&m.scheduler_fake, {static_cast<char*>(w.stack.sp) - w.stack.size, w.stack.size});
+  w.fiber = std::move(w.fiber).resume();
+  arrived(m.scheduler_fake, nullptr);
+}
+
+void start_worker() {
+  Machine& m = machine();
+  if (!m.idle.empty()) {
+    const int index = m.idle.back();
+    m.idle.pop_back();
+    return resume(index);
+  }
+  const int index = static_cast<int>(m.workers.size());
+  auto& w = m.workers.emplace_back(std::make_unique<Worker>());
+  context::fixedsize_stack stacks(kStack);
+  w->stack = stacks.allocate();
+  struct Keep {  // the stack is freed with the worker
+    void deallocate(context::stack_context&) const {}
+  };
+  Worker* worker = w.get();
+  w->fiber = context::fiber(std::allocator_arg, context::preallocated(w->stack.sp, w->stack.size, w->stack), Keep{},
+                            [worker, index](context::fiber&& back) {
+                              machine().scheduler = std::move(back);
+                              work(*worker, index);
+                              return std::move(machine().scheduler);
+                            });
+  resume(index);
+}
+
+std::string name(const Thread& t) {
+  return "thread " + std::to_string(t.index.x) + ", " + std::to_string(t.index.y) + ", " + std::to_string(t.index.z);
+}
+
+[[noreturn]] void stuck() {
+  for (const Thread& t : machine().threads) {
+    if (t.state == Thread::State::barrier) throw std::logic_error(name(t) + " waits at __syncthreads for ever");
+    if (t.state == Thread::State::meeting)
+      throw std::logic_error(name(t) + " waits in " + t.meeting + " for a thread of its mask that never comes");
+  }
+  throw std::logic_error("no thread can go on");
+}
+
+void run_block() {
+  Machine& m = machine();
+  m.failure = nullptr;
+  m.fresh.clear();
+  m.ready.clear();
+  m.at_barrier = 0;
+  m.live = static_cast<int>(m.threads.size());
+  for (std::size_t i = 0; i < m.threads.size(); ++i) {
+    m.threads[i].state = Thread::State::fresh;
+    m.fresh.push_back(static_cast<int>(i));
+  }
+  std::fill(m.shared.begin(), m.shared.end(), static_cast<unsigned char>(0xff));
+  while (m.live > 0 && !m.failure) {
+    const bool old = !m.ready.empty() && (m.fresh.empty() || m.below(2) == 0);
+    if (old) {
+      const int t = m.take(m.ready);
+      resume(m.threads[static_cast<std::size_t>(t)].worker);
+    } else if (!m.fresh.empty()) {
+      start_worker();
+    } else {
+      try {
+        stuck();
+      } catch (...) { m.failure = std::current_exception(); }
+    }
+  }
+  if (m.failure) {
+    m.drop_workers();
+    std::rethrow_exception(std::exchange(m.failure, nullptr));
+  }
+}
+
+}  // namespace
+
+void* dynamic_shared() { return machine().shared.data(); }
+
+int lane() {
+  const uint3& t = threadIdx;
+  return static_cast<int>((t.z * blockDim.y + t.y) * blockDim.x + t.x) % 32;
+}
+
+void sync_threads() {
+  Machine& m = machine();
+  m.threads[static_cast<std::size_t>(m.current)].state = Thread::State::barrier;
+  ++m.at_barrier;
+  release_barrier();
+  wait();
+}
+
+void collective(const char* what, unsigned mask, void* mine, void (*all)(void* const*)) {
+  Machine& m = machine();
+  Thread& me = m.threads[static_cast<std::size_t>(m.current)];
+  if ((mask >> lane() & 1U) == 0) throw std::logic_error(name(me) + " calls " + what + " with a mask without itself");
+  me.meeting = what;
+  me.mask = mask;
+  me.brought = mine;
+  me.state = Thread::State::meeting;
+  const std::size_t first = static_cast<std::size_t>(m.current) / 32 * 32;
+  void* lanes[32] = {};
+  bool complete = true;
+  for (std::size_t i = 0; i < 32; ++i) {
+    if ((mask >> i & 1U) == 0) continue;
+    if (first + i >= m.threads.size()) continue;  // a last warp that is not full
+    const Thread& other = m.threads[first + i];
+    if (other.state == Thread::State::done)
+      throw std::logic_error(name(me) + " waits in " + what + " for a thread that has returned");
+    if (other.state != Thread::State::meeting) {
+      complete = false;
+    } else if (other.mask != mask || std::string_view(other.meeting) != what) {
+      throw std::logic_error(name(me) + " calls " + what + " while " + name(other) + " calls " + other.meeting);
+    } else {
+      lanes[i] = other.brought;
+    }
+  }
+  if (complete) {
+    all(lanes);
+    for (std::size_t i = 0; i < 32 && first + i < m.threads.size(); ++i)
+      if (mask >> i & 1U) make_ready(m.threads[first + i]);
+  }
+  wait();
+}
+
+void shuffle(std::uint64_t seed) { machine().random = seed * 2 + 1; }
+
+void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::function<void()>& thread) {
+  Machine& m = machine();
+  if (m.current >= 0) throw std::logic_error("a kernel inside of a kernel");
+  gridDim = grid;
+  blockDim = block;
+  m.threads.clear();
+  for (unsigned z = 0; z < block.z; ++z)
+    for (unsigned y = 0; y < block.y; ++y)
+      for (unsigned x = 0; x < block.x; ++x) {
+        m.threads.emplace_back();
+        m.threads.back().index = {x, y, z};
+      }
+  m.shared.resize(shared_bytes);
+  m.shared.shrink_to_fit();  // one past its end is seen
+  m.code = &thread;
+  struct Done {
+    ~Done() { machine().current = -1; }
+  } done;
+  const unsigned n = grid.x * grid.y * grid.z, first = static_cast<unsigned>(m.below(n));
+  for (unsigned i = 0; i < n; ++i) {  // blocks in another order than their numbers'
+    const unsigned b = (first + i) % n;
+    blockIdx = {b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
+    run_block();
+  }
+}
+
+}  // namespace emulator
