@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/emulator/run_grid.h"
@@ -62,6 +63,8 @@ struct Worker {
   void* fake = nullptr;
 };
 
+struct Dropped {};  // thrown in threads that still wait when their block has failed
+
 struct Machine {
   std::vector<Thread> threads;
   std::vector<std::unique_ptr<Worker>> workers;
@@ -72,9 +75,9 @@ struct Machine {
   Side scheduler_side;
   void* scheduler_fake = nullptr;
   std::exception_ptr failure;
+  bool dropping = false;
   std::uint64_t random = 1;
   std::vector<unsigned char> shared;
-  ~Machine() { drop_workers(); }
 
   std::size_t below(std::size_t n) {  // xorshift64*
     random ^= random >> 12, random ^= random << 25, random ^= random >> 27;
@@ -88,23 +91,9 @@ struct Machine {
     from.pop_back();
     return t;
   }
-  void drop_workers() {
-    for (auto& w : workers) {
-      context::fiber gone = std::move(w->fiber);
-      Side side{static_cast<char*>(w->stack.sp) - w->stack.size, w->stack.size};
-      if (gone) {
-        leaving(&scheduler_fake, side);
-        gone = {};  // unwinds what still waits on it
-        arrived(scheduler_fake, nullptr);
-      }
-      context::fixedsize_stack(kStack).deallocate(w->stack);
-    }
-    workers.clear();
-    idle.clear();
-  }
 };
 Machine& machine() {
-  static Machine m;
+  static Machine& m = *new Machine;  // never destroyed: idle fibers wait in it
   return m;
 }
 
@@ -141,6 +130,7 @@ void wait() {
   yield(*m.workers[static_cast<std::size_t>(t.worker)]);
   threadIdx = t.index;
   m.current = me;
+  if (m.dropping) throw Dropped{};
 }
 
 void work(Worker& w, int index) {
@@ -155,9 +145,8 @@ void work(Worker& w, int index) {
       threadIdx = t.index;
       try {
         (*m.code)();
-      } catch (const context::detail::forced_unwind&) { throw; } catch (...) {
-        m.failure = std::current_exception();
-      }
+      } catch (const Dropped&) {
+      } catch (...) { m.failure = std::current_exception(); }
       finished(t);
     }
     w.thread = -1;
@@ -237,7 +226,11 @@ void run_block() {
     }
   }
   if (m.failure) {
-    m.drop_workers();
+    m.dropping = true;
+    for (const Thread& t : m.threads)
+      if (t.state != Thread::State::fresh && t.state != Thread::State::done) resume(t.worker);
+    m.dropping = false;
+    m.current = -1;
     std::rethrow_exception(std::exchange(m.failure, nullptr));
   }
 }
