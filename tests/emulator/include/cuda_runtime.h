@@ -222,6 +222,7 @@ cudaError_t cudaMallocHost(T** p, std::size_t bytes) {
 
 // ---- what kernels call
 inline void __syncthreads() { emulator::sync_threads(); }
+inline void __threadfence() {}
 inline void __syncwarp(unsigned mask = 0xffffffffU) {
   char nothing = 0;
   emulator::collective("__syncwarp", mask, &nothing, [](void* const*) {});

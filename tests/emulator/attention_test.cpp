@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention against the CPU backend: decode, prefill, chains and trees, ragged batches, long contexts in many splits.
+#include "decoder/cuda/attention.h"
+
+#include "decoder/cuda/block.cuh"
+#include "tests/catch.h"
+#include "tests/emulator/op_rig.h"
+
+using namespace draftline;
+using namespace draftline::cuda;
+
+namespace {
+
+struct Case {
+  const char* name;
+  std::vector<int> lengths, rows;  // of each sequence
+  int heads, kv_heads, dim;
+  bool tree = false;
+  int tail = 0;        // entries before this pass's rows
+  int processors = 8;  // more: more splits
+  unsigned seed = 1;
+};
+
+// fp32: the order of additions alone. bf16: also the weights of the softmax and the results are rounded to 8 bits.
+template <class T>
+constexpr double kTolerance = std::is_same_v<T, float> ? 2e-5 : 1.0 / 128;
+
+struct Outcome {
+  double distance;
+  int splits;
+};
+
+template <class T>
+Outcome compare(const Case& c, int layers = 2, int layer = 1) {
+  Dice dice(c.seed);
+  const int sequences = static_cast<int>(c.lengths.size());
+  int total = 0, widest = 0, capacity = 0;
+  std::vector<int> places, starts{0};
+  for (int b = 0; b < sequences; ++b) {
+    const auto at = static_cast<std::size_t>(b);
+    total += c.rows[at];
+    widest = std::max(widest, c.rows[at]);
+    capacity = std::max(capacity, c.lengths[at] + c.tail + c.rows[at]);
+    starts.push_back(total);
+    places.push_back((b * 5 + 2) % sequences);
+  }
+  std::iota(places.begin(), places.end(), 0);
+  std::shuffle(places.begin(), places.end(), dice.engine);
+  const std::vector<int> kv_each(static_cast<std::size_t>(sequences), 0);
+
+  Specification cpu(sequences);
+  Ops& ops = cpu.ops;
+  const Cache cache = ops.cache(layers, c.kv_heads, c.dim, capacity);
+  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
+                    ops.seat_slot("ids", 1, 1, DType::int32)};
+  ops.upload(seats.table, places);
+  ops.upload(seats.ids, places);
+  const Rope still{10000, 0, {}};
+  const auto append = [&](const std::vector<int>& each, const std::vector<int>& lengths, int tail) {
+    const int n = std::accumulate(each.begin(), each.end(), 0);
+    if (n == 0) return;
+    ops.upload(seats.lengths, lengths);
+    const auto size = static_cast<std::size_t>(n) * static_cast<std::size_t>(c.kv_heads * c.dim);
+    const Tensor k = cpu.floats(dice.normal<T>(size), c.kv_heads * c.dim),
+                 v = cpu.floats(dice.normal<T>(size), c.kv_heads * c.dim);
+    const Rows rows = ops.ragged("append" + std::to_string(n) + "/" + std::to_string(tail), each);
+    ops.rope_append(k, k, v, still, ops.pass({rows, seats, {}, tail}), cache, layer);
+    ops.flush();
+  };
+  append(c.lengths, kv_each, 0);
+  append(std::vector<int>(static_cast<std::size_t>(sequences), c.tail), c.lengths, 0);
+  append(c.rows, c.lengths, c.tail);
+  ops.upload(seats.lengths, c.lengths);
+
+  const int words = (c.tail + widest + 31) / 32;
+  std::vector<int> sees;
+  for (int b = 0; b < sequences; ++b)
+    for (int i = 0; i < c.rows[static_cast<std::size_t>(b)]; ++i)
+      for (int w = 0; w < words; ++w) {
+        unsigned word = 0;
+        for (int bit = 0; bit < 32; ++bit) {
+          const int entry = 32 * w + bit;
+          if (entry == c.tail + i || (entry < c.tail + i && dice.below(2) == 0)) word |= 1U << bit;
+        }
+        sees.push_back(static_cast<int>(word));
+      }
+  const auto queries = dice.normal<T>(static_cast<std::size_t>(total) * static_cast<std::size_t>(c.heads * c.dim), 2);
+  std::optional<Tensor> mask;
+  if (c.tree) mask = cpu.ints(sees, words);
+  const Tensor q = cpu.floats(queries, c.heads * c.dim);
+  const Tensor y = cpu.keep(ops.attend(q, ops.pass({ops.ragged("rows", c.rows), seats, mask, c.tail}), cache, layer));
+  ops.flush();
+  const auto expected = cpu.floats_of(y);
+
+  // The same cache in blocks that lie about at random; what is not used stays NaN.
+  const int per_place = ceil_div(capacity, kBlockTokens), blocks = sequences * per_place + 3;
+  std::vector<int> table(static_cast<std::size_t>(blocks));
+  std::iota(table.begin(), table.end(), 0);
+  std::shuffle(table.begin(), table.end(), dice.engine);
+  table.resize(static_cast<std::size_t>(sequences * per_place));
+  const auto entries = static_cast<std::size_t>(layers * blocks * 2 * c.kv_heads * kBlockTokens * c.dim);
+  std::vector<T> held(entries, from_float<T>(NAN));
+  CacheView<T> view{held.data(), table.data(), per_place, blocks, c.kv_heads, c.dim};
+  for (int b = 0; b < sequences; ++b) {
+    const auto at = static_cast<std::size_t>(b);
+    for (int key = 0; key < c.lengths[at] + c.tail + c.rows[at]; ++key) {
+      const float* from = cpu.backend.cache_entry(cache, layer, places[at], key);
+      for (int kv = 0; kv < 2; ++kv)
+        for (int head = 0; head < c.kv_heads; ++head)
+          for (int column = 0; column < c.dim; ++column)
+            view.entry(layer, places[at], key, kv, head)[column] = from_float<T>(*from++);
+    }
+  }
+  const Array<T> cache_data(held, c.dim);
+  const Array<int> blocks_data(table, 1), starts_data(starts, 1), lengths_data(c.lengths, 1), places_data(places, 1),
+      sees_data(sees, words);
+  view.data = cache_data.view().data;
+  view.blocks = blocks_data.view().data;
+  PassView pass{starts_data.read(),
+                {places_data.read(), lengths_data.read(), places_data.read()},
+                {},
+                sequences,
+                total,
+                widest,
+                c.tail};
+  if (c.tree) pass.sees = sees_data.read();
+  const Array<T> q_data(queries, c.heads * c.dim), y_data(total, c.heads * c.dim);
+  const AttendShape shape{sequences, widest, c.heads, c.kv_heads, c.dim, per_place * kBlockTokens, c.processors};
+  const Workspace work(attend_scratch<T>(shape));
+  const Stream stream;
+  for (int again = 0; again < 2; ++again)  // the counters are left as they were found
+    attend<T>(q_data.read(), pass, view, layer, c.processors, work.scratch(), y_data.view(), stream);
+  stream.wait();
+  return {distance(y_data.floats(), expected, 1), plan_attend<T>(shape).splits};
+}
+
+void check_case(const Case& c) {
+  INFO(c.name << ", head of " << c.dim << ", " << c.heads << "/" << c.kv_heads << " heads");
+  const Outcome single = compare<float>(c), half = compare<bf16>(c);
+  CHECK(single.distance < kTolerance<float>);
+  CHECK(half.distance < kTolerance<bf16>);
+}
+
+}  // namespace
+
+TEST_CASE("attention of one row over the cache is the CPU's") {
+  const int dim = GENERATE(8, 16, 32, 64, 80, 96, 128, 256, 40);
+  check_case({"decode", {37}, {1}, 4, 2, dim});
+}
+
+TEST_CASE("every share of query heads and KV heads attends alike") {
+  const int group = GENERATE(1, 2, 3, 4, 5, 8, 20);
+  check_case({"decode", {70, 3}, {1, 1}, 2 * group, 2, 32});
+  check_case({"verify", {70, 3}, {5, 5}, group, 1, 32, true});
+}
+
+TEST_CASE("a long context is split, and its parts join to the whole") {
+  const int length = GENERATE(127, 128, 129, 255, 511, 700, 1031);
+  const Case c{"splits", {length}, {1}, 2, 1, 16, false, 0, 64};
+  check_case(c);
+  if (length > 256) {
+    CHECK(compare<float>(c).splits > 2);
+    CHECK(compare<bf16>(c).splits > 2);
+  }
+  check_case({"verify in splits", {length, 20}, {7, 7}, 4, 2, 16, true, 0, 64});
+}
+
+TEST_CASE("prefill is causal, from nothing and behind a chunk") {
+  check_case({"prefill", {0}, {75}, 2, 1, 32});
+  check_case({"chunk", {50}, {40}, 4, 4, 16});
+  check_case({"long chunk", {140}, {130}, 2, 2, 16, false, 0, 32});
+}
+
+TEST_CASE("rows of a tree see their own line of the tail alone") {
+  const int rows = GENERATE(1, 2, 15, 16, 17, 31, 33, 64);
+  check_case({"tree", {20, 64}, {rows, rows}, 4, 2, 32, true});
+  check_case({"chain", {20, 64}, {rows, rows}, 4, 2, 32});
+}
+
+TEST_CASE("a pass behind an uncommitted tail sees the tail as its mask says") {
+  const bool tree = GENERATE(false, true);
+  check_case({"tail", {19, 130}, {3, 3}, 4, 2, 32, tree, 5});
+  check_case({"long tail", {19, 130}, {6, 6}, 4, 2, 16, tree, 40});
+}
+
+TEST_CASE("sequences of a batch may have many rows, one, or none") {
+  const bool tree = GENERATE(false, true);
+  check_case({"ragged", {33, 0, 150, 7}, {1, 9, 0, 40}, 4, 2, 32, tree});
+  check_case({"idle", {5, 5, 5}, {0, 1, 0}, 2, 1, 64, tree});
+}
+
+TEST_CASE("heads of every size verify long contexts") {
+  const int dim = GENERATE(64, 128, 256);
+  check_case({"wide", {300}, {9}, 8, 2, dim, true, 0, 16});
+  check_case({"narrow", {200}, {2}, 8, 1, dim, false, 0, 16});
+}
+
+TEST_CASE("rows of a group attend to each other as on the CPU") {
+  const bool causal = GENERATE(false, true);
+  const int group = GENERATE(1, 3, 8, 40), kv_heads = GENERATE(1, 4), heads = 4, dim = GENERATE(8, 64, 100),
+            rows = 3 * group;
+  Dice dice(7);
+  const auto values = [&](int columns) {
+    return dice.normal<bf16>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+  };
+  const auto q = values(heads * dim), k = values(kv_heads * dim), v = values(kv_heads * dim);
+  Specification cpu(1);
+  const Tensor y = cpu.keep(cpu.ops.group_attend(cpu.floats(q, heads * dim), cpu.floats(k, kv_heads * dim),
+                                                 cpu.floats(v, kv_heads * dim), group, dim, causal));
+  cpu.ops.flush();
+  const auto run = [&]<class T>(T) {
+    const Array<T> q_data(q, heads * dim), k_data(k, kv_heads * dim), v_data(v, kv_heads * dim), out(rows, heads * dim);
+    const Stream stream;
+    group_attend<T>(q_data.read(), k_data.read(), v_data.read(), group, dim, causal, out.view(), stream);
+    stream.wait();
+    return distance(out.floats(), cpu.floats_of(y), 1);
+  };
+  CHECK(run(float{}) < kTolerance<float>);
+  CHECK(run(bf16{}) < kTolerance<bf16>);
+}
