@@ -1,4 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The CUDA backend's files: nvcc compiles the kernels, or the emulator of tests/emulator all of them as plain C++.
-set(draftline_cuda_kernels attention.cu choose.cu elementwise.cu trees.cu)
+set(draftline_cuda_kernels
+  attention.cu
+  choose.cu
+  elementwise.cu
+  experts.cu
+  movement.cu
+  norm.cu
+  trees.cu
+)
 set(draftline_cuda_host device.cpp)
