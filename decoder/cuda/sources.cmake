@@ -9,4 +9,8 @@ set(draftline_cuda_kernels
   norm.cu
   trees.cu
 )
-set(draftline_cuda_host device.cpp)
+set(draftline_cuda_host
+  blas.cpp
+  device.cpp
+  library.cpp
+)

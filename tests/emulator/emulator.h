@@ -12,6 +12,7 @@ void fail_call(long nth, cudaError_t, bool lost = false);
 // As fail_call, but of calls of that name alone ("cudaMalloc").
 void fail_call_of(const char* name, long nth, cudaError_t, bool lost = false);
 void limit_memory(std::size_t bytes);
+void hide_libraries(bool hidden);  // cuBLASLt can't be opened
 void use_device(int devices, int major, int minor, int driver_version);
 
 struct Counts {

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuBLASLt thinks in columns: a row-major [r, c] is its [c, r]. So y' = w' x', and nothing is transposed.
+#include "decoder/cuda/blas.h"
+
+#include <cublasLt.h>
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/errors.h"
+#include "decoder/cuda/device.h"
+#include "decoder/cuda/library.h"
+
+namespace draftline::cuda {
+
+namespace {
+
+constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // NVIDIA's advice for Hopper
+constexpr int kCandidates = 8, kRuns = 3;
+constexpr int kMostTimedRows = 512;  // prompts come in too many lengths: theirs is the heuristics' first
+
+std::vector<std::string> library_names() { return {"libcublasLt.so.13", "libcublasLt.so.12"}; }
+
+// The functions that are used, by name.
+struct Api {
+  Library library{library_names()};
+#define FUNCTION(f) decltype(cublasLt##f)* f = load<decltype(cublasLt##f)>("cublasLt" #f)
+  FUNCTION(Create);
+  FUNCTION(Destroy);
+  FUNCTION(MatmulDescCreate);
+  FUNCTION(MatmulDescDestroy);
+  FUNCTION(MatmulDescSetAttribute);
+  FUNCTION(MatrixLayoutCreate);
+  FUNCTION(MatrixLayoutDestroy);
+  FUNCTION(MatmulPreferenceCreate);
+  FUNCTION(MatmulPreferenceDestroy);
+  FUNCTION(MatmulPreferenceSetAttribute);
+  FUNCTION(MatmulAlgoGetHeuristic);
+  FUNCTION(Matmul);
+  FUNCTION(GetStatusString);
+#undef FUNCTION
+  void must(cublasStatus_t s, const char* what) const {
+    if (s != CUBLAS_STATUS_SUCCESS)
+      throw DeviceError(std::string("the CUDA device failed: ") + what + ": " + GetStatusString(s));
+  }
+
+ private:
+  template <class F>
+  F* load(const char* name) const {
+    F* f = nullptr;
+    library.find(name, f);
+    return f;
+  }
+};
+
+// The largest power of two that divides an address: which kernels may serve it.
+std::uint32_t alignment(const void* p) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p) | 256U;
+  return static_cast<std::uint32_t>(at & (~at + 1));
+}
+
+struct Key {
+  GemmShape shape;
+  std::array<std::uint32_t, 4> aligned;
+  auto operator<=>(const Key&) const = default;
+};
+Key key_of(const GemmShape& s, const GemmOperands& o) {
+  return {s, {alignment(o.w), alignment(o.x), alignment(o.y), alignment(o.bias)}};
+}
+
+}  // namespace
+
+struct Blas::State {
+  explicit State(cudaStream_t s) : stream(s), workspace(kWorkspace, "cuBLASLt's workspace") {
+    api.must(api.Create(&handle), "cuBLASLt");
+  }
+  ~State() {
+    for (auto& [key, p] : plans) destroy(p);
+    api.Destroy(handle);
+  }
+
+  struct Plan {
+    cublasLtMatmulDesc_t product = nullptr;
+    cublasLtMatrixLayout_t w = nullptr, x = nullptr, y = nullptr;
+    cublasLtMatmulAlgo_t algorithm{};
+    int launches = 1;
+  };
+  void destroy(Plan& p) {
+    if (p.product) api.MatmulDescDestroy(p.product);
+    for (const auto layout : {p.w, p.x, p.y})
+      if (layout) api.MatrixLayoutDestroy(layout);
+  }
+
+  void describe(Plan& p, const GemmShape& s) {
+    const auto type = s.bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    const auto n = [](int v) { return static_cast<std::uint64_t>(v); };
+    api.must(api.MatmulDescCreate(&p.product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
+    if (s.bias) {
+      const cublasLtEpilogue_t with_bias = CUBLASLT_EPILOGUE_BIAS;
+      api.must(api.MatmulDescSetAttribute(p.product, CUBLASLT_MATMUL_DESC_EPILOGUE, &with_bias, sizeof with_bias),
+               "a bias");
+    }
+    api.must(api.MatrixLayoutCreate(&p.w, type, n(s.out), n(s.in), s.out), "weights");
+    api.must(api.MatrixLayoutCreate(&p.x, type, n(s.in), n(s.rows), s.x_stride), "inputs");
+    api.must(api.MatrixLayoutCreate(&p.y, type, n(s.out), n(s.rows), s.y_stride), "outputs");
+  }
+
+  void call(const Plan& p, const GemmOperands& o) {
+    const float one = 1, zero = 0;
+    if (o.bias != nullptr)
+      api.must(api.MatmulDescSetAttribute(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o.bias, sizeof o.bias),
+               "a bias");
+    api.must(api.Matmul(handle, p.product, &one, o.w, p.w, o.x, p.x, &zero, o.y, p.y, o.y, p.y, &p.algorithm,
+                        workspace.data(), workspace.bytes(), stream),
+             "a matrix product");
+  }
+
+  double time(const Plan& p, const GemmOperands& o) {
+    call(p, o);  // warm
+    begin.record(stream);
+    for (int i = 0; i < kRuns; ++i) call(p, o);
+    end.record(stream);
+    end.wait();
+    return end.seconds_since(begin);
+  }
+
+  int count_launches(const Plan& p, const GemmOperands& o) {
+    cudaGraph_t graph = nullptr;
+    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture of a product");
+    std::exception_ptr failed;
+    try {
+      call(p, o);
+    } catch (...) { failed = std::current_exception(); }
+    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    std::size_t nodes = 0;
+    if (ended == cudaSuccess) static_cast<void>(cudaGraphGetNodes(graph, nullptr, &nodes));
+    if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
+    if (failed) std::rethrow_exception(failed);
+    must(ended, "capture of a product");
+    return static_cast<int>(nodes);
+  }
+
+  Plan make(const GemmShape& s, const GemmOperands& o, const Key& key) {
+    Plan p;
+    cublasLtMatmulPreference_t preference = nullptr;
+    try {
+      describe(p, s);
+      if (o.bias != nullptr)
+        api.must(api.MatmulDescSetAttribute(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o.bias, sizeof o.bias),
+                 "a bias");
+      api.must(api.MatmulPreferenceCreate(&preference), "a preference");
+      const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& v) {
+        api.must(api.MatmulPreferenceSetAttribute(preference, what, &v, sizeof v), "a preference");
+      };
+      const std::uint64_t bytes = workspace.bytes();
+      prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes);
+      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.aligned[0]);
+      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.aligned[1]);
+      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.aligned[2]);
+      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.aligned[2]);
+      std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results{};
+      int found = 0;
+      api.must(api.MatmulAlgoGetHeuristic(handle, p.product, p.w, p.x, p.y, p.y, preference, kCandidates,
+                                          results.data(), &found),
+               "choosing an algorithm for a matrix product");
+      double best = 0;
+      bool any = false;
+      for (int i = 0; i < found; ++i) {
+        const auto& r = results[static_cast<std::size_t>(i)];
+        if (r.state != CUBLAS_STATUS_SUCCESS) continue;
+        Plan candidate = p;
+        candidate.algorithm = r.algo;
+        if (s.rows > kMostTimedRows || found == 1) {
+          p = candidate;
+          any = true;
+          break;
+        }
+        const double seconds = time(candidate, o);
+        if (!any || seconds < best) {
+          any = true;
+          best = seconds;
+          p = candidate;
+        }
+      }
+      if (!any) throw DeviceError("cuBLASLt has no algorithm for a product of this shape");
+      p.launches = count_launches(p, o);
+    } catch (...) {
+      if (preference) api.MatmulPreferenceDestroy(preference);
+      destroy(p);
+      throw;
+    }
+    api.MatmulPreferenceDestroy(preference);
+    return p;
+  }
+
+  const Plan& plan(const GemmShape& s, const GemmOperands& o) const {
+    const auto it = plans.find(key_of(s, o));
+    check(it != plans.end(), "a product whose algorithm was not chosen");
+    return it->second;
+  }
+
+  Api api;
+  cudaStream_t stream;
+  cublasLtHandle_t handle = nullptr;
+  Buffer workspace;
+  Event begin, end;
+  std::map<Key, Plan> plans;
+};
+
+Blas::Blas(cudaStream_t stream) : state_(std::make_unique<State>(stream)) {}
+Blas::~Blas() = default;
+
+void Blas::prepare(const GemmShape& s, const GemmOperands& o) {
+  const Key key = key_of(s, o);
+  if (!state_->plans.contains(key)) state_->plans.emplace(key, state_->make(s, o, key));
+}
+void Blas::run(const GemmShape& s, const GemmOperands& o) { state_->call(state_->plan(s, o), o); }
+int Blas::launches(const GemmShape& s, const GemmOperands& o) const { return state_->plan(s, o).launches; }
+
+}  // namespace draftline::cuda
