@@ -114,7 +114,7 @@ std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::layer_plans(int layer) c
     plans.push_back(vector("q_norm", attention + "q_norm.weight", s.head_dim));
     plans.push_back(vector("k_norm", attention + "k_norm.weight", s.head_dim));
   }
-  if (s.experts) {
+  if (s.experts && layer >= s.experts->dense_layers) {
     const int count = s.experts->count, inner = s.experts->intermediate;
     std::vector<Part> gate_up, down;
     for (int e = 0; e < count; ++e) {
@@ -126,6 +126,12 @@ std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::layer_plans(int layer) c
     plans.push_back(whole(ours + "router", hidden, count, {{mlp + "gate.weight", hidden, count}}));
     plans.push_back(whole(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
     plans.push_back(whole(ours + "experts.down", count * inner, hidden, std::move(down)));
+    if (const int shared = s.experts->shared; shared > 0) {
+      const std::string all = mlp + "shared_experts.";
+      plans.push_back(whole(ours + "shared.gate_up", hidden, 2 * shared,
+                            {{all + "gate_proj.weight", hidden, shared}, {all + "up_proj.weight", hidden, shared}}));
+      plans.push_back(whole(ours + "shared.down", shared, hidden, {{all + "down_proj.weight", shared, hidden}}));
+    }
     return plans;
   }
   const int inner = s.intermediate;

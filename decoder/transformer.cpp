@@ -44,11 +44,15 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Tra
   if (!options.mlp) return w;
   w.mlp_norm = store.vector(prefix + "mlp_norm", s.hidden);
   if (biased_norm) w.mlp_norm_bias = store.vector(prefix + "mlp_norm_bias", s.hidden);
-  if (s.experts) {
+  if (s.experts && options.experts) {
     const Experts& e = *s.experts;
     w.router = store.table(prefix + "router", s.hidden, e.count);
     w.gate_up = store.matrix(prefix + "experts.gate_up", e.count * s.hidden, 2 * e.intermediate);
     w.down = store.matrix(prefix + "experts.down", e.count * e.intermediate, s.hidden);
+    if (e.shared > 0) {
+      w.shared_gate_up = store.matrix(prefix + "shared.gate_up", s.hidden, 2 * e.shared);
+      w.shared_down = store.matrix(prefix + "shared.down", e.shared, s.hidden);
+    }
   } else {
     w.gate_up = store.matrix(prefix + "gate_up", s.hidden, (s.mlp == MlpKind::gated_silu ? 2 : 1) * s.intermediate);
     w.down = store.matrix(prefix + "down", s.intermediate, s.hidden);
@@ -75,7 +79,11 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
 }
 
 Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks) {
-  if (w.router) return ops.sum_over_ranks(ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts), ranks);
+  if (w.router) {
+    Tensor z = ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts);
+    if (w.shared_gate_up) z = ops.add(z, ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down));
+    return ops.sum_over_ranks(z, ranks);
+  }
   const Tensor wide = ops.linear(y, w.gate_up);
   const Tensor inner = s.mlp == MlpKind::gated_silu ? ops.silu_mul(wide) : ops.gelu(wide);
   return ops.sum_over_ranks(ops.linear(inner, w.down), ranks);
@@ -94,7 +102,8 @@ Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops
     : shape(s), ranks(tensor_parallel), all_(layers_between(0, s.layers)) {
   embedding = store.table(prefix + "embedding", s.vocabulary, s.hidden);
   for (int i = 0; i < s.layers; ++i)
-    layers.push_back(make_layer(store, prefix + "layers." + std::to_string(i) + ".", s));
+    layers.push_back(make_layer(store, prefix + "layers." + std::to_string(i) + ".", s,
+                                {.experts = s.experts && i >= s.experts->dense_layers}));
   final_norm_weight = store.vector(prefix + "final_norm", s.hidden);
   if (s.norm == NormKind::layer) final_norm_bias = store.vector(prefix + "final_norm_bias", s.hidden);
   head = store.table(prefix + "lm_head", s.hidden, s.vocabulary, !s.tied_embeddings);

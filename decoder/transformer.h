@@ -24,12 +24,14 @@ struct Stream {
 
 struct LayerWeights {
   std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, router, mlp_norm, mlp_norm_bias;
+  std::optional<Weight> shared_gate_up, shared_down;  // beside experts
   Weight qkv, o, gate_up, down;
 };
 // What differs in a drafter's layer: its input may be wider, its input norm missing, its MLP missing.
 struct LayerOptions {
   int inputs = 0;  // columns that qkv reads; 0: hidden
   bool input_norm = true, mlp = true;
+  bool experts = true;  // where the shape has any
 };
 LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
 

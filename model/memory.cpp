@@ -13,7 +13,7 @@ DType kept_format(DType linear) { return bits_of(linear) < 16 ? DType::bf16 : li
 
 Bytes weight_memory(const TransformerShape& s, WeightFormat format) {
   const double tables = (s.tied_embeddings ? 1 : 2) * head_parameters(s);
-  const double linear = s.layers * layer_parameters(s),
+  const double linear = matrix_parameters(s),
                small = parameters(s) - tables - linear;  // small: norms, biases
   const DType kept = kept_format(format.linear);
   return weight_bytes(format.linear, linear) + weight_bytes(format.everything ? format.linear : kept, tables) +

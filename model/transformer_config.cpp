@@ -206,6 +206,20 @@ void read_qwen3(const Reader& in, TransformerShape& s) {
   read_qwen_window(in, s);
 }
 
+Experts read_experts(const Reader& in, std::string_view count_key, int hidden) {
+  Experts e;
+  e.count = needed(in, {count_key}, 1 << 16);
+  e.per_token = needed(in, {"num_experts_per_tok"}, 1 << 16);
+  e.intermediate = needed(in, {"moe_intermediate_size"}, kMostColumns);
+  e.normalise = flag(in, "norm_topk_prob", false);
+  if (e.per_token > e.count)
+    in.at("num_experts_per_tok").fail("must be at most " + std::string(count_key) + ", " + std::to_string(e.count));
+  if (static_cast<std::int64_t>(e.count) * std::max(hidden, e.intermediate) > kMostStackedRows)
+    in.at(count_key).fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
+                          " that are modelled");
+  return e;
+}
+
 void read_qwen3_moe(const Reader& in, TransformerShape& s) {
   read_gated(in, s);
   read_heads(in, s, false);
@@ -216,21 +230,34 @@ void read_qwen3_moe(const Reader& in, TransformerShape& s) {
   refuse(in, "attention_bias", kNoOutputBias);
   s.qk_norm = true;
   read_qwen_window(in, s);
-  Experts e;
-  e.count = needed(in, {"num_experts"}, 1 << 16);
-  e.per_token = needed(in, {"num_experts_per_tok"}, 1 << 16);
-  e.intermediate = needed(in, {"moe_intermediate_size"}, kMostColumns);
-  e.normalise = flag(in, "norm_topk_prob", false);
-  if (e.per_token > e.count)
-    in.at("num_experts_per_tok").fail("must be at most num_experts, " + std::to_string(e.count));
-  if (static_cast<std::int64_t>(e.count) * std::max(s.hidden, e.intermediate) > kMostStackedRows)
-    in.at("num_experts")
-        .fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
-              " that are modelled");
+  s.experts = read_experts(in, "num_experts", s.hidden);
   if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
     step->fail("layers with and without experts in one model are not modelled; must be 1");
   if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
     dense->fail("layers with and without experts in one model are not modelled; must be empty");
+}
+
+// The first of DeepSeek's mixtures; later ones have latent attention, which is not modelled.
+void read_deepseek(const Reader& in, TransformerShape& s) {
+  read_gated(in, s);
+  read_heads(in, s, true);
+  read_head_dim(in, s);
+  read_positions(in, 2048, s);
+  read_epsilon(in, "rms_norm_eps", 1e-6, s);
+  read_tied(in, false, s);
+  refuse(in, "attention_bias", kNoOutputBias);
+  if (!given(in, "n_routed_experts")) return;
+  Experts e = read_experts(in, "n_routed_experts", s.hidden);
+  if (const auto shared = given(in, "n_shared_experts")) {
+    e.shared = shared->positive_int(1 << 16);
+    if (static_cast<std::int64_t>(e.shared) * e.intermediate > kMostColumns) shared->fail("are too many");
+    else e.shared *= e.intermediate;
+  }
+  if (const auto dense = given(in, "first_k_dense_replace")) e.dense_layers = dense->integer(0, std::max(s.layers, 0));
+  if (const auto step = given(in, "moe_layer_freq"); step && step->positive_int() != 1)
+    step->fail("experts in every other layer are not modelled; must be 1");
+  if (const auto score = given(in, "scoring_func"); score && score->text() != "softmax")
+    score->fail("only experts that are scored by softmax are modelled");
   s.experts = e;
 }
 
@@ -363,6 +390,7 @@ constexpr std::array kFamilies{
     Family{"Qwen2ForCausalLM", "qwen2", read_qwen2},
     Family{"Qwen3ForCausalLM", "qwen3", read_qwen3},
     Family{"Qwen3MoeForCausalLM", "qwen3_moe", read_qwen3_moe},
+    Family{"DeepseekForCausalLM", "deepseek", read_deepseek},
     Family{"MistralForCausalLM", "mistral", read_mistral},
     Family{"Phi3ForCausalLM", "phi3", read_phi3},
     Family{"FalconForCausalLM", "falcon", read_falcon},

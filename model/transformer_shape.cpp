@@ -20,6 +20,12 @@ double bias_parameters(const TransformerShape& s) {
   return s.qkv_bias ? s.layers * (s.q_columns() + 2.0 * s.kv_columns()) : 0;
 }
 
+double dense_mlp_parameters(const TransformerShape& s) {
+  return (s.mlp == MlpKind::gated_silu ? 3.0 : 2.0) * s.hidden * s.intermediate;
+}
+
+int layers_with_experts(const TransformerShape& s) { return s.experts ? s.layers - s.experts->dense_layers : 0; }
+
 }  // namespace
 
 double attention_parameters(const TransformerShape& s) {
@@ -27,23 +33,30 @@ double attention_parameters(const TransformerShape& s) {
 }
 
 double mlp_parameters(const TransformerShape& s) {
-  if (s.experts) return s.experts->count * (s.hidden + 3.0 * s.hidden * s.experts->intermediate);
-  return (s.mlp == MlpKind::gated_silu ? 3.0 : 2.0) * s.hidden * s.intermediate;
+  if (!s.experts) return dense_mlp_parameters(s);
+  return s.hidden * (s.experts->count * (1 + 3.0 * s.experts->intermediate) + 3.0 * s.experts->shared);
 }
 
 double layer_parameters(const TransformerShape& s) { return attention_parameters(s) + mlp_parameters(s); }
 
+double matrix_parameters(const TransformerShape& s) {
+  const int sparse = layers_with_experts(s);
+  return s.layers * attention_parameters(s) + (s.layers - sparse) * dense_mlp_parameters(s) +
+         (sparse > 0 ? sparse * mlp_parameters(s) : 0);
+}
+
 double head_parameters(const TransformerShape& s) { return static_cast<double>(s.vocabulary) * s.hidden; }
 
 double parameters(const TransformerShape& s) {
-  return s.layers * layer_parameters(s) + bias_parameters(s) + norm_parameters(s) +
+  return matrix_parameters(s) + bias_parameters(s) + norm_parameters(s) +
          (s.tied_embeddings ? 1 : 2) * head_parameters(s);
 }
 
 double active_parameters(const TransformerShape& s) {
   const double idle =
       s.experts ? 3.0 * s.hidden * s.experts->intermediate * (s.experts->count - s.experts->per_token) : 0;
-  return s.layers * (layer_parameters(s) - idle) + bias_parameters(s) + norm_parameters(s) + head_parameters(s);
+  return matrix_parameters(s) - layers_with_experts(s) * idle + bias_parameters(s) + norm_parameters(s) +
+         head_parameters(s);
 }
 
 TransformerShape shard(const TransformerShape& s, int ranks) {
@@ -58,7 +71,10 @@ TransformerShape shard(const TransformerShape& s, int ranks) {
   one.kv_heads = std::max(1, s.kv_heads / ranks);
   one.intermediate = share_of(s.intermediate, ranks);
   one.vocabulary = share_of(s.vocabulary, ranks);
-  if (one.experts) one.experts->intermediate = share_of(s.experts->intermediate, ranks);
+  if (one.experts) {
+    one.experts->intermediate = share_of(s.experts->intermediate, ranks);
+    one.experts->shared = share_of(s.experts->shared, ranks);
+  }
   return one;
 }
 

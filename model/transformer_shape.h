@@ -14,9 +14,11 @@ namespace draftline {
 enum class NormKind { rms, layer };       // layer: with bias
 enum class MlpKind { gated_silu, gelu };  // gelu: two matrices, no gate
 
-struct Experts {  // a mixture-of-experts MLP in every layer
+struct Experts {  // a mixture-of-experts MLP in every layer but the first ones
   int count = 0, per_token = 0, intermediate = 0;
   bool normalise = true;  // the chosen experts' weights sum to 1
+  int shared = 0;         // columns of an MLP beside them that every token passes
+  int dense_layers = 0;   // first layers, which have a plain MLP
   bool operator==(const Experts&) const = default;
 };
 
@@ -56,9 +58,11 @@ struct TransformerShape {
 double attention_parameters(const TransformerShape&);  // A
 double mlp_parameters(const TransformerShape&);        // F; of all experts and their router, where there are any
 double layer_parameters(const TransformerShape&);      // Y
-double head_parameters(const TransformerShape&);       // H: the LM head, equal in size to the embedding
-double parameters(const TransformerShape&);            // all, embeddings and norms included, tied ones once
-double active_parameters(const TransformerShape&);     // read for one token: its experts alone, no embedding table
+double matrix_parameters(
+    const TransformerShape&);                     // of all layers; Y each, but for dense ones before those with experts
+double head_parameters(const TransformerShape&);  // H: the LM head, equal in size to the embedding
+double parameters(const TransformerShape&);       // all, embeddings and norms included, tied ones once
+double active_parameters(const TransformerShape&);  // read for one token: its experts alone, no embedding table
 
 // One rank's share under tensor parallelism; KV heads are replicated where there are fewer of them than ranks, and what
 // the ranks don't divide evenly (MLP columns, vocabulary) is rounded up.

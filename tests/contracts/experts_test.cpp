@@ -8,6 +8,7 @@
 #include "decoder/op_work.h"
 #include "decoder/ops.h"
 #include "decoder/random_weights.h"
+#include "decoder/transformer.h"
 #include "tests/catch.h"
 
 using namespace draftline;
@@ -73,4 +74,42 @@ TEST_CASE("more rows touch more experts, up to all of them", "[contract]") {
   }
   CHECK(experts_touched({1, 256, 16, 8, 2, DType::bf16, DType::bf16}) == Approx(2));
   CHECK(before == Approx(8).epsilon(1e-6));
+}
+
+TEST_CASE("experts that every token passes are added to the chosen ones, and first layers may have none",
+          "[contract]") {
+  TransformerShape s;
+  s.hidden = 32;
+  s.layers = 2;
+  s.heads = s.kv_heads = 2;
+  s.head_dim = 16;
+  s.intermediate = 40;
+  s.vocabulary = 20;
+  s.experts = Experts{4, 2, 24, false, 48, 1};
+  WeightStore store(DType::fp32, DType::fp32);
+  RandomWeights random(5);
+  CpuBackend backend(store, random);
+  Ops ops(backend, DType::fp32, 1);
+  const Transformer target(s, store, ops, 16);
+  CHECK_FALSE(target.layers[0].router);
+  CHECK(target.layers[0].gate_up.out == 2 * 40);
+  const LayerWeights& w = target.layers[1];
+  REQUIRE(w.router);
+  REQUIRE(w.shared_gate_up);
+
+  const Tensor y = ops.embed(target.embedding, ops.input("ids", std::vector<int>{3, 7, 11}));
+  const auto kept = [&](const char* name, Tensor t) {
+    const Tensor slot = ops.slot(name, t.rows, t.cols, DType::fp32);
+    ops.store(slot, t);
+    return slot;
+  };
+  const Tensor chosen = kept("chosen", ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts));
+  const Tensor shared = kept("shared", ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down));
+  const Tensor whole = kept("whole", mlp(ops, y, w, s));
+  ops.flush();
+  const auto a = backend.read_floats(chosen), b = backend.read_floats(shared), c = backend.read_floats(whole);
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    CHECK(b[i] != 0);
+    CHECK(c[i] == a[i] + b[i]);
+  }
 }

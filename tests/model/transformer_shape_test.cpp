@@ -71,7 +71,7 @@ TEST_CASE("every shipped transformer has the parameter count that its publisher 
     CHECK(parameters(shape) == source.at("published_parameters").get<double>());  // integers below 2^53: exact
     ++compared;
   }
-  CHECK(compared == 18);
+  CHECK(compared == 19);
 }
 
 TEST_CASE("parameter counts that are published in words only are met as well as the words say") {
@@ -87,6 +87,9 @@ TEST_CASE("parameter counts that are published in words only are met as well as 
   const auto moe = shape_of("qwen3-30b-a3b");
   CHECK(parameters(moe) == Approx(30.5e9).epsilon(0.002));
   CHECK(active_parameters(moe) + head_parameters(moe) == Approx(3.35e9).epsilon(0.002));
+  const auto deepseek = shape_of("deepseek-moe-16b");  // "16.4B, 2.8B activated"
+  CHECK(parameters(deepseek) == Approx(16.38e9).epsilon(0.001));
+  CHECK(active_parameters(deepseek) + head_parameters(deepseek) == Approx(2.83e9).epsilon(0.01));
 }
 
 TEST_CASE("the parts of a parameter count add up by head") {
@@ -117,6 +120,12 @@ TEST_CASE("the parts of a parameter count add up by head") {
   sparse.experts = Experts{4, 2, 32, true};
   CHECK(mlp_parameters(sparse) == 24832);
   CHECK(parameters(sparse) - head_parameters(sparse) - active_parameters(sparse) == 2 * 12288);
+  sparse.experts->shared = 10;  // 3 * 64 * 10 = 1920 more, which no token leaves out
+  CHECK(mlp_parameters(sparse) == 24832 + 1920);
+  CHECK(parameters(sparse) - head_parameters(sparse) - active_parameters(sparse) == 2 * 12288);
+  sparse.experts->dense_layers = 1;  // one layer as in s
+  CHECK(matrix_parameters(sparse) == 2 * 12288 + 18432 + 24832 + 1920);
+  CHECK(parameters(sparse) - head_parameters(sparse) - active_parameters(sparse) == 12288);
 }
 
 TEST_CASE("absent keys mean what transformers takes them to mean") {
@@ -200,6 +209,7 @@ TEST_CASE("the families that name their keys otherwise are understood") {
   CHECK(falcon.norm == NormKind::layer);
   CHECK(falcon.mlp == MlpKind::gelu);
   CHECK(shape_of("qwen3-30b-a3b").experts == Experts{128, 8, 768, true});
+  CHECK(shape_of("deepseek-moe-16b").experts == Experts{64, 6, 1408, false, 2816, 1});
 }
 
 TEST_CASE("what is wrong in a config is refused at its place") {
