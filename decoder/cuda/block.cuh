@@ -30,11 +30,12 @@ __device__ T warp_reduce(T v, Join join) {
   return v;
 }
 
-// Every thread gets the result. All `threads` of the block must call it.
-template <int threads, class T, class Join>
+// Every thread gets the result. All `threads` of the block must call it; 0: as many as were launched.
+template <int threads = 0, class T, class Join>
 __device__ T block_reduce(T v, Join join) {
-  constexpr int warps = threads / 32;
-  __shared__ T of_warp[warps];
+  constexpr int kMostWarps = 32;
+  const int warps = (threads > 0 ? threads : static_cast<int>(blockDim.x)) / 32;
+  __shared__ T of_warp[kMostWarps];
   v = warp_reduce(v, join);
   if (lane_of() == 0) of_warp[warp_of()] = v;
   __syncthreads();

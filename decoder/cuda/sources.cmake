@@ -7,7 +7,9 @@ set(draftline_cuda_kernels
   experts.cu
   movement.cu
   norm.cu
+  sample.cu
   trees.cu
+  verify.cu
 )
 set(draftline_cuda_host
   blas.cpp

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing tokens and growing trees against the CPU backend.
+#include "decoder/cuda/choose.h"
+
+#include "decoder/cuda/block.cuh"
+#include "decoder/cuda/trees.h"
+#include "tests/catch.h"
+#include "tests/emulator/op_rig.h"
+
+using namespace draftline;
+using namespace draftline::cuda;
+
+namespace {
+
+// Logits with many equals: rounding to quarters makes ties, some are -infinity.
+std::vector<float> tied_logits(Dice& dice, int rows, int columns, bool ties) {
+  auto x = dice.normal<bf16>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns), 3);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (ties) x[i] = std::round(4 * x[i]) / 4;
+    if (i % static_cast<std::size_t>(columns) > 0 && dice.below(9) == 0) x[i] = -INFINITY;
+  }
+  return x;
+}
+
+template <class T>
+void compare_choices(int rows, int columns, int k, bool ties, int processors, unsigned seed) {
+  INFO(rows << " rows of " << columns << ", " << k << " best, " << processors << " processors");
+  Dice dice(seed);
+  const auto x = tied_logits(dice, rows, columns, ties);
+  Specification cpu(1);
+  const Tensor logits = cpu.floats(x, columns);
+  const Tensor best = cpu.keep(cpu.ops.argmax(logits));
+  const TopK top = cpu.ops.top_k(logits, k);
+  const Tensor ids = cpu.keep(top.ids), log_probs = cpu.keep(top.log_probs);
+  cpu.ops.flush();
+
+  const Array<T> data(x, columns);
+  const Array<int> best_data(rows, 1), ids_data(rows, k);
+  const Array<float> log_probs_data(rows, k);
+  const Workspace work(
+      std::max(choose_scratch(rows, columns, 1, processors), choose_scratch(rows, columns, k, processors)));
+  const Stream stream;
+  for (int again = 0; again < 2; ++again) {
+    argmax<T>(data.read(), processors, work.scratch(), best_data.view(), stream);
+    top_k<T>(data.read(), processors, work.scratch(), ids_data.view(), log_probs_data.view(), stream);
+  }
+  stream.wait();
+  CHECK(best_data.raw() == cpu.ints_of(best));
+  CHECK(ids_data.raw() == cpu.ints_of(ids));
+  CHECK(distance(log_probs_data.floats(), cpu.floats_of(log_probs), 1) < 1e-5);  // the order of fp32 additions
+}
+
+}  // namespace
+
+TEST_CASE("the best and the k best of a row are the CPU's, ties by the lowest id") {
+  const bool ties = GENERATE(false, true);
+  const auto [rows, columns, k] = GENERATE(table<int, int, int>(
+      {{1, 1, 1}, {3, 7, 3}, {5, 300, 10}, {2, 1031, 16}, {1, 20000, 40}, {7, 9001, 1}, {1, 33, 33}}));
+  const int processors = GENERATE(1, 16);
+  compare_choices<float>(rows, columns, k, ties, processors, 3);
+  compare_choices<bf16>(rows, columns, k, ties, processors, 4);
+}
+
+TEST_CASE("a row of equal logits is chosen from by id alone") {
+  const int columns = 5000, k = 12;
+  const Array<bf16> x(std::vector<float>(static_cast<std::size_t>(2 * columns), -1.5F), columns);
+  const Array<int> best(2, 1), ids(2, k);
+  const Array<float> log_probs(2, k);
+  const Workspace work(choose_scratch(2, columns, k, 4));
+  const Stream stream;
+  argmax<bf16>(x.read(), 4, work.scratch(), best.view(), stream);
+  top_k<bf16>(x.read(), 4, work.scratch(), ids.view(), log_probs.view(), stream);
+  stream.wait();
+  CHECK(best.raw() == std::vector<int>{0, 0});
+  for (int j = 0; j < k; ++j) {
+    CHECK(ids.raw()[static_cast<std::size_t>(k + j)] == j);
+    CHECK(log_probs.raw()[static_cast<std::size_t>(j)] == Approx(-std::log(columns)));
+  }
+}
+
+TEST_CASE("ids of a draft vocabulary are mapped by their offsets") {
+  const Array<int> ids(std::vector<int>{3, 0, 1, 2, 2, 3}, 2), offsets(std::vector<int>{5, 0, 100000, 7}, 1), y(3, 2);
+  const Stream stream;
+  map_ids(ids.read(), offsets.read().data, y.view(), stream);
+  stream.wait();
+  CHECK(y.raw() == std::vector<int>{10, 5, 1, 100002, 100002, 10});
+}
+
+TEST_CASE("a list of candidates is clipped as on the CPU") {
+  const float top_p = GENERATE(0.3F, 0.9F, 2.0F), share = GENERATE(0.0F, 0.2F);
+  Dice dice(5);
+  const int rows = 300, k = 6;
+  std::vector<float> x;
+  for (int r = 0; r < rows; ++r) {
+    auto values = dice.normal<float>(k);
+    std::sort(values.begin(), values.end(), std::greater<>());
+    for (const float v : values) x.push_back(v - 2);
+  }
+  Specification cpu(1);
+  const Tensor y = cpu.keep(cpu.ops.clip_top_k(cpu.floats(x, k), top_p, share));
+  cpu.ops.flush();
+  const Array<float> data(x, k), out(rows, k);
+  const Stream stream;
+  clip_top_k(data.read(), top_p, share, out.view(), stream);
+  stream.wait();
+  CHECK(distance(out.floats(), cpu.floats_of(y), 1) == 0);
+}
+
+TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
+  const int sequences = GENERATE(1, 3), k = GENERATE(2, 7), size = GENERATE(2, 9, 40);
+  const bool by_level = GENERATE(false, true), ties = GENERATE(false, true);
+  const int width = k, levels = 4, words = 2;
+  Dice dice(static_cast<unsigned>(11 + k + size));
+  const auto log_probs_of = [&](int rows, int columns) {
+    auto x = dice.normal<float>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = -std::abs(x[i]);
+      if (ties) x[i] = std::round(2 * x[i]) / 2;
+      if (dice.below(6) == 0) x[i] = -INFINITY;
+    }
+    return x;
+  };
+  const auto tokens_of = [&](int n) {
+    std::vector<int> t(static_cast<std::size_t>(n));
+    for (int& v : t) v = dice.below(1000);
+    return t;
+  };
+  Specification cpu(sequences);
+  Ops& ops = cpu.ops;
+  const Stream stream;
+
+  // Level 0: `width` candidates under the root, all of them the frontier.
+  const int first = sequences * width;
+  std::vector<int> first_nodes, first_sees, root = tokens_of(sequences);
+  for (int r = 0; r < first; ++r) {
+    first_nodes.push_back(r % width);
+    for (int w = 0; w < words; ++w) first_sees.push_back(w == 0 ? 1 << (r % width) : 0);
+  }
+  const auto first_tokens = tokens_of(first);
+  const auto first_scores = log_probs_of(first, 1);
+  const std::vector<int> no_parents(static_cast<std::size_t>(first), -1);
+  std::vector<Tensor> tokens{cpu.ints(first_tokens, width)}, scores{cpu.floats(first_scores, width)},
+      parents{cpu.ints(no_parents, width)};
+  Tensor score = cpu.floats(first_scores, 1), node = cpu.ints(first_nodes), sees = cpu.ints(first_sees, words);
+  std::vector<Array<int>> ints;  // a view lives as long as its array
+  std::vector<Array<float>> floats;
+  ints.reserve(100);
+  floats.reserve(100);
+  const auto keep_ints = [&](int rows, int cols) { return ints.emplace_back(rows, cols).view(); };
+  const auto read = [](auto v) {
+    return View<const std::remove_pointer_t<decltype(v.data)>>{v.data, v.rows, v.cols, v.stride};
+  };
+  std::vector<TreeLevel> device{{ints.emplace_back(first_tokens, width).read(),
+                                 floats.emplace_back(first_scores, width).read(),
+                                 ints.emplace_back(no_parents, width).read()}};
+  View<const float> d_score = floats.emplace_back(first_scores, 1).read();
+  View<const int> d_node = ints.emplace_back(first_nodes, 1).read(),
+                  d_sees = ints.emplace_back(first_sees, words).read();
+
+  int pool = width, keep = width, frontier = width;
+  for (int level = 1; level < levels; ++level) {
+    const int rows = sequences * frontier;
+    keep = std::max(1, width - level);
+    const auto ids = tokens_of(rows * k);
+    auto log_probs = log_probs_of(rows, k);
+    const TopK top{{}, cpu.ints(ids, k), cpu.floats(log_probs, k)};
+    const auto e = ops.expand_tree(top, score, node, sees, frontier, keep, pool, 3 * level);
+    ExpandTreeView v{};
+    v.ids = ints.emplace_back(ids, k).read();
+    v.log_probs = floats.emplace_back(log_probs, k).read();
+    v.score = d_score;
+    v.node = d_node;
+    v.sees = d_sees;
+    v.width = frontier, v.keep = keep, v.first_node = pool, v.tail = 3 * level;
+    v.tokens = keep_ints(sequences, frontier * k);
+    v.scores = floats.emplace_back(sequences, frontier * k).view();
+    v.parents = keep_ints(sequences, frontier * k);
+    v.row = keep_ints(sequences * keep, 1);
+    v.token = keep_ints(sequences * keep, 1);
+    v.next_score = floats.emplace_back(sequences * keep, 1).view();
+    v.next_node = keep_ints(sequences * keep, 1);
+    v.next_sees = keep_ints(sequences * keep, words);
+    expand_tree(v, stream);
+    stream.wait();
+    tokens.push_back(cpu.keep(e.tokens));
+    scores.push_back(cpu.keep(e.scores));
+    parents.push_back(cpu.keep(e.parents));
+    const Tensor row = cpu.keep(e.row), token = cpu.keep(e.token);
+    score = cpu.keep(e.next_score);
+    node = cpu.keep(e.next_node);
+    sees = cpu.keep(e.next_sees);
+    ops.flush();
+    const auto values = [](View<int> view) {
+      std::vector<int> got(static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(view.cols));
+      must(cudaMemcpy(got.data(), view.data, sizeof(int) * got.size(), cudaMemcpyDeviceToHost), "copying");
+      return got;
+    };
+    INFO("level " << level);
+    CHECK(values(v.tokens) == cpu.ints_of(tokens.back()));
+    CHECK(values(v.parents) == cpu.ints_of(parents.back()));
+    CHECK(values(v.row) == cpu.ints_of(row));
+    CHECK(values(v.token) == cpu.ints_of(token));
+    CHECK(values(v.next_node) == cpu.ints_of(node));
+    CHECK(values(v.next_sees) == cpu.ints_of(sees));
+    CHECK(distance(floats.back().floats(), cpu.floats_of(score), 1) == 0);
+    device.push_back({read(v.tokens), read(v.scores), read(v.parents)});
+    d_score = read(v.next_score), d_node = read(v.next_node), d_sees = read(v.next_sees);
+    pool += frontier * k;
+    frontier = keep;
+  }
+  if (!by_level && size > pool + 1) return;  // not a tree that a method asks for
+  const auto s = ops.select_tree(tokens, scores, parents, cpu.ints(root), size, by_level);
+  const Tensor y = cpu.keep(s.y), parent = cpu.keep(s.parent), line = cpu.keep(s.sees);
+  ops.flush();
+  const Array<int> d_y(sequences * size, 1), d_parent(sequences * size, 1), d_line(sequences * size, s.sees.cols),
+      d_root(root, 1);
+  select_tree(device, d_root.read(), size, by_level, d_y.view(), d_parent.view(), d_line.view(), stream);
+  stream.wait();
+  CHECK(d_y.raw() == cpu.ints_of(y));
+  CHECK(d_parent.raw() == cpu.ints_of(parent));
+  CHECK(d_line.raw() == cpu.ints_of(line));
+}
