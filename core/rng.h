@@ -13,11 +13,12 @@ namespace draftline {
 class Rng {
  public:
   Rng(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0);
-  std::uint64_t bits();                  // next 64 random bits
-  double uniform();                      // [0, 1), 53 bits
-  double normal();                       // mean 0, variance 1
-  double exponential();                  // mean 1
-  std::uint64_t below(std::uint64_t n);  // unbiased in [0, n), n > 0
+  std::uint64_t bits();                             // next 64 random bits
+  double uniform();                                 // [0, 1), 53 bits
+  double normal();                                  // mean 0, variance 1
+  double exponential();                             // mean 1
+  std::uint64_t below(std::uint64_t n);             // unbiased in [0, n), n > 0
+  std::uint64_t stream() const { return stream_; }  // with the seed and a counter, all that a draw depends on
 
  private:
   std::uint64_t seed_, stream_, counter_ = 0;

@@ -8,6 +8,12 @@
 
 namespace draftline {
 
+// Time that ops took, prefill included: by phase where phases can be told apart (a graph is one piece), and in all.
+struct DeviceSeconds {
+  double draft = 0, verify = 0, commit = 0, all = 0;
+  double& of(Phase p) { return p == Phase::draft ? draft : p == Phase::verify ? verify : commit; }
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -17,6 +23,7 @@ class Backend {
   virtual void emitted(const Op&, const Tape&) {}         // run an op at once (cpu, for the debugger) ...
   virtual void finish(const Tape&) {}                     // ... or the whole segment (planned cpu, CUDA graph)
   virtual std::vector<int> read(const Tensor& slot) = 0;  // waits; the only way a value reaches the host
+  virtual DeviceSeconds device_seconds() { return {}; }   // since the start, of what has been waited for
 };
 
 }  // namespace draftline

@@ -15,8 +15,10 @@ class RandomWeights : public WeightSource {
       std::function<double(const std::string& name)>;  // multiplies a weight's size: weak layers agree when skipped
   explicit RandomWeights(std::uint64_t seed, Scale scale = {}) : seed_(seed), scale_(std::move(scale)) {}
   void load(const std::string& name, int in, int out, std::span<float> to) override;
+  std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
 
  private:
+  NormalTerm term(const std::string& name, int in) const;
   std::uint64_t seed_;
   Scale scale_;
 };
@@ -28,6 +30,7 @@ class PerturbedWeights : public WeightSource {
   PerturbedWeights(WeightSource& base, std::string prefix, double relative_noise, std::uint64_t seed)
       : base_(base), prefix_(std::move(prefix)), noise_(relative_noise), random_(seed) {}
   void load(const std::string& name, int in, int out, std::span<float> to) override;
+  std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
 
  private:
   WeightSource& base_;

@@ -2,6 +2,7 @@
 // Names, shapes and, where something is computed, values of a network's weights. A matrix is [in, out], row-major:
 // x [rows, in] x w [in, out]. Names are ours ("layers.3.qkv"); a source maps them to its own.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -17,12 +18,22 @@ struct Weight {  // a handle; owns nothing
   DType dtype = DType::fp32;
 };
 
+// Normal numbers by place: value i is mean + spread * (draw i of a stream of core/rng), less `minus`, times
+// `scale`; the value is rounded to fp32 first.
+struct NormalTerm {
+  std::uint64_t seed = 0, stream = 0;
+  double mean = 0, spread = 1;
+  float scale = 1, minus = 0;
+};
+
 // Where values come from: random numbers, a Hugging Face folder.
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
   // Fills `to` (in * out values). Throws InputErrors if the source has no such weight or another shape.
   virtual void load(const std::string& name, int in, int out, std::span<float> to) = 0;
+  // Where the values are sums of normal numbers: which, so that a device can make them itself. Empty: load() them.
+  virtual std::vector<NormalTerm> formula(const std::string&, int /*in*/, int /*out*/) { return {}; }
 };
 
 // The weights a network asked for. Quantisation touches the matrices of layers; embeddings, LM heads and vectors stay in

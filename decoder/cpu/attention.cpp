@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "decoder/cpu/backend.h"
+#include "decoder/rope.h"
 
 namespace draftline {
 
-// Angle per position of each pair of columns, stretched for long contexts as config.json asks.
 const std::vector<float>& CpuBackend::frequencies(const Rope& rope) {
   auto& f = frequencies_[{rope.theta, rope.columns, rope.scaling ? rope.scaling->factor : 0}];
-  if (!f.empty()) return f;
-  for (int i = 0; i < rope.columns; i += 2) {
-    double w = std::pow(rope.theta, -static_cast<double>(i) / rope.columns);
-    if (const auto& s = rope.scaling) {
-      if (s->kind == RopeScaling::Kind::linear) {
-        w /= s->factor;
-      } else {  // llama3: long waves are stretched, short ones kept, those between blended
-        const double wave = 2 * std::numbers::pi / w, turns = s->original_context / wave;
-        const double blend = std::clamp(
-            (turns - s->low_frequency_factor) / (s->high_frequency_factor - s->low_frequency_factor), 0.0, 1.0);
-        w = (1 - blend) * w / s->factor + blend * w;
-      }
-    }
-    f.push_back(static_cast<float>(w));
-  }
+  if (f.empty()) f = rope_frequencies(rope);
   return f;
 }
 

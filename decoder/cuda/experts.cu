@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/cuda/experts.h"
 
+#include "decoder/cuda/block.cuh"
 #include "decoder/cuda/launch.h"
 
 namespace draftline::cuda {
@@ -16,7 +17,7 @@ struct Chosen {  // of each row, in scratch: [rows, per_token]
 };
 Chosen split(const Scratch& s, const ExpertShape& m) {
   const int n = m.rows * m.per_token;
-  int* expert = static_cast<int*>(s.data);
+  int* expert = behind_counters<int>(s);
   auto* share = reinterpret_cast<float*>(expert + n);
   return {expert, share, share + n};
 }
@@ -92,7 +93,7 @@ __global__ void down_kernel(ExpertShape m, const T* down, Chosen chosen, View<T>
 
 std::size_t expert_scratch(const ExpertShape& m) {
   const auto n = static_cast<std::size_t>(m.rows) * static_cast<std::size_t>(m.per_token);
-  return n * (sizeof(int) + sizeof(float)) + n * static_cast<std::size_t>(m.inner) * sizeof(float);
+  return kCounterBytes + n * (sizeof(int) + sizeof(float)) + n * static_cast<std::size_t>(m.inner) * sizeof(float);
 }
 
 template <class T>

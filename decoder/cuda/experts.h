@@ -12,7 +12,7 @@ struct ExpertShape {
   int rows, hidden, inner, experts, per_token;
   bool normalise;
 };
-inline constexpr int kMostExperts = 1024, kMostExpertsPerToken = 32;
+inline constexpr int kExpertLaunches = 3;
 std::size_t expert_scratch(const ExpertShape&);
 // router [hidden, experts], gate_up [experts * hidden, 2 inner], down [experts * inner, hidden]
 template <class T>

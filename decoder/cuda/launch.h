@@ -32,7 +32,7 @@ __host__ __device__ inline bf16 from_float<bf16>(float v) {
   return __float2bfloat16(v);
 }
 
-constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+DRAFTLINE_BOTH constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
 inline dim3 grid_of(int x, int y = 1, int z = 1) {
   return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
 }

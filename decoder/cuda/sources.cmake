@@ -7,12 +7,15 @@ set(draftline_cuda_kernels
   experts.cu
   movement.cu
   norm.cu
+  random_fill.cu
   sample.cu
   trees.cu
   verify.cu
 )
 set(draftline_cuda_host
+  backend.cpp
   blas.cpp
   device.cpp
   library.cpp
+  run_ops.cpp
 )

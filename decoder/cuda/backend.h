@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA interpreter: the reference decoder that is measured. A segment arrives as a finished tape; its temporaries lie
+// where the arena's plan says, its ops are launched in order, or, from the second sight of its hash on, as one CUDA graph.
+// Nothing in an op waits: read() alone does. No CUDA header in here: cli/ includes it.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "decoder/backend.h"
+
+namespace draftline {
+
+class CudaBackend : public Backend {
+ public:
+  struct Options {
+    DType activations = DType::bf16;  // fp32 or bf16; all weights have it too
+    bool graphs = true;               // false: every op is launched by itself, which shows the host's cost
+    std::uint64_t seed = 0;           // of sampled tokens
+    bool poison = false;              // fill what is not written yet with NaN, so that reading it shows
+    int most_graphs = 512;            // the least recently used is dropped first
+  };
+  // Throws DeviceError if there is no device, driver or cuBLASLt that will do.
+  CudaBackend(const WeightStore&, WeightSource&, const Options&);
+  ~CudaBackend() override;
+
+  void make_slot(const Tensor&, std::span<const int> initial) override;
+  void make_cache(const Cache&, int seats, int capacity) override;
+  void stage(std::span<const int> data) override;
+  void finish(const Tape&) override;
+  std::vector<int> read(const Tensor& slot) override;
+  DeviceSeconds device_seconds() override;
+
+  std::vector<float> read_floats(const Tensor& slot);  // for tests
+
+  struct Facts {
+    std::string device;
+    int compute_major = 0, compute_minor = 0, multiprocessors = 0, driver = 0, runtime = 0;
+    Bytes memory, allocated;
+  };
+  Facts facts() const;
+  struct Counts {
+    long segments = 0, graph_launches = 0, captures = 0, kernels = 0;  // kernels: launched, in graphs or without
+    long reads = 0, split_products = 0;  // split_products: launches of products above one each
+  };
+  const Counts& counts() const;
+
+  struct State;  // decoder/cuda's own
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace draftline

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every method of the table on the CUDA backend, with the small networks of tests/contracts.
+#pragma once
+#include "core/errors.h"
+#include "decoder/cuda/backend.h"
+#include "tests/catch.h"
+#include "tests/contracts/rig.h"
+
+namespace draftline::test {
+
+// Against the emulator there always is a device; against the real library there may be none. Says why once.
+inline bool has_device() {
+  static const bool found = [] {
+    WeightStore store(DType::fp32);
+    RandomWeights source(0);
+    try {
+      CudaBackend(store, source, {});
+    } catch (const DeviceError& e) {
+      WARN("skipped: " << e.what());
+      return false;
+    }
+    return true;
+  }();
+  return found;
+}
+
+struct CudaRig {
+  RandomWeights random;
+  PerturbedWeights source;
+  Document method_text;
+  Decoder decoder;
+
+  CudaRig(const Plan& plan, const CudaBackend::Options& o, int seats, Network network = Network::llama,
+          Sampling sampling = {}, double noise = 0.15, int capacity = 256)
+      : random(7,
+               [](const std::string& name) {  // as tests/contracts/rig.h
+                 static const std::vector<std::string> weak{"hass.", "eagle1.", "eagle2.", "eagle3."};
+                 return std::any_of(weak.begin(), weak.end(), [&](const auto& w) { return name.starts_with(w); }) ? 0.5
+                                                                                                                  : 1.0;
+               }),
+        source(random, "draft.", noise, 11),
+        method_text(Rig::text_of(plan)),
+        decoder(
+            {tiny_shape(network), o.activations, o.activations, seats, capacity, 1, sampling}, method_text.root(),
+            [network](const Reader& in) {
+              static_cast<void>(in.text());
+              return tiny_shape(network);
+            },
+            [&](const WeightStore& store) { return std::make_unique<CudaBackend>(store, source, o); }) {
+    method_text.finish();
+  }
+  CudaBackend& cuda() { return static_cast<CudaBackend&>(*decoder.backend); }
+  std::vector<Generated> run(const std::vector<std::vector<int>>& prompts, const Limits& limits) {
+    return generate(decoder.generator, prompts, limits);
+  }
+};
+
+}  // namespace draftline::test
