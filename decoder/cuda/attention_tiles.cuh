@@ -2,6 +2,7 @@
 // Attention on tensor cores: tiles of 16 rows x heads a warp, keys and values in stages of shared memory that are filled in
 // the background while the stage before is used, softmax on the way (Milakov and Gimelshein 2018; Dao 2023).
 #pragma once
+#include "core/errors.h"
 #include "decoder/cuda/attention.cuh"
 #include "decoder/cuda/mma.cuh"
 
