@@ -51,9 +51,19 @@ struct Thread {
   uint3 index;
   enum class State { fresh, ready, barrier, meeting, done } state = State::fresh;
   int worker = -1;
-  const char* meeting = nullptr;
-  unsigned mask = 0;
-  void* brought = nullptr;
+  int lane = 0;
+  const char* meeting = nullptr;  // what it waits in
+};
+
+// Threads of a warp that wait for each other: parts of it may be at different places.
+struct Meeting {
+  unsigned mask = 0, here = 0;
+  const char* name = nullptr;
+  void* brought[32] = {};
+};
+struct Warp {
+  unsigned done = 0;  // lanes that have returned
+  std::vector<Meeting> meetings;
 };
 
 struct Worker {
@@ -67,6 +77,7 @@ struct Dropped {};  // thrown in threads that still wait when their block has fa
 
 struct Machine {
   std::vector<Thread> threads;
+  std::vector<Warp> warps;
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<int> fresh, ready, idle;
   const std::function<void()>* code = nullptr;
@@ -112,6 +123,7 @@ void release_barrier() {
 
 void finished(Thread& t) {
   t.state = Thread::State::done;
+  machine().warps[static_cast<std::size_t>(machine().current) / 32].done |= 1U << t.lane;
   --machine().live;
   release_barrier();
 }
@@ -207,8 +219,10 @@ void run_block() {
   m.ready.clear();
   m.at_barrier = 0;
   m.live = static_cast<int>(m.threads.size());
+  m.warps.assign((m.threads.size() + 31) / 32, {});
   for (std::size_t i = 0; i < m.threads.size(); ++i) {
     m.threads[i].state = Thread::State::fresh;
+    m.threads[i].lane = static_cast<int>(i % 32);
     m.fresh.push_back(static_cast<int>(i));
   }
   std::fill(m.shared.begin(), m.shared.end(), static_cast<unsigned char>(0xff));
@@ -239,10 +253,7 @@ void run_block() {
 
 void* dynamic_shared() { return machine().shared.data(); }
 
-int lane() {
-  const uint3& t = threadIdx;
-  return static_cast<int>((t.z * blockDim.y + t.y) * blockDim.x + t.x) % 32;
-}
+int lane() { return machine().current % 32; }
 
 void sync_threads() {
   Machine& m = machine();
@@ -257,28 +268,30 @@ void collective(const char* what, unsigned mask, void* mine, void (*all)(void* c
   Thread& me = m.threads[static_cast<std::size_t>(m.current)];
   if ((mask >> lane() & 1U) == 0) throw std::logic_error(name(me) + " calls " + what + " with a mask without itself");
   me.meeting = what;
-  me.mask = mask;
-  me.brought = mine;
   me.state = Thread::State::meeting;
   const std::size_t first = static_cast<std::size_t>(m.current) / 32 * 32;
-  void* lanes[32] = {};
-  bool complete = true;
-  for (std::size_t i = 0; i < 32; ++i) {
-    if ((mask >> i & 1U) == 0) continue;
-    if (first + i >= m.threads.size()) continue;  // a last warp that is not full
-    const Thread& other = m.threads[first + i];
-    if (other.state == Thread::State::done)
-      throw std::logic_error(name(me) + " waits in " + what + " for a thread that has returned");
-    if (other.state != Thread::State::meeting) {
-      complete = false;
-    } else if (other.mask != mask || std::string_view(other.meeting) != what) {
-      throw std::logic_error(name(me) + " calls " + what + " while " + name(other) + " calls " + other.meeting);
-    } else {
-      lanes[i] = other.brought;
-    }
+  Warp& warp = m.warps[first / 32];
+  if ((mask & warp.done) != 0)
+    throw std::logic_error(name(me) + " waits in " + what + " for a thread that has returned");
+  const unsigned there = first + 32 <= m.threads.size() ? 0xffffffffU : (1U << (m.threads.size() - first)) - 1;
+  Meeting* at = nullptr;
+  for (Meeting& other : warp.meetings) {
+    if (other.here == 0 || (other.mask & mask) == 0) continue;
+    if (other.mask != mask || (other.name != what && std::string_view(other.name) != what))
+      throw std::logic_error(name(me) + " calls " + what + " while others of its warp call " + other.name);
+    at = &other;
   }
-  if (complete) {
-    all(lanes);
+  if (at == nullptr) {
+    for (Meeting& other : warp.meetings)
+      if (other.here == 0) at = &other;
+    if (at == nullptr) at = &warp.meetings.emplace_back();
+    *at = {mask, 0, what, {}};
+  }
+  at->here |= 1U << me.lane;
+  at->brought[me.lane] = mine;
+  if (at->here == (mask & there)) {  // the last to come
+    all(at->brought);
+    at->here = 0;
     for (std::size_t i = 0; i < 32 && first + i < m.threads.size(); ++i)
       if (mask >> i & 1U) make_ready(m.threads[first + i]);
   }
