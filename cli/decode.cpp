@@ -176,7 +176,7 @@ int decode(const Options& o, const Common& common) {
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   const int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
   const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
-  constexpr int kPositions = 256;  // that a trace takes at once: enough rows to fill a device
+  constexpr int kPositions = 64;  // that a trace takes at once: rows enough for the CPU; more cost masked keys
   const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / seats);
   Weights source(checkpoint(o.transformer), o.draft_noise, o.seed);
   const auto make = [&](const Document& m) {
