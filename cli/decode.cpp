@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline decode`: the reference decoder on this machine's CPU. Token ids in, token ids out; what was accepted per step.
+// `draftline decode`: the reference decoder on the CPU or on CUDA. Token ids in, token ids out; what was accepted per step,
+// and what the steps took.
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,12 +11,15 @@
 #include <sstream>
 
 #include "cli/command.h"
+#include "cli/decode_device.h"
+#include "cli/decode_timing.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/json_writer.h"
 #include "core/rng.h"
 #include "decoder/cpu/backend.h"
 #include "decoder/huggingface.h"
+#include "decoder/priced/backend.h"
 #include "decoder/random_weights.h"
 #include "methods/decoder.h"
 #include "methods/tracing.h"
@@ -37,6 +41,12 @@ struct Options {
   bool json = false;
   std::string trace, task, continuations;
   int trace_depth = 8;
+  std::string device = "cpu", precision, limits, accept_trace;
+  bool no_graphs = false;
+  int warm_up = -1;  // steps; -1: the device's usual
+  std::vector<double> accept;
+  bool cuda() const { return device == "cuda"; }
+  DType format() const { return precision.empty() ? (cuda() ? DType::bf16 : DType::fp32) : *dtype_named(precision); }
 };
 
 // "eagle3", or a scenario's method object: {"name": "eagle3", "draft_length": 3}.
@@ -59,9 +69,12 @@ class Weights : public WeightSource {
       : target_(std::move(target)), random_(seed), perturbed_(of_target(), kDraft, draft_noise, seed + 1) {}
   void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
   void load(const std::string& name, int in, int out, std::span<float> to) override {
-    if (!name.starts_with(kDraft)) return (is_target(name) ? of_target() : random_).load(name, in, out, to);
-    if (draft_) return draft_->load(name.substr(kDraft.size()), in, out, to);
-    perturbed_.load(name, in, out, to);
+    if (draft_ && name.starts_with(kDraft)) return draft_->load(name.substr(kDraft.size()), in, out, to);
+    of(name).load(name, in, out, to);
+  }
+  std::vector<NormalTerm> formula(const std::string& name, int in, int out) override {
+    if (draft_ && name.starts_with(kDraft)) return {};
+    return of(name).formula(name, in, out);
   }
   std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
 
@@ -70,6 +83,10 @@ class Weights : public WeightSource {
     return name.starts_with("layers.") || name == "embedding" || name == "final_norm" || name == "lm_head";
   }
   WeightSource& of_target() { return target_ ? static_cast<WeightSource&>(*target_) : random_; }
+  WeightSource& of(const std::string& name) {
+    if (name.starts_with(kDraft)) return perturbed_;
+    return is_target(name) ? of_target() : random_;
+  }
   static inline const std::string kDraft = "draft.";
   std::unique_ptr<HuggingFaceFolder> target_, draft_;
   RandomWeights random_;
@@ -126,6 +143,61 @@ void check_memory(const WeightStore& weights) {
                       to_text(Bytes{have}));
 }
 
+// Rows that a step writes behind the text. Where a plan depends on the text, the most that any may.
+int rows_behind_text(Decoder& priced, int seats, int length) {
+  constexpr int kMostTail = 2048;
+  if (!priced.method->static_plan()) return kMostTail;
+  int most = 1;
+  priced.ops.on_segment = [&](const SegmentRun& run) {
+    for (const Pass& p : run.tape->passes) {
+      const int ahead = p.ahead.empty() ? 0 : *std::max_element(p.ahead.begin(), p.ahead.end());
+      most = std::max(most, p.tail + p.rows.widest + std::max(0, ahead));
+    }
+  };
+  priced.generator.assume(seats, length);
+  priced.generator.step();
+  return most + priced.method->depth() + 1;  // the last step may go beyond the tokens wanted
+}
+
+// What steps emit when acceptance is forced: by rates of each draft, or as a trace has it.
+std::function<int(int, int)> forced_acceptance(const Options& o, const Method& method) {
+  if (!o.sampling.greedy())
+    throw InputErrors("--accept and --accept-trace are judged greedily: they can't be combined with --temperature");
+  if (!o.accept.empty()) {
+    if (static_cast<int>(o.accept.size()) < method.depth())
+      throw InputErrors("--accept: this method drafts " + std::to_string(method.depth()) + " tokens deep, but only " +
+                        std::to_string(o.accept.size()) + " rates are given");
+    for (const double r : o.accept)
+      if (!(r >= 0 && r <= 1)) throw InputErrors("--accept: a rate lies between 0 and 1");
+    return [rates = o.accept, seed = o.seed](int id, int step) {
+      constexpr std::uint64_t kForced = 0xacce97;  // apart from the numbers of sampling
+      int emitted = 1;
+      for (const double r : rates) {
+        if (uniform_at(seed, static_cast<std::uint64_t>(id), static_cast<std::uint64_t>(step),
+                       kForced + static_cast<std::uint64_t>(emitted)) >= r)
+          break;
+        ++emitted;
+      }
+      return emitted;
+    };
+  }
+  const Trace trace = Trace::read(o.accept_trace);
+  std::vector<std::vector<int>> steps;
+  const auto plan = draft_plan(method, method.tree() != nullptr);
+  if (trace.header().ranks() && !plan)
+    throw InputErrors(o.accept_trace + ": ranks don't say what this method's steps would have accepted");
+  if (trace.header().ranks())
+    if (const auto why = trace.refuses(*plan)) throw InputErrors(o.accept_trace + ": " + *why);
+  for (int i = 0; i < trace.prompts(); ++i)
+    steps.push_back(trace.header().ranks() ? trace.replay(i, *plan) : trace.steps(i));
+  std::erase_if(steps, [](const auto& s) { return s.empty(); });
+  if (steps.empty()) throw InputErrors(o.accept_trace + ": no prompt has a step");
+  return [steps](int id, int step) {  // prompts and steps beyond the trace's take its first again
+    const auto& of_prompt = steps[static_cast<std::size_t>(id) % steps.size()];
+    return of_prompt[static_cast<std::size_t>(step) % of_prompt.size()];
+  };
+}
+
 // Records FILE, and says what is in it.
 int trace(const Options& o, const TransformerShape& shape, const std::string& weights, const Tracing& t,
           const std::vector<std::vector<int>>& prompts) {
@@ -173,15 +245,25 @@ int decode(const Options& o, const Common& common) {
   for (const auto& p : prompts) longest = std::max(longest, p.size());
 
   const Document method = method_document(o.method);
+  const DType format = o.format();
+  if (!o.cuda() && format != DType::fp32) throw InputErrors("--precision: the CPU decodes in fp32");
+  if (o.cuda() && !o.trace.empty()) throw InputErrors("--trace: traces are recorded on the CPU");
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
-  const int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
+  int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
+  std::shared_ptr<const Device> limits;
+  if (!o.limits.empty()) {
+    const Document device = Document::from_text(nlohmann::json(o.limits).dump(), "--limits");
+    limits = catalogue.device(device.root());
+    device.finish();
+  }
   const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
   constexpr int kPositions = 64;  // that a trace takes at once: rows enough for the CPU; more cost masked keys
   const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / seats);
   Weights source(checkpoint(o.transformer), o.draft_noise, o.seed);
+  bool priced = false;
   const auto make = [&](const Document& m) {
     return std::make_unique<Decoder>(
-        Decoder::Options{*shape, DType::fp32, DType::fp32, seats, capacity, 1, o.sampling, {}, at_once}, m.root(),
+        Decoder::Options{*shape, format, format, seats, capacity, 1, o.sampling, {}, at_once}, m.root(),
         [&](const Reader& in) {
           const auto draft = catalogue.transformer(in);
           if (!draft) return TransformerShape{};
@@ -190,6 +272,8 @@ int decode(const Options& o, const Common& common) {
           return *draft;
         },
         [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+          if (priced) return std::make_unique<PricedBackend>();
+          if (o.cuda()) return make_cuda_backend(store, source, {format, !o.no_graphs, o.seed});
           return std::make_unique<CpuBackend>(store, source,
                                               CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
         });
@@ -216,16 +300,35 @@ int decode(const Options& o, const Common& common) {
     t.progress = [&](std::size_t done) { tracing.at(done); };
     return trace(o, *shape, std::string(source.target_kind()), t, prompts);
   }
+  if (o.cuda()) {  // caches are no larger than steps need
+    priced = true;
+    const auto dry = make(method);
+    method.root().done();
+    method.finish();
+    capacity = static_cast<int>(longest) + o.new_tokens +
+               rows_behind_text(*dry, seats, static_cast<int>(longest) + o.new_tokens);
+    priced = false;
+  }
   const auto decoder_of_method = make(method);
   Decoder& decoder = *decoder_of_method;
   method.root().done();
   method.finish();
-  check_memory(decoder.weights);
+  if (!o.cuda()) check_memory(decoder.weights);
+  const bool forced = !o.accept.empty() || !o.accept_trace.empty();
+  if (forced) decoder.generator.force_acceptance(forced_acceptance(o, *decoder.method));
 
   Progress progress("decoding", prompts.size());
+  constexpr int kWarmUp = 4;  // steps in which a device captures graphs and chooses algorithms
+  DecodeTiming timing(decoder, o.warm_up >= 0 ? o.warm_up : o.cuda() ? kWarmUp : 0);
+  Limits run{o.new_tokens, o.end_of_text, seats};
+  run.after_turn = [&](bool prefill, int emitted) { timing.after_turn(prefill, emitted); };
+  std::vector<Generated> texts;
+  std::string failure;
   const auto start = std::chrono::steady_clock::now();
-  const auto texts = generate(decoder.generator, prompts, {o.new_tokens, o.end_of_text, seats},
-                              [&](std::size_t done) { progress.at(done); });
+  try {
+    generate(
+        decoder.generator, prompts, run, [&](std::size_t done) { progress.at(done); }, texts);
+  } catch (const DeviceError& e) { failure = e.what(); }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   double emitted = 0, steps = 0, tokens = 0;
@@ -241,7 +344,9 @@ int decode(const Options& o, const Common& common) {
       std::cout << "\n";
     }
     std::cerr << tokens / seconds << " tokens/s, " << acceptance_length
-              << " tokens per sequence and step (bonus included)\n";
+              << " tokens per sequence and step (bonus included" << (forced ? "; forced)\n" : ")\n");
+    timing.print(std::cerr, limits.get(), format);
+    if (!failure.empty()) throw DeviceError(failure);
     return 0;
   }
   constexpr int kSchemaVersion = 1;
@@ -260,7 +365,25 @@ int decode(const Options& o, const Common& common) {
   w.member("top_k", o.sampling.top_k);
   w.member("top_p", o.sampling.top_p);
   w.member("seed", o.seed);
+  w.member("device", o.device);
+  w.member("precision", draftline::name(format));
+  if (o.cuda()) {
+    const CudaFacts f = cuda_facts(*decoder.backend);
+    w.member("device_name", f.device);
+    w.member("driver", f.driver);
+    w.member("runtime", f.runtime);
+    w.member("graphs", !o.no_graphs);
+  }
+  if (!o.accept.empty()) {
+    w.key("accept");
+    w.begin_array();
+    for (const double r : o.accept) w.value(r);
+    w.end_array();
+  }
+  if (!o.accept_trace.empty()) w.member("accept_trace", o.accept_trace);
+  if (limits) w.member("limits", limits->name);
   w.end_object();
+  if (!failure.empty()) w.member("failed", failure);
   w.key("texts");
   w.begin_array();
   const auto list = [&](const char* key, const std::vector<int>& values) {
@@ -280,16 +403,18 @@ int decode(const Options& o, const Common& common) {
   w.figure("acceptance_length", acceptance_length, "tokens", FigureKind::measured);
   w.figure("throughput", tokens / seconds, "tokens/s", FigureKind::measured);
   w.figure("wall_time", seconds, "s", FigureKind::measured);
+  timing.write(w, limits.get(), format);
   w.end_object();
   w.finish();
+  if (!failure.empty()) throw DeviceError(failure);
   return 0;
 }
 
 }  // namespace
 
 void add_decode(CLI::App& app, Action& chosen) {
-  auto* verb =
-      app.add_subcommand("decode", "the reference decoder on the CPU: any method, any batch, token ids in and out");
+  auto* verb = app.add_subcommand(
+      "decode", "the reference decoder on the CPU or on CUDA: any method, any batch, token ids in and out");
   auto o = std::make_shared<Options>();
   verb->add_option("--transformer", o->transformer,
                    "a Hugging Face folder; or a name of `list transformers` or a config.json, with random weights")
@@ -329,6 +454,22 @@ void add_decode(CLI::App& app, Action& chosen) {
       "with --trace: the target's own greedy text, a line of ids per prompt as decode prints it; checked, and "
       "not decoded again");
   verb->add_option("--task", o->task, "what the prompts are, for the trace's header");
+  verb->add_option("--device", o->device, "where to decode")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  verb->add_option("--precision", o->precision,
+                   "of weights and activations; bf16 on cuda, fp32 on the cpu if not given")
+      ->check(CLI::IsMember({"fp32", "bf16"}));
+  verb->add_flag("--no-graphs", o->no_graphs, "on cuda: every op launched by itself, so that phases are told apart");
+  verb->add_option("--accept", o->accept,
+                   "forces acceptance by these rates, one for each draft in turn: all is drafted and verified, the "
+                   "decision is theirs. For timings with random weights")
+      ->delimiter(',');
+  verb->add_option("--accept-trace", o->accept_trace, "forces the acceptance of a recorded trace instead")
+      ->excludes("--accept");
+  verb->add_option("--warm-up", o->warm_up, "first steps that are not timed; 4 on cuda, 0 on the cpu if not given")
+      ->check(CLI::Range(0, 1 << 20));
+  verb->add_option("--limits", o->limits, "a device of `list devices` whose datasheet the timings are set against");
   verb->add_flag("--json", o->json, "texts, steps and timings as one JSON document");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return decode(*o, c); }; });
 }

@@ -3,15 +3,20 @@
 // every few seconds; started again on the same file, it goes on where it was.
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <iostream>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
+#include "core/errors.h"
 #include "core/quantity_text.h"
 #include "core/text_file.h"
 #include "probes/cpu_grid.h"
 #include "probes/cpu_probe.h"
+#include "probes/cuda_grid.h"
+#include "probes/cuda_probe.h"
 #include "probes/machine.h"
 
 namespace draftline::cli {
@@ -21,7 +26,7 @@ namespace {
 struct Options {
   std::string device = "cpu", grid = "full";
   std::filesystem::path out = "measured.json";
-  double seconds = 80;
+  std::optional<double> seconds;
   bool json = false;
 };
 
@@ -46,23 +51,51 @@ std::vector<MeasuredPoint> earlier(const Measured& now, const std::filesystem::p
   return before.points;
 }
 
-int probe(const Options& o) {
+// What is probed: its facts, its shapes, and how one of them is timed.
+struct Subject {
+  std::string title;
+  std::map<std::string, double> machine;
+  std::vector<MeasuredPoint> grid;
+  std::function<MeasuredPoint(const MeasuredPoint&, Seconds patience)> measure;
+};
+
+Subject this_processor(GridSize size) {
   const Machine machine = this_machine();
+  constexpr Seconds kWatch{2}, kGlance{0.05};
+  auto yardstick = std::make_shared<Yardstick>(size == GridSize::full ? kWatch : kGlance);
+  return {machine.processor,
+          {{"first_cache", machine.first_cache},
+           {"second_cache", machine.second_cache},
+           {"last_cache", machine.last_cache},
+           {"memory", machine.memory},
+           {"cores", static_cast<double>(machine.cores)}},
+          cpu_grid(machine.last_cache, size),
+          [yardstick](const MeasuredPoint& p, Seconds patience) { return probe_cpu(p, patience, *yardstick); }};
+}
+
+Subject this_gpu(GridSize size) {
+  auto device = std::make_shared<CudaProbe>();
+  return {device->title(), device->machine(), cuda_grid(device->machine().at("l2_cache"), size),
+          [device](const MeasuredPoint& p, Seconds patience) { return device->measure(p, patience); }};
+}
+
+int probe(const Options& o) {
+  constexpr double kSecondsOnCpu = 80, kSecondsOnGpu = 150;
+  const bool gpu = o.device == "cuda";
+  const GridSize size = o.grid == "small" ? GridSize::small : GridSize::full;
+  const double seconds = o.seconds.value_or(gpu ? kSecondsOnGpu : kSecondsOnCpu);
+  const Subject subject = gpu ? this_gpu(size) : this_processor(size);
   Measured m;
   m.device = o.device;
-  m.title = machine.processor;
+  m.title = subject.title;
   m.commit = build_commit();
   m.source = "draftline-probe";
-  m.locator = "draftline probe --device cpu on this machine";
-  m.arguments = {"probe", "--device", o.device, "--grid", o.grid, "--seconds", significant(o.seconds, 6)};
-  m.machine = {{"first_cache", machine.first_cache},
-               {"second_cache", machine.second_cache},
-               {"last_cache", machine.last_cache},
-               {"memory", machine.memory},
-               {"cores", static_cast<double>(machine.cores)}};
+  m.locator = "draftline probe --device " + o.device + " on this machine";
+  m.arguments = {"probe", "--device", o.device, "--grid", o.grid, "--seconds", significant(seconds, 6)};
+  m.machine = subject.machine;
   m.points = earlier(m, o.out);
 
-  std::vector<MeasuredPoint> todo = cpu_grid(machine.last_cache, o.grid == "small" ? GridSize::small : GridSize::full);
+  std::vector<MeasuredPoint> todo = subject.grid;
   const std::size_t all = todo.size();
   std::erase_if(todo, [&](const MeasuredPoint& p) {
     return std::any_of(m.points.begin(), m.points.end(), [&](const auto& q) { return q.same_shape(p); });
@@ -73,13 +106,17 @@ int probe(const Options& o) {
   constexpr auto kBetweenSaves = std::chrono::seconds(3);
   auto saved = Clock::now() - kBetweenSaves;  // the first point at once: a folder that can't be written shows early
   // About half of the time goes to making data, checking results and what takes longer than its share.
-  const Seconds patience{o.seconds / 2 / static_cast<double>(all)};
-  Yardstick yardstick(Seconds{std::min(2.0, o.seconds / 20)});
+  const Seconds patience{seconds / 2 / static_cast<double>(all)};
   int discarded = 0, skipped = 0, taken = 0;
   {
     Progress progress("probing", todo.size());
     for (std::size_t i = 0; i < todo.size(); ++i) {
-      m.points.push_back(probe_cpu(todo[i], patience, yardstick));
+      try {
+        m.points.push_back(subject.measure(todo[i], patience));
+      } catch (const DeviceError&) {  // what is there stays
+        save(m, o.out);
+        throw;
+      }
       discarded += m.points.back().discarded;
       taken += m.points.back().discarded + m.points.back().samples;
       skipped += !m.points.back().skipped.empty();
@@ -105,14 +142,13 @@ int probe(const Options& o) {
 void add_probe(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("probe", "times the decoder's ops on this machine and writes a measured file");
   auto o = std::make_shared<Options>();
-  verb->add_option("--device", o->device, "what to time")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  verb->add_option("--device", o->device, "what to time")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   verb->add_option("--out", o->out, "the measured file; an interrupted one is completed")->capture_default_str();
   verb->add_option("--grid", o->grid, "small: a few shapes, to see that it works")
       ->check(CLI::IsMember({"full", "small"}))
       ->capture_default_str();
-  verb->add_option("--seconds", o->seconds, "how long it may take, about")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->capture_default_str();
+  verb->add_option("--seconds", o->seconds, "how long it may take, about; 80 on a CPU, 150 on a GPU")
+      ->check(CLI::Range(0.1, 3600.0));
   verb->add_flag("--json", o->json, "the measured file on standard output too");
   verb->footer(
       "Example: draftline probe --device cpu --out cpu.json && draftline calibrate cpu.json --out my-cpu.json");

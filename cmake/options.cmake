@@ -5,7 +5,7 @@ target_include_directories(draftline_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(draftline_options INTERFACE
   # no fused multiply-add behind our back: the same bits from every compiler and processor
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Werror;-ffp-contract=off>"
-  "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall>")
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall;--expt-relaxed-constexpr>")
 
 # Warnings that cry wolf: g++ 12 sees overlaps in its own std::string (GCC bug 105651); g++ 13 and later take a reference
 # that a temporary hands on, such as a cursor's, for one into the temporary.

@@ -132,7 +132,15 @@ std::vector<int> Generator::step() {
     c.path = v.path, c.next = v.next, c.last = v.last, c.last_row = v.last_row, c.bonus = v.bonus;
     counts = v.counts;
   };
-  if (p.relaxed) {
+  if (forced_) {
+    std::vector<int> wanted;
+    for (const int id : s.ids) wanted.push_back(forced_(id, steps_of_[id]++));
+    const Tensor counts_wanted = ops_.input("wanted", wanted);
+    c.predicted =
+        ops_.force_accepted(ops_.argmax(logits), p.tokens, p.parents, p.rows, counts_wanted, target_.shape.vocabulary);
+    ops_.phase = Phase::commit;
+    take(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
+  } else if (p.relaxed) {
     ops_.phase = Phase::commit;
     take(ops_.verify_relaxed(logits, p.tokens, p.parents, p.rows, s.sampling, *p.relaxed, p.depth));
   } else if (s.sampling.greedy()) {
@@ -175,7 +183,14 @@ std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts
 
 std::vector<Generated> generate(Generator& generator, const std::vector<std::vector<int>>& prompts,
                                 const Limits& limits, const std::function<void(std::size_t)>& progress) {
-  std::vector<Generated> done(prompts.size());
+  std::vector<Generated> done;
+  generate(generator, prompts, limits, progress, done);
+  return done;
+}
+
+void generate(Generator& generator, const std::vector<std::vector<int>>& prompts, const Limits& limits,
+              const std::function<void(std::size_t)>& progress, std::vector<Generated>& done) {
+  done.assign(prompts.size(), {});
   std::vector<std::size_t> who;  // prompt of each seat
   std::size_t next = 0, finished = 0;
   const auto ends = [&](const std::vector<int>& text, std::size_t from) {
@@ -190,12 +205,16 @@ std::vector<Generated> generate(Generator& generator, const std::vector<std::vec
       ids.push_back(static_cast<int>(next));
       who.push_back(next);
     }
-    if (!newcomers.empty()) {
+    const bool prefill = !newcomers.empty();
+    int tokens = 0;
+    if (prefill) {
       generator.join(newcomers, ids);
     } else {
       const auto emitted = generator.step();
       for (std::size_t seat = 0; seat < who.size(); ++seat) done[who[seat]].accepted.push_back(emitted[seat]);
+      tokens = std::accumulate(emitted.begin(), emitted.end(), 0);
     }
+    if (limits.after_turn) limits.after_turn(prefill, tokens);
     for (std::size_t seat = who.size(); seat-- > 0;) {
       const auto& text = generator.session().text[seat];
       const std::size_t prompt = prompts[who[seat]].size(), most = prompt + static_cast<std::size_t>(limits.new_tokens);
@@ -211,7 +230,6 @@ std::vector<Generated> generate(Generator& generator, const std::vector<std::vec
     }
     if (progress) progress(finished);
   }
-  return done;
 }
 
 }  // namespace draftline

@@ -25,6 +25,10 @@ class Generator {
   std::vector<int> step();                  // tokens emitted per sequence
   void assume(int batch_size, int length);  // priced only: sequences of that committed length, without a prefill
 
+  // Measurements alone: what each step emits is asked of `emitted` (a sequence's id, its number of steps so far), not of the
+  // target, which still verifies all rows. Verification is greedy then, whatever the method's rule.
+  void force_acceptance(std::function<int(int id, int step)> emitted) { forced_ = std::move(emitted); }
+
   const Session& session() const { return session_; }
   const Session& now() const { return *now_; }  // the session whose ops are being recorded: all, or the newcomers
 
@@ -37,7 +41,9 @@ class Generator {
   Method& method_;
   Session session_;
   const Session* now_ = &session_;
-  std::vector<int> place_;  // of each seat, in the caches
+  std::function<int(int id, int step)> forced_;
+  std::map<int, int> steps_of_;  // by id, where acceptance is forced
+  std::vector<int> place_;       // of each seat, in the caches
   std::vector<int> free_places_;
 };
 
@@ -45,6 +51,7 @@ struct Limits {
   int new_tokens = 128;
   std::vector<int> end_of_text;  // ids that end a sequence; the first of them is kept, what follows it is dropped
   int batch_size = 1;            // seats in use at once; a new prompt joins as soon as one is free
+  std::function<void(bool prefill, int emitted)> after_turn = {};  // told of every prefill and every step
 };
 struct Generated {
   std::vector<int> tokens;    // new ones, the end of text included
@@ -53,5 +60,8 @@ struct Generated {
 // Decodes all prompts. `progress` is told the number of finished prompts after every step.
 std::vector<Generated> generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,
                                 const std::function<void(std::size_t)>& progress = {});
+// The same; `done` holds what is finished even if the device fails on the way.
+void generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,
+              const std::function<void(std::size_t)>& progress, std::vector<Generated>& done);
 
 }  // namespace draftline

@@ -228,6 +228,14 @@ struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
   Out path, next, counts, last, last_row, bonus;
   FIELDS(logits, tokens, parents, starts, sampling, rule, depth, path, next, counts, last, last_row, bonus)
 };
+// For measurements alone: what the target would have had to choose for a path of `wanted` rows to be accepted, or the
+// deepest there is. [n] -> [n]; rows that are no nodes keep theirs.
+struct ForceAccepted {
+  Tensor predicted, tokens, parents, starts, wanted;  // wanted [B]: tokens to emit, the bonus included
+  int vocabulary;
+  Out y;
+  FIELDS(predicted, tokens, parents, starts, wanted, vocabulary, y)
+};
 struct Commit {  // moves the tail rows on `path` to length.. in every layer
   Tensor path, starts, table, lengths;
   Cache cache;

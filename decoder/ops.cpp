@@ -278,6 +278,12 @@ VerifyRelaxed Ops::verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, 
                             ints(b), ints(b), ints(b)});
 }
 
+Tensor Ops::force_accepted(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, Tensor wanted,
+                           int vocabulary) {
+  check(wanted.rows == rows.sequences(), "force_accepted: one count for each sequence");
+  return emit(ForceAccepted{predicted, tokens, parents, rows.starts, wanted, vocabulary, ints(predicted.rows)}).y;
+}
+
 void Ops::commit(Cache c, Tensor path, const Rows& rows, const Seats& seats) {
   emit(Commit{path, rows.starts, seats.table, seats.lengths, c});
 }

@@ -76,6 +76,7 @@ class Ops {
                                AcceptRule, const Seats&, const Sampling&, int depth);
   VerifyRelaxed verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows&, const Sampling&,
                                const Relaxed&, int depth);
+  Tensor force_accepted(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, Tensor wanted, int vocabulary);
   void commit(Cache, Tensor path, const Rows&, const Seats&);
   void advance(Tensor lengths, Tensor counts);
 

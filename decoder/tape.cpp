@@ -53,6 +53,7 @@ struct KeyOf {
   std::string_view operator()(const VerifyGreedy&) const { return "verify_greedy"; }
   std::string_view operator()(const VerifySampled&) const { return "verify_sampled"; }
   std::string_view operator()(const VerifyRelaxed&) const { return "verify_relaxed"; }
+  std::string_view operator()(const ForceAccepted&) const { return "force_accepted"; }
   std::string_view operator()(const Commit&) const { return "commit"; }
   std::string_view operator()(const Advance&) const { return "advance"; }
 };

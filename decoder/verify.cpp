@@ -117,6 +117,35 @@ Verdict verify_greedy(const TreeView& tree, std::span<const int> predicted) {
   return {path_to(tree, deepest[0]), predicted[at(deepest[0])]};
 }
 
+void force_accepted(const TreeView& tree, std::span<const int> predicted, int wanted, int vocabulary,
+                    std::span<int> forced) {
+  const auto n = static_cast<std::size_t>(tree.rows());
+  std::vector<int> depth(n, -1);
+  int deepest = 0;
+  for (std::size_t r = 0; r < n; ++r) {
+    if (tree.parents[r] == -1) depth[r] = 0;
+    else if (tree.parents[r] >= 0) depth[r] = depth[static_cast<std::size_t>(tree.parents[r])] + 1;
+    deepest = std::max(deepest, depth[r]);
+  }
+  const int goal = std::clamp(wanted - 1, 0, deepest);
+  const auto leaf = std::find(depth.begin(), depth.end(), goal) - depth.begin();
+  for (std::size_t r = 0; r < n; ++r) {
+    forced[r] = predicted[r];
+    if (depth[r] < 0) continue;
+    const auto drafted = [&](int token) {  // by a child of this row
+      for (std::size_t c = r + 1; c < n; ++c)
+        if (tree.parents[c] == static_cast<int>(r) && tree.tokens[c] == token) return true;
+      return false;
+    };
+    for (int tries = 0; tries < vocabulary && drafted(forced[r]); ++tries) forced[r] = (forced[r] + 1) % vocabulary;
+  }
+  for (auto r = static_cast<int>(leaf); tree.parents[static_cast<std::size_t>(r)] >= 0;) {
+    const int parent = tree.parents[static_cast<std::size_t>(r)];
+    forced[static_cast<std::size_t>(parent)] = tree.tokens[static_cast<std::size_t>(r)];
+    r = parent;
+  }
+}
+
 Verdict verify_sampled(const TreeView& tree, const MatrixView& target, const MatrixView& drafts,
                        const Sampling& sampling, const Decide& decide, Coin& coin) {
   check(target.rows == tree.rows(), "logits for each row of the tree");

@@ -79,6 +79,10 @@ struct Verdict {
 // G: the deepest row whose whole path is what the target would have chosen; equally deep: the first.
 Verdict verify_greedy(const TreeView&, std::span<const int> predicted);
 
+// What the target would have had to choose so that verify_greedy accepts a path of `wanted` rows, root included, or the
+// deepest there is; of equally deep ones the first. Rows that are no nodes keep what was predicted.
+void force_accepted(const TreeView&, std::span<const int> predicted, int wanted, int vocabulary, std::span<int> forced);
+
 // `target`: logits of each row. `drafts`: row r - 1 belongs to tree row r, data null if no rule reads it. Drafts must be
 // warped by the same Sampling and drawn as the rule says, else the output is not the target's.
 Verdict verify_sampled(const TreeView&, const MatrixView& target, const MatrixView& drafts, const Sampling&,

@@ -45,7 +45,13 @@ static const std::vector<ShapeOf>& shapes() {
       {"argmax", {{"rows", 1}, {"columns", 1}}},
       {"rope_append", {{"rows", 1}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}}},
       {"read", {{"kib", 1}}},
-      {"copy", {{"kib", 1}}}};
+      {"copy", {{"kib", 1}}},
+      // The host's part on a GPU: to launch one of so many kernels; a graph of them, or a row of them, and waiting for it;
+      // to read so many bytes back.
+      {"launch", {{"kernels", 1}}},
+      {"graph", {{"kernels", 1}}},
+      {"synchronise", {{"kernels", 1}}},
+      {"read_back", {{"bytes", 1}}}};
   return all;
 }
 

@@ -11,6 +11,8 @@
 #include "core/rng.h"
 #include "decoder/cpu/backend.h"
 #include "decoder/ops.h"
+#include "probes/probe_data.h"
+#include "probes/samples.h"
 
 namespace draftline {
 namespace {
@@ -19,14 +21,6 @@ constexpr double kMostBytes = 1.5e9;  // of one point's data
 constexpr double kTolerance = 2e-4;   // of sums of fp32, relative to the largest term's size
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-// Uniform in [-1, 1): quick, and never zeros.
-float noise(std::uint64_t i) {
-  std::uint64_t x = i * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du;
-  x ^= x >> 29;
-  x *= 0xbf58476d1ce4e5b9u;
-  return static_cast<float>(static_cast<double>(x >> 11) * 0x1.0p-52 - 1);
-}
 
 class NoiseWeights : public WeightSource {
  public:
@@ -40,50 +34,30 @@ class NoiseWeights : public WeightSource {
 // another clock speed, or shared their core, are discarded and counted; where all did, the most usual stay.
 template <class Run>
 void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run) {
-  constexpr std::size_t kLeastSamples = 3, kMostSamples = 400;
+  constexpr std::size_t kMostSamples = 400;
   constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostPatience = 3;
   run();
   const double first = now();
   run();
   const int repeats = static_cast<int>(std::clamp(kShortest / std::max(now() - first, 1e-9), 1.0, kMostRepeats));
-  struct Sample {
-    double before, after, took;
-  };
-  std::vector<Sample> all;
-  const double usual = yardstick.usual();
-  const auto good = [&](const Sample& s) {
-    return Yardstick::is_usual(s.before, usual) && Yardstick::is_usual(s.after, usual);
-  };
-  std::size_t kept_so_far = 0;
+  const double usual = yardstick.clock.usual();
+  std::vector<TimedSample> all;
+  std::size_t good = 0;
   const double start = now();
   const auto more = [&] {
     const double spent = now() - start;
     if (all.size() < kLeastSamples) return true;
     return all.size() < kMostSamples &&
-           spent < (kept_so_far < kLeastSamples ? kMostPatience * patience.value : patience.value);
+           spent < (good < kLeastSamples ? kMostPatience * patience.value : patience.value);
   };
   while (more()) {
     const double before = yardstick.measure(), from = now();
     for (int i = 0; i < repeats; ++i) run();
     const double took = (now() - from) / repeats;
-    all.push_back({before, yardstick.measure(), took});
-    kept_so_far += good(all.back());
+    all.push_back({took, before, yardstick.measure()});
+    good += all.back().met(usual);
   }
-  if (kept_so_far < kLeastSamples) {
-    const auto oddness = [&](const Sample& s) {
-      return std::abs(std::log(s.before / usual)) + std::abs(std::log(s.after / usual));
-    };
-    std::sort(all.begin(), all.end(), [&](const Sample& a, const Sample& b) { return oddness(a) < oddness(b); });
-  }
-  std::vector<double> kept;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (kept_so_far < kLeastSamples ? i < kLeastSamples : good(all[i])) kept.push_back(all[i].took);
-  std::sort(kept.begin(), kept.end());
-  p.samples = static_cast<int>(kept.size());
-  p.discarded = static_cast<int>(all.size() - kept.size());
-  p.low = Seconds{kept[kept.size() / 4]};
-  p.median = Seconds{kept[kept.size() / 2]};
-  p.high = Seconds{kept[kept.size() * 3 / 4]};
+  summarise(p, all, usual);
 }
 
 std::vector<int> bits_of_floats(std::size_t n, std::uint64_t from) {
@@ -157,20 +131,6 @@ void probe_gemm(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   }
   std::size_t next = 0;
   time_into(p, patience, yardstick, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); });
-}
-
-// Visibility words of a tail of `rows` entries: every row sees itself, and its parent's line in a binary tree.
-std::vector<int> tree_words(int sequences, int rows, int words) {
-  std::vector<unsigned> sees(static_cast<std::size_t>(rows * words), 0);
-  for (int r = 0; r < rows; ++r) {
-    for (int w = 0; w < words && r > 0; ++w)
-      sees[static_cast<std::size_t>(r * words + w)] = sees[static_cast<std::size_t>((r - 1) / 2 * words + w)];
-    sees[static_cast<std::size_t>(r * words + r / 32)] |= 1U << (r % 32);
-  }
-  std::vector<int> all;
-  for (int s = 0; s < sequences; ++s)
-    for (const unsigned word : sees) all.push_back(static_cast<int>(word));
-  return all;
 }
 
 void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
@@ -378,7 +338,7 @@ double Yardstick::measure() {
     for (double& s : sum) s += step;
   one = std::accumulate(std::begin(sum), std::end(sum), 0.0);
   const double took = now() - start;
-  readings_.push_back(took);
+  clock.note(took);
   return took;
 }
 
@@ -386,18 +346,6 @@ Yardstick::Yardstick(Seconds watch) {
   const double start = now();
   do measure();
   while (now() - start < watch.value);
-}
-
-double Yardstick::usual() const {
-  std::vector<double> sorted = readings_;
-  const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 4);
-  std::nth_element(sorted.begin(), quarter, sorted.end());
-  return *quarter;
-}
-
-bool Yardstick::is_usual(double reading, double usual) {
-  constexpr double kApart = 1.07;
-  return reading < kApart * usual && usual < kApart * reading;
 }
 
 MeasuredPoint probe_cpu(const MeasuredPoint& asked, Seconds patience, Yardstick& yardstick) {

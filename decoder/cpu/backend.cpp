@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -118,7 +119,16 @@ void CpuBackend::finish(const Tape& tape) {
   const std::size_t words = plan_->size / sizeof(float);
   if (arena_.size() < words) arena_.resize(words);
   if (options_.poison) std::fill_n(arena_.begin(), words, kPoison);
-  for (const Op& op : tape.ops) run_op(op);
+  auto last = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < tape.ops.size(); ++i) {
+    run_op(tape.ops[i]);
+    if (i + 1 < tape.ops.size() && tape.phases[i + 1] == tape.phases[i]) continue;
+    const auto now = std::chrono::steady_clock::now();
+    const double seconds = std::chrono::duration<double>(now - last).count();
+    seconds_.of(tape.phases[i]) += seconds;
+    seconds_.all += seconds;
+    last = now;
+  }
 }
 
 std::vector<int> CpuBackend::read(const Tensor& slot) {

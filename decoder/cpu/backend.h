@@ -36,6 +36,7 @@ class CpuBackend : public Backend {
   void emitted(const Op&, const Tape&) override;
   void finish(const Tape&) override;
   std::vector<int> read(const Tensor& slot) override;
+  DeviceSeconds device_seconds() override { return seconds_; }  // of planned segments
 
   std::vector<float> read_floats(const Tensor& slot);  // row by row; for tests and for dumping logits
   // K then V of one cache entry: [kv_heads * head_dim] each.
@@ -105,6 +106,7 @@ class CpuBackend : public Backend {
   void run(const VerifyGreedy&);
   void run(const VerifySampled&);
   void run(const VerifyRelaxed&);
+  void run(const ForceAccepted&);
   void run(const Commit&);
   void run(const Advance&);
   void copy_rows(const Tensor& from, std::uint32_t* to, int stride);
@@ -114,6 +116,7 @@ class CpuBackend : public Backend {
   WeightSource& source_;
   Options options_;
   Counts counts_;
+  DeviceSeconds seconds_;
   const Tape* tape_ = nullptr;
   const ArenaPlan* plan_ = nullptr;
   std::vector<std::vector<std::uint32_t>> slots_, temps_;

@@ -49,6 +49,18 @@ void CpuBackend::run(const VerifyGreedy& o) {
   }
 }
 
+void CpuBackend::run(const ForceAccepted& o) {
+  const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
+  const int* wanted = ids(o.wanted);
+  int* y = out_ids(o.y);
+  for (int b = 0; b + 1 < o.starts.rows; ++b) {
+    const int first = starts[b];
+    const auto n = static_cast<std::size_t>(starts[b + 1] - first);
+    force_accepted({{tokens + first, n}, {parents + first, n}}, {predicted + first, n}, wanted[b], o.vocabulary,
+                   {y + first, n});
+  }
+}
+
 void CpuBackend::run(const VerifySampled& o) {
   const float *logits = in(o.logits), *q = o.q ? in(*o.q) : nullptr;
   const int *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);

@@ -44,6 +44,9 @@ class CudaBackend : public Backend {
   };
   const Counts& counts() const;
 
+  // Kernels that an op is, as the engine profile "draftline" prices it. A product may be split and joined on top of that.
+  static int declared_launches(const Op&);
+
   struct State;  // decoder/cuda's own
 
  private:

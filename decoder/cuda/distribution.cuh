@@ -4,10 +4,8 @@
 // the same weights accept, reject and draw, so that what comes out has that very distribution, 1e-6 from the exact one.
 // Counter-based random numbers are core/rng's, bit for bit.
 #pragma once
-#include <Random123/philox.h>
-
-#include "core/fingerprint.h"
 #include "decoder/cuda/order.cuh"
+#include "decoder/cuda/philox.cuh"
 #include "decoder/sampling.h"
 
 namespace draftline::cuda {
@@ -16,18 +14,6 @@ namespace draftline::cuda {
 inline constexpr int kMostThreads = 512;
 inline int threads_for(int columns) { return columns >= 8192 ? kMostThreads : 64; }
 __device__ inline int threads() { return static_cast<int>(blockDim.x); }
-
-// core/rng's uniform_at().
-__device__ inline double uniform_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  Fingerprint key;
-  key.add(seed);
-  key.add(c);
-  const auto word = [](std::uint64_t v, int i) { return static_cast<std::uint32_t>(v >> (32 * i)); };
-  const r123::Philox4x32 generator;
-  const auto out =
-      generator({{word(b, 0), word(b, 1), word(a, 0), word(a, 1)}}, {{word(key.value(), 0), word(key.value(), 1)}});
-  return static_cast<double>((std::uint64_t{out[1]} << 32 | out[0]) >> 11) * 0x1p-53;
-}
 
 template <class T>
 struct WeightOf {
@@ -136,6 +122,7 @@ struct Distribution {
   unsigned cut;  // below: no weight; at it: up to this id
   int last_at_cut;
   double sum;
+  W norm;  // 1 / sum
 
   __device__ unsigned order(int i) const { return order_of(to_float(x[i])) >> kShift; }
   __device__ W weight_of_any(int i) const {
@@ -151,7 +138,10 @@ struct Distribution {
     if (greedy) return i == best ? W(1) : W(0);
     return kept(i) ? weight_of_any(i) : W(0);
   }
-  __device__ W probability(int i) const { return static_cast<W>(static_cast<double>(weight(i)) / sum); }
+  __device__ W probability(int i) const {
+    if constexpr (std::is_same_v<W, double>) return weight(i) / sum;
+    else return weight(i) * norm;
+  }
 
   // By the whole block.
   __device__ Distribution(const T* logits, int count, const Sampling& s)
@@ -161,7 +151,8 @@ struct Distribution {
         temperature(static_cast<W>(s.temperature)),
         cut(0),
         last_at_cut(0x7fffffff),
-        sum(1) {
+        sum(1),
+        norm(1) {
     Ranked first = 0;
     for (int i = static_cast<int>(threadIdx.x); i < n; i += threads())
       first = Largest{}(first, ranked(to_float(x[i]), i));
@@ -175,6 +166,7 @@ struct Distribution {
       keep_top_p(s.top_p * sum);
       sum = block_sum<W>(n, [this](int i) { return weight(i); });
     }
+    norm = static_cast<W>(1 / sum);
   }
 
  private:

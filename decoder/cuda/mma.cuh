@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #ifndef __CUDACC__
-#include "mma_emulation.h"
+#include <mma_emulation.h>  // tests/emulator
 #endif
 
 namespace draftline::cuda {

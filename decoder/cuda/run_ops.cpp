@@ -6,6 +6,7 @@
 #include "decoder/cuda/choose.h"
 #include "decoder/cuda/elementwise.h"
 #include "decoder/cuda/experts.h"
+#include "decoder/cuda/force.h"
 #include "decoder/cuda/movement.h"
 #include "decoder/cuda/sample.h"
 #include "decoder/cuda/state.h"
@@ -177,6 +178,9 @@ struct LaunchOp {
   void operator()(const VerifyRelaxed& o) const {
     verify_relaxed(in(o.logits), trees(o), o.sampling, o.rule, scratch(), verdict(o), stream);
   }
+  void operator()(const ForceAccepted& o) const {
+    force_accepted(ids(o.predicted), trees(o), ids(o.wanted), o.vocabulary, out_ids(o.y), stream);
+  }
   void operator()(const Commit& o) const {
     commit(ids(o.path), ids(o.starts), s.view(Seats{o.table, o.lengths, {}}), s.view<T>(o.cache), o.cache.layers,
            stream);
@@ -238,15 +242,18 @@ void CudaBackend::State::prepare(const Op& op) {
       op);
 }
 
-int CudaBackend::State::launches(const Op& op) const {
+int CudaBackend::declared_launches(const Op& op) {
   if (std::holds_alternative<Upload>(op)) return 0;  // copied before the tape
-  if (std::holds_alternative<MixtureOfExperts>(op)) return cuda::kExpertLaunches;
-  if (const auto* o = std::get_if<Linear>(&op))
-    return with_format(const_cast<State&>(*this), [&](const auto& with) {
-      const auto p = with.product(*o);
-      return blas.launches(p.shape, p.operands);
-    });
-  return 1;
+  return std::holds_alternative<MixtureOfExperts>(op) ? cuda::kExpertLaunches : 1;
+}
+
+int CudaBackend::State::launches(const Op& op) const {
+  const auto* o = std::get_if<Linear>(&op);
+  if (o == nullptr) return declared_launches(op);
+  return with_format(const_cast<State&>(*this), [&](const auto& with) {
+    const auto p = with.product(*o);
+    return blas.launches(p.shape, p.operands);
+  });
 }
 
 std::size_t CudaBackend::State::scratch_bytes(const Op& op) const {

@@ -5,6 +5,7 @@ set(draftline_cuda_kernels
   choose.cu
   elementwise.cu
   experts.cu
+  force.cu
   movement.cu
   norm.cu
   random_fill.cu

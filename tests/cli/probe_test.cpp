@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `probe` and `calibrate` as a user meets them, on the smallest grid of this machine's processor.
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -142,6 +143,67 @@ TEST_CASE("points of another machine or commit are not mixed in, and the file st
   CHECK(r.code == 2);
   CHECK(contains(r.err, "was measured on a made-up CPU; name another file with --out"));
   CHECK(draftline.read("m.json") == other);
+}
+
+TEST_CASE("without a GPU the CUDA probe says so in one line, and leaves no file") {
+  const Program draftline;
+  const Ran r = draftline("probe --device cuda --grid small --seconds 0.5 --out g.json");
+  if (r.code == 0) SKIP_TEST("there is a GPU");
+  INFO(r.err);
+  CHECK(r.code == 3);
+  CHECK(r.out.empty());
+  CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+  CHECK(files_in(draftline) == 0);
+}
+
+TEST_CASE("a measured file of a GPU is calibrated against its datasheet") {
+  const Program draftline;
+  Json m = made_up();
+  m["device"] = "cuda";
+  m["machine"] = {{"l2_cache", 5e7}};
+  m["points"] = Json::array();
+  const auto add = [&](const char* op, Json shape, double us) {
+    const std::string t = std::to_string(us) + " us";
+    m["points"].push_back({{"op", op},
+                           {"shape", std::move(shape)},
+                           {"median", t},
+                           {"low", t},
+                           {"high", t},
+                           {"samples", 5},
+                           {"discarded", 0}});
+  };
+  // 4 us, and 2 TB/s or 500 TFLOP/s, whatever takes longer.
+  for (const int rows : {1, 16, 64, 256, 1024})
+    for (const int in : {1024, 4096, 5120})
+      for (const int out : {1024, 4096, 14336})
+        add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", 20}},
+            4 + std::max(2e-6 * in * out / 2, 2e-6 * rows * in * out / 500));
+  for (const int sequences : {1, 16, 64})
+    for (const int context : {1023, 4095, 16383})
+      for (const int kv_heads : {4, 8, 32})
+        for (const int rows : {1, 16}) {
+          const double bytes = 512.0 * sequences * context * kv_heads;
+          add("attention",
+              {{"sequences", sequences},
+               {"rows", rows},
+               {"context", context},
+               {"heads", 32},
+               {"kv_heads", kv_heads},
+               {"head_dim", 128},
+               {"tree", 0}},
+              5 + bytes / 2e6);
+        }
+  add("graph", {{"kernels", 4}}, 9);
+  draftline.write("m.json", m.dump());
+  const Ran no_sheet = draftline("calibrate m.json --out d.json");
+  CHECK(no_sheet.code == 2);
+  CHECK(contains(no_sheet.err, "--device"));
+  const Ran r = draftline("calibrate m.json --device h100-sxm --out d.json");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const Json d = Json::parse(draftline.read("d.json"));
+  CHECK(d.at("fits").at("gemm").at("source") == "draftline-probe");
+  CHECK(d.at("fits").at("decode_attention").at("locator") == "m.json");
 }
 
 TEST_CASE("a made-up measured file is calibrated") {

@@ -2,7 +2,6 @@
 // Attention against the CPU backend: decode, prefill, chains and trees, ragged batches, long contexts in many splits.
 #include "decoder/cuda/attention.h"
 
-#include "decoder/cuda/block.cuh"
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
 
@@ -128,10 +127,13 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   const AttendShape shape{sequences, widest, c.heads, c.kv_heads, c.dim, per_place * kBlockTokens, c.processors};
   const Workspace work(attend_scratch<T>(shape));
   const Stream stream;
-  for (int again = 0; again < 2; ++again)  // the counters are left as they were found
+  double worst = 0;
+  for (int again = 0; again < 2; ++again) {  // the counters are left as they were found
     attend<T>(q_data.read(), pass, view, layer, c.processors, work.scratch(), y_data.view(), stream);
-  stream.wait();
-  return {distance(y_data.floats(), expected, 1), plan_attend<T>(shape).splits};
+    stream.wait();
+    worst = std::max(worst, distance(y_data.floats(), expected, 1));
+  }
+  return {worst, plan_attend<T>(shape).splits};
 }
 
 void check_case(const Case& c) {
@@ -144,17 +146,20 @@ void check_case(const Case& c) {
 }  // namespace
 
 TEST_CASE("attention of one row over the cache is the CPU's") {
+  NEEDS_DEVICE;
   const int dim = GENERATE(8, 16, 32, 64, 80, 96, 128, 256, 40);
   check_case({"decode", {37}, {1}, 4, 2, dim});
 }
 
 TEST_CASE("every share of query heads and KV heads attends alike") {
+  NEEDS_DEVICE;
   const int group = GENERATE(1, 2, 3, 4, 5, 8, 20);
   check_case({"decode", {70, 3}, {1, 1}, 2 * group, 2, 32});
   check_case({"verify", {70, 3}, {5, 5}, group, 1, 32, true});
 }
 
 TEST_CASE("a long context is split, and its parts join to the whole") {
+  NEEDS_DEVICE;
   const int length = GENERATE(127, 128, 129, 255, 511, 700, 1031);
   const Case c{"splits", {length}, {1}, 2, 1, 16, false, 0, 64};
   check_case(c);
@@ -166,36 +171,42 @@ TEST_CASE("a long context is split, and its parts join to the whole") {
 }
 
 TEST_CASE("prefill is causal, from nothing and behind a chunk") {
+  NEEDS_DEVICE;
   check_case({"prefill", {0}, {75}, 2, 1, 32});
   check_case({"chunk", {50}, {40}, 4, 4, 16});
   check_case({"long chunk", {140}, {130}, 2, 2, 16, false, 0, 32});
 }
 
 TEST_CASE("rows of a tree see their own line of the tail alone") {
+  NEEDS_DEVICE;
   const int rows = GENERATE(1, 2, 15, 16, 17, 31, 33, 64);
   check_case({"tree", {20, 64}, {rows, rows}, 4, 2, 32, true});
   check_case({"chain", {20, 64}, {rows, rows}, 4, 2, 32});
 }
 
 TEST_CASE("a pass behind an uncommitted tail sees the tail as its mask says") {
+  NEEDS_DEVICE;
   const bool tree = GENERATE(false, true);
   check_case({"tail", {19, 130}, {3, 3}, 4, 2, 32, tree, 5});
   check_case({"long tail", {19, 130}, {6, 6}, 4, 2, 16, tree, 40});
 }
 
 TEST_CASE("sequences of a batch may have many rows, one, or none") {
+  NEEDS_DEVICE;
   const bool tree = GENERATE(false, true);
   check_case({"ragged", {33, 0, 150, 7}, {1, 9, 0, 40}, 4, 2, 32, tree});
   check_case({"idle", {5, 5, 5}, {0, 1, 0}, 2, 1, 64, tree});
 }
 
 TEST_CASE("heads of every size verify long contexts") {
+  NEEDS_DEVICE;
   const int dim = GENERATE(64, 128, 256);
   check_case({"wide", {300}, {9}, 8, 2, dim, true, 0, 16});
   check_case({"narrow", {200}, {2}, 8, 1, dim, false, 0, 16});
 }
 
 TEST_CASE("rows of a group attend to each other as on the CPU") {
+  NEEDS_DEVICE;
   const bool causal = GENERATE(false, true);
   const int group = GENERATE(1, 3, 8, 40), kv_heads = GENERATE(1, 4), heads = 4, dim = GENERATE(8, 64, 100),
             rows = 3 * group;

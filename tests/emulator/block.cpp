@@ -80,6 +80,7 @@ struct Machine {
   std::vector<Warp> warps;
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<int> fresh, ready, idle;
+  bool one_ahead = false;  // who became ready last goes on first: one warp runs as far as it can before the others
   const std::function<void()>* code = nullptr;
   int current = -1, live = 0, at_barrier = 0;
   context::fiber scheduler;
@@ -116,8 +117,9 @@ void make_ready(Thread& t) {
 void release_barrier() {
   Machine& m = machine();
   if (m.at_barrier == 0 || m.at_barrier < m.live) return;
-  for (Thread& t : m.threads)
-    if (t.state == Thread::State::barrier) make_ready(t);
+  const std::size_t n = m.threads.size(), first = m.below(n);
+  for (std::size_t i = 0; i < n; ++i)
+    if (Thread& t = m.threads[(first + i) % n]; t.state == Thread::State::barrier) make_ready(t);
   m.at_barrier = 0;
 }
 
@@ -218,6 +220,7 @@ void run_block() {
   m.fresh.clear();
   m.ready.clear();
   m.at_barrier = 0;
+  m.one_ahead = m.below(2) == 0;
   m.live = static_cast<int>(m.threads.size());
   m.warps.assign((m.threads.size() + 31) / 32, {});
   for (std::size_t i = 0; i < m.threads.size(); ++i) {
@@ -229,7 +232,9 @@ void run_block() {
   while (m.live > 0 && !m.failure) {
     const bool old = !m.ready.empty() && (m.fresh.empty() || m.below(2) == 0);
     if (old) {
-      const int t = m.take(m.ready);
+      if (!m.one_ahead) std::swap(m.ready[m.below(m.ready.size())], m.ready.back());
+      const int t = m.ready.back();
+      m.ready.pop_back();
       resume(m.threads[static_cast<std::size_t>(t)].worker);
     } else if (!m.fresh.empty()) {
       start_worker();

@@ -2,7 +2,6 @@
 // Choosing tokens and growing trees against the CPU backend.
 #include "decoder/cuda/choose.h"
 
-#include "decoder/cuda/block.cuh"
 #include "decoder/cuda/trees.h"
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
@@ -43,16 +42,17 @@ void compare_choices(int rows, int columns, int k, bool ties, int processors, un
   for (int again = 0; again < 2; ++again) {
     argmax<T>(data.read(), processors, work.scratch(), best_data.view(), stream);
     top_k<T>(data.read(), processors, work.scratch(), ids_data.view(), log_probs_data.view(), stream);
+    stream.wait();
+    CHECK(best_data.raw() == cpu.ints_of(best));
+    CHECK(ids_data.raw() == cpu.ints_of(ids));
+    CHECK(distance(log_probs_data.floats(), cpu.floats_of(log_probs), 1) < 1e-5);  // the order of fp32 additions
   }
-  stream.wait();
-  CHECK(best_data.raw() == cpu.ints_of(best));
-  CHECK(ids_data.raw() == cpu.ints_of(ids));
-  CHECK(distance(log_probs_data.floats(), cpu.floats_of(log_probs), 1) < 1e-5);  // the order of fp32 additions
 }
 
 }  // namespace
 
 TEST_CASE("the best and the k best of a row are the CPU's, ties by the lowest id") {
+  NEEDS_DEVICE;
   const bool ties = GENERATE(false, true);
   const auto [rows, columns, k] = GENERATE(table<int, int, int>(
       {{1, 1, 1}, {3, 7, 3}, {5, 300, 10}, {2, 1031, 16}, {1, 20000, 40}, {7, 9001, 1}, {1, 33, 33}}));
@@ -62,6 +62,7 @@ TEST_CASE("the best and the k best of a row are the CPU's, ties by the lowest id
 }
 
 TEST_CASE("a row of equal logits is chosen from by id alone") {
+  NEEDS_DEVICE;
   const int columns = 5000, k = 12;
   const Array<bf16> x(std::vector<float>(static_cast<std::size_t>(2 * columns), -1.5F), columns);
   const Array<int> best(2, 1), ids(2, k);
@@ -79,6 +80,7 @@ TEST_CASE("a row of equal logits is chosen from by id alone") {
 }
 
 TEST_CASE("ids of a draft vocabulary are mapped by their offsets") {
+  NEEDS_DEVICE;
   const Array<int> ids(std::vector<int>{3, 0, 1, 2, 2, 3}, 2), offsets(std::vector<int>{5, 0, 100000, 7}, 1), y(3, 2);
   const Stream stream;
   map_ids(ids.read(), offsets.read().data, y.view(), stream);
@@ -87,6 +89,7 @@ TEST_CASE("ids of a draft vocabulary are mapped by their offsets") {
 }
 
 TEST_CASE("a list of candidates is clipped as on the CPU") {
+  NEEDS_DEVICE;
   const float top_p = GENERATE(0.3F, 0.9F, 2.0F), share = GENERATE(0.0F, 0.2F);
   Dice dice(5);
   const int rows = 300, k = 6;
@@ -107,6 +110,7 @@ TEST_CASE("a list of candidates is clipped as on the CPU") {
 }
 
 TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
+  NEEDS_DEVICE;
   const int sequences = GENERATE(1, 3), k = GENERATE(2, 7), size = GENERATE(2, 9, 40);
   const bool by_level = GENERATE(false, true), ties = GENERATE(false, true);
   const int width = k, levels = 4, words = 2;

@@ -15,6 +15,7 @@
 #include "decoder/cuda/device.h"
 #include "decoder/ops.h"
 #include "decoder/random_weights.h"
+#include "tests/catch.h"
 
 namespace draftline::cuda {
 
@@ -22,6 +23,14 @@ template <class T>
 float rounded(float v) {
   return to_float(from_float<T>(v));
 }
+
+// False where there is none: the tests are then skipped.
+inline bool has_device() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+}
+#define NEEDS_DEVICE \
+  if (!has_device()) SKIP_TEST("no GPU")
 
 // Numbers on the device; reads beyond them are AddressSanitizer's or compute-sanitizer's to find.
 template <class T>

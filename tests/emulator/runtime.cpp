@@ -52,8 +52,19 @@ struct Runtime {
   int devices = 1, major = 8, minor = 6, driver = 13000;
   Counts counts;
 };
+// EMULATED_FAULT="1200 719": the 1200th call fails with error 719, and all that follow. EMULATED_DEVICES="0": there are none.
+Runtime from_environment() {
+  Runtime r;
+  if (const char* devices = std::getenv("EMULATED_DEVICES")) r.devices = std::atoi(devices);
+  if (const char* fault = std::getenv("EMULATED_FAULT")) {
+    char* rest = nullptr;
+    const long nth = std::strtol(fault, &rest, 10);
+    r.faults.push_back({"", nth, static_cast<cudaError_t>(std::atoi(rest)), true});
+  }
+  return r;
+}
 Runtime& runtime() {
-  static Runtime r;
+  static Runtime r = from_environment();
   return r;
 }
 

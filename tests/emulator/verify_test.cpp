@@ -3,7 +3,6 @@
 #include "decoder/cuda/verify.h"
 
 #include "core/rng.h"
-#include "decoder/cuda/block.cuh"
 #include "decoder/cuda/sample.h"
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
@@ -223,6 +222,7 @@ int compare_sampled(AcceptRule rule, const Sampling& sampling, int columns, bool
 }  // namespace
 
 TEST_CASE("a draft token and its distribution are the CPU's") {
+  NEEDS_DEVICE;
   const Sampling sampling = any_sampling();
   const int columns = GENERATE(1, 33, 700, 20000);
   const bool ties = GENERATE(false, true);
@@ -235,6 +235,7 @@ TEST_CASE("a draft token and its distribution are the CPU's") {
 }
 
 TEST_CASE("a greedy verdict over random trees is the CPU's") {
+  NEEDS_DEVICE;
   int longest = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
     Dice dice(seed);
@@ -258,6 +259,7 @@ TEST_CASE("a greedy verdict over random trees is the CPU's") {
 }
 
 TEST_CASE("a sampled verdict is the CPU's, whatever the rule") {
+  NEEDS_DEVICE;
   const AcceptRule rule = GENERATE(AcceptRule::independent, AcceptRule::without_replacement, AcceptRule::point_mass,
                                    AcceptRule::target_draw);
   const Sampling sampling = any_sampling();
@@ -273,6 +275,7 @@ TEST_CASE("a sampled verdict is the CPU's, whatever the rule") {
 }
 
 TEST_CASE("a relaxed verdict is the CPU's") {
+  NEEDS_DEVICE;
   const auto kind = GENERATE(Relaxed::Kind::typical, Relaxed::Kind::loss_limit);
   const Relaxed relaxed{kind, kind == Relaxed::Kind::typical ? 0.3 : 2.5, 0.4};
   const Sampling sampling = GENERATE(Sampling{0, 0, 1}, Sampling{0.8, 0, 1}, Sampling{1, 4, 0.9});

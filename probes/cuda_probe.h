@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times the kernels of decoder/cuda: verified against plain double arithmetic first, then timed as nodes of a graph, on noise,
+// with weights and caches rotated past L2. No CUDA header in here; built without CUDA, its constructor throws DeviceError.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "model/measured.h"
+
+namespace draftline {
+
+class CudaProbe {
+ public:
+  CudaProbe();  // DeviceError where there is no GPU that will do
+  ~CudaProbe();
+  std::string title() const;
+  std::map<std::string, double> machine() const;  // "l2_cache", "memory" in bytes, "multiprocessors", versions
+  // A point that can't run comes back with its reason; a device that fails throws DeviceError.
+  MeasuredPoint measure(const MeasuredPoint&, Seconds patience);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace draftline

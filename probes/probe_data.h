@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What probes compute with: noise that host and device make alike, and the masks of a binary tree.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace draftline {
+
+// Uniform in [-1, 1): quick, and never zeros.
+constexpr float noise(std::uint64_t i) {
+  std::uint64_t x = i * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du;
+  x ^= x >> 29;
+  x *= 0xbf58476d1ce4e5b9u;
+  return static_cast<float>(static_cast<double>(x >> 11) * 0x1.0p-52 - 1);
+}
+
+// Visibility words of a tail of `rows` entries: every row sees itself, and its parent's line in a binary tree.
+inline std::vector<int> tree_words(int sequences, int rows, int words) {
+  std::vector<unsigned> sees(static_cast<std::size_t>(rows * words), 0);
+  for (int r = 0; r < rows; ++r) {
+    for (int w = 0; w < words && r > 0; ++w)
+      sees[static_cast<std::size_t>(r * words + w)] = sees[static_cast<std::size_t>((r - 1) / 2 * words + w)];
+    sees[static_cast<std::size_t>(r * words + r / 32)] |= 1U << (r % 32);
+  }
+  std::vector<int> all;
+  for (int s = 0; s < sequences; ++s)
+    for (const unsigned word : sees) all.push_back(static_cast<int>(word));
+  return all;
+}
+
+}  // namespace draftline

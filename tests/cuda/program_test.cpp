@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// `decode --device cuda` as a user runs it; the program is linked to the emulated device.
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.h"
+#include "tests/cli/program.h"
+
+using namespace draftline;
+
+namespace {
+
+const std::string kTiny = R"({"architectures": ["LlamaForCausalLM"], "hidden_size": 32, "num_hidden_layers": 4,
+  "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": 64,
+  "max_position_embeddings": 512, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": false})";
+const std::string kDraft = R"(--method '{"name": "draft_model", "draft": "./tiny.json", "draft_length": 3}')";
+
+nlohmann::json json_of(const Ran& r) {
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  return nlohmann::json::parse(r.out);
+}
+
+}  // namespace
+
+TEST_CASE("decode emits the same text in fp32 on cuda as on the cpu, and says what its steps took") {
+  const Program draftline;
+  draftline.write("tiny.json", kTiny);
+  const std::string run =
+      "decode --transformer ./tiny.json --prompts 3 --new-tokens 16 --batch-size 2 --json " + kDraft;
+  const auto cpu = json_of(draftline(run)),
+             cuda = json_of(draftline(run + " --device cuda --precision fp32 --warm-up 1"));
+  CHECK(cpu["texts"] == cuda["texts"]);
+  CHECK(cuda["resolved"]["device_name"] == "emulated on the CPU");
+  CHECK(cuda["resolved"]["graphs"] == true);
+  for (const auto& timing : {cpu["timing"], cuda["timing"]}) {
+    CHECK(timing["steps"].get<int>() > 2);
+    CHECK(timing["step_time"]["kind"] == "measured");
+    CHECK(timing["step_time"]["value"].get<double>() > 0);
+    CHECK(timing["device"]["value"].get<double>() <= timing["step_time"]["value"].get<double>());
+    CHECK(timing["bytes_per_step"]["value"].get<double>() > 1e4);
+  }
+  CHECK(cpu["timing"].contains("verify"));
+  CHECK_FALSE(cuda["timing"].contains("verify"));  // a graph is one piece
+  CHECK(cuda["timing"]["steps_left_out"] == 1);
+
+  const auto eager = json_of(draftline(run + " --device cuda --precision fp32 --no-graphs --limits h100-sxm"));
+  CHECK(eager["texts"] == cuda["texts"]);
+  const auto& t = eager["timing"];
+  const double phases =
+      t["draft"]["value"].get<double>() + t["verify"]["value"].get<double>() + t["commit"]["value"].get<double>();
+  CHECK(phases == Approx(t["device"]["value"].get<double>()));
+  CHECK(t["bandwidth_share"]["value"].get<double>() > 0);
+}
+
+TEST_CASE("forced acceptance follows rates and traces on either device") {
+  const Program draftline;
+  draftline.write("tiny.json", kTiny);
+  const std::string run =
+      "decode --transformer ./tiny.json --prompts 4 --new-tokens 60 --batch-size 4 --json " + kDraft;
+  const auto length = [&](const std::string& more) {
+    return json_of(draftline(run + more))["acceptance_length"]["value"].get<double>();
+  };
+  CHECK(length(" --accept 1,1,1") == 4);
+  CHECK(length(" --accept 0,1,1 --device cuda") == 1);
+  CHECK(length(" --accept 1,1,0 --device cuda --precision fp32") == 3);
+  // 1 + 0.5 + 0.25 + 0.125 = 1.875; some 130 steps of a standard deviation of 1.05
+  CHECK(length(" --accept 0.5,0.5,0.5") == Approx(1.875).margin(4 * 1.05 / std::sqrt(130.0)));
+
+  REQUIRE(
+      draftline("decode --transformer ./tiny.json --prompts 4 --new-tokens 60 --batch-size 4 --trace t.gz " + kDraft)
+          .code == 0);
+  const auto live = json_of(draftline(run)), forced = json_of(draftline(run + " --accept-trace t.gz --device cuda"));
+  for (std::size_t i = 0; i < 4; ++i)
+    CHECK(live["texts"][i]["emitted_per_step"] == forced["texts"][i]["emitted_per_step"]);
+
+  CHECK(draftline(run + " --accept 0.5").code == 2);
+  CHECK(draftline(run + " --accept 0.5,0.5,1.5").code == 2);
+  CHECK(draftline(run + " --accept 1,1,1 --temperature 0.7").code == 2);
+  CHECK(draftline(run + " --precision bf16").code == 2);
+}
+
+TEST_CASE("a device that is not there or is lost on the way is exit 3, and keeps what is finished") {
+  const Program draftline;
+  draftline.write("tiny.json", kTiny);
+  const std::string run =
+      "decode --transformer ./tiny.json --prompts 6 --new-tokens 12 --batch-size 2 --json --device cuda";
+  setenv("EMULATED_DEVICES", "0", 1);
+  Ran r = draftline(run);
+  unsetenv("EMULATED_DEVICES");
+  CHECK(r.code == 3);
+  CHECK(r.err.find("no CUDA device") != std::string::npos);
+
+  setenv("EMULATED_FAULT", "600 719", 1);
+  r = draftline(run);
+  unsetenv("EMULATED_FAULT");
+  CHECK(r.code == 3);
+  CHECK(r.err.find("unspecified launch failure") != std::string::npos);
+  const auto kept = nlohmann::json::parse(r.out);
+  CHECK(kept["failed"].get<std::string>().find("launch failure") != std::string::npos);
+  CHECK(kept["texts"].size() == 6);
+  CHECK_FALSE(kept["texts"][0]["tokens"].empty());
+  CHECK(kept["texts"][5]["tokens"].empty());
+}

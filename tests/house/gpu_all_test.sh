@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# gpu_all_test.sh GPU_ALL FOLDER: tools/gpu_all with programs that only pretend, with and without a GPU.
+set -eu
+gpu_all=$1 folder=$2
+rm -rf "$folder"
+mkdir -p "$folder/bin" "$folder/build/tests/cuda"
+fail() { echo "gpu_all_test: $*" >&2; exit 1; }
+expect() { # CODE COMMAND...
+  wanted=$1; shift
+  code=0; "$@" >"$folder/said" 2>&1 || code=$?
+  [ "$code" -eq "$wanted" ] || { cat "$folder/said"; fail "exit code $code, not $wanted: $*"; }
+}
+pretend() { printf '#!/bin/sh\n%s\n' "$2" >"$1"; chmod +x "$1"; }
+
+expect 2 "$gpu_all"
+expect 2 "$gpu_all" "$folder/out" --build "$folder/nowhere"
+expect 2 "$gpu_all" "$folder/out" --build "$folder/build" # no draftline in it
+# shellcheck disable=SC2016
+pretend "$folder/build/draftline" 'case "$1" in
+  --version) echo "0.0 (pretended)" ;;
+  probe) while [ $# -gt 1 ]; do shift; done; echo "{\"title\": \"NVIDIA H100 80GB HBM3\"}" >"$1" ;;
+  calibrate) echo "$@" ;;
+  decode) echo "{\"throughput\": {\"value\": 1}}" ;;
+  validate) exit 2 ;;
+esac'
+expect 2 "$gpu_all" "$folder/out" --build "$folder/build" partiy
+grep -q 'no part "partiy"' "$folder/said" || fail "an unknown part is not named"
+
+pretend "$folder/bin/nvidia-smi" 'echo "GPU 0: NVIDIA H100 80GB HBM3 (UUID: x)"'
+PATH=$folder/bin:$PATH
+export PATH
+pretend "$folder/build/tests/cuda/cuda_tests" 'echo "All tests passed"'
+pretend "$folder/build/tests/cuda/cuda_ops_tests" 'echo "All tests passed"'
+pretend "$folder/bin/compute-sanitizer" 'echo "ERROR SUMMARY: 0 errors"'
+expect 0 "$gpu_all" "$folder/out" --build "$folder/build" parity sanitizer probes decoder validate
+for line in "parity | fine" "sanitizer | fine" "probes | fine" "decoder | fine" "validate | skipped"; do
+  grep -q "| $line" "$folder/out/report.md" || { cat "$folder/out/report.md"; fail "the report lacks: $line"; }
+done
+grep -q -- "--device h100-sxm" "$folder/out/probes.log" || fail "the probe's file is not calibrated"
+[ -s "$folder/out/decode-eagle2-1.json" ] || fail "a decode's output is missing"
+
+pretend "$folder/build/tests/cuda/cuda_tests" 'echo "1 failed"; exit 1'
+expect 1 "$gpu_all" "$folder/out" --build "$folder/build" parity validate
+grep -q "| parity | failed" "$folder/out/report.md" || fail "a failed part is not named"
+
+# Without a GPU every part but the first says so. A machine that has one can't show it.
+for device in /dev/nvidia[0-9]*; do [ -e "$device" ] && exit 0; done
+pretend "$folder/bin/nvidia-smi" 'exit 9'
+expect 3 "$gpu_all" "$folder/out" --build "$folder/build"
+[ "$(grep -c '| no GPU |' "$folder/out/report.md")" -eq 6 ] || { cat "$folder/out/report.md"; fail "no GPU, six times"; }

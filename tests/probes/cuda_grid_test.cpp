@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grid of the CUDA probe, and what a measured file takes of it: no GPU is needed.
+#include "probes/cuda_grid.h"
+
+#include <set>
+#include <sstream>
+
+#include "probes/samples.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+TEST_CASE("the CUDA grid names every shape once, and its products rotate past L2") {
+  const double l2 = 50e6;
+  std::set<std::pair<std::string, std::map<std::string, int>>> seen;
+  std::set<int> rows_of_trees, groups;
+  int decode = 0;
+  for (const auto& p : cuda_grid(l2)) {
+    CHECK(seen.emplace(p.op, p.shape).second);
+    if (p.op == "gemm") CHECK(2.0 * p.at("in") * p.at("out") * p.at("copies") > 2 * l2);
+    if (p.op != "attention") continue;
+    if (p.at("tree") != 0) rows_of_trees.insert(p.at("rows"));
+    groups.insert(p.at("heads") / p.at("kv_heads"));
+    decode += p.at("rows") == 1;
+    CHECK(p.at("heads") % p.at("kv_heads") == 0);
+  }
+  CHECK(rows_of_trees == std::set<int>{2, 4, 8, 16, 32, 64});
+  CHECK(groups.size() >= 3);
+  CHECK(decode >= 40);
+  CHECK(seen.size() < 800);  // three minutes
+}
+
+TEST_CASE("the small CUDA grid has every kind of op that the full one has") {
+  const auto full = cuda_grid(50e6), small = cuda_grid(50e6, GridSize::small);
+  CHECK(small.size() * 10 < full.size());
+  std::set<std::string> ops;
+  for (const auto& p : small) ops.insert(p.op);
+  for (const auto& p : full) CHECK(ops.contains(p.op));
+}
+
+TEST_CASE("a measured file holds every point of the CUDA grid, and those that could not run") {
+  Measured m;
+  m.device = "cuda", m.title = "a GPU", m.commit = "none", m.source = "draftline-probe", m.locator = "a test";
+  m.machine = {{"l2_cache", 5e7}, {"memory", 8e10}, {"compute_capability", 9.0}};
+  m.points = cuda_grid(50e6);
+  for (std::size_t i = 0; i < m.points.size(); ++i) {
+    if (i % 3 == 0) {
+      m.points[i].skipped = "a reason";
+      continue;
+    }
+    m.points[i].low = Seconds{1e-6}, m.points[i].median = Seconds{2e-6}, m.points[i].high = Seconds{3e-6};
+    m.points[i].samples = 5;
+  }
+  std::ostringstream text;
+  write_measured(text, m);
+  const Document document = Document::from_text(text.str(), "m.json");
+  const Measured again = read_measured(document.root());
+  document.finish();
+  REQUIRE(again.points.size() == m.points.size());
+  for (std::size_t i = 0; i < m.points.size(); ++i) {
+    CHECK(again.points[i].same_shape(m.points[i]));
+    CHECK(again.points[i].skipped == m.points[i].skipped);
+  }
+}
+
+TEST_CASE("samples that met another clock are discarded, and the quartiles are those of the rest") {
+  UsualClock clock;  // mostly 1, now and then a boost, now and then a neighbour
+  for (const double reading : {1.0, 0.87, 1.01, 1.0, 1.0, 2.1, 1.02, 1.0, 1.0, 1.5}) clock.note(reading);
+  const double usual = clock.usual();
+  CHECK(usual == 1.0);
+  MeasuredPoint p;
+  summarise(p, {{5, 1, 1}, {50, 1.3, 1}, {1, 1, 1.05}, {3, 0.96, 1}, {60, 0.87, 1}, {2, 1, 1}, {4, 1, 1}}, usual);
+  CHECK(p.samples == 5);
+  CHECK(p.discarded == 2);
+  CHECK(p.low == Seconds{2});
+  CHECK(p.median == Seconds{3});
+  CHECK(p.high == Seconds{4});
+  // Where none met it, those that were nearest stay.
+  summarise(p, {{1, 2, 2}, {9, 3, 3}, {2, 2.1, 2}, {3, 2.2, 1}}, usual);
+  CHECK(p.samples == 3);
+  CHECK(p.median == Seconds{2});
+}
