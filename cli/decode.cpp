@@ -225,12 +225,16 @@ int trace(const Options& o, const TransformerShape& shape, const std::string& we
     w.member("prompts", traced.size());
     w.member("positions", positions);
     w.member("depth", h.depth);
-    w.member("records", h.ranks() ? "ranks" : "steps");
+    w.member("records", h.steps() ? "steps" : h.ranks() ? "ranks" : "lengths");
+    w.member("own_depth", h.own_depth);
     w.end_object();
     w.finish();
   } else {
     std::cerr << o.trace << ": " << traced.size() << " prompts, " << positions << " positions, "
-              << (h.ranks() ? "ranks of " + std::to_string(h.depth) + " levels" : "steps: " + h.steps_because) << "\n";
+              << (h.steps()   ? "steps: " + h.steps_because
+                  : h.ranks() ? "ranks of " + std::to_string(h.depth) + " levels"
+                              : "no ranks")
+              << (h.lengths() ? "; lengths of its own tree: " + h.lengths_because : "") << "\n";
   }
   return 0;
 }

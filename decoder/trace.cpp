@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A gzip file of JSON lines: the header; one line per prompt {prompt, prompt_tokens, tokens, ranks [[rank or null per level]
-// per position], probabilities (alike)} or, of methods that depend on their path, {.., steps}; last {prompts, positions,
-// checksum}: the fingerprint of all lines above.
+// per position], probabilities (alike)}, with or instead of them lengths [per position] where ranks don't tell, or, of methods
+// that depend on their path, {.., steps}; last {prompts, positions, checksum}: the fingerprint of all lines above.
 #include "decoder/trace.h"
 
 #include <algorithm>
@@ -44,8 +44,10 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
         {"target", {{"name", h.target}, {"fingerprint", h.fingerprint}, {"weights", h.weights}}},
         {"method", json::parse(h.method)},
         {"task", h.task},
-        {"steps_because", h.ranks() ? json(nullptr) : json(h.steps_because)},
+        {"steps_because", h.steps() ? json(h.steps_because) : json(nullptr)},
+        {"lengths_because", h.lengths() ? json(h.lengths_because) : json(nullptr)},
         {"depth", h.depth},
+        {"own_depth", h.own_depth},
         {"candidates", kTraceCandidates},
         {"sampling",
          {{"temperature", h.sampling.temperature},
@@ -73,9 +75,12 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
       }
       j["ranks"] = std::move(ranks);
       j["probabilities"] = std::move(shares);
-    } else {
-      j["steps"] = p.steps;
     }
+    if (h.lengths()) {
+      check(p.lengths.size() == p.tokens.size(), "write_trace: a length per position");
+      j["lengths"] = p.lengths;
+    }
+    if (h.steps()) j["steps"] = p.steps;
     line(j);
   }
   text += json{{"prompts", prompts.size()}, {"positions", positions}, {"checksum", to_hex(sum.value())}}.dump() + "\n";
@@ -88,6 +93,13 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
 DraftPlan DraftPlan::chain(int length) {
   DraftPlan p;
   p.depth_ = length;
+  return p;
+}
+
+DraftPlan DraftPlan::recorded(const TraceHeader& h) {
+  DraftPlan p;
+  p.depth_ = h.own_depth;
+  p.recorded_ = true;
   return p;
 }
 
@@ -107,8 +119,12 @@ int DraftPlan::child(int node, int rank) const {
 int Trace::positions(int prompt) const { return static_cast<int>(starts_[at(prompt) + 1] - starts_[at(prompt)]); }
 
 std::optional<std::string> Trace::refuses(const DraftPlan& plan) const {
-  if (!header_.ranks())
+  if (plan.is_recorded())
+    return header_.lengths() ? std::nullopt : std::optional("the trace holds no lengths of " + header_.method);
+  if (header_.steps())
     return "the trace holds the steps of " + header_.method + ", not ranks: " + header_.steps_because;
+  if (!header_.ranks())
+    return "the trace holds the lengths of " + header_.method + ", not ranks: " + header_.lengths_because;
   if (plan.depth() > header_.depth)
     return "the trace holds " + std::to_string(header_.depth) + " levels, " + std::to_string(plan.depth()) +
            " are drafted";
@@ -123,6 +139,7 @@ std::optional<std::string> Trace::wrong_target(const std::string& name) const {
 }
 
 int Trace::accepted(int prompt, int position, const DraftPlan& plan) const {
+  if (plan.is_recorded()) return lengths_[starts_[at(prompt)] + at(position)];
   const std::uint8_t* rank = ranks_.data() + (starts_[at(prompt)] + at(position)) * at(header_.depth);
   int node = 0, length = 1;
   for (int level = 0; level < plan.depth(); ++level, ++length) {
@@ -133,7 +150,7 @@ int Trace::accepted(int prompt, int position, const DraftPlan& plan) const {
 }
 
 std::vector<int> Trace::replay(int prompt, const DraftPlan& plan) const {
-  if (!header_.ranks()) return steps(prompt);
+  if (header_.steps()) return steps(prompt);
   std::vector<int> all;
   for (int position = 0; position + 1 < positions(prompt); position += all.back())
     all.push_back(accepted(prompt, position, plan));

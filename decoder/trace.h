@@ -2,6 +2,7 @@
 // Acceptance traces (DESIGN.md sections 5 and 8; docs of the format in trace.cpp). Greedy lossless text does not depend on
 // the method, so acceptance is a function of the position: the rank of the target's token among the draft's candidates at
 // each level replays any chain and any tree of ranks. A method whose drafts depend on its path has its steps recorded.
+// A drafter whose own tree is not one of ranks has the tokens of each position's step recorded, for that tree alone.
 // Position p of a prompt's output: the step whose root is output token p, from 0. Lengths count the bonus token.
 #pragma once
 #include <cstdint>
@@ -26,12 +27,16 @@ struct TraceHeader {
   std::string target, fingerprint, weights;
   std::string method;  // the method object, JSON
   std::string task;
-  std::string steps_because;  // why steps are recorded, not ranks; "": ranks
-  int depth = 0;              // levels recorded; of steps: drafts on the longest path
+  std::string steps_because;    // why steps are recorded, not positions; "": positions
+  std::string lengths_because;  // why ranks can't replay the method as it is; "": they can
+  int depth = 0;                // levels of ranks; of steps: drafts on the longest path
+  int own_depth = 0;            // drafts on the method's own longest path, if lengths are recorded
   Sampling sampling;
   std::uint64_t seed = 0;
   std::string commit;
-  bool ranks() const { return steps_because.empty(); }
+  bool steps() const { return !steps_because.empty(); }
+  bool ranks() const { return !steps() && depth > 0; }
+  bool lengths() const { return own_depth > 0; }
 };
 
 struct TracedPrompt {
@@ -39,25 +44,29 @@ struct TracedPrompt {
   std::vector<int> tokens;            // output
   std::vector<std::uint8_t> ranks;    // [positions * depth]
   std::vector<double> probabilities;  // of the token in the draft's distribution, where it has a rank; else 0
+  std::vector<int> lengths;           // emitted by the step at each position
   std::vector<int> steps;             // emitted by each step
 };
 
 // Appears under its name complete or not at all.
 void write_trace(const std::filesystem::path&, const TraceHeader&, const std::vector<TracedPrompt>&);
 
-// What a step drafts, for replay: a chain, or a tree of ranks.
+// What a step drafts, for replay: a chain, a tree of ranks, or what the recorded method itself drafted.
 class DraftPlan {
  public:
   static DraftPlan chain(int length);
+  static DraftPlan recorded(const TraceHeader&);
   explicit DraftPlan(const RankTree&);
   int depth() const { return depth_; }
   int child(int node, int rank) const;  // -1: none
-  bool is_chain() const { return children_.empty(); }
+  bool is_chain() const { return children_.empty() && !recorded_; }
+  bool is_recorded() const { return recorded_; }
   int highest_rank() const { return highest_; }
 
  private:
   DraftPlan() = default;
   int depth_ = 0, highest_ = 0;
+  bool recorded_ = false;
   std::vector<int> children_;  // [node * kTraceCandidates + rank]
 };
 
@@ -86,6 +95,7 @@ class Trace {
   std::vector<std::size_t> starts_{0};  // of each prompt's positions
   std::vector<int> prompt_tokens_;
   std::vector<std::uint8_t> ranks_;
+  std::vector<std::uint16_t> lengths_;
   std::vector<std::vector<int>> steps_;
 };
 

@@ -66,7 +66,11 @@ TraceHeader read_header(const GzipLines& lines, const std::string& text) {
   h.method = in.at("method").dump();
   h.task = in.text(in.at("task"), "task");
   if (!in.at("steps_because").is_null()) h.steps_because = in.text(in.at("steps_because"), "steps_because");
-  h.depth = static_cast<int>(in.integer(in.at("depth"), "depth", h.ranks() ? 1 : 0, 1024));
+  if (in.has("own_depth") && in.at("own_depth") != 0) {
+    h.own_depth = static_cast<int>(in.integer(in.at("own_depth"), "own_depth", 1, 1024));
+    h.lengths_because = in.text(in.at("lengths_because"), "lengths_because");
+  }
+  h.depth = static_cast<int>(in.integer(in.at("depth"), "depth", h.steps() || h.lengths() ? 0 : 1, 1024));
   if (in.integer(in.at("candidates"), "candidates", 1, 1e6) != kTraceCandidates)
     lines.fail("\"candidates\" must be " + std::to_string(kTraceCandidates));
   const json& sampling = in.at("sampling");
@@ -110,11 +114,18 @@ Trace Trace::read(const std::filesystem::path& path) {
     for (const json& token : in.at("tokens")) in.integer(token, "tokens", 0, 2e9);
     t.starts_.push_back(t.starts_.back() + positions);
     t.steps_.emplace_back();
-    if (!t.header_.ranks()) {
+    if (t.header_.steps()) {
       for (const json& a : in.array(in.at("steps"), "steps"))
         t.steps_.back().push_back(static_cast<int>(in.integer(a, "steps", 1, t.header_.depth + 1)));
       continue;
     }
+    if (t.header_.lengths()) {
+      const json& lengths = in.array(in.at("lengths"), "lengths");
+      if (lengths.size() != positions) lines.fail("\"lengths\" needs an entry for each token");
+      for (const json& n : lengths)
+        t.lengths_.push_back(static_cast<std::uint16_t>(in.integer(n, "lengths", 1, t.header_.own_depth + 1)));
+    }
+    if (!t.header_.ranks()) continue;
     const json &ranks = in.array(in.at("ranks"), "ranks"), &shares = in.array(in.at("probabilities"), "probabilities");
     if (ranks.size() != positions || shares.size() != positions)
       lines.fail("\"ranks\" and \"probabilities\" need an entry for each token");

@@ -102,7 +102,9 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
   drafting_ = true;
   blocks_.clear();
   give(std::move(truth));
-  propose(method_, s);
+  const Proposal p = propose(method_, s);
+  if (p.hidden && p.first_layer == 0)
+    throw NotByRank{};  // rows of its own in the target's pass: drafts come from there
   ops_.phase = Phase::commit;
   ops_.advance(seats.lengths, ops_.constant({each_}, 1, texts_));
   note(prompt_of);

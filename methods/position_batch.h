@@ -10,8 +10,8 @@ namespace draftline {
 
 class PositionBatch : public RankTeacher {
  public:
-  PositionBatch(Decoder& d, int depth)
-      : RankTeacher(d.ops, depth),
+  PositionBatch(Decoder& d, int depth, Noted noted)
+      : RankTeacher(d.ops, depth, noted),
         target_(d.target),
         method_(*d.method),
         depth_(depth),

@@ -26,12 +26,28 @@ void RankTeacher::taught(const std::function<void()>& record) {
   ops_.teacher = nullptr;
 }
 
-void RankTeacher::propose(Method& method, Session s) {
-  taught([&] { method.propose(ops_, s); });
-  if (next_level_ != depth_) throw NotByRank{};
+Proposal RankTeacher::propose(Method& method, Session s) {
+  Proposal p;
+  taught([&] { p = method.propose(ops_, s); });
+  if (by_rank()) {
+    if (next_level_ != depth_) throw NotByRank{};
+    return p;
+  }
+  rows_ = p.rows.each;
+  tokens_ = ops_.slot("trace.tokens", p.rows.total, 1, DType::int32);
+  parents_ = ops_.slot("trace.parents", p.rows.total, 1, DType::int32);
+  ops_.store(tokens_, p.tokens);
+  ops_.store(parents_, p.parents);
+  return p;
 }
 
 Tensor RankTeacher::best(Tensor logits) {
+  if (!by_rank()) {
+    ops_.teacher = nullptr;
+    const Tensor own = ops_.argmax(logits);
+    ops_.teacher = this;
+    return own;
+  }
   const int b = static_cast<int>(truth_.size()), levels = logits.rows / b, k = std::min(kTraceCandidates, logits.cols);
   if (levels * b != logits.rows || next_level_ + levels > depth_) throw NotByRank{};
   const std::string name = "trace." + std::to_string(next_level_);
@@ -50,15 +66,44 @@ Tensor RankTeacher::best(Tensor logits) {
 
 // The given token is the target's already; its candidates aren't.
 Tensor RankTeacher::mapped(Tensor ids, Weight offsets) {
-  const Choice& c = choices_.back();
-  const Tensor flat = reshape(c.ids, c.ids.rows * c.ids.cols, 1);
   ops_.teacher = nullptr;
-  ops_.store(flat, ops_.map_ids(flat, offsets));
+  if (by_rank()) {
+    const Choice& c = choices_.back();
+    const Tensor flat = reshape(c.ids, c.ids.rows * c.ids.cols, 1);
+    ops_.store(flat, ops_.map_ids(flat, offsets));
+  } else {
+    ids = ops_.map_ids(ids, offsets);
+  }
   ops_.teacher = this;
   return ids;
 }
 
 void RankTeacher::note(const std::vector<TracedPrompt*>& prompt_of) {
+  if (by_rank()) note_ranks(prompt_of);
+  else note_lengths(prompt_of);
+}
+
+// What greedy verification would accept: the target's tokens are known.
+void RankTeacher::note_lengths(const std::vector<TracedPrompt*>& prompt_of) {
+  const auto tokens = ops_.fetch(tokens_), parents = ops_.fetch(parents_);
+  std::size_t first = 0;
+  for (std::size_t q = 0; q < prompt_of.size(); ++q) {
+    std::vector<int> reached(at(rows_[q]), -1);  // drafts on the path to a row, if all are the target's
+    int length = 1;
+    for (std::size_t r = 0; r < reached.size(); ++r) {
+      const int parent = parents[first + r];
+      if (parent == -1) reached[r] = 0;
+      if (parent < 0 || reached[at(parent)] < 0) continue;
+      const int before = reached[at(parent)];
+      if (before < depth_ && tokens[first + r] == truth_[q][at(before)]) reached[r] = before + 1;
+      length = std::max(length, reached[r] + 1);
+    }
+    prompt_of[q]->lengths.push_back(length);
+    first += reached.size();
+  }
+}
+
+void RankTeacher::note_ranks(const std::vector<TracedPrompt*>& prompt_of) {
   struct Read {
     std::vector<int> ids, log_probs;
   };

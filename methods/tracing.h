@@ -12,7 +12,7 @@
 namespace draftline {
 
 struct Tracing {
-  // Builds a decoder of the method object; the InputErrors of parameters that don't fit may come out of it.
+  // Builds a decoder of the method object, on a backend that runs segments at their end; the InputErrors of parameters that don't fit may come out of it.
   std::function<std::unique_ptr<Decoder>(const Document& method)> make;
   std::string method;  // the object whose acceptance is traced, JSON
   int seats = 1, new_tokens = 128, depth = 8;
@@ -23,8 +23,9 @@ struct Tracing {
   std::function<void(std::size_t)> progress;
 };
 
-// Fills in the header's method, steps_because and depth. Ranks for drafts that are the best tokens of a fixed chain or tree
-// of ranks, else the steps of a live run.
+// Fills in the header's method, reasons and depths. Ranks for drafts that are the best tokens of a chain; for a tree that grows,
+// or drafts that come from elsewhere, the tokens that a step at each position emits; where even those depend on the path,
+// the steps of a live run.
 std::vector<TracedPrompt> record_trace(const Tracing&, const std::vector<std::vector<int>>& prompts, TraceHeader&);
 
 // The plan that replays a method from ranks; none: its shape depends on more than ranks.

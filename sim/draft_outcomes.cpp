@@ -22,7 +22,7 @@ DraftOutcomes DraftOutcomes::from_rates(std::span<const double> rates) {
 DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, const DraftPlan& plan, bool from_start) {
   DraftOutcomes out;
   out.from_start_ = from_start;
-  out.recorded_steps_ = !trace->header().ranks();
+  out.recorded_steps_ = trace->header().steps();
   out.depth_ = out.recorded_steps_ ? trace->header().depth : plan.depth();
   for (int prompt = 0; prompt < trace->prompts(); ++prompt) {
     out.begin_.push_back(static_cast<std::uint32_t>(out.places_.size()));

@@ -22,7 +22,7 @@ class DraftOutcomes {
 
   DraftOutcomes() = default;                                                   // nothing is drafted
   static DraftOutcomes from_rates(std::span<const double> conditional_rates);  // of each position of a chain
-  // Of ranks: any plan inside them; of recorded steps: as they were. `from_start`: request i replays prompt i from its
+  // Of ranks: any plan inside them; of recorded lengths and steps: as they were. `from_start`: request i replays prompt i from its
   // first token; else each begins anywhere in the trace.
   static DraftOutcomes from_trace(std::shared_ptr<const Trace>, const DraftPlan&, bool from_start);
 

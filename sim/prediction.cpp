@@ -84,6 +84,30 @@ static nlohmann::json drafter_of(nlohmann::json object) {
   return object;
 }
 
+std::optional<DraftPlan> replay_plan(const MethodChoice& m, const Method& method, bool tree) {
+  const Trace& trace = *m.acceptance.trace;
+  const TraceHeader& h = trace.header();
+  const auto recorded = nlohmann::json::parse(h.method);
+  const bool as_recorded = method_object(m) == recorded;
+  if (as_recorded && h.steps()) return DraftPlan::chain(method.usual_depth());
+  if (as_recorded && h.lengths()) return DraftPlan::recorded(h);
+  const Reader at = m.in.find("acceptance").value_or(m.in);
+  if (!h.ranks()) {
+    at.fail(*trace.refuses(DraftPlan::chain(method.usual_depth())));
+  } else if (const auto name = recorded.value("name", ""); name != m.name) {
+    at.fail("the trace was recorded of " + name + ", not of " + m.name);
+  } else if (drafter_of(method_object(m)) != drafter_of(recorded)) {
+    at.fail("the trace was recorded of another drafter: " + h.method);
+  } else if (const auto plan = draft_plan(method, tree); !plan) {
+    at.fail("a tree that grows with the text is replayed from its own trace alone, recorded of the very same method");
+  } else if (const auto why = trace.refuses(*plan)) {
+    at.fail(*why);
+  } else {
+    return plan;
+  }
+  return std::nullopt;
+}
+
 double acceptance_length(const MethodChoice& m, const Method& method, bool tree) {
   const Acceptance& a = m.acceptance;
   const int depth = method.usual_depth();
@@ -120,21 +144,7 @@ double acceptance_length(const MethodChoice& m, const Method& method, bool tree)
       break;
     case Acceptance::Kind::trace: {
       if (!a.trace) break;
-      if (!a.trace->header().ranks()) {
-        if (method_object(m) == nlohmann::json::parse(a.trace->header().method))
-          return a.trace->mean_length(DraftPlan::chain(depth));
-        at().fail(*a.trace->refuses(DraftPlan::chain(depth)));
-      } else if (const auto name = nlohmann::json::parse(a.trace->header().method).value("name", ""); name != m.name) {
-        at().fail("the trace was recorded of " + name + ", not of " + m.name);
-      } else if (drafter_of(method_object(m)) != drafter_of(nlohmann::json::parse(a.trace->header().method))) {
-        at().fail("the trace was recorded of another drafter: " + a.trace->header().method);
-      } else if (const auto plan = draft_plan(method, tree); !plan) {
-        at().fail("a trace replays a chain or a tree of fixed shape, not one that grows with the text");
-      } else if (const auto why = a.trace->refuses(*plan)) {
-        at().fail(*why);
-      } else {
-        return a.trace->mean_length(*plan);
-      }
+      if (const auto plan = replay_plan(m, method, tree)) return a.trace->mean_length(*plan);
       break;
     }
     case Acceptance::Kind::mean_length:

@@ -93,6 +93,9 @@ const MethodChoice& autoregressive();  // the baseline
 nlohmann::json method_object(const MethodChoice&);
 std::vector<std::vector<int>> rank_paths(const Method&);
 
+// How the method's drafts are replayed from its acceptance, a trace; none: they can't be, and the mistake is noted.
+std::optional<DraftPlan> replay_plan(const MethodChoice&, const Method&, bool tree);
+
 // Mean tokens a step emits, the bonus included: how an Acceptance reads for the method's drafts. `tree`: it verifies more
 // rows than a chain has. Mistakes are noted.
 double acceptance_length(const MethodChoice&, const Method&, bool tree);

@@ -83,7 +83,8 @@ DraftOutcomes ServingSweep::outcomes(const Setup& s, const MethodChoice& m, bool
     case Acceptance::Kind::ranks: return DraftOutcomes::from_rates(rates_of(tree_lengths(rank_paths(method), a.ranks)));
     case Acceptance::Kind::trace: {
       const bool tree = sweep_.predictor().verified_rows(s, m) > method.depth() + 1;
-      const auto plan = a.trace->header().ranks() ? draft_plan(method, tree) : DraftPlan::chain(method.depth());
+      const auto plan = replay_plan(m, method, tree);
+      check(plan.has_value(), "a trace that can't be replayed was refused before");
       return DraftOutcomes::from_trace(a.trace, *plan, from_start);
     }
   }

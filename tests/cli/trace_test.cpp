@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a recorded trace to a prediction: `decode --trace`, then `run` with a tree that is made of it.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/text_file.h"
 #include "sim/sweep.h"
 #include "tests/cli/program.h"
 
@@ -102,6 +104,57 @@ TEST_CASE("a trace of steps makes no optimal tree, and says so at the tree's pla
   const Ran r = draftline("run s.json");
   CHECK(r.code == 2);
   CHECK(contains(r.err, "s.json#/method/tree: an optimal tree needs to know which ranks are accepted"));
+}
+
+TEST_CASE("a text that is known is not decoded again for a trace, and a wrong one is refused") {
+  const Program draftline;
+  draftline.write("tiny.json", kTarget.dump());
+  const std::string of = "decode --transformer ./tiny.json --prompts 3 --prompt-tokens 5 --new-tokens 12 ";
+  const std::string eagle = "--method '{\"name\": \"eagle3\", \"draft_length\": 3}' --trace ";
+  const Ran text = draftline(of);
+  REQUIRE(text.code == 0);
+  draftline.write("text.txt", text.out);
+  REQUIRE(draftline(of + eagle + "alone.gz").code == 0);
+  REQUIRE(draftline(of + eagle + "given.gz --continuations text.txt").code == 0);
+  CHECK(read_text_file(draftline.path("alone.gz")) == read_text_file(draftline.path("given.gz")));
+
+  draftline.write("wrong.txt", "1" + text.out.substr(text.out.find(' ')));
+  draftline.write("two.txt", text.out.substr(text.out.find('\n') + 1));
+  draftline.write("words.txt", "1 2 three\n\n\n");
+  for (const auto& [file, message] :
+       {std::pair{"wrong.txt", "the given text of prompt 0 is not the target's: its token 0 is 1, the target says"},
+        {"two.txt", "two.txt: has 2 lines, there are 3 prompts"},
+        {"words.txt", "words.txt:1: \"three\" is no token id below 40"},
+        {"none.txt", "none.txt: can't be read"}}) {
+    const Ran r = draftline(of + eagle + "no.gz --continuations " + file);
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, message));
+    CHECK_FALSE(std::filesystem::exists(draftline.path("no.gz")));
+  }
+}
+
+TEST_CASE("a tree that grows with the text is replayed from its own trace alone") {
+  const Program draftline;
+  draftline.write("tiny.json", kTarget.dump());
+  const Json clover{{"name", "clover"}, {"draft_length", 2}};
+  const Ran recorded = draftline("decode --transformer ./tiny.json --prompts 4 --new-tokens 40 --method '" +
+                                 clover.dump() + "' --trace clover.gz --json");
+  REQUIRE(recorded.code == 0);
+  CHECK(Json::parse(recorded.out).at("records") == "lengths");
+  const Trace trace = Trace::read(draftline.path("clover.gz"));
+  Json own = clover, other = clover;
+  own["acceptance"] = other["acceptance"] = traced("clover.gz");
+  other["nodes"] = 5;
+  draftline.write("own.json", scenario(own).dump());
+  draftline.write("other.json", scenario(other).dump());
+  const Ran r = draftline("run own.json --json");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(Json::parse(r.out).at("results")[0].at("acceptance_length").at("value").get<double>() ==
+        trace.mean_length(DraftPlan::recorded(trace.header())));
+  const Ran refused = draftline("run other.json");
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "other.json#/method/acceptance: the trace holds the lengths of "));
 }
 
 }  // namespace draftline

@@ -96,7 +96,7 @@ std::vector<std::int64_t> simulated_steps(const Trace& trace, const DraftPlan& p
 
 TEST_CASE("the steps that a trace replays are those of a live run, prompt by prompt", "[contract]") {
   const auto questions = prompts(5, 12);
-  std::set<std::string> by_rank;
+  std::set<std::string> by_rank, by_length;
   std::set<int> lengths;
   for (const methods::Entry& e : methods::all()) {
     const auto plans = plans_of(e);
@@ -113,10 +113,14 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
         INFO(recorded.method << recorded.parameters << " replays " << live.parameters);
         const Method& m = *rig.decoder.method;
         const bool tree = live.parameters.find("passes") != std::string::npos;
-        const auto plan = draft_plan(m, tree);
+        auto plan = draft_plan(m, tree);
+        if (trace.header().lengths() && live.parameters == recorded.parameters) {
+          plan = DraftPlan::recorded(trace.header());
+          by_length.insert(std::string(e.name));
+        }
         // A longer plan of a network whose heads or groups are trained for one length may be another drafter.
-        if (!trace.header().ranks()) {
-          CHECK(trace.refuses(DraftPlan::chain(1)).has_value());
+        if (!trace.header().ranks()) CHECK(trace.refuses(DraftPlan::chain(1)).has_value());
+        if (trace.header().steps()) {
           if (live.parameters != recorded.parameters) continue;
           const auto simulated = simulated_steps(trace, DraftPlan::chain(1));
           for (std::size_t i = 0; i < run.size(); ++i) {
@@ -124,13 +128,13 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
             CHECK(simulated[i] == static_cast<std::int64_t>(run[i].accepted.size()));
           }
         } else if (plan) {
-          if (plan->depth() > trace.header().depth) {
+          if (!plan->is_recorded() && plan->depth() > trace.header().depth) {
             CHECK(trace.refuses(*plan).has_value());
             continue;
           }
           if ((e.name == "s3d" || e.name == "specformer") && live.parameters != recorded.parameters)
             continue;  // other drafters
-          by_rank.insert(std::string(e.name));
+          if (!plan->is_recorded()) by_rank.insert(std::string(e.name));
           const auto simulated = simulated_steps(trace, *plan);
           for (int i = 0; i < trace.prompts(); ++i) {
             const auto& wanted = run[static_cast<std::size_t>(i)].accepted;
@@ -143,6 +147,7 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
       }
     }
   }
+  CHECK(by_length == std::set<std::string>{"clover", "eagle2", "eagle3", "hass", "mtp_sequential", "space"});
   CHECK(lengths.size() >= 3);  // acceptance lies between never and always
   for (const char* name : {"draft_model", "medusa", "eagle1", "eagle2", "eagle3", "hass", "specformer", "mcsd",
                            "sequoia", "mtp_heads", "mtp_sequential", "hydra", "hydra_plus", "s3d", "layerskip"}) {
@@ -159,8 +164,8 @@ TEST_CASE("a trace is the same whether positions are taken one by one, some or a
     for (const Plan& plan : plans_of(e)) {
       INFO(plan.method << plan.parameters);
       const Recorded alone = record(plan, questions, 0);
-      if (!alone.header.ranks()) continue;
-      ++by_rank;
+      if (alone.header.steps()) continue;
+      by_rank += alone.header.ranks() ? 1 : 0;
       std::vector<std::vector<int>> said;  // ends at the end of text, or cut short
       for (const TracedPrompt& p : alone.prompts) {
         said.push_back(p.tokens);
@@ -168,11 +173,13 @@ TEST_CASE("a trace is the same whether positions are taken one by one, some or a
       }
       for (const Recorded& other :
            {record(plan, questions, 1), record(plan, questions, kAtOnce), record(plan, questions, kAtOnce, said)}) {
-        REQUIRE(other.header.ranks());
+        REQUIRE(other.header.ranks() == alone.header.ranks());
+        REQUIRE(other.header.lengths() == alone.header.lengths());
         REQUIRE(other.prompts.size() == alone.prompts.size());
         for (std::size_t i = 0; i < alone.prompts.size(); ++i) {
           CHECK(other.prompts[i].tokens == alone.prompts[i].tokens);
           CHECK(other.prompts[i].ranks == alone.prompts[i].ranks);
+          CHECK(other.prompts[i].lengths == alone.prompts[i].lengths);
           CHECK(other.prompts[i].probabilities == alone.prompts[i].probabilities);  // bit for bit
         }
       }
