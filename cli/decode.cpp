@@ -77,6 +77,9 @@ class Weights : public WeightSource {
     return of(name).formula(name, in, out);
   }
   std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
+  std::string target_name(std::uint64_t seed) const {
+    return target_ ? weights_name(target_->fingerprint()) : "random, seed " + std::to_string(seed);
+  }
 
  private:
   static bool is_target(const std::string& name) {
@@ -203,7 +206,7 @@ int trace(const Options& o, const TransformerShape& shape, const std::string& we
           const std::vector<std::vector<int>>& prompts) {
   TraceHeader h;
   h.target = shape.name;
-  h.weights = weights == "random" ? "random, seed " + std::to_string(o.seed) : weights;
+  h.weights = weights;
   h.fingerprint = target_fingerprint(shape, h.weights);
   h.task = o.task;
   h.sampling = o.sampling;
@@ -302,7 +305,7 @@ int decode(const Options& o, const Common& common) {
       t.continuations = read_continuations(o.continuations, prompts.size(), shape->vocabulary);
     Progress tracing("tracing", prompts.size());
     t.progress = [&](std::size_t done) { tracing.at(done); };
-    return trace(o, *shape, std::string(source.target_kind()), t, prompts);
+    return trace(o, *shape, source.target_name(o.seed), t, prompts);
   }
   if (o.cuda()) {  // caches are no larger than steps need
     priced = true;

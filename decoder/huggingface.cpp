@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/errors.h"
+#include "core/fingerprint.h"
 #include "core/json_parse.h"
 #include "core/reader.h"
 
@@ -267,6 +268,25 @@ void HuggingFaceFolder::copy(const Part& p, std::span<float> to, int columns) co
     for (std::size_t i = 0; i < in; ++i)
       for (std::size_t r = 0; r < now; ++r) corner[i * stride + r] = rows[r * in + i];
   }
+}
+
+// Training moves nearly every value: some of each tensor tell two checkpoints apart without reading all of them.
+std::uint64_t HuggingFaceFolder::fingerprint() const {
+  constexpr std::uint64_t kPlaces = 8, kValues = 32;
+  Fingerprint sum;
+  for (const auto& [name, file] : file_of_) {
+    const StoredTensor& t = files_[file].tensors().find(name)->second;
+    sum.add(name);
+    sum.add(t.dtype);
+    for (const std::uint64_t n : t.shape) sum.add(n);
+    if (!SafetensorsFile::can_read(t)) continue;
+    std::vector<float> values(std::min(kValues, t.elements));
+    for (std::uint64_t place = 0; place < kPlaces; ++place) {
+      files_[file].read(name, (t.elements - values.size()) / (kPlaces - 1) * place, values);
+      for (const float v : values) sum.add(static_cast<double>(v));
+    }
+  }
+  return sum.value();
 }
 
 }  // namespace draftline

@@ -21,6 +21,8 @@ using nlohmann::json;
 static constexpr int kSchemaVersion = 1;
 static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
+std::string weights_name(std::uint64_t checkpoint) { return "checkpoint " + to_hex(checkpoint); }
+
 std::string target_fingerprint(const TransformerShape& s, const std::string& weights) {
   Fingerprint f;
   f.add(s.name);
@@ -133,9 +135,16 @@ std::optional<std::string> Trace::refuses(const DraftPlan& plan) const {
   return std::nullopt;
 }
 
-std::optional<std::string> Trace::wrong_target(const std::string& name) const {
-  if (name == header_.target) return std::nullopt;
-  return "the trace was recorded on " + header_.target + ", not on " + name;
+std::optional<std::string> Trace::wrong_target(const TransformerShape& target) const {
+  if (target.name != header_.target) return "the trace was recorded on " + header_.target + ", not on " + target.name;
+  if (target_fingerprint(target, header_.weights) == header_.fingerprint) return std::nullopt;
+  return "the trace was recorded on another transformer that is called " + header_.target + ", too";
+}
+
+std::optional<std::string> Trace::wrong_weights(const std::string& weights) const {
+  if (weights == header_.weights) return std::nullopt;
+  return "the trace was recorded on other weights of " + header_.target + " (" + printable(header_.weights, 100) +
+         ") than those in the folder (" + weights + ")";
 }
 
 int Trace::accepted(int prompt, int position, const DraftPlan& plan) const {

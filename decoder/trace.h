@@ -21,7 +21,9 @@ namespace draftline {
 inline constexpr int kTraceCandidates = 16;
 inline constexpr std::uint8_t kNoRank = 255;  // in memory only: the token is none of the candidates
 
-std::string target_fingerprint(const TransformerShape&, const std::string& weights);  // weights: where they come from
+// What a trace says of weights that were loaded: "checkpoint" and HuggingFaceFolder's fingerprint.
+std::string weights_name(std::uint64_t checkpoint);
+std::string target_fingerprint(const TransformerShape&, const std::string& weights);
 
 struct TraceHeader {
   std::string target, fingerprint, weights;
@@ -81,7 +83,8 @@ class Trace {
 
   // Why this plan can't be replayed from here; none: it can.
   std::optional<std::string> refuses(const DraftPlan&) const;
-  std::optional<std::string> wrong_target(const std::string& name) const;
+  std::optional<std::string> wrong_target(const TransformerShape&) const;
+  std::optional<std::string> wrong_weights(const std::string& weights) const;
   // Tokens that a step emits whose root is output token `position`. Any number of threads.
   int accepted(int prompt, int position, const DraftPlan&) const;
   // All steps of a prompt's output, the last not cut. Of recorded steps: as they were.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decoder/huggingface.h"
 #include "decoder/trace.h"
 #include "sim/workload.h"
 
@@ -80,6 +81,14 @@ std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in)
     s.name = stem == "config" ? root.file().parent_path().filename().string() : stem;
     return s;
   });
+}
+
+std::optional<std::string> Catalogue::weights(const TransformerShape* shape) const {
+  for (const auto& [file, known] : transformers_)
+    if (known.get() == shape && file.filename() == "config.json") try {
+        return weights_name(HuggingFaceFolder(file.parent_path()).fingerprint());
+      } catch (const InputErrors&) { return std::nullopt; }
+  return std::nullopt;
 }
 
 std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return load(engines_, in, "engines", read_engine); }

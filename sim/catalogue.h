@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,9 @@ class Catalogue {
   // A name, or a file relative to the scenario that names it. Mistakes are noted at `in`; the result is then null.
   std::shared_ptr<const Device> device(const Reader& in);
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // a config.json, or a folder that holds one
-  std::shared_ptr<const Engine> engine(const Reader& in);                 // without a version: the newest profile
+  // Name of the weights beside a config.json that was read, as traces hold it; none: there are no readable ones.
+  std::optional<std::string> weights(const TransformerShape*) const;
+  std::shared_ptr<const Engine> engine(const Reader& in);  // without a version: the newest profile
 
   std::shared_ptr<const WorkloadTrace> workload(const Reader& in);  // a file (sim/workload)
 

@@ -253,7 +253,7 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   if (plans_.size() == known) Plan(s, m, find_);  // another object of the same plan: its keys are to be read too
   if (m.in.failed()) return;
   if (m.acceptance.trace)
-    if (const auto why = m.acceptance.trace->wrong_target(s.transformer->name)) m.in.at("acceptance").fail(*why);
+    if (const auto why = m.acceptance.trace->wrong_target(*s.transformer)) m.in.at("acceptance").fail(*why);
   acceptance_length(m, *p.decoder.method,
                     priced(p, s, p.decoder.method->depth() > 0).rows > p.decoder.method->depth() + 1);
 }

@@ -95,6 +95,19 @@ PrecisionChoice read_precision(const Reader& in) {
   return {std::string(name), matrices, activations};
 }
 
+// Where the transformer is a folder with a checkpoint, a trace of its acceptance is one of those weights.
+void check_weights(const Scenario& s, const Catalogue& catalogue) {
+  const bool traced = std::any_of(s.methods.begin(), s.methods.end(), [](const auto& m) { return m.acceptance.trace; });
+  if (!traced) return;
+  for (const auto& shape : s.transformers) {
+    const auto weights = shape ? catalogue.weights(shape.get()) : std::nullopt;
+    if (!weights) continue;
+    for (const MethodChoice& m : s.methods)
+      if (m.acceptance.trace && !m.acceptance.trace->wrong_target(*shape))
+        if (const auto why = m.acceptance.trace->wrong_weights(*weights)) m.in.at("acceptance").fail(*why);
+  }
+}
+
 }  // namespace
 
 Scenario read_scenario(Document document, Catalogue& catalogue) {
@@ -114,6 +127,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
                                                           [&](const Reader& r) { return catalogue.engine(r); });
   read_methods(in.at("method"), catalogue, s.methods);
+  check_weights(s, catalogue);
   if (in.has("workload")) s.serving = read_serving(in, catalogue);
   if (const auto batch = in.find("batch_size"); batch && s.serving)
     batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_batch_size\": ..}");

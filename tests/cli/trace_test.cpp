@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a recorded trace to a prediction: `decode --trace`, then `run` with a tree that is made of it.
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/text_file.h"
@@ -131,6 +133,34 @@ TEST_CASE("a text that is known is not decoded again for a trace, and a wrong on
     CHECK(contains(r.err, message));
     CHECK_FALSE(std::filesystem::exists(draftline.path("no.gz")));
   }
+}
+
+TEST_CASE("a trace of a checkpoint serves that checkpoint alone") {
+  namespace fs = std::filesystem;
+  const Program draftline;
+  const fs::path folder = draftline.path("llama");
+  fs::copy(fs::path(DRAFTLINE_SOURCE_DIR) / "tests/fixtures/llama", folder, fs::copy_options::recursive);
+  fs::permissions(folder / "model.safetensors", fs::perms::owner_write, fs::perm_options::add);
+  REQUIRE(draftline("decode --transformer ./llama --method medusa --prompts 2 --new-tokens 8 --trace t.gz").code == 0);
+  Json s = scenario({{"name", "medusa"}, {"acceptance", traced("t.gz")}});
+  s["transformer"] = "./llama";
+  s["prompt_tokens"] = 8;
+  s["output_tokens"] = 8;
+  draftline.write("s.json", s.dump());
+  const Ran same = draftline("run s.json");
+  INFO(same.err);
+  CHECK(same.code == 0);
+  {  // a value at the beginning of the first tensor in the file
+    std::fstream file(folder / "model.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+    std::uint64_t header = 0;
+    file.read(reinterpret_cast<char*>(&header), sizeof header);
+    file.seekp(static_cast<std::streamoff>(sizeof header + header));
+    file.write("\0\0\0\x3f", 4);
+  }
+  const Ran other = draftline("run s.json");
+  CHECK(other.code == 2);
+  CHECK(
+      contains(other.err, "s.json#/method/acceptance: the trace was recorded on other weights of llama (checkpoint "));
 }
 
 TEST_CASE("a tree that grows with the text is replayed from its own trace alone") {

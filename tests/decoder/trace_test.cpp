@@ -24,11 +24,17 @@ std::vector<TracedPrompt> one_prompt() {
   p.probabilities = {0.5, 0.25, 0, 0.5, 0.5, 0.5, 0.125, 0.5, 0.5, 0.0625};
   return {p};
 }
+TransformerShape target(int layers = 2) {
+  TransformerShape s;
+  s.name = "tiny";
+  s.layers = layers;
+  return s;
+}
 TraceHeader header() {
   TraceHeader h;
   h.target = "tiny";
-  h.fingerprint = "00";
   h.weights = "random";
+  h.fingerprint = target_fingerprint(target(), h.weights);
   h.method = R"({"name":"medusa"})";
   h.depth = 2;
   h.seed = std::numeric_limits<std::uint64_t>::max();
@@ -61,7 +67,11 @@ TEST_CASE("a trace read back replays chains and trees of ranks") {
   CHECK(t.replay(0, tree) == std::vector<int>{3, 2});
   CHECK(t.refuses(DraftPlan::chain(3)).value() == "the trace holds 2 levels, 3 are drafted");
   CHECK(t.rank_acceptance()[0][0] == Approx(0.6));  // 3 of 5 positions
-  CHECK(t.wrong_target("other").value() == "the trace was recorded on tiny, not on other");
+  TransformerShape other = target();
+  other.name = "other";
+  CHECK_FALSE(t.wrong_target(target()).has_value());
+  CHECK(t.wrong_target(other).value() == "the trace was recorded on tiny, not on other");
+  CHECK(t.wrong_target(target(3)).value() == "the trace was recorded on another transformer that is called tiny, too");
   std::filesystem::remove(file());
 }
 
