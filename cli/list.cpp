@@ -42,8 +42,9 @@ int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
   const Document method =
       Document::from_text(nlohmann::json{{"name", e.name}, {"draft", "llama-68m"}}.dump(), std::string(e.name));
   const Document target = Document::from_text("\"llama-2-7b\"", "target");
+  const RankAcceptance halves(8, {0.5, 0.25, 0.125});  // whatever they are: a budget has as many rows
   Decoder decoder(
-      {*catalogue.transformer(target.root()), DType::bf16, DType::bf16, 1, 1, 1, {}}, method.root(),
+      {*catalogue.transformer(target.root()), DType::bf16, DType::bf16, 1, 1, 1, {}, halves}, method.root(),
       [&](const Reader& in) { return *catalogue.transformer(in); },
       [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;

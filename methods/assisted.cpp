@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assisted generation of Hugging Face transformers (METHODS.md 3.3): a draft network whose draft length follows a schedule
-// (constant; heuristic: two more after a full match, else one fewer) and ends early where it is unsure.
+// (constant; heuristic: two more after a full match, else one fewer, and the next text goes on from there; transient: each
+// text begins anew) and ends early where it is unsure. How sure it must be may be fitted while a text grows: the threshold
+// with the least share of false alarms plus three times that of misses among the drafts judged so far.
 #include <algorithm>
 #include <map>
 
+#include "methods/confidence.h"
 #include "methods/draft_network.h"
 #include "methods/early_stop.h"
 #include "methods/entries.h"
@@ -14,24 +17,36 @@ namespace {
 
 constexpr int kMost = 64;
 
+enum class Schedule { constant, heuristic, heuristic_transient };
+
 class Assisted : public Method {
  public:
-  Assisted(DraftNetwork draft, int length, bool heuristic, double threshold)
-      : draft_(std::move(draft)), length_(length), heuristic_(heuristic), threshold_(threshold) {}
+  Assisted(DraftNetwork draft, int length, Schedule schedule, double threshold, bool fits)
+      : draft_(std::move(draft)),
+        length_(length),
+        next_(length),
+        schedule_(schedule),
+        threshold_(threshold),
+        fits_(fits) {}
   int usual_depth() const override { return length_; }
   bool static_plan() const override { return false; }
-  int depth() const override { return heuristic_ ? kMost : length_; }
+  int depth() const override { return schedule_ == Schedule::constant ? length_ : kMost; }
   int rewrites() const override { return 1; }
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
+    for (const auto& [id, h] : history_)  // of those that have left, the one that came last, before its last step
+      if (schedule_ == Schedule::heuristic && std::find(s.ids.begin(), s.ids.end(), id) == s.ids.end()) next_ = h.limit;
     keep_present(history_, s.ids);
     std::vector<int> limits;
     for (std::size_t i = 0; i < s.ids.size(); ++i) limits.push_back(limit(s.ids[i], s.lengths[i]));
     EarlyStop stop;
     stop.most = *std::max_element(limits.begin(), limits.end());
+    for (const int id : s.ids) history_[id].sureness.clear();
     stop.goes_on = [&](std::size_t i, int drafted, double probability) {
-      return drafted < limits[i] && probability >= threshold_;
+      History& h = history_[s.ids[i]];
+      h.sureness.push_back(probability);
+      return drafted < limits[i] && probability >= h.threshold;
     };
     auto chain = draft_until(ops, s, stop, [&](int j, Tensor token) {
       return j == 0 ? draft_.first(ops, s) : draft_.next(ops, s, token, ops.uniform(s.sequences, 1), j);
@@ -47,32 +62,48 @@ class Assisted : public Method {
  private:
   struct History {
     int limit = 0, length = -1, drafted = 0;
+    double threshold = 0;
+    std::vector<double> sureness;  // of the last step's drafts
+    std::vector<JudgedDraft> judged;
   };
   // What the schedule allows now; how many were accepted shows in the text's growth.
   int limit(int id, int length) {
     History& h = history_[id];
-    if (h.length < 0 || length <= h.length) h = {length_, -1, 0};  // a new text
-    else if (heuristic_)
-      h.limit = length - h.length == h.drafted + 1 ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
+    if (h.length < 0 || length <= h.length) {
+      h = {next_, -1, 0, threshold_, {}, {}};  // a new text
+      return h.limit;
+    }
+    const int accepted = length - h.length - 1;
+    if (schedule_ != Schedule::constant)
+      h.limit = accepted == h.drafted ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
+    if (fits_) {
+      const auto told = std::min(h.sureness.size(), static_cast<std::size_t>(accepted) + 1);
+      for (std::size_t j = 0; j < told; ++j)
+        h.judged.push_back({h.sureness[j], j < static_cast<std::size_t>(accepted)});
+      h.threshold = fitted_threshold(h.judged).value_or(h.threshold);
+    }
     return h.limit;
   }
   DraftNetwork draft_;
-  int length_;
-  bool heuristic_;
+  int length_, next_;  // next_: where a new text begins
+  Schedule schedule_;
   double threshold_;
+  bool fits_;
   std::map<int, History> history_;  // by sequence
 };
 
 std::unique_ptr<Method> make(const Reader& in, Context& c) {
-  constexpr std::string_view kSchedules[] = {"constant", "heuristic"};
-  const auto schedule = in.find("schedule");
-  const bool heuristic = schedule && schedule->choice(kSchedules) == 1;
-  const int length = read_draft_length(in, heuristic ? 5 : 20, kMost);
-  const auto threshold = in.find("confidence");
-  return std::make_unique<Assisted>(DraftNetwork(in, c), length, heuristic,
-                                    threshold   ? threshold->ratio()
-                                    : heuristic ? 0
-                                                : 0.4);
+  constexpr std::string_view kSchedules[] = {"constant", "heuristic", "heuristic_transient"};
+  const auto given = in.find("schedule");
+  const auto schedule = static_cast<Schedule>(given ? given->choice(kSchedules) : 0);
+  const bool constant = schedule == Schedule::constant;
+  const int length = read_draft_length(in, constant ? 20 : 5, kMost);
+  const auto threshold = in.find("confidence"), fits = in.find("fit_confidence");
+  return std::make_unique<Assisted>(DraftNetwork(in, c), length, schedule,
+                                    threshold  ? threshold->ratio()
+                                    : constant ? 0.4
+                                               : 0,
+                                    fits && fits->boolean());
 }
 
 }  // namespace
@@ -83,12 +114,13 @@ Entry assisted() {
           "hf-assisted",
           "assisted generation",
           Losslessness::lossless,
-          "draft: a transformer of the same vocabulary; schedule (\"constant\" or \"heuristic\"); draft_length (20; "
-          "heuristic: 5 to "
-          "start with); confidence (0.4; heuristic: 0)",
+          "draft: a transformer of the same vocabulary; schedule (\"constant\", \"heuristic\" or "
+          "\"heuristic_transient\"); draft_length (20; heuristic: 5 to start with); confidence (0.4; heuristic: 0); "
+          "fit_confidence (false)",
           make,
           {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
-           R"("draft": "half", "draft_length": 2, "schedule": "heuristic")"}};
+           R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
+           R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"}};
 }
 
 }  // namespace draftline::methods

@@ -12,12 +12,9 @@ namespace draftline::methods {
 
 namespace {
 
-// A default to start from, of the size of the paper's measured vectors; a scenario gives its own.
-const RankAcceptance kTypical(8, {0.55, 0.15, 0.08, 0.05, 0.03, 0.02, 0.02, 0.01});
-
 std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const RankLimits limits{32, std::min(64, c.target.shape.vocabulary)};
-  RankAcceptance accepted = kTypical;
+  RankAcceptance accepted{{1}};
   int levels = 8;
   if (const auto given = in.find("depth")) levels = given->integer(1, limits.levels);
   if (const auto given = in.find("rank_acceptance")) {
@@ -31,8 +28,15 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
     constexpr double kRounding = 1e-6;
     if (std::accumulate(vector.begin(), vector.end(), 0.0) > 1 + kRounding)
       given->fail("the shares of one level are of exclusive events: their sum is at most 1");
-    if (vector.empty()) vector = {1};
-    accepted.assign(1, vector);
+    if (!vector.empty()) accepted.assign(1, vector);
+  } else if (!c.accepted.empty()) {
+    accepted = c.accepted;
+    levels = std::min(levels, static_cast<int>(accepted.size()));
+  } else if (!in.has("tree") && !in.has("draft_length")) {
+    in.fail(
+        "the shape of its tree needs to know which ranks are accepted: \"rank_acceptance\": [shares of ranks 0, 1, "
+        "..], or "
+        "an \"acceptance\" of ranks or of a trace that holds them; else give \"tree\" or \"draft_length\"");
   }
   accepted.resize(static_cast<std::size_t>(levels), accepted[0]);
   for (auto& level : accepted) level.resize(std::min(level.size(), static_cast<std::size_t>(limits.ranks)));
@@ -51,9 +55,8 @@ Entry sequoia() {
           "chen2024sequoia",
           "section 3",
           Losslessness::lossless,
-          "draft: a transformer of the same vocabulary; budget (63 drafts), depth (8), rank_acceptance ([[0.55, ..]] "
-          "of ranks "
-          "0, 1, ..); or tree or draft_length",
+          "draft: a transformer of the same vocabulary; budget (63 drafts), depth (8), rank_acceptance ([0.5, ..] of "
+          "ranks 0, 1, ..; else that of the acceptance); or tree or draft_length",
           make,
           {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"}};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "methods/confidence.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
 
@@ -88,12 +89,30 @@ TEST_CASE("BiLD: without the small network it is the target, and a limit of 0 ro
   CHECK(all_are(steps_of(run({"bild", R"(,"draft":"half","draft_length":4,"fallback":0,"rollback":1e6)"})), 5));
 }
 
-TEST_CASE("the heuristic schedule grows by two after a full match and shrinks by one after none") {
-  Rig rig({"assisted", R"(,"draft":"same","draft_length":2,"schedule":"heuristic")"}, Rig::Kind::cpu_planned, 1,
-          Network::llama, 0);
-  const auto grown = rig.run({{3, 1, 4}}, {60, {}, 1})[0].accepted;
-  REQUIRE(grown.size() >= 4);
-  CHECK(std::vector<int>(grown.begin(), grown.begin() + 4) == std::vector<int>{3, 5, 7, 9});
+TEST_CASE("the heuristic schedule grows by two after a full match; the next text goes on from there, or begins anew") {
+  for (const auto& [schedule, second] :
+       {std::pair{"heuristic", std::vector<int>{9, 11, 13}}, {"heuristic_transient", {3, 5, 7}}}) {
+    Rig rig({"assisted", R"(,"draft":"same","draft_length":2,"schedule":")" + std::string(schedule) + "\""},
+            Rig::Kind::cpu_planned, 1, Network::llama, 0);
+    const auto steps = rig.run({{3, 1, 4}, {1, 5}}, {22, {}, 1});
+    CHECK(steps[0].accepted == std::vector<int>{3, 5, 7, 9});  // 24 tokens at least 22, one before the first step
+    REQUIRE(steps[1].accepted.size() >= 2);
+    CHECK(steps[1].accepted.front() == second.front());
+    CHECK(steps[1].accepted[1] == second[1]);
+  }
+}
+
+TEST_CASE("the confidence that is fitted parts judged drafts where alarms and misses cost least") {
+  using methods::fitted_threshold;
+  // Misses cost three: of 0.9+ 0.8- 0.7+ 0.6+ 0.5- 0.4-, 0.6 keeps all three accepted and lets one of three alarms through.
+  CHECK(fitted_threshold({{0.4, false}, {0.9, true}, {0.8, false}, {0.6, true}, {0.5, false}, {0.7, true}}) == 0.6);
+  // Were 0.6 the only accepted one below nine others at 0.9, missing it would cost 3 / 10, less than the alarms above it.
+  std::vector<methods::JudgedDraft> drafts(9, {0.9, true});
+  drafts.push_back({0.6, true});
+  for (int i = 0; i < 4; ++i) drafts.push_back({0.7, false});
+  CHECK(fitted_threshold(drafts) == 0.9);
+  CHECK_FALSE(fitted_threshold({{0.4, false}, {0.9, true}, {0.8, false}, {0.6, true}, {0.5, false}}).has_value());
+  CHECK_FALSE(fitted_threshold(std::vector<methods::JudgedDraft>(9, {0.9, true})).has_value());
 }
 
 TEST_CASE("lookahead without guesses is autoregressive") {

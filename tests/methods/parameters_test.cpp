@@ -27,6 +27,7 @@ TEST_CASE("a wrong parameter is refused with its place") {
       {"mcsd", R"("draft": "half", "widths": [])", "#/widths"},
       {"mcsd", R"("draft": "half", "widths": [13])", "#/widths/0"},
       {"mcsd", R"("draft": "half", "widths": [10, 10, 10, 10])", "#/widths"},
+      {"sequoia", R"("draft": "half")", "needs to know which ranks are accepted: \"rank_acceptance\""},
       {"sequoia", R"("draft": "half", "budget": 0)", "#/budget"},
       {"sequoia", R"("draft": "half", "rank_acceptance": [0.2, 0.5])", "#/rank_acceptance/1"},
       {"sequoia", R"("draft": "half", "rank_acceptance": [0.9, 0.8])", "#/rank_acceptance"},

@@ -126,7 +126,7 @@ TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
       {"jacobi", "", 0, 16},
       {"prompt_lookup", "", 0, 11},
       {"mcsd", R"(,"draft":"x")", 32 * Y + 2 * H, 29},
-      {"sequoia", R"(,"draft":"x")", 32 * Y + 2 * H, 64},
+      {"sequoia", R"(,"draft":"x","rank_acceptance":[0.5,0.2,0.1])", 32 * Y + 2 * H, 64},
       {"draft_model", R"(,"draft":"x")", 32 * Y + 2 * H, 5},
       {"assisted", R"(,"draft":"x")", 32 * Y + 2 * H, 21},
       {"bild", R"(,"draft":"x")", 32 * Y + 2 * H, 11},
