@@ -58,36 +58,71 @@ static float dot(const float* a, const float* b, int n) {
   return s;
 }
 
+// Products of one row with `keys` rows, `stride` floats apart. Several sums go on side by side, each in its own order: the
+// bits of one alone, without the wait for one addition after the other.
+static void dots(const float* a, const float* rows, std::ptrdiff_t stride, int keys, int n, float scale, float* to) {
+  constexpr int kAtOnce = 4;
+  int key = 0;
+  for (; key + kAtOnce <= keys; key += kAtOnce) {
+    const float* row = rows + key * stride;
+    float s[kAtOnce] = {};
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < kAtOnce; ++j) s[j] += a[i] * row[j * stride + i];
+    for (int j = 0; j < kAtOnce; ++j) to[key + j] = s[j] * scale;
+  }
+  for (; key < keys; ++key) to[key] = dot(a, rows + key * stride, n) * scale;
+}
+
+// Sum of weight x row, row after row; columns in groups that stay in registers.
+static void weighted_sum(const std::vector<float>& weight, const float* rows, std::ptrdiff_t stride, int n, float* to) {
+  constexpr int kGroup = 8;
+  int c = 0;
+  for (; c + kGroup <= n; c += kGroup) {
+    float s[kGroup] = {};
+    const float* row = rows + c;
+    for (const float w : weight) {
+      for (int j = 0; j < kGroup; ++j) s[j] += w * row[j];
+      row += stride;
+    }
+    std::copy_n(s, kGroup, to + c);
+  }
+  for (; c < n; ++c) {
+    float s = 0;
+    const float* row = rows + c;
+    for (const float w : weight) {
+      s += w * *row;
+      row += stride;
+    }
+    to[c] = s;
+  }
+}
+
 void CpuBackend::run(const Attend& o) {
   const float* q = in(o.q);
   const PassView p = view(o.pass);
   float* y = out(o.y);
   const int d = o.cache.head_dim, heads = o.q.cols / d, group = heads / o.cache.kv_heads, v_at = o.cache.kv_heads * d;
   const float scale = 1 / std::sqrt(static_cast<float>(d));
+  const std::ptrdiff_t columns = o.cache.columns();
   std::vector<float> score;
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     const int n = p.starts[b + 1] - p.starts[b], before = p.lengths[b] + p.pass.tail;
-    if (n > 0) counts_.read += (before + n) * o.cache.row_bytes().value;
+    if (n == 0) continue;
+    counts_.read += (before + n) * o.cache.row_bytes().value;
+    const float* entries = cache_entry(o.cache, o.layer, p.places[b], 0);
+    cache_entry(o.cache, o.layer, p.places[b], before + n - 1);  // is within the cache
     for (int i = 0; i < n; ++i, ++r) {
       check(p.visible(r, p.pass.tail + i), "a row must see itself");
       const int keys =
           before + (p.sees ? n : i + 1);  // under a mask every pair of the tail is computed, as a tile does
       for (int h = 0; h < heads; ++h) {
         const int at = h / group * d;
-        score.assign(static_cast<std::size_t>(keys), -INFINITY);
-        for (int key = 0; key < keys; ++key) {
-          const float s = dot(q + r * o.q.stride + h * d, cache_entry(o.cache, o.layer, p.places[b], key) + at, d);
-          const int tail_entry = key - p.lengths[b];
-          if (tail_entry < 0 || p.visible(r, tail_entry)) score[static_cast<std::size_t>(key)] = s * scale;
-        }
+        score.resize(static_cast<std::size_t>(keys));
+        dots(q + r * o.q.stride + h * d, entries + at, columns, keys, d, scale, score.data());
+        for (int key = p.lengths[b]; key < keys; ++key)
+          if (!p.visible(r, key - p.lengths[b])) score[static_cast<std::size_t>(key)] = -INFINITY;
         softmax(score);
-        float* to = y + r * o.y.stride + h * d;
-        std::fill_n(to, d, 0.0F);
-        for (int key = 0; key < keys; ++key) {
-          const float* v = cache_entry(o.cache, o.layer, p.places[b], key) + v_at + at;
-          const float s = score[static_cast<std::size_t>(key)];
-          for (int c = 0; c < d; ++c) to[c] += s * v[c];
-        }
+        weighted_sum(score, entries + v_at + at, columns, d, y + r * o.y.stride + h * d);
         counts_.flops += 4.0 * d * keys;
       }
     }
