@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/measuring.h"
 #include "core/quantity_text.h"
 #include "core/text_file.h"
 #include "model/cpu_fit.h"
@@ -19,7 +20,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::filesystem::path measured, out;
+  std::filesystem::path measured, out, engine_out;
   std::string device, source = "draftline-probe", locator, transformer;
   bool json = false;
 };
@@ -224,20 +225,78 @@ Result of_gpu(const Options& o, const Common& common, const Measured* measured) 
   return r;
 }
 
-Result of_file(const Options& o, const Common& common) {
-  const Document document = Document::from_file(o.measured);
-  const Measured m = read_measured(document.root());
+Measured read_file(const std::filesystem::path& file) {
+  const Document document = Document::from_file(file);
+  Measured m = read_measured(document.root());
   document.finish();
+  return m;
+}
+
+Result of_file(const Options& o, const Common& common) {
+  const Measured m = read_file(o.measured);
   if (m.device == "cpu") return of_cpu(o, m);
   if (m.device == "cuda") return of_gpu(o, common, &m);
   throw InputErrors(o.measured.string() + "#/device: is \"cpu\" or \"cuda\"");
 }
+
+// The profile of our decoder on a processor: one thread is host and device.
+Json engine_of(const HostFit& f, const Options& o) {
+  const auto measured = [&](Seconds t) {
+    return Json{{"value", in_ns(t)}, {"kind", "measured"}, {"source", o.source}, {"locator", o.locator}};
+  };
+  const auto known = [&](Json value, const char* because) {
+    return Json{{"value", std::move(value)},
+                {"kind", "default"},
+                {"source", o.source},
+                {"locator", o.locator},
+                {"because", because}};
+  };
+  Json e{{"name", "draftline-cpu"},
+         {"version", "0.1"},
+         {"title", "our own decoder on one thread of a processor"},
+         {"source", o.source},
+         {"locator", o.locator}};
+  e["graphs"] = known(false, "an interpreter walks the tape");
+  e["overlap"] = known(false, "one thread records, then runs");
+  e["issue"] = measured(f.op);
+  e["graph_launch"] = measured(f.segment);
+  e["step"] = e["step_speculating"] = measured(f.step);
+  e["draft_pass"] = known("0 s", "its ops are counted one by one");
+  e["token"] = measured(f.token);
+  e["sync"] = known("0 s", "what the one thread has written it can read");
+  e["ops"] = Json::object();
+  return e;
+}
+
+}  // namespace
+
+CpuFiles calibrate_cpu_files(const std::filesystem::path& measured, const std::string& source,
+                             const std::string& locator) {
+  Options o;
+  o.measured = measured;
+  o.source = source;
+  o.locator = locator;
+  const Measured m = read_file(measured);
+  const Result r = of_cpu(o, m);
+  CpuFiles files{text_of(r.device), "", r.quality, {}};
+  if (std::any_of(m.points.begin(), m.points.end(), [](const MeasuredPoint& p) { return p.op == "step_host"; })) {
+    files.host = fit_host(m);
+    files.engine = text_of(engine_of(files.host, o));
+  }
+  return files;
+}
+
+namespace {
 
 int calibrate(Options o, const Common& common) {
   const bool tables = std::filesystem::is_directory(o.measured);
   if (tables && o.source == "draftline-probe")
     throw InputErrors("--source: say whose tables these are, by a key of data/sources.json");
   if (o.locator.empty()) o.locator = o.measured.lexically_normal().filename().string();
+  if (!o.engine_out.empty()) {
+    if (tables) throw InputErrors("--engine-out: tables of kernels say nothing of an engine's host");
+    write_text_file(o.engine_out, text_of(engine_of(fit_host(read_file(o.measured)), o)));
+  }
   const Result r = tables ? of_gpu(o, common, nullptr) : of_file(o, common);
   if (!o.out.empty()) write_text_file(o.out, text_of(r.device));
   for (const FitQuality& q : r.quality)
@@ -267,6 +326,7 @@ void add_calibrate(CLI::App& app, Action& chosen) {
       ->required()
       ->check(CLI::ExistingPath);
   verb->add_option("--out", o->out, "the device file to write; none: standard output");
+  verb->add_option("--engine-out", o->engine_out, "also writes the profile of our own decoder's host");
   verb->add_option("--device", o->device, "of a GPU: the device, or device file, whose datasheet holds");
   verb->add_option("--transformer", o->transformer, "for step tables: the network they were measured on");
   verb->add_option("--source", o->source, "key of data/sources.json that the fits name")->capture_default_str();

@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   add_decode(app, chosen);
   add_probe(app, chosen);
   add_calibrate(app, chosen);
+  add_validate(app, chosen);
   add_list(app, chosen);
   try {
     app.parse(argc, argv);

@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/in_order.h"
+#include "cli/measuring.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/errors.h"
@@ -17,16 +19,14 @@
 #include "probes/cpu_probe.h"
 #include "probes/cuda_grid.h"
 #include "probes/cuda_probe.h"
+#include "probes/host_probe.h"
 #include "probes/machine.h"
 
 namespace draftline::cli {
 
 namespace {
 
-struct Options {
-  std::string device = "cpu", grid = "full";
-  std::filesystem::path out = "measured.json";
-  std::optional<double> seconds;
+struct Options : ProbeOptions {
   bool json = false;
 };
 
@@ -63,14 +63,18 @@ Subject this_processor(GridSize size) {
   const Machine machine = this_machine();
   constexpr Seconds kWatch{2}, kGlance{0.05};
   auto yardstick = std::make_shared<Yardstick>(size == GridSize::full ? kWatch : kGlance);
+  std::vector<MeasuredPoint> grid = cpu_grid(machine.last_cache, size);
+  for (const MeasuredPoint& p : host_grid()) grid.push_back(p);
   return {machine.processor,
           {{"first_cache", machine.first_cache},
            {"second_cache", machine.second_cache},
            {"last_cache", machine.last_cache},
            {"memory", machine.memory},
            {"cores", static_cast<double>(machine.cores)}},
-          cpu_grid(machine.last_cache, size),
-          [yardstick](const MeasuredPoint& p, Seconds patience) { return probe_cpu(p, patience, *yardstick); }};
+          std::move(grid),
+          [yardstick](const MeasuredPoint& p, Seconds patience) {
+            return p.op.ends_with("_host") ? probe_host(p, patience, *yardstick) : probe_cpu(p, patience, *yardstick);
+          }};
 }
 
 Subject this_gpu(GridSize size) {
@@ -79,7 +83,9 @@ Subject this_gpu(GridSize size) {
           [device](const MeasuredPoint& p, Seconds patience) { return device->measure(p, patience); }};
 }
 
-int probe(const Options& o) {
+}  // namespace
+
+bool probe_into(const ProbeOptions& o) {
   constexpr double kSecondsOnCpu = 80, kSecondsOnGpu = 150;
   const bool gpu = o.device == "cuda";
   const GridSize size = o.grid == "small" ? GridSize::small : GridSize::full;
@@ -108,9 +114,11 @@ int probe(const Options& o) {
   // About half of the time goes to making data, checking results and what takes longer than its share.
   const Seconds patience{seconds / 2 / static_cast<double>(all)};
   int discarded = 0, skipped = 0, taken = 0;
+  std::size_t i = 0;
   {
+    const Interruptible interruptible;
     Progress progress("probing", todo.size());
-    for (std::size_t i = 0; i < todo.size(); ++i) {
+    for (; i < todo.size() && !Interruptible::asked(); ++i) {
       try {
         m.points.push_back(subject.measure(todo[i], patience));
       } catch (const DeviceError&) {  // what is there stays
@@ -132,9 +140,21 @@ int probe(const Options& o) {
     std::cerr << discarded << " of " << taken
               << " samples were discarded: the clock, or another program, slowed them\n";
   if (skipped > 0) std::cerr << skipped << " points could not run; the file says why\n";
+  return i == todo.size();
+}
+
+namespace {
+
+int probe(const Options& o) {
+  constexpr int kInterrupted = 130;
+  const bool all = probe_into(o);
+  const Document document = Document::from_file(o.out);
+  const Measured m = read_measured(document.root());
+  document.finish();
   if (o.json) write_measured(std::cout, m);
   else std::cout << o.out.string() << ": " << m.points.size() << " points of " << m.title << "\n";
-  return 0;
+  if (!all) std::cerr << "interrupted; the same command goes on\n";
+  return all ? 0 : kInterrupted;
 }
 
 }  // namespace

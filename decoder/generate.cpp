@@ -35,6 +35,20 @@ void Generator::assume(int batch_size, int length) {
   std::iota(session_.ids.begin(), session_.ids.end(), 0);
 }
 
+void Generator::assume_length(int length) {
+  session_.lengths.assign(session_.lengths.size(), length);
+  for (auto& text : session_.text) {
+    const std::vector<int> known = text;
+    const auto whole = static_cast<std::size_t>(length) + 1;  // the root included
+    std::vector<int> front;
+    for (std::size_t i = known.size(); i < whole; ++i) front.push_back(known[i % known.size()]);
+    if (known.size() > whole) text.erase(text.begin(), text.end() - static_cast<std::ptrdiff_t>(whole));
+    text.insert(text.begin(), front.begin(), front.end());
+  }
+  ops_.upload(session_.seats.lengths, session_.lengths);
+  ops_.flush(false);
+}
+
 void Generator::join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids) {
   const int b = static_cast<int>(prompts.size());
   Session fresh;

@@ -24,6 +24,9 @@ class Generator {
   void leave(int seat);                     // the last seat moves into the one that leaves: seats stay dense
   std::vector<int> step();                  // tokens emitted per sequence
   void assume(int batch_size, int length);  // priced only: sequences of that committed length, without a prefill
+  // Where only the cost counts: all sequences go on from that committed length, as if what the caches happen to hold there
+  // were theirs. Their texts are repeated, or cut, in front. Not for methods that keep lengths of their own.
+  void assume_length(int length);
 
   // Measurements alone: what each step emits is asked of `emitted` (a sequence's id, its number of steps so far), not of the
   // target, which still verifies all rows. Verification is greedy then, whatever the method's rule.

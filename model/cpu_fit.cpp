@@ -135,7 +135,9 @@ Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
     return cpu_time(fit, k, Bytes{4.0 * k.in * k.out * p.at("copies")});
   }
   if (const auto op = element_op_named(p.op)) return cpu_time(fit, copy_of(*op, p, DType::fp32));
-  return cpu_time(fit, attention_of(p, DType::fp32), span_of(p), false);
+  const Attention k = attention_of(p, DType::fp32);
+  const Span span = span_of(p);
+  return cpu_time(fit, k, span, cpu_cache_bytes(k, span));
 }
 
 // Each op by itself; the interval is of all together.

@@ -39,14 +39,16 @@ Seconds cpu_time(const CpuFit& fit, const Gemm& k, Bytes distance) {
   return f.fixed + Seconds{panels * one_panel};
 }
 
-Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, bool cold) {
+Bytes cpu_cache_bytes(const Attention& k, Span s) { return Bytes{kStoredBytes * 2 * k.kv_heads * k.head_dim * s.keys}; }
+
+Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, Bytes since) {
   if (k.rows <= 0 || k.sequences <= 0) return {};
   const CpuAttentionFit& f = fit.attention;
   const double heads = k.heads, columns = k.head_dim, group = heads / k.kv_heads;
   const double rows = std::max(1.0, static_cast<double>(k.rows) / k.sequences);
   const double of_head = kStoredBytes * 2 * columns * s.keys / k.sequences, of_sequence = of_head * k.kv_heads;
   const auto byte_after = [&](double distance) { return f.reach.byte_after(Bytes{distance}, fit.caches); };
-  const Seconds first = byte_after(cold ? INFINITY : of_sequence * k.sequences);
+  const Seconds first = byte_after(since.value);
   const Seconds byte = 1 / (rows * group) * first + (rows - 1) / (rows * group) * byte_after(of_sequence) +
                        (group - 1) / group * byte_after(of_head);
   return f.fixed + k.rows * heads * f.row +

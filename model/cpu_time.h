@@ -57,8 +57,9 @@ inline constexpr int kCpuPanelColumns = 16, kCpuRowGroup = 4;
 // `distance`: bytes met since the weights were, infinite: they come from memory. Everything is held in 32 bits, whatever
 // its declared format.
 Seconds cpu_time(const CpuFit&, const Gemm&, Bytes distance);
-// `cold`: the keys and values of earlier steps are in memory; else in whatever cache holds them all.
-Seconds cpu_time(const CpuFit&, const Attention&, Span, bool cold);
+// `since`: bytes met since the keys and values of earlier steps were.
+Seconds cpu_time(const CpuFit&, const Attention&, Span, Bytes since);
+Bytes cpu_cache_bytes(const Attention&, Span);  // of keys and values, as they are held
 Seconds cpu_time(const CpuFit&, const Copy&);
 Seconds cpu_time(const CpuFit&, const ExpertMlp&);
 

@@ -172,6 +172,8 @@ Engine read_engine(Reader in) {
   if (const auto title = in.find("title")) title->text();
   Profile profile(in, e);
   e.graphs = profile.flag("graphs");
+  if (in.has("overlap")) e.overlap = profile.flag("overlap");
+  if (e.graphs && !e.overlap) in.fail("\"graphs\" are launched beside the host: they need \"overlap\"");
   e.issue = profile.seconds("issue");
   e.graph_launch = profile.seconds("graph_launch");
   e.step = profile.seconds("step");

@@ -30,9 +30,10 @@ struct OpCost {
 
 struct Engine {
   std::string name, version, source;
+  bool overlap = true;              // else host and device are one thread: their times add up
   bool graphs = false;              // a forward pass is replayed as one graph; else every kernel is issued by the host
   Seconds issue;                    // host time per kernel launch, the framework's own included (eager)
-  Seconds graph_launch;             // host time per forward pass (graphs)
+  Seconds graph_launch;             // host time per forward pass (graphs), or per segment (no overlap)
   Seconds step;                     // host work per step that the device waits for: host_exposed
   Seconds step_speculating;         // the same while speculating: host_sync where overlap is lost, plus spec_fixed
   double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`

@@ -37,8 +37,8 @@ Seconds roofline_time(const Device& d, const Work& w, DType t) {
   return std::max(w.flops / matrix_rate(d, t, t), w.bytes() / d.bandwidth);
 }
 
-Seconds kernel_time(const Device& d, const Attention& k, Span s) {
-  return d.cpu ? cpu_time(*d.cpu, k, s, true) : attention_time(d, k, s, CacheState::cold);
+Seconds kernel_time(const Device& d, const Attention& k, Span s, Bytes since) {
+  return d.cpu ? cpu_time(*d.cpu, k, s, since) : attention_time(d, k, s, CacheState::cold);
 }
 
 Seconds kernel_time(const Device& d, const Copy& k) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a kernel takes on a device: calibrated rooflines that know tiles, waves and caches (docs/kernel_model.md).
 #pragma once
+#include <limits>
+
 #include "model/device.h"
 #include "model/work.h"
 
@@ -16,7 +18,9 @@ FlopsPerSecond matrix_rate(const Device&, DType weights, DType activations);
 // `hot`: share of the weights found in L2, because an earlier kernel of the step has just read them (0: all from memory).
 Seconds kernel_time(const Device&, const Gemm&, double hot = 0);
 // Decode (one row a sequence), verify (2-64 rows over a long cache) and prefill: one function, continuous between them.
-Seconds kernel_time(const Device&, const Attention&, Span);
+// `since`: bytes met since the keys and values of earlier steps were; a processor's caches may still hold them.
+Seconds kernel_time(const Device&, const Attention&, Span,
+                    Bytes since = Bytes{std::numeric_limits<double>::infinity()});
 Seconds kernel_time(const Device&, const Copy&);
 Seconds kernel_time(const Device&, const AllReduce&);  // InputErrors if the device has no link
 Seconds kernel_time(const Device&, const ExpertMlp&);

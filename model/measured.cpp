@@ -44,6 +44,8 @@ static const std::vector<ShapeOf>& shapes() {
       {"silu_mul", {{"rows", 1}, {"columns", 1}}},
       {"argmax", {{"rows", 1}, {"columns", 1}}},
       {"rope_append", {{"rows", 1}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}}},
+      {"step_host", {{"layers", 1}, {"sequences", 1}, {"ops", 1}}},
+      {"segment_host", {{"ops", 1}}},
       {"read", {{"kib", 1}}},
       {"copy", {{"kib", 1}}},
       // The host's part on a GPU: to launch one of so many kernels; a graph of them, or a row of them, and waiting for it;

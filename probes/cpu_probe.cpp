@@ -13,6 +13,7 @@
 #include "decoder/ops.h"
 #include "probes/probe_data.h"
 #include "probes/samples.h"
+#include "probes/stopwatch.h"
 
 namespace draftline {
 namespace {
@@ -40,7 +41,7 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
   const double first = now();
   run();
   const int repeats = static_cast<int>(std::clamp(kShortest / std::max(now() - first, 1e-9), 1.0, kMostRepeats));
-  const double usual = yardstick.clock.usual();
+  const double usual = yardstick.usual();
   std::vector<TimedSample> all;
   std::size_t good = 0;
   const double start = now();
@@ -51,10 +52,10 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
            spent < (good < kLeastSamples ? kMostPatience * patience.value : patience.value);
   };
   while (more()) {
-    const double before = yardstick.measure(), from = now();
+    const double before = yardstick.measure();
+    const Stopwatch watch;
     for (int i = 0; i < repeats; ++i) run();
-    const double took = (now() - from) / repeats;
-    all.push_back({took, before, yardstick.measure()});
+    all.push_back({watch.elapsed().value / repeats, before, yardstick.measure()});
     good += all.back().met(usual);
   }
   summarise(p, all, usual);
@@ -327,25 +328,47 @@ void probe_memory(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
 
 }  // namespace
 
-// As many additions as a core can do at once: slower at a lower clock, and slower beside a busy twin of the core.
+struct Yardstick::Product {
+  static constexpr int kRows = 4, kColumns = 128;
+  Bench bench{1};
+  const Tape* tape = nullptr;
+  Product() {
+    const Tensor x = bench.random("x", kRows, kColumns, 1);
+    bench.finish();
+    bench.ops.linear(x, bench.store.matrix("w", kColumns, kColumns));
+    tape = bench.finish();
+  }
+  void run(int times) {
+    for (int i = 0; i < times; ++i) bench.backend.finish(*tape);
+  }
+};
+
+Yardstick::Yardstick(Seconds watch) : product_(std::make_unique<Product>()) {
+  constexpr int kSettling = 100;
+  for (int i = 0; i < kSettling; ++i) measure();
+  clock_ = {};
+  const double start = now();
+  do measure();
+  while (now() - start < watch.value);
+}
+Yardstick::~Yardstick() = default;
+
+// As many additions as a core can do at once: slower at a lower clock, and slower beside a busy twin of the core. So are
+// products.
 double Yardstick::measure() {
-  constexpr int kAdditions = 20000;
+  constexpr int kAdditions = 4000, kUntimed = 20, kTimed = 8;
   constexpr std::size_t kChains = 16;
+  product_->run(kUntimed);
   volatile double one = 1;
   const double step = one, start = now();
+  product_->run(kTimed);
   double sum[kChains] = {};
   for (int i = 0; i < kAdditions; ++i)
     for (double& s : sum) s += step;
   one = std::accumulate(std::begin(sum), std::end(sum), 0.0);
   const double took = now() - start;
-  clock.note(took);
+  clock_.note(took);
   return took;
-}
-
-Yardstick::Yardstick(Seconds watch) {
-  const double start = now();
-  do measure();
-  while (now() - start < watch.value);
 }
 
 MeasuredPoint probe_cpu(const MeasuredPoint& asked, Seconds patience, Yardstick& yardstick) {

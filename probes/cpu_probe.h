@@ -2,16 +2,27 @@
 // Times the ops of the CPU interpreter: verified against plain double arithmetic first, then timed, on random data, with
 // weights rotated past the last cache where they are to be cold. Each point is one tape with one op.
 #pragma once
+#include <memory>
+
 #include "model/measured.h"
 #include "probes/samples.h"
 
 namespace draftline {
 
-// A fixed piece of arithmetic: while it takes what it usually takes, the clock is what it was and nobody shares the core.
-struct Yardstick {
+// A fixed piece of arithmetic: while it takes what it usually takes, the clock is what it was and nobody shares the core. Wide
+// vectors lower a processor's clock for most of a millisecond, and a decoder's products use them all the time: so the
+// yardstick starts with products, and what is timed behind it runs at the clock that it has in a decoder.
+class Yardstick {
+ public:
   explicit Yardstick(Seconds watch);  // reads for so long first
-  double measure();                   // seconds
-  UsualClock clock;
+  ~Yardstick();
+  double measure();  // seconds
+  double usual() const { return clock_.usual(); }
+
+ private:
+  struct Product;
+  std::unique_ptr<Product> product_;
+  UsualClock clock_;
 };
 
 // Times one point of a grid (probes/cpu_grid.h), for about `patience`; a point that can't run comes back with its reason.

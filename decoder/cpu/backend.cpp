@@ -28,6 +28,12 @@ void CpuBackend::make_cache(const Cache& c, int seats, int capacity) {
   const std::size_t n = static_cast<std::size_t>(c.layers) * static_cast<std::size_t>(seats) *
                         static_cast<std::size_t>(capacity) * static_cast<std::size_t>(c.columns());
   caches_.push_back({std::vector<float>(n, std::bit_cast<float>(kPoison)), seats, capacity});
+  if (!options_.filled) return;
+  std::uint32_t x = 1;
+  for (float& v : caches_.back().values) {
+    x = x * 1664525 + 1013904223;
+    v = static_cast<float>(static_cast<std::int32_t>(x)) * 0x1p-31F;  // uniform in [-1, 1)
+  }
 }
 
 void CpuBackend::stage(std::span<const int> data) { staged_.emplace_back(data.begin(), data.end()); }
@@ -119,14 +125,21 @@ void CpuBackend::finish(const Tape& tape) {
   const std::size_t words = plan_->size / sizeof(float);
   if (arena_.size() < words) arena_.resize(words);
   if (options_.poison) std::fill_n(arena_.begin(), words, kPoison);
-  auto last = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_from = [](Clock::time_point then, Clock::time_point now) {
+    return std::chrono::duration<double>(now - then).count();
+  };
+  auto last = Clock::now(), before = last;
   for (std::size_t i = 0; i < tape.ops.size(); ++i) {
     run_op(tape.ops[i]);
+    if (on_op) {
+      on_op(tape, i, Seconds{seconds_from(before, Clock::now())});
+      before = Clock::now();
+    }
     if (i + 1 < tape.ops.size() && tape.phases[i + 1] == tape.phases[i]) continue;
-    const auto now = std::chrono::steady_clock::now();
-    const double seconds = std::chrono::duration<double>(now - last).count();
-    seconds_.of(tape.phases[i]) += seconds;
-    seconds_.all += seconds;
+    const auto now = Clock::now();
+    seconds_.of(tape.phases[i]) += seconds_from(last, now);
+    seconds_.all += seconds_from(last, now);
     last = now;
   }
 }

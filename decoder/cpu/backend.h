@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,7 @@ class CpuBackend : public Backend {
     Mode mode = Mode::planned;
     std::uint64_t seed = 0;  // of sampled tokens
     bool poison = true;      // fill what is not written yet with NaN, so that reading it shows
+    bool filled = false;     // caches start with random values: a context may be assumed where only its cost counts
   };
   CpuBackend(const WeightStore&, WeightSource&, const Options&);
   CpuBackend(const WeightStore& store, WeightSource& source) : CpuBackend(store, source, Options{}) {}
@@ -47,6 +49,9 @@ class CpuBackend : public Backend {
     long ops = 0;
   };
   const Counts& counts() const { return counts_; }
+
+  // Told how long each op of a planned segment took. Null: nobody looks at the clock.
+  std::function<void(const Tape&, std::size_t op, Seconds)> on_op;
 
  private:
   struct CacheData {

@@ -41,10 +41,20 @@ class CostTable {
 };
 
 // Device time of the ops whose time does not depend on the context. Walks a step in order, so that weights met again
-// within L2's reach are read from L2.
+// within L2's reach are read from L2. On a processor, whose caches may hold a small network from step to step, the walk
+// starts where the step before it ended; activations lie where those before them lay, so they push nothing out.
 class KernelPricer {
  public:
-  KernelPricer(const Device& d, const Engine& e) : device_(d), engine_(e) {}
+  KernelPricer(const Device& d, const Engine& e, std::span<const SegmentRun> steps) : device_(d), engine_(e) {
+    if (!device_.cpu) return;
+    for (const SegmentRun& run : steps)
+      for (const Op& op : run.tape->ops)
+        if (const auto weight = streamed_weight(op)) note(*weight);
+    for (auto& [weight, at] : last_use_) at = at - moved_;
+    step_ = moved_;
+    moved_ = {};
+  }
+  Bytes step_weights() const { return step_; }  // met by a step of a processor
 
   Seconds operator()(const Op& op, const Kernel& kernel, const OpCost& cost) {
     const double hot = streamed(op, kernel);
@@ -78,6 +88,10 @@ class KernelPricer {
     const auto it = std::lower_bound(engine_.graph_sizes.begin(), engine_.graph_sizes.end(), rows);
     return it == engine_.graph_sizes.end() ? rows : *it;
   }
+  // A weight that a processor meets again has itself been met since, too.
+  Bytes own_bytes(const Weight& w) const {
+    return device_.cpu ? bytes_of(DType::fp32, static_cast<double>(w.in) * w.out) : Bytes{};
+  }
   double streamed(const Op& op, const Kernel& kernel) {
     const Work w =
         std::holds_alternative<Attention>(kernel) ? Work{} : work(kernel, {});  // the cache is left out: constant
@@ -85,11 +99,19 @@ class KernelPricer {
     double hot = 0;
     if (weight) {
       if (const auto it = last_use_.find(weight->id); it != last_use_.end())
-        hot = l2_share_left(device_, moved_ - it->second);
+        hot = l2_share_left(device_, moved_ - it->second + own_bytes(*weight));
+    }
+    if (device_.cpu) {
+      if (weight) note(*weight);
+      return hot;
     }
     moved_ += w.bytes();
     if (weight) last_use_[weight->id] = moved_;
     return hot;
+  }
+  void note(const Weight& w) {
+    moved_ += bytes_of(DType::fp32, static_cast<double>(w.in) * w.out);
+    last_use_[w.id] = moved_;
   }
 
   struct GemmTime {
@@ -101,7 +123,7 @@ class KernelPricer {
   const Engine& engine_;
   std::vector<GemmTime> gemms_;
   std::unordered_map<int, Bytes> last_use_;
-  Bytes moved_;
+  Bytes moved_, step_;
 };
 
 int part_of(Phase phase, const Kernel& kernel) {
@@ -119,12 +141,25 @@ KernelKind kind_of(const Kernel& kernel) {
   return std::visit(Kind{}, kernel);
 }
 
+// `between`: bytes that a step meets beside these keys and values.
 Seconds attention_time(const Device& d, const Attention& k, Span span, double launches, double cache_traffic,
-                       double bytes_per_pair) {
+                       double bytes_per_pair, Bytes between) {
   const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
   const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * k.heads * span.pairs};
-  return kernel_time(d, k, span) + (launches - 1) * d.fits.copy.fixed +
+  return kernel_time(d, k, span, between) + (launches - 1) * d.fits.copy.fixed +
          more / (d.fits.copy.bandwidth_share * d.bandwidth);
+}
+
+// Keys and values that a step meets.
+Bytes caches_met(std::span<const SegmentRun> segments, std::span<const int> lengths) {
+  Bytes met;
+  for (const SegmentRun& run : segments)
+    for (const Op& op : run.tape->ops) {
+      const Kernel kernel = kernel_of(op, *run.tape);
+      if (const auto* k = std::get_if<Attention>(&kernel))
+        met += cpu_cache_bytes(*k, span_of(run, pass_of(op).index, lengths));
+    }
+  return met;
 }
 
 // Host work of a step that no op stands for.
@@ -137,7 +172,7 @@ class Issue {
  public:
   explicit Issue(const Engine& e) : engine_(e) {}
   void start_segment() {
-    issued_ = engine_.graphs ? engine_.graph_launch : Seconds{};
+    issued_ = engine_.graphs || !engine_.overlap ? engine_.graph_launch : Seconds{};
     pass_ = -1;
   }
   Seconds before(const Op& op, Phase phase, const OpCost& cost) {
@@ -146,8 +181,12 @@ class Issue {
       pass_ = pass;
       if (phase == Phase::draft) issued_ += engine_.draft_pass;
     }
-    if (!engine_.graphs) issued_ += (cost.launches + cost.host_launches) * engine_.issue;
+    if (!engine_.graphs && engine_.overlap) issued_ += (cost.launches + cost.host_launches) * engine_.issue;
     return issued_;
+  }
+  // What the one thread that is host and device does for an op beside running it.
+  Seconds beside(const OpCost& cost) const {
+    return engine_.overlap ? Seconds{} : (cost.launches + cost.host_launches) * engine_.issue;
   }
   void meet() { issued_ = {}; }  // both clocks meet: a blocking read inside a segment
   Seconds issued() const { return issued_; }
@@ -167,7 +206,8 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
   Seconds host = host_base(e, speculating), device;
   std::array<Seconds, 4> sums{};
   CostTable costs(e);
-  KernelPricer price(d, e);
+  KernelPricer price(d, e, segments);
+  const Bytes met = price.step_weights() + caches_met(segments, lengths);
   Issue issue(e);
   for (const SegmentRun& run : segments) {
     issue.start_segment();
@@ -179,10 +219,10 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
       Seconds t = price(op, kernel, cost);
       if (const auto* k = std::get_if<Attention>(&kernel)) {
         const Span span = span_of(run, pass_of(op).index, lengths);
-        t = attention_time(d, *k, span, cost.launches, cost.cache_traffic, cost.bytes_per_pair.value);
+        t = attention_time(d, *k, span, cost.launches, cost.cache_traffic, cost.bytes_per_pair.value, met);
       }
       sums[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))] += t;
-      device = std::max(device, issued) + t;
+      device = std::max(device, issued) + t + issue.beside(cost);
       for (int w = 0; w < cost.waits; ++w) {
         host = std::max(host + issue.issued(), device) + e.sync;
         issue.meet();
@@ -195,6 +235,26 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
   return {sums[0], sums[1], sums[2], sums[3], total - sums[0] - sums[1] - sums[2] - sums[3]};
 }
 
+std::vector<OpPrice> op_prices(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
+                               const Engine& e) {
+  std::vector<OpPrice> all;
+  CostTable costs(e);
+  KernelPricer price(d, e, segments);
+  const Bytes met = price.step_weights() + caches_met(segments, lengths);
+  for (const SegmentRun& run : segments)
+    for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
+      const Op& op = run.tape->ops[i];
+      const Kernel kernel = kernel_of(op, *run.tape);
+      const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
+      Seconds t = price(op, kernel, cost);
+      if (const auto* k = std::get_if<Attention>(&kernel))
+        t = attention_time(d, *k, span_of(run, pass_of(op).index, lengths), cost.launches, cost.cache_traffic,
+                           cost.bytes_per_pair.value, met);
+      all.push_back({op_key(op, *run.tape), run.tape->phases[i], t});
+    }
+  return all;
+}
+
 // ---- the fold
 
 StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const Device& d, const Engine& e,
@@ -202,7 +262,8 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
     : device_(d), base_(host_base(e, speculating)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
   const std::vector<int> empty(static_cast<std::size_t>(sequences)), one(static_cast<std::size_t>(sequences), 1);
   CostTable costs(e);
-  KernelPricer price(d, e);
+  KernelPricer price(d, e, segments);
+  step_weights_ = price.step_weights();
   Issue issue(e);
   for (const SegmentRun& run : segments) {
     issue.start_segment();
@@ -231,6 +292,7 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
       }
       sum.constant += line.constant;
       line.of_kind[static_cast<std::size_t>(kind_of(kernel))] = line.constant;
+      line.constant += issue.beside(cost);
       kernels_ += cost.launches;
       at.push_back(std::move(line));
       for (int w = 0; w < cost.waits; ++w) {
@@ -289,13 +351,17 @@ StepPrice::Segment StepPrice::prune(Segment all) {
   return kept;
 }
 
-Seconds StepPrice::shape_time(const Shape& s, Span span) const {
-  return attention_time(device_, s.kernel, span, s.launches, s.cache_traffic, s.bytes_per_pair);
+Seconds StepPrice::shape_time(const Shape& s, Span span, Bytes met) const {
+  return attention_time(device_, s.kernel, span, s.launches, s.cache_traffic, s.bytes_per_pair, met);
 }
 
 StepPrice::ShapeTimes StepPrice::shape_times(double length) const {
   ShapeTimes times;
-  for (std::size_t g = 0; g < shapes_.size(); ++g) times[g] = shape_time(shapes_[g], shapes_[g].at(length));
+  Bytes met = step_weights_;
+  for (const Line& sum : sums_)
+    for (std::size_t g = 0; g < sum.counts.size(); ++g)
+      met += sum.counts[g] * cpu_cache_bytes(shapes_[g].kernel, shapes_[g].at(length));
+  for (std::size_t g = 0; g < shapes_.size(); ++g) times[g] = shape_time(shapes_[g], shapes_[g].at(length), met);
   return times;
 }
 

@@ -35,6 +35,14 @@ struct StepDetail {
 StepParts step_time(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&,
                     bool speculating);
 
+// Device time of every op of the walk, one by one: for whoever compares them with a clock.
+struct OpPrice {
+  std::string_view key;  // as op_key() names it
+  Phase phase;
+  Seconds time;
+};
+std::vector<OpPrice> op_prices(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&);
+
 class StepPrice {
  public:
   // `sequences` of equal length. `speculating`: the engine may lose its overlap then.
@@ -78,7 +86,7 @@ class StepPrice {
   static Segment prune(Segment);
   void close(std::vector<Line>& ops, Seconds issued);
   Seconds evaluate(const ShapeTimes&) const;
-  Seconds shape_time(const Shape&, Span) const;
+  Seconds shape_time(const Shape&, Span, Bytes met) const;
   std::size_t shape_index(const Shape&);
 
   const Device& device_;
@@ -87,6 +95,7 @@ class StepPrice {
   std::vector<Segment> segments_;
   std::array<Line, 4> sums_;  // device time: draft, verify, commit, communication
   double kernels_ = 0;
+  Bytes step_weights_;  // met by a step of a processor
   Work constant_work_;
 };
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// `draftline validate`: probe, calibrate, decode, predict and compare on this machine (docs/validate.md). Each part keeps its
+// file in a folder; started again, it goes on there. Calibration reads kernels and the host alone, never a step.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/in_order.h"
+#include "cli/live_server.h"
+#include "cli/measuring.h"
+#include "cli/progress.h"
+#include "core/build_info.h"
+#include "core/text_file.h"
+#include "probes/machine.h"
+#include "reports/validation_report.h"
+
+namespace draftline::cli {
+
+namespace {
+
+constexpr int kInterrupted = 130;
+
+struct Options {
+  std::string device = "cpu", grid = "standard";
+  std::filesystem::path out = "validation", measured, markdown;
+  std::vector<std::string> parts, methods, networks;
+  std::vector<int> batches;
+  bool full = false, json = false;
+  int turns = 4, requests = 60;
+  double patience = 0.02, probe_seconds = 60, seconds = 300, rate = 0.7;
+  bool has(const char* part) const {
+    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
+  }
+};
+
+template <class T, class Read>
+T from_file(const std::filesystem::path& file, Read read) {
+  const Document d = Document::from_file(file);
+  T t = read(d.root());
+  d.finish();
+  return t;
+}
+
+class Validating {
+ public:
+  Validating(const Options& o, const Common& common) : o_(o), common_(common), networks_(common.data) {
+    for (const double figure : {o.patience, o.probe_seconds, o.seconds, o.rate})  // a range lets them through
+      if (std::isnan(figure))
+        throw InputErrors("--patience, --probe-seconds, --seconds, --acceptance-rate: nan is no number");
+    std::error_code failed;
+    std::filesystem::create_directories(o.out, failed);
+    if (failed) throw InputErrors("--out: " + o.out.string() + " can't be made: " + failed.message());
+    const auto known = networks_.all();
+    for (const std::string& n : o.networks)
+      if (!known.contains(n)) throw InputErrors("--networks: \"" + n + "\" is no network of data/validation");
+  }
+
+  int run() {
+    if (o_.has("probe") && o_.measured.empty() &&
+        !probe_into({o_.device, small() ? "small" : "full", measured(), probing()}))
+      return interrupted();
+    if (o_.has("calibrate")) calibrate();
+    if (!o_.has("decode") && !o_.has("serving")) return 0;
+    device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
+    engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
+    validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate);
+    const bool whole = !o_.has("decode") || decode();
+    ValidationReport report{o_.device, this_machine().processor, std::string(build_commit()), o_.rate, fits_, {}, {},
+                            0};
+    for (const MeasuredCell& c : steps_.cells)
+      if (asked(c.transformer, c.method, c.batch_size)) report.cells.push_back(validation_->compare(c));
+    report.left_out = left_out_;
+    if (whole && o_.has("serving"))
+      report.serving = compare_serving({std::filesystem::absolute(o_.out), std::filesystem::absolute(common_.data)},
+                                       networks_, *validation_, o_.requests, yardstick_);
+    if (o_.json) write_validation_json(std::cout, report);
+    else std::cout << validation_text(report, static_cast<std::size_t>(terminal_width()));
+    if (!o_.markdown.empty()) write_text_file(o_.markdown, validation_markdown(report));
+    return whole ? 0 : interrupted();
+  }
+
+ private:
+  bool small() const { return o_.grid == "small"; }
+  double probing() const { return o_.probe_seconds; }
+  std::filesystem::path file(const char* name) const { return o_.out / name; }
+  std::filesystem::path measured() const { return o_.measured.empty() ? file("measured.json") : o_.measured; }
+  static int interrupted() {
+    std::cerr << "interrupted; the same command goes on\n";
+    return kInterrupted;
+  }
+  bool asked(const std::string& network, const std::string& method, int batch) const {
+    const auto named = [&](const std::string& name) {
+      return method.find("\"name\":\"" + name + "\"") != std::string::npos;
+    };
+    return (o_.networks.empty() || std::find(o_.networks.begin(), o_.networks.end(), network) != o_.networks.end()) &&
+           (o_.methods.empty() || std::any_of(o_.methods.begin(), o_.methods.end(), named)) &&
+           (o_.batches.empty() || std::find(o_.batches.begin(), o_.batches.end(), batch) != o_.batches.end());
+  }
+
+  void calibrate() {
+    const CpuFiles files =
+        calibrate_cpu_files(measured(), "draftline-probe", measured().lexically_normal().filename().string());
+    if (files.engine.empty())
+      throw InputErrors(measured().string() +
+                        "#/points: nothing was measured of the host (\"step_host\"); probe again");
+    write_text_file(file("device.json"), files.device);
+    write_text_file(file("engine.json"), files.engine);
+    fits_ = files.quality;
+  }
+
+  // Times the cells that are not in the folder yet. False: interrupted.
+  bool decode() {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto kBetweenSaves = std::chrono::seconds(5);
+    constexpr Seconds kLongest{0.25};  // of a step, unless all is asked for
+    steps_.title = this_machine().processor;
+    steps_.commit = build_commit();
+    const std::filesystem::path kept = file("steps.json");
+    if (std::error_code none; std::filesystem::exists(kept, none)) {
+      const auto before = from_file<MeasuredSteps>(kept, [](const Reader& r) { return read_measured_steps(r); });
+      if (before.title != steps_.title || before.commit != steps_.commit)
+        throw InputErrors(kept.string() +
+                          ": was measured on another machine or with another commit; name another --out");
+      steps_.cells = before.cells;
+    }
+    std::vector<GridCell> todo;
+    for (const GridCell& c : validation_grid(o_.full ? GridKind::full : small() ? GridKind::small : GridKind::standard))
+      if (asked(c.transformer, c.method, c.batch_size)) todo.push_back(c);
+    const std::size_t all = todo.size();
+    std::erase_if(todo, [&](const GridCell& c) {
+      return std::any_of(steps_.cells.begin(), steps_.cells.end(), [&](const MeasuredCell& m) {
+        return same_cell(m, {c.transformer, c.method, c.batch_size, c.context, {}, {}, {}, {}});
+      });
+    });
+    if (todo.size() < all)
+      std::cerr << kept.string() << ": " << all - todo.size() << " of " << all << " cells are there already\n";
+    int seats = 1, longest = 1;
+    for (const GridCell& c : todo) {
+      seats = std::max(seats, c.batch_size);
+      longest = std::max(longest, c.context);
+    }
+    std::unique_ptr<CpuDecoding> plain, method;
+    std::string plain_of, method_of;
+    const auto start = Clock::now();
+    auto saved = start;
+    const Interruptible interruptible;
+    Progress progress("decoding", todo.size());
+    std::size_t i = 0;
+    for (; i < todo.size() && !Interruptible::asked(); ++i) {
+      const GridCell& c = todo[i];
+      const bool late = std::chrono::duration<double>(Clock::now() - start).count() > o_.seconds;
+      if (!o_.full && (late || validation_->expected(c.transformer, c.method, c.batch_size, c.context) > kLongest)) {
+        ++left_out_;
+        continue;
+      }
+      const auto make = [&](const std::string& of, std::unique_ptr<CpuDecoding>& d, std::string& known) {
+        if (known == c.transformer + of) return;
+        d.reset();
+        d = std::make_unique<CpuDecoding>(networks_, c.transformer, of, seats, longest, yardstick_);
+        known = c.transformer + of;
+      };
+      make(R"({"name":"autoregressive"})", plain, plain_of);
+      make(c.method, method, method_of);
+      steps_.cells.push_back(measure(c, *plain, *method, o_.turns, Seconds{o_.patience}));
+      if (Clock::now() - saved > kBetweenSaves) {
+        save(kept);
+        saved = Clock::now();
+      }
+      progress.at(i + 1);
+    }
+    if (i > 0) save(kept);
+    return i == todo.size();
+  }
+  void save(const std::filesystem::path& kept) const {
+    AtomicFile out(kept);
+    write_measured_steps(out.stream(), steps_);
+    out.commit();
+  }
+
+  const Options& o_;
+  const Common& common_;
+  Networks networks_;
+  Yardstick yardstick_{Seconds{0.5}};
+  Device device_;
+  Engine engine_;
+  std::unique_ptr<Validation> validation_;
+  std::vector<FitQuality> fits_;
+  MeasuredSteps steps_;
+  std::size_t left_out_ = 0;
+};
+
+}  // namespace
+
+void add_validate(CLI::App& app, Action& chosen) {
+  auto* verb = app.add_subcommand("validate", "probe, calibrate, decode, predict: predicted beside measured, here");
+  auto o = std::make_shared<Options>();
+  verb->add_option("--device", o->device, "what to validate")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  verb->add_option("--out", o->out, "folder of what each part measures; an interrupted run is completed there")
+      ->capture_default_str();
+  verb->add_option("--measured", o->measured, "calibrate from this measured file instead of probing")
+      ->check(CLI::ExistingFile);
+  verb->add_option("--parts", o->parts, "some of probe, calibrate, decode, serving; all, if not given")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"probe", "calibrate", "decode", "serving"}));
+  verb->add_flag("--full", o->full, "the whole grid, however long it takes");
+  verb->add_option("--grid", o->grid, "small: a few cells, to see that it works")
+      ->check(CLI::IsMember({"standard", "small"}))
+      ->capture_default_str();
+  verb->add_option("--methods", o->methods, "only these methods' cells")->delimiter(',');
+  verb->add_option("--networks", o->networks, "only these networks' cells")->delimiter(',');
+  verb->add_option("--batch-sizes", o->batches, "only cells of these")->delimiter(',')->check(CLI::Range(1, 4096));
+  verb->add_option("--acceptance-rate", o->rate, "of a draft, an input in both worlds")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb->add_option("--turns", o->turns, "times that each cell is measured")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--patience", o->patience, "seconds of a turn, about")
+      ->check(CLI::Range(1e-4, 60.0))
+      ->capture_default_str();
+  verb->add_option("--probe-seconds", o->probe_seconds, "how long probing may take, about")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  verb->add_option("--seconds", o->seconds, "how long decoding may take, about; no limit with --full")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  verb->add_option("--requests", o->requests, "of the live server")
+      ->check(CLI::Range(2, 100000))
+      ->capture_default_str();
+  verb->add_flag("--json", o->json, "one JSON document on standard output");
+  verb->add_option("--markdown", o->markdown, "also writes the report, with all cells, to this file");
+  verb->footer("Example: draftline validate --out here --markdown here/report.md");
+  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return Validating(*o, c).run(); }; });
+}
+
+}  // namespace draftline::cli

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probes/host_probe.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "decoder/cpu/backend.h"
+#include "decoder/generate.h"
+#include "decoder/priced/backend.h"
+#include "decoder/random_weights.h"
+#include "probes/stopwatch.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr int kContext = 16, kAtOnce = 4;
+
+TransformerShape tiny(int layers) {
+  TransformerShape s;
+  s.name = "tiny";
+  s.hidden = 16;
+  s.layers = layers;
+  s.heads = s.kv_heads = 1;
+  s.head_dim = 16;
+  s.intermediate = 16;
+  s.vocabulary = 32;
+  return s;
+}
+
+class OneToken : public Method {
+  Proposal propose(Ops& ops, Session& s) override {
+    return {ops.uniform(s.sequences, 1), s.root, ops.constant({-1}, 1, s.sequences)};
+  }
+};
+
+// Of a plain step's tape.
+int ops_of_step(int layers) {
+  PricedBackend backend;
+  WeightStore store(DType::fp32);
+  Ops ops(backend, DType::fp32, 1);
+  const Transformer target(tiny(layers), store, ops, 1);
+  OneToken method;
+  Generator generator(ops, target, method);
+  int recorded = 0;
+  ops.on_segment = [&](const SegmentRun& run) { recorded += static_cast<int>(run.tape->ops.size()); };
+  generator.assume(1, 1);
+  generator.step();
+  return recorded;
+}
+
+struct Samples {
+  std::vector<double> kept;
+  int all = 0;
+  void into(MeasuredPoint& p) {
+    if (kept.empty()) {
+      p.skipped = "other programs disturbed every sample";
+      return;
+    }
+    std::sort(kept.begin(), kept.end());
+    const auto at = [&](std::size_t quarter) { return Seconds{kept[(kept.size() - 1) * quarter / 4]}; };
+    p.low = at(1), p.median = at(2), p.high = at(3);
+    p.samples = static_cast<int>(kept.size());
+    p.discarded = all - p.samples;
+  }
+};
+
+// Times `whole`, and again `part` of it, until patience ends; what is left is the host's.
+template <class Prepare, class Whole, class Part>
+void time_rest(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Prepare prepare, Whole whole, Part part) {
+  constexpr int kMostSamples = 400, kLeastSamples = 5;
+  constexpr double kLeast = 1e-9;  // a host always does something
+  Samples samples;
+  const double usual = yardstick.usual();
+  const Stopwatch all;
+  for (int i = 0; i < kMostSamples && (i < kLeastSamples || all.elapsed() < patience); ++i) {
+    prepare();
+    whole();
+    const double before = yardstick.measure();
+    const Stopwatch both;
+    for (int j = 0; j < kAtOnce; ++j) whole();
+    const Seconds with = both.elapsed();
+    prepare();
+    part();
+    const Stopwatch alone;
+    for (int j = 0; j < kAtOnce; ++j) part();
+    const Seconds without = alone.elapsed();
+    ++samples.all;
+    if (TimedSample{0, before, yardstick.measure()}.met(usual))
+      samples.kept.push_back(std::max(kLeast, (with - without).value / kAtOnce));
+  }
+  samples.into(p);
+}
+
+void probe_step(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+  const int layers = p.at("layers"), sequences = p.at("sequences");
+  RandomWeights weights(1);
+  WeightStore store(DType::fp32);
+  CpuBackend backend(store, weights, {CpuBackend::Mode::planned, 0, false});
+  Ops ops(backend, DType::fp32, sequences);
+  const Transformer target(tiny(layers), store, ops, kContext + 4 * kAtOnce);
+  OneToken method;
+  Generator generator(ops, target, method);
+  std::vector<int> ids(static_cast<std::size_t>(sequences));
+  std::iota(ids.begin(), ids.end(), 0);
+  generator.join(std::vector<std::vector<int>>(ids.size(), std::vector<int>(kContext, 1)), ids);
+  const Tape* tape = nullptr;
+  ops.on_segment = [&](const SegmentRun& run) { tape = run.tape; };
+  generator.step();
+  ops.on_segment = nullptr;
+  if (static_cast<int>(tape->ops.size()) != p.at("ops")) {
+    p.skipped = "its step has another number of ops";
+    return;
+  }
+  time_rest(
+      p, patience, yardstick, [&] { generator.assume_length(kContext); }, [&] { generator.step(); },
+      [&] { backend.finish(*tape); });
+}
+
+void probe_segment(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+  RandomWeights weights(1);
+  WeightStore store(DType::fp32);
+  CpuBackend backend(store, weights, {CpuBackend::Mode::planned, 0, false});
+  Ops ops(backend, DType::fp32, 1);
+  const Tape* tape = nullptr;
+  ops.on_segment = [&](const SegmentRun& run) { tape = run.tape; };
+  const Tensor x = ops.input("x", std::vector<int>(16, 0));
+  const auto segment = [&] {
+    ops.add(x, x);
+    ops.flush();
+  };
+  ops.flush();
+  segment();
+  ops.on_segment = nullptr;
+  time_rest(
+      p, patience, yardstick, [] {}, segment, [&] { backend.finish(*tape); });
+}
+
+}  // namespace
+
+std::vector<MeasuredPoint> host_grid() {
+  std::vector<MeasuredPoint> all{{"segment_host", {{"ops", 1}}, {}, {}, {}, 0, 0, {}}};
+  for (const int layers : {1, 6, 24})
+    for (const int sequences : {1, 4, 16})
+      all.push_back({"step_host",
+                     {{"layers", layers}, {"sequences", sequences}, {"ops", ops_of_step(layers)}},
+                     {},
+                     {},
+                     {},
+                     0,
+                     0,
+                     {}});
+  return all;
+}
+
+MeasuredPoint probe_host(const MeasuredPoint& asked, Seconds patience, Yardstick& yardstick) {
+  MeasuredPoint p = asked;
+  if (p.op == "step_host") probe_step(p, patience, yardstick);
+  else if (p.op == "segment_host") probe_segment(p, patience, yardstick);
+  else p.skipped = "nothing that a host does";
+  return p;
+}
+
+}  // namespace draftline

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times a piece of work of this thread. A long one by the thread's own clock, which stands still while another program has
+// the core; a short one, which is seldom interrupted, by the clock that is quicker to read.
+#pragma once
+#include <time.h>
+
+#include <algorithm>
+
+#include "core/quantity.h"
+
+namespace draftline {
+
+class Stopwatch {
+ public:
+  Stopwatch() : thread_(read(CLOCK_THREAD_CPUTIME_ID)), wall_(read(CLOCK_MONOTONIC)) {}
+  Seconds elapsed() const {
+    constexpr double kLong = 2e-4;
+    const double wall = read(CLOCK_MONOTONIC) - wall_;
+    return Seconds{wall < kLong ? wall : std::min(wall, read(CLOCK_THREAD_CPUTIME_ID) - thread_)};
+  }
+
+ private:
+  static double read(clockid_t clock) {
+    timespec t{};
+    clock_gettime(clock, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  }
+  double thread_, wall_;
+};
+
+}  // namespace draftline

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/validation_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "core/json_writer.h"
+#include "reports/point.h"
+#include "reports/table.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr int kSchemaVersion = 1;
+
+Cell percent(double x, int digits = 3) { return Cell(x, significant(100 * x, digits) + " %"); }
+Cell time(double seconds) { return Cell(seconds, to_text(Seconds{seconds})); }
+
+using Which = std::function<bool(const ValidationCell&)>;
+std::vector<double> errors(const std::vector<ValidationCell>& cells, const Compared ValidationCell::*what,
+                           const Which& which = {}) {
+  std::vector<double> all;
+  for (const ValidationCell& c : cells)
+    if (!which || which(c)) all.push_back((c.*what).error());
+  return all;
+}
+
+struct Group {
+  std::string name;
+  Which which;
+};
+std::vector<Group> groups(const std::vector<ValidationCell>& cells) {
+  std::vector<Group> all{{"all", {}}};
+  std::vector<std::string> networks;
+  std::vector<int> batches, contexts;
+  const auto note = [](auto& list, const auto& v) {
+    if (std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
+  };
+  for (const ValidationCell& c : cells) {
+    note(networks, c.measured->transformer);
+    note(batches, c.measured->batch_size);
+    note(contexts, c.measured->context);
+  }
+  std::sort(batches.begin(), batches.end());
+  for (const auto& n : networks)
+    all.push_back({n, [n](const ValidationCell& c) { return c.measured->transformer == n; }});
+  for (const int b : batches)
+    all.push_back({"batch " + std::to_string(b), [b](const ValidationCell& c) { return c.measured->batch_size == b; }});
+  for (const int n : contexts)
+    all.push_back({"context " + std::to_string(n), [n](const ValidationCell& c) { return c.measured->context == n; }});
+  return all;
+}
+
+Table summary_table(const std::vector<ValidationCell>& cells) {
+  Table t({"cells", "n", "speedup: median", "P90", "worst", "step: median", "P90", "worst", "noise"});
+  for (const Group& g : groups(cells)) {
+    const ErrorSummary s = summarised(errors(cells, &ValidationCell::speedup, g.which)),
+                       p = summarised(errors(cells, &ValidationCell::step, g.which));
+    std::vector<double> noise;
+    for (const ValidationCell& c : cells)
+      if (!g.which || g.which(c)) noise.push_back(c.speedup.noise);
+    t.add({g.name, s.cells, percent(s.median), percent(s.p90), percent(s.most), percent(p.median), percent(p.p90),
+           percent(p.most), percent(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
+  }
+  return t;
+}
+
+std::vector<Table::Column> cell_columns() {
+  return {"network",           "method",   "drafts", "batch", "context", "step predicted", "measured", "error",
+          "speedup predicted", "measured", "error",  "noise", "note"};
+}
+std::vector<Cell> cell_row(const ValidationCell& c) {
+  return {c.measured->transformer,
+          method_label(*c.method),
+          c.method->draft_length ? Cell(*c.method->draft_length) : Cell(),
+          c.measured->batch_size,
+          c.measured->context,
+          time(c.step.predicted),
+          time(c.step.measured),
+          percent(c.step.error()),
+          Cell(c.speedup.predicted),
+          Cell(c.speedup.measured),
+          percent(c.speedup.error()),
+          percent(c.speedup.noise, 2),
+          c.speedup.drowned() ? "noise > error" : ""};
+}
+
+std::vector<const ValidationCell*> worst(const std::vector<ValidationCell>& cells, std::size_t n) {
+  std::vector<const ValidationCell*> all;
+  for (const ValidationCell& c : cells) all.push_back(&c);
+  std::stable_sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
+    return std::abs(a->speedup.error()) > std::abs(b->speedup.error());
+  });
+  all.resize(std::min(n, all.size()));
+  return all;
+}
+
+// Of each kind of op on each network, over all cells: as if their steps were one.
+struct OpTotal {
+  std::string network, key;
+  double predicted = 0, measured = 0, of = 0;  // of: the steps' time, measured
+};
+std::vector<OpTotal> op_totals(const std::vector<ValidationCell>& cells) {
+  std::map<std::pair<std::string, std::string>, OpTotal> all;
+  std::map<std::string, double> whole;
+  for (const ValidationCell& c : cells) {
+    if (c.ops.empty()) continue;
+    const std::string& network = c.measured->transformer;
+    whole[network] += 1;
+    for (const ComparedOp& op : c.ops) {
+      OpTotal& o = all.try_emplace({network, op.key}, OpTotal{network, op.key}).first->second;
+      o.predicted += op.predicted / c.step.measured;
+      o.measured += op.measured / c.step.measured;
+    }
+  }
+  std::vector<OpTotal> sorted;
+  for (auto& [key, o] : all) {
+    o.of = whole[o.network];
+    sorted.push_back(o);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const OpTotal& a, const OpTotal& b) {
+    return a.network != b.network ? a.network > b.network : a.measured > b.measured;
+  });
+  return sorted;
+}
+
+Table op_table(const std::vector<ValidationCell>& cells, double least_share) {
+  Table t({"network", "op", "share of step", "predicted / measured", "error of step"});
+  for (const OpTotal& o : op_totals(cells))
+    if (o.measured / o.of >= least_share || std::abs(o.predicted - o.measured) / o.of >= least_share)
+      t.add({o.network, o.key, percent(o.measured / o.of), Cell(o.measured > 0 ? o.predicted / o.measured : NAN),
+             percent((o.predicted - o.measured) / o.of)});
+  return t;
+}
+
+Table blame_table(const std::vector<ValidationCell>& cells, std::size_t most) {
+  Table t({"to blame", "mean |error| of step", "mean error", "share of step"});
+  auto all = blames(cells);
+  all.resize(std::min(most, all.size()));
+  for (const Blame& b : all) t.add({b.key, percent(b.absolute), percent(b.mean), percent(b.share)});
+  return t;
+}
+
+std::string label_of(const std::vector<ValidationCell>& cells, const std::string& method) {
+  for (const ValidationCell& c : cells)
+    if (c.measured->method == method)
+      return method_label(*c.method) + (c.method->draft_length ? " k=" + std::to_string(*c.method->draft_length) : "");
+  return method;
+}
+
+Table stop_table(const std::vector<ValidationCell>& cells) {
+  Table t({"network", "method", "context", "stops paying: predicted", "measured", "ratio"});
+  const auto batch = [](const std::optional<double>& b) { return b ? Cell(*b) : Cell("never, or at once"); };
+  for (const StopsPaying& s : stops_paying(cells))
+    t.add({s.transformer, label_of(cells, s.method), s.context, batch(s.predicted), batch(s.measured),
+           s.predicted && s.measured ? Cell(*s.predicted / *s.measured) : Cell()});
+  return t;
+}
+
+Table serving_table(const std::vector<ComparedServing>& all) {
+  Table t({"batching", "method", "tokens/step", "figure", "simulated", "live", "error", "noise"});
+  for (const ComparedServing& s : all)
+    for (const auto& [name, c] : s.figures) {
+      const bool rate = name == "throughput";
+      t.add({s.batching, s.method, Cell(s.acceptance_length), name, rate ? Cell(c.predicted) : time(c.predicted),
+             rate ? Cell(c.measured) : time(c.measured), percent(c.error()), percent(c.noise, 2)});
+    }
+  return t;
+}
+
+Table fit_table(const std::vector<FitQuality>& fits) {
+  Table t({"calibrated on unseen shapes", "points", "median error", "P90"});
+  for (const FitQuality& q : fits) t.add({q.op, q.points, percent(q.median), percent(q.p90)});
+  return t;
+}
+
+std::string all_tables(const ValidationReport& r, const std::function<std::string(const Table&)>& text,
+                       const std::function<std::string(const char*)>& title, std::size_t worst_cells) {
+  std::string out;
+  const auto add = [&](const char* what, const Table& t) {
+    if (t.rows() > 0) out += title(what) + text(t) + "\n";
+  };
+  if (!r.fits.empty()) add("Calibration (kernels and host alone; no step is seen)", fit_table(r.fits));
+  if (!r.cells.empty()) {
+    add("Predicted against measured", summary_table(r.cells));
+    Table cells(cell_columns());
+    for (const ValidationCell* c : worst(r.cells, worst_cells)) cells.add(cell_row(*c));
+    add(worst_cells < r.cells.size() ? "The worst cells" : "All cells", cells);
+    add("Error budget: who is to blame", blame_table(r.cells, 10));
+    constexpr double kLeastShare = 0.01;
+    add("Ops, by a clock inside the interpreter", op_table(r.cells, kLeastShare));
+    add("The batch at which a method stops paying", stop_table(r.cells));
+  }
+  add("A live server beside the simulator", serving_table(r.serving));
+  if (r.left_out > 0) out += std::to_string(r.left_out) + " cells of the grid were not measured\n";
+  return out;
+}
+
+void compared(JsonWriter& w, const char* key, const Compared& c) {
+  w.key(key);
+  w.begin_object();
+  w.member("predicted", c.predicted);
+  w.member("measured", c.measured);
+  w.member("error", c.error());
+  w.member("noise", c.noise);
+  if (c.interval) {
+    w.member("low", c.interval->low);
+    w.member("high", c.interval->high);
+  }
+  w.end_object();
+}
+
+void summary(JsonWriter& w, const char* key, const std::vector<double>& errors) {
+  const ErrorSummary s = summarised(errors);
+  const auto figure = [&](double x) { return s.cells > 0 ? std::optional(x) : std::nullopt; };
+  w.key(key);
+  w.begin_object();
+  w.member("cells", s.cells);
+  w.member("median_abs_error", figure(s.median));
+  w.member("p90_abs_error", figure(s.p90));
+  w.member("max_abs_error", figure(s.most));
+  w.end_object();
+}
+
+}  // namespace
+
+std::string validation_text(const ValidationReport& r, std::size_t width) {
+  constexpr std::size_t kWorst = 12;
+  return r.title + ", commit " + r.commit + "; acceptance rate " + significant(r.rate, 3) + " (input)\n\n" +
+         all_tables(
+             r, [&](const Table& t) { return t.to_text(width); }, [](const char* t) { return std::string(t) + "\n"; },
+             kWorst);
+}
+
+std::string validation_markdown(const ValidationReport& r) {
+  return "## " + r.title + "\n\nCommit `" + r.commit + "`; acceptance rate " + significant(r.rate, 3) +
+         " (an input in both worlds).\n\n" +
+         all_tables(
+             r, [](const Table& t) { return t.to_markdown(); },
+             [](const char* t) { return "### " + std::string(t) + "\n\n"; }, r.cells.size());
+}
+
+void write_validation_json(std::ostream& out, const ValidationReport& r) {
+  JsonWriter w(out);
+  w.begin_object();
+  w.member("schema_version", kSchemaVersion);
+  w.member("device", r.device);
+  w.member("title", r.title);
+  w.member("commit", r.commit);
+  w.member("acceptance_rate", r.rate);
+  w.key("cells");
+  w.begin_array();
+  for (const ValidationCell& c : r.cells) {
+    w.begin_object();
+    w.member("transformer", c.measured->transformer);
+    w.member("method", c.method->name);
+    w.member("batch_size", c.measured->batch_size);
+    w.member("draft_length", c.method->draft_length);
+    if (!c.method->parameters.empty()) w.member("parameters", nlohmann::json::parse(c.method->parameters));
+    w.member("context", c.measured->context);
+    w.member("predicted", c.speedup.predicted);
+    w.member("measured", c.speedup.measured);
+    w.member("error", c.speedup.error());
+    w.member("noise", c.speedup.noise);
+    w.member("noise_exceeds_error", c.speedup.drowned());
+    w.member("low", c.speedup.interval ? std::optional(c.speedup.interval->low) : std::nullopt);
+    w.member("high", c.speedup.interval ? std::optional(c.speedup.interval->high) : std::nullopt);
+    w.member("acceptance_length", c.acceptance_length);
+    compared(w, "step_time", c.step);
+    compared(w, "plain_step_time", c.plain);
+    w.end_object();
+  }
+  w.end_array();
+  w.key("ops");
+  w.begin_array();
+  for (const OpTotal& o : op_totals(r.cells)) {
+    w.begin_object();
+    w.member("transformer", o.network);
+    w.member("op", o.key);
+    w.member("share", o.measured / o.of);
+    w.member("predicted", o.predicted / o.of);
+    w.member("measured", o.measured / o.of);
+    w.member("error", o.measured > 0 ? std::optional(o.predicted / o.measured - 1) : std::nullopt);
+    w.end_object();
+  }
+  w.end_array();
+  w.key("error_budget");
+  w.begin_array();
+  for (const Blame& b : blames(r.cells)) {
+    w.begin_object();
+    w.member("op", b.key);
+    w.member("mean_abs_error_of_step", b.absolute);
+    w.member("mean_error_of_step", b.mean);
+    w.member("share", b.share);
+    w.end_object();
+  }
+  w.end_array();
+  w.key("stops_paying");
+  w.begin_array();
+  for (const StopsPaying& s : stops_paying(r.cells)) {
+    w.begin_object();
+    w.member("transformer", s.transformer);
+    w.member("method", label_of(r.cells, s.method));
+    w.member("context", s.context);
+    w.member("predicted", s.predicted);
+    w.member("measured", s.measured);
+    w.end_object();
+  }
+  w.end_array();
+  w.key("serving");
+  w.begin_array();
+  for (const ComparedServing& s : r.serving) {
+    w.begin_object();
+    w.member("batching", s.batching);
+    w.member("method", s.method);
+    w.member("requests", s.requests);
+    w.member("acceptance_length", s.acceptance_length);
+    for (const auto& [name, c] : s.figures) compared(w, name.c_str(), c);
+    w.end_object();
+  }
+  w.end_array();
+  summary(w, "summary", errors(r.cells, &ValidationCell::speedup));
+  summary(w, "step_summary", errors(r.cells, &ValidationCell::step));
+  w.member("cells_left_out", r.left_out);
+  w.end_object();
+  w.finish();
+}
+
+}  // namespace draftline

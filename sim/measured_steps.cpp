@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of measured steps: read strictly, written as it grows.
+#include <nlohmann/json.hpp>
+
+#include "core/json_writer.h"
+#include "sim/validation.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr int kSchema = 1;
+constexpr std::array<std::string_view, 3> kPhaseNames{"draft", "verify", "commit"};
+constexpr double kMostTime = 1e6, kMostLength = 1e9;
+
+MeasuredTurn read_turn(const Reader& in) {
+  MeasuredTurn t;
+  t.time = Seconds{in.at("time").number(1e-12, kMostTime)};
+  t.length = in.at("length").number(0, kMostLength);
+  t.emitted = in.at("emitted").number(0, kMostLength);
+  if (const auto steered = in.find("steered"))
+    for (const Reader& step : steered->items()) t.steered.push_back(step.integer(0));
+  in.done();
+  return t;
+}
+
+MeasuredCell read_cell(const Reader& in) {
+  MeasuredCell c;
+  c.transformer = in.at("transformer").text();
+  c.method = in.at("method").json().dump();
+  in.at("method").entries();
+  c.batch_size = in.at("batch_size").integer(1, 1 << 12);
+  c.context = in.at("context").integer(1, 1 << 24);
+  for (const Reader& turn : in.at("plain").items()) c.plain.push_back(read_turn(turn));
+  for (const Reader& turn : in.at("turns").items()) c.turns.push_back(read_turn(turn));
+  if (c.plain.empty()) in.at("plain").fail("must hold a turn");
+  if (c.turns.empty()) in.at("turns").fail("must hold a turn");
+  for (const Reader& op : in.at("ops").items()) {
+    MeasuredOp o;
+    o.key = op.at("op").text();
+    o.phase = static_cast<Phase>(op.at("phase").choice(kPhaseNames));
+    o.time = Seconds{op.at("time").number(0, kMostTime)};
+    o.calls = op.at("calls").number(0, kMostLength);
+    op.done();
+    c.ops.push_back(std::move(o));
+  }
+  if (const auto history = in.find("history"))
+    for (const Reader& step : history->items()) {
+      auto& answers = c.history.emplace_back();
+      for (const Reader& answer : step.items()) {
+        auto& values = answers.emplace_back();
+        for (const Reader& v : answer.items()) values.push_back(v.integer());
+      }
+    }
+  for (const MeasuredTurn& t : c.turns) {
+    if (t.steered.empty() != c.turns.front().steered.empty()) in.at("turns").fail("all of them are steered, or none");
+    for (const int step : t.steered)
+      if (static_cast<std::size_t>(step) >= c.history.size()) in.at("turns").fail("a step that the history lacks");
+  }
+  in.done();
+  return c;
+}
+
+void write_turn(JsonWriter& w, const MeasuredTurn& t) {
+  w.begin_object();
+  w.member("time", t.time.value);
+  w.member("length", t.length);
+  w.member("emitted", t.emitted);
+  if (!t.steered.empty()) w.member("steered", nlohmann::json(t.steered));
+  w.end_object();
+}
+
+}  // namespace
+
+MeasuredSteps read_measured_steps(Reader in) {
+  MeasuredSteps m;
+  if (in.at("schema_version").integer() != kSchema) in.at("schema_version").fail("this draftline reads schema 1");
+  m.title = in.at("title").text();
+  m.commit = in.at("commit").text();
+  for (const Reader& cell : in.at("cells").items()) m.cells.push_back(read_cell(cell));
+  in.done();
+  return m;
+}
+
+void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
+  JsonWriter w(out);
+  w.begin_object();
+  w.member("schema_version", kSchema);
+  w.member("title", m.title);
+  w.member("commit", m.commit);
+  w.key("cells");
+  w.begin_array();
+  for (const MeasuredCell& c : m.cells) {
+    w.begin_object();
+    w.member("transformer", c.transformer);
+    w.member("method", nlohmann::json::parse(c.method));
+    w.member("batch_size", c.batch_size);
+    w.member("context", c.context);
+    for (const auto& [key, turns] : {std::pair{"plain", &c.plain}, {"turns", &c.turns}}) {
+      w.key(key);
+      w.begin_array();
+      for (const MeasuredTurn& t : *turns) write_turn(w, t);
+      w.end_array();
+    }
+    if (!c.history.empty()) w.member("history", nlohmann::json(c.history));
+    w.key("ops");
+    w.begin_array();
+    for (const MeasuredOp& op : c.ops) {
+      w.begin_object();
+      w.member("op", op.key);
+      w.member("phase", kPhaseNames[static_cast<std::size_t>(op.phase)]);
+      w.member("time", op.time.value);
+      w.member("calls", op.calls);
+      w.end_object();
+    }
+    w.end_array();
+    w.end_object();
+  }
+  w.end_array();
+  w.end_object();
+  w.finish();
+}
+
+}  // namespace draftline

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// `validate` as a user meets it: the closed loop on this machine in its short form, which prints its figures. Limits are
+// such that a busy machine keeps them; docs/accuracy.md has what a quiet one reaches.
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace draftline {
+
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kShort =
+    "validate --grid small --probe-seconds 1 --turns 3 --patience 0.004 --requests 12 --batch-sizes 1,4 --out v";
+
+void check_compared(const Json& c) {
+  CHECK(c.at("predicted").get<double>() > 0);
+  CHECK(c.at("measured").get<double>() > 0);
+  CHECK(c.at("error").get<double>() ==
+        Approx(c.at("predicted").get<double>() / c.at("measured").get<double>() - 1).margin(1e-12));
+  CHECK(c.at("noise").get<double>() >= 0);
+}
+
+}  // namespace
+
+TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, predicted") {
+  const Program draftline;
+  const Ran r = draftline(kShort + " --json --markdown r.md");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const Json j = Json::parse(r.out);
+  CHECK(j.at("schema_version") == 1);
+  CHECK(j.at("device") == "cpu");
+  CHECK(!j.at("commit").get<std::string>().empty());
+  REQUIRE(j.at("cells").size() == 6);
+  for (const Json& c : j.at("cells")) {
+    CHECK(c.at("transformer") == "cpu-small");
+    for (const char* key : {"method", "batch_size", "draft_length", "context", "low", "high", "acceptance_length"})
+      CHECK(c.contains(key));
+    check_compared(c);
+    check_compared(c.at("step_time"));
+    check_compared(c.at("plain_step_time"));
+  }
+  REQUIRE(j.at("ops").size() > 5);
+  double share = 0;
+  for (const Json& op : j.at("ops")) share += op.at("share").get<double>();
+  CHECK(share == Approx(1).margin(1e-9));  // the host takes what the ops leave
+  CHECK(j.at("error_budget").size() > 5);
+  REQUIRE(j.at("serving").size() == 4);
+  for (const Json& s : j.at("serving"))
+    for (const char* figure : {"throughput", "ttft_mean", "tpot_mean"}) check_compared(s.at(figure));
+  for (const char* summary : {"summary", "step_summary"})
+    for (const char* key : {"median_abs_error", "p90_abs_error", "max_abs_error"})
+      CHECK(j.at(summary).at(key).get<double>() >= 0);
+
+  std::cout << "closed loop: speedup off by " << j.at("summary").at("median_abs_error")
+            << " in the median, step time by " << j.at("step_summary").at("median_abs_error") << "; served:";
+  double served = 0;
+  for (const Json& s : j.at("serving")) {
+    const double error = s.at("tpot_mean").at("error");
+    std::cout << " " << s.at("batching").get<std::string>() << " " << s.at("method").get<std::string>() << " " << error;
+    served = std::max(served, std::abs(error));
+  }
+  std::cout << "\n";
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__)
+  // A grid of a tenth, a second of probing, other tests before and after: an order of magnitude above a quiet machine's.
+  CHECK(j.at("summary").at("median_abs_error") < 0.5);
+  CHECK(j.at("step_summary").at("median_abs_error") < 0.5);
+  CHECK(served < 1);
+#endif
+  CHECK(contains(draftline.read("r.md"), "Error budget"));
+
+  // What was measured is kept: the same command measures no step again, and asked for one part it does one.
+  const Ran again = draftline(kShort + " --parts decode");
+  INFO(again.err);
+  REQUIRE(again.code == 0);
+  CHECK(contains(again.err, "6 of 6 cells are there already"));
+  for (const char* title : {"Predicted against measured", "All cells", "Ops, by a clock"})
+    CHECK(contains(again.out, title));
+}
+
+TEST_CASE("wrong arguments of validate are refused with a reason, and nothing is measured") {
+  const Program draftline;
+  struct Case {
+    const char *arguments, *message;
+  };
+  const Case c =
+      GENERATE(Case{"--device fpga", "fpga"}, Case{"--parts guess", "guess"}, Case{"--turns 0", "0"},
+               Case{"--patience nan", "nan"}, Case{"--seconds -1", "-1"}, Case{"--acceptance-rate 1.5", "1.5"},
+               Case{"--batch-sizes 0", "0"}, Case{"--batch-sizes 1,x", "x"}, Case{"--networks gpt-9", "gpt-9"},
+               Case{"--measured nowhere.json", "nowhere.json"}, Case{"--grid huge", "huge"}, Case{"--requests 1", "1"});
+  const Ran r = draftline(std::string("validate --grid small --probe-seconds 1 ") + c.arguments);
+  INFO(c.arguments << ": " << r.err);
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, c.message));
+  CHECK(r.out.empty());
+}
+
+TEST_CASE("files that validate finds in its folder are not trusted") {
+  const Program draftline;
+  draftline.write("m.json", "{\"schema_version\": 1");
+  Ran r = draftline("validate --measured m.json --out v");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "m.json"));
+  r = draftline("validate --parts decode --out w");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "device.json"));
+}
+
+}  // namespace draftline
