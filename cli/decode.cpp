@@ -157,6 +157,8 @@ int rows_behind_text(Decoder& priced, int seats, int length) {
       most = std::max(most, p.tail + p.rows.widest + std::max(0, ahead));
     }
   };
+  const std::vector<std::vector<int>> usual;
+  priced.ops.follow(&usual);
   priced.generator.assume(seats, length);
   priced.generator.step();
   return most + priced.method->depth() + 1;  // the last step may go beyond the tokens wanted

@@ -170,9 +170,11 @@ TEST_CASE("the engine profile of our decoder declares the launches that its ops 
   const std::filesystem::path file = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/engines/draftline-0.1.json";
   const Document document = Document::from_file(file);
   const Engine profile = read_engine(document.root());
+  const std::vector<std::vector<int>> usual;
   std::set<std::string> keys;
   for (const Plan& plan : all_plans()) {
     Rig rig(plan, Rig::Kind::priced, 2);
+    rig.decoder.ops.follow(&usual);
     rig.decoder.generator.assume(2, 20);
     rig.decoder.generator.step();
     for (const SegmentRun& run : rig.steps.back())
