@@ -480,7 +480,14 @@ std::string CudaProbe::title() const { return state_->facts.name; }
 
 std::map<std::string, double> CudaProbe::machine() const {
   const cuda::DeviceFacts& f = state_->facts;
-  return {{"l2_cache", static_cast<double>(f.l2)},
+  const auto megahertz = [](cudaDeviceAttr which) {  // the most there is; what it was shows in the yardstick
+    int kilohertz = 0;
+    must(cudaDeviceGetAttribute(&kilohertz, which, 0), "asking for a clock");
+    return kilohertz / 1000.0;
+  };
+  return {{"clock_mhz", megahertz(cudaDevAttrClockRate)},
+          {"memory_clock_mhz", megahertz(cudaDevAttrMemoryClockRate)},
+          {"l2_cache", static_cast<double>(f.l2)},
           {"memory", static_cast<double>(f.memory)},
           {"multiprocessors", static_cast<double>(f.multiprocessors)},
           {"compute_capability", f.major + 0.1 * f.minor},
