@@ -15,7 +15,7 @@ if(NOT DRAFTLINE_CUDA)
   return()
 endif()
 
-set(DRAFTLINE_CUDA_ARCHITECTURES "80;86;89;90;100" CACHE STRING "compute capabilities to compile kernels for")
+set(DRAFTLINE_CUDA_ARCHITECTURES "80-real;86-real;89-real;90-real;100" CACHE STRING "compute capabilities to compile kernels for")
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
   message(FATAL_ERROR "DRAFTLINE_CUDA is ON, but there is no nvcc. Put the CUDA toolkit's bin folder on PATH or set "

@@ -62,7 +62,9 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
     rotates = h < kv;
     if (!rotates) h -= kv;
     from = (rotates ? k : v).row(r) + h * d;
-    to = cache.entry(layer, place, length + pass.tail + i, rotates ? 0 : 1, h);
+    const int entry = length + pass.tail + i;
+    if (entry >= cache.blocks_per_place * kBlockTokens) __trap();  // the plan was given too small a cache: our bug
+    to = cache.entry(layer, place, entry, rotates ? 0 : 1, h);
   }
   const int rotated = rotates ? half : 0;
   for (int c = lane; c < rotated; c += 32) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -271,6 +272,7 @@ T atomicMax(T* at, T v) {
   *at = old < v ? v : old;
   return old;
 }
+[[noreturn]] inline void __trap() { throw std::logic_error("__trap"); }
 inline float __expf(float x) { return std::exp(x); }
 inline float __logf(float x) { return std::log(x); }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
