@@ -18,15 +18,16 @@ class Grid {
     points.push_back({op, std::move(shape), {}, {}, {}, 0, 0, {}});
   }
   void gemm(int rows, int in, int out) {
-    const int copies = std::max(2, static_cast<int>(2 * l2_ / (2.0 * in * out)) + 2);
-    add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies}});
+    add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies_past_l2(2.0 * in * out)}});
   }
   void attention(const Layout& l, int sequences, int rows, int context, int tree) {
     constexpr double kMostCache = 24e9, kMostPairColumns = 4e11;  // bytes; some tens of milliseconds of arithmetic
     const double keys = static_cast<double>(sequences) * (context + rows);
     if (4.0 * keys * l.kv_heads * l.head_dim > kMostCache || keys * rows * l.heads * l.head_dim > kMostPairColumns)
       return;
-    add("attention", {{"sequences", sequences},
+    const double bytes = 4.0 * keys * l.kv_heads * l.head_dim;
+    add("attention", {{"copies", copies_past_l2(bytes)},
+                      {"sequences", sequences},
                       {"rows", rows},
                       {"context", context},
                       {"heads", l.heads},
@@ -37,6 +38,8 @@ class Grid {
   std::vector<MeasuredPoint> points;
 
  private:
+  // Met in turn, none of so many is found in L2.
+  int copies_past_l2(double bytes) const { return std::min(512, static_cast<int>(2 * l2_ / bytes) + 2); }
   double l2_;
 };
 

@@ -201,15 +201,13 @@ struct CudaProbe::State {
     time_kernels(p, patience, copies, [&](int i) { blas.run(shape, operands(i)); });
   }
 
-  // Layers in turn, so that none is found in L2, as in a step whose weights went through it.
+  // Layers in turn, so many that none is found in L2, as in a step whose weights went through it.
   void attention(MeasuredPoint& p, Seconds patience) {
     const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
               kv_heads = p.at("kv_heads"), dim = p.at("head_dim"), tree = p.at("tree");
     const int per_place = cuda::ceil_div(context + rows, cuda::kBlockTokens), blocks = sequences * per_place;
     const double layer_bytes = 4.0 * blocks * cuda::kBlockTokens * kv_heads * dim;
-    constexpr int kMostLayers = 512;
-    const int layers =
-        std::clamp(static_cast<int>(2.0 * static_cast<double>(facts.l2) / layer_bytes) + 2, 2, kMostLayers);
+    const int layers = p.at("copies", 1);
     const cuda::AttendShape shape{
         sequences, rows, heads, kv_heads, dim, per_place * cuda::kBlockTokens, facts.multiprocessors};
     if (layer_bytes * layers > 1e12 || !fits(layer_bytes * layers + 4.0 * sequences * rows * heads * dim +
