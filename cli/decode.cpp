@@ -5,22 +5,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "cli/command.h"
 #include "cli/decode_device.h"
+#include "cli/decode_inputs.h"
 #include "cli/decode_timing.h"
+#include "cli/forced_acceptance.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/json_writer.h"
 #include "core/rng.h"
 #include "decoder/cpu/backend.h"
-#include "decoder/huggingface.h"
 #include "decoder/priced/backend.h"
-#include "decoder/random_weights.h"
 #include "methods/decoder.h"
 #include "methods/tracing.h"
 #include "reports/table.h"
@@ -53,74 +51,6 @@ struct Options {
 Document method_document(const std::string& text) {
   const bool object = text.find('{') != std::string::npos;
   return Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method");
-}
-
-// The folder behind a name of --transformer or "draft", if it holds a checkpoint.
-std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folder) {
-  std::error_code none;
-  if (!std::filesystem::is_directory(folder, none)) return nullptr;
-  return std::make_unique<HuggingFaceFolder>(folder);
-}
-
-// Each weight from where it lies: the target's and the draft network's checkpoints; the rest is random.
-class Weights : public WeightSource {
- public:
-  Weights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed)
-      : target_(std::move(target)), random_(seed), perturbed_(of_target(), kDraft, draft_noise, seed + 1) {}
-  void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
-  void load(const std::string& name, int in, int out, std::span<float> to) override {
-    if (draft_ && name.starts_with(kDraft)) return draft_->load(name.substr(kDraft.size()), in, out, to);
-    of(name).load(name, in, out, to);
-  }
-  std::vector<NormalTerm> formula(const std::string& name, int in, int out) override {
-    if (draft_ && name.starts_with(kDraft)) return {};
-    return of(name).formula(name, in, out);
-  }
-  std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
-  std::string target_name(std::uint64_t seed) const {
-    return target_ ? weights_name(target_->fingerprint()) : "random, seed " + std::to_string(seed);
-  }
-
- private:
-  static bool is_target(const std::string& name) {
-    return name.starts_with("layers.") || name == "embedding" || name == "final_norm" || name == "lm_head";
-  }
-  WeightSource& of_target() { return target_ ? static_cast<WeightSource&>(*target_) : random_; }
-  WeightSource& of(const std::string& name) {
-    if (name.starts_with(kDraft)) return perturbed_;
-    return is_target(name) ? of_target() : random_;
-  }
-  static inline const std::string kDraft = "draft.";
-  std::unique_ptr<HuggingFaceFolder> target_, draft_;
-  RandomWeights random_;
-  PerturbedWeights perturbed_;
-};
-
-std::vector<int> read_ids(const std::string& text, int vocabulary, const std::string& where) {
-  std::istringstream words(text);
-  std::string word;
-  std::vector<int> ids;
-  while (words >> word) {
-    const bool digits = word.find_first_not_of("0123456789") == std::string::npos && word.size() < 10;
-    const int id = digits ? std::stoi(word) : -1;
-    if (id < 0 || id >= vocabulary)
-      throw InputErrors(where + ": \"" + word + "\" is no token id below " + std::to_string(vocabulary));
-    ids.push_back(id);
-  }
-  return ids;
-}
-
-// A line for each prompt, as decode prints them; empty: nothing is known.
-std::vector<std::vector<int>> read_continuations(const std::string& file, std::size_t prompts, int vocabulary) {
-  std::ifstream in(file);
-  if (!in) throw InputErrors(file + ": can't be read");
-  std::vector<std::vector<int>> all;
-  for (std::string line; std::getline(in, line);)
-    all.push_back(read_ids(line, vocabulary, file + ":" + std::to_string(all.size() + 1)));
-  if (all.size() != prompts)
-    throw InputErrors(file + ": has " + std::to_string(all.size()) + " lines, there are " + std::to_string(prompts) +
-                      " prompts");
-  return all;
 }
 
 std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
@@ -162,45 +92,6 @@ int rows_behind_text(Decoder& priced, int seats, int length) {
   priced.generator.assume(seats, length);
   priced.generator.step();
   return most + priced.method->depth() + 1;  // the last step may go beyond the tokens wanted
-}
-
-// What steps emit when acceptance is forced: by rates of each draft, or as a trace has it.
-std::function<int(int, int)> forced_acceptance(const Options& o, const Method& method) {
-  if (!o.sampling.greedy())
-    throw InputErrors("--accept and --accept-trace are judged greedily: they can't be combined with --temperature");
-  if (!o.accept.empty()) {
-    if (static_cast<int>(o.accept.size()) < method.depth())
-      throw InputErrors("--accept: this method drafts " + std::to_string(method.depth()) + " tokens deep, but only " +
-                        std::to_string(o.accept.size()) + " rates are given");
-    for (const double r : o.accept)
-      if (!(r >= 0 && r <= 1)) throw InputErrors("--accept: a rate lies between 0 and 1");
-    return [rates = o.accept, seed = o.seed](int id, int step) {
-      constexpr std::uint64_t kForced = 0xacce97;  // apart from the numbers of sampling
-      int emitted = 1;
-      for (const double r : rates) {
-        if (uniform_at(seed, static_cast<std::uint64_t>(id), static_cast<std::uint64_t>(step),
-                       kForced + static_cast<std::uint64_t>(emitted)) >= r)
-          break;
-        ++emitted;
-      }
-      return emitted;
-    };
-  }
-  const Trace trace = Trace::read(o.accept_trace);
-  std::vector<std::vector<int>> steps;
-  const auto plan = draft_plan(method, method.tree() != nullptr);
-  if (trace.header().ranks() && !plan)
-    throw InputErrors(o.accept_trace + ": ranks don't say what this method's steps would have accepted");
-  if (trace.header().ranks())
-    if (const auto why = trace.refuses(*plan)) throw InputErrors(o.accept_trace + ": " + *why);
-  for (int i = 0; i < trace.prompts(); ++i)
-    steps.push_back(trace.header().ranks() ? trace.replay(i, *plan) : trace.steps(i));
-  std::erase_if(steps, [](const auto& s) { return s.empty(); });
-  if (steps.empty()) throw InputErrors(o.accept_trace + ": no prompt has a step");
-  return [steps](int id, int step) {  // prompts and steps beyond the trace's take its first again
-    const auto& of_prompt = steps[static_cast<std::size_t>(id) % steps.size()];
-    return of_prompt[static_cast<std::size_t>(step) % of_prompt.size()];
-  };
 }
 
 // Records FILE, and says what is in it.
@@ -268,7 +159,7 @@ int decode(const Options& o, const Common& common) {
   const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
   constexpr int kPositions = 64;  // that a trace takes at once: rows enough for the CPU; more cost masked keys
   const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / seats);
-  Weights source(checkpoint(o.transformer), o.draft_noise, o.seed);
+  DecodedWeights source(checkpoint(o.transformer), o.draft_noise, o.seed);
   bool priced = false;
   const auto make = [&](const Document& m) {
     return std::make_unique<Decoder>(
@@ -324,7 +215,11 @@ int decode(const Options& o, const Common& common) {
   method.finish();
   if (!o.cuda()) check_memory(decoder.weights);
   const bool forced = !o.accept.empty() || !o.accept_trace.empty();
-  if (forced) decoder.generator.force_acceptance(forced_acceptance(o, *decoder.method));
+  if (forced && !o.sampling.greedy())
+    throw InputErrors("--accept and --accept-trace are judged greedily: they can't be combined with --temperature");
+  if (!o.accept.empty()) decoder.generator.force_acceptance(accept_by_rates(o.accept, *decoder.method, o.seed));
+  else if (forced)
+    decoder.generator.force_acceptance(accept_by_trace(o.accept_trace, *decoder.method, method.root().json().dump()));
 
   Progress progress("decoding", prompts.size());
   constexpr int kWarmUp = 4;  // steps in which a device captures graphs and chooses algorithms
