@@ -158,13 +158,25 @@ void read_positions(const Reader& in, int otherwise, TransformerShape& s) {
 
 constexpr auto kNoOutputBias = "a bias on the attention's output is not modelled";
 
-void read_llama(const Reader& in, TransformerShape& s) {
+// What families built like Llama take absent keys to mean.
+struct Defaults {
+  bool kv_heads_may_lack;  // then as many as heads
+  int positions;
+  double epsilon;
+  int head_dim = 0;  // 0: the hidden size's share
+};
+
+void read_like_llama(const Reader& in, const Defaults& d, TransformerShape& s) {
   read_gated(in, s);
-  read_heads(in, s, true);
-  read_head_dim(in, s);
-  read_positions(in, 2048, s);
-  read_epsilon(in, "rms_norm_eps", 1e-6, s);
+  read_heads(in, s, d.kv_heads_may_lack);
+  read_head_dim(in, s, "head_dim", d.head_dim);
+  read_positions(in, d.positions, s);
+  read_epsilon(in, "rms_norm_eps", d.epsilon, s);
   read_tied(in, false, s);
+}
+
+void read_llama(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
   refuse(in, "attention_bias", kNoOutputBias);
   refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
 }
@@ -184,23 +196,13 @@ void read_qwen_window(const Reader& in, TransformerShape& s) {
 }
 
 void read_qwen2(const Reader& in, TransformerShape& s) {
-  read_gated(in, s);
-  read_heads(in, s, false);
-  read_head_dim(in, s);
-  read_positions(in, 32768, s);
-  read_epsilon(in, "rms_norm_eps", 1e-6, s);
-  read_tied(in, false, s);
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
   s.qkv_bias = true;
   read_qwen_window(in, s);
 }
 
 void read_qwen3(const Reader& in, TransformerShape& s) {
-  read_gated(in, s);
-  read_heads(in, s, false);
-  read_head_dim(in, s, "head_dim", 128);
-  read_positions(in, 32768, s);
-  read_epsilon(in, "rms_norm_eps", 1e-6, s);
-  read_tied(in, false, s);
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6, .head_dim = 128}, s);
   refuse(in, "attention_bias", kNoOutputBias);
   s.qk_norm = true;
   read_qwen_window(in, s);
@@ -221,12 +223,7 @@ Experts read_experts(const Reader& in, std::string_view count_key, int hidden) {
 }
 
 void read_qwen3_moe(const Reader& in, TransformerShape& s) {
-  read_gated(in, s);
-  read_heads(in, s, false);
-  read_head_dim(in, s);
-  read_positions(in, 32768, s);
-  read_epsilon(in, "rms_norm_eps", 1e-6, s);
-  read_tied(in, false, s);
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
   refuse(in, "attention_bias", kNoOutputBias);
   s.qk_norm = true;
   read_qwen_window(in, s);
@@ -239,12 +236,7 @@ void read_qwen3_moe(const Reader& in, TransformerShape& s) {
 
 // The first of DeepSeek's mixtures; later ones have latent attention, which is not modelled.
 void read_deepseek(const Reader& in, TransformerShape& s) {
-  read_gated(in, s);
-  read_heads(in, s, true);
-  read_head_dim(in, s);
-  read_positions(in, 2048, s);
-  read_epsilon(in, "rms_norm_eps", 1e-6, s);
-  read_tied(in, false, s);
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
   refuse(in, "attention_bias", kNoOutputBias);
   if (!given(in, "n_routed_experts")) return;
   Experts e = read_experts(in, "n_routed_experts", s.hidden);
@@ -262,23 +254,13 @@ void read_deepseek(const Reader& in, TransformerShape& s) {
 }
 
 void read_mistral(const Reader& in, TransformerShape& s) {
-  read_gated(in, s);
-  read_heads(in, s, false);
-  read_head_dim(in, s);
-  read_positions(in, 131072, s);
-  read_epsilon(in, "rms_norm_eps", 1e-6, s);
-  read_tied(in, false, s);
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-6}, s);
   if (const auto window = given(in, "sliding_window")) end_at_window(window->positive_int(kMostPositions), s);
   else if (!in.has("sliding_window")) end_at_window(4096, s);  // the default; null is none
 }
 
 void read_phi3(const Reader& in, TransformerShape& s) {
-  read_gated(in, s);
-  read_heads(in, s, true);
-  read_head_dim(in, s);
-  read_positions(in, 4096, s);
-  read_epsilon(in, "rms_norm_eps", 1e-5, s);
-  read_tied(in, false, s);
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 4096, .epsilon = 1e-5}, s);
   refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
   if (const auto window = given(in, "sliding_window")) end_at_window(window->positive_int(kMostPositions), s);
 }
