@@ -80,6 +80,29 @@ TEST_CASE("a wrong parameter is refused with its place") {
   }
 }
 
+TEST_CASE(
+    "every method that drafts a length refuses one of no drafts, and every tree of ranks one wider than the "
+    "vocabulary") {
+  int lengths = 0, trees = 0;
+  for (const methods::Entry& e : methods::all()) {
+    INFO(e.name);
+    const bool network = e.parameters.find("draft:") != std::string_view::npos;
+    const std::string draft = network ? R"("draft": "half", )" : "";
+    if (e.parameters.find("draft_length") != std::string_view::npos) {
+      ++lengths;
+      CHECK(mistakes(std::string(e.name), draft + R"("draft_length": 0)")
+                .find("#/draft_length: must be at least 1, got 0") != std::string::npos);
+    }
+    if (e.parameters.find("{nodes}") != std::string_view::npos) {
+      ++trees;
+      CHECK(mistakes(std::string(e.name), draft + R"("tree": {"nodes": [[0], [12]]})").find("#/tree/nodes/1") !=
+            std::string::npos);
+    }
+  }
+  CHECK(lengths >= 20);
+  CHECK(trees >= 5);
+}
+
 TEST_CASE("masks that reach beyond the target's positions are refused with their place") {
   const auto mistakes_at = [](int positions, const std::string& method) {
     TransformerShape shape = tiny_shape(Network::llama);
