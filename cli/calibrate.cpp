@@ -99,6 +99,7 @@ Result of_cpu(const Options& o, const Measured& m) {
   for (std::size_t i = 0; i < g.step.size(); ++i) gemm["step_" + std::to_string(i + 1)] = in_ns(g.step[i]);
   add_reach(gemm, g.reach);
   gemm["blend"] = rounded(g.blend);
+  gemm["inflow"] = significant(c.fit.inflow.value / 1e9, 4) + " GB/s";
   cpu["gemm"] = gemm;
   Json attention = certificate(o, c.quality[1]);
   const CpuAttentionFit& a = c.fit.attention;

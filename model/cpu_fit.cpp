@@ -12,7 +12,7 @@
 namespace draftline {
 namespace {
 
-constexpr double kNanosecond = 1e-9;
+constexpr double kNanosecond = 1e-9, kGiga = 1e9;
 constexpr double kMostShare = 1.5;  // of a cache: what is met in turn, back and forth, is found a little past its size
 constexpr double kHold = 0.02;      // of a prior, in points of one per factor e
 
@@ -132,12 +132,16 @@ std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
 Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
   if (p.op == "gemm") {
     const Gemm k = gemm_of(p, DType::fp32);
-    return cpu_time(fit, k, Bytes{4.0 * k.in * k.out * p.at("copies")});
+    const double copies = p.at("copies");
+    const Bytes ours{4.0 * k.in * k.out * copies};
+    const Seconds pause{1e-6 * p.at("pause_us", 0)},
+        round = pause + copies * cpu_time(fit, k, {ours, fit.inflow * pause});
+    return cpu_time(fit, k, {ours, fit.inflow * round});
   }
   if (const auto op = element_op_named(p.op)) return cpu_time(fit, copy_of(*op, p, DType::fp32));
   const Attention k = attention_of(p, DType::fp32);
   const Span span = span_of(p);
-  return cpu_time(fit, k, span, cpu_cache_bytes(k, span));
+  return cpu_time(fit, k, span, {cpu_cache_bytes(k, span), {}});
 }
 
 // Each op by itself; the interval is of all together.
@@ -227,15 +231,18 @@ CpuCalibration calibrate_cpu(const Measured& m) {
                                          {"beyond_last_byte", 0.8 / c.read_bandwidth},
                                          {"cache_share", 0.7, 0, kMostShare},
                                          {"last_share", 0.5, 0, 1},
-                                         {"blend", 2, 1}};
+                                         {"blend", 2, 1},
+                                         {"inflow", 0.1 * c.read_bandwidth / kGiga}};
   const Predict gemm = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
     f.caches = caches;
     f.gemm = gemm_fit_of(v);
+    f.inflow = BytesPerSecond{kGiga * v.back()};
     return predicted(f, p).value;
   };
   const Fitted g = fit(of_gemm, gemms, gemm);
   c.fit.gemm = gemm_fit_of(g.values);
+  c.fit.inflow = BytesPerSecond{kGiga * g.values.back()};
   c.quality.push_back(judge("gemm", of_gemm, gemms, left_out(of_gemm, gemms, gemm, {"in", "out"}), g));
 
   const std::vector<Coefficient> of_attention{{"fixed", 200 * kNanosecond},

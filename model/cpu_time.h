@@ -8,12 +8,18 @@
 
 namespace draftline {
 
-// What a byte costs that was last met so many bytes ago: the longer ago, the farther away the cache that still has it.
+// What lies between two meetings of the same bytes: bytes that we met ourselves, and what other programs brought into the
+// last cache meanwhile. The first two caches are a core's own.
+struct Between {
+  Bytes ours, others;
+};
+
+// What a byte costs that was last met so long ago: the longer ago, the farther away the cache that still has it.
 struct CpuReach {
   std::array<Seconds, 3> beyond_byte;  // more for each byte that is not in the first, second, last cache
   double cache_share = 1;              // of the first two that keeps what was met
   double last_share = 1;               // of the last, which other cores fill too
-  Seconds byte_after(Bytes distance, const std::array<Bytes, 3>& caches) const;
+  Seconds byte_after(const Between&, const std::array<Bytes, 3>& caches) const;
 };
 
 struct CpuGemmFit {
@@ -47,6 +53,7 @@ struct CpuElementFit {
 
 struct CpuFit {
   std::array<Bytes, 3> caches;  // first, second, last
+  BytesPerSecond inflow;        // what other programs bring into the last cache: of the machine, as busy as it was
   CpuGemmFit gemm;
   CpuAttentionFit attention;
   CpuElementFit elements;
@@ -54,11 +61,11 @@ struct CpuFit {
 
 inline constexpr int kCpuPanelColumns = 16, kCpuRowGroup = 4;
 
-// `distance`: bytes met since the weights were, infinite: they come from memory. Everything is held in 32 bits, whatever
+// `since`: what was met since the weights were; infinite: they come from memory. Everything is held in 32 bits, whatever
 // its declared format.
-Seconds cpu_time(const CpuFit&, const Gemm&, Bytes distance);
-// `since`: bytes met since the keys and values of earlier steps were.
-Seconds cpu_time(const CpuFit&, const Attention&, Span, Bytes since);
+Seconds cpu_time(const CpuFit&, const Gemm&, const Between& since);
+// `since`: what was met since the keys and values of earlier steps were.
+Seconds cpu_time(const CpuFit&, const Attention&, Span, const Between& since);
 Bytes cpu_cache_bytes(const Attention&, Span);  // of keys and values, as they are held
 Seconds cpu_time(const CpuFit&, const Copy&);
 Seconds cpu_time(const CpuFit&, const ExpertMlp&);

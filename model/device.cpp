@@ -157,6 +157,7 @@ void read_cpu(Reader in, Device& d) {
   f.caches = {caches.at("first").quantity<Bytes>(), caches.at("second").quantity<Bytes>(), d.l2};
   caches.done();
   f.gemm = read_cpu_gemm(gemm);
+  f.inflow = gemm.at("inflow").quantity<BytesPerSecond>();
   d.fits.gemm.origin = read_origin(gemm);
   gemm.done();
   f.attention = read_cpu_attention(attention);

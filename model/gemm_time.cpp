@@ -37,7 +37,7 @@ struct Candidate {
 
 Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
-  if (d.cpu) return cpu_time(*d.cpu, k, distance_since(d, hot));
+  if (d.cpu) return cpu_time(*d.cpu, k, {Bytes{INFINITY}, {}});
   const GemmFit& f = d.fits.gemm;
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
   const double bandwidth = d.bandwidth.value, l2_rate = f.l2_speed * bandwidth;

@@ -29,15 +29,11 @@ double l2_share_left(const Device& d, Bytes distance) {
   return 1 / (1 + (x * x) * (x * x));
 }
 
-Bytes distance_since(const Device& d, double hot) {
-  return hot > 0 ? std::pow(1 / hot - 1, 0.25) * (d.fits.gemm.l2_share * d.l2) : Bytes{INFINITY};
-}
-
 Seconds roofline_time(const Device& d, const Work& w, DType t) {
   return std::max(w.flops / matrix_rate(d, t, t), w.bytes() / d.bandwidth);
 }
 
-Seconds kernel_time(const Device& d, const Attention& k, Span s, Bytes since) {
+Seconds kernel_time(const Device& d, const Attention& k, Span s, const Between& since) {
   return d.cpu ? cpu_time(*d.cpu, k, s, since) : attention_time(d, k, s, CacheState::cold);
 }
 

@@ -18,16 +18,15 @@ FlopsPerSecond matrix_rate(const Device&, DType weights, DType activations);
 // `hot`: share of the weights found in L2, because an earlier kernel of the step has just read them (0: all from memory).
 Seconds kernel_time(const Device&, const Gemm&, double hot = 0);
 // Decode (one row a sequence), verify (2-64 rows over a long cache) and prefill: one function, continuous between them.
-// `since`: bytes met since the keys and values of earlier steps were; a processor's caches may still hold them.
+// `since`: what was met since the keys and values of earlier steps were; a processor's caches may still hold them.
 Seconds kernel_time(const Device&, const Attention&, Span,
-                    Bytes since = Bytes{std::numeric_limits<double>::infinity()});
+                    const Between& since = {Bytes{std::numeric_limits<double>::infinity()}, {}});
 Seconds kernel_time(const Device&, const Copy&);
 Seconds kernel_time(const Device&, const AllReduce&);  // InputErrors if the device has no link
 Seconds kernel_time(const Device&, const ExpertMlp&);
 
 // Share of a weight that is still in L2 after `distance` bytes of other traffic since its last use.
 double l2_share_left(const Device&, Bytes distance);
-Bytes distance_since(const Device&, double share_left);  // the way back; infinite where nothing is left
 
 // The plain datasheet roofline of the same work: what a model without calibration would say.
 Seconds roofline_time(const Device&, const Work&, DType);

@@ -35,7 +35,7 @@ struct ShapeOf {
 };
 static const std::vector<ShapeOf>& shapes() {
   static const std::vector<ShapeOf> all{
-      {"gemm", {{"rows", 1}, {"in", 1}, {"out", 1}, {"copies", 1}}},
+      {"gemm", {{"rows", 1}, {"in", 1}, {"out", 1}, {"copies", 1}}, {{"pause_us", 1}}},  // before each product
       {"attention",
        {{"sequences", 1}, {"rows", 1}, {"context", 0}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}, {"tree", 0}},
        {{"copies", 1}}},  // of the cache, through which a probe rotates

@@ -17,9 +17,12 @@ class Grid {
   void add(const char* op, std::map<std::string, int> shape) {
     points.push_back({op, std::move(shape), {}, {}, {}, 0, 0, {}});
   }
-  // Hot: one copy of the weights; cold: copies in turn that fill the last cache twice.
-  void gemm(int rows, int in, int out, int copies = 1) {
-    add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies}});
+  // Hot: one copy of the weights; cold: copies in turn that fill the last cache twice; between: as many as a small network
+  // has. After a pause, other programs have had the last cache for so long.
+  void gemm(int rows, int in, int out, int copies = 1, int pause_us = 0) {
+    std::map<std::string, int> shape{{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies}};
+    if (pause_us > 0) shape["pause_us"] = pause_us;
+    add("gemm", std::move(shape));
   }
   void attention(const Layout& l, int sequences, int rows, int context, int tree) {
     constexpr double kMostPairColumns = 5e7;
@@ -36,6 +39,7 @@ class Grid {
 };
 
 int copies_past(double last_cache, double bytes) { return static_cast<int>(2 * last_cache / bytes) + 2; }
+int copies_within(double bytes, double of_one) { return std::max(2, static_cast<int>(bytes / of_one)); }
 int past_kib(double last_cache) { return std::max(1 << 18, static_cast<int>(3 * last_cache / 1024)); }
 
 std::vector<MeasuredPoint> small_grid(double last_cache) {
@@ -76,6 +80,12 @@ std::vector<MeasuredPoint> cpu_grid(double last_cache, GridSize size) {
       const double bytes = 4.0 * in * out;
       if (rows <= 8 && rows != 3 && bytes >= 1 << 20) g.gemm(rows, in, out, copies_past(last_cache, bytes));
     }
+  for (const auto& [in, out] : {std::pair{128, 384}, {256, 256}, {192, 128}})  // a small network's
+    for (const double share : {0.06, 0.15, 0.35})
+      for (const int rows : {1, 4, 16}) g.gemm(rows, in, out, copies_within(share * last_cache, 4.0 * in * out));
+  for (const auto& [in, out] : {std::pair{640, 768}, {768, 2048}, {2048, 1152}})
+    for (const int milliseconds : {1, 3, 10})
+      for (const int rows : {1, 5}) g.gemm(rows, in, out, 1, 1000 * milliseconds);
   for (const Layout& l :
        {Layout{4, 4, 32}, Layout{8, 2, 64}, Layout{16, 4, 128}, Layout{12, 12, 64}, Layout{6, 3, 96}}) {
     for (const int context : {15, 64, 257, 1024, 4096})

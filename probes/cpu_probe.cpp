@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kMostBytes = 1.5e9;  // of one point's data
 constexpr double kTolerance = 2e-4;   // of sums of fp32, relative to the largest term's size
+constexpr double kMostRound = 2e7;    // bytes of weights met in turn that a sample meets all of
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -32,15 +33,24 @@ class NoiseWeights : public WeightSource {
 };
 
 // Times `run` until patience ends; what is shorter than the clock can tell is repeated within a sample. Samples that met
-// another clock speed, or shared their core, are discarded and counted; where all did, the most usual stay.
+// another clock speed, or shared their core, are discarded and counted; where all did, the most usual stay. `round`: runs
+// that make one; a sample holds whole ones. `pause`: before each sample, spent on products that a core's own caches hold.
+struct Pace {
+  int round = 1;
+  Seconds pause;
+};
 template <class Run>
-void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run) {
+void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run, Pace pace = {}) {
   constexpr std::size_t kMostSamples = 400;
   constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostPatience = 3;
   run();
   const double first = now();
   run();
-  const int repeats = static_cast<int>(std::clamp(kShortest / std::max(now() - first, 1e-9), 1.0, kMostRepeats));
+  const bool once = pace.pause.value > 0;
+  const int repeats =
+      once ? 1
+           : pace.round * static_cast<int>(
+                              std::clamp(kShortest / std::max((now() - first) * pace.round, 1e-9), 1.0, kMostRepeats));
   const double usual = yardstick.usual();
   std::vector<TimedSample> all;
   std::size_t good = 0;
@@ -52,6 +62,7 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
            spent < (good < kLeastSamples ? kMostPatience * patience.value : patience.value);
   };
   while (more()) {
+    for (const double from = now(); now() - from < pace.pause.value;) yardstick.idle();
     const double before = yardstick.measure();
     const Stopwatch watch;
     for (int i = 0; i < repeats; ++i) run();
@@ -131,7 +142,10 @@ void probe_gemm(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
     tapes.push_back(b.finish());
   }
   std::size_t next = 0;
-  time_into(p, patience, yardstick, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); });
+  const double all = 4.0 * in * out * copies;
+  const Pace pace{all <= kMostRound ? copies : 1, Seconds{1e-6 * p.at("pause_us", 0)}};
+  time_into(
+      p, patience, yardstick, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); }, pace);
 }
 
 void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
@@ -352,6 +366,8 @@ Yardstick::Yardstick(Seconds watch) : product_(std::make_unique<Product>()) {
   while (now() - start < watch.value);
 }
 Yardstick::~Yardstick() = default;
+
+void Yardstick::idle() { product_->run(1); }
 
 // As many additions as a core can do at once: slower at a lower clock, and slower beside a busy twin of the core. So are
 // products.

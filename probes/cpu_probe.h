@@ -17,6 +17,7 @@ class Yardstick {
   explicit Yardstick(Seconds watch);  // reads for so long first
   ~Yardstick();
   double measure();  // seconds
+  void idle();       // some of its products, untimed: they keep the core as a decoder does, and its own caches alone
   double usual() const { return clock_.usual(); }
 
  private:

@@ -112,7 +112,7 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
   }
   const std::vector<int> lengths(static_cast<std::size_t>(m.batch_size), static_cast<int>(std::lround(length)));
   const auto price_ops = [&](const std::vector<SegmentRun>& segments, double weight) {
-    for (OpPrice& op : op_prices(segments, lengths, device_, engine_)) {
+    for (OpPrice& op : op_prices(segments, lengths, device_, engine_, speculates)) {
       op.time = weight * op.time;
       priced.push_back(op);
     }

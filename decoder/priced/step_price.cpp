@@ -2,6 +2,7 @@
 #include "decoder/priced/step_price.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <unordered_map>
 
@@ -40,6 +41,34 @@ class CostTable {
   std::deque<Known> known_;
 };
 
+// Since some bytes were met, `ours` of the step's `all` went by, and as much of its time.
+Between between(const Device& d, Bytes ours, Bytes all, Seconds step) {
+  return {ours, std::isfinite(ours.value) && all.value > 0 ? (ours / all) * (d.cpu->inflow * step) : Bytes{}};
+}
+
+Seconds product_time(const Device& d, const Gemm& k, double weight_traffic, const Between& since) {
+  Seconds t = cpu_time(*d.cpu, k, since);
+  if (weight_traffic > 1)  // dequantised through memory
+    t += (weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.in) * k.out) /
+         (d.fits.copy.bandwidth_share * d.bandwidth);
+  return t;
+}
+
+// The time of a step of a processor, `time` of how long it takes: longer, the longer others fill the last cache meanwhile.
+template <class Time>
+Seconds settled(const Device& d, Time time) {
+  constexpr int kMost = 100;
+  constexpr double kClose = 1e-10;
+  Seconds t = time(Seconds{});
+  if (!d.cpu) return t;
+  for (int i = 0; i < kMost; ++i) {
+    const Seconds next = time(t);
+    if (std::abs((next - t).value) <= kClose * next.value) return next;
+    t = next;
+  }
+  return t;
+}
+
 // Device time of the ops whose time does not depend on the context. Walks a step in order, so that weights met again
 // within L2's reach are read from L2. On a processor, whose caches may hold a small network from step to step, the walk
 // starts where the step before it ended; activations lie where those before them lay, so they push nothing out.
@@ -58,14 +87,27 @@ class KernelPricer {
 
   Seconds operator()(const Op& op, const Kernel& kernel, const OpCost& cost) {
     const double hot = streamed(op, kernel);
-    const Seconds extra_launches = (cost.launches - 1) * device_.fits.copy.fixed;
-    return std::visit([&](const auto& k) { return time(k, cost, hot); }, kernel) + extra_launches;
+    return std::visit([&](const auto& k) { return time(k, cost, hot); }, kernel) + extra_launches(cost);
+  }
+  Seconds extra_launches(const OpCost& cost) const { return (cost.launches - 1) * device_.fits.copy.fixed; }
+
+  // On a processor: bytes of weights met since this op's were, its own included; infinite where it has none.
+  Bytes met_since(const Op& op) {
+    const auto weight = streamed_weight(op);
+    if (!weight) return Bytes{INFINITY};
+    const Bytes met = moved_ - last_use_.at(weight->id) + own_bytes(*weight);
+    note(*weight);
+    return met;
+  }
+  Gemm padded(Gemm k) const {
+    const auto it = std::lower_bound(engine_.graph_sizes.begin(), engine_.graph_sizes.end(), k.rows);
+    if (it != engine_.graph_sizes.end()) k.rows = *it;
+    return k;
   }
 
  private:
   Seconds time(const Gemm& logical, const OpCost& cost, double hot) {
-    Gemm k = logical;
-    k.rows = padded(k.rows);
+    const Gemm k = padded(logical);
     for (const auto& [seen, seen_hot, t] : gemms_)
       if (seen == k && seen_hot == hot) return t;
     Seconds t = kernel_time(device_, k, hot);
@@ -84,33 +126,23 @@ class KernelPricer {
   Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const Attention&, const OpCost&, double) { return {}; }  // depends on the context: StepPrice::Shape
 
-  int padded(int rows) const {
-    const auto it = std::lower_bound(engine_.graph_sizes.begin(), engine_.graph_sizes.end(), rows);
-    return it == engine_.graph_sizes.end() ? rows : *it;
-  }
-  // A weight that a processor meets again has itself been met since, too.
-  Bytes own_bytes(const Weight& w) const {
-    return device_.cpu ? bytes_of(DType::fp32, static_cast<double>(w.in) * w.out) : Bytes{};
-  }
+  static Bytes own_bytes(const Weight& w) { return bytes_of(DType::fp32, static_cast<double>(w.in) * w.out); }
   double streamed(const Op& op, const Kernel& kernel) {
+    if (device_.cpu) return 0;
     const Work w =
         std::holds_alternative<Attention>(kernel) ? Work{} : work(kernel, {});  // the cache is left out: constant
     const auto weight = streamed_weight(op);
     double hot = 0;
     if (weight) {
       if (const auto it = last_use_.find(weight->id); it != last_use_.end())
-        hot = l2_share_left(device_, moved_ - it->second + own_bytes(*weight));
-    }
-    if (device_.cpu) {
-      if (weight) note(*weight);
-      return hot;
+        hot = l2_share_left(device_, moved_ - it->second);
     }
     moved_ += w.bytes();
     if (weight) last_use_[weight->id] = moved_;
     return hot;
   }
   void note(const Weight& w) {
-    moved_ += bytes_of(DType::fp32, static_cast<double>(w.in) * w.out);
+    moved_ += own_bytes(w);
     last_use_[w.id] = moved_;
   }
 
@@ -141,12 +173,11 @@ KernelKind kind_of(const Kernel& kernel) {
   return std::visit(Kind{}, kernel);
 }
 
-// `between`: bytes that a step meets beside these keys and values.
 Seconds attention_time(const Device& d, const Attention& k, Span span, double launches, double cache_traffic,
-                       double bytes_per_pair, Bytes between) {
+                       double bytes_per_pair, const Between& since) {
   const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
   const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * k.heads * span.pairs};
-  return kernel_time(d, k, span, between) + (launches - 1) * d.fits.copy.fixed +
+  return kernel_time(d, k, span, since) + (launches - 1) * d.fits.copy.fixed +
          more / (d.fits.copy.bandwidth_share * d.bandwidth);
 }
 
@@ -201,13 +232,42 @@ class Issue {
 
 // ---- the walk
 
-StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
-                    const Engine& e, bool speculating) {
+namespace {
+
+// Times of a step's ops, one by one; on a processor, of a step that takes so long.
+class OpTimes {
+ public:
+  OpTimes(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
+          Seconds step)
+      : device_(d), lengths_(lengths), price_(d, e, segments), step_(step), weights_(price_.step_weights()) {
+    if (d.cpu) since_ = {weights_ + caches_met(segments, lengths), d.cpu->inflow * step};
+  }
+  Seconds operator()(const SegmentRun& run, const Op& op, const Kernel& kernel, const OpCost& cost) {
+    if (const auto* k = std::get_if<Attention>(&kernel))
+      return attention_time(device_, *k, span_of(run, pass_of(op).index, lengths_), cost.launches, cost.cache_traffic,
+                            cost.bytes_per_pair.value, since_);
+    if (const auto* k = std::get_if<Gemm>(&kernel); k && device_.cpu)
+      return product_time(device_, price_.padded(*k), cost.weight_traffic,
+                          between(device_, price_.met_since(op), weights_, step_)) +
+             price_.extra_launches(cost);
+    return price_(op, kernel, cost);
+  }
+
+ private:
+  const Device& device_;
+  std::span<const int> lengths_;
+  KernelPricer price_;
+  Seconds step_;
+  Bytes weights_;
+  Between since_;
+};
+
+StepParts walked(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
+                 bool speculating, Seconds step) {
   Seconds host = host_base(e, speculating), device;
   std::array<Seconds, 4> sums{};
   CostTable costs(e);
-  KernelPricer price(d, e, segments);
-  const Bytes met = price.step_weights() + caches_met(segments, lengths);
+  OpTimes price(segments, lengths, d, e, step);
   Issue issue(e);
   for (const SegmentRun& run : segments) {
     issue.start_segment();
@@ -216,11 +276,7 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
       const Kernel kernel = kernel_of(op, *run.tape);
       const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
       const Seconds issued = host + issue.before(op, run.tape->phases[i], cost);
-      Seconds t = price(op, kernel, cost);
-      if (const auto* k = std::get_if<Attention>(&kernel)) {
-        const Span span = span_of(run, pass_of(op).index, lengths);
-        t = attention_time(d, *k, span, cost.launches, cost.cache_traffic, cost.bytes_per_pair.value, met);
-      }
+      const Seconds t = price(run, op, kernel, cost);
       sums[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))] += t;
       device = std::max(device, issued) + t + issue.beside(cost);
       for (int w = 0; w < cost.waits; ++w) {
@@ -235,22 +291,28 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
   return {sums[0], sums[1], sums[2], sums[3], total - sums[0] - sums[1] - sums[2] - sums[3]};
 }
 
+}  // namespace
+
+StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
+                    const Engine& e, bool speculating) {
+  StepParts parts;
+  settled(d, [&](Seconds step) {
+    parts = walked(segments, lengths, d, e, speculating, step);
+    return parts.total();
+  });
+  return parts;
+}
+
 std::vector<OpPrice> op_prices(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
-                               const Engine& e) {
+                               const Engine& e, bool speculating) {
   std::vector<OpPrice> all;
   CostTable costs(e);
-  KernelPricer price(d, e, segments);
-  const Bytes met = price.step_weights() + caches_met(segments, lengths);
+  OpTimes price(segments, lengths, d, e, step_time(segments, lengths, d, e, speculating).total());
   for (const SegmentRun& run : segments)
     for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
       const Op& op = run.tape->ops[i];
-      const Kernel kernel = kernel_of(op, *run.tape);
       const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
-      Seconds t = price(op, kernel, cost);
-      if (const auto* k = std::get_if<Attention>(&kernel))
-        t = attention_time(d, *k, span_of(run, pass_of(op).index, lengths), cost.launches, cost.cache_traffic,
-                           cost.bytes_per_pair.value, met);
-      all.push_back({op_key(op, *run.tape), run.tape->phases[i], t});
+      all.push_back({op_key(op, *run.tape), run.tape->phases[i], price(run, op, kernel_of(op, *run.tape), cost)});
     }
   return all;
 }
@@ -276,19 +338,33 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
       const Op& op = run.tape->ops[i];
       const Kernel kernel = kernel_of(op, *run.tape);
       const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
-      Line line{issue.before(op, run.tape->phases[i], cost), price(op, kernel, cost), {}, {}};
+      Line line{issue.before(op, run.tape->phases[i], cost), {}, {}, {}};
       Line& sum = sums_[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))];
-      if (const auto* k = std::get_if<Attention>(&kernel)) {
-        line.constant = {};
-        const auto& [s0, s1] = spans[static_cast<std::size_t>(pass_of(op).index)];
-        const std::size_t g = shape_index({*k, cost.launches, cost.cache_traffic, cost.bytes_per_pair.value, s0.pairs,
-                                           s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys});
+      const auto of_shape = [&](const Shape& shape) {
+        const std::size_t g = shape_index(shape);
         line.counts.assign(g + 1, 0);
         line.counts[g] = 1;
         sum.counts.resize(std::max(sum.counts.size(), g + 1));
         ++sum.counts[g];
+      };
+      const auto* attention = std::get_if<Attention>(&kernel);
+      const auto* product = std::get_if<Gemm>(&kernel);
+      if (attention) {
+        const auto& [s0, s1] = spans[static_cast<std::size_t>(pass_of(op).index)];
+        of_shape({*attention,
+                  {},
+                  cost.launches,
+                  cost.cache_traffic,
+                  cost.bytes_per_pair.value,
+                  s0.pairs,
+                  s1.pairs - s0.pairs,
+                  s0.keys,
+                  s1.keys - s0.keys});
       } else {
         constant_work_ += draftline::work(kernel, {});
+        if (product && d.cpu)
+          of_shape({price.padded(*product), price.met_since(op), cost.launches, cost.weight_traffic});
+        else line.constant = price(op, kernel, cost);
       }
       sum.constant += line.constant;
       line.of_kind[static_cast<std::size_t>(kind_of(kernel))] = line.constant;
@@ -309,7 +385,7 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
 std::size_t StepPrice::shape_index(const Shape& s) {
   auto it = std::find(shapes_.begin(), shapes_.end(), s);
   if (it == shapes_.end()) it = shapes_.insert(it, s);
-  check(shapes_.size() <= kMostShapes, "too many kinds of attention in one step");
+  check(shapes_.size() <= kMostShapes, "too many kinds of kernels in one step");
   return static_cast<std::size_t>(it - shapes_.begin());
 }
 
@@ -351,17 +427,34 @@ StepPrice::Segment StepPrice::prune(Segment all) {
   return kept;
 }
 
-Seconds StepPrice::shape_time(const Shape& s, Span span, Bytes met) const {
-  return attention_time(device_, s.kernel, span, s.launches, s.cache_traffic, s.bytes_per_pair, met);
-}
-
 StepPrice::ShapeTimes StepPrice::shape_times(double length) const {
   ShapeTimes times;
-  Bytes met = step_weights_;
-  for (const Line& sum : sums_)
-    for (std::size_t g = 0; g < sum.counts.size(); ++g)
-      met += sum.counts[g] * cpu_cache_bytes(shapes_[g].kernel, shapes_[g].at(length));
-  for (std::size_t g = 0; g < shapes_.size(); ++g) times[g] = shape_time(shapes_[g], shapes_[g].at(length), met);
+  settled(device_, [&](Seconds step) {
+    times = shape_times(length, step);
+    return device_.cpu ? evaluate(times) : Seconds{};
+  });
+  return times;
+}
+
+StepPrice::ShapeTimes StepPrice::shape_times(double length, Seconds step) const {
+  Between since;
+  if (device_.cpu) {
+    since = {step_weights_, device_.cpu->inflow * step};
+    for (const Line& sum : sums_)
+      for (std::size_t g = 0; g < sum.counts.size(); ++g)
+        if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel))
+          since.ours += sum.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
+  }
+  ShapeTimes times;
+  for (std::size_t g = 0; g < shapes_.size(); ++g) {
+    const Shape& s = shapes_[g];
+    if (const auto* k = std::get_if<Attention>(&s.kernel))
+      times[g] = attention_time(device_, *k, s.at(length), s.launches, s.traffic, s.bytes_per_pair, since);
+    else
+      times[g] =
+          product_time(device_, std::get<Gemm>(s.kernel), s.traffic, between(device_, s.met, step_weights_, step)) +
+          (s.launches - 1) * device_.fits.copy.fixed;
+  }
   return times;
 }
 
@@ -389,7 +482,7 @@ StepDetail StepPrice::detail(double length) const {
     d.total += most + sync_;
     for (std::size_t k = 0; k < kKernelKinds; ++k) d.waited[k] += longest->of_kind[k];
     for (std::size_t g = 0; g < longest->counts.size(); ++g)
-      d.waited[static_cast<std::size_t>(KernelKind::attention)] += longest->counts[g] * times[g];
+      d.waited[static_cast<std::size_t>(shapes_[g].kind())] += longest->counts[g] * times[g];
   }
   std::array<Seconds, 4> sums{};
   for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -401,15 +494,22 @@ StepDetail StepPrice::detail(double length) const {
 }
 
 StepParts StepPrice::without_attention() const {
-  return {sums_[0].constant, sums_[1].constant, sums_[2].constant, sums_[3].constant, {}};
+  std::array<Seconds, 4> rest;
+  const ShapeTimes times = device_.cpu ? shape_times(0) : ShapeTimes{};
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    rest[i] = sums_[i].constant;
+    for (std::size_t g = 0; g < sums_[i].counts.size(); ++g)
+      if (shapes_[g].kind() == KernelKind::gemm) rest[i] += sums_[i].counts[g] * times[g];
+  }
+  return {rest[0], rest[1], rest[2], rest[3], {}};
 }
 
 Work StepPrice::work(double length) const {
   Work total = constant_work_;
   for (const Line& sum : sums_)
     for (std::size_t g = 0; g < sum.counts.size(); ++g)
-      if (sum.counts[g] > 0) {
-        const Work one = draftline::work(shapes_[g].kernel, shapes_[g].at(length));
+      if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel); k && sum.counts[g] > 0) {
+        const Work one = draftline::work(*k, shapes_[g].at(length));
         total += Work{sum.counts[g] * one.flops, sum.counts[g] * one.read, sum.counts[g] * one.written};
       }
   return total;

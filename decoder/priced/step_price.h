@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step costs, from its tapes: two clocks, the host that issues kernels and the device that runs them in order
 // (DESIGN.md section 4). step_time() walks every op; StepPrice is the same, folded into a function of the context that
-// costs nanoseconds: per segment T = max_i(issue_i + device time from op i on), of which few i can win.
+// costs nanoseconds: per segment T = max_i(issue_i + device time from op i on), of which few i can win. On a processor a
+// step's time stands on both sides: while it runs, other programs fill the last cache, and its weights are met again in it.
 #pragma once
 #include <array>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "decoder/op_work.h"
@@ -41,7 +43,8 @@ struct OpPrice {
   Phase phase;
   Seconds time;
 };
-std::vector<OpPrice> op_prices(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&);
+std::vector<OpPrice> op_prices(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&,
+                               bool speculating);
 
 class StepPrice {
  public:
@@ -59,14 +62,17 @@ class StepPrice {
 
  private:
   friend StepParts step_time(std::span<const SegmentRun>, std::span<const int>, const Device&, const Engine&, bool);
-  static constexpr std::size_t kMostShapes = 96;  // a chain of 64 has one for each draft
+  static constexpr std::size_t kMostShapes = 128;  // a chain of 64 has one for each draft
   using ShapeTimes = std::array<Seconds, kMostShapes>;
-  // One kind of attention: its time depends on the context; pairs and keys are affine in the mean length.
+  // One kind of kernel whose time depends on the context: attention, whose pairs and keys are affine in the mean length; on
+  // a processor also a product, by how long the step takes.
   struct Shape {
-    Attention kernel;
-    double launches, cache_traffic, bytes_per_pair;
-    double pairs, pairs_per_length, keys, keys_per_length;
+    std::variant<Attention, Gemm> kernel;
+    Bytes met;                 // of a product: by the step since its weights were
+    double launches, traffic;  // traffic: of the cache; of the weights
+    double bytes_per_pair = 0, pairs = 0, pairs_per_length = 0, keys = 0, keys_per_length = 0;
     bool operator==(const Shape&) const = default;
+    KernelKind kind() const { return std::holds_alternative<Gemm>(kernel) ? KernelKind::gemm : KernelKind::attention; }
     Span at(double length) const { return {pairs + pairs_per_length * length, keys + keys_per_length * length}; }
   };
   // issue + constant + sum of counts x time of each shape; of_kind: what the constant is made of
@@ -83,10 +89,10 @@ class StepPrice {
   using Segment = std::vector<Line>;
 
   ShapeTimes shape_times(double length) const;
+  ShapeTimes shape_times(double length, Seconds step) const;
   static Segment prune(Segment);
   void close(std::vector<Line>& ops, Seconds issued);
   Seconds evaluate(const ShapeTimes&) const;
-  Seconds shape_time(const Shape&, Span, Bytes met) const;
   std::size_t shape_index(const Shape&);
 
   const Device& device_;

@@ -23,6 +23,7 @@ CpuFit known() {
             {Seconds{10 * kNs}, Seconds{12 * kNs}, Seconds{18 * kNs}, Seconds{20 * kNs}},
             {{Seconds{0.03 * kNs}, Seconds{0.08 * kNs}, Seconds{0.15 * kNs}}, 0.9, 0.6},
             1.5};
+  f.inflow = BytesPerSecond{3e9};
   f.attention = {Seconds{100 * kNs},
                  Seconds{50 * kNs},
                  Seconds{15 * kNs},
@@ -75,6 +76,17 @@ Measured measured_by(const CpuFit& truth, double noise, const char* stream = "no
       for (const char* op : {"add", "rms_norm", "silu_mul", "argmax"}) add(op, {{"rows", rows}, {"columns", columns}});
       add("rope_append", {{"rows", rows}, {"heads", columns / 50}, {"kv_heads", 1}, {"head_dim", 64}});
     }
+  for (const int in : {64, 200, 512})
+    for (const int out : {96, 512, 1536})
+      for (const int rows : {1, 2, 6})
+        for (const double share : {0.1, 0.3, 0.6, 1.0}) {
+          const int copies = static_cast<int>(share * m.of_machine("last_cache") / (4.0 * in * out));
+          if (copies > 1 && copies != 40) add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies}});
+        }
+  for (const int in : {500, 1000, 2000})
+    for (const int pause : {1000, 3000, 10000})
+      for (const int rows : {1, 6})
+        add("gemm", {{"rows", rows}, {"in", in}, {"out", 1100}, {"copies", 1}, {"pause_us", pause}});
   return m;
 }
 
@@ -104,14 +116,25 @@ TEST_CASE("a GEMM on the CPU is its panels times its groups of rows") {
   CpuFit f;
   f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
   f.gemm.step = {Seconds{10 * kNs}, Seconds{}, Seconds{}, Seconds{20 * kNs}};
-  CHECK(cpu_time(f, Gemm{5, 10, 32}, Bytes{}).value == Approx(600 * kNs));
-  CHECK(cpu_time(f, Gemm{5, 10, 33}, Bytes{}).value == Approx(900 * kNs));  // a third panel, though all but empty
+  CHECK(cpu_time(f, Gemm{5, 10, 32}, {}).value == Approx(600 * kNs));
+  CHECK(cpu_time(f, Gemm{5, 10, 33}, {}).value == Approx(900 * kNs));  // a third panel, though all but empty
   // From memory alone, at 1 ns a byte of 32 bits: 4 x 10 x 32, whatever the groups of rows that follow the first.
   f.gemm = {};
   f.gemm.reach.beyond_byte = {Seconds{}, Seconds{}, Seconds{kNs}};
-  CHECK(cpu_time(f, Gemm{1, 10, 32}, Bytes{INFINITY}).value == Approx(1280 * kNs));
-  CHECK(cpu_time(f, Gemm{9, 10, 32}, Bytes{INFINITY}).value == Approx(1280 * kNs));
-  CHECK(cpu_time(f, Gemm{1, 10, 32}, Bytes{}).value == 0);
+  CHECK(cpu_time(f, Gemm{1, 10, 32}, {Bytes{INFINITY}, {}}).value == Approx(1280 * kNs));
+  CHECK(cpu_time(f, Gemm{9, 10, 32}, {Bytes{INFINITY}, {}}).value == Approx(1280 * kNs));
+  CHECK(cpu_time(f, Gemm{1, 10, 32}, {}).value == 0);
+}
+
+TEST_CASE("what others bring into the last cache while we wait pushes out of that cache alone") {
+  CpuFit f;
+  f.caches = {Bytes{1e3}, Bytes{1e4}, Bytes{1e6}};
+  f.gemm.reach.beyond_byte = {Seconds{kNs}, Seconds{kNs}, Seconds{kNs}};
+  const Gemm k{1, 10, 32};
+  const double near = cpu_time(f, k, {Bytes{100}, {}}).value;
+  CHECK(near < kNs);
+  CHECK(cpu_time(f, k, {Bytes{100}, Bytes{1e6 - 100}}).value == Approx(near + 640 * kNs).epsilon(0.01));  // half of it
+  CHECK(cpu_time(f, k, {Bytes{100}, Bytes{1e9}}).value == Approx(near + 1280 * kNs).epsilon(0.01));
 }
 
 TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
@@ -139,6 +162,7 @@ TEST_CASE("a fit gives back the CPU that made the times") {
   const CpuCalibration c = calibrate_cpu(measured_by(truth, 0));
   CHECK(c.fit.gemm.step[3].value == Approx(truth.gemm.step[3].value).epsilon(0.01));
   CHECK(c.fit.gemm.reach.beyond_byte[2].value == Approx(truth.gemm.reach.beyond_byte[2].value).epsilon(0.03));
+  CHECK(c.fit.inflow.value == Approx(truth.inflow.value).epsilon(0.03));
   CHECK(c.fit.attention.pair_column.value == Approx(truth.attention.pair_column.value).epsilon(0.03));
   CHECK(c.fit.elements.byte.value == Approx(truth.elements.byte.value).epsilon(0.02));
   for (std::size_t op = 1; op < truth.elements.of.size(); ++op)
@@ -167,7 +191,8 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
                   {"step_2", g.step[1].value},
                   {"step_3", g.step[2].value},
                   {"step_4", g.step[3].value},
-                  {"blend", g.blend}},
+                  {"blend", g.blend},
+                  {"inflow", f.inflow.value}},
                  g.reach);
   if (op == "attention")
     return reach({{"fixed", a.fixed.value},
@@ -210,7 +235,7 @@ TEST_CASE("noise, outliers and points of two minds move no coefficient by more t
       outside += moved > kOf90 * deviation;
     }
   }
-  CHECK(all == 12 + 9 + 3 + 4 * 2);
+  CHECK(all == 13 + 9 + 3 + 4 * 2);
   CHECK(outside <= all / 5);
 }
 
@@ -251,7 +276,7 @@ TEST_CASE("thin data are warned of, and coefficients that they don't show") {
   const CpuCalibration c = calibrate_cpu(m);
   std::string all;
   for (const auto& w : c.quality[0].warnings) all += w + "\n";
-  CHECK(all.find("points for 12 coefficients") != std::string::npos);
+  CHECK(all.find("points for 13 coefficients") != std::string::npos);
   CHECK(all.find("\"step_4\" is hardly seen") != std::string::npos);
   m.points.clear();
   CHECK_THROWS_AS(calibrate_cpu(m), InputErrors);

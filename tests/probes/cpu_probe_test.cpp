@@ -78,19 +78,23 @@ TEST_CASE("a point that can't run says why") {
   CHECK(probe_cpu(point("fft", {}), Seconds{0}, yardstick).skipped == "no such op on the CPU");
 }
 
-TEST_CASE("the grid names every shape once, and cold products go past the last cache") {
+TEST_CASE("the grid names every shape once; products are met within the last cache, past it, and after a pause") {
   const double cache = 8 << 20;
   std::set<std::pair<std::string, std::map<std::string, int>>> seen;
-  int cold = 0, trees = 0;
+  int cold = 0, within = 0, paused = 0, trees = 0;
   for (const auto& p : cpu_grid(cache)) {
     CHECK(seen.emplace(p.op, p.shape).second);
     if (p.op == "gemm" && p.at("copies") > 1) {
-      ++cold;
-      CHECK(4.0 * p.at("in") * p.at("out") * p.at("copies") > 2 * cache);
+      const double bytes = 4.0 * p.at("in") * p.at("out") * p.at("copies");
+      ++(bytes > 2 * cache ? cold : within);
+      CHECK((bytes > 2 * cache || bytes < cache / 2));
     }
+    if (p.op == "gemm" && p.at("pause_us", 0) > 0) ++paused;
     if (p.op == "attention") trees += p.at("tree");
   }
   CHECK(cold > 20);
+  CHECK(within > 20);
+  CHECK(paused > 10);
   CHECK(trees > 20);
 }
 

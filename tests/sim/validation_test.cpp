@@ -215,6 +215,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   for (const SegmentRun& run : step) ops += static_cast<double>(run.tape->ops.size());
   Engine nothing, serial;
   nothing.overlap = serial.overlap = false;
+  w.device.cpu->inflow = BytesPerSecond{};  // here a longer step pushes nothing out
   serial.issue = Seconds{1e-6};
   serial.graph_launch = Seconds{1e-3};
   serial.step = serial.step_speculating = Seconds{1};
@@ -224,8 +225,34 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   const std::vector<int> lengths(4, 200);
   CHECK(step_time(step, lengths, w.device, serial, true).total().value == Approx(price(serial)).epsilon(1e-9));
   double sum = 0;
-  for (const OpPrice& op : op_prices(step, lengths, w.device, serial)) sum += op.time.value;
+  for (const OpPrice& op : op_prices(step, lengths, w.device, nothing, true)) sum += op.time.value;
   CHECK(sum == Approx(price(nothing)).epsilon(1e-9));
+}
+
+TEST_CASE("the longer a processor's step takes the more of its weights others push out, and its price knows") {
+  World w;
+  w.device.l2 = w.device.cpu->caches[2] = Bytes{64e6};  // holds them
+  Predictor predictor([](const Reader&) { return TransformerShape{}; });
+  const auto choice = Document::from_text(kHeads, "method");
+  const MethodChoice method{choice.root(), "medusa", "", 3, {}};
+  const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
+  const auto step = predictor.recorded_step(setup, method);
+  const std::vector<int> lengths(4, 200);
+  const auto price = [&](double inflow) {
+    w.device.cpu->inflow = BytesPerSecond{inflow};
+    const StepPrice folded(step, 4, w.device, w.engine, true);
+    CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
+    return folded(200).value;
+  };
+  const double alone = price(0), most = price(1e15);
+  double before = alone;
+  for (const double inflow : {1e9, 1e10, 1e11}) {
+    const double now = price(inflow);
+    CHECK(now > before);
+    CHECK(now < most);
+    before = now;
+  }
+  CHECK(most > 1.05 * alone);
 }
 
 TEST_CASE("a network that a processor's caches hold is met there again by the next step") {
