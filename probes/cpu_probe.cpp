@@ -201,7 +201,8 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
         tail < 0 || tree == 0 ||
         (static_cast<unsigned>(words_of[static_cast<std::size_t>((rows - 1) * words + tail / 32)]) >> (tail % 32) &
          1U) != 0;
-    const float* entry = b.backend.cache_entry(cache, 0, sequences - 1, key) + kv * dim;
+    const auto both = b.backend.cache_entry(cache, 0, sequences - 1, key);
+    const float* entry = both.data() + kv * dim;
     double dot = 0;
     for (int c = 0; c < dim; ++c)
       dot += static_cast<double>(queries[static_cast<std::size_t>((row * heads + head) * dim + c)]) * entry[c];
@@ -210,7 +211,8 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   }
   for (double& s : score) sum += s = std::exp(s - top);
   for (int key = 0; key < context + rows; ++key) {
-    const float* entry = b.backend.cache_entry(cache, 0, sequences - 1, key) + (kv_heads + kv) * dim;
+    const auto both = b.backend.cache_entry(cache, 0, sequences - 1, key);
+    const float* entry = both.data() + (kv_heads + kv) * dim;
     for (int c = 0; c < dim; ++c)
       result[static_cast<std::size_t>(c)] += score[static_cast<std::size_t>(key)] / sum * entry[c];
   }

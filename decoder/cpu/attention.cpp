@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rotation and attention. Four query rows that share a head's keys and values (of a group of heads, of a chain or a tree)
+// walk over them together; of each, products are added column by column and weighted values position by position.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "decoder/cpu/backend.h"
 #include "decoder/rope.h"
@@ -31,99 +34,144 @@ void CpuBackend::run(const RopeAppend& o) {
   float* y = out(o.y);
   const auto& frequency = frequencies(o.rope);
   const int d = o.cache.head_dim, kv_columns = o.cache.kv_heads * d;
+  std::vector<float> rotated(static_cast<std::size_t>(kv_columns));
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     for (int i = 0; i < p.starts[b + 1] - p.starts[b]; ++i, ++r) {
       const int position = p.lengths[b] + p.visible_tail(r, i) - 1;
-      float* to = entry(o.cache, o.layer, p.places[b], p.lengths[b] + p.pass.tail + i);
       for (int h = 0; h < o.q.cols; h += d)
         rotate(q + r * o.q.stride + h, frequency, position, d, y + r * o.y.stride + h);
-      for (int h = 0; h < kv_columns; h += d) rotate(k + r * o.k.stride + h, frequency, position, d, to + h);
-      std::copy_n(v + r * o.v.stride, kv_columns, to + kv_columns);
+      for (int h = 0; h < kv_columns; h += d)
+        rotate(k + r * o.k.stride + h, frequency, position, d, rotated.data() + h);
+      held(o.cache).store(o.layer, p.places[b], p.lengths[b] + p.pass.tail + i, rotated.data(), v + r * o.v.stride);
       counts_.written += o.cache.row_bytes().value;
     }
   }
 }
 
+namespace {
+
 // Turns scores into weights that sum to 1; a masked entry (-inf) becomes an exact zero, so that it changes no bits.
-static void softmax(std::vector<float>& score) {
-  const float top = *std::max_element(score.begin(), score.end());
+void softmax(std::span<float> score) {
+  float most[kPanel];  // a largest one is the same whatever the order
+  std::fill_n(most, kPanel, -INFINITY);
+  std::size_t i = 0;
+  for (; i + kPanel <= score.size(); i += kPanel)
+    for (std::size_t lane = 0; lane < kPanel; ++lane)
+      most[lane] = score[i + lane] > most[lane] ? score[i + lane] : most[lane];
+  float top = *std::max_element(most, most + kPanel);
+  for (; i < score.size(); ++i) top = score[i] > top ? score[i] : top;
   float sum = 0;
   for (float& s : score) sum += s = std::exp(s - top);
   for (float& s : score) s /= sum;
 }
 
-static float dot(const float* a, const float* b, int n) {
+float dot(const float* a, const float* b, int n) {
   float s = 0;
   for (int i = 0; i < n; ++i) s += a[i] * b[i];
   return s;
 }
 
-// Products of one row with `keys` rows, `stride` floats apart. Several sums go on side by side, each in its own order: the
-// bits of one alone, without the wait for one addition after the other.
-static void dots(const float* a, const float* rows, std::ptrdiff_t stride, int keys, int n, float scale, float* to) {
-  constexpr int kAtOnce = 4;
-  int key = 0;
-  for (; key + kAtOnce <= keys; key += kAtOnce) {
-    const float* row = rows + key * stride;
-    float s[kAtOnce] = {};
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < kAtOnce; ++j) s[j] += a[i] * row[j * stride + i];
-    for (int j = 0; j < kAtOnce; ++j) to[key + j] = s[j] * scale;
-  }
-  for (; key < keys; ++key) to[key] = dot(a, rows + key * stride, n) * scale;
+constexpr int kRowsAtOnce = 4;
+
+// R query rows and C panels or blocks at once, R x C sums in registers: an addition waits for the one before it, so four
+// have to go on side by side. Always inlined: each clone of scores_of and sums_of has its own.
+struct Panels {
+  const PanelLine* line;  // the first panel's first
+  int lines;              // of a panel
+  std::ptrdiff_t stride;  // from one panel to the next
+};
+
+// factor[r][i] x line i of each panel, line after line; of row r at to[r * to_stride + panel].
+template <int R, int C>
+__attribute__((always_inline)) inline void add_lines(const float* factor, std::ptrdiff_t factor_stride, const Panels& p,
+                                                     int first, float times, PanelLine* to, std::ptrdiff_t to_stride) {
+  Vector acc[C][R] = {};
+  const PanelLine* at = p.line + first * p.stride;
+  for (int i = 0; i < p.lines; ++i)
+    for (int c = 0; c < C; ++c) {
+      const Vector line = *reinterpret_cast<const Vector*>(at + c * p.stride + i);
+      for (int r = 0; r < R; ++r) acc[c][r] += factor[r * factor_stride + i] * line;
+    }
+  for (int c = 0; c < C; ++c)
+    for (int r = 0; r < R; ++r) *reinterpret_cast<Vector*>(to + r * to_stride + first + c) = acc[c][r] * times;
 }
 
-// Sum of weight x row, row after row; columns in groups that stay in registers.
-static void weighted_sum(const std::vector<float>& weight, const float* rows, std::ptrdiff_t stride, int n, float* to) {
-  constexpr int kGroup = 8;
-  int c = 0;
-  for (; c + kGroup <= n; c += kGroup) {
-    float s[kGroup] = {};
-    const float* row = rows + c;
-    for (const float w : weight) {
-      for (int j = 0; j < kGroup; ++j) s[j] += w * row[j];
-      row += stride;
+WIDEST_VECTORS void add_panels(int rows, const float* factor, std::ptrdiff_t factor_stride, const Panels& p, int panels,
+                               float times, PanelLine* to, std::ptrdiff_t to_stride) {
+  const int at_once = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+  for (int first = 0; first < panels; first += at_once) {
+    const int left = std::min(at_once, panels - first);
+    switch (rows * 10 + left) {
+      case 11: add_lines<1, 1>(factor, factor_stride, p, first, times, to, to_stride); break;
+      case 12: add_lines<1, 2>(factor, factor_stride, p, first, times, to, to_stride); break;
+      case 13: add_lines<1, 3>(factor, factor_stride, p, first, times, to, to_stride); break;
+      case 14: add_lines<1, 4>(factor, factor_stride, p, first, times, to, to_stride); break;
+      case 21: add_lines<2, 1>(factor, factor_stride, p, first, times, to, to_stride); break;
+      case 22: add_lines<2, 2>(factor, factor_stride, p, first, times, to, to_stride); break;
+      case 31: add_lines<3, 1>(factor, factor_stride, p, first, times, to, to_stride); break;
+      default: add_lines<4, 1>(factor, factor_stride, p, first, times, to, to_stride); break;
     }
-    std::copy_n(s, kGroup, to + c);
-  }
-  for (; c < n; ++c) {
-    float s = 0;
-    const float* row = rows + c;
-    for (const float w : weight) {
-      s += w * *row;
-      row += stride;
-    }
-    to[c] = s;
   }
 }
+
+// What is kept while a few query rows walk over a head.
+struct Scratch {
+  std::vector<float> queries;
+  std::vector<PanelLine> scores, sums;
+  void grow(int dim, int keys) {
+    const auto at_least = [](auto& v, int n) {
+      if (v.size() < static_cast<std::size_t>(n)) v.resize(static_cast<std::size_t>(n));
+    };
+    at_least(queries, kRowsAtOnce * dim);
+    at_least(scores, kRowsAtOnce * panels_for(keys));
+    at_least(sums, kRowsAtOnce * panels_for(dim));
+  }
+};
+float* floats(std::vector<PanelLine>& lines) { return reinterpret_cast<float*>(lines.data()); }
+
+}  // namespace
 
 void CpuBackend::run(const Attend& o) {
   const float* q = in(o.q);
   const PassView p = view(o.pass);
   float* y = out(o.y);
-  const int d = o.cache.head_dim, heads = o.q.cols / d, group = heads / o.cache.kv_heads, v_at = o.cache.kv_heads * d;
+  const CpuCache& cache = held(o.cache);
+  const int d = o.cache.head_dim, group = o.q.cols / d / o.cache.kv_heads, blocks = panels_for(d);
   const float scale = 1 / std::sqrt(static_cast<float>(d));
-  const std::ptrdiff_t columns = o.cache.columns();
-  std::vector<float> score;
-  for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
+  Scratch s;
+  for (int b = 0; b < p.pass.rows.sequences(); ++b) {
     const int n = p.starts[b + 1] - p.starts[b], before = p.lengths[b] + p.pass.tail;
     if (n == 0) continue;
     counts_.read += (before + n) * o.cache.row_bytes().value;
-    const float* entries = cache_entry(o.cache, o.layer, p.places[b], 0);
-    cache_entry(o.cache, o.layer, p.places[b], before + n - 1);  // is within the cache
-    for (int i = 0; i < n; ++i, ++r) {
-      check(p.visible(r, p.pass.tail + i), "a row must see itself");
-      const int keys =
-          before + (p.sees ? n : i + 1);  // under a mask every pair of the tail is computed, as a tile does
-      for (int h = 0; h < heads; ++h) {
-        const int at = h / group * d;
-        score.resize(static_cast<std::size_t>(keys));
-        dots(q + r * o.q.stride + h * d, entries + at, columns, keys, d, scale, score.data());
-        for (int key = p.lengths[b]; key < keys; ++key)
-          if (!p.visible(r, key - p.lengths[b])) score[static_cast<std::size_t>(key)] = -INFINITY;
-        softmax(score);
-        weighted_sum(score, entries + v_at + at, columns, d, y + r * o.y.stride + h * d);
-        counts_.flops += 4.0 * d * keys;
+    cache.check_place(p.places[b], before + n - 1);
+    for (int i = 0; i < n; ++i) check(p.visible(p.starts[b] + i, p.pass.tail + i), "a row must see itself");
+    s.grow(d, before + n);
+    const auto stride = static_cast<std::ptrdiff_t>(panels_for(before + n));
+    for (int head = 0; head < o.cache.kv_heads; ++head) {
+      const Panels keys{cache.keys(o.layer, p.places[b], head), d, d};
+      for (int first = 0; first < n * group; first += kRowsAtOnce) {
+        const int rows = std::min(kRowsAtOnce, n * group - first);
+        const auto row_of = [&](int j) { return p.starts[b] + (first + j) / group; };
+        const auto column_of = [&](int j) { return (head * group + (first + j) % group) * d; };
+        // Under a mask every pair of the tail is computed, as a tile does.
+        const auto keys_of = [&](int j) { return before + (p.sees ? n : row_of(j) - p.starts[b] + 1); };
+        const int most = keys_of(rows - 1);
+        for (int j = 0; j < rows; ++j)
+          std::copy_n(q + row_of(j) * o.q.stride + column_of(j), d, s.queries.data() + j * d);
+        add_panels(rows, s.queries.data(), d, keys, panels_for(most), scale, s.scores.data(), stride);
+        for (int j = 0; j < rows; ++j) {
+          float* score = floats(s.scores) + j * stride * kPanel;
+          if (p.sees)
+            for (int key = p.lengths[b]; key < most; ++key)
+              if (!p.visible(row_of(j), key - p.lengths[b])) score[key] = -INFINITY;
+          softmax({score, static_cast<std::size_t>(keys_of(j))});
+          std::fill(score + keys_of(j), score + most, 0.0F);
+          counts_.flops += 4.0 * d * keys_of(j);
+        }
+        const Panels values{cache.values(o.layer, p.places[b], head), most, cache.capacity()};
+        add_panels(rows, floats(s.scores), stride * kPanel, values, blocks, 1, s.sums.data(), blocks);
+        for (int j = 0; j < rows; ++j)
+          std::copy_n(floats(s.sums) + j * blocks * kPanel, d, y + row_of(j) * o.y.stride + column_of(j));
       }
     }
   }

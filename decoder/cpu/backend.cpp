@@ -9,8 +9,6 @@
 
 namespace draftline {
 
-static constexpr std::uint32_t kPoison = 0xffffffffU;  // a NaN, and an id of -1
-
 static std::size_t stored_bytes(const Tensor& t) { return static_cast<std::size_t>(t.elements()) * sizeof(float); }
 static std::size_t stored_words(const Tensor& t) { return static_cast<std::size_t>(t.elements()); }
 
@@ -25,15 +23,7 @@ void CpuBackend::make_slot(const Tensor& t, std::span<const int> initial) {
 }
 
 void CpuBackend::make_cache(const Cache& c, int seats, int capacity) {
-  const std::size_t n = static_cast<std::size_t>(c.layers) * static_cast<std::size_t>(seats) *
-                        static_cast<std::size_t>(capacity) * static_cast<std::size_t>(c.columns());
-  caches_.push_back({std::vector<float>(n, std::bit_cast<float>(kPoison)), seats, capacity});
-  if (!options_.filled) return;
-  std::uint32_t x = 1;
-  for (float& v : caches_.back().values) {
-    x = x * 1664525 + 1013904223;
-    v = static_cast<float>(static_cast<std::int32_t>(x)) * 0x1p-31F;  // uniform in [-1, 1)
-  }
+  caches_.emplace_back(c, seats, capacity, options_.filled);
 }
 
 void CpuBackend::stage(std::span<const int> data) { staged_.emplace_back(data.begin(), data.end()); }
@@ -74,17 +64,8 @@ const float* CpuBackend::weight(const Weight& w, bool counted) {
   return values.data();
 }
 
-float* CpuBackend::entry(const Cache& c, int layer, int place, int key) {
-  return const_cast<float*>(cache_entry(c, layer, place, key));
-}
-const float* CpuBackend::cache_entry(const Cache& c, int layer, int place, int key) const {
-  const CacheData& d = caches_[static_cast<std::size_t>(c.id)];
-  check(key >= 0 && key < d.capacity && place < d.seats, "a cache entry outside of the cache");
-  const auto row =
-      (static_cast<std::size_t>(layer) * static_cast<std::size_t>(d.seats) + static_cast<std::size_t>(place)) *
-          static_cast<std::size_t>(d.capacity) +
-      static_cast<std::size_t>(key);
-  return d.values.data() + row * static_cast<std::size_t>(c.columns());
+std::vector<float> CpuBackend::cache_entry(const Cache& c, int layer, int place, int key) const {
+  return caches_[static_cast<std::size_t>(c.id)].entry(layer, place, key);
 }
 
 CpuBackend::PassView CpuBackend::view(PassRef ref) {
@@ -213,13 +194,12 @@ void CpuBackend::run(const Upload& o) {
 void CpuBackend::run(const Commit& o) {
   const int *path = ids(o.path), *starts = ids(o.starts), *place = ids(o.table), *length = ids(o.lengths);
   const int sequences = o.starts.rows - 1, per = o.path.rows / sequences;
+  CpuCache& cache = held(o.cache);
   for (int layer = 0; layer < o.cache.layers; ++layer)
     for (int b = 0; b < sequences; ++b)
       for (int j = 0; j < per;
            ++j) {  // ascending and path[j] >= j: safe in place; a parallel kernel loads all, then stores
-        const float* from = cache_entry(o.cache, layer, place[b], length[b] + path[b * per + j] - starts[b]);
-        float* to = entry(o.cache, layer, place[b], length[b] + j);
-        if (from != to) std::copy_n(from, o.cache.columns(), to);
+        cache.move(layer, place[b], length[b] + path[b * per + j] - starts[b], length[b] + j);
         counts_.read += o.cache.row_bytes().value;
         counts_.written += o.cache.row_bytes().value;
       }

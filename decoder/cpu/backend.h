@@ -10,13 +10,9 @@
 #include <vector>
 
 #include "decoder/backend.h"
+#include "decoder/cpu/cache.h"
 
 namespace draftline {
-
-inline constexpr int kPanel = 16;  // columns of a weight panel: a cache line of fp32
-struct alignas(kPanel * sizeof(float)) PanelLine {
-  float column[kPanel];
-};
 
 class CpuBackend : public Backend {
  public:
@@ -42,7 +38,7 @@ class CpuBackend : public Backend {
 
   std::vector<float> read_floats(const Tensor& slot);  // row by row; for tests and for dumping logits
   // K then V of one cache entry: [kv_heads * head_dim] each.
-  const float* cache_entry(const Cache&, int layer, int place, int key) const;
+  std::vector<float> cache_entry(const Cache&, int layer, int place, int key) const;
 
   struct Counts {  // what the loops touched, in declared formats
     double flops = 0, read = 0, written = 0;
@@ -54,10 +50,6 @@ class CpuBackend : public Backend {
   std::function<void(const Tape&, std::size_t op, Seconds)> on_op;
 
  private:
-  struct CacheData {
-    std::vector<float> values;
-    int seats, capacity;
-  };
   struct PassView {  // a pass, its tensors resolved; `sees` may be null
     const Pass& pass;
     const int *starts, *places, *lengths, *sees;
@@ -76,8 +68,8 @@ class CpuBackend : public Backend {
   float* out(const Tensor&);
   int* out_ids(const Tensor&);
   const float* weight(const Weight&, bool counted = true);
-  const PanelLine* panels(const Weight&);  // the same in panels of kPanel columns, a line for each input, for linear
-  float* entry(const Cache&, int layer, int place, int key);
+  const PanelLine* panels(const Weight&);  // the same in panels of 16 columns, a line for each input, for linear
+  CpuCache& held(const Cache& c) { return caches_[static_cast<std::size_t>(c.id)]; }
   PassView view(PassRef);
 
   void run_op(const Op&);
@@ -127,7 +119,7 @@ class CpuBackend : public Backend {
   std::vector<std::vector<std::uint32_t>> slots_, temps_;
   std::vector<std::uint32_t> arena_;
   std::deque<std::vector<int>> staged_;
-  std::vector<CacheData> caches_;
+  std::vector<CpuCache> caches_;
   std::unordered_map<int, std::vector<float>> weights_;
   std::unordered_map<int, std::vector<PanelLine>> panels_;
   std::unordered_map<const Tape*, ArenaPlan> plans_;

@@ -7,19 +7,9 @@
 
 #include "decoder/cpu/backend.h"
 
-// The same additions in wider registers: bits do not depend on the machine (no contraction to FMA, see CMakeLists.txt).
-// A panel's line is a vector by its type: g++ 12 leaves a loop over the columns scalar, the slower the odder the rows.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDEST_VECTORS
-#endif
-
 namespace draftline {
 
 namespace {
-
-typedef float Vector __attribute__((vector_size(sizeof(PanelLine)), may_alias));
 
 // Always inlined: each clone of tile_of has its own.
 template <int R>
@@ -49,7 +39,7 @@ const PanelLine* CpuBackend::panels(const Weight& w) {
   auto& packed = panels_[w.id];
   if (packed.empty()) {
     const float* plain = weight(w, false);
-    const int n = (w.out + kPanel - 1) / kPanel;
+    const int n = panels_for(w.out);
     packed.resize(static_cast<std::size_t>(n) * static_cast<std::size_t>(w.in));
     for (int p = 0; p < n; ++p)
       for (int i = 0; i < w.in; ++i)

@@ -103,7 +103,8 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   for (int b = 0; b < sequences; ++b) {
     const auto at = static_cast<std::size_t>(b);
     for (int key = 0; key < c.lengths[at] + c.tail + c.rows[at]; ++key) {
-      const float* from = cpu.backend.cache_entry(cache, layer, places[at], key);
+      const auto entry = cpu.backend.cache_entry(cache, layer, places[at], key);
+      const float* from = entry.data();
       for (int kv = 0; kv < 2; ++kv)
         for (int head = 0; head < c.kv_heads; ++head)
           for (int column = 0; column < c.dim; ++column)

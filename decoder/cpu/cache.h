@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and values of one Cache. Each head's keys of a sequence lie together, in panels of 16 positions with a line for
+// each column; its values in blocks of 16 columns with a line for each position. Attention streams both line after line.
+#pragma once
+#include <vector>
+
+#include "decoder/cpu/lines.h"
+#include "decoder/tensor.h"
+
+namespace draftline {
+
+class CpuCache {
+ public:
+  // Poisoned, or `filled` with random values in [-1, 1).
+  CpuCache(const Cache&, int seats, int capacity, bool filled);
+
+  // K then V of one entry: [kv_heads * head_dim] each.
+  std::vector<float> entry(int layer, int place, int position) const;
+  void store(int layer, int place, int position, const float* k, const float* v);
+  void move(int layer, int place, int from, int to);
+  void check_place(int place, int position) const;
+
+  // Of one head: panel p, column c at [p * head_dim + c]; block b, position i at [b * capacity + i].
+  const PanelLine* keys(int layer, int place, int head) const { return &keys_[first(layer, place, head) * key_lines_]; }
+  const PanelLine* values(int layer, int place, int head) const {
+    return &values_[first(layer, place, head) * value_lines_];
+  }
+  int capacity() const { return capacity_; }
+
+ private:
+  std::size_t first(int layer, int place, int head) const {
+    return (static_cast<std::size_t>(layer) * static_cast<std::size_t>(seats_) + static_cast<std::size_t>(place)) *
+               static_cast<std::size_t>(heads_) +
+           static_cast<std::size_t>(head);
+  }
+  float* key(int layer, int place, int position, int head);
+  float* value(int layer, int place, int position, int head);
+
+  int seats_, capacity_, heads_, dim_;
+  std::size_t key_lines_, value_lines_;  // of a head
+  std::vector<PanelLine> keys_, values_;
+};
+
+}  // namespace draftline

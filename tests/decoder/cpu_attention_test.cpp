@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of the CPU interpreter, bit for bit that of one row, one head and one key after the other.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "core/rng.h"
+#include "decoder/cpu/backend.h"
+#include "decoder/ops.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+namespace {
+
+class NoWeights : public WeightSource {
+ public:
+  void load(const std::string&, int, int, std::span<float> to) override { std::fill(to.begin(), to.end(), 0.0F); }
+};
+
+// Sequences of their own lengths, in places of their own, with one layer beside the one that is used.
+struct Attending {
+  int heads, kv_heads, dim;
+  std::vector<int> lengths, rows;
+  bool tree;
+};
+
+constexpr int kLayers = 2, kLayer = 1;
+
+struct Bench {
+  Attending c;
+  NoWeights weights;
+  WeightStore store{DType::fp32};
+  CpuBackend backend{store, weights};
+  Ops ops{backend, DType::fp32, 8};
+  Rng rng{7, "cpu attention"};
+  std::vector<int> places, starts{0};
+  Cache cache;
+  Seats seats;
+
+  explicit Bench(const Attending& asked) : c(asked) {
+    const int most = *std::max_element(c.lengths.begin(), c.lengths.end()),
+              widest = *std::max_element(c.rows.begin(), c.rows.end());
+    cache = ops.cache(kLayers, c.kv_heads, c.dim, most + widest + 3);
+    seats = {ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
+             ops.seat_slot("ids", 1, 1, DType::int32)};
+    seats.table.rows = seats.lengths.rows = seats.ids.rows = static_cast<int>(c.rows.size());
+    for (std::size_t b = 0; b < c.rows.size(); ++b) {
+      places.push_back(static_cast<int>(b * 3 % 7));
+      starts.push_back(starts.back() + c.rows[b]);
+    }
+    ops.upload(seats.table, places);
+    ops.upload(seats.ids, places);
+  }
+  std::vector<float> normal(int rows, int columns) {
+    std::vector<float> x;
+    for (int i = 0; i < rows * columns; ++i) x.push_back(static_cast<float>(4 * rng.uniform() - 2));
+    return x;
+  }
+  Tensor floats(const std::string& name, const std::vector<float>& values, int columns) {
+    std::vector<int> bits;
+    for (const float v : values) bits.push_back(std::bit_cast<int>(v));
+    const Tensor t = ops.slot(name, static_cast<int>(values.size()) / columns, columns, DType::fp32);
+    ops.upload(t, bits);
+    return t;
+  }
+  Tensor keep(const std::string& name, const Tensor& t) {
+    const Tensor kept = ops.slot(name, t.rows, t.cols, DType::fp32);
+    ops.store(kept, t);
+    ops.flush();
+    return kept;
+  }
+  // Appends rows behind `lengths`; their queries in a slot, rotated by nothing.
+  Tensor append(const std::string& name, const std::vector<int>& each, const std::vector<int>& lengths,
+                std::optional<Tensor> sees) {
+    const int total = std::accumulate(each.begin(), each.end(), 0), kv = c.kv_heads * c.dim;
+    const Tensor q = floats("q" + name, normal(total, c.heads * c.dim), c.heads * c.dim),
+                 k = floats("k" + name, normal(total, kv), kv), v = floats("v" + name, normal(total, kv), kv);
+    ops.upload(seats.lengths, lengths);
+    ops.flush();
+    return keep("kept q" + name, ops.rope_append(q, k, v, Rope{10000, 0, {}},
+                                                 ops.pass({ops.ragged(name, each), seats, sees}), cache, kLayer));
+  }
+  // Row i of a sequence sees itself and, of the rows before it, every second one.
+  static bool visible(int row, int tail) { return tail == row || (tail < row && (row - tail) % 2 == 0); }
+};
+
+std::vector<float> row_by_row(Bench& b, const std::vector<float>& q) {
+  const Attending& c = b.c;
+  const float scale = 1 / std::sqrt(static_cast<float>(c.dim));
+  std::vector<float> y;
+  for (std::size_t s = 0; s < c.rows.size(); ++s) {
+    std::vector<std::vector<float>> entries;
+    for (int key = 0; key < c.lengths[s] + c.rows[s]; ++key)
+      entries.push_back(b.backend.cache_entry(b.cache, kLayer, b.places[s], key));
+    for (int i = 0; i < c.rows[s]; ++i)
+      for (int h = 0; h < c.heads; ++h) {
+        const int at = h / (c.heads / c.kv_heads) * c.dim, v_at = at + c.kv_heads * c.dim;
+        const float* query = q.data() + ((b.starts[s] + i) * c.heads + h) * c.dim;
+        const int keys = c.lengths[s] + (c.tree ? c.rows[s] : i + 1);
+        std::vector<float> score;
+        for (int key = 0; key < keys; ++key) {
+          float sum = 0;
+          for (int d = 0; d < c.dim; ++d)
+            sum += query[d] * entries[static_cast<std::size_t>(key)][static_cast<std::size_t>(at + d)];
+          const int tail = key - c.lengths[s];
+          score.push_back(tail >= 0 && c.tree && !Bench::visible(i, tail) ? -INFINITY : sum * scale);
+        }
+        const float top = *std::max_element(score.begin(), score.end());
+        float sum = 0;
+        for (float& x : score) sum += x = std::exp(x - top);
+        for (float& x : score) x /= sum;
+        for (int d = 0; d < c.dim; ++d) {
+          float value = 0;
+          for (int key = 0; key < keys; ++key)
+            value += score[static_cast<std::size_t>(key)] *
+                     entries[static_cast<std::size_t>(key)][static_cast<std::size_t>(v_at + d)];
+          y.push_back(value);
+        }
+      }
+  }
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("attention on the CPU has the bits of one row after the other") {
+  const auto heads = GENERATE(std::array{1, 1, 8}, std::array{2, 2, 64}, std::array{6, 2, 20}, std::array{8, 1, 33},
+                              std::array{7, 7, 128});
+  const auto shape = GENERATE(std::pair{std::vector{0}, std::vector{1}},                 // a first token
+                              std::pair{std::vector{15, 16, 17}, std::vector{1, 1, 1}},  // at and beside a panel's end
+                              std::pair{std::vector{63, 64, 200}, std::vector{2, 0, 3}},
+                              std::pair{std::vector{0, 130}, std::vector{37, 9}});  // a prompt and a verification
+  const bool tree = GENERATE(false, true);
+  Bench b({heads[0], heads[1], heads[2], shape.first, shape.second, tree});
+  INFO(heads[0] << " heads, " << heads[1] << " KV heads of " << heads[2] << ", rows " << shape.second[0] << ", lengths "
+                << shape.first[0] << (tree ? ", a tree" : ""));
+  const std::vector<int> nothing(shape.first.size(), 0);
+  if (*std::max_element(shape.first.begin(), shape.first.end()) > 0) b.append("context", shape.first, nothing, {});
+  b.ops.flush();
+  const int widest = *std::max_element(shape.second.begin(), shape.second.end()), words = (widest + 31) / 32;
+  std::optional<Tensor> sees;
+  if (tree) {
+    std::vector<int> all;
+    for (const int n : shape.second)
+      for (int i = 0; i < n; ++i)
+        for (int w = 0; w < words; ++w) {
+          unsigned word = 0;
+          for (int bit = 0; bit < 32; ++bit) word |= (Bench::visible(i, 32 * w + bit) ? 1U : 0U) << bit;
+          all.push_back(static_cast<int>(word));
+        }
+    const Tensor flat = b.ops.constant(all, words);
+    sees = reshape(flat, b.starts.back(), words);
+  }
+  const Tensor q = b.append("rows", shape.second, shape.first, sees);
+  const Tensor y = b.ops.attend(q, b.ops.pass({b.ops.ragged("rows", shape.second), b.seats, sees}), b.cache, kLayer);
+  const auto result = b.backend.read_floats(b.keep("kept", y)), expected = row_by_row(b, b.backend.read_floats(q));
+  REQUIRE(result.size() == expected.size());
+  CHECK(std::memcmp(result.data(), expected.data(), result.size() * sizeof(float)) == 0);
+}
+
+TEST_CASE("a committed path moves keys and values of all heads, and nothing else") {
+  // Of 5 rows behind a context of 14 the path is 0, 2, 4: entries 14, 16, 18 become 14, 15, 16, across a panel's end.
+  Bench b({4, 2, 20, {14}, {5}, false});
+  b.append("context", {14}, {0}, {});
+  b.append("rows", {5}, {14}, {});
+  b.ops.flush();
+  std::vector<std::vector<float>> before;
+  for (int key = 0; key < 19; ++key) before.push_back(b.backend.cache_entry(b.cache, kLayer, b.places[0], key));
+  CHECK(std::none_of(before[3].begin(), before[3].end(), [](float x) { return std::isnan(x); }));
+  const Tensor path = b.ops.slot("path", 3, 1, DType::int32);
+  b.ops.upload(path, std::vector<int>{0, 2, 4});
+  b.ops.flush();
+  b.ops.commit(b.cache, path, b.ops.ragged("rows", {5}), b.seats);
+  b.ops.flush();
+  for (int key = 0; key < 19; ++key) {
+    INFO(key);
+    const int from = key == 15 ? 16 : key == 16 ? 18 : key;
+    CHECK(b.backend.cache_entry(b.cache, kLayer, b.places[0], key) == before[static_cast<std::size_t>(from)]);
+  }
+  CHECK(std::isnan(b.backend.cache_entry(b.cache, 0, b.places[0], 3)[0]));  // the other layer was never written
+}
