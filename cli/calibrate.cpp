@@ -106,9 +106,9 @@ Result of_cpu(const Options& o, const Measured& m) {
   attention["fixed"] = in_ns(a.fixed);
   attention["row"] = in_ns(a.row);
   attention["pair"] = in_ns(a.pair);
-  attention["pair_column"] = in_ns(a.pair_column);
-  attention["overlap"] = rounded(a.overlap);
+  attention["step"] = in_ns(a.step);
   add_reach(attention, a.reach);
+  attention["blend"] = rounded(a.blend);
   cpu["attention"] = attention;
   Json elementwise = certificate(o, c.elements);
   const CpuElementFit& e = c.fit.elements;

@@ -117,8 +117,7 @@ CpuGemmFit gemm_fit_of(const std::vector<double>& v) {
           v[11]};
 }
 CpuAttentionFit attention_fit_of(const std::vector<double>& v) {
-  return {Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]},
-          Seconds{v[3]}, v[8],          reach_of(v, 4, 7)};  // one share for all caches
+  return {Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]}, Seconds{v[3]}, reach_of(v, 4, 8), v[9]};
 }
 std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
   std::vector<MeasuredPoint> points;
@@ -248,12 +247,13 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   const std::vector<Coefficient> of_attention{{"fixed", 200 * kNanosecond},
                                               {"row", 100 * kNanosecond},
                                               {"pair", 10 * kNanosecond},
-                                              {"pair_column", 1 * kNanosecond},
+                                              {"step", 2 * kNanosecond},
                                               {"beyond_first_byte", 0.02 * kNanosecond},
                                               {"beyond_second_byte", 0.05 * kNanosecond},
                                               {"beyond_last_byte", 0.1 * kNanosecond},
                                               {"cache_share", 0.7, 0, kMostShare},
-                                              {"overlap", 20}};
+                                              {"last_share", 0.5, 0, 1},
+                                              {"blend", 2, 1}};
   const Predict attention = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
     f.caches = caches;

@@ -42,29 +42,48 @@ Seconds cpu_time(const CpuFit& fit, const Gemm& k, const Between& since) {
 
 Bytes cpu_cache_bytes(const Attention& k, Span s) { return Bytes{kStoredBytes * 2 * k.kv_heads * k.head_dim * s.keys}; }
 
+// Panels of `keys_each` keys that the rows of a sequence walk over: on average where each row sees one key more than the
+// row before it, as in a chain. Smooth in the context.
+static double mean_panels(double least, double most, double keys_each) {
+  const auto sum = [&](double keys) {  // of all whole numbers of panels up to there
+    const double whole = std::floor(keys / keys_each);
+    return keys_each * whole * (whole + 1) / 2 + (keys - whole * keys_each) * (whole + 1);
+  };
+  return (sum(most) - sum(least)) / (most - least);
+}
+
 Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const Between& since) {
   if (k.rows <= 0 || k.sequences <= 0) return {};
   const CpuAttentionFit& f = fit.attention;
-  const double heads = k.heads, columns = k.head_dim, group = heads / k.kv_heads;
-  const double rows = std::max(1.0, static_cast<double>(k.rows) / k.sequences);
-  const double of_head = kStoredBytes * 2 * columns * s.keys / k.sequences, of_sequence = of_head * k.kv_heads;
-  const auto byte_after = [&](double met) { return f.reach.byte_after({Bytes{met}, {}}, fit.caches); };
-  const Seconds first = f.reach.byte_after(since, fit.caches);
-  const Seconds byte = 1 / (rows * group) * first + (rows - 1) / (rows * group) * byte_after(of_sequence) +
-                       (group - 1) / group * byte_after(of_head);
-  return f.fixed + k.rows * heads * f.row +
-         s.pairs * heads *
-             (f.pair + columns * (columns / (columns + f.overlap) * f.pair_column + kStoredBytes * 2 * byte));
+  const double columns = k.head_dim, blocks = (k.head_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
+  const double rows = std::max(1.0, static_cast<double>(k.rows) / k.sequences), group = 1.0 * k.heads / k.kv_heads;
+  const double keys = s.pairs / k.rows, of_group = rows * group, of_head = kStoredBytes * 2 * columns * keys;
+  const double window = k.masked ? 1 : rows;  // how many lengths of keys there are: under a mask one
+  const auto tile = [&](int together, const Between& met) {
+    const double at_once = together == 1 ? 4 : together == 2 ? 2 : 1;
+    // Its rows go as far as the one that sees most.
+    const double most = keys + (k.masked ? 0 : (std::max(1.0, together / group) - 1) / 2);
+    const double steps =
+        columns * mean_panels(most - (window + 1) / 2, most + (window - 1) / 2, at_once * kCpuPanelColumns) +
+        std::ceil(blocks / at_once) * most;
+    const Seconds streaming = of_head * f.reach.byte_after(met, fit.caches);
+    return smooth_max((steps * f.step).value, streaming.value, f.blend);
+  };
+  const int tiles = static_cast<int>(std::ceil(of_group / kCpuRowGroup)),
+            rest = static_cast<int>(std::ceil(of_group)) - (tiles - 1) * kCpuRowGroup;
+  double head = tile(tiles > 1 ? kCpuRowGroup : rest, since);
+  if (tiles > 1) head += (tiles - 2) * tile(kCpuRowGroup, {Bytes{of_head}, {}}) + tile(rest, {Bytes{of_head}, {}});
+  return f.fixed + k.rows * k.heads * f.row + s.pairs * k.heads * f.pair + Seconds{k.sequences * k.kv_heads * head};
 }
 
 Seconds cpu_time(const CpuFit& fit, const Copy& k) {
-  constexpr double kFlopsOfPairColumn = 4;
+  constexpr double kFlopsOfPairColumn = 4;  // of attention without a cache: its additions wait for each other
   const CpuElementFit& f = fit.elements;
   const auto& op = f.of[static_cast<std::size_t>(k.op)];
   const double bytes = 8 * kStoredBytes / bits_of(k.format) * (k.read + k.written).value;
   const double x = bytes / fit.caches[1].value, x4 = x * x * x * x;
   return op.fixed + bytes * (f.byte + (1 - 1 / (1 + x4)) * f.far_byte) + k.elements * op.element +
-         k.flops.value / kFlopsOfPairColumn * fit.attention.pair_column;
+         k.flops.value / kFlopsOfPairColumn * fit.gemm.step[0];
 }
 
 // One row at a time, unvectorised: as many steps of a panel as there are weights met.

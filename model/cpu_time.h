@@ -30,15 +30,16 @@ struct CpuGemmFit {
   double blend = 3;             // how sharply arithmetic and streaming meet
 };
 
-// Keys and values are met again by the next head of their group, by the next row, by the next step: the farther apart,
-// the farther away the cache that still has them.
+// Four query rows that share a head walk over its keys, then its values, in lines of 16 floats; the next four meet them
+// again one head's bytes later. A step is one line for four rows, or as many lines for fewer rows: what four sums side by
+// side take.
 struct CpuAttentionFit {
   Seconds fixed;
-  Seconds row;          // a query row of one head
-  Seconds pair;         // a query row meets a key
-  Seconds pair_column;  // ... for each column of the head, of a wide one
-  double overlap = 0;   // columns at which half of the additions hide behind the key before
-  CpuReach reach;       // of keys and values
+  Seconds row;       // a query row of one head
+  Seconds pair;      // a query row meets a key: its exponential
+  Seconds step;      // four lines' additions
+  CpuReach reach;    // of keys and values
+  double blend = 3;  // how sharply arithmetic and streaming meet
 };
 
 // Elementwise ops: a byte read or written costs the same whatever the op, more beyond the second cache; what is done to an

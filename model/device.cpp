@@ -142,9 +142,9 @@ CpuAttentionFit read_cpu_attention(Reader in) {
   f.fixed = duration(in.at("fixed"));
   f.row = duration(in.at("row"));
   f.pair = duration(in.at("pair"));
-  f.pair_column = duration(in.at("pair_column"));
-  f.overlap = in.at("overlap").number(0, 1e6);
+  f.step = duration(in.at("step"));
   f.reach = read_cpu_reach(in);
+  f.blend = in.at("blend").number(0.5, 1e3);
   return f;
 }
 

@@ -26,10 +26,10 @@ CpuFit known() {
   f.inflow = BytesPerSecond{3e9};
   f.attention = {Seconds{100 * kNs},
                  Seconds{50 * kNs},
-                 Seconds{15 * kNs},
-                 Seconds{1.5 * kNs},
-                 12,
-                 {{Seconds{0.004 * kNs}, Seconds{0.03 * kNs}, Seconds{0.2 * kNs}}, 0.5, 0.5}};
+                 Seconds{6 * kNs},
+                 Seconds{2 * kNs},
+                 {{Seconds{0.006 * kNs}, Seconds{0.03 * kNs}, Seconds{0.2 * kNs}}, 0.8, 0.5},
+                 1.5};
   f.elements.byte = Seconds{0.02 * kNs};
   f.elements.far_byte = Seconds{0.03 * kNs};
   for (std::size_t op = 0; op < f.elements.of.size(); ++op)  // adding is nothing beside its bytes
@@ -137,6 +137,45 @@ TEST_CASE("what others bring into the last cache while we wait pushes out of tha
   CHECK(cpu_time(f, k, {Bytes{100}, Bytes{1e9}}).value == Approx(near + 1280 * kNs).epsilon(0.01));
 }
 
+TEST_CASE("attention on the CPU walks over a head's lines with four query rows at a time") {
+  CpuFit f;
+  f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
+  f.attention.step = Seconds{kNs};
+  Attention k;
+  k.sequences = k.rows = k.widest = 1;
+  k.heads = k.kv_heads = 1;
+  k.head_dim = 32;
+  const auto of = [&](double pairs, double keys) { return cpu_time(f, k, Span{pairs, keys}, {}).value / kNs; };
+  // One row: four panels of 16 keys a step, 32 columns each; two blocks of values in one step a key. 64 keys, and one more.
+  CHECK(of(64, 64) == Approx(32 + 64));
+  CHECK(of(65, 65) == Approx(2 * 32 + 65));
+  // Eight heads of a KV head are two groups of four: one panel a step (64 keys: 4), one block a step.
+  k.heads = 8;
+  CHECK(of(64, 64) == Approx(2 * (4 * 32 + 2 * 64)));
+  // Two sequences of two rows under a mask over 20 keys: of each, two rows in steps of two panels.
+  k.heads = 1;
+  k.sequences = 2;
+  k.rows = 4;
+  k.widest = 2;
+  k.masked = true;
+  CHECK(of(80, 40) == Approx(2 * (32 + 20)));
+  // A prompt of 32: rows see 1 to 32 keys, in tiles of four rows; each goes as far as its last row. Panels: 1.5 on average.
+  k.sequences = 1;
+  k.rows = k.widest = 32;
+  k.masked = false;
+  CHECK(of(32 * 33 / 2, 32) == Approx(8 * (32 * 1.5 + 2 * 18)).epsilon(0.05));
+  // Bytes alone, 1 ns each from memory, nothing nearer: those of a head once, whatever the rows.
+  f.attention.step = {};
+  f.attention.reach.beyond_byte = {Seconds{}, Seconds{}, Seconds{kNs}};
+  k.heads = 8;
+  k.kv_heads = 2;
+  k.rows = k.widest = 1;
+  CHECK(cpu_time(f, k, Span{10, 10}, {Bytes{INFINITY}, {}}).value == Approx(2 * 8 * 32 * 10 * kNs));
+  k.rows = k.widest = 9;
+  k.masked = true;
+  CHECK(cpu_time(f, k, Span{90, 10}, {Bytes{INFINITY}, {}}).value == Approx(2 * 8 * 32 * 10 * kNs));
+}
+
 TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
   CpuFit f;
   f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
@@ -163,7 +202,9 @@ TEST_CASE("a fit gives back the CPU that made the times") {
   CHECK(c.fit.gemm.step[3].value == Approx(truth.gemm.step[3].value).epsilon(0.01));
   CHECK(c.fit.gemm.reach.beyond_byte[2].value == Approx(truth.gemm.reach.beyond_byte[2].value).epsilon(0.03));
   CHECK(c.fit.inflow.value == Approx(truth.inflow.value).epsilon(0.03));
-  CHECK(c.fit.attention.pair_column.value == Approx(truth.attention.pair_column.value).epsilon(0.03));
+  CHECK(c.fit.attention.pair.value == Approx(truth.attention.pair.value).epsilon(0.03));
+  CHECK(c.fit.attention.step.value == Approx(truth.attention.step.value).epsilon(0.03));
+  CHECK(c.fit.attention.reach.beyond_byte[2].value == Approx(truth.attention.reach.beyond_byte[2].value).epsilon(0.03));
   CHECK(c.fit.elements.byte.value == Approx(truth.elements.byte.value).epsilon(0.02));
   for (std::size_t op = 1; op < truth.elements.of.size(); ++op)
     CHECK(c.fit.elements.of[op].element.value == Approx(truth.elements.of[op].element.value).epsilon(0.02));
@@ -198,8 +239,8 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
     return reach({{"fixed", a.fixed.value},
                   {"row", a.row.value},
                   {"pair", a.pair.value},
-                  {"pair_column", a.pair_column.value},
-                  {"overlap", a.overlap}},
+                  {"step", a.step.value},
+                  {"blend", a.blend}},
                  a.reach);
   for (std::size_t i = 0; i < f.elements.of.size(); ++i)
     if (op == kElementOpNames[i])
@@ -235,7 +276,7 @@ TEST_CASE("noise, outliers and points of two minds move no coefficient by more t
       outside += moved > kOf90 * deviation;
     }
   }
-  CHECK(all == 13 + 9 + 3 + 4 * 2);
+  CHECK(all == 13 + 10 + 3 + 4 * 2);
   CHECK(outside <= all / 5);
 }
 
