@@ -62,6 +62,7 @@ struct Matrix {
 Matrix<int> uploaded(const std::vector<int>& values, int cols) {
   Matrix<int> m(static_cast<int>(values.size()) / cols, cols);
   must(cudaMemcpy(m.data(), values.data(), values.size() * sizeof(int), cudaMemcpyHostToDevice), "copying");
+  must(cudaDeviceSynchronize(), "copying");  // it may return before, and our streams don't wait for it
   return m;
 }
 

@@ -56,6 +56,7 @@ struct QueryRows {
 
 template <class S>
 __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArguments<bf16> a) {
+  await_previous();
   const AttendWork w = work_of_block(a, S::rows, S::stage);
   if (!w.any) return;
   auto* stages = dynamic_shared<bf16>();
@@ -183,8 +184,9 @@ template <int dim>
 void attend_tiles_of(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
   using Few = Tiles<dim, false>;
   using Many = Tiles<dim, true>;
-  if (tile_rows == Few::rows) launch(attend_tiles_kernel<Few>, grid, grid_of(Few::threads), Few::shared, stream, a);
-  else launch(attend_tiles_kernel<Many>, grid, grid_of(Many::threads), Many::shared, stream, a);
+  if (tile_rows == Few::rows)
+    launch_overlapping(attend_tiles_kernel<Few>, grid, grid_of(Few::threads), Few::shared, stream, a);
+  else launch_overlapping(attend_tiles_kernel<Many>, grid, grid_of(Many::threads), Many::shared, stream, a);
 }
 
 constexpr bool has_tiles(int dim) {

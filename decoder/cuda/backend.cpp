@@ -30,7 +30,11 @@ int floats_only(DType t) {
 // ---- memory
 
 CudaBackend::State::State(const WeightStore& s, WeightSource& from, const Options& o)
-    : store(s), source(from), options(o), device(cuda::open_device()), blas(stream) {
+    : store(s),
+      source(from),
+      options(o),
+      device(cuda::open_device()),
+      blas(stream, o.timed_products ? cuda::Blas::Choice::timed : cuda::Blas::Choice::first) {
   floats_only(o.activations);
 }
 
@@ -60,8 +64,11 @@ void CudaBackend::State::poison(Buffer& b, std::size_t bytes) {
   must(cudaMemsetAsync(b.data(), kPoison, std::min(bytes, b.bytes()), stream), "filling memory");
 }
 
+// Waits: whether a copy from pageable memory has read all of it when the call returns depends on the system.
 void CudaBackend::State::copy_in(std::byte* to, const void* from, std::size_t bytes) {
-  if (bytes > 0) must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to the device");
+  if (bytes == 0) return;
+  must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to the device");
+  stream.wait();
 }
 
 // Pinned memory that stays as it is until the next wait.
@@ -93,6 +100,7 @@ const void* CudaBackend::State::weight(const Weight& w) {
     const auto count = static_cast<std::int64_t>(n);
     if (w.dtype == DType::bf16) cuda::fill_normal(terms, reinterpret_cast<cuda::bf16*>(b.data()), count, stream);
     else cuda::fill_normal(terms, reinterpret_cast<float*>(b.data()), count, stream);
+    stream.wait();  // kernels read weights before they wait for the kernel before them (few_rows.cu)
     return b.data();
   }
   std::vector<float> values(n);

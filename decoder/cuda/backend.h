@@ -18,6 +18,7 @@ class CudaBackend : public Backend {
     std::uint64_t seed = 0;           // of sampled tokens
     bool poison = false;              // fill what is not written yet with NaN, so that reading it shows
     int most_graphs = 512;            // the least recently used is dropped first
+    bool timed_products = true;       // false: cuBLASLt's first choice, so that two runs have the same bits
   };
   // Throws DeviceError if there is no device, driver or cuBLASLt that will do.
   CudaBackend(const WeightStore&, WeightSource&, const Options&);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products by cuBLASLt: y [rows, out] = x [rows, in] * w [in, out] (+ bias), accumulated in fp32. For each shape the
-// heuristics' best algorithms are timed once, and the fastest is kept: every later call, captured or not, is the same.
+// Matrix products: y [rows, out] = x [rows, in] * w [in, out] (+ bias), accumulated in fp32. For each shape the best of
+// cuBLASLt's heuristics, and for a few rows our own kernel, are timed once with weights that L2 doesn't hold, and the fastest
+// is kept: every later call, captured or not, is the same.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -21,7 +22,9 @@ struct GemmOperands {
 
 class Blas {
  public:
-  explicit Blas(cudaStream_t);
+  // first: the heuristics' first choice. Nothing is timed, so that two processes get the same bits.
+  enum class Choice { timed, first };
+  explicit Blas(cudaStream_t, Choice = Choice::timed);
   ~Blas();
   // Chooses the algorithm, if it is not chosen yet: waits, allocates and overwrites y, so never while capturing.
   void prepare(const GemmShape&, const GemmOperands&);

@@ -45,9 +45,6 @@ __device__ T block_reduce(T v, Join join) {
   return all;
 }
 
-// Scratch starts with counters, all zero before its first use; every launch leaves them so.
-inline constexpr int kCounters = 16384;
-inline constexpr std::size_t kCounterBytes = kCounters * sizeof(unsigned);
 inline unsigned* counters_of(const Scratch& s) { return static_cast<unsigned*>(s.data); }
 template <class T>
 T* behind_counters(const Scratch& s) {

@@ -40,6 +40,7 @@ __device__ Part part_of_block(int columns) {
 
 template <class T>
 __global__ void argmax_kernel(View<const T> x, unsigned* counters, Ranked* parts, View<int> y) {
+  await_previous();
   const int row = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.x);
   const Part part = part_of_block(x.cols);
   Ranked best = 0;
@@ -144,8 +145,8 @@ std::size_t choose_scratch(int rows, int columns, int k, int processors) {
 template <class T>
 void argmax(View<const T> x, int processors, const Scratch& scratch, View<int> y, cudaStream_t stream) {
   check(scratch.bytes >= choose_scratch(x.rows, x.cols, 1, processors), "argmax: its scratch is too small");
-  launch(argmax_kernel<T>, grid_of(splits_of(x.rows, x.cols, processors), x.rows), grid_of(kThreads), 0, stream, x,
-         counters_of(scratch), behind_counters<Ranked>(scratch), y);
+  launch_overlapping(argmax_kernel<T>, grid_of(splits_of(x.rows, x.cols, processors), x.rows), grid_of(kThreads), 0,
+                     stream, x, counters_of(scratch), behind_counters<Ranked>(scratch), y);
 }
 
 template <class T>

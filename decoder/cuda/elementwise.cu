@@ -24,18 +24,21 @@ __global__ void embed_kernel(View<const T> table, View<const int> ids, View<T> y
 
 template <class T>
 __global__ void add_kernel(View<const T> a, View<const T> b, View<T> y) {
+  await_previous();
   const int c = column();
   if (c < y.cols) y.row(row())[c] = from_float<T>(to_float(a.row(row())[c]) + to_float(b.row(row())[c]));
 }
 
 template <class T>
 __global__ void silu_mul_kernel(View<const T> x, View<T> y) {
+  await_previous();
   const int c = column();
   if (c < y.cols) y.row(row())[c] = from_float<T>(silu(to_float(x.row(row())[c])) * to_float(x.row(row())[y.cols + c]));
 }
 
 template <class T>
 __global__ void silu_add_kernel(View<const T> a, View<const T> b, View<T> y) {
+  await_previous();
   const int c = column();
   if (c < y.cols) y.row(row())[c] = from_float<T>(to_float(a.row(row())[c]) + silu(to_float(b.row(row())[c])));
 }
@@ -78,11 +81,11 @@ void embed(View<const T> table, View<const int> ids, View<T> y, cudaStream_t s) 
 }
 template <class T>
 void add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
-  launch(add_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y);
+  launch_overlapping(add_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y);
 }
 template <class T>
 void silu_mul(View<const T> gate_up, View<T> y, cudaStream_t s) {
-  launch(silu_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, gate_up, y);
+  launch_overlapping(silu_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, gate_up, y);
 }
 template <class T>
 void silu_add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {

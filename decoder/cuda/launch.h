@@ -50,10 +50,34 @@ __device__ inline T* dynamic_shared() {
 #endif
 }
 
+// First in a kernel that is launched by launch_overlapping, and in each of its threads: until what was launched before has
+// ended, and what it wrote can be read. Only what no kernel writes may be read before it. From here on the blocks of the
+// next such kernel may take the places that are free.
+__device__ inline void await_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#elif defined(DRAFTLINE_EMULATOR)
+  ::emulator::await_previous();
+#endif
+}
+
+inline bool overlaps() {
+#ifdef DRAFTLINE_CUDA_NO_OVERLAP  // to see whether an error or a time comes from it
+  return false;
+#else
+  constexpr int kFirstMajor = 9;  // programmatic dependent launch: Hopper and later
+  int device = 0, major = 0;
+  must(cudaGetDevice(&device), "the device");
+  must(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "the device's generation");
+  return major >= kFirstMajor;
+#endif
+}
+
 // A grid without blocks is no launch: callers never ask for one.
 template <class... Expected, class... Given>
-void launch(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
-            Given&&... args) {
+void launch_with(cudaLaunchAttribute* attributes, unsigned count, void (*kernel)(Expected...), dim3 grid, dim3 block,
+                 std::size_t shared_bytes, cudaStream_t stream, Given&&... args) {
   constexpr std::size_t kFree = 48 * 1024;  // more than that must be asked for
   if (shared_bytes > kFree)
     must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
@@ -63,7 +87,23 @@ void launch(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shar
   config.blockDim = block;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
+  config.attrs = attributes;
+  config.numAttrs = count;
   must(cudaLaunchKernelEx(&config, kernel, std::forward<Given>(args)...), "launch of a kernel");
+}
+template <class... Expected, class... Given>
+void launch(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+            Given&&... args) {
+  launch_with(nullptr, 0, kernel, grid, block, shared_bytes, stream, std::forward<Given>(args)...);
+}
+// Its blocks may come before the kernel before it has ended: it calls await_previous().
+template <class... Expected, class... Given>
+void launch_overlapping(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                        cudaStream_t stream, Given&&... args) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  launch_with(&attribute, overlaps() ? 1 : 0, kernel, grid, block, shared_bytes, stream, std::forward<Given>(args)...);
 }
 #endif
 

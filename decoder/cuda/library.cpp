@@ -7,9 +7,10 @@
 
 namespace draftline::cuda {
 
+// Once loaded it stays: its kernels' code is registered with the driver, and loading hundreds of megabytes anew is slow.
 Library::Library(const std::vector<std::string>& names) {
   for (const std::string& n : names)
-    if (handle_ = dlopen(n.c_str(), RTLD_NOW | RTLD_LOCAL); handle_ != nullptr) return;
+    if (handle_ = dlopen(n.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); handle_ != nullptr) return;
   std::string all;
   for (const std::string& n : names) all += (all.empty() ? "" : ", ") + n;
   throw DeviceError("none of " + all +

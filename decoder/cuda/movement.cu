@@ -36,6 +36,7 @@ constexpr int kHeadsPerBlock = 4;  // a warp each
 template <class T>
 __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const T> v, const float* frequencies,
                                    int half, PassView pass, CacheView<T> cache, int layer, View<T> y) {
+  await_previous();
   const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
   const int first = pass.starts.row(b)[0], r = first + i;
   const int d = cache.head_dim, heads = q.cols / d, kv = cache.kv_heads;
@@ -116,8 +117,8 @@ template <class T>
 void rope_append(View<const T> q, View<const T> k, View<const T> v, const float* frequencies, int half,
                  const PassView& pass, CacheView<T> cache, int layer, View<T> y, cudaStream_t s) {
   const int heads = q.cols / cache.head_dim + 2 * cache.kv_heads;
-  launch(rope_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(heads, kHeadsPerBlock)),
-         dim3(32 * kHeadsPerBlock), 0, s, q, k, v, frequencies, half, pass, cache, layer, y);
+  launch_overlapping(rope_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(heads, kHeadsPerBlock)),
+                     dim3(32 * kHeadsPerBlock), 0, s, q, k, v, frequencies, half, pass, cache, layer, y);
 }
 template <class T>
 void commit(View<const int> path, View<const int> starts, const SeatsView& seats, CacheView<T> cache, int layers,

@@ -5,6 +5,7 @@ set(draftline_cuda_kernels
   choose.cu
   elementwise.cu
   experts.cu
+  few_rows.cu
   force.cu
   movement.cu
   norm.cu

@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(kMostThreads)
         const bool survives = i < siblings && tokens[i] == decision.token;
         if (survives) marks[children[i]] = depth;
         const unsigned all = __ballot_sync(kWarp, survives ? 1 : 0);
-        if (all != 0 && following < 0 && lane_of() == 0) following = children[base + __ffs(static_cast<int>(all)) - 1];
+        if (lane_of() == 0 && all != 0 && following < 0) following = children[base + __ffs(static_cast<int>(all)) - 1];
         __syncwarp();
       }
     __syncthreads();

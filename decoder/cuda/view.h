@@ -51,5 +51,8 @@ struct Scratch {  // workspace of one launch, preallocated: 256-byte aligned
   void* data = nullptr;
   std::size_t bytes = 0;
 };
+// It starts with counters, all zero before its first use; every launch leaves them so.
+inline constexpr int kCounters = 16384;
+inline constexpr std::size_t kCounterBytes = kCounters * sizeof(unsigned);
 
 }  // namespace draftline::cuda

@@ -92,7 +92,7 @@ TEST_CASE("a device that is not there or is lost on the way is exit 3, and keeps
 
   // How many calls a run makes depends on the time that choosing algorithms takes: the latest that breaks it off.
   r.code = 0;
-  for (int call = 700; call > 100 && r.code == 0; call -= 50) {
+  for (int call = 1800; call > 100 && r.code == 0; call -= 50) {
     setenv("EMULATED_FAULT", (std::to_string(call) + " 719").c_str(), 1);
     r = draftline(run);
     unsetenv("EMULATED_FAULT");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt's stand-in, and the loader that finds it. Algorithm 1 takes two launches, as a split and joined one does.
+// cuBLASLt's stand-in, and the loader that finds it. Algorithm 1 takes two launches, as a split and joined one does; 2 is
+// offered and then refused; 3 rounds what it adds to the output's format, and is offered first to who doesn't rule it out.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 
@@ -54,24 +55,29 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* p) {
-  *p = new int(0);
+  *p = new std::uint32_t(CUBLASLT_REDUCTION_SCHEME_MASK);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) {
   delete p;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
-                                                    const void*, std::size_t) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p,
+                                                    cublasLtMatmulPreferenceAttributes_t what, const void* v,
+                                                    std::size_t) {
+  if (what == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) *p = *static_cast<const std::uint32_t*>(v);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t* results,
-                                              int* found) {
-  *found = 2;
-  results[0] = {{{0}}, 0, CUBLAS_STATUS_SUCCESS, 1, {}};
-  results[1] = {{{1}}, 0, CUBLAS_STATUS_SUCCESS, 1, {}};
+                                              cublasLtMatmulPreference_t allowed, int,
+                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
+  *found = 0;
+  const auto offer = [&](std::uint64_t algorithm) {
+    results[(*found)++] = {{{algorithm}}, 0, CUBLAS_STATUS_SUCCESS, 1, {}};
+  };
+  if ((*allowed & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE) != 0) offer(3);
+  for (const std::uint64_t algorithm : {2, 0, 1}) offer(algorithm);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -81,14 +87,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
                               const void*, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t ld,
                               const cublasLtMatmulAlgo_t* algorithm, void*, std::size_t, cudaStream_t stream) {
   if (la->cols != lb->rows || la->rows != ld->rows || lb->cols != ld->cols) return CUBLAS_STATUS_INVALID_VALUE;
+  if (algorithm->data[0] == 2) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const bool rounds = algorithm->data[0] == 3;
   const auto run = [=, a_at = *la, b_at = *lb, d_at = *ld, bias = product->bias ? product->bias_data : nullptr] {
     const auto m = static_cast<std::int64_t>(d_at.rows), n = static_cast<std::int64_t>(d_at.cols),
                k = static_cast<std::int64_t>(a_at.cols);
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t i = 0; i < m; ++i) {
         float sum = 0;
-        for (std::int64_t e = 0; e < k; ++e)
+        for (std::int64_t e = 0; e < k; ++e) {
           sum += value(b, j * b_at.ld + e, b_at.type) * value(a, e * a_at.ld + i, a_at.type);
+          if (rounds && d_at.type == CUDA_R_16BF) sum = __bfloat162float(__float2bfloat16(sum));
+        }
         put(d, j * d_at.ld + i, d_at.type, sum + (bias ? value(bias, i, d_at.type) : 0.0F));
       }
   };

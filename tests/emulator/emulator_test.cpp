@@ -2,6 +2,7 @@
 // The emulator itself: what it must show is shown by kernels that are wrong on purpose.
 #include "tests/emulator/emulator.h"
 
+#include <cmath>
 #include <set>
 #include <stdexcept>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/errors.h"
 #include "decoder/cuda/device.h"
 #include "decoder/cuda/elementwise.h"
+#include "decoder/cuda/mma.cuh"
 #include "tests/catch.h"
 
 using namespace draftline;
@@ -35,11 +37,53 @@ __global__ void sum_kernel(View<const float> x, float* y) {
   if (threadIdx.x == blockDim.x - 1) *y = v;
 }
 
+// One product of a 16 x 16 by a 16 x 8 tile, its fragments filled by the formulas of the PTX manual, section "Matrix
+// fragments for mma.m16n8k16 with floating point type": of .bf16, a0-a7, b0-b3, c0-c3.
+__global__ void tile_kernel(const float* a, const float* b, float* d) {
+  const int lane = static_cast<int>(threadIdx.x), group = lane >> 2, in_group = lane % 4;
+  unsigned of_a[4], of_b[2];
+  for (int i = 0; i < 8; i += 2) {
+    const int row = i < 2 || (4 <= i && i < 6) ? group : group + 8;
+    const auto column = [&](int e) { return in_group * 2 + (e & 1) + (e < 4 ? 0 : 8); };
+    of_a[i / 2] = pack_pair(a[row * 16 + column(i)], a[row * 16 + column(i + 1)]);
+  }
+  for (int i = 0; i < 4; i += 2) {
+    const auto row = [&](int e) { return in_group * 2 + (e & 1) + (e < 2 ? 0 : 8); };
+    of_b[i / 2] = pack_pair(b[row(i) * 8 + group], b[row(i + 1) * 8 + group]);
+  }
+  float of_d[4] = {1, 1, 1, 1};
+  multiply_tile(of_d, of_a, of_b[0], of_b[1]);
+  for (int i = 0; i < 4; ++i) d[(i < 2 ? group : group + 8) * 8 + in_group * 2 + (i & 1)] = of_d[i];
+}
+
+// Four 8 x 8 tiles beside each other, [8][32]: section "ldmatrix". Lanes 0-7, 8-15, .. hold the addresses of the rows of tile 0,
+// 1, ..; of each tile lane 4 r + c / 2 gets the elements of row r, columns c and c + 1; transposed: of column r.
+template <bool transposed>
+__global__ void load_kernel(const bf16* from, float* to) {
+  bf16* rows = dynamic_shared<bf16>();
+  const int lane = static_cast<int>(threadIdx.x);
+  for (int i = lane; i < 256; i += 32) rows[i] = from[i];
+  __syncthreads();
+  unsigned got[4];
+  load_tiles<transposed>(got, rows + lane % 8 * 32 + lane / 8 * 8);
+  for (int tile = 0; tile < 4; ++tile)
+    for (int half = 0; half < 2; ++half) {
+      const int r = lane / 4, c = lane % 4 * 2 + half, y = transposed ? c : r, x = transposed ? r : c;
+      to[y * 32 + tile * 8 + x] = __uint_as_float(half == 0 ? got[tile] << 16 : got[tile] & 0xffff0000U);
+    }
+}
+
+// Waits in some threads for the kernel before it.
+__global__ void half_waiting_kernel() {
+  if (threadIdx.x < 16) await_previous();
+}
+
 struct Fixture {
   Fixture() { emulator::reset(); }
   Buffer on_device(const std::vector<float>& values) {
     Buffer b(values.size() * sizeof(float));
     must(cudaMemcpy(b.data(), values.data(), b.bytes(), cudaMemcpyHostToDevice), "copy");
+    must(cudaDeviceSynchronize(), "copy");  // it may return before
     return b;
   }
   template <Kind kind>
@@ -114,6 +158,66 @@ TEST_CASE("the kernel of an op runs on both formats, behind a graph too") {
   CHECK(got[4] == 55);
   static_cast<void>(cudaGraphExecDestroy(exec));
   static_cast<void>(cudaGraphDestroy(graph));
+}
+
+TEST_CASE("a copy from the host that nobody waits for may come after the kernel that needs it") {
+  Fixture f;
+  const std::vector<float> values{1, 2};
+  const Buffer x(values.size() * sizeof(float)), y(values.size() * sizeof(float));
+  const auto view = [](const Buffer& b) { return View<float>{reinterpret_cast<float*>(b.data()), 1, 2, 2}; };
+  const View<const float> in{view(x).data, 1, 2, 2};
+  must(cudaMemcpy(x.data(), values.data(), x.bytes(), cudaMemcpyHostToDevice), "copy");
+  add(in, in, view(y), f.stream);
+  f.stream.wait();
+  CHECK(std::isnan(view(y).data[0]));
+  must(cudaDeviceSynchronize(), "copy");
+  add(in, in, view(y), f.stream);
+  f.stream.wait();
+  CHECK(view(y).data[1] == 4);
+}
+
+TEST_CASE("tiles are multiplied and loaded as the PTX manual lays them out") {
+  Fixture f;
+  std::vector<float> a, b, numbers;
+  for (int i = 0; i < 256; ++i) a.push_back(static_cast<float>((i * 7 + i / 16) % 13 - 6));
+  for (int i = 0; i < 128; ++i) b.push_back(static_cast<float>((i * 5 + i / 8) % 11 - 5));
+  for (int i = 0; i < 256; ++i) numbers.push_back(static_cast<float>(i));  // exact in bf16
+  const Buffer on_a = f.on_device(a), on_b = f.on_device(b), d(128 * sizeof(float));
+  launch(tile_kernel, dim3(1), dim3(32), 0, f.stream, reinterpret_cast<const float*>(on_a.data()),
+         reinterpret_cast<const float*>(on_b.data()), reinterpret_cast<float*>(d.data()));
+  f.stream.wait();
+  for (int r = 0; r < 16; ++r)
+    for (int c = 0; c < 8; ++c) {
+      float sum = 1;
+      for (int k = 0; k < 16; ++k)
+        sum += a[static_cast<std::size_t>(r * 16 + k)] * b[static_cast<std::size_t>(k * 8 + c)];
+      CHECK(reinterpret_cast<const float*>(d.data())[r * 8 + c] == sum);
+    }
+
+  std::vector<bf16> halves;
+  for (const float v : numbers) halves.push_back(__float2bfloat16(v));
+  const Buffer from(halves.size() * sizeof(bf16)), to(256 * sizeof(float)), flipped(256 * sizeof(float));
+  must(cudaMemcpy(from.data(), halves.data(), from.bytes(), cudaMemcpyHostToDevice), "copy");
+  must(cudaDeviceSynchronize(), "copy");
+  const auto* source = reinterpret_cast<const bf16*>(from.data());
+  launch(load_kernel<false>, dim3(1), dim3(32), 512, f.stream, source, reinterpret_cast<float*>(to.data()));
+  launch(load_kernel<true>, dim3(1), dim3(32), 512, f.stream, source, reinterpret_cast<float*>(flipped.data()));
+  f.stream.wait();
+  for (int i = 0; i < 256; ++i) {
+    CHECK(reinterpret_cast<const float*>(to.data())[i] == numbers[static_cast<std::size_t>(i)]);
+    CHECK(reinterpret_cast<const float*>(flipped.data())[i] == numbers[static_cast<std::size_t>(i)]);
+  }
+}
+
+TEST_CASE("a kernel that may overlap the one before it must wait for that in every thread, on devices that overlap") {
+  Fixture f;
+  emulator::use_device(1, 8, 0, 13000);
+  launch_overlapping(half_waiting_kernel, dim3(2), dim3(32), 0, f.stream);
+  CHECK_NOTHROW(f.stream.wait());
+  emulator::use_device(1, 9, 0, 13000);
+  launch_overlapping(half_waiting_kernel, dim3(2), dim3(32), 0, f.stream);
+  CHECK_THROWS_AS(f.stream.wait(), std::logic_error);
+  emulator::reset();
 }
 
 TEST_CASE("a call that fails becomes a DeviceError, and so does a device that is not there") {

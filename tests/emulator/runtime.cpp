@@ -49,7 +49,8 @@ struct Runtime {
   std::vector<Fault> faults;
   cudaError_t gone = cudaSuccess, last = cudaSuccess;
   std::size_t memory = std::size_t{4} << 30;
-  int devices = 1, major = 8, minor = 6, driver = 13000;
+  long awaits = 0;
+  int devices = 1, major = 9, minor = 0, driver = 13000;
   Counts counts;
 };
 // EMULATED_FAULT="1200 719": the 1200th call fails with error 719, and all that follow. EMULATED_DEVICES="0": there are none.
@@ -145,7 +146,7 @@ void reset() {
   r.faults.clear();
   r.gone = r.last = cudaSuccess;
   r.memory = std::size_t{4} << 30;
-  r.devices = 1, r.major = 8, r.minor = 6, r.driver = 13000;
+  r.devices = 1, r.major = 9, r.minor = 0, r.driver = 13000;
   const Counts old = r.counts;
   r.counts = {};
   r.counts.allocated = r.counts.peak_allocated = old.allocated;
@@ -169,6 +170,8 @@ cudaError_t allow_shared(const void* kernel, int bytes) {
   return cudaSuccess;
 }
 
+void await_previous() { ++runtime().awaits; }
+
 cudaError_t launch(const cudaLaunchConfig_t& c, const void* kernel, std::function<void()> thread) {
   if (const cudaError_t fault = enter("cudaLaunchKernelEx"); fault != cudaSuccess) return fault;
   const auto threads = c.blockDim.x * c.blockDim.y * c.blockDim.z;
@@ -180,9 +183,14 @@ cudaError_t launch(const cudaLaunchConfig_t& c, const void* kernel, std::functio
     return cudaErrorInvalidConfiguration;
   const dim3 grid = c.gridDim, block = c.blockDim;
   const std::size_t shared = c.dynamicSmemBytes;
+  const bool overlaps = c.numAttrs > 0 && c.attrs->val.programmaticStreamSerializationAllowed != 0;
+  if (overlaps && runtime().major < 9) return cudaErrorInvalidValue;
   return add(c.stream, cudaGraphNodeTypeKernel, [=, thread = std::move(thread)] {
     ++runtime().counts.kernels;
+    runtime().awaits = 0;
     run_grid(grid, block, shared, thread);
+    if (overlaps && runtime().awaits != static_cast<long>(threads) * grid.x * grid.y * grid.z)
+      throw std::logic_error("a kernel that may overlap the one before it has threads that don't wait for that once");
   });
 }
 
@@ -337,24 +345,33 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream);
 }
+// On the legacy stream, for which streams that don't block don't wait. What comes from the host may still be on its way when
+// the call returns.
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  ENTER();
   NOT_WHILE_CAPTURING();
-  drain_all();
-  const cudaError_t e = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
-  drain_all();
-  return e;
+  if (!sound(to, from, bytes, bytes, kind)) return cudaErrorInvalidValue;
+  EmulatedStream& legacy = stream_of(nullptr);
+  drain(legacy);
+  ++runtime().counts.copies;
+  if (kind != cudaMemcpyHostToDevice) {
+    std::memmove(to, from, bytes);
+    return cudaSuccess;
+  }
+  const auto* begin = static_cast<const char*>(from);
+  legacy.queue.push_back([to, staged = std::vector<char>(begin, begin + bytes)] {
+    if (!staged.empty()) std::memcpy(to, staged.data(), staged.size());
+  });
+  return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   ENTER();
   if (!inside(runtime().device, to, bytes)) return cudaErrorInvalidValue;
   return add(stream, cudaGraphNodeTypeMemset, [=] { std::memset(to, value, bytes); });
 }
-cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {  // doesn't wait
   NOT_WHILE_CAPTURING();
-  drain_all();
-  const cudaError_t e = cudaMemsetAsync(to, value, bytes, nullptr);
-  drain_all();
-  return e;
+  return cudaMemsetAsync(to, value, bytes, nullptr);
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) {

@@ -117,11 +117,18 @@ struct cudaDeviceProp {
   int major, minor, multiProcessorCount, l2CacheSize, memoryBusWidth;
   std::size_t sharedMemPerBlockOptin;
 };
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  union {
+    int programmaticStreamSerializationAllowed;
+  } val;
+};
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   std::size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
-  void* attrs = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;
   unsigned numAttrs = 0;
 };
 
@@ -167,6 +174,7 @@ namespace emulator {
 
 void* dynamic_shared();
 void sync_threads();
+void await_previous();  // counted: a kernel that may overlap the one before it must call it in every thread
 // A warp's threads named by `mask` meet here; the last to come runs `all` on what each brought (null: not in the mask).
 void collective(const char* name, unsigned mask, void* mine, void (*all)(void* const* lanes));
 int lane();
