@@ -44,6 +44,17 @@ pretend "$folder/build/tests/cuda/cuda_tests" 'echo "1 failed"; exit 1'
 expect 1 "$gpu_all" "$folder/out" --build "$folder/build" parity validate
 grep -q "| parity | failed" "$folder/out/report.md" || fail "a failed part is not named"
 
+# cuBLASLt where only pip's folders have it: the program finds it there.
+pretend "$folder/bin/python-of-a-venv" "case \"\$*\" in *getsitepackages*) echo $folder/site-packages ;; esac"
+pretend "$folder/bin/ldconfig" 'exit 0'
+mkdir -p "$folder/site-packages/nvidia/cu13/lib"
+touch "$folder/site-packages/nvidia/cu13/lib/libcublasLt.so.13"
+# shellcheck disable=SC2016
+pretend "$folder/build/tests/cuda/cuda_tests" 'echo "$LD_LIBRARY_PATH"'
+LD_LIBRARY_PATH='' PYTHON=$folder/bin/python-of-a-venv \
+  expect 0 "$gpu_all" "$folder/out" --build "$folder/build" --transformer ./tiny.json libraries parity
+grep -q "$folder/site-packages/nvidia/cu13/lib" "$folder/out/parity.log" || fail "cuBLASLt of pip's folders isn't found"
+
 # Without a GPU every part but the first says so. A machine that has one can't show it.
 for device in /dev/nvidia[0-9]*; do [ -e "$device" ] && exit 0; done
 pretend "$folder/bin/nvidia-smi" 'exit 9'
