@@ -34,38 +34,41 @@ __global__ void __launch_bounds__(kThreads)
   const int me = static_cast<int>(threadIdx.x), across = me % kAcross, deep = me / kAcross;
   const int tile = static_cast<int>(blockIdx.x) / splits, split = static_cast<int>(blockIdx.x) % splits;
   const int each = ceil_div(ceil_div(x.cols, splits), kDeep) * kDeep, end = min(x.cols, (split + 1) * each);
-  const int column = tile * kColumns + across * kPer;
+  // Who is behind the last column or input reads that one again, so that no load waits for a branch: its sums aren't used, its
+  // factor is 0.
+  const bf16* from = w + min(tile * kColumns + across * kPer, y.cols - kPer);
   const auto load = [&](int k, uint4(&to)[kAhead]) {
 #pragma unroll
-    for (int j = 0; j < kAhead; ++j) {
-      const int at = k + j * kDeep;
-      to[j] = at < end && column < y.cols ? load_once(w + static_cast<std::ptrdiff_t>(at) * y.cols + column)
-                                          : uint4{0, 0, 0, 0};
-    }
+    for (int j = 0; j < kAhead; ++j)
+      to[j] = load_once(from + static_cast<std::ptrdiff_t>(min(k + deep + j * kDeep, end - 1)) * y.cols);
   };
 
-  int k = split * each + deep;
+  const int begin = split * each;
   uint4 next[kAhead];
-  load(k, next);
+  if (begin < end) load(begin, next);
   await_previous();
   float sum[rows][kPer] = {};
-  for (; k < end; k += kAhead * kDeep) {
+  for (int k = begin; k < end; k += kAhead * kDeep) {
     uint4 now[kAhead];
 #pragma unroll
     for (int j = 0; j < kAhead; ++j) now[j] = next[j];
-    load(k + kAhead * kDeep, next);
+    if (k + kAhead * kDeep < end) load(k + kAhead * kDeep, next);
+    float factor[kAhead][rows];
+#pragma unroll
+    for (int j = 0; j < kAhead; ++j)
+#pragma unroll
+      for (int r = 0; r < rows; ++r) {
+        const int at = k + deep + j * kDeep;
+        factor[j][r] = at < end ? to_float(x.row(r)[at]) : 0.0F;
+      }
 #pragma unroll
     for (int j = 0; j < kAhead; ++j) {
-      const int at = k + j * kDeep;
-      if (at >= end) break;
       const float v[kPer] = {low_of(now[j].x), high_of(now[j].x), low_of(now[j].y), high_of(now[j].y),
                              low_of(now[j].z), high_of(now[j].z), low_of(now[j].w), high_of(now[j].w)};
 #pragma unroll
-      for (int r = 0; r < rows; ++r) {
-        const float factor = to_float(x.row(r)[at]);
+      for (int r = 0; r < rows; ++r)
 #pragma unroll
-        for (int c = 0; c < kPer; ++c) sum[r][c] += factor * v[c];
-      }
+        for (int c = 0; c < kPer; ++c) sum[r][c] += factor[j][r] * v[c];
     }
   }
 

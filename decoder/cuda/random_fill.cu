@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters (2 i, 2 i + 1) of core/rng's streams, then Box and Muller in fp64.
+// Counters (2 i, 2 i + 1) of core/rng's streams, then Box and Muller in fp64. Products are rounded before they are added, as
+// on the host: nvcc would contract them, and a small difference of two terms would be far off.
 #include "decoder/cuda/random_fill.h"
 
 #include "core/errors.h"
@@ -27,7 +28,8 @@ __global__ void fill_kernel(Terms terms, T* to, std::int64_t n) {
       const auto counter = static_cast<std::uint64_t>(i) * 2;
       const double radius = sqrt(-2 * log1p(-random_uniform(m.seed, m.stream, counter)));
       const double normal = radius * cos(2 * kPi * random_uniform(m.seed, m.stream, counter + 1));
-      v += m.scale * (static_cast<float>(m.mean + m.spread * normal) - m.minus);
+      const auto drawn = static_cast<float>(__dadd_rn(m.mean, __dmul_rn(m.spread, normal)));
+      v = __fadd_rn(v, __fmul_rn(m.scale, drawn - m.minus));
     }
     to[i] = from_float<T>(v);
   }

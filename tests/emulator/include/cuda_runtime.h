@@ -283,6 +283,10 @@ T atomicMax(T* at, T v) {
 [[noreturn]] inline void __trap() { throw std::logic_error("__trap"); }
 inline float __expf(float x) { return std::exp(x); }
 inline float __logf(float x) { return std::log(x); }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
 inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
 inline float __fdividef(float a, float b) { return a / b; }
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
