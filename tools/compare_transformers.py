@@ -59,9 +59,9 @@ def step_seconds(model, device, batch, prompt, tokens, compiled):
 
 
 def ours(options, batch):
-    command = [options.draftline, "decode", "--device", options.device, "--transformer", options.transformer, "--prompts",
-               str(batch), "--batch-size", str(batch), "--prompt-tokens", str(options.prompt_tokens), "--new-tokens",
-               str(options.new_tokens), "--json"]
+    command = [options.draftline, "decode", "--data", os.path.join(ROOT, "data"), "--device", options.device,
+               "--transformer", options.transformer, "--prompts", str(batch), "--batch-size", str(batch),
+               "--prompt-tokens", str(options.prompt_tokens), "--new-tokens", str(options.new_tokens), "--json"]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:

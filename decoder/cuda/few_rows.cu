@@ -26,8 +26,11 @@ __device__ inline uint4 load_once(const bf16* from) {
 __device__ inline float low_of(unsigned pair) { return __uint_as_float(pair << 16); }
 __device__ inline float high_of(unsigned pair) { return __uint_as_float(pair & 0xffff0000U); }
 
+// Blocks whose loads are under way on a multiprocessor: as many as the sums leave registers for.
+constexpr int blocks_beside(int rows) { return rows == 1 ? 4 : rows == 2 ? 3 : 2; }
+
 template <int rows>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, blocks_beside(rows))
     few_rows_kernel(View<const bf16> x, const bf16* w, const bf16* bias, int splits, unsigned* counters, float* parts,
                     View<bf16> y) {
   __shared__ float of_warp[kWarps][rows][kColumns];
