@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and norms against sums in double, and how their algorithms are chosen.
+#include <algorithm>
+
 #include "decoder/cuda/blas.h"
 #include "decoder/cuda/elementwise.h"
 #include "decoder/cuda/few_rows.h"
@@ -33,14 +35,22 @@ struct Product {
   void check_result() const {
     const auto got = device_y.floats();
     const double size = std::sqrt(in);
-    for (int r = 0; r < rows; ++r)
+    int wrong = 0, written = 0;
+    for (int r = 0; r < rows; ++r) {
       for (int i = 0; i < out; ++i) {
-        INFO("row " << r << ", column " << i);
         const double want = expected[at(r, i, out)];
-        REQUIRE(std::abs(double{got[at(r, i, out + 5)]} - want) <= std::abs(want) / 256 + size * 1e-4);
+        wrong += !(std::abs(double{got[at(r, i, out + 5)]} - want) <= std::abs(want) / 256 + size * 1e-4);
       }
-    for (int r = 0; r < rows; ++r)  // nothing is written behind a row
-      for (int i = out; i < out + 5; ++i) REQUIRE(std::isnan(got[at(r, i, out + 5)]));
+      for (int i = out; i < out + 5; ++i) written += !std::isnan(got[at(r, i, out + 5)]);  // behind a row
+    }
+    CHECK(wrong == 0);
+    CHECK(written == 0);
+  }
+
+  // To the bit, what isn't written apart.
+  static bool same(const std::vector<float>& a, const std::vector<float>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](float l, float r) { return l == r || (std::isnan(l) && std::isnan(r)); });
   }
 
   int rows, in, out;
@@ -56,12 +66,12 @@ TEST_CASE("products of few rows are sums of all inputs, however they are cut int
   NEEDS_DEVICE;
   Stream stream;
   const Workspace counters(kCounterBytes);
-  const int rows = GENERATE(1, 2, 3, 5, 7, 8);
-  for (const auto& [in, out] : std::vector<std::pair<int, int>>{{1, 8}, {37, 64}, {1030, 72}, {520, 200}}) {
+  const int rows = GENERATE(1, 2, 5, 8);
+  for (const auto& [in, out] : std::vector<std::pair<int, int>>{{1, 8}, {37, 64}, {520, 72}}) {
     const Product p(rows, in, out, rows % 2 == 1, 3);
     const auto all = few_rows_splits({rows, in, out}, 132);
     REQUIRE_FALSE(all.empty());
-    if (in >= 1024) CHECK(all.size() >= 4);
+    if (in >= 512) CHECK(all.size() >= 3);
     for (const int splits : all) {
       INFO(rows << " rows, " << in << " x " << out << ", " << splits << " parts");
       const Buffer parts(few_rows_parts({rows, in, out}, splits) + 1);
@@ -75,9 +85,7 @@ TEST_CASE("products of few rows are sums of all inputs, however they are cut int
       p.check_result();
       const auto once = p.device_y.floats();
       run();  // its counters are as they were, and the same sums have the same bits
-      const auto again = p.device_y.floats();
-      for (std::size_t i = 0; i < once.size(); ++i)
-        if (!std::isnan(once[i])) REQUIRE(again[i] == once[i]);
+      CHECK(Product::same(once, p.device_y.floats()));
     }
   }
   CHECK(few_rows_splits({9, 64, 64}, 132).empty());
@@ -89,7 +97,7 @@ TEST_CASE("a product is right whichever algorithm is chosen, and a graph of it g
   Stream stream;
   const auto choice = GENERATE(Blas::Choice::timed, Blas::Choice::first);
   Blas blas(stream, choice);
-  for (const int rows : {1, 4, 9, 600}) {
+  for (const int rows : {1, 4, 9, 520}) {
     const Product p(rows, 72, 40, rows != 4, 5);
     INFO(rows << " rows");
     blas.prepare(p.shape(), p.operands());
@@ -115,8 +123,7 @@ TEST_CASE("a product is right whichever algorithm is chosen, and a graph of it g
     must(cudaGraphLaunch(exec, stream), "graph");
     stream.wait();
     p.check_result();
-    for (std::size_t i = 0; i < eager.size(); ++i)
-      if (!std::isnan(eager[i])) REQUIRE(p.device_y.floats()[i] == eager[i]);
+    CHECK(Product::same(eager, p.device_y.floats()));
     static_cast<void>(cudaGraphExecDestroy(exec));
     static_cast<void>(cudaGraphDestroy(graph));
   }
@@ -124,10 +131,10 @@ TEST_CASE("a product is right whichever algorithm is chosen, and a graph of it g
 
 TEST_CASE("sums are joined in fp32: in bf16 they would stop growing") {
   NEEDS_DEVICE;
-  // 2048 ones: 256 + 1 is 256 in bf16. Rows of one tile and of several.
+  // 1024 ones: 256 + 1 is 256 in bf16.
   Stream stream;
   Blas blas(stream, GENERATE(Blas::Choice::timed, Blas::Choice::first));
-  const int rows = GENERATE(1, 16), in = 2048, out = 64;
+  const int rows = GENERATE(1, 9), in = 1024, out = 16;
   const auto ones = [](int n) { return std::vector<float>(static_cast<std::size_t>(n), 1.0F); };
   const Array<bf16> x(ones(rows * in), in), w(ones(in * out), out), y(rows, out);
   const GemmShape shape{rows, in, out, in, out, true, false};
@@ -135,7 +142,7 @@ TEST_CASE("sums are joined in fp32: in bf16 they would stop growing") {
   blas.prepare(shape, operands);
   blas.run(shape, operands);
   stream.wait();
-  for (const float v : y.floats()) REQUIRE(v == 2048);
+  for (const float v : y.floats()) CHECK(v == 1024);
 }
 
 TEST_CASE("norms of rows that can and can't be read 16 bytes at a time agree") {
@@ -156,6 +163,7 @@ TEST_CASE("norms of rows that can and can't be read 16 bytes at a time agree") {
   else rms_norm(in(x), w.read(), width, 1e-5F, out(y), stream);
   stream.wait();
   const auto got = y.floats(), sums = sum.floats();
+  int wrong = 0;
   for (int r = 0; r < rows; ++r) {
     double squares = 0;
     std::vector<float> row;
@@ -163,12 +171,13 @@ TEST_CASE("norms of rows that can and can't be read 16 bytes at a time agree") {
       const auto at = static_cast<std::size_t>(r * stride + c + shift);
       row.push_back(both ? rounded<bf16>(xs[at] + ds[at]) : xs[at]);
       squares += double{row.back()} * row.back();
-      if (both) REQUIRE(sums[at] == row.back());
+      wrong += both && sums[at] != row.back();
     }
     for (int c = 0; c < width; ++c) {
       const auto i = static_cast<std::size_t>(c);
-      const double want = row[i] / std::sqrt(squares / width + 1e-5) * ws[i];
-      REQUIRE(std::abs(got[static_cast<std::size_t>(r * stride + c + shift)] - want) <= std::abs(want) / 200 + 1e-6);
+      const double want = row[i] / std::sqrt(squares / width + 1e-5) * ws[i];  // rounded to 8 bits
+      wrong += !(std::abs(got[static_cast<std::size_t>(r * stride + c + shift)] - want) <= std::abs(want) / 200 + 1e-6);
     }
   }
+  CHECK(wrong == 0);
 }
