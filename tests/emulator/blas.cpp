@@ -77,7 +77,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     results[(*found)++] = {{{algorithm}}, 0, CUBLAS_STATUS_SUCCESS, 1, {}};
   };
   if ((*allowed & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE) != 0) offer(3);
-  for (const std::uint64_t algorithm : {2, 0, 1}) offer(algorithm);
+  for (const unsigned algorithm : {2U, 0U, 1U}) offer(algorithm);
   return CUBLAS_STATUS_SUCCESS;
 }
 
