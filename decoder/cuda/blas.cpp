@@ -148,7 +148,12 @@ struct Blas::State {
     constexpr int kLarge = 64;  // of L2: what is smaller is bound by other things than where its weights lie
     const auto bytes = static_cast<std::size_t>(s.in) * static_cast<std::size_t>(s.out) * (s.bf16 ? 2 : 4);
     if (bytes < static_cast<std::size_t>(l2 / kLarge)) return;
-    if (others.data() == nullptr) others = Buffer(2 * static_cast<std::size_t>(l2), "what clears L2");
+    if (others.data() == nullptr) {
+      std::size_t free = 0, total = 0;
+      must(cudaMemGetInfo(&free, &total), "free memory");
+      if (free < 16 * static_cast<std::size_t>(l2)) return;  // what is left is wanted by others
+      others = Buffer(2 * static_cast<std::size_t>(l2), "what clears L2");
+    }
     read_through(others.data(), others.bytes(), reinterpret_cast<unsigned*>(workspace.data()), processors, stream);
   }
 
@@ -200,6 +205,7 @@ struct Blas::State {
     const Plan* chosen = nullptr;
     for (const Plan& p : candidates)
       if (const double seconds = time(p, s, o); seconds < best) best = seconds, chosen = &p;
+    others = Buffer();
     if (chosen == nullptr) throw DeviceError("cuBLASLt has no algorithm for a product of this shape");
     return *chosen;
   }
