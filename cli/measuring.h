@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "model/engine_fit.h"
 #include "model/fit_quality.h"
 
 namespace draftline::cli {
@@ -19,12 +18,12 @@ struct ProbeOptions {
 // Writes the measured file, or completes it; false: Ctrl-C came first, what is measured is kept.
 bool probe_into(const ProbeOptions&);
 
-struct CpuFiles {
+struct CalibratedFiles {
   std::string device, engine;  // JSON texts; engine: empty where nothing was measured of the host
   std::vector<FitQuality> quality;
-  HostFit host;
 };
-CpuFiles calibrate_cpu_files(const std::filesystem::path& measured, const std::string& source,
-                             const std::string& locator);
+// `datasheet`: of a GPU, the device or device file whose datasheet holds. `data`: the folder data/.
+CalibratedFiles calibrate_files(const std::filesystem::path& measured, const std::string& datasheet,
+                                const std::filesystem::path& data);
 
 }  // namespace draftline::cli

@@ -6,6 +6,7 @@
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/in_order.h"
@@ -54,9 +55,11 @@ std::vector<MeasuredPoint> earlier(const Measured& now, const std::filesystem::p
 // What is probed: its facts, its shapes, and how one of them is timed.
 struct Subject {
   std::string title;
-  std::map<std::string, double> machine;
+  std::function<std::map<std::string, double>()> machine;
   std::vector<MeasuredPoint> grid;
   std::function<MeasuredPoint(const MeasuredPoint&, Seconds patience)> measure;
+  std::function<Seconds(const MeasuredPoint&)> overhead = {};  // of a point, beside its samples; none: as much as them
+  std::function<std::vector<std::string>()> remarks = {};
 };
 
 Subject this_processor(GridSize size) {
@@ -66,11 +69,13 @@ Subject this_processor(GridSize size) {
   std::vector<MeasuredPoint> grid = cpu_grid(machine.last_cache, size);
   for (const MeasuredPoint& p : host_grid()) grid.push_back(p);
   return {machine.processor,
-          {{"first_cache", machine.first_cache},
-           {"second_cache", machine.second_cache},
-           {"last_cache", machine.last_cache},
-           {"memory", machine.memory},
-           {"cores", static_cast<double>(machine.cores)}},
+          [machine] {
+            return std::map<std::string, double>{{"first_cache", machine.first_cache},
+                                                 {"second_cache", machine.second_cache},
+                                                 {"last_cache", machine.last_cache},
+                                                 {"memory", machine.memory},
+                                                 {"cores", static_cast<double>(machine.cores)}};
+          },
           std::move(grid),
           [yardstick](const MeasuredPoint& p, Seconds patience) {
             return p.op.ends_with("_host") ? probe_host(p, patience, *yardstick) : probe_cpu(p, patience, *yardstick);
@@ -79,9 +84,52 @@ Subject this_processor(GridSize size) {
 
 Subject this_gpu(GridSize size) {
   auto device = std::make_shared<CudaProbe>();
-  return {device->title(), device->machine(), cuda_grid(device->machine().at("l2_cache"), size),
-          [device](const MeasuredPoint& p, Seconds patience) { return device->measure(p, patience); }};
+  const auto facts = device->machine();
+  return {device->title(),
+          [device] { return device->machine(); },
+          cuda_grid(facts.at("l2_cache"), size, static_cast<int>(facts.at("devices"))),
+          [device](const MeasuredPoint& p, Seconds patience) { return device->measure(p, patience); },
+          expected_overhead,
+          [device] { return device->remarks(); }};
 }
+
+using Clock = std::chrono::steady_clock;
+
+// How the time is shared among the points: each its overhead, and what is left in equal parts. Where overheads turn out
+// longer than they were thought to be, later points get less patience, so that the whole stays in its time.
+class Schedule {
+ public:
+  Schedule(const Subject& subject, const std::vector<MeasuredPoint>& todo, Seconds whole) {
+    const auto all = static_cast<double>(subject.grid.size());
+    const Seconds half = whole * (0.5 / all);
+    Seconds beside;
+    for (const MeasuredPoint& p : subject.grid) beside += subject.overhead ? subject.overhead(p) : half;
+    constexpr double kLeastShare = 0.25;  // of the time, for samples
+    patience_ = std::max(whole - beside, kLeastShare * whole) * (1 / all);
+    adapts_ = static_cast<bool>(subject.overhead);
+    for (const MeasuredPoint& p : todo) overhead_.push_back(subject.overhead ? subject.overhead(p) : half);
+    for (const Seconds o : overhead_) expected_ += o + patience_;
+    left_ = expected_;
+  }
+  Seconds expected() const { return expected_; }
+  Seconds done() const { return expected_ - left_; }
+  Seconds elapsed() const { return Seconds{std::chrono::duration<double>(Clock::now() - start_).count()}; }
+  Seconds patience_for(std::size_t i) const {
+    if (!adapts_) return patience_;
+    Seconds beside;
+    for (std::size_t j = i; j < overhead_.size(); ++j) beside += overhead_[j];
+    constexpr double kLeastShare = 0.125;
+    const Seconds share = (expected_ - elapsed() - beside) * (1 / static_cast<double>(overhead_.size() - i));
+    return std::clamp(share, kLeastShare * patience_, patience_);
+  }
+  void finished(std::size_t i) { left_ -= overhead_[i] + patience_; }
+
+ private:
+  Seconds patience_, expected_, left_;
+  std::vector<Seconds> overhead_;
+  bool adapts_ = false;
+  Clock::time_point start_ = Clock::now();
+};
 
 }  // namespace
 
@@ -98,7 +146,7 @@ bool probe_into(const ProbeOptions& o) {
   m.source = "draftline-probe";
   m.locator = "draftline probe --device " + o.device + " on this machine";
   m.arguments = {"probe", "--device", o.device, "--grid", o.grid, "--seconds", significant(seconds, 6)};
-  m.machine = subject.machine;
+  m.machine = subject.machine();
   m.points = earlier(m, o.out);
 
   std::vector<MeasuredPoint> todo = subject.grid;
@@ -108,19 +156,33 @@ bool probe_into(const ProbeOptions& o) {
   });
   if (todo.size() < all)
     std::cerr << o.out.string() << ": " << all - todo.size() << " of " << all << " points are there already\n";
-  using Clock = std::chrono::steady_clock;
+  std::set<std::string> said;
+  const auto remark = [&](bool at_end) {
+    if (!subject.remarks) return;
+    for (const std::string& r : subject.remarks())
+      if (at_end ? !said.contains(r) : said.insert(r).second) std::cerr << r << "\n";
+  };
+  remark(false);
+  const auto keep = [&] {
+    m.machine = subject.machine();
+    save(m, o.out);
+  };
   constexpr auto kBetweenSaves = std::chrono::seconds(3);
   auto saved = Clock::now() - kBetweenSaves;  // the first point at once: a folder that can't be written shows early
-  // About half of the time goes to making data, checking results and what takes longer than its share.
-  const Seconds patience{seconds / 2 / static_cast<double>(all)};
+  Schedule schedule(subject, todo, Seconds{seconds});
+  const auto in_seconds = [](Seconds t) { return significant(t.value, 3) + " s"; };
+  if (gpu && !todo.empty())
+    std::cerr << "probing " << todo.size() << " points of " << m.title << ", about " << in_seconds(schedule.expected())
+              << "\n";
   int discarded = 0, skipped = 0, taken = 0;
   std::size_t i = 0;
   {
+    constexpr double kTicks = 1000;  // the bar counts milliseconds that are expected, so that its time left is right
     const Interruptible interruptible;
-    Progress progress("probing", todo.size());
+    Progress progress("probing", static_cast<std::size_t>(kTicks * schedule.expected().value) + 1);
     for (; i < todo.size() && !Interruptible::asked(); ++i) {
       try {
-        m.points.push_back(subject.measure(todo[i], patience));
+        m.points.push_back(subject.measure(todo[i], schedule.patience_for(i)));
       } catch (const DeviceError&) {  // what is there stays
         save(m, o.out);
         throw;
@@ -129,13 +191,18 @@ bool probe_into(const ProbeOptions& o) {
       taken += m.points.back().discarded + m.points.back().samples;
       skipped += !m.points.back().skipped.empty();
       if (Clock::now() - saved > kBetweenSaves) {
-        save(m, o.out);
+        keep();
         saved = Clock::now();
       }
-      progress.at(i + 1);
+      schedule.finished(i);
+      progress.at(static_cast<std::size_t>(kTicks * schedule.done().value));
     }
   }
-  save(m, o.out);
+  keep();
+  remark(true);
+  if (gpu && i > 0)
+    std::cerr << i << " points took " << in_seconds(schedule.elapsed()) << "; " << in_seconds(schedule.done())
+              << " were expected\n";
   if (discarded > 0)
     std::cerr << discarded << " of " << taken
               << " samples were discarded: the clock, or another program, slowed them\n";

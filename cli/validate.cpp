@@ -100,8 +100,7 @@ class Validating {
   }
 
   void calibrate() {
-    const CpuFiles files =
-        calibrate_cpu_files(measured(), "draftline-probe", measured().lexically_normal().filename().string());
+    const CalibratedFiles files = calibrate_files(measured(), "", common_.data);
     if (files.engine.empty())
       throw InputErrors(measured().string() +
                         "#/points: nothing was measured of the host (\"step_host\"); probe again");

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/gpu_calibration.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/fingerprint.h"
+#include "model/kernel_time.h"
 #include "model/measured_work.h"
 
 namespace draftline {
@@ -53,6 +56,27 @@ void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread
   d.fits.copy = fit_copy(points, d, spread);
 }
 
+// Points are interpolated, not fitted: each between two others of its ranks is left out in its turn.
+FitQuality quality_of_links(const std::vector<AllReducePoint>& all, const Device& datasheet) {
+  std::vector<std::vector<double>> log_ratio(kFitFolds);
+  Device d = datasheet;
+  for (std::size_t i = 1; i + 1 < all.size(); ++i) {
+    if (all[i - 1].ranks != all[i].ranks || all[i + 1].ranks != all[i].ranks) continue;
+    d.all_reduce = all;
+    d.all_reduce.erase(d.all_reduce.begin() + static_cast<std::ptrdiff_t>(i));
+    log_ratio[i % kFitFolds].push_back(std::log(all[i].time / kernel_time(d, AllReduce{all[i].message, all[i].ranks})));
+  }
+  FitQuality q = judged("all_reduce", log_ratio);
+  q.points = static_cast<int>(all.size());
+  return q;
+}
+
+// The ops whose time is that of the bytes they move; choosing and drawing tokens is another matter.
+bool moves_bytes(ElementOp op) {
+  return op == ElementOp::add || op == ElementOp::silu_mul || op == ElementOp::rms_norm ||
+         op == ElementOp::rope_append || op == ElementOp::argmax;
+}
+
 }  // namespace
 
 KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
@@ -67,12 +91,17 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
                        p.at("kv_heads"),  p.at("head_dim"), p.median,        p.at("tree") != 0};
       if (p.at("copies", 1) * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies", 1) > 1) a.cache = CacheState::cold;
       times.attention.push_back(a);
-    } else if (const auto op = element_op_named(p.op)) {
+    } else if (p.op == "all_reduce") {
+      times.all_reduce.push_back({p.at("ranks"), Bytes{1024.0 * p.at("kib")}, p.median});
+    } else if (const auto op = element_op_named(p.op); op && moves_bytes(*op)) {
       times.copies.push_back({work(copy_of(*op, p, kFormat)).bytes(), p.median});
     } else if (p.op == "copy") {
       times.copies.push_back({Bytes{2 * 1024.0 * p.at("kib")}, p.median});
     }
   }
+  std::sort(times.all_reduce.begin(), times.all_reduce.end(), [](const AllReducePoint& a, const AllReducePoint& b) {
+    return std::pair(a.ranks, a.message) < std::pair(b.ranks, b.message);
+  });
   return times;
 }
 
@@ -90,6 +119,10 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   note_spread(c.of_attention, spread);
   c.gemm = d.fits.gemm;
   c.attention = {d.fits.decode, d.fits.prefill};
+  if (!times.all_reduce.empty()) {
+    c.all_reduce = times.all_reduce;
+    c.of_all_reduce = quality_of_links(times.all_reduce, datasheet);
+  }
   if (times.copies.empty()) return c;
   c.of_copy = quality_of("elementwise", times.copies, datasheet, put_copy);
   put_copy(d, times.copies, &spread);

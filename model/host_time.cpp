@@ -175,6 +175,7 @@ Engine read_engine(Reader in) {
   if (in.has("overlap")) e.overlap = profile.flag("overlap");
   if (e.graphs && !e.overlap) in.fail("\"graphs\" are launched beside the host: they need \"overlap\"");
   e.issue = profile.seconds("issue");
+  e.record = profile.seconds("record");
   e.graph_launch = profile.seconds("graph_launch");
   e.step = profile.seconds("step");
   e.step_speculating = profile.seconds("step_speculating");

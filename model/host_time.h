@@ -33,6 +33,7 @@ struct Engine {
   bool overlap = true;              // else host and device are one thread: their times add up
   bool graphs = false;              // a forward pass is replayed as one graph; else every kernel is issued by the host
   Seconds issue;                    // host time per kernel launch, the framework's own included (eager)
+  Seconds record;                   // host time per op to find a step's tape, before anything of it is launched
   Seconds graph_launch;             // host time per forward pass (graphs), or per segment (no overlap)
   Seconds step;                     // host work per step that the device waits for: host_exposed
   Seconds step_speculating;         // the same while speculating: host_sync where overlap is lost, plus spec_fixed

@@ -43,6 +43,8 @@ static const std::vector<ShapeOf>& shapes() {
       {"rms_norm", {{"rows", 1}, {"columns", 1}}},
       {"silu_mul", {{"rows", 1}, {"columns", 1}}},
       {"argmax", {{"rows", 1}, {"columns", 1}}},
+      {"top_k", {{"rows", 1}, {"columns", 1}, {"k", 1}}},
+      {"sample", {{"rows", 1}, {"columns", 1}}, {{"percent", 1}}},  // of the nucleus; none: all
       {"rope_append", {{"rows", 1}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}}},
       {"step_host", {{"layers", 1}, {"sequences", 1}, {"ops", 1}}},
       {"segment_host", {{"ops", 1}}},
@@ -53,7 +55,17 @@ static const std::vector<ShapeOf>& shapes() {
       {"launch", {{"kernels", 1}}},
       {"graph", {{"kernels", 1}}},
       {"synchronise", {{"kernels", 1}}},
-      {"read_back", {{"bytes", 1}}}};
+      {"read_back", {{"bytes", 1}}},
+      {"upload", {{"bytes", 1}}},
+      // Device time of a kernel among so many: launched one by one, or nodes of a graph.
+      {"kernel_launched", {{"kernels", 1}}},
+      {"kernel_replayed", {{"kernels", 1}}},
+      // A sum of a message over so many GPUs.
+      {"all_reduce", {{"ranks", 2}, {"kib", 1}}},
+      // Of a decoder's step on a GPU, with or without graphs: the host's time to launch its kernels, and the time that the
+      // GPU waits for the host.
+      {"step_issue", {{"layers", 1}, {"sequences", 1}, {"ops", 1}, {"graphs", 0}}},
+      {"step_exposed", {{"layers", 1}, {"sequences", 1}, {"ops", 1}, {"graphs", 0}}}};
   return all;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "probes/tiny_decoder.h"
+
 namespace draftline {
 namespace {
 
@@ -35,6 +37,24 @@ class Grid {
                       {"head_dim", l.head_dim},
                       {"tree", tree}});
   }
+  // Plain steps of a small decoder: recorded, launched as graphs and kernel by kernel, waited for.
+  void steps(const std::vector<int>& layers, const std::vector<int>& sequences) {
+    for (const int l : layers) {
+      const int ops = ops_of_plain_step(l);
+      for (const int s : sequences) {
+        add("step_host", {{"layers", l}, {"sequences", s}, {"ops", ops}});
+        for (const int graphs : {1, 0})
+          for (const char* op : {"step_issue", "step_exposed"})
+            add(op, {{"layers", l}, {"sequences", s}, {"ops", ops}, {"graphs", graphs}});
+      }
+    }
+  }
+  void all_reduce(int devices, const std::vector<int>& kibs) {
+    constexpr int kMostRanks = 16;
+    if (devices < 2) add("all_reduce", {{"ranks", 2}, {"kib", kibs.front()}});
+    for (int ranks = 2; ranks <= std::min(devices, kMostRanks); ranks *= 2)
+      for (const int kib : kibs) add("all_reduce", {{"ranks", ranks}, {"kib", kib}});
+  }
   std::vector<MeasuredPoint> points;
 
  private:
@@ -43,7 +63,7 @@ class Grid {
   double l2_;
 };
 
-std::vector<MeasuredPoint> small_grid(double l2) {
+std::vector<MeasuredPoint> small_grid(double l2, int devices) {
   Grid g(l2);
   for (const char* op : {"read", "copy"}) g.add(op, {{"kib", 1 << 18}});
   for (const int rows : {1, 16, 128}) {
@@ -60,20 +80,29 @@ std::vector<MeasuredPoint> small_grid(double l2) {
   for (const char* op : {"add", "silu_mul", "rms_norm", "argmax"}) g.add(op, {{"rows", 8}, {"columns", 4096}});
   g.add("rope_append", {{"rows", 8}, {"heads", 32}, {"kv_heads", 8}, {"head_dim", 128}});
   for (const char* op : {"launch", "graph", "synchronise"}) g.add(op, {{"kernels", 16}});
-  g.add("read_back", {{"bytes", 256}});
+  for (const char* op : {"read_back", "upload"}) g.add(op, {{"bytes", 256}});
+  for (const char* op : {"kernel_launched", "kernel_replayed"}) g.add(op, {{"kernels", 16}});
+  g.add("top_k", {{"rows", 8}, {"columns", 4096}, {"k", 8}});
+  g.add("sample", {{"rows", 8}, {"columns", 4096}});
+  g.steps({1, 3}, {1, 8, 32});
+  g.all_reduce(devices, {8, 1024});
   return g.points;
 }
 
 }  // namespace
 
-std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size) {
-  if (size == GridSize::small) return small_grid(l2);
+std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
+  if (size == GridSize::small) return small_grid(l2, devices);
   Grid g(l2);
   for (const int kib : {1 << 12, 1 << 16, 1 << 20})
     for (const char* op : {"read", "copy"}) g.add(op, {{"kib", kib}});
   for (const int kernels : {1, 16, 256})
     for (const char* op : {"launch", "graph", "synchronise"}) g.add(op, {{"kernels", kernels}});
-  for (const int bytes : {4, 1024, 65536}) g.add("read_back", {{"bytes", bytes}});
+  for (const int bytes : {4, 1024, 65536})
+    for (const char* op : {"read_back", "upload"}) g.add(op, {{"bytes", bytes}});
+  for (const char* op : {"kernel_launched", "kernel_replayed"}) g.add(op, {{"kernels", 64}});
+
+  g.steps({1, 6, 24}, {1, 16, 64});
 
   // Inputs and outputs of networks of 0.5 to 70 billion weights, and sizes that are no power of two.
   const std::vector<std::pair<int, int>> products{{1024, 1024},  {1024, 4096},   {2048, 2048},  {2560, 9728},
@@ -106,9 +135,43 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size) {
   for (const int rows : {1, 16, 64, 256, 1024}) {
     for (const char* op : {"add", "silu_mul", "rms_norm"})
       for (const int columns : {1024, 4096, 14336}) g.add(op, {{"rows", rows}, {"columns", columns}});
-    for (const int columns : {32000, 128256}) g.add("argmax", {{"rows", rows}, {"columns", columns}});
+    for (const int columns : {32000, 128256}) {
+      g.add("argmax", {{"rows", rows}, {"columns", columns}});
+      if (rows > 256) continue;
+      g.add("top_k", {{"rows", rows}, {"columns", columns}, {"k", 10}});
+      for (const int percent : {90, 100}) g.add("sample", {{"rows", rows}, {"columns", columns}, {"percent", percent}});
+    }
   }
+  // A decoder's messages are rows x hidden: a few KiB to some MiB; between the sizes it is interpolated.
+  std::vector<int> kibs;
+  for (int kib = 1; kib <= 1 << 14; kib *= 2) kibs.push_back(kib);
+  kibs.push_back(1 << 16);
+  kibs.push_back(1 << 18);
+  g.all_reduce(devices, kibs);
   return g.points;
+}
+
+Seconds expected_overhead(const MeasuredPoint& p) {
+  constexpr double kYardsticks = 2e-3, kByte = 2e-12,
+                   kChecked = 6e-9;  // allocated, filled, freed; reckoned on the host
+  double t = kYardsticks;
+  if (p.op == "gemm") {
+    constexpr double kAlgorithms = 0.02;
+    t += kAlgorithms + kByte * 2 * p.at("in") * p.at("out") * p.at("copies") + kChecked * 32 * p.at("in");
+  } else if (p.op == "attention") {
+    const double keys = static_cast<double>(p.at("context")) + p.at("rows"), dim = p.at("head_dim");
+    t += 5e-3 + kByte * 4 * keys * p.at("sequences") * p.at("kv_heads") * dim * p.at("copies", 1) +
+         kChecked * 2 * keys * dim;
+  } else if (p.op == "top_k" || p.op == "sample" || p.op == "argmax") {
+    t += 20 * kChecked * p.at("columns");
+  } else if (p.op == "read" || p.op == "copy") {
+    t += 3e-3 + kByte * 2048 * p.at("kib");
+  } else if (p.op == "all_reduce") {
+    t += 0.05 + kByte * 2048 * p.at("kib");
+  } else if (p.op.starts_with("step_")) {
+    t += p.op == "step_exposed" && p.at("graphs") == 0 ? 0.6 : 0.15;
+  }
+  return Seconds{t};
 }
 
 }  // namespace draftline

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "model/measured.h"
 
@@ -15,7 +16,9 @@ class CudaProbe {
   CudaProbe();  // DeviceError where there is no GPU that will do
   ~CudaProbe();
   std::string title() const;
-  std::map<std::string, double> machine() const;  // "l2_cache", "memory" in bytes, "multiprocessors", versions
+  // "l2_cache", "memory" in bytes, "multiprocessors", versions; clocks, temperature and power as far as they were watched.
+  std::map<std::string, double> machine() const;
+  std::vector<std::string> remarks() const;  // what is to be said aloud of the clocks, so far
   // A point that can't run comes back with its reason; a device that fails throws DeviceError.
   MeasuredPoint measure(const MeasuredPoint&, Seconds patience);
 

@@ -13,6 +13,7 @@ CudaProbe::CudaProbe() {
 CudaProbe::~CudaProbe() = default;
 std::string CudaProbe::title() const { return {}; }
 std::map<std::string, double> CudaProbe::machine() const { return {}; }
+std::vector<std::string> CudaProbe::remarks() const { return {}; }
 MeasuredPoint CudaProbe::measure(const MeasuredPoint& p, Seconds) { return p; }
 
 }  // namespace draftline

@@ -2,52 +2,17 @@
 #include "probes/host_probe.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "decoder/cpu/backend.h"
-#include "decoder/generate.h"
-#include "decoder/priced/backend.h"
 #include "decoder/random_weights.h"
 #include "probes/stopwatch.h"
+#include "probes/tiny_decoder.h"
 
 namespace draftline {
 
 namespace {
 
-constexpr int kContext = 16, kAtOnce = 4;
-
-TransformerShape tiny(int layers) {
-  TransformerShape s;
-  s.name = "tiny";
-  s.hidden = 16;
-  s.layers = layers;
-  s.heads = s.kv_heads = 1;
-  s.head_dim = 16;
-  s.intermediate = 16;
-  s.vocabulary = 32;
-  return s;
-}
-
-class OneToken : public Method {
-  Proposal propose(Ops& ops, Session& s) override {
-    return {ops.uniform(s.sequences, 1), s.root, ops.constant({-1}, 1, s.sequences)};
-  }
-};
-
-// Of a plain step's tape.
-int ops_of_step(int layers) {
-  PricedBackend backend;
-  WeightStore store(DType::fp32);
-  Ops ops(backend, DType::fp32, 1);
-  const Transformer target(tiny(layers), store, ops, 1);
-  OneToken method;
-  Generator generator(ops, target, method);
-  int recorded = 0;
-  ops.on_segment = [&](const SegmentRun& run) { recorded += static_cast<int>(run.tape->ops.size()); };
-  generator.assume(1, 1);
-  generator.step();
-  return recorded;
-}
+constexpr int kColumns = 16, kContext = 16, kAtOnce = 4;
 
 struct Samples {
   std::vector<double> kept;
@@ -98,12 +63,10 @@ void probe_step(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   WeightStore store(DType::fp32);
   CpuBackend backend(store, weights, {CpuBackend::Mode::planned, 0, false});
   Ops ops(backend, DType::fp32, sequences);
-  const Transformer target(tiny(layers), store, ops, kContext + 4 * kAtOnce);
+  const Transformer target(tiny_shape(layers, kColumns), store, ops, kContext + 4 * kAtOnce);
   OneToken method;
   Generator generator(ops, target, method);
-  std::vector<int> ids(static_cast<std::size_t>(sequences));
-  std::iota(ids.begin(), ids.end(), 0);
-  generator.join(std::vector<std::vector<int>>(ids.size(), std::vector<int>(kContext, 1)), ids);
+  join_all(generator, sequences, kContext);
   const Tape* tape = nullptr;
   ops.on_segment = [&](const SegmentRun& run) { tape = run.tape; };
   generator.step();
@@ -143,7 +106,7 @@ std::vector<MeasuredPoint> host_grid() {
   for (const int layers : {1, 6, 24})
     for (const int sequences : {1, 4, 16})
       all.push_back({"step_host",
-                     {{"layers", layers}, {"sequences", sequences}, {"ops", ops_of_step(layers)}},
+                     {{"layers", layers}, {"sequences", sequences}, {"ops", ops_of_plain_step(layers)}},
                      {},
                      {},
                      {},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/errors.h"
 
@@ -23,8 +24,9 @@ double TimedSample::distance(double usual) const {
 void summarise(MeasuredPoint& p, const std::vector<TimedSample>& samples, double usual) {
   check(samples.size() >= kLeastSamples, "too few samples");
   std::vector<TimedSample> all = samples;
-  std::sort(all.begin(), all.end(),
-            [&](const TimedSample& a, const TimedSample& b) { return a.distance(usual) < b.distance(usual); });
+  std::sort(all.begin(), all.end(), [&](const TimedSample& a, const TimedSample& b) {
+    return std::pair(a.throttled, a.distance(usual)) < std::pair(b.throttled, b.distance(usual));
+  });
   std::vector<double> kept;
   for (const TimedSample& s : all)
     if (kept.size() < kLeastSamples || s.met(usual)) kept.push_back(s.took);

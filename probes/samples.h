@@ -20,7 +20,8 @@ class UsualClock {
 struct TimedSample {  // seconds
   double took = 0;
   double before = 0, after = 0;  // a yardstick beside it
-  bool met(double usual) const { return distance(usual) < kApart; }
+  bool throttled = false;        // the driver held the clocks back
+  bool met(double usual) const { return !throttled && distance(usual) < kApart; }
   double distance(double usual) const;  // of both readings, in powers of e
 
  private:

@@ -202,8 +202,9 @@ Seconds host_base(const Engine& e, bool speculating) {
 class Issue {
  public:
   explicit Issue(const Engine& e) : engine_(e) {}
-  void start_segment() {
-    issued_ = engine_.graphs || !engine_.overlap ? engine_.graph_launch : Seconds{};
+  void start_segment(std::size_t ops) {
+    issued_ = static_cast<double>(ops) * engine_.record;
+    if (engine_.graphs || !engine_.overlap) issued_ += engine_.graph_launch;
     pass_ = -1;
   }
   Seconds before(const Op& op, Phase phase, const OpCost& cost) {
@@ -270,7 +271,7 @@ StepParts walked(std::span<const SegmentRun> segments, std::span<const int> leng
   OpTimes price(segments, lengths, d, e, step);
   Issue issue(e);
   for (const SegmentRun& run : segments) {
-    issue.start_segment();
+    issue.start_segment(run.tape->ops.size());
     for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
       const Op& op = run.tape->ops[i];
       const Kernel kernel = kernel_of(op, *run.tape);
@@ -328,7 +329,7 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
   step_weights_ = price.step_weights();
   Issue issue(e);
   for (const SegmentRun& run : segments) {
-    issue.start_segment();
+    issue.start_segment(run.tape->ops.size());
     std::vector<Line> at;
     at.reserve(run.tape->ops.size());
     std::vector<std::pair<Span, Span>> spans;  // of each pass, at lengths 0 and 1

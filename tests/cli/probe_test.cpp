@@ -238,6 +238,98 @@ TEST_CASE("a GPU's measured file and a datasheet are a device that `run` takes")
   CHECK(r.code == 0);
 }
 
+TEST_CASE("steps beside a GPU become the engine of our decoder, which `run` takes") {
+  Json m = made_up();
+  m["device"] = "cuda";
+  const auto add = [&](const char* op, Json shape, double us) {
+    const std::string t = std::to_string(us) + " us";
+    m["points"].push_back({{"op", op},
+                           {"shape", std::move(shape)},
+                           {"median", t},
+                           {"low", t},
+                           {"high", t},
+                           {"samples", 5},
+                           {"discarded", 0}});
+  };
+  const Program draftline;
+  std::erase_if(m["points"].get_ref<Json::array_t&>(), [](const Json& p) { return p.at("op") == "step_host"; });
+  draftline.write("m.json", m.dump());
+  Ran r = draftline("calibrate m.json --device h200 --out gpu.json --engine-out engine.json");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "m.json#/points: an engine needs three measured points of step_host"));
+  CHECK(files_in(draftline) == 1);
+
+  for (const int ops : {20, 60, 220})
+    for (const int sequences : {1, 16, 64}) {
+      const Json shape{{"layers", ops / 10}, {"sequences", sequences}, {"ops", ops}};
+      add("step_host", shape, 3 + 0.05 * ops + 0.2 * sequences);
+      for (const int graphs : {0, 1}) {
+        Json with = shape;
+        with["graphs"] = graphs;
+        const double issue = graphs == 1 ? 5 : 4 + 2.0 * ops;
+        add("step_issue", with, issue);
+        add("step_exposed", with, 3 + 0.05 * ops + 0.2 * sequences + issue + 9);
+      }
+    }
+  for (const int kib : {1, 16, 256, 4096}) add("all_reduce", {{"ranks", 2}, {"kib", kib}}, 7 + 0.01 * kib);
+  for (const int rows : {2, 64, 128}) add("sample", {{"rows", rows}, {"columns", 32000}}, 40 + 1e-4 * rows * 32000);
+  draftline.write("m.json", m.dump());
+  r = draftline(
+      "calibrate m.json --device h200 --out gpu.json --engine-out engine.json --compare h200 --compare-out c.csv");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "a graph 5.00 us"));
+  CHECK(contains(r.out, "\nsample"));
+  CHECK(contains(r.out, "A: this calibration, fitted to these points; B: h200"));
+  CHECK(contains(r.out, "\nattention, verify"));
+  CHECK(contains(draftline.read("c.csv"), "\nall_reduce,kib=256 ranks=2,9.5600e-06,9.5600e-06,"));
+  const Json engine = Json::parse(draftline.read("engine.json"));
+  CHECK(engine.at("sync").at("value") == "9000.0 ns");
+  CHECK(engine.at("issue").at("value") == "2000.0 ns");
+  CHECK(engine.at("record").at("value") == "50.000 ns");
+  CHECK(engine.at("record").at("kind") == "measured");
+  CHECK(engine.at("ops").contains("expert_mlp"));
+  const Json device = Json::parse(draftline.read("gpu.json"));
+  CHECK(device.at("all_reduce").at("groups").at(0).at("points").size() == 4);
+  CHECK(device.at("all_reduce").at("source") == "draftline-probe");
+  draftline.write("s.json", R"({"device": "gpu.json", "transformer": "llama-3.1-8b", "precision": "bf16",
+    "engine": "./engine.json", "method": {"name": "autoregressive"}, "tensor_parallel": 2, "batch_size": 1,
+    "prompt_tokens": 100, "output_tokens": 10})");
+  r = draftline("run s.json");
+  INFO(r.err);
+  CHECK(r.code == 0);
+}
+
+TEST_CASE("two calibrations of processors are compared over a third's points") {
+  const Program draftline;
+  Json m = made_up();
+  draftline.write("m.json", m.dump());
+  REQUIRE(draftline("calibrate m.json --out a.json").code == 0);
+  for (Json& p : m["points"])  // the same machine, all twice as slow
+    for (const char* time : {"median", "low", "high"})
+      p[time] = std::to_string(2 * std::stod(p.at(time).get<std::string>())) + " us";
+  draftline.write("slow.json", m.dump());
+  REQUIRE(draftline("calibrate slow.json --out b.json").code == 0);
+  const Ran r = draftline("calibrate m.json --out again.json --compare a.json b.json --compare-out c.csv");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "A: a.json; B: b.json"));
+  const std::string csv = draftline.read("c.csv");
+  CHECK(contains(csv, "op,shape,measured_s,A: a.json,B: b.json"));
+  double points = 0, ratio = 0;
+  for (auto line = csv.find('\n') + 1; line < csv.size(); line = csv.find('\n', line) + 1, ++points) {
+    const auto b = csv.rfind(',', csv.find('\n', line)), a = csv.rfind(',', b - 1);
+    ratio += std::stod(csv.substr(b + 1)) / std::stod(csv.substr(a + 1));
+  }
+  CHECK(points > 40);
+  CHECK(ratio / points == Approx(2).epsilon(0.05));
+
+  const Ran other = draftline("calibrate m.json --compare h100-sxm");
+  CHECK(other.code == 2);
+  CHECK(contains(other.err, "was measured on a processor, and h100-sxm is none"));
+  CHECK(draftline("calibrate m.json --compare-out c.csv").code == 2);
+}
+
 TEST_CASE("hostile measured files are refused with the place and the reason, and nothing is written") {
   struct Case {
     const char *pointer, *value, *message;

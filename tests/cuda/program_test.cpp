@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `decode --device cuda` as a user runs it; the program is linked to the emulated device.
+// `decode --device cuda` and `probe --device cuda` as a user runs them; the program is linked to the emulated device.
+#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/build_info.h"
+#include "probes/cuda_grid.h"
 #include "tests/catch.h"
 #include "tests/cli/program.h"
 
@@ -104,4 +107,43 @@ TEST_CASE("a device that is not there or is lost on the way is exit 3, and keeps
   CHECK(kept["texts"].size() == 6);
   CHECK_FALSE(kept["texts"][0]["tokens"].empty());
   CHECK(kept["texts"][5]["tokens"].empty());
+}
+
+TEST_CASE("probe on cuda goes on with what is missing, watches the clocks and says what it took") {
+  // All that would take the emulator long is there already.
+  Measured m;
+  m.device = "cuda", m.title = "emulated on the CPU", m.commit = build_commit(), m.source = "draftline-probe";
+  m.locator = "a test";
+  int left = 0;
+  for (MeasuredPoint p : cuda_grid(1 << 20, GridSize::small)) {
+    const bool quick = p.op != "gemm" && p.op != "attention" && p.op != "read" && p.op != "copy" &&
+                       p.at("sequences", 1) * p.at("layers", 1) <= 8;
+    left += quick;
+    p.skipped = "left to a GPU";
+    if (!quick) m.points.push_back(p);
+  }
+  const Program draftline;
+  std::ofstream(draftline.path("g.json")) << [&] {
+    std::ostringstream text;
+    write_measured(text, m);
+    return text.str();
+  }();
+  const Ran r = draftline("probe --device cuda --grid small --seconds 1 --out g.json");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.err.find("probing " + std::to_string(left) + " points of emulated on the CPU, about ") != std::string::npos);
+  CHECK(r.err.find(std::to_string(left) + " points took ") != std::string::npos);
+  CHECK(r.err.find("1 points could not run; the file says why") != std::string::npos);
+  const auto file = nlohmann::json::parse(draftline.read("g.json"));
+  CHECK(file["points"].size() == cuda_grid(1 << 20, GridSize::small).size());
+  CHECK(file["machine"]["sm_clock_mhz"] == 1980);
+  CHECK(file["machine"]["devices"] == 1);
+  std::map<std::string, int> measured;
+  for (const auto& p : file["points"]) {
+    if (!p.contains("skipped")) ++measured[p["op"]];
+    else if (p["op"] == "all_reduce") CHECK(p["skipped"] == "needs 2 GPUs; this machine has 1");
+    else CHECK(p["skipped"] == "left to a GPU");
+  }
+  for (const char* op : {"step_host", "step_issue", "step_exposed", "sample", "top_k", "upload", "kernel_replayed"})
+    CHECK(measured[op] > 0);
 }

@@ -15,6 +15,21 @@ void limit_memory(std::size_t bytes);
 void hide_libraries(bool hidden);  // cuBLASLt can't be opened
 void use_device(int devices, int major, int minor, int driver_version);
 
+// What NVML's stand-in says; it is there unless hidden. reasons: bits of its clocks' event reasons.
+struct Driver {
+  bool hidden = false, refuses = false;
+  unsigned sm_mhz = 1980, memory_mhz = 2619, celsius = 41, milliwatts = 312000;
+  unsigned long long reasons = 0;
+  int throttled_every = 0;  // n: every n-th reading of the reasons has a power cap
+  long readings = 0;
+};
+Driver& driver();
+// NCCL's stand-in. fails: initialising it does.
+struct Link {
+  bool hidden = false, fails = false, wrong = false;  // wrong: sums are off
+};
+Link& link();
+
 struct Counts {
   long calls = 0, kernels = 0, copies = 0, graph_launches = 0, synchronisations = 0;
   std::size_t allocated = 0, peak_allocated = 0, pinned = 0;

@@ -147,6 +147,7 @@ void reset() {
   r.gone = r.last = cudaSuccess;
   r.memory = std::size_t{4} << 30;
   r.devices = 1, r.major = 9, r.minor = 0, r.driver = 13000;
+  driver() = {}, link() = {};
   const Counts old = r.counts;
   r.counts = {};
   r.counts.allocated = r.counts.peak_allocated = old.allocated;
@@ -163,6 +164,14 @@ void use_device(int devices, int major, int minor, int driver_version) {
   r.devices = devices, r.major = major, r.minor = minor, r.driver = driver_version;
 }
 const Counts& counts() { return runtime().counts; }
+Driver& driver() {
+  static Driver d;
+  return d;
+}
+Link& link() {
+  static Link l;
+  return l;
+}
 
 cudaError_t allow_shared(const void* kernel, int bytes) {
   if (bytes > static_cast<int>(kMostShared)) return cudaErrorInvalidValue;
@@ -258,6 +267,11 @@ cudaError_t cudaDeviceGetAttribute(int* v, cudaDeviceAttr what, int) {
     case cudaDevAttrGlobalMemoryBusWidth: *v = 64; break;
     default: *v = 1000000; break;  // clocks, in kHz
   }
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int device) {
+  ENTER();
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", device);
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* v) {

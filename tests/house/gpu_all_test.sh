@@ -37,7 +37,10 @@ expect 0 "$gpu_all" "$folder/out" --build "$folder/build" parity sanitizer probe
 for line in "parity | fine" "sanitizer | fine" "probes | fine" "decoder | fine" "validate | skipped"; do
   grep -q "| $line" "$folder/out/report.md" || { cat "$folder/out/report.md"; fail "the report lacks: $line"; }
 done
-grep -q -- "--device h100-sxm" "$folder/out/probes.log" || fail "the probe's file is not calibrated"
+for option in "--device h100-sxm" "--engine-out $folder/out/draftline-h100-sxm.json" "--compare h100-sxm"; do
+  grep -q -- "$option" "$folder/out/probes.log" || fail "the probe's file is not calibrated: $option"
+done
+[ -s "$folder/out/measured.json" ] || fail "what was measured is missing"
 [ -s "$folder/out/decode-eagle2-1.json" ] || fail "a decode's output is missing"
 
 pretend "$folder/build/tests/cuda/cuda_tests" 'echo "1 failed"; exit 1'

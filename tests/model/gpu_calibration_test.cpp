@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/rng.h"
+#include "model/kernel_time.h"
 #include "model/measured_work.h"
 #include "tests/catch.h"
 
@@ -166,4 +167,45 @@ TEST_CASE("a GPU without attention, or without GEMMs, can't be calibrated") {
   CHECK_THROWS_AS(calibrate_gpu(times, d, "m.json"), InputErrors);
   times.gemms.push_back({1, 1024, 1024, Seconds{1e-5}, 6});
   CHECK_THROWS_AS(calibrate_gpu(times, d, "m.json"), InputErrors);
+}
+
+TEST_CASE("sums over GPUs become the device's table, judged by what lies between two of its points") {
+  const Device d = made_up_gpu();
+  Measured m = measured_on(d, 0);
+  // 5 us and 10 GB/s, from ranks to ranks the same; the file's order is not the table's.
+  for (const int ranks : {4, 2})
+    for (const int kib : {4096, 1, 16, 64, 256, 1024, 16384})
+      m.points.push_back({"all_reduce",
+                          {{"ranks", ranks}, {"kib", kib}},
+                          Seconds{5e-6 + 1024e-10 * kib},
+                          Seconds{1e-6},
+                          Seconds{1},
+                          9,
+                          0,
+                          {}});
+  m.points.push_back({"all_reduce", {{"ranks", 8}, {"kib", 1}}, {}, {}, {}, 0, 0, "needs 8 GPUs"});
+  const KernelTimes times = kernel_times(m, d);
+  REQUIRE(times.all_reduce.size() == 14);
+  CHECK(times.all_reduce[0].ranks == 2);
+  CHECK(times.all_reduce[0].message == Bytes{1024});
+  CHECK(times.all_reduce[13].message == Bytes{16384 * 1024.0});
+  const GpuCalibration c = calibrate_gpu(times, d, "m.json");
+  CHECK(c.all_reduce.size() == 14);
+  CHECK(c.of_all_reduce.points == 14);
+  CHECK(c.of_all_reduce.low <= 1);
+  CHECK(c.of_all_reduce.median > 0);
+  CHECK(c.of_all_reduce.median < 0.4);  // a table four times as coarse as it is, at its knee
+  Device measured = d;
+  measured.all_reduce = c.all_reduce;
+  CHECK(kernel_time(measured, AllReduce{Bytes{65536}, 2}).value == Approx(5e-6 + 65536e-10));
+}
+
+TEST_CASE("choosing and drawing tokens is no copying") {
+  const Device d = made_up_gpu();
+  Measured m = measured_on(d, 0);
+  const std::size_t before = kernel_times(m, d).copies.size();
+  m.points.push_back({"sample", {{"rows", 1}, {"columns", 32000}}, Seconds{1e-4}, Seconds{1}, Seconds{1}, 9, 0, {}});
+  m.points.push_back(
+      {"top_k", {{"rows", 1}, {"columns", 32000}, {"k", 4}}, Seconds{1e-4}, Seconds{1}, Seconds{1}, 9, 0, {}});
+  CHECK(kernel_times(m, d).copies.size() == before);
 }

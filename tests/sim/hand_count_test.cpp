@@ -2,6 +2,9 @@
 // A device, an engine and a network of round figures (tests/sim/data), so that a step can be summed in the head:
 // bytes / 1 GB/s for weights, the context's keys and what an attention reads to find them, nothing for the rest. kClose
 // leaves room for what is read from an L2 a million times as fast.
+#include <cmath>
+
+#include "core/text_file.h"
 #include "tests/sim/scenario_text.h"
 
 namespace draftline {
@@ -40,6 +43,26 @@ TEST_CASE("an autoregressive step is its weights and keys over the bandwidth, an
   CHECK(four.step_time.value ==
         Approx(1e-3 + kProducts + 4 * 100 * kKey + index_time(4) + 10e-6 + 4e-6).epsilon(kClose));
   CHECK(four.throughput.value == Approx(4 / four.step_time.value).epsilon(1e-12));
+}
+
+TEST_CASE("every op of a step is recorded before its graph is launched") {
+  const std::string folder = std::string(DRAFTLINE_SOURCE_DIR) + "/tests/sim/data/";
+  const auto step = [&](const std::string& record) {
+    std::string engine = read_text_file(folder + "round_engine.json");
+    engine.insert(engine.find("\"ops\": {"), record);
+    const FreshFolder fresh;
+    write_text_file(fresh.path() / "recording.json", engine);
+    std::string text = round_scenario(R"({"name": "autoregressive"})", kText + "1");
+    const std::string file = folder + "round_engine.json";
+    text.replace(text.find(file), file.size(), (fresh.path() / "recording.json").string());
+    return prediction(text).step_time.value;
+  };
+  const std::string one = R"("record": {"value": "1 us", "kind": "guess", "because": "a round figure"}, )",
+                    three = R"("record": {"value": "3 us", "kind": "guess", "because": "a round figure"}, )";
+  const double ops = (step(one) - step("")) / 1e-6;
+  CHECK(ops == Approx(std::round(ops)).epsilon(1e-6));
+  CHECK(ops > 10);
+  CHECK(step(three) - step("") == Approx(3e-6 * ops));
 }
 
 TEST_CASE("a speculative step adds the drafter's weights and emits its mean length of tokens") {

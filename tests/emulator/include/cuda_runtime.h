@@ -137,6 +137,7 @@ cudaError_t cudaSetDevice(int);
 cudaError_t cudaGetDevice(int*);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp*, int);
 cudaError_t cudaDeviceGetAttribute(int*, cudaDeviceAttr, int);
+cudaError_t cudaDeviceGetPCIBusId(char*, int, int);
 cudaError_t cudaDriverGetVersion(int*);
 cudaError_t cudaRuntimeGetVersion(int*);
 cudaError_t cudaDeviceSynchronize();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "probes/cuda_kernels.h"
+#include "probes/cuda/kernels.h"
 
 #include <algorithm>
 

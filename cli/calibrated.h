@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that `calibrate` writes: a device, and the profile of our own decoder's host, as JSON with the certificate of
+// every fitted value.
+#pragma once
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "model/engine_fit.h"
+#include "model/fit_quality.h"
+#include "model/gpu_calibration.h"
+
+namespace draftline::cli {
+
+using Json = nlohmann::ordered_json;
+
+struct CalibrationInput {
+  std::filesystem::path measured;  // a file of `probe`, or a folder of kernel tables
+  std::filesystem::path data;      // the folder data/
+  std::string device;              // of a GPU: whose datasheet holds, a name or a file
+  std::string transformer;         // of step tables
+  std::string source = "draftline-probe", locator;
+};
+
+struct CalibratedDevice {
+  Json device;
+  std::vector<FitQuality> quality;
+};
+CalibratedDevice calibrated_device(const CalibrationInput&, const Measured&);
+CalibratedDevice calibrated_from_tables(const CalibrationInput&);
+
+// Of a processor's measured file, or a GPU's; `knows_host`: is there what it takes?
+bool knows_host(const Measured&);
+Json calibrated_engine(const CalibrationInput&, const Measured&);
+
+std::string text_of(const Json&);  // indented, but lists of numbers, and what is short, on one line
+Measured read_measured_file(const std::filesystem::path&);
+// The file of a known name, or the file itself.
+std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder);
+Device device_of(const std::filesystem::path& file);
+
+std::string in_ns(Seconds);
+
+}  // namespace draftline::cli

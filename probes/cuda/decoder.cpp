@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probes/cuda/decoder.h"
+
+#include <chrono>
+
+#include "decoder/cuda/backend.h"
+#include "decoder/random_weights.h"
+#include "model/fit_quality.h"
+#include "probes/tiny_decoder.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr int kColumns = 64, kContext = 16, kAtOnce = 4;
+constexpr DType kFormat = DType::bf16;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Hands all on to the device, and notes how long launching and reading took.
+class ClockedBackend : public Backend {
+ public:
+  explicit ClockedBackend(Backend& device) : device_(device) {}
+  void make_slot(const Tensor& t, std::span<const int> initial) override { device_.make_slot(t, initial); }
+  void make_cache(const Cache& c, int seats, int capacity) override { device_.make_cache(c, seats, capacity); }
+  void stage(std::span<const int> data) override { device_.stage(data); }
+  void emitted(const Op& op, const Tape& tape) override { device_.emitted(op, tape); }
+  void finish(const Tape& tape) override {
+    const double start = now();
+    device_.finish(tape);
+    issue += now() - start;
+  }
+  std::vector<int> read(const Tensor& slot) override {
+    const double start = now();
+    auto values = device_.read(slot);
+    waited += now() - start;
+    return values;
+  }
+  DeviceSeconds device_seconds() override { return device_.device_seconds(); }
+  double issue = 0, waited = 0;
+
+ private:
+  Backend& device_;
+};
+
+}  // namespace
+
+struct DecoderProbe::Decoder {
+  int layers, sequences;
+  bool graphs;
+  RandomWeights weights{1};
+  WeightStore store{kFormat};
+  CudaBackend device;
+  ClockedBackend clocked{device};
+  Ops ops;
+  Transformer target;
+  OneToken method;
+  Generator generator;
+
+  Decoder(int l, int s, bool g)
+      : layers(l),
+        sequences(s),
+        graphs(g),
+        device(store, weights, {kFormat, g, 0, false, 512}),
+        ops(clocked, kFormat, s),
+        target(tiny_shape(l, kColumns), store, ops, kContext + 4 * kAtOnce),
+        generator(ops, target, method) {
+    constexpr int kFirst = 3;  // steps until every tape is a graph
+    join_all(generator, s, kContext);
+    for (int i = 0; i < kFirst; ++i) generator.step();
+  }
+
+  struct Times {  // of a step
+    double wall, issue, waited, between_events;
+    // The time between the events around a graph holds the call that launches it: the first event is there before.
+    double kernels() const { return std::max(between_events - issue, 0.0); }
+  };
+  Times steps() {
+    generator.assume_length(kContext);
+    generator.step();  // what changing lengths left behind is not counted
+    clocked.issue = clocked.waited = 0;
+    const double device_before = device.device_seconds().all, start = now();
+    for (int i = 0; i < kAtOnce; ++i) generator.step();
+    const double wall = now() - start;
+    return {wall / kAtOnce, clocked.issue / kAtOnce, clocked.waited / kAtOnce,
+            (device.device_seconds().all - device_before) / kAtOnce};
+  }
+};
+
+DecoderProbe::DecoderProbe(CudaTimer& timer) : timer_(timer) {}
+DecoderProbe::~DecoderProbe() = default;
+
+DecoderProbe::Decoder& DecoderProbe::decoder(int layers, int sequences, bool graphs) {
+  if (!last_ || last_->layers != layers || last_->sequences != sequences || last_->graphs != graphs) {
+    last_.reset();  // its memory first
+    last_ = std::make_unique<Decoder>(layers, sequences, graphs);
+  }
+  return *last_;
+}
+
+double DecoderProbe::kernels(int layers, int sequences) {
+  constexpr int kSamples = 9;
+  Decoder& d = decoder(layers, sequences, true);
+  std::vector<double> all;
+  for (int i = 0; i < kSamples; ++i) all.push_back(d.steps().kernels());
+  return quantile(all, 0.5);
+}
+
+void DecoderProbe::measure(MeasuredPoint& p, Seconds patience) {
+  constexpr double kLeast = 1e-9;
+  constexpr int kMostSequences = 4096, kMostLayers = 1000;
+  const int layers = p.at("layers"), sequences = p.at("sequences");
+  const bool graphs = p.at("graphs", 1) != 0;
+  if (sequences > kMostSequences || layers > kMostLayers || p.at("ops") != ops_of_plain_step(layers)) {
+    p.skipped = "its step has another number of ops";
+    return;
+  }
+  const bool exposed = p.op == "step_exposed";
+  const double alone = exposed && !graphs ? kernels(layers, sequences) : 0;
+  Decoder& d = decoder(layers, sequences, graphs);
+  timer_.take_samples(p, patience, [&] {
+    const Decoder::Times t = d.steps();
+    const double took = p.op == "step_host"    ? t.wall - t.issue - t.waited
+                        : p.op == "step_issue" ? t.issue
+                        : graphs               ? t.wall - t.kernels()
+                                               : t.wall - alone;
+    return std::max(took, kLeast);
+  });
+}
+
+}  // namespace draftline

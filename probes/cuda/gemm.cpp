@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of cuBLASLt, which rotate through copies of their weights.
+#include <cmath>
+
+#include "probes/cuda/ops.h"
+
+namespace draftline {
+
+void probe_gemm(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+  const int rows = p.at("rows"), in = p.at("in"), out = p.at("out"), copies = p.at("copies");
+  if (!fits(2.0 * in * out * copies + 2.0 * rows * (in + out), p)) return;
+  const Matrix<bf16> x(rows, in), y(rows, out);
+  Buffer w(product(in, out) * static_cast<std::size_t>(copies) * sizeof(bf16));
+  auto* weights = reinterpret_cast<bf16*>(w.data());
+  constexpr std::uint64_t kWeights = 1'000'000'007;
+  t.fill(x, 1);
+  cuda::fill_noise(weights, static_cast<std::int64_t>(product(in, out)) * copies, kWeights, t.stream);
+  const cuda::GemmShape shape{rows, in, out, in, out, true, false};
+  const auto operands = [&](int copy) {
+    return cuda::GemmOperands{x.data(), weights + static_cast<std::ptrdiff_t>(product(in, out)) * copy, nullptr,
+                              y.data()};
+  };
+  t.blas.prepare(shape, operands(0));
+  t.blas.run(shape, operands(0));
+  t.stream.wait();
+  const int r = rows - 1;
+  const auto result = y.row(r);
+  for (int sample = 0; sample < 32; ++sample) {
+    const int c = static_cast<int>(std::int64_t{sample} * 2654435761 % out);
+    double sum = 0;
+    for (int i = 0; i < in; ++i)
+      sum += noise_at(1 + product(r, in) + static_cast<std::uint64_t>(i)) *
+             noise_at(kWeights + product(i, out) + static_cast<std::uint64_t>(c));
+    if (!close(result[static_cast<std::size_t>(c)], sum, std::sqrt(in))) {
+      p.skipped = kDiffers;
+      return;
+    }
+  }
+  t.time_kernels(p, patience, copies, [&](int i) { t.blas.run(shape, operands(i)); });
+}
+
+}  // namespace draftline

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUDA probes hold on the device, and how a result is compared with plain double arithmetic on the host.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+#include <vector>
+
+#include "decoder/cuda/device.h"
+#include "probes/probe_data.h"
+
+namespace draftline {
+
+using cuda::bf16;
+using cuda::Buffer;
+using cuda::must;
+using cuda::Pinned;
+using cuda::View;
+
+inline constexpr double kTolerance =
+    1.0 / 64;  // of results in bf16, relative to their size: 2^-8, and as much for what is summed
+inline constexpr const char* kDiffers = "its result differs from the reference";
+
+inline bool close(double ours, double reference, double size) {
+  return std::abs(ours - reference) <= kTolerance * size;
+}
+inline double stored(float v) { return static_cast<double>(cuda::to_float(cuda::from_float<bf16>(v))); }
+inline double noise_at(std::uint64_t i) { return stored(noise(i)); }
+inline std::size_t product(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
+
+template <class T>
+struct Matrix {
+  Buffer buffer;
+  int rows, cols;
+  Matrix(int r, int c) : buffer(std::max<std::size_t>(product(r, c), 1) * sizeof(T)), rows(r), cols(c) {}
+  T* data() const { return reinterpret_cast<T*>(buffer.data()); }
+  View<T> view() const { return {data(), rows, cols, cols}; }
+  View<const T> read() const { return {data(), rows, cols, cols}; }
+  std::vector<double> row(int r) const {
+    std::vector<T> values(static_cast<std::size_t>(cols));
+    must(cudaMemcpy(values.data(), view().row(r), values.size() * sizeof(T), cudaMemcpyDeviceToHost), "reading back");
+    std::vector<double> result;
+    for (const T v : values) {
+      if constexpr (std::is_same_v<T, int>) result.push_back(v);
+      else result.push_back(static_cast<double>(cuda::to_float(v)));
+    }
+    return result;
+  }
+};
+
+inline Matrix<int> uploaded(const std::vector<int>& values, int cols) {
+  Matrix<int> m(static_cast<int>(values.size()) / cols, cols);
+  must(cudaMemcpy(m.data(), values.data(), values.size() * sizeof(int), cudaMemcpyHostToDevice), "copying");
+  must(cudaDeviceSynchronize(), "copying");  // it may return before, and our streams don't wait for it
+  return m;
+}
+
+}  // namespace draftline

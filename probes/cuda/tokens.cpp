@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing and drawing tokens of rows of logits.
+#include <cmath>
+#include <numeric>
+
+#include "decoder/cuda/choose.h"
+#include "decoder/cuda/sample.h"
+#include "probes/cuda/ops.h"
+
+namespace draftline {
+
+void probe_argmax(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+  const int rows = p.at("rows"), columns = p.at("columns");
+  const std::size_t bytes = cuda::choose_scratch(rows, columns, 1, t.facts.multiprocessors);
+  if (!fits(2.0 * rows * columns + static_cast<double>(bytes), p)) return;
+  const Matrix<bf16> x(rows, columns);
+  const Matrix<int> y(rows, 1);
+  t.fill(x, 5);
+  const Buffer scratch = t.zeros(bytes);
+  const auto run = [&](int) {
+    cuda::argmax<bf16>(x.read(), t.facts.multiprocessors, {scratch.data(), scratch.bytes()}, y.view(), t.stream);
+  };
+  run(0);
+  t.stream.wait();
+  const auto values = x.row(rows - 1);
+  if (static_cast<std::ptrdiff_t>(y.row(rows - 1)[0]) !=
+      std::max_element(values.begin(), values.end()) - values.begin()) {
+    p.skipped = kDiffers;
+    return;
+  }
+  t.time_kernels(p, patience, 1, run);
+}
+
+void probe_top_k(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+  const int rows = p.at("rows"), columns = p.at("columns"), k = p.at("k");
+  if (k > columns) {
+    p.skipped = "more tokens are asked for than there are";
+    return;
+  }
+  const std::size_t bytes = cuda::choose_scratch(rows, columns, k, t.facts.multiprocessors);
+  if (!fits(2.0 * rows * columns + 8.0 * rows * k + static_cast<double>(bytes), p)) return;
+  const Matrix<bf16> x(rows, columns);
+  const Matrix<int> ids(rows, k);
+  const Matrix<float> log_probs(rows, k);
+  t.fill(x, 5);
+  const Buffer scratch = t.zeros(bytes);
+  const auto run = [&](int) {
+    cuda::top_k<bf16>(x.read(), t.facts.multiprocessors, {scratch.data(), scratch.bytes()}, ids.view(),
+                      log_probs.view(), t.stream);
+  };
+  run(0);
+  t.stream.wait();
+  const auto values = x.row(rows - 1), chosen = ids.row(rows - 1), logs = log_probs.row(rows - 1);
+  std::vector<int> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto at = [&](int id) { return values[static_cast<std::size_t>(id)]; };
+  std::partial_sort(order.begin(), order.begin() + k, order.end(),
+                    [&](int a, int b) { return at(a) > at(b) || (at(a) == at(b) && a < b); });
+  double sum = 0;
+  for (const double v : values) sum += std::exp(v);
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    if (static_cast<int>(chosen[i]) != order[i] || !close(logs[i], at(order[i]) - std::log(sum), std::log(sum))) {
+      p.skipped = kDiffers;
+      return;
+    }
+  t.time_kernels(p, patience, 1, run);
+}
+
+void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+  const int rows = p.at("rows"), columns = p.at("columns");
+  const Sampling sampling{1, 0, p.at("percent", 100) / 100.0};
+  if (!fits(6.0 * rows * columns, p)) return;
+  const Matrix<bf16> x(rows, columns);
+  const Matrix<float> q(rows, columns);
+  const Matrix<int> tokens(rows, 1);
+  t.fill(x, 5);
+  std::vector<int> ids(static_cast<std::size_t>(rows));
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto d_ids = uploaded(ids, 1);
+  const cuda::SeatsView seats{d_ids.read(), d_ids.read(), d_ids.read()};
+  const auto run = [&](int) {
+    constexpr std::uint64_t kSeed = 3;
+    cuda::sample<bf16>(x.read(), seats, sampling, kSeed, 0, tokens.view(), q.view(), t.stream);
+  };
+  run(0);
+  t.stream.wait();
+  const auto row = x.row(rows - 1), ours = q.row(rows - 1);
+  const std::vector<float> logits(row.begin(), row.end());
+  std::vector<double> expected(logits.size());
+  warp(logits, sampling, expected);
+  const double most = *std::max_element(expected.begin(), expected.end());
+  int apart = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) apart += !close(ours[i], expected[i], most);
+  const int border =
+      sampling.top_p < 1 ? 1 : 0;  // a token at the edge of the nucleus: sums are rounded in another order
+  const double token = tokens.row(rows - 1)[0];
+  if (apart > border || !(token >= 0 && token < columns) || ours[static_cast<std::size_t>(token)] <= 0) {
+    p.skipped = kDiffers;
+    return;
+  }
+  t.time_kernels(p, patience, 1, run);
+}
+
+}  // namespace draftline

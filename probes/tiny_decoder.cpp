@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probes/tiny_decoder.h"
+
+#include <numeric>
+
+#include "decoder/priced/backend.h"
+
+namespace draftline {
+
+TransformerShape tiny_shape(int layers, int columns) {
+  TransformerShape s;
+  s.name = "tiny";
+  s.hidden = columns;
+  s.layers = layers;
+  s.heads = s.kv_heads = 1;
+  s.head_dim = columns;
+  s.intermediate = columns;
+  s.vocabulary = 2 * columns;
+  return s;
+}
+
+Proposal OneToken::propose(Ops& ops, Session& s) {
+  return {ops.uniform(s.sequences, 1), s.root, ops.constant({-1}, 1, s.sequences)};
+}
+
+int ops_of_plain_step(int layers) {
+  constexpr int kColumns = 16;
+  PricedBackend backend;
+  WeightStore store(DType::fp32);
+  Ops ops(backend, DType::fp32, 1);
+  const Transformer target(tiny_shape(layers, kColumns), store, ops, 1);
+  OneToken method;
+  Generator generator(ops, target, method);
+  int recorded = 0;
+  ops.on_segment = [&](const SegmentRun& run) { recorded += static_cast<int>(run.tape->ops.size()); };
+  generator.assume(1, 1);
+  generator.step();
+  return recorded;
+}
+
+void join_all(Generator& generator, int sequences, int context) {
+  std::vector<int> ids(static_cast<std::size_t>(sequences));
+  std::iota(ids.begin(), ids.end(), 0);
+  generator.join(std::vector<std::vector<int>>(ids.size(), std::vector<int>(static_cast<std::size_t>(context), 1)),
+                 ids);
+}
+
+}  // namespace draftline

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/compared_devices.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include "model/cpu_fit.h"
+#include "model/gpu_calibration.h"
+#include "model/kernel_time.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+namespace {
+
+Device known(const char* name) {
+  const auto document =
+      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices" / (std::string(name) + ".json"));
+  Device d = read_device(document.root());
+  document.finish();
+  return d;
+}
+
+MeasuredPoint point(const char* op, std::map<std::string, int> shape) {
+  return {op, std::move(shape), Seconds{1}, Seconds{1}, Seconds{1}, 5, 0, {}};
+}
+MeasuredPoint attention(int rows, int context) {
+  return point("attention", {{"sequences", 2},
+                             {"rows", rows},
+                             {"context", context},
+                             {"heads", 32},
+                             {"kv_heads", 8},
+                             {"head_dim", 128},
+                             {"tree", 0}});
+}
+
+}  // namespace
+
+TEST_CASE("two GPUs over the same points: errors of each, and how far they are apart") {
+  const Device a = known("h100-sxm");
+  Device b = a;
+  b.fits.copy.bandwidth_share = a.fits.copy.bandwidth_share / 2;
+  b.fits.copy.fixed = 2.0 * a.fits.copy.fixed;
+  b.all_reduce.clear();
+  Measured m;
+  m.device = "cuda";
+  m.points = {point("gemm", {{"rows", 4}, {"in", 4096}, {"out", 4096}, {"copies", 6}}),
+              point("copy", {{"kib", 1 << 20}}),
+              point("copy", {{"kib", 1 << 10}}),
+              attention(1, 1000),
+              attention(8, 1000),
+              attention(512, 0),
+              point("all_reduce", {{"ranks", 2}, {"kib", 64}}),
+              point("graph", {{"kernels", 4}}),
+              point("sample", {{"rows", 1}, {"columns", 32000}})};
+  m.points.push_back(point("add", {{"rows", 1}, {"columns", 64}}));
+  m.points.back().skipped = "a reason";
+  for (ComparedPoint& c : compare_devices(m, a, a))
+    for (MeasuredPoint& p : m.points)
+      if (p.same_shape(c.point)) p.median = c.predicted[0];
+
+  // The first is right; the second takes twice as long to copy, knows no link, and agrees about the rest.
+  const auto points = compare_devices(m, a, b);
+  CHECK(points.size() == 6);
+  const auto kinds = by_kind(points);
+  std::vector<std::string> names;
+  for (const ComparedKind& k : kinds) {
+    names.push_back(k.kind);
+    CHECK(k.median[0] < 1e-9);
+    CHECK(k.bias[0] == Approx(1));
+    if (k.kind == "all") continue;
+    const double factor = k.kind == "copy" ? 2 : 1;
+    CHECK(k.median[1] == Approx(factor - 1).margin(1e-9));
+    CHECK(k.p90[1] == Approx(factor - 1).margin(1e-9));
+    CHECK(k.bias[1] == Approx(factor));
+    CHECK(k.ratio == Approx(1 / factor));
+    CHECK(k.apart == Approx(1 - 1 / factor).margin(1e-9));
+  }
+  CHECK(names == std::vector<std::string>{"gemm", "copy", "attention, decode", "attention, verify",
+                                          "attention, prefill", "all"});
+  CHECK(kinds.back().points == 6);
+  CHECK(kinds.back().bias[1] == Approx(std::pow(2.0, 2.0 / 6)));
+  CHECK(compare_devices(m, a, a).size() == 7);  // with the link
+}
+
+TEST_CASE("a processor is compared with processors") {
+  const Device cpu = known("cpu");
+  Measured m;
+  m.device = "cpu";
+  m.points = {point("gemm", {{"rows", 4}, {"in", 256}, {"out", 256}, {"copies", 1}}), point("read", {{"kib", 64}}),
+              point("add", {{"rows", 4}, {"columns", 256}})};
+  const auto points = compare_devices(m, cpu, cpu);
+  REQUIRE(points.size() == 2);
+  CHECK(points[0].predicted[0] == predicted(*cpu.cpu, m.points[0]));
+  CHECK_THROWS_AS(compare_devices(m, cpu, known("h100-sxm")), InputErrors);
+  m.device = "cuda";
+  CHECK_THROWS_AS(compare_devices(m, known("h100-sxm"), cpu), InputErrors);
+  CHECK(by_kind({}).empty());
+}
