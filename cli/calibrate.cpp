@@ -61,14 +61,16 @@ int calibrate(Options o, const Common& common) {
 
 }  // namespace
 
-CalibratedFiles calibrate_files(const std::filesystem::path& measured, const std::string& datasheet,
-                                const std::filesystem::path& data) {
+CalibratedFiles calibrate_files(const std::filesystem::path& measured, const std::string& device,
+                                const std::string& datasheet, const std::filesystem::path& data) {
   CalibrationInput o;
   o.measured = measured;
   o.data = data;
   o.device = datasheet;
   o.locator = measured.lexically_normal().filename().string();
   const Measured m = read_measured_file(measured);
+  if (m.device != device)
+    throw InputErrors(measured.string() + "#/device: is \"" + m.device + "\", not \"" + device + "\"");
   const CalibratedDevice r = calibrated_device(o, m);
   return {text_of(r.device), knows_host(m) ? text_of(calibrated_engine(o, m)) : "", r.quality};
 }

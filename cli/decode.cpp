@@ -12,6 +12,7 @@
 #include "cli/decode_device.h"
 #include "cli/decode_inputs.h"
 #include "cli/decode_timing.h"
+#include "cli/dry_step.h"
 #include "cli/forced_acceptance.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
@@ -80,18 +81,8 @@ void check_memory(const WeightStore& weights) {
 int rows_behind_text(Decoder& priced, int seats, int length) {
   constexpr int kMostTail = 2048;
   if (!priced.method->static_plan()) return kMostTail;
-  int most = 1;
-  priced.ops.on_segment = [&](const SegmentRun& run) {
-    for (const Pass& p : run.tape->passes) {
-      const int ahead = p.ahead.empty() ? 0 : *std::max_element(p.ahead.begin(), p.ahead.end());
-      most = std::max(most, p.tail + p.rows.widest + std::max(0, ahead));
-    }
-  };
-  const std::vector<std::vector<int>> usual;
-  priced.ops.follow(&usual);
-  priced.generator.assume(seats, length);
-  priced.generator.step();
-  return most + priced.method->depth() + 1;  // the last step may go beyond the tokens wanted
+  return dry_step(priced, seats, length).rows_behind_text + priced.method->depth() +
+         1;  // the last step may go beyond the tokens wanted
 }
 
 // Records FILE, and says what is in it.
@@ -173,7 +164,7 @@ int decode(const Options& o, const Common& common) {
         },
         [&](const WeightStore& store) -> std::unique_ptr<Backend> {
           if (priced) return std::make_unique<PricedBackend>();
-          if (o.cuda()) return make_cuda_backend(store, source, {format, !o.no_graphs, o.seed});
+          if (o.cuda()) return make_cuda_backend(store, source, {format, !o.no_graphs, o.seed, {}, false});
           return std::make_unique<CpuBackend>(store, source,
                                               CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
         });

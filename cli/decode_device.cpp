@@ -3,6 +3,7 @@
 
 #ifdef DRAFTLINE_WITH_CUDA
 #include "decoder/cuda/backend.h"
+#include "decoder/random_weights.h"
 #endif
 
 namespace draftline::cli {
@@ -10,8 +11,13 @@ namespace draftline::cli {
 #ifdef DRAFTLINE_WITH_CUDA
 
 std::unique_ptr<Backend> make_cuda_backend(const WeightStore& store, WeightSource& source, const CudaChoice& c) {
-  return std::make_unique<CudaBackend>(store, source,
-                                       CudaBackend::Options{c.activations, c.graphs, c.seed, false, 512});
+  CudaBackend::Options o;
+  o.activations = c.activations;
+  o.graphs = c.graphs;
+  o.seed = c.seed;
+  o.shared = std::static_pointer_cast<CudaBackend::SharedWeights>(c.shared);
+  o.filled = c.filled;
+  return std::make_unique<CudaBackend>(store, source, o);
 }
 
 CudaFacts cuda_facts(Backend& backend) {
@@ -26,12 +32,40 @@ CudaFacts cuda_facts(Backend& backend) {
           cuda.counts().captures};
 }
 
+std::string cuda_device_name() {
+  const WeightStore none(DType::bf16);
+  RandomWeights source(0);
+  return CudaBackend(none, source, {}).facts().device;
+}
+
+std::shared_ptr<void> share_cuda_weights() { return CudaBackend::share_weights(); }
+void drop_unused_cuda_weights(void* shared) {
+  CudaBackend::drop_unused(*static_cast<CudaBackend::SharedWeights*>(shared));
+}
+
+long cuda_first_sights(Backend& backend) {
+  const CudaBackend::Counts& c = dynamic_cast<CudaBackend&>(backend).counts();
+  return c.single + c.captures;
+}
+void clock_cuda_ops(Backend& backend, std::function<void(const Tape&, std::size_t, Seconds)> told) {
+  dynamic_cast<CudaBackend&>(backend).on_op = std::move(told);
+}
+Seconds cuda_event_time(Backend& backend) { return dynamic_cast<CudaBackend&>(backend).event_time(); }
+
 #else
 
+static constexpr const char* kWithout =
+    "this program was built without CUDA: build it where nvcc is, with -DDRAFTLINE_CUDA=ON";
 std::unique_ptr<Backend> make_cuda_backend(const WeightStore&, WeightSource&, const CudaChoice&) {
-  throw DeviceError("this program was built without CUDA: build it where nvcc is, with -DDRAFTLINE_CUDA=ON");
+  throw DeviceError(kWithout);
 }
 CudaFacts cuda_facts(Backend&) { return {}; }
+std::string cuda_device_name() { throw DeviceError(kWithout); }
+std::shared_ptr<void> share_cuda_weights() { return nullptr; }
+void drop_unused_cuda_weights(void*) {}
+long cuda_first_sights(Backend&) { return 0; }
+void clock_cuda_ops(Backend&, std::function<void(const Tape&, std::size_t, Seconds)>) {}
+Seconds cuda_event_time(Backend&) { return {}; }
 
 #endif
 

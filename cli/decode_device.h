@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `decode --device cuda`: the CUDA backend where this program was built with it.
+// `--device cuda` of `decode` and `validate`: the CUDA backend where this program was built with it.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,8 @@ struct CudaChoice {
   DType activations;
   bool graphs;
   std::uint64_t seed;
+  std::shared_ptr<void> shared;  // of share_cuda_weights(); null: weights of its own
+  bool filled;                   // caches start with random values
 };
 // Throws DeviceError if the program was built without CUDA, or there is no device.
 std::unique_ptr<Backend> make_cuda_backend(const WeightStore&, WeightSource&, const CudaChoice&);
@@ -23,5 +26,16 @@ struct CudaFacts {
   long graph_launches, captures;
 };
 CudaFacts cuda_facts(Backend&);
+std::string cuda_device_name();
+
+// For several backends: each weight is made once, while one of them has it.
+std::shared_ptr<void> share_cuda_weights();
+void drop_unused_cuda_weights(void* shared);
+
+// Segments that ran in another way than they will from then on: op by op, or captured.
+long cuda_first_sights(Backend&);
+// Every op between two events, none in a graph; null: no more. And what two events take with nothing between them.
+void clock_cuda_ops(Backend&, std::function<void(const Tape&, std::size_t op, Seconds)>);
+Seconds cuda_event_time(Backend&);
 
 }  // namespace draftline::cli

@@ -42,13 +42,9 @@ std::vector<MeasuredPoint> earlier(const Measured& now, const std::filesystem::p
   std::error_code none;
   if (!std::filesystem::exists(file, none)) return {};
   const Document document = Document::from_file(file);
-  Measured before = read_measured(document.root());
+  const Measured before = read_measured(document.root());
   document.finish();
-  if (before.device != now.device || before.title != now.title)
-    throw InputErrors(file.string() + ": was measured on " + before.title + "; name another file with --out");
-  if (before.commit != now.commit)
-    throw InputErrors(file.string() + ": was measured with another commit (" + before.commit +
-                      "); name another file with --out");
+  now.must_go_on(before, file);
   return before.points;
 }
 

@@ -11,9 +11,9 @@
 #include "cli/live_server.h"
 #include "cli/measuring.h"
 #include "cli/progress.h"
+#include "cli/validation_device.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
-#include "probes/machine.h"
 #include "reports/validation_report.h"
 
 namespace draftline::cli {
@@ -25,14 +25,20 @@ constexpr int kInterrupted = 130;
 struct Options {
   std::string device = "cpu", grid = "standard";
   std::filesystem::path out = "validation", measured, markdown;
+  std::string datasheet;
   std::vector<std::string> parts, methods, networks;
   std::vector<int> batches;
   bool full = false, json = false;
   int turns = 4, requests = 60;
-  double patience = 0.02, probe_seconds = 60, seconds = 300, rate = 0.7;
-  bool has(const char* part) const {
-    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
+  double patience = 0.02, rate = 0.7;
+  std::optional<double> probe_seconds, seconds;
+  bool gpu() const { return device == "cuda"; }
+  bool has(const std::string& part) const {
+    if (parts.empty()) return !gpu() || part != "serving";
+    return std::find(parts.begin(), parts.end(), part) != parts.end();
   }
+  double of_probing() const { return probe_seconds.value_or(gpu() ? 140 : 60); }
+  double of_decoding() const { return seconds.value_or(gpu() ? 180 : 340); }
 };
 
 template <class T, class Read>
@@ -46,31 +52,41 @@ T from_file(const std::filesystem::path& file, Read read) {
 class Validating {
  public:
   Validating(const Options& o, const Common& common) : o_(o), common_(common), networks_(common.data) {
-    for (const double figure : {o.patience, o.probe_seconds, o.seconds, o.rate})  // a range lets them through
+    for (const double figure : {o.patience, o.of_probing(), o.of_decoding(), o.rate})  // a range lets them through
       if (std::isnan(figure))
         throw InputErrors("--patience, --probe-seconds, --seconds, --acceptance-rate: nan is no number");
+    if (o.gpu() && o.has("serving"))
+      throw InputErrors("--parts: a live server is only timed with --device cpu; on a GPU leave serving out");
+    if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
+      throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
     std::error_code failed;
     std::filesystem::create_directories(o.out, failed);
     if (failed) throw InputErrors("--out: " + o.out.string() + " can't be made: " + failed.message());
     const auto known = networks_.all();
     for (const std::string& n : o.networks)
-      if (!known.contains(n)) throw InputErrors("--networks: \"" + n + "\" is no network of data/validation");
+      if (!known.contains(n)) throw InputErrors("--networks: \"" + n + "\" is no network of data/validation/grid.json");
   }
 
   int run() {
     if (o_.has("probe") && o_.measured.empty() &&
-        !probe_into({o_.device, small() ? "small" : "full", measured(), probing()}))
+        !probe_into({o_.device, small() ? "small" : "full", measured(), o_.of_probing()}))
       return interrupted();
     if (o_.has("calibrate")) calibrate();
     if (!o_.has("decode") && !o_.has("serving")) return 0;
+    if (o_.gpu()) on_ = this_gpu(networks_, o_.rate);
+    cells_ = cells_asked();
+    if (!on_) on_ = this_processor(networks_, most(&GridCell::batch_size), most(&GridCell::context), yardstick_);
     device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
     engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
-    validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate);
+    validation_ =
+        std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate, on_->format());
     const bool whole = !o_.has("decode") || decode();
-    ValidationReport report{o_.device, this_machine().processor, std::string(build_commit()), o_.rate, fits_, {}, {},
-                            0};
-    for (const MeasuredCell& c : steps_.cells)
-      if (asked(c.transformer, c.method, c.batch_size)) report.cells.push_back(validation_->compare(c));
+    ValidationReport report{o_.device, on_->title(), std::string(build_commit()), o_.rate, fits_, {}, {}, {}, 0};
+    for (const MeasuredCell& c : steps_.cells) {
+      if (!asked(c.transformer, c.method, c.batch_size)) continue;
+      if (c.skipped.empty()) report.cells.push_back(validation_->compare(c));
+      else report.skipped.push_back(c);
+    }
     report.left_out = left_out_;
     if (whole && o_.has("serving"))
       report.serving = compare_serving({std::filesystem::absolute(o_.out), std::filesystem::absolute(common_.data)},
@@ -83,7 +99,6 @@ class Validating {
 
  private:
   bool small() const { return o_.grid == "small"; }
-  double probing() const { return o_.probe_seconds; }
   std::filesystem::path file(const char* name) const { return o_.out / name; }
   std::filesystem::path measured() const { return o_.measured.empty() ? file("measured.json") : o_.measured; }
   static int interrupted() {
@@ -99,70 +114,100 @@ class Validating {
            (o_.batches.empty() || std::find(o_.batches.begin(), o_.batches.end(), batch) != o_.batches.end());
   }
 
+  std::vector<GridCell> cells_asked() const {
+    std::vector<GridCell> cells = validation_grid(common_.data, o_.device, o_.full ? "full" : o_.grid);
+    std::erase_if(cells, [&](const GridCell& c) { return !asked(c.transformer, c.method, c.batch_size); });
+    return cells;
+  }
+  int most(int GridCell::*what) const {
+    int n = 1;
+    for (const GridCell& c : cells_) n = std::max(n, c.*what);
+    return n;
+  }
+
   void calibrate() {
-    const CalibratedFiles files = calibrate_files(measured(), "", common_.data);
+    const CalibratedFiles files = calibrate_files(measured(), o_.device, o_.datasheet, common_.data);
     if (files.engine.empty())
-      throw InputErrors(measured().string() +
-                        "#/points: nothing was measured of the host (\"step_host\"); probe again");
+      throw InputErrors(measured().string() + "#/points: nothing was measured of the host; probe again");
     write_text_file(file("device.json"), files.device);
     write_text_file(file("engine.json"), files.engine);
     fits_ = files.quality;
+  }
+
+  // What lies in the folder from an earlier run.
+  void go_on(const std::filesystem::path& kept) {
+    Provenance& now = steps_;
+    now = {o_.device,
+           on_->title(),
+           std::string(build_commit()),
+           "draftline-probe",
+           "draftline validate --device " + o_.device + " on this machine",
+           {"validate", "--device", o_.device},
+           {}};
+    if (o_.gpu()) {  // what is accepted there is forced: another rate makes other steps
+      now.arguments.push_back("--acceptance-rate");
+      now.arguments.push_back(significant(o_.rate, 6));
+    }
+    if (std::error_code none; !std::filesystem::exists(kept, none)) return;
+    auto before = from_file<MeasuredSteps>(kept, [](const Reader& r) { return read_measured_steps(r); });
+    now.must_go_on(before, kept);
+    if (before.arguments != now.arguments)
+      throw InputErrors(kept.string() + ": was measured with other arguments; name another --out");
+    steps_.cells = std::move(before.cells);
+  }
+
+  // One that would take too long: to be left out unless all is asked for.
+  bool too_long(const GridCell& c) {
+    constexpr Seconds kLongest{0.25};  // of a step
+    constexpr int kMostRead = 40000;   // rows of prompts
+    return validation_->expected(c.transformer, c.method, c.batch_size, c.context) > kLongest ||
+           (c.batch_size * c.context > kMostRead && validation_->steered(c.transformer, c.method));
+  }
+
+  MeasuredCell measured_cell(const GridCell& c) {
+    try {
+      const auto [plain, method] = on_->decodings(c);
+      return measure(c, plain, method, o_.turns, Seconds{o_.patience});
+    } catch (const OutOfDeviceMemory& e) {
+      on_->forget();
+      MeasuredCell m{c.transformer, c.method, c.batch_size, c.context, {}, {}, {}, {}, {}};
+      m.skipped = e.what();
+      return m;
+    }
   }
 
   // Times the cells that are not in the folder yet. False: interrupted.
   bool decode() {
     using Clock = std::chrono::steady_clock;
     constexpr auto kBetweenSaves = std::chrono::seconds(5);
-    constexpr Seconds kLongest{0.25};  // of a step, unless all is asked for
-    steps_.title = this_machine().processor;
-    steps_.commit = build_commit();
     const std::filesystem::path kept = file("steps.json");
-    if (std::error_code none; std::filesystem::exists(kept, none)) {
-      const auto before = from_file<MeasuredSteps>(kept, [](const Reader& r) { return read_measured_steps(r); });
-      if (before.title != steps_.title || before.commit != steps_.commit)
-        throw InputErrors(kept.string() +
-                          ": was measured on another machine or with another commit; name another --out");
-      steps_.cells = before.cells;
-    }
-    std::vector<GridCell> todo;
-    for (const GridCell& c : validation_grid(o_.full ? GridKind::full : small() ? GridKind::small : GridKind::standard))
-      if (asked(c.transformer, c.method, c.batch_size)) todo.push_back(c);
-    const std::size_t all = todo.size();
+    go_on(kept);
+    std::vector<GridCell> todo = cells_;
     std::erase_if(todo, [&](const GridCell& c) {
       return std::any_of(steps_.cells.begin(), steps_.cells.end(), [&](const MeasuredCell& m) {
-        return same_cell(m, {c.transformer, c.method, c.batch_size, c.context, {}, {}, {}, {}});
+        return same_cell(m, {c.transformer, c.method, c.batch_size, c.context, {}, {}, {}, {}, {}});
       });
     });
-    if (todo.size() < all)
-      std::cerr << kept.string() << ": " << all - todo.size() << " of " << all << " cells are there already\n";
-    int seats = 1, longest = 1;
-    for (const GridCell& c : todo) {
-      seats = std::max(seats, c.batch_size);
-      longest = std::max(longest, c.context);
-    }
-    std::unique_ptr<CpuDecoding> plain, method;
-    std::string plain_of, method_of;
+    if (todo.size() < cells_.size())
+      std::cerr << kept.string() << ": " << cells_.size() - todo.size() << " of " << cells_.size()
+                << " cells are there already\n";
     const auto start = Clock::now();
     auto saved = start;
     const Interruptible interruptible;
     Progress progress("decoding", todo.size());
     std::size_t i = 0;
     for (; i < todo.size() && !Interruptible::asked(); ++i) {
-      const GridCell& c = todo[i];
-      const bool late = std::chrono::duration<double>(Clock::now() - start).count() > o_.seconds;
-      if (!o_.full && (late || validation_->expected(c.transformer, c.method, c.batch_size, c.context) > kLongest)) {
+      const bool late = std::chrono::duration<double>(Clock::now() - start).count() > o_.of_decoding();
+      if (!o_.full && (late || too_long(todo[i]))) {
         ++left_out_;
         continue;
       }
-      const auto make = [&](const std::string& of, std::unique_ptr<CpuDecoding>& d, std::string& known) {
-        if (known == c.transformer + of) return;
-        d.reset();
-        d = std::make_unique<CpuDecoding>(networks_, c.transformer, of, seats, longest, yardstick_);
-        known = c.transformer + of;
-      };
-      make(R"({"name":"autoregressive"})", plain, plain_of);
-      make(c.method, method, method_of);
-      steps_.cells.push_back(measure(c, *plain, *method, o_.turns, Seconds{o_.patience}));
+      try {
+        steps_.cells.push_back(measured_cell(todo[i]));
+      } catch (const DeviceError&) {  // what is there stays
+        save(kept);
+        throw;
+      }
       if (Clock::now() - saved > kBetweenSaves) {
         save(kept);
         saved = Clock::now();
@@ -182,6 +227,8 @@ class Validating {
   const Common& common_;
   Networks networks_;
   Yardstick yardstick_{Seconds{0.5}};
+  std::unique_ptr<ValidationDevice> on_;
+  std::vector<GridCell> cells_;
   Device device_;
   Engine engine_;
   std::unique_ptr<Validation> validation_;
@@ -195,12 +242,17 @@ class Validating {
 void add_validate(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("validate", "probe, calibrate, decode, predict: predicted beside measured, here");
   auto o = std::make_shared<Options>();
-  verb->add_option("--device", o->device, "what to validate")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  verb->add_option("--device", o->device, "what to validate")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
   verb->add_option("--out", o->out, "folder of what each part measures; an interrupted run is completed there")
       ->capture_default_str();
   verb->add_option("--measured", o->measured, "calibrate from this measured file instead of probing")
       ->check(CLI::ExistingFile);
-  verb->add_option("--parts", o->parts, "some of probe, calibrate, decode, serving; all, if not given")
+  verb->add_option("--datasheet", o->datasheet,
+                   "of a GPU: the device of `list devices`, or device file, whose datasheet holds");
+  verb->add_option("--parts", o->parts,
+                   "some of probe, calibrate, decode, serving; all, if not given (serving: on the CPU alone)")
       ->delimiter(',')
       ->check(CLI::IsMember({"probe", "calibrate", "decode", "serving"}));
   verb->add_flag("--full", o->full, "the whole grid, however long it takes");
@@ -219,12 +271,12 @@ void add_validate(CLI::App& app, Action& chosen) {
   verb->add_option("--patience", o->patience, "seconds of a turn, about")
       ->check(CLI::Range(1e-4, 60.0))
       ->capture_default_str();
-  verb->add_option("--probe-seconds", o->probe_seconds, "how long probing may take, about")
-      ->check(CLI::Range(0.1, 3600.0))
-      ->capture_default_str();
-  verb->add_option("--seconds", o->seconds, "how long decoding may take, about; no limit with --full")
-      ->check(CLI::Range(0.1, 1e6))
-      ->capture_default_str();
+  verb->add_option("--probe-seconds", o->probe_seconds,
+                   "how long probing may take, about; 60 on the CPU, 140 on a GPU if not given")
+      ->check(CLI::Range(0.1, 3600.0));
+  verb->add_option("--seconds", o->seconds,
+                   "how long decoding may take, about; 340 on the CPU, 180 on a GPU if not given, no limit with --full")
+      ->check(CLI::Range(0.1, 1e6));
   verb->add_option("--requests", o->requests, "of the live server")
       ->check(CLI::Range(2, 100000))
       ->capture_default_str();

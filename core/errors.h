@@ -26,6 +26,11 @@ class DeviceError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The device has less memory than was asked for: nothing is lost, and something smaller may run.
+class OutOfDeviceMemory : public DeviceError {
+  using DeviceError::DeviceError;
+};
+
 // The output could not be written: full disk, closed pipe. Not a mistake in a file that was read.
 class OutputError : public std::runtime_error {
   using std::runtime_error::runtime_error;

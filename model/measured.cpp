@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "core/json_writer.h"
-
 namespace draftline {
 
 static constexpr int kSchema = 1;
@@ -109,11 +107,15 @@ static MeasuredPoint read_point(const Reader& in) {
   return p;
 }
 
-Measured read_measured(Reader in) {
-  Measured m;
-  m.file = in.file();
-  if (in.at("schema_version").integer() != kSchema)
-    in.at("schema_version").fail("this draftline reads measured files of schema 1");
+void Provenance::must_go_on(const Provenance& before, const std::filesystem::path& file) const {
+  if (before.device != device || before.title != title)
+    throw InputErrors(file.string() + ": was measured on " + before.title + "; name another --out");
+  if (before.commit != commit)
+    throw InputErrors(file.string() + ": was measured with another commit (" + before.commit + "); name another --out");
+}
+
+Provenance read_provenance(const Reader& in) {
+  Provenance m;
   m.device = in.at("device").text();
   m.title = in.at("title").text();
   m.commit = in.at("commit").text();
@@ -122,19 +124,10 @@ Measured read_measured(Reader in) {
   for (const Reader& a : in.at("arguments").items()) m.arguments.push_back(a.text());
   for (const auto& [name, value] : in.at("machine").entries())
     m.machine[name] = value.number(name.ends_with("cache") ? 1 : 0, 1e18);
-  std::set<std::pair<std::string, std::map<std::string, int>>> seen;
-  for (const Reader& item : in.at("points").items()) {
-    m.points.push_back(read_point(item));
-    if (!seen.emplace(m.points.back().op, m.points.back().shape).second) item.fail("this shape was measured before");
-  }
-  in.done();
   return m;
 }
 
-void write_measured(std::ostream& out, const Measured& m) {
-  JsonWriter w(out);
-  w.begin_object();
-  w.member("schema_version", kSchema);
+void write_provenance(JsonWriter& w, const Provenance& m) {
   w.member("device", m.device);
   w.member("title", m.title);
   w.member("commit", m.commit);
@@ -148,6 +141,28 @@ void write_measured(std::ostream& out, const Measured& m) {
   w.begin_object();
   for (const auto& [name, value] : m.machine) w.member(name, value);
   w.end_object();
+}
+
+Measured read_measured(Reader in) {
+  Measured m;
+  m.file = in.file();
+  if (in.at("schema_version").integer() != kSchema)
+    in.at("schema_version").fail("this draftline reads measured files of schema 1");
+  static_cast<Provenance&>(m) = read_provenance(in);
+  std::set<std::pair<std::string, std::map<std::string, int>>> seen;
+  for (const Reader& item : in.at("points").items()) {
+    m.points.push_back(read_point(item));
+    if (!seen.emplace(m.points.back().op, m.points.back().shape).second) item.fail("this shape was measured before");
+  }
+  in.done();
+  return m;
+}
+
+void write_measured(std::ostream& out, const Measured& m) {
+  JsonWriter w(out);
+  w.begin_object();
+  w.member("schema_version", kSchema);
+  write_provenance(w, m);
   w.key("points");
   w.begin_array();
   const auto seconds = [](Seconds t) { return significant(t.value * 1e6, 5) + " us"; };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_writer.h"
 #include "core/quantity.h"
 #include "core/reader.h"
 
@@ -23,10 +24,18 @@ struct MeasuredPoint {
   int at(const std::string& name, int otherwise) const;
 };
 
-struct Measured {
-  std::string device, title, commit, source, locator;
+// Where measurements come from: the head of every file of them.
+struct Provenance {
+  std::string device, title, commit, source, locator;  // device: "cpu", "cuda"; title: the machine's
   std::vector<std::string> arguments;
   std::map<std::string, double> machine;  // "last_cache" and "memory" in bytes, "cores"
+  // InputErrors if what lies in `file` was measured on another machine or by another draftline.
+  void must_go_on(const Provenance& before, const std::filesystem::path& file) const;
+};
+Provenance read_provenance(const Reader&);  // the keys of an object that has others too
+void write_provenance(JsonWriter&, const Provenance&);
+
+struct Measured : Provenance {
   std::vector<MeasuredPoint> points;
   std::filesystem::path file;
   double of_machine(const std::string& name) const;

@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <tuple>
-
-#include "probes/stopwatch.h"
 
 namespace draftline {
 
@@ -37,24 +36,35 @@ std::vector<int> StepClock::one_step() {
   return emitted;
 }
 
-// Steps until n of them met a free core at its full clock; after three times as many, those that met the least else.
-// `step` does one and returns what is noted of it.
-template <class Step>
-void StepClock::undisturbed(int n, Step step) {
-  constexpr int kMostTries = 3;
-  constexpr double kPreempted = 1.03;
+void StepClock::warm_up(int n) {
   if (context_) generator_.assume_length(*context_);
-  one_step();
+  for (int i = 0; i < n && !full(); ++i) one_step();
+}
+
+bool StepClock::full() const {
+  const auto& all = generator_.session().lengths;
+  return *std::max_element(all.begin(), all.end()) > longest_;
+}
+
+// Steps until n of them met a free core at its full clock; after three times as many, those that met the least else.
+// `step` does one and returns what is noted of it. False: some of them did what a step does but once.
+template <class Step>
+bool StepClock::undisturbed(int n, Step step) {
+  constexpr int kMostTries = 3;
+  constexpr double kPreempted = 1.03, kNotAgain = 1e3;
+  warm_up(1);
   std::vector<std::pair<double, std::function<void()>>> all;  // how far from the usual clock
-  const double usual = yardstick_.usual();
+  const double usual = meter_.usual_pace();
   int good = 0;
-  double before = yardstick_.measure();
-  for (int i = 0; i < kMostTries * n && good < n; ++i) {
+  double before = meter_.pace();
+  meter_.first_of_its_kind();
+  for (int i = 0; i < kMostTries * n && good < n && !full(); ++i) {
+    if (context_ && i % kInARow == 0) generator_.assume_length(*context_);
     const auto start = Clock::now();
     const Stopwatch own;
     auto keep = step();
-    const double lost = since(start) / own.elapsed(), after = yardstick_.measure();
-    const double slower = lost > kPreempted ? lost : 1;
+    const double lost = since(start) / meter_.time(own), after = meter_.pace();
+    const double slower = meter_.first_of_its_kind() ? kNotAgain : lost > kPreempted ? lost : 1;
     const TimedSample met{0, before * slower, after * slower};
     all.emplace_back(met.distance(usual), std::move(keep));
     good += met.met(usual);
@@ -63,16 +73,17 @@ void StepClock::undisturbed(int n, Step step) {
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   all.resize(std::min(all.size(), static_cast<std::size_t>(std::max(good, (n + 1) / 2))));
   for (const auto& [clock, keep] : all) keep();
+  return all.empty() || all.back().first < std::log(kNotAgain) / 2;
 }
 
 TimedSteps StepClock::steps(int n) {
   TimedSteps all;
   std::vector<double> times;
-  undisturbed(n, [&]() -> std::function<void()> {
+  all.settled = undisturbed(n, [&]() -> std::function<void()> {
     const double before = length();
     const Stopwatch watch;
     const auto emitted = one_step();
-    const Seconds took = watch.elapsed();
+    const Seconds took = meter_.time(watch);
     return [&all, &times, this, before, took, emitted, at = static_cast<int>(history_.size()) - 1] {
       times.push_back(took.value);
       all.length += before;
@@ -80,6 +91,7 @@ TimedSteps StepClock::steps(int n) {
       if (!context_) all.steered.push_back(at);
     };
   });
+  if (times.empty()) return all;
   const auto kept = static_cast<double>(times.size());
   all.length /= kept;
   all.emitted /= kept;
@@ -93,10 +105,10 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
     std::size_t op;
     Seconds time;
   };
-  const Seconds clock = clock_time();
+  const Seconds clock = meter_.clock_time();
   std::vector<Clocked> now;
   now.reserve(1 << 14);
-  backend_.on_op = [&](const Tape& tape, std::size_t op, Seconds t) { now.push_back({&tape, op, t}); };
+  meter_.clock_ops([&](const Tape& tape, std::size_t op, Seconds t) { now.push_back({&tape, op, t}); });
   std::vector<OpTime> kinds;
   std::map<std::pair<std::string_view, Phase>, std::vector<std::pair<double, int>>> by_kind;  // of each kept step
   std::size_t kept = 0;
@@ -113,7 +125,7 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
       }
     };
   });
-  backend_.on_op = nullptr;
+  meter_.clock_ops(nullptr);
   for (auto& [kind, steps] : by_kind) {
     steps.resize(kept);
     std::vector<double> times;
@@ -132,19 +144,21 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
 InTurn steps_in_turn(StepClock& plain, StepClock& method, int turns, Seconds patience) {
   constexpr int kMostSteps = 20, kMostClocked = 5;
   const auto in_patience = [&](const TimedSteps& one) {
-    return std::clamp(static_cast<int>(patience / one.time), 1, kMostSteps);
+    return one.time.value > 0 ? static_cast<int>(std::clamp(patience / one.time, 1.0, 1.0 * kMostSteps)) : 1;
   };
   const int plain_steps = in_patience(plain.steps(1)), method_steps = in_patience(method.steps(1));
   InTurn all;
   for (int i = 0; i < turns; ++i) {
-    all.plain.push_back(plain.steps(plain_steps));
-    all.method.push_back(method.steps(method_steps));
+    TimedSteps one = plain.steps(plain_steps), other = method.steps(method_steps);
+    if (one.time.value <= 0 || other.time.value <= 0) break;  // full
+    all.plain.push_back(std::move(one));
+    all.method.push_back(std::move(other));
     all.ops.push_back(method.ops(std::min(method_steps, kMostClocked)));
   }
   return all;
 }
 
-Seconds clock_time() {
+Seconds CpuMeter::clock_time() {
   constexpr int kReadings = 1000;
   std::vector<double> times;
   for (int i = 0; i < kReadings; ++i) times.push_back(since(Clock::now()).value);  // as the interpreter does

@@ -55,15 +55,17 @@ std::vector<Group> groups(const std::vector<ValidationCell>& cells) {
 }
 
 Table summary_table(const std::vector<ValidationCell>& cells) {
-  Table t({"cells", "n", "speedup: median", "P90", "worst", "step: median", "P90", "worst", "noise"});
+  Table t(
+      {"cells", "n", "speedup: median", "P90", "worst", "step: median", "P90", "worst", "plain step: median", "noise"});
   for (const Group& g : groups(cells)) {
     const ErrorSummary s = summarised(errors(cells, &ValidationCell::speedup, g.which)),
-                       p = summarised(errors(cells, &ValidationCell::step, g.which));
+                       p = summarised(errors(cells, &ValidationCell::step, g.which)),
+                       plain = summarised(errors(cells, &ValidationCell::plain, g.which));
     std::vector<double> noise;
     for (const ValidationCell& c : cells)
       if (!g.which || g.which(c)) noise.push_back(c.speedup.noise);
     t.add({g.name, s.cells, percent(s.median), percent(s.p90), percent(s.most), percent(p.median), percent(p.p90),
-           percent(p.most), percent(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
+           percent(p.most), percent(plain.median), percent(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
   }
   return t;
 }
@@ -160,6 +162,12 @@ Table stop_table(const std::vector<ValidationCell>& cells) {
   return t;
 }
 
+Table skipped_table(const std::vector<MeasuredCell>& cells) {
+  Table t({"network", "method", "batch", "context", "because"});
+  for (const MeasuredCell& c : cells) t.add({c.transformer, c.method, c.batch_size, c.context, c.skipped});
+  return t;
+}
+
 Table serving_table(const std::vector<ComparedServing>& all) {
   Table t({"batching", "method", "tokens/step", "figure", "simulated", "live", "error", "noise"});
   for (const ComparedServing& s : all)
@@ -191,9 +199,12 @@ std::string all_tables(const ValidationReport& r, const std::function<std::strin
     add(worst_cells < r.cells.size() ? "The worst cells" : "All cells", cells);
     add("Error budget: who is to blame", blame_table(r.cells, 10));
     constexpr double kLeastShare = 0.01;
-    add("Ops, by a clock inside the interpreter", op_table(r.cells, kLeastShare));
+    add(r.device == "cuda" ? "Ops, by events around each of them in runs without graphs"
+                           : "Ops, by a clock inside the interpreter",
+        op_table(r.cells, kLeastShare));
     add("The batch at which a method stops paying", stop_table(r.cells));
   }
+  add("Cells that could not run", skipped_table(r.skipped));
   add("A live server beside the simulator", serving_table(r.serving));
   if (r.left_out > 0) out += std::to_string(r.left_out) + " cells of the grid were not measured\n";
   return out;
@@ -274,6 +285,18 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     w.end_object();
   }
   w.end_array();
+  w.key("skipped");
+  w.begin_array();
+  for (const MeasuredCell& c : r.skipped) {
+    w.begin_object();
+    w.member("transformer", c.transformer);
+    w.member("method", nlohmann::json::parse(c.method));
+    w.member("batch_size", c.batch_size);
+    w.member("context", c.context);
+    w.member("because", c.skipped);
+    w.end_object();
+  }
+  w.end_array();
   w.key("ops");
   w.begin_array();
   for (const OpTotal& o : op_totals(r.cells)) {
@@ -324,6 +347,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
   w.end_array();
   summary(w, "summary", errors(r.cells, &ValidationCell::speedup));
   summary(w, "step_summary", errors(r.cells, &ValidationCell::step));
+  summary(w, "plain_step_summary", errors(r.cells, &ValidationCell::plain));
   w.member("cells_left_out", r.left_out);
   w.end_object();
   w.finish();

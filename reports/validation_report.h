@@ -17,6 +17,7 @@ struct ValidationReport {
   double rate = 0;                    // of acceptance, an input
   std::vector<FitQuality> fits;
   std::vector<ValidationCell> cells;
+  std::vector<MeasuredCell> skipped;  // that could not run, with their reasons
   std::vector<ComparedServing> serving;
   std::size_t left_out = 0;  // cells of the grid that were not measured
 };

@@ -9,7 +9,7 @@ namespace draftline {
 
 namespace {
 
-constexpr int kSchema = 1;
+constexpr int kSchema = 2;
 constexpr std::array<std::string_view, 3> kPhaseNames{"draft", "verify", "commit"};
 constexpr double kMostTime = 1e6, kMostLength = 1e9;
 
@@ -31,6 +31,12 @@ MeasuredCell read_cell(const Reader& in) {
   in.at("method").entries();
   c.batch_size = in.at("batch_size").integer(1, 1 << 12);
   c.context = in.at("context").integer(1, 1 << 24);
+  if (const auto why = in.find("skipped")) {
+    c.skipped = why->text();
+    if (c.skipped.empty()) why->fail("must say why");
+    in.done();
+    return c;
+  }
   for (const Reader& turn : in.at("plain").items()) c.plain.push_back(read_turn(turn));
   for (const Reader& turn : in.at("turns").items()) c.turns.push_back(read_turn(turn));
   if (c.plain.empty()) in.at("plain").fail("must hold a turn");
@@ -74,9 +80,8 @@ void write_turn(JsonWriter& w, const MeasuredTurn& t) {
 
 MeasuredSteps read_measured_steps(Reader in) {
   MeasuredSteps m;
-  if (in.at("schema_version").integer() != kSchema) in.at("schema_version").fail("this draftline reads schema 1");
-  m.title = in.at("title").text();
-  m.commit = in.at("commit").text();
+  if (in.at("schema_version").integer() != kSchema) in.at("schema_version").fail("this draftline reads schema 2");
+  static_cast<Provenance&>(m) = read_provenance(in);
   for (const Reader& cell : in.at("cells").items()) m.cells.push_back(read_cell(cell));
   in.done();
   return m;
@@ -86,8 +91,7 @@ void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
   JsonWriter w(out);
   w.begin_object();
   w.member("schema_version", kSchema);
-  w.member("title", m.title);
-  w.member("commit", m.commit);
+  write_provenance(w, m);
   w.key("cells");
   w.begin_array();
   for (const MeasuredCell& c : m.cells) {
@@ -96,6 +100,11 @@ void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
     w.member("method", nlohmann::json::parse(c.method));
     w.member("batch_size", c.batch_size);
     w.member("context", c.context);
+    if (!c.skipped.empty()) {
+      w.member("skipped", c.skipped);
+      w.end_object();
+      continue;
+    }
     for (const auto& [key, turns] : {std::pair{"plain", &c.plain}, {"turns", &c.turns}}) {
       w.key(key);
       w.begin_array();

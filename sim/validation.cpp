@@ -31,9 +31,9 @@ bool Compared::drowned() const { return noise > std::abs(error()); }
 
 // A method on a target, told what steered the steps of a measured run.
 struct Validation::Replay {
-  Replay(const TransformerShape& target, const MethodChoice& m, const Decoder::FindTransformer& find, int batch_size,
-         int context)
-      : decoder({target, DType::fp32, DType::fp32, kSeats, 1, 1, {}, {}}, m.in, find,
+  Replay(const TransformerShape& target, DType format, const MethodChoice& m, const Decoder::FindTransformer& find,
+         int batch_size, int context)
+      : decoder({target, format, format, kSeats, 1, 1, {}, {}}, m.in, find,
                 [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
     decoder.generator.assume(batch_size, context);
@@ -54,8 +54,14 @@ struct Validation::Replay {
 };
 
 Validation::Validation(const Device& device, const Engine& engine, std::map<std::string, TransformerShape> targets,
-                       Decoder::FindTransformer find, double rate)
-    : device_(device), engine_(engine), targets_(std::move(targets)), find_(find), rate_(rate), predictor_(find) {}
+                       Decoder::FindTransformer find, double rate, DType format)
+    : device_(device),
+      engine_(engine),
+      targets_(std::move(targets)),
+      find_(find),
+      rate_(rate),
+      precision_{std::string(name(format)), format, format},
+      predictor_(find) {}
 Validation::~Validation() = default;
 
 const MethodChoice& Validation::choice(const std::string& method) {
@@ -71,16 +77,21 @@ const MethodChoice& Validation::choice(const std::string& method) {
   return choices_.emplace(method, Chosen{document, m}).first->second.choice;
 }
 
+Setup Validation::setup(const std::string& transformer, int batch_size, int context) const {
+  return {&device_, &engine_, &targets_.at(transformer), precision_, 1, batch_size, context, 2};
+}
+
 Seconds Validation::expected(const std::string& transformer, const std::string& method, int batch_size, int context) {
-  const Setup setup{&device_, &engine_, &targets_.at(transformer), {"fp32", DType::fp32, DType::fp32}, 1, batch_size,
-                    context,  2};
-  return predictor_.step_price(setup, choice(method))(context);
+  return predictor_.step_price(setup(transformer, batch_size, context), choice(method))(context);
+}
+
+bool Validation::steered(const std::string& transformer, const std::string& method) {
+  return !predictor_.method(setup(transformer, 1, 1), choice(method)).static_plan();
 }
 
 ValidationCell Validation::compare(const MeasuredCell& m) {
-  const TransformerShape& target = targets_.at(m.transformer);
   const MethodChoice& choice = this->choice(m.method);
-  const Setup setup{&device_, &engine_, &target, {"fp32", DType::fp32, DType::fp32}, 1, m.batch_size, m.context, 2};
+  const Setup setup = this->setup(m.transformer, m.batch_size, m.context);
   const Method& method = predictor_.method(setup, choice);
   const bool speculates = method.depth() > 0;
   ValidationCell cell;
@@ -130,7 +141,7 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
       for (const int step : m.turns[t].steered) turn_of[step] = t;
     const double share = 1.0 / static_cast<double>(turn_of.size());
     std::vector<double> by_turn(m.turns.size());
-    Replay replay(target, choice, find_, m.batch_size, m.context);
+    Replay replay(*setup.transformer, precision_.matrices, choice, find_, m.batch_size, m.context);
     for (std::size_t i = 0; i < m.history.size(); ++i) {
       const double before = replay.length();
       const auto& segments = replay.next(m.history[i]);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/measured.h"
 #include "sim/prediction.h"
 
 namespace draftline {
@@ -34,11 +35,11 @@ struct MeasuredCell {
   // What steered each of the method's steps, where they differ: answers of its decide() calls. Replayed in order, from
   // the context on, they make the same steps.
   std::vector<std::vector<std::vector<int>>> history = {};
+  std::string skipped = {};  // why it could not be measured; then there are no turns
 };
 bool same_cell(const MeasuredCell&, const MeasuredCell&);
 
-struct MeasuredSteps {
-  std::string title, commit;  // the machine
+struct MeasuredSteps : Provenance {
   std::vector<MeasuredCell> cells;
 };
 MeasuredSteps read_measured_steps(Reader);
@@ -91,22 +92,26 @@ ErrorSummary summarised(const std::vector<double>& errors);
 
 class Validation {
  public:
-  // `rate`: of acceptance, for methods whose step costs the same whatever is accepted.
+  // `rate`: of acceptance, for methods whose step costs the same whatever is accepted. `format`: of weights and activations.
   Validation(const Device&, const Engine&, std::map<std::string, TransformerShape> targets,
-             Decoder::FindTransformer find, double rate);
+             Decoder::FindTransformer find, double rate, DType format = DType::fp32);
   ~Validation();
-  ValidationCell compare(const MeasuredCell&);  // the cell points to what it is given
+  ValidationCell compare(const MeasuredCell&);  // one that was not skipped; the cell points to what it is given
   // What a step is priced at: to know beforehand how long a measurement takes.
   Seconds expected(const std::string& transformer, const std::string& method, int batch_size, int context);
+  // Its steps differ, and what they do follows the text: prompts are read to begin with.
+  bool steered(const std::string& transformer, const std::string& method);
 
  private:
   struct Replay;
   const MethodChoice& choice(const std::string& method);
+  Setup setup(const std::string& transformer, int batch_size, int context) const;
   const Device& device_;
   const Engine& engine_;
   std::map<std::string, TransformerShape> targets_;
   Decoder::FindTransformer find_;
   double rate_;
+  PrecisionChoice precision_;
   Predictor predictor_;
   struct Chosen {
     Document document;

@@ -5,9 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "decoder/cuda/random_fill.h"
 #include "decoder/cuda/state.h"
-#include "decoder/rope.h"
 
 namespace draftline {
 
@@ -82,60 +80,6 @@ std::byte* CudaBackend::State::staging(std::size_t bytes) {
   std::byte* const p = ring.data() + ring_used;
   ring_used += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   return p;
-}
-
-const void* CudaBackend::State::weight(const Weight& w) {
-  Buffer& b = weights[w.id];
-  if (b.data() != nullptr) return b.data();
-  if (w.dtype != options.activations)
-    throw InputErrors("weights in " + std::string(name(w.dtype)) +
-                      " can't run on CUDA: only those in the activations' " + "format, " +
-                      std::string(name(options.activations)));
-  const auto n = static_cast<std::size_t>(w.in) * static_cast<std::size_t>(w.out);
-  const std::string& who = store.name(w);
-  b = Buffer(n * size_of(w.dtype), ("weight " + who).c_str());
-  allocated += b.bytes();
-  constexpr std::size_t kLarge = std::size_t{1} << 20;  // values that the device makes sooner than the host
-  if (const auto terms = n >= kLarge ? source.formula(who, w.in, w.out) : std::vector<NormalTerm>{}; !terms.empty()) {
-    const auto count = static_cast<std::int64_t>(n);
-    if (w.dtype == DType::bf16) cuda::fill_normal(terms, reinterpret_cast<cuda::bf16*>(b.data()), count, stream);
-    else cuda::fill_normal(terms, reinterpret_cast<float*>(b.data()), count, stream);
-    stream.wait();  // kernels read weights before they wait for the kernel before them (few_rows.cu)
-    return b.data();
-  }
-  std::vector<float> values(n);
-  source.load(who, w.in, w.out, values);
-  if (w.dtype == DType::bf16) {
-    std::vector<cuda::bf16> rounded(n);
-    std::transform(values.begin(), values.end(), rounded.begin(), [](float v) { return __float2bfloat16(v); });
-    copy_in(b.data(), rounded.data(), b.bytes());
-  } else {
-    copy_in(b.data(), values.data(), b.bytes());
-  }
-  return b.data();
-}
-
-const int* CudaBackend::State::whole_numbers(const Weight& w) {
-  Buffer& b = weights[w.id];
-  if (b.data() == nullptr) {
-    std::vector<float> values(static_cast<std::size_t>(w.in) * static_cast<std::size_t>(w.out));
-    source.load(store.name(w), w.in, w.out, values);
-    const std::vector<int> whole(values.begin(), values.end());
-    b = Buffer(whole.size() * sizeof(int), "ids of a vocabulary");
-    allocated += b.bytes();
-    copy_in(b.data(), whole.data(), b.bytes());
-  }
-  return reinterpret_cast<const int*>(b.data());
-}
-
-const float* CudaBackend::State::frequencies(const Rope& rope) {
-  Buffer& b = rope_tables[{rope.theta, rope.columns, rope.scaling ? rope.scaling->factor : 0}];
-  if (b.data() == nullptr) {
-    const auto values = rope_frequencies(rope);
-    b = Buffer(values.size() * sizeof(float), "rotary frequencies");
-    copy_in(b.data(), values.data(), b.bytes());
-  }
-  return reinterpret_cast<const float*>(b.data());
 }
 
 // ---- running
@@ -245,30 +189,15 @@ void CudaBackend::State::launch_all() {
     if (const auto* l = std::get_if<Linear>(&op); l != nullptr) counts.split_products += launches(op) - 1;
   }
   if (phase) intervals.push_back({phase, begin, mark()});
-}
-
-// ---- times
-
-std::size_t CudaBackend::State::mark() {
-  if (events_used == events.size()) events.emplace_back();
-  events[events_used].record(stream);
-  return events_used++;
-}
-
-void CudaBackend::State::settle() {
-  for (const Interval& i : intervals) {
-    const double s = events[i.end].seconds_since(events[i.begin]);
-    seconds.all += s;
-    if (i.phase) seconds.of(*i.phase) += s;
-  }
-  intervals.clear();
-  events_used = 0;
+  ++counts.single;
 }
 
 // ---- the interface
 
 CudaBackend::CudaBackend(const WeightStore& store, WeightSource& source, const Options& options)
-    : state_(std::make_unique<State>(store, source, options)) {}
+    : state_(std::make_unique<State>(store, source, options)) {
+  state_->on_op = &on_op;
+}
 CudaBackend::~CudaBackend() = default;
 
 void CudaBackend::make_slot(const Tensor& t, std::span<const int> initial) {
@@ -294,6 +223,7 @@ void CudaBackend::make_cache(const Cache& c, int seats, int capacity) {
                      static_cast<std::size_t>(d.block_count) * static_cast<std::size_t>(cuda::kBlockTokens);
   d.values = Buffer(bytes, "a key-value cache");
   if (s.options.poison) s.poison(d.values, bytes);
+  else if (s.options.filled) s.fill_cache(c, d.values);
   std::vector<int> table(
       static_cast<std::size_t>(d.block_count));  // places take turns, as when sequences grow together
   for (int place = 0; place < seats; ++place)
@@ -321,6 +251,7 @@ void CudaBackend::finish(const Tape& tape) {
     s.stream.wait();
     s.settle();
   }
+  if (on_op) return s.launch_clocked();
   cuda::Graph* const g = s.options.graphs ? s.graph_for(tape.hash) : nullptr;
   if (g == nullptr) return s.launch_all();
   const bool any =

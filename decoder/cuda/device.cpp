@@ -55,8 +55,8 @@ Buffer::Buffer(std::size_t bytes, const char* what) : bytes_(bytes) {
     if (cudaMemGetInfo(&free, &total) == cudaSuccess)
       have = ", " + to_text(Bytes{static_cast<double>(free)}) + " of " + to_text(Bytes{static_cast<double>(total)}) +
              " are free";
-    throw DeviceError(std::string("out of device memory: ") + what + " needs " +
-                      to_text(Bytes{static_cast<double>(bytes)}) + have);
+    throw OutOfDeviceMemory(std::string("out of device memory: ") + what + " needs " +
+                            to_text(Bytes{static_cast<double>(bytes)}) + have);
   }
   must(error, what);
 }

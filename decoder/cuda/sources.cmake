@@ -7,6 +7,7 @@ set(draftline_cuda_kernels
   experts.cu
   few_rows.cu
   force.cu
+  idle.cu
   movement.cu
   norm.cu
   random_fill.cu
@@ -17,7 +18,9 @@ set(draftline_cuda_kernels
 set(draftline_cuda_host
   backend.cpp
   blas.cpp
+  clock.cpp
   device.cpp
   library.cpp
+  load_weights.cpp
   run_ops.cpp
 )

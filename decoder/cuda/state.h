@@ -38,6 +38,11 @@ struct Graph {  // of one tape
 
 namespace draftline {
 
+class CudaBackend::SharedWeights {
+ public:
+  std::map<std::tuple<std::string, int, int, DType>, std::shared_ptr<cuda::Buffer>> all;
+};
+
 struct CudaBackend::State {
   State(const WeightStore&, WeightSource&, const Options&);
 
@@ -59,7 +64,9 @@ struct CudaBackend::State {
             c.kv_heads,
             c.head_dim};
   }
-  const void* weight(const Weight&);        // loads it at first use: never while capturing
+  const void* weight(const Weight&);  // loads it at first use: never while capturing
+  void make_weight(const Weight&, cuda::Buffer&);
+  void fill_cache(const Cache&, cuda::Buffer&);
   const int* whole_numbers(const Weight&);  // stored as int32
   const float* frequencies(const Rope&);
 
@@ -69,6 +76,7 @@ struct CudaBackend::State {
   int launches(const Op&) const;  // of a prepared op; products: as counted
   std::size_t scratch_bytes(const Op&) const;
   void launch_all();
+  void launch_clocked();
 
   // ---- memory
   void poison(cuda::Buffer&, std::size_t bytes);
@@ -98,7 +106,7 @@ struct CudaBackend::State {
   std::vector<std::size_t> slot_bytes;
   std::vector<cuda::CacheData> caches;
   std::vector<int> capacities;
-  std::unordered_map<int, cuda::Buffer> weights;
+  std::unordered_map<int, std::shared_ptr<cuda::Buffer>> weights;
   std::map<std::tuple<double, int, double>, cuda::Buffer> rope_tables;
 
   std::vector<std::vector<int>> staged;
@@ -122,6 +130,12 @@ struct CudaBackend::State {
   std::vector<cuda::Event> events;
   std::size_t events_used = 0;
   std::vector<Interval> intervals;
+  struct Clocked {  // an op between two events
+    const Tape* tape;
+    std::size_t op, begin, end;
+  };
+  std::vector<Clocked> clocked;
+  std::function<void(const Tape&, std::size_t, Seconds)>* on_op = nullptr;
   DeviceSeconds seconds;
   std::size_t mark();
 };

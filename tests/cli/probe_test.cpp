@@ -141,7 +141,7 @@ TEST_CASE("points of another machine or commit are not mixed in, and the file st
   draftline.write("m.json", other);
   const Ran r = draftline(kProbe);
   CHECK(r.code == 2);
-  CHECK(contains(r.err, "was measured on a made-up CPU; name another file with --out"));
+  CHECK(contains(r.err, "was measured on a made-up CPU; name another --out"));
   CHECK(draftline.read("m.json") == other);
 }
 

@@ -2,8 +2,11 @@
 // `validate` as a user meets it: the closed loop on this machine in its short form, which prints its figures. Limits are
 // such that a busy machine keeps them; docs/accuracy.md has what a quiet one reaches.
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/cli/program.h"
 
@@ -91,12 +94,32 @@ TEST_CASE("wrong arguments of validate are refused with a reason, and nothing is
       GENERATE(Case{"--device fpga", "fpga"}, Case{"--parts guess", "guess"}, Case{"--turns 0", "0"},
                Case{"--patience nan", "nan"}, Case{"--seconds -1", "-1"}, Case{"--acceptance-rate 1.5", "1.5"},
                Case{"--batch-sizes 0", "0"}, Case{"--batch-sizes 1,x", "x"}, Case{"--networks gpt-9", "gpt-9"},
-               Case{"--measured nowhere.json", "nowhere.json"}, Case{"--grid huge", "huge"}, Case{"--requests 1", "1"});
+               Case{"--measured nowhere.json", "nowhere.json"}, Case{"--grid huge", "huge"}, Case{"--requests 1", "1"},
+               Case{"--device cuda", "--datasheet"}, Case{"--device cuda --parts serving", "--device cpu"});
   const Ran r = draftline(std::string("validate --grid small --probe-seconds 1 ") + c.arguments);
   INFO(c.arguments << ": " << r.err);
   CHECK(r.code == 2);
   CHECK(contains(r.err, c.message));
   CHECK(r.out.empty());
+}
+
+TEST_CASE("the standard grid of either device has every method of the table") {
+  const Program draftline;
+  std::set<std::string> known, in_grid;
+  for (const Json& m : Json::parse(draftline("list methods --json").out)) known.insert(m.at("name"));
+  REQUIRE(known.size() > 20);
+  std::ifstream file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/validation/grid.json");
+  const Json grid = Json::parse(file);
+  for (const Json& m : grid.at("methods"))
+    if (m.at("from") != "full") in_grid.insert(m.at("method").at("name"));
+  in_grid.insert("autoregressive");  // the other half of each cell
+  CHECK(in_grid == known);
+  for (const char* device : {"cpu", "cuda"})
+    for (const char* kind : {"standard", "full"}) {
+      const Json& g = grid.at("devices").at(device).at(kind);
+      CHECK(g.at("networks").size() == 2);
+      CHECK(g.value("variants", g).at("batch_sizes").size() >= 2);
+    }
 }
 
 TEST_CASE("files that validate finds in its folder are not trusted") {

@@ -54,9 +54,11 @@ struct Runtime {
   Counts counts;
 };
 // EMULATED_FAULT="1200 719": the 1200th call fails with error 719, and all that follow. EMULATED_DEVICES="0": there are none.
+// EMULATED_MEMORY="1000000": so many bytes.
 Runtime from_environment() {
   Runtime r;
   if (const char* devices = std::getenv("EMULATED_DEVICES")) r.devices = std::atoi(devices);
+  if (const char* memory = std::getenv("EMULATED_MEMORY")) r.memory = std::strtoull(memory, nullptr, 10);
   if (const char* fault = std::getenv("EMULATED_FAULT")) {
     char* rest = nullptr;
     const long nth = std::strtol(fault, &rest, 10);

@@ -43,6 +43,16 @@ done
 [ -s "$folder/out/measured.json" ] || fail "what was measured is missing"
 [ -s "$folder/out/decode-eagle2-1.json" ] || fail "a decode's output is missing"
 
+# shellcheck disable=SC2016
+pretend "$folder/build/draftline" 'echo "$@"'
+expect 0 "$gpu_all" "$folder/out" --build "$folder/build" validate
+for words in "--device cuda --datasheet h100-sxm" "--measured $folder/out/measured.json" "--seconds 180"; do
+  grep -q -- "$words" "$folder/out/validate.json" || { cat "$folder/out/validate.json"; fail "validate is not told: $words"; }
+done
+rm "$folder/out/measured.json"
+expect 0 "$gpu_all" "$folder/out" --build "$folder/build" validate
+grep -q -- "--datasheet h100-sxm" "$folder/out/validate.json" || fail "the GPU's own name is not its datasheet's"
+
 pretend "$folder/build/tests/cuda/cuda_tests" 'echo "1 failed"; exit 1'
 expect 1 "$gpu_all" "$folder/out" --build "$folder/build" parity validate
 grep -q "| parity | failed" "$folder/out/report.md" || fail "a failed part is not named"

@@ -30,7 +30,7 @@ struct World {
 };
 
 MeasuredCell cell(const std::string& method, int batch, double plain, double step, double length = 100) {
-  return {"net", method, batch, 100, {{Seconds{plain}, length, 1, {}}}, {{Seconds{step}, length, 1, {}}}, {}, {}};
+  return {"net", method, batch, 100, {{Seconds{plain}, length, 1, {}}}, {{Seconds{step}, length, 1, {}}}, {}, {}, {}};
 }
 
 const std::string kHeads = R"({"draft_length":3,"name":"medusa"})";
@@ -160,7 +160,8 @@ TEST_CASE("a summary of errors counts their sizes, and keeps their sign apart") 
 }
 
 TEST_CASE("measured steps are what they were after a way through their file, and hostile files are refused") {
-  MeasuredSteps m{"a processor", "abc", {cell(kHeads, 4, 0.5, 0.25)}};
+  MeasuredSteps m{{"cpu", "a processor", "abc", "draftline-probe", "here", {"validate"}, {{"cores", 4}}},
+                  {cell(kHeads, 4, 0.5, 0.25)}};
   m.cells[0].turns[0].steered = {1};
   m.cells[0].history = {{{1, 2}, {}, {3}}, {{7}}};
   m.cells[0].ops = {{"linear", Phase::draft, Seconds{0.125}, 7}};
@@ -190,7 +191,7 @@ TEST_CASE("measured steps are what they were after a way through their file, and
       GENERATE(Case{"\"time\":0.5", "\"time\":-1", "/time"}, Case{"\"time\":0.5", "\"time\":1e99", "/time"},
                Case{"\"batch_size\":4", "\"batch_size\":0", "/batch_size"}, Case{"\"plain\":[", "\"plian\":[", "plain"},
                Case{"\"draft\"", "\"daft\"", "daft"}, Case{"\"steered\":[1]", "\"steered\":[2]", "history lacks"},
-               Case{"\"schema_version\": 1", "\"schema_version\": 2", "schema_version"});
+               Case{"\"schema_version\": 2", "\"schema_version\": 3", "schema_version"});
   std::string text = out.str();
   const auto at = text.find(c.from);
   REQUIRE(at != std::string::npos);

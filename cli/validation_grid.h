@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `draftline validate` decodes: networks, methods, batches and contexts of data/validation/grid.json, by device and
+// by how much time there is.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "methods/decoder.h"
+
+namespace draftline::cli {
+
+// The networks that the grid names, and their draft networks: of data/validation, else of data/transformers.
+class Networks {
+ public:
+  explicit Networks(const std::filesystem::path& data);
+  const TransformerShape& at(const std::string& name) const { return all_.at(name); }
+  const std::map<std::string, TransformerShape>& all() const { return all_; }
+  Decoder::FindTransformer find() const;  // by the names here
+
+ private:
+  std::map<std::string, TransformerShape> all_;
+};
+
+struct GridCell {
+  std::string transformer, method;  // method: its object, JSON
+  int batch_size, context;
+};
+// `kind`: "small", "standard" or "full". Batches are in the order in which they matter.
+std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::string_view device,
+                                      std::string_view kind);
+
+}  // namespace draftline::cli

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// `validate --device cuda` as a user runs it; the program is linked to the emulated device, whose times mean nothing: the
+// loop is tested, not its figures.
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "model/gpu_calibration.h"
+#include "tests/cli/program.h"
+
+using namespace draftline;
+using Json = nlohmann::json;
+
+namespace {
+
+// A measured file of a GPU that takes what the datasheet's own fits say, and of its host.
+std::string measured() {
+  const Document document =
+      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices/h100-sxm.json");
+  const Device truth = read_device(document.root());
+  document.finish();
+  Measured m;
+  m.device = "cuda";
+  m.title = "emulated on the CPU";
+  m.commit = "abc";
+  m.source = "draftline-probe";
+  m.locator = "made up";
+  m.machine = {{"l2_cache", 5e7}, {"memory", 8e10}};
+  const auto add = [&](const char* op, std::map<std::string, int> shape, double us = 0) {
+    Measured one;
+    one.points = {{op, std::move(shape), Seconds{1}, Seconds{1}, Seconds{1}, 9, 0, {}}};
+    const KernelTimes k = kernel_times(one, truth);
+    MeasuredPoint& p = one.points.front();
+    p.median = p.low = p.high = !k.gemms.empty()       ? predicted(truth, k.gemms[0])
+                                : !k.attention.empty() ? predicted(truth, k.attention[0])
+                                : !k.copies.empty()    ? predicted(truth, k.copies[0])
+                                                       : Seconds{1e-6 * us};
+    m.points.push_back(p);
+  };
+  for (const int rows : {1, 16, 128})
+    for (const int in : {1024, 4096})
+      for (const int out : {1024, 4096, 8192}) add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", 6}});
+  for (const auto& [heads, kv_heads] : {std::pair{32, 8}, {32, 32}, {16, 2}})
+    for (const int rows : {1, 8, 512})
+      for (const int context : {64, 1024, 8192})
+        add("attention", {{"sequences", 2},
+                          {"rows", rows},
+                          {"context", context},
+                          {"heads", heads},
+                          {"kv_heads", kv_heads},
+                          {"head_dim", 128},
+                          {"tree", 0},
+                          {"copies", 8}});
+  for (const int rows : {1, 16, 256})
+    for (const char* op : {"add", "rms_norm", "silu_mul"}) add(op, {{"rows", rows}, {"columns", 4096}});
+  add("copy", {{"kib", 1 << 19}});
+  for (const int ops : {20, 60, 220})
+    for (const int sequences : {1, 4}) {
+      const std::map<std::string, int> shape{{"layers", ops / 10}, {"sequences", sequences}, {"ops", ops}};
+      const double host = 2 + 0.1 * ops + 0.05 * sequences;
+      add("step_host", shape, host);
+      for (const int graphs : {0, 1}) {
+        auto with = shape;
+        with["graphs"] = graphs;
+        const double issue = graphs == 1 ? 4 : 2.0 * ops;
+        add("step_issue", with, issue);
+        add("step_exposed", with, host + issue + 8);
+      }
+    }
+  std::ostringstream out;
+  write_measured(out, m);
+  return out.str();
+}
+
+const std::string kLoop = "validate --device cuda --grid small --measured m.json --datasheet h100-sxm --out v ";
+const std::string kShort = kLoop + "--turns 1 --patience 0.0001 --batch-sizes 1";
+
+void check_compared(const Json& c) {
+  CHECK(c.at("predicted").get<double>() > 0);
+  CHECK(c.at("measured").get<double>() > 0);
+}
+
+}  // namespace
+
+TEST_CASE("the closed loop runs on a GPU: calibrated, decoded in graphs, predicted, and kept") {
+  const Program draftline;
+  draftline.write("m.json", measured());
+  const Ran r = draftline(kShort + " --json --markdown r.md");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const Json j = Json::parse(r.out);
+  CHECK(j.at("device") == "cuda");
+  CHECK(j.at("title") == "emulated on the CPU");
+  REQUIRE(j.at("cells").size() == 3);
+  for (const Json& c : j.at("cells")) {
+    check_compared(c);
+    check_compared(c.at("step_time"));
+    check_compared(c.at("plain_step_time"));
+    CHECK(c.at("low").get<double>() < c.at("high").get<double>());
+    // Three drafts, each accepted with 0.7: an input in both worlds.
+    CHECK(c.at("acceptance_length").get<double>() == Approx(1 + 0.7 + 0.49 + 0.343));
+  }
+  double share = 0;
+  std::map<std::string, Json> ops;
+  for (const Json& op : j.at("ops")) {
+    share += op.at("share").get<double>();
+    ops[op.at("op")] = op;
+  }
+  CHECK(share == Approx(1).margin(1e-9));
+  for (const char* op : {"verify/linear", "draft/linear", "commit/verify_greedy", "verify/attention.verify", "host"}) {
+    INFO(op);
+    REQUIRE(ops.contains(op));
+    CHECK(ops[op].at("predicted").get<double>() > 0);
+  }
+  // Acceptance was forced: an op that no prediction has.
+  REQUIRE(ops.contains("verify/force_accepted"));
+  CHECK(ops["verify/force_accepted"].at("predicted") == 0);
+  CHECK(j.at("serving").empty());
+  CHECK(j.at("skipped").empty());
+  CHECK(contains(draftline.read("r.md"), "by events"));
+
+  const Json engine = Json::parse(draftline.read("v/engine.json"));
+  CHECK(engine.at("name") == "draftline");
+  const auto us = [&](const char* key) {
+    CHECK(engine.at(key).at("kind") == "measured");
+    return std::stod(engine.at(key).at("value").get<std::string>()) / 1000;  // ns
+  };
+  CHECK(us("issue") == Approx(2));
+  CHECK(us("graph_launch") == Approx(4));
+  CHECK(us("sync") == Approx(8));
+  CHECK(us("step") == Approx(2).epsilon(0.01));
+  CHECK(us("record") == Approx(0.1).epsilon(0.01));
+  CHECK(us("token") == Approx(0.05).epsilon(0.01));
+  CHECK(Json::parse(draftline.read("v/device.json")).at("fits").at("gemm").at("kind") == "calibrated");
+
+  const Json steps = Json::parse(draftline.read("v/steps.json"));
+  CHECK(steps.at("device") == "cuda");
+  CHECK(steps.at("source") == "draftline-probe");
+  const Ran again = draftline(kShort + " --parts decode");
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK(contains(again.err, "3 of 3 cells are there already"));
+  const Ran other = draftline(kShort + " --parts decode --acceptance-rate 0.5");
+  CHECK(other.code == 2);
+  CHECK(contains(other.err, "other arguments"));
+}
+
+TEST_CASE("on a GPU steps that differ are replayed, and lossy verification stays what it is") {
+  const Program draftline;
+  draftline.write("m.json", measured());
+  REQUIRE(draftline(kShort + " --parts calibrate").code == 0);
+  // The tiny network with methods of the standard grid: a grid of its own in a folder of data.
+  const std::filesystem::path data = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
+  std::filesystem::copy(data, draftline.path("data"), std::filesystem::copy_options::recursive);
+  Json grid = Json::parse(draftline.read("data/validation/grid.json"));
+  grid["devices"]["cuda"]["small"]["batch_sizes"] = {1};
+  for (Json& m : grid["methods"]) m["from"] = m["from"] == "full" ? "full" : "small";
+  draftline.write("data/validation/grid.json", grid.dump());
+  const Ran r = draftline("--data data " + kLoop + "--turns 1 --patience 0.0001 --parts decode --json" +
+                          " --methods bild,jacobi,prompt_lookup,assisted");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const Json j = Json::parse(r.out);
+  std::set<std::string> measured;
+  for (const Json& c : j.at("cells")) {
+    INFO(c.dump());
+    measured.insert(c.at("method"));
+    check_compared(c);
+    check_compared(c.at("step_time"));
+  }
+  for (const Json& c : j.at("skipped")) {  // whose steps differ in every turn
+    CHECK(contains(c.at("because").get<std::string>(), "few were like one before"));
+    measured.insert(c.at("method").at("name"));
+  }
+  CHECK(measured == std::set<std::string>{"assisted", "bild", "jacobi", "prompt_lookup"});
+  CHECK(j.at("skipped").size() < 3);
+  std::set<std::string> ops;
+  for (const Json& op : j.at("ops")) ops.insert(op.at("op"));
+  CHECK(ops.contains("commit/verify_relaxed"));
+}
+
+TEST_CASE("what does not fit a GPU is a row with its reason") {
+  const Program draftline;
+  draftline.write("m.json", measured());
+  setenv("EMULATED_MEMORY", "40000000", 1);  // a decoder's workspace, and not another's
+  const Ran r = draftline(kShort + " --json");
+  unsetenv("EMULATED_MEMORY");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const Json j = Json::parse(r.out);
+  CHECK(j.at("cells").empty());
+  REQUIRE(j.at("skipped").size() == 3);
+  for (const Json& c : j.at("skipped")) CHECK(contains(c.at("because").get<std::string>(), "out of device memory"));
+}
+
+TEST_CASE("a GPU that is not there, is lost, or is asked for what it has not, is told apart") {
+  const Program draftline;
+  draftline.write("m.json", measured());
+  setenv("EMULATED_DEVICES", "0", 1);
+  Ran r = draftline(kShort);
+  unsetenv("EMULATED_DEVICES");
+  CHECK(r.code == 3);
+  CHECK(contains(r.err, "no CUDA device"));
+  r = draftline(kShort + " --parts serving");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "--device cpu"));
+  r = draftline("validate --grid small --measured m.json --out w");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "m.json#/device: is \"cuda\", not \"cpu\""));
+  r = draftline("validate --device cuda --grid small --measured m.json --out w");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "--datasheet"));
+
+  r.code = 0;  // how many calls a run makes depends on the time that choosing algorithms takes
+  for (int call = 4000; call > 1000 && r.code == 0; call -= 1000) {
+    std::filesystem::remove(draftline.path("v/steps.json"));
+    setenv("EMULATED_FAULT", (std::to_string(call) + " 719").c_str(), 1);
+    r = draftline(kShort);
+    unsetenv("EMULATED_FAULT");
+  }
+  REQUIRE(r.code == 3);
+  const std::size_t kept = Json::parse(draftline.read("v/steps.json")).at("cells").size();
+  CHECK(kept < 3);
+  r = draftline(kShort + " --json");
+  REQUIRE(r.code == 0);
+  CHECK(Json::parse(r.out).at("cells").size() == 3);
+}
