@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/calibrated.h"
+
+#include <algorithm>
+
 #include "core/quantity_text.h"
 #include "core/text_file.h"
 #include "model/cpu_fit.h"
@@ -71,8 +74,13 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
   Json elementwise = certificate(o, c.elements);
   const CpuElementFit& e = c.fit.elements;
   elementwise["byte"] = in_ns(e.byte);
+  elementwise["beyond_first_byte"] = in_ns(e.beyond_first_byte);
   elementwise["far_byte"] = in_ns(e.far_byte);
+  elementwise["slow_for"] = in_us(e.slow_for);
+  elementwise["slow_clock"] = rounded(e.slow_clock);
   for (std::size_t op = 0; op < e.of.size(); ++op) {
+    if (std::none_of(c.quality.begin(), c.quality.end(), [&](const auto& q) { return q.op == kElementOpNames[op]; }))
+      continue;  // not probed
     Json& one = elementwise["ops"][std::string(kElementOpNames[op])] = {{"fixed", in_ns(e.of[op].fixed)}};
     if (static_cast<ElementOp>(op) != ElementOp::add) one["element"] = in_ns(e.of[op].element);
   }

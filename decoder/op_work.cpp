@@ -10,12 +10,14 @@ namespace {
 template <class T, class... Ts>
 constexpr bool kOneOf = (std::is_same_v<T, Ts> || ...);
 
-// Which of the timed ops a loop is like: norms and cosines add up a row, gates and draws take exponentials.
+// Which of the timed ops a loop is like: norms and cosines add up a row, gates take exponentials, draws and sampled
+// verification make a distribution of each row.
 template <class T>
 constexpr ElementOp element_op() {
   if (kOneOf<T, RmsNorm, AddRmsNorm, LayerNorm, CosineGate>) return ElementOp::rms_norm;
-  if (kOneOf<T, SiluMul, SiluAdd, Gelu, TopK, Sample, SampleChildren, VerifySampled, VerifyRelaxed>)
-    return ElementOp::silu_mul;
+  if (kOneOf<T, SiluMul, SiluAdd, Gelu>) return ElementOp::silu_mul;
+  if (kOneOf<T, TopK>) return ElementOp::top_k;
+  if (kOneOf<T, Sample, SampleChildren, VerifySampled, VerifyRelaxed>) return ElementOp::sample;
   return kOneOf<T, Argmax> ? ElementOp::argmax : ElementOp::add;
 }
 
@@ -71,7 +73,7 @@ struct KernelOf {
                 o.y.bytes() + p.rows.total * o.cache.row_bytes(),
                 {},
                 ElementOp::rope_append,
-                o.q.elements() + o.k.elements(),
+                static_cast<double>(p.rows.total) * (o.rope.columns + o.k.cols),
                 o.q.dtype};
   }
   Kernel operator()(const Attend& o) const {

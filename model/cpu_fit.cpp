@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "core/fingerprint.h"
 #include "model/least_squares.h"
@@ -18,7 +19,7 @@ constexpr double kHold = 0.02;      // of a prior, in points of one per factor e
 
 // Fitted as x: least + e^x, or, below a bound, least + (most - least) / (1 + e^-x).
 struct Coefficient {
-  const char* name;
+  std::string name;
   double start, least = 0, most = INFINITY;
   bool bounded() const { return std::isfinite(most); }
   double at(double x) const {
@@ -65,23 +66,31 @@ Fitted fit(const std::vector<Coefficient>& coefficients, const std::vector<Measu
 }
 
 // Whole shapes are left out: what may differ within a fold's group is not part of the hash.
-int fold_of(const MeasuredPoint& p, const std::vector<const char*>& group) {
+using Group = std::vector<const char*>;
+Group group_of(const MeasuredPoint& p) {
+  if (p.op == "gemm") return {"in", "out"};
+  if (p.op == "attention") return {"sequences", "rows", "context"};
+  if (p.op == "rope_append") return {"rows", "heads", "head_dim"};
+  return {"rows", "columns"};
+}
+std::size_t fold_of(const MeasuredPoint& p) {
   Fingerprint f;
-  for (const char* name : group) f.add(p.at(name));
-  return static_cast<int>(f.value() % kFitFolds);
+  for (const char* name : group_of(p)) f.add(p.at(name));
+  return f.value() % kFitFolds;
 }
 
-std::vector<std::vector<double>> left_out(const std::vector<Coefficient>& coefficients,
-                                          const std::vector<MeasuredPoint>& points, const Predict& predict,
-                                          const std::vector<const char*>& group) {
-  std::vector<std::vector<double>> log_ratio(kFitFolds);
-  for (int fold = 0; fold < kFitFolds; ++fold) {
+// Logarithms of measured over predicted, of the points of each op that each fold left out.
+using LeftOut = std::map<std::string, std::vector<std::vector<double>>>;
+LeftOut left_out(const std::vector<Coefficient>& coefficients, const std::vector<MeasuredPoint>& points,
+                 const Predict& predict) {
+  LeftOut log_ratio;
+  for (const auto& p : points) log_ratio[p.op].resize(kFitFolds);
+  for (std::size_t fold = 0; fold < kFitFolds; ++fold) {
     std::vector<MeasuredPoint> seen, unseen;
-    for (const auto& p : points) (fold_of(p, group) == fold ? unseen : seen).push_back(p);
+    for (const auto& p : points) (fold_of(p) == fold ? unseen : seen).push_back(p);
     if (seen.empty() || unseen.empty()) continue;
     const Fitted f = fit(coefficients, seen, predict);
-    for (const auto& p : unseen)
-      log_ratio[static_cast<std::size_t>(fold)].push_back(std::log(p.median.value / predict(f.values, p)));
+    for (const auto& p : unseen) log_ratio[p.op][fold].push_back(std::log(p.median.value / predict(f.values, p)));
   }
   return log_ratio;
 }
@@ -89,7 +98,7 @@ std::vector<std::vector<double>> left_out(const std::vector<Coefficient>& coeffi
 FitSpread spread_of(const std::vector<Coefficient>& coefficients, const Fitted& whole) {
   FitSpread spread;
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
-    spread.names.emplace_back(coefficients[i].name);
+    spread.names.push_back(coefficients[i].name);
     spread.covariance.emplace_back();
     for (Eigen::Index j = 0; j < whole.covariance.cols(); ++j)
       spread.covariance.back().push_back(whole.covariance(static_cast<Eigen::Index>(i), j));
@@ -97,10 +106,10 @@ FitSpread spread_of(const std::vector<Coefficient>& coefficients, const Fitted& 
   return spread;
 }
 
-FitQuality judge(const std::string& op, const std::vector<Coefficient>& coefficients,
-                 const std::vector<MeasuredPoint>& points, const std::vector<std::vector<double>>& log_ratio,
-                 const Fitted& whole) {
-  FitQuality q = judged(op, log_ratio);
+FitQuality judge(const std::vector<Coefficient>& coefficients, const std::vector<MeasuredPoint>& points,
+                 const Predict& predict, const Fitted& whole) {
+  const std::string& op = points.front().op;
+  FitQuality q = judged(op, left_out(coefficients, points, predict).at(op));
   q.points = static_cast<int>(points.size());
   note_spread(q, spread_of(coefficients, whole));
   return q;
@@ -143,63 +152,71 @@ Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
   return cpu_time(fit, k, span, {cpu_cache_bytes(k, span), {}});
 }
 
-// Each op by itself; the interval is of all together.
+// All ops in one fit, as they share what a byte costs and the clock; each is judged by itself, the interval is of all.
 static void fit_elements(const Measured& m, CpuCalibration& c) {
-  std::vector<std::vector<double>> all(kFitFolds);
-  int points_of_all = 0;
+  constexpr double kMillisecond = 1e-3;
+  constexpr std::size_t kAdd = static_cast<std::size_t>(ElementOp::add),
+                        kGate = static_cast<std::size_t>(ElementOp::silu_mul);
+  std::vector<Coefficient> coefficients{{"byte", 0},
+                                        {"beyond_first_byte", 0},
+                                        {"far_byte", 0},
+                                        {"slow_for", 0.5 * kMillisecond},
+                                        {"slow_clock", 1.1, 1, 2}};
+  std::array<std::size_t, kElementOpNames.size()> first{};  // of an op's coefficients
+  std::vector<MeasuredPoint> points;
   for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
     const std::string name(kElementOpNames[op]);
-    const auto points = points_of(m, name);
-    if (points.empty()) throw InputErrors(m.file.string() + "#/points: a CPU device needs measured points of " + name);
-    const auto kind = static_cast<ElementOp>(op);
-    const bool adds = kind == ElementOp::add;  // the first: its bytes cost what those of the others cost
+    const auto of_op = points_of(m, name);
+    if (of_op.empty() && may_be_unprobed(static_cast<ElementOp>(op))) continue;
+    if (of_op.empty()) throw InputErrors(m.file.string() + "#/points: a CPU device needs measured points of " + name);
     std::vector<double> rates;
-    for (const auto& p : points) {
-      const Copy k = copy_of(kind, p, DType::fp32);
-      rates.push_back(p.median.value / (adds ? (k.read + k.written).value : k.elements));
+    for (const auto& p : of_op) {
+      const Copy k = copy_of(static_cast<ElementOp>(op), p, DType::fp32);
+      rates.push_back(p.median.value / (op == kAdd ? (k.read + k.written).value : k.elements));
     }
-    const double rate = quantile(rates, 0.5);
-    std::vector<Coefficient> coefficients{{"fixed", 50 * kNanosecond}, {adds ? "byte" : "element", rate}};
-    if (adds) coefficients.push_back({"far_byte", rate});
-    const auto with = [&](const std::vector<double>& v) {
-      CpuElementFit e = c.fit.elements;
-      e.of[op].fixed = Seconds{v[0]};
-      (adds ? e.byte : e.of[op].element) = Seconds{v[1]};
-      if (adds) e.far_byte = Seconds{v[2]};
-      return e;
-    };
-    const Predict predict = [&](const std::vector<double>& v, const MeasuredPoint& p) {
-      CpuFit f;
-      f.caches = c.fit.caches;
-      f.elements = with(v);
-      return predicted(f, p).value;
-    };
-    const Fitted f = fit(coefficients, points, predict);
-    using Group = std::vector<const char*>;
-    const auto log_ratio =
-        left_out(coefficients, points, predict,
-                 kind == ElementOp::rope_append ? Group{"rows", "heads", "head_dim"} : Group{"rows", "columns"});
-    c.fit.elements = with(f.values);
-    c.quality.push_back(judge(name, coefficients, points, log_ratio, f));
+    first[op] = coefficients.size();
+    coefficients.push_back({name + "_fixed", 50 * kNanosecond});
+    if (op == kAdd)
+      for (std::size_t i = 0; i < 3; ++i) coefficients[i].start = quantile(rates, 0.5);
+    else coefficients.push_back({name + "_element", quantile(rates, 0.5)});
+    points.insert(points.end(), of_op.begin(), of_op.end());
+  }
+  const auto elements_of = [&](const std::vector<double>& v) {
+    CpuElementFit e{Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]}, Seconds{v[3]}, v[4], {}};
+    for (std::size_t op = 0; op < first.size(); ++op)
+      if (const std::size_t at = first[op]; at == 0) e.of[op] = e.of[kGate];
+      else e.of[op] = {Seconds{v[at]}, op == kAdd ? Seconds{} : Seconds{v[at + 1]}};
+    return e;
+  };
+  const Predict predict = [&](const std::vector<double>& v, const MeasuredPoint& p) {
+    CpuFit f;
+    f.caches = c.fit.caches;
+    f.elements = elements_of(v);
+    return predicted(f, p).value;
+  };
+  const Fitted whole = fit(coefficients, points, predict);
+  c.fit.elements = elements_of(whole.values);
+  const FitSpread spread = spread_of(coefficients, whole);
+  const LeftOut log_ratio = left_out(coefficients, points, predict);
+  std::vector<std::vector<double>> all(kFitFolds);
+  for (std::size_t op = 0; op < first.size(); ++op) {
+    if (first[op] == 0) continue;
+    const std::string name(kElementOpNames[op]);
+    const auto& own = log_ratio.at(name);
     for (std::size_t fold = 0; fold < all.size(); ++fold)
-      all[fold].insert(all[fold].end(), log_ratio[fold].begin(), log_ratio[fold].end());
-    points_of_all += c.quality.back().points;
+      all[fold].insert(all[fold].end(), own[fold].begin(), own[fold].end());
+    FitQuality& q = c.quality.emplace_back(judged(name, own));
+    FitSpread of_op;  // the op's own
+    const auto begin = static_cast<std::ptrdiff_t>(first[op]), end = begin + (op == kAdd ? 1 : 2);
+    for (std::ptrdiff_t i = begin; i < end; ++i) {
+      const auto& row = spread.covariance[static_cast<std::size_t>(i)];
+      of_op.names.push_back(spread.names[static_cast<std::size_t>(i)].substr(name.size() + 1));
+      of_op.covariance.emplace_back(row.begin() + begin, row.begin() + end);
+    }
+    note_spread(q, of_op);
   }
   c.elements = judged("elementwise", all);
-  c.elements.points = points_of_all;
-  FitSpread& whole = c.elements.spread;  // ops are fitted one by one: nothing between them
-  const std::size_t first = c.quality.size() - kElementOpNames.size();
-  std::size_t width = 0;
-  for (std::size_t q = first; q < c.quality.size(); ++q) width += c.quality[q].spread.names.size();
-  for (std::size_t q = first; q < c.quality.size(); ++q) {
-    const FitSpread& one = c.quality[q].spread;
-    const auto at = static_cast<std::ptrdiff_t>(whole.names.size());
-    for (std::size_t i = 0; i < one.names.size(); ++i) {
-      whole.names.push_back(c.quality[q].op + "_" + one.names[i]);
-      auto& row = whole.covariance.emplace_back(width, 0.0);
-      std::copy(one.covariance[i].begin(), one.covariance[i].end(), row.begin() + at);
-    }
-  }
+  c.elements.spread = spread;
 }
 
 CpuCalibration calibrate_cpu(const Measured& m) {
@@ -242,7 +259,7 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   const Fitted g = fit(of_gemm, gemms, gemm);
   c.fit.gemm = gemm_fit_of(g.values);
   c.fit.inflow = BytesPerSecond{kGiga * g.values.back()};
-  c.quality.push_back(judge("gemm", of_gemm, gemms, left_out(of_gemm, gemms, gemm, {"in", "out"}), g));
+  c.quality.push_back(judge(of_gemm, gemms, gemm, g));
 
   const std::vector<Coefficient> of_attention{{"fixed", 200 * kNanosecond},
                                               {"row", 100 * kNanosecond},
@@ -262,8 +279,7 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   };
   const Fitted a = fit(of_attention, attentions, attention);
   c.fit.attention = attention_fit_of(a.values);
-  c.quality.push_back(judge("attention", of_attention, attentions,
-                            left_out(of_attention, attentions, attention, {"sequences", "rows", "context"}), a));
+  c.quality.push_back(judge(of_attention, attentions, attention, a));
   fit_elements(m, c);
 
   return c;

@@ -81,9 +81,14 @@ Seconds cpu_time(const CpuFit& fit, const Copy& k) {
   const CpuElementFit& f = fit.elements;
   const auto& op = f.of[static_cast<std::size_t>(k.op)];
   const double bytes = 8 * kStoredBytes / bits_of(k.format) * (k.read + k.written).value;
-  const double x = bytes / fit.caches[1].value, x4 = x * x * x * x;
-  return op.fixed + bytes * (f.byte + (1 - 1 / (1 + x4)) * f.far_byte) + k.elements * op.element +
-         k.flops.value / kFlopsOfPairColumn * fit.gemm.step[0];
+  const auto beyond = [&](Bytes cache) {
+    const double x = Bytes{bytes} / cache, x4 = x * x * x * x;
+    return 1 - 1 / (1 + x4);
+  };
+  const Seconds slow =
+      op.fixed + bytes * (f.byte + beyond(fit.caches[0]) * f.beyond_first_byte + beyond(fit.caches[1]) * f.far_byte) +
+      k.elements * op.element + k.flops.value / kFlopsOfPairColumn * fit.gemm.step[0];
+  return slow < f.slow_for ? slow : f.slow_for + 1 / f.slow_clock * (slow - f.slow_for);
 }
 
 // One row at a time, unvectorised: as many steps of a panel as there are weights met.

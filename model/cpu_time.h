@@ -42,10 +42,16 @@ struct CpuAttentionFit {
   double blend = 3;  // how sharply arithmetic and streaming meet
 };
 
-// Elementwise ops: a byte read or written costs the same whatever the op, more beyond the second cache; what is done to an
+// Ops that a device file may leave out: files from before they were probed. They are priced as a gate then.
+constexpr bool may_be_unprobed(ElementOp op) { return op == ElementOp::top_k || op == ElementOp::sample; }
+
+// Elementwise ops: a byte read or written costs the same whatever the op, more beyond the first and the second cache; what is done to an
 // element besides costs what the op costs.
+// The clock that wide vectors leave behind (products run before) holds for a while; what takes longer goes on faster.
 struct CpuElementFit {
-  Seconds byte, far_byte;
+  Seconds byte, beyond_first_byte, far_byte;
+  Seconds slow_for;       // how long
+  double slow_clock = 1;  // how many times slower than the clock after it
   struct Op {
     Seconds fixed, element;
   };

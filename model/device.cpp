@@ -166,9 +166,19 @@ void read_cpu(Reader in, Device& d) {
   d.fits.copy.origin = read_origin(elementwise);
   f.elements.byte = elementwise.at("byte").quantity<Seconds>();
   f.elements.far_byte = duration(elementwise.at("far_byte"));
+  if (const auto byte = elementwise.find("beyond_first_byte")) f.elements.beyond_first_byte = duration(*byte);
+  if (const auto slow = elementwise.find("slow_for")) {
+    f.elements.slow_for = duration(*slow);
+    f.elements.slow_clock = elementwise.at("slow_clock").number(1, 10);
+  }
   const Reader ops = elementwise.at("ops");
   for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
-    const Reader one = ops.at(kElementOpNames[op]);
+    const auto given = ops.find(kElementOpNames[op]);
+    if (!given && may_be_unprobed(static_cast<ElementOp>(op))) {
+      f.elements.of[op] = f.elements.of[static_cast<std::size_t>(ElementOp::silu_mul)];
+      continue;
+    }
+    const Reader one = given ? *given : ops.at(kElementOpNames[op]);
     f.elements.of[op].fixed = duration(one.at("fixed"));
     if (static_cast<ElementOp>(op) != ElementOp::add) f.elements.of[op].element = duration(one.at("element"));
     one.done();

@@ -40,12 +40,18 @@ Copy copy_of(ElementOp op, const MeasuredPoint& p, DType format) {
   if (op == ElementOp::rope_append) {
     const double dim = p.at("head_dim"), q = dim * p.at("heads"), kv = dim * p.at("kv_heads");
     c.read = c.written = bytes_of(format, rows * (q + 2 * kv));
-    c.elements = rows * (q + kv);
+    c.elements = rows * (dim + kv);  // angles; keys, each column of which has a line of its own
     return c;
   }
   const double columns = p.at("columns");
   c.read = bytes_of(format, rows * columns);
-  c.written = op == ElementOp::argmax ? bytes_of(DType::int32, rows) : c.read;
+  c.written = c.read;
+  if (op == ElementOp::argmax) c.written = bytes_of(DType::int32, rows);
+  if (op == ElementOp::sample) c.written += bytes_of(DType::int32, rows);
+  if (op == ElementOp::top_k) {
+    const double chosen = rows * p.at("k");
+    c.written = bytes_of(DType::int32, chosen) + bytes_of(format, chosen);
+  }
   if (op == ElementOp::add || op == ElementOp::silu_mul) c.read += c.read;
   if (op == ElementOp::rms_norm) c.read += bytes_of(format, columns);
   if (op != ElementOp::add) c.elements = rows * columns;

@@ -50,9 +50,9 @@ struct Span {
 
 // What is done to each element on the way, by the op that is nearest among those a probe times: to a processor an
 // exponential costs more than its bytes, to a GPU nothing.
-enum class ElementOp { add, rms_norm, silu_mul, rope_append, argmax };
-inline constexpr std::array<std::string_view, 5> kElementOpNames{"add", "rms_norm", "silu_mul", "rope_append",
-                                                                 "argmax"};
+enum class ElementOp { add, rms_norm, silu_mul, rope_append, argmax, top_k, sample };
+inline constexpr std::array<std::string_view, 7> kElementOpNames{"add",    "rms_norm", "silu_mul", "rope_append",
+                                                                 "argmax", "top_k",    "sample"};
 
 // Vector work and data movement: norms, activations, gathers, stores, sampling.
 struct Copy {

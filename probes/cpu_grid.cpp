@@ -58,6 +58,8 @@ std::vector<MeasuredPoint> small_grid(double last_cache) {
   for (const int rows : {1, 8, 16}) {
     for (const char* op : {"add", "silu_mul", "rms_norm", "argmax"}) g.add(op, {{"rows", rows}, {"columns", 256}});
     g.add("rope_append", {{"rows", rows}, {"heads", 4}, {"kv_heads", 2}, {"head_dim", 32}});
+    g.add("top_k", {{"rows", rows}, {"columns", 256}, {"k", 4}});
+    g.add("sample", {{"rows", rows}, {"columns", 256}});
   }
   return g.points;
 }
@@ -102,6 +104,11 @@ std::vector<MeasuredPoint> cpu_grid(double last_cache, GridSize size) {
       for (const int columns : {128, 256, 768, 1024, 2560, 4096}) g.add(op, {{"rows", rows}, {"columns", columns}});
     for (const int columns : {1000, 8000, 32000, 128000}) g.add("argmax", {{"rows", rows}, {"columns", columns}});
   }
+  for (const int columns : {1000, 4096, 16000, 64000})
+    for (const int rows : {1, 2, 4, 8, 16}) {
+      g.add("top_k", {{"rows", rows}, {"columns", columns}, {"k", rows % 4 == 0 ? 4 : 10}});
+      g.add("sample", {{"rows", rows}, {"columns", columns}});
+    }
   return g.points;
 }
 

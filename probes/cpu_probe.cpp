@@ -2,112 +2,17 @@
 #include "probes/cpu_probe.h"
 
 #include <algorithm>
-#include <bit>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <numeric>
 
-#include "core/rng.h"
-#include "decoder/cpu/backend.h"
-#include "decoder/ops.h"
-#include "probes/probe_data.h"
-#include "probes/samples.h"
-#include "probes/stopwatch.h"
+#include "probes/cpu_bench.h"
 
 namespace draftline {
 namespace {
 
 constexpr double kMostBytes = 1.5e9;  // of one point's data
-constexpr double kTolerance = 2e-4;   // of sums of fp32, relative to the largest term's size
 constexpr double kMostRound = 2e7;    // bytes of weights met in turn that a sample meets all of
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-class NoiseWeights : public WeightSource {
- public:
-  void load(const std::string& name, int, int, std::span<float> to) override {
-    const std::uint64_t at = std::hash<std::string>{}(name) << 32;
-    for (std::size_t i = 0; i < to.size(); ++i) to[i] = noise(at + i);
-  }
-};
-
-// Times `run` until patience ends; what is shorter than the clock can tell is repeated within a sample. Samples that met
-// another clock speed, or shared their core, are discarded and counted; where all did, the most usual stay. `round`: runs
-// that make one; a sample holds whole ones. `pause`: before each sample, spent on products that a core's own caches hold.
-struct Pace {
-  int round = 1;
-  Seconds pause;
-};
-template <class Run>
-void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run, Pace pace = {}) {
-  constexpr std::size_t kMostSamples = 400;
-  constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostPatience = 3;
-  run();
-  const double first = now();
-  run();
-  const bool once = pace.pause.value > 0;
-  const int repeats =
-      once ? 1
-           : pace.round * static_cast<int>(
-                              std::clamp(kShortest / std::max((now() - first) * pace.round, 1e-9), 1.0, kMostRepeats));
-  const double usual = yardstick.usual();
-  std::vector<TimedSample> all;
-  std::size_t good = 0;
-  const double start = now();
-  const auto more = [&] {
-    const double spent = now() - start;
-    if (all.size() < kLeastSamples) return true;
-    return all.size() < kMostSamples &&
-           spent < (good < kLeastSamples ? kMostPatience * patience.value : patience.value);
-  };
-  while (more()) {
-    for (const double from = now(); now() - from < pace.pause.value;) yardstick.idle();
-    const double before = yardstick.measure();
-    const Stopwatch watch;
-    for (int i = 0; i < repeats; ++i) run();
-    all.push_back({watch.elapsed().value / repeats, before, yardstick.measure()});
-    good += all.back().met(usual);
-  }
-  summarise(p, all, usual);
-}
-
-std::vector<int> bits_of_floats(std::size_t n, std::uint64_t from) {
-  std::vector<int> bits(n);
-  for (std::size_t i = 0; i < n; ++i) bits[i] = std::bit_cast<int>(noise(from + i));
-  return bits;
-}
-
-// An interpreter with one op on a tape of its own, and the means to repeat it.
-struct Bench {
-  NoiseWeights weights;
-  WeightStore store{DType::fp32};
-  CpuBackend backend;
-  Ops ops;
-  const Tape* tape = nullptr;
-
-  explicit Bench(int seats)
-      : backend(store, weights, {CpuBackend::Mode::planned, 0, false}), ops(backend, DType::fp32, seats) {
-    ops.on_segment = [this](const SegmentRun& run) { tape = run.tape; };
-  }
-  Tensor random(const std::string& name, int rows, int cols, std::uint64_t from) {
-    const Tensor t = ops.slot(name, rows, cols, DType::fp32);
-    ops.upload(t, bits_of_floats(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols), from));
-    return t;
-  }
-  const Tape* finish() {
-    ops.flush();
-    return tape;
-  }
-  std::vector<float> value_of(const Tensor& result) {
-    const Tensor kept = ops.slot("kept", result.rows, result.cols, DType::fp32);
-    ops.store(kept, result);
-    ops.flush();
-    return backend.read_floats(kept);
-  }
-};
-
-bool close(double ours, double reference, double size) { return std::abs(ours - reference) <= kTolerance * size; }
 
 void probe_gemm(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const int rows = p.at("rows"), in = p.at("in"), out = p.at("out"), copies = p.at("copies");
@@ -115,7 +20,7 @@ void probe_gemm(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
     p.skipped = "its weights need more than 1.5 GB";
     return;
   }
-  Bench b(1);
+  CpuBench b(1);
   const Tensor x = b.random("x", rows, in, 1);
   b.finish();
   std::vector<Weight> w;
@@ -151,14 +56,15 @@ void probe_gemm(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
 void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
             kv_heads = p.at("kv_heads"), dim = p.at("head_dim"), tree = p.at("tree");
-  const double cache_bytes = 8.0 * sequences * (context + rows) * kv_heads * dim;
+  constexpr int kRoom = 128;  // for texts to grow, as in a decoder: sequences do not lie end to end
+  const double cache_bytes = 8.0 * sequences * (context + rows + kRoom) * kv_heads * dim;
   if (cache_bytes > kMostBytes) {
     p.skipped = "its cache needs more than 1.5 GB";
     return;
   }
-  Bench b(sequences);
+  CpuBench b(sequences);
   Ops& ops = b.ops;
-  const Cache cache = ops.cache(1, kv_heads, dim, context + rows);
+  const Cache cache = ops.cache(1, kv_heads, dim, context + rows + kRoom);
   const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
                     ops.seat_slot("ids", 1, 1, DType::int32)};
   std::vector<int> places(static_cast<std::size_t>(sequences));
@@ -228,7 +134,7 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
 
 void probe_elementwise(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const int rows = p.at("rows"), columns = p.at("columns");
-  Bench b(1);
+  CpuBench b(1);
   const Tensor x = b.random("x", rows, p.op == "silu_mul" ? 2 * columns : columns, 5),
                y = b.random("y", rows, columns, 9);
   b.finish();
@@ -271,7 +177,7 @@ void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick)
     p.skipped = "its cache needs more than 1.5 GB";
     return;
   }
-  Bench b(1);
+  CpuBench b(1);
   Ops& ops = b.ops;
   const Cache cache = ops.cache(1, kv_heads, dim, kContext + rows);
   const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
@@ -297,25 +203,6 @@ void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick)
     }
   }
   op();
-  const Tape* tape = b.finish();
-  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
-}
-
-void probe_argmax(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
-  const int rows = p.at("rows"), columns = p.at("columns");
-  Bench b(1);
-  const Tensor x = b.random("x", rows, columns, 5);
-  const Tensor kept = b.ops.slot("best", rows, 1, DType::int32);
-  b.ops.store(kept, b.ops.argmax(x));
-  b.finish();
-  const auto best = b.backend.read(kept);
-  const auto values = b.value_of(x);
-  const auto last = values.end() - columns;
-  if (best.back() != std::max_element(last, values.end()) - last) {
-    p.skipped = "its result differs from the reference";
-    return;
-  }
-  b.ops.argmax(x);
   const Tape* tape = b.finish();
   time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
 }
@@ -346,7 +233,7 @@ void probe_memory(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
 
 struct Yardstick::Product {
   static constexpr int kRows = 4, kColumns = 128;
-  Bench bench{1};
+  CpuBench bench{1};
   const Tape* tape = nullptr;
   Product() {
     const Tensor x = bench.random("x", kRows, kColumns, 1);
@@ -398,6 +285,8 @@ MeasuredPoint probe_cpu(const MeasuredPoint& asked, Seconds patience, Yardstick&
   else if (p.op == "add" || p.op == "silu_mul" || p.op == "rms_norm") probe_elementwise(p, patience, yardstick);
   else if (p.op == "rope_append") probe_rope_append(p, patience, yardstick);
   else if (p.op == "argmax") probe_argmax(p, patience, yardstick);
+  else if (p.op == "top_k") probe_top_k(p, patience, yardstick);
+  else if (p.op == "sample") probe_sample(p, patience, yardstick);
   else p.skipped = "no such op on the CPU";
   return p;
 }

@@ -16,14 +16,28 @@ const std::vector<float>& CpuBackend::frequencies(const Rope& rope) {
   return f;
 }
 
+// Of the angles of one position, which all heads share.
+struct Turn {
+  std::vector<float> cosine, sine;
+  void to(int position, const std::vector<float>& frequency) {
+    cosine.resize(frequency.size());
+    sine.resize(frequency.size());
+    for (std::size_t i = 0; i < frequency.size(); ++i) {
+      const float angle = static_cast<float>(position) * frequency[i];
+      cosine[i] = std::cos(angle);
+      sine[i] = std::sin(angle);
+    }
+  }
+};
+
 // Halves of the rotated columns are the two coordinates; columns beyond stay as they are.
-static void rotate(const float* x, const std::vector<float>& frequency, int position, int dim, float* y) {
-  const int half = static_cast<int>(frequency.size());
+static void rotate(const float* x, const Turn& turn, int dim, float* y) {
+  const int half = static_cast<int>(turn.sine.size());
+  const float *c = turn.cosine.data(), *s = turn.sine.data();
   for (int i = 0; i < half; ++i) {
-    const float angle = static_cast<float>(position) * frequency[static_cast<std::size_t>(i)];
-    const float c = std::cos(angle), s = std::sin(angle), u = x[i], v = x[i + half];
-    y[i] = u * c - v * s;
-    y[i + half] = u * s + v * c;
+    const float u = x[i], v = x[i + half];
+    y[i] = u * c[i] - v * s[i];
+    y[i + half] = u * s[i] + v * c[i];
   }
   std::copy(x + 2 * half, x + dim, y + 2 * half);
 }
@@ -35,13 +49,13 @@ void CpuBackend::run(const RopeAppend& o) {
   const auto& frequency = frequencies(o.rope);
   const int d = o.cache.head_dim, kv_columns = o.cache.kv_heads * d;
   std::vector<float> rotated(static_cast<std::size_t>(kv_columns));
+  Turn turn;
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     for (int i = 0; i < p.starts[b + 1] - p.starts[b]; ++i, ++r) {
       const int position = p.lengths[b] + p.visible_tail(r, i) - 1;
-      for (int h = 0; h < o.q.cols; h += d)
-        rotate(q + r * o.q.stride + h, frequency, position, d, y + r * o.y.stride + h);
-      for (int h = 0; h < kv_columns; h += d)
-        rotate(k + r * o.k.stride + h, frequency, position, d, rotated.data() + h);
+      turn.to(position, frequency);
+      for (int h = 0; h < o.q.cols; h += d) rotate(q + r * o.q.stride + h, turn, d, y + r * o.y.stride + h);
+      for (int h = 0; h < kv_columns; h += d) rotate(k + r * o.k.stride + h, turn, d, rotated.data() + h);
       held(o.cache).store(o.layer, p.places[b], p.lengths[b] + p.pass.tail + i, rotated.data(), v + r * o.v.stride);
       counts_.written += o.cache.row_bytes().value;
     }

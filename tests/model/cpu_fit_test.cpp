@@ -31,7 +31,10 @@ CpuFit known() {
                  {{Seconds{0.006 * kNs}, Seconds{0.03 * kNs}, Seconds{0.2 * kNs}}, 0.8, 0.5},
                  1.5};
   f.elements.byte = Seconds{0.02 * kNs};
+  f.elements.beyond_first_byte = Seconds{0.02 * kNs};
   f.elements.far_byte = Seconds{0.03 * kNs};
+  f.elements.slow_for = Seconds{3e-4};
+  f.elements.slow_clock = 1.25;
   for (std::size_t op = 0; op < f.elements.of.size(); ++op)  // adding is nothing beside its bytes
     f.elements.of[op] = {Seconds{50 * kNs}, Seconds{static_cast<double>(op) * kNs}};
   return f;
@@ -73,7 +76,9 @@ Measured measured_by(const CpuFit& truth, double noise, const char* stream = "no
   m.points.push_back({"read", {{"kib", 262144}}, Seconds{0.05}, Seconds{0.05}, Seconds{0.05}, 5, 0, {}});
   for (const int rows : {1, 2, 5, 8, 16, 40})
     for (const int columns : {64, 150, 300, 700, 1000, 2500, 20000}) {
-      for (const char* op : {"add", "rms_norm", "silu_mul", "argmax"}) add(op, {{"rows", rows}, {"columns", columns}});
+      for (const char* op : {"add", "rms_norm", "silu_mul", "argmax", "sample"})
+        add(op, {{"rows", rows}, {"columns", columns}});
+      add("top_k", {{"rows", rows}, {"columns", columns}, {"k", 4}});
       add("rope_append", {{"rows", rows}, {"heads", columns / 50}, {"kv_heads", 1}, {"head_dim", 64}});
     }
   for (const int in : {64, 200, 512})
@@ -184,6 +189,10 @@ TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
   f.elements.of[2] = {Seconds{7 * kNs}, Seconds{50 * kNs}};
   Copy k{Bytes{80}, Bytes{40}};
   CHECK(cpu_time(f, k).value == Approx(125 * kNs));
+  f.elements.slow_for = Seconds{25 * kNs};  // of 125 ns the 100 after it at twice the clock
+  f.elements.slow_clock = 2;
+  CHECK(cpu_time(f, k).value == Approx(75 * kNs));
+  f.elements.slow_clock = 1;
   k.op = ElementOp::silu_mul;
   k.elements = 10;
   CHECK(cpu_time(f, k).value == Approx((7 + 120 + 500) * kNs));
@@ -194,6 +203,9 @@ TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
   f.caches[1] = Bytes{12};  // a tenth of it: each byte is a far one too
   f.elements.far_byte = Seconds{kNs};
   CHECK(cpu_time(f, k).value == Approx((7 + 240 + 500) * kNs).epsilon(1e-4));
+  f.caches[0] = Bytes{3};  // and a byte beyond the first
+  f.elements.beyond_first_byte = Seconds{kNs};
+  CHECK(cpu_time(f, k).value == Approx((7 + 360 + 500) * kNs).epsilon(1e-4));
 }
 
 TEST_CASE("a fit gives back the CPU that made the times") {
@@ -206,6 +218,8 @@ TEST_CASE("a fit gives back the CPU that made the times") {
   CHECK(c.fit.attention.step.value == Approx(truth.attention.step.value).epsilon(0.03));
   CHECK(c.fit.attention.reach.beyond_byte[2].value == Approx(truth.attention.reach.beyond_byte[2].value).epsilon(0.03));
   CHECK(c.fit.elements.byte.value == Approx(truth.elements.byte.value).epsilon(0.02));
+  CHECK(c.fit.elements.slow_for.value == Approx(truth.elements.slow_for.value).epsilon(0.03));
+  CHECK(c.fit.elements.slow_clock == Approx(truth.elements.slow_clock).epsilon(0.01));
   for (std::size_t op = 1; op < truth.elements.of.size(); ++op)
     CHECK(c.fit.elements.of[op].element.value == Approx(truth.elements.of[op].element.value).epsilon(0.02));
   for (const FitQuality& q : c.quality) CHECK(q.median < 0.01);
@@ -244,11 +258,16 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
                  a.reach);
   for (std::size_t i = 0; i < f.elements.of.size(); ++i)
     if (op == kElementOpNames[i])
-      return {{"fixed", f.elements.of[i].fixed.value},
-              {"element", f.elements.of[i].element.value},
-              {"byte", f.elements.byte.value},
-              {"far_byte", f.elements.far_byte.value}};
-  return {};
+      return {{"fixed", f.elements.of[i].fixed.value}, {"element", f.elements.of[i].element.value}};
+  std::map<std::string, double> all{{"byte", f.elements.byte.value},
+                                    {"beyond_first_byte", f.elements.beyond_first_byte.value},
+                                    {"far_byte", f.elements.far_byte.value},
+                                    {"slow_for", f.elements.slow_for.value},
+                                    {"slow_clock", f.elements.slow_clock}};
+  for (const std::string_view name : kElementOpNames)
+    for (const auto& [coefficient, value] : coefficients_of(f, std::string(name)))
+      all[std::string(name) + "_" + coefficient] = value;
+  return all;
 }
 
 }  // namespace
@@ -264,7 +283,8 @@ TEST_CASE("noise, outliers and points of two minds move no coefficient by more t
   // Some forty coefficients with a 90 % interval each: a few may be outside of it, none beyond the 99.9 %.
   constexpr double kOf90 = 1.645, kOf999 = 3.29;
   int all = 0, outside = 0;
-  for (const FitQuality& q : c.quality) {
+  std::vector<FitQuality> judged{c.quality[0], c.quality[1], c.elements};
+  for (const FitQuality& q : judged) {
     const auto right = coefficients_of(truth, q.op), fitted = coefficients_of(c.fit, q.op);
     for (std::size_t i = 0; i < q.spread.names.size(); ++i) {
       const std::string& name = q.spread.names[i];
@@ -276,7 +296,7 @@ TEST_CASE("noise, outliers and points of two minds move no coefficient by more t
       outside += moved > kOf90 * deviation;
     }
   }
-  CHECK(all == 13 + 10 + 3 + 4 * 2);
+  CHECK(all == 13 + 10 + 5 + 1 + 6 * 2);
   CHECK(outside <= all / 5);
 }
 
@@ -309,6 +329,21 @@ TEST_CASE("a 90 % interval holds 85 to 95 % of the points that a fit has not see
     CHECK(q.coverage > 0.85);
     CHECK(q.coverage < 0.95);
   }
+}
+
+TEST_CASE("an op that no probe has timed is priced as a gate, if a file may lack it") {
+  Measured m = measured_by(known(), 0);
+  std::erase_if(m.points, [](const auto& p) { return p.op == "top_k" || p.op == "sample"; });
+  const CpuCalibration c = calibrate_cpu(m);
+  const auto& of = c.fit.elements.of;
+  const auto& gate = of[static_cast<std::size_t>(ElementOp::silu_mul)];
+  for (const ElementOp op : {ElementOp::top_k, ElementOp::sample}) {
+    CHECK(of[static_cast<std::size_t>(op)].fixed == gate.fixed);
+    CHECK(of[static_cast<std::size_t>(op)].element == gate.element);
+  }
+  CHECK(c.quality.size() == 2 + kElementOpNames.size() - 2);
+  std::erase_if(m.points, [](const auto& p) { return p.op == "argmax"; });
+  CHECK_THROWS_AS(calibrate_cpu(m), InputErrors);
 }
 
 TEST_CASE("thin data are warned of, and coefficients that they don't show") {
