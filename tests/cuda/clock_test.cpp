@@ -12,7 +12,7 @@ using namespace draftline::test;
 namespace {
 
 const Plan kPlan{"draft_model", R"(,"draft":"same","draft_length":2)"};
-const CudaBackend::Options kOptions{DType::bf16, true, 1, false, 512, {}, false};
+const CudaBackend::Options kOptions{DType::bf16, true, 1, false, 512, true, {}, false};
 
 std::size_t allocated() { return emulator::counts().allocated; }
 
