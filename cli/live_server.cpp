@@ -10,6 +10,7 @@
 #include "core/rng.h"
 #include "core/text_file.h"
 #include "decoder/trace.h"
+#include "model/fit_quality.h"
 #include "probes/stopwatch.h"
 #include "sim/serving.h"
 
@@ -133,7 +134,7 @@ std::vector<LiveServed> serve_live(CpuDecoding& decoding, const std::vector<Live
 std::vector<ComparedServing> compare_serving(const ServingFolder& folder, const Networks& networks,
                                              Validation& validation, int requests, Yardstick& yardstick) {
   std::vector<ComparedServing> all;
-  constexpr int kLongest = 2 * kPrompt + 2 * kOutput, kRuns = 3;
+  constexpr int kLongest = 2 * kPrompt + 2 * kOutput, kRuns = 5;
   constexpr double kLoad = 0.6;  // of what full batches could serve
   const Seconds step = validation.expected(kNetwork, kPlain, kMaxBatch, kPrompt + kOutput / 2);
   const double rate = kLoad * kMaxBatch / (kOutput * step.value * 1.3);
@@ -201,9 +202,8 @@ std::vector<ComparedServing> compare_serving(const ServingFolder& folder, const 
       const auto compared = [&](double predicted, double Means::*figure) {
         std::vector<double> values;
         for (const Means& m : runs) values.push_back(m.*figure);
-        const auto [least, most] = std::minmax_element(values.begin(), values.end());
-        const double middle = std::accumulate(values.begin(), values.end(), 0.0) / kRuns;
-        return Compared{predicted, middle, {}, 0.5 * (*most - *least) / middle};
+        const double middle = quantile(values, 0.5);  // a queue amplifies what disturbs a run
+        return Compared{predicted, middle, {}, 0.5 * (quantile(values, 0.75) - quantile(values, 0.25)) / middle};
       };
       all.push_back({fixed ? "static" : "continuous",
                      object["name"],
