@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/priced/kernel_pricer.h"
+
+#include <algorithm>
+
+namespace draftline {
+
+const OpCost& CostTable::operator()(const Op& op, const Tape& tape, Phase phase) {
+  const std::string_view key = op_key(op, tape);
+  const auto* attend = std::get_if<Attend>(&op);
+  const int kv_heads = attend ? attend->cache.kv_heads : 1,
+            heads = attend ? attend->q.cols / attend->cache.head_dim : 1;
+  const bool drafting = phase == Phase::draft;
+  for (const Known& k : known_)
+    if (k.key.data() == key.data() && k.drafting == drafting && k.heads == heads && k.kv_heads == kv_heads)
+      return k.cost;
+  return known_
+      .emplace_back(Known{key, drafting, heads, kv_heads, engine_.cost_of(key, drafting).of_heads(heads, kv_heads)})
+      .cost;
+}
+
+// ---- kernels
+
+static Bytes held_bytes(const Weight& w) { return bytes_of(DType::fp32, static_cast<double>(w.in) * w.out); }
+
+// Weights of fewer bits that an engine writes out in 16 before it multiplies.
+static Seconds dequantising(const Device& d, const Gemm& k, double weight_traffic) {
+  if (weight_traffic <= 1) return {};
+  return (weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.in) * k.out) /
+         (d.fits.copy.bandwidth_share * d.bandwidth);
+}
+
+KernelPricer::KernelPricer(const Device& d, const Engine& e, std::span<const SegmentRun> steps)
+    : device_(d), engine_(e) {
+  if (!device_.cpu) return;
+  for (const SegmentRun& run : steps)
+    for (const Op& op : run.tape->ops)
+      if (const auto weight = streamed_weight(op)) note(*weight);
+  for (auto& [weight, at] : last_use_) at = at - moved_;
+  step_ = moved_;
+  moved_ = {};
+}
+
+Seconds KernelPricer::operator()(const Op& op, const Kernel& kernel, const OpCost& cost) {
+  const double hot = device_.cpu ? 0 : streamed(op, kernel);
+  return std::visit([&](const auto& k) { return time(k, cost, hot); }, kernel) + extra_launches(cost);
+}
+
+Bytes KernelPricer::met_since(const Op& op) {
+  const auto weight = streamed_weight(op);
+  if (!weight) return Bytes{INFINITY};
+  const Bytes met = moved_ - last_use_.at(weight->id) + held_bytes(*weight);
+  note(*weight);
+  return met;
+}
+
+Gemm KernelPricer::padded(Gemm k) const {
+  const auto it = std::lower_bound(engine_.graph_sizes.begin(), engine_.graph_sizes.end(), k.rows);
+  if (it != engine_.graph_sizes.end()) k.rows = *it;
+  return k;
+}
+
+Seconds KernelPricer::time(const Gemm& logical, const OpCost& cost, double hot) {
+  const Gemm k = padded(logical);
+  for (const auto& [seen, seen_hot, t] : gemms_)
+    if (seen == k && seen_hot == hot) return t;
+  const Seconds t = kernel_time(device_, k, hot) + dequantising(device_, k, cost.weight_traffic);
+  gemms_.push_back({k, hot, t});
+  return t;
+}
+
+Seconds KernelPricer::time(const Copy& k, const OpCost& cost, double) {
+  return kernel_time(device_,
+                     Copy{cost.traffic * k.read, cost.traffic * k.written, k.flops, k.op, k.elements, k.format});
+}
+
+double KernelPricer::streamed(const Op& op, const Kernel& kernel) {
+  const Work w =
+      std::holds_alternative<Attention>(kernel) ? Work{} : work(kernel, {});  // the cache is left out: constant
+  const auto weight = streamed_weight(op);
+  double hot = 0;
+  if (weight) {
+    if (const auto it = last_use_.find(weight->id); it != last_use_.end())
+      hot = l2_share_left(device_, moved_ - it->second);
+  }
+  moved_ += w.bytes();
+  if (weight) last_use_[weight->id] = moved_;
+  return hot;
+}
+
+void KernelPricer::note(const Weight& w) {
+  moved_ += held_bytes(w);
+  last_use_[w.id] = moved_;
+}
+
+Seconds attention_time(const Device& d, const Attention& k, Span span, double launches, double cache_traffic,
+                       double bytes_per_pair, const Between& since) {
+  const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
+  const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * k.heads * span.pairs};
+  return kernel_time(d, k, span, since) + (launches - 1) * d.fits.copy.fixed +
+         more / (d.fits.copy.bandwidth_share * d.bandwidth);
+}
+
+Between between(const Device& d, Bytes ours, Bytes all, Seconds step) {
+  return {ours, std::isfinite(ours.value) && all.value > 0 ? (ours / all) * (d.cpu->inflow * step) : Bytes{}};
+}
+
+Seconds product_time(const Device& d, const Gemm& k, double weight_traffic, const Between& since) {
+  return cpu_time(*d.cpu, k, since) + dequantising(d, k, weight_traffic);
+}
+
+// ---- where a kernel's time is counted
+
+int part_of(Phase phase, const Kernel& kernel) {
+  return std::holds_alternative<AllReduce>(kernel) ? 3 : static_cast<int>(phase);
+}
+
+KernelKind kind_of(const Kernel& kernel) {
+  struct Kind {
+    KernelKind operator()(const Gemm&) const { return KernelKind::gemm; }
+    KernelKind operator()(const ExpertMlp&) const { return KernelKind::gemm; }
+    KernelKind operator()(const Attention&) const { return KernelKind::attention; }
+    KernelKind operator()(const Copy&) const { return KernelKind::elementwise; }
+    KernelKind operator()(const AllReduce&) const { return KernelKind::communication; }
+  };
+  return std::visit(Kind{}, kernel);
+}
+
+}  // namespace draftline

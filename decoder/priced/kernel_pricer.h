@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the walk over a step and its fold share: what an engine makes of an op, the device's time of its kernel, the host's time
+// before it.
+#pragma once
+#include <cmath>
+#include <deque>
+#include <unordered_map>
+
+#include "decoder/priced/step_price.h"
+#include "model/kernel_time.h"
+
+namespace draftline {
+
+// What an engine makes of an op: looked up once per kind, not per op.
+class CostTable {
+ public:
+  explicit CostTable(const Engine& e) : engine_(e) {}
+  const OpCost& operator()(const Op&, const Tape&, Phase);
+
+ private:
+  struct Known {
+    std::string_view key;
+    bool drafting;
+    int heads, kv_heads;
+    OpCost cost;
+  };
+  const Engine& engine_;
+  std::deque<Known> known_;
+};
+
+// Device time of the ops whose time depends on neither the context nor the step as a whole. Walks a step in order, so that
+// weights met again within L2's reach are read from L2. On a processor, whose caches may hold a small network from step to step,
+// the walk starts where the step before it ended; activations lie where those before them lay, so they push nothing out.
+class KernelPricer {
+ public:
+  KernelPricer(const Device&, const Engine&, std::span<const SegmentRun> steps);
+  // Of any kernel but attention and, on a processor, a product.
+  Seconds operator()(const Op&, const Kernel&, const OpCost&);
+  Seconds extra_launches(const OpCost& cost) const { return (cost.launches - 1) * device_.fits.copy.fixed; }
+  Gemm padded(Gemm) const;  // to the rows of the engine's graphs
+
+  // On a processor: bytes of weights that a step meets, and those met since this op's were, its own included.
+  Bytes step_weights() const { return step_; }
+  Bytes met_since(const Op&);
+
+ private:
+  Seconds time(const Gemm&, const OpCost&, double hot);
+  Seconds time(const Copy&, const OpCost&, double hot);
+  Seconds time(const AllReduce& k, const OpCost&, double) { return kernel_time(device_, k); }
+  Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
+  Seconds time(const Attention&, const OpCost&, double) { return {}; }
+  double streamed(const Op&, const Kernel&);  // share of an op's weights that is still in L2
+  void note(const Weight&);
+
+  struct GemmTime {
+    Gemm kernel;
+    double hot;
+    Seconds time;
+  };
+  const Device& device_;
+  const Engine& engine_;
+  std::vector<GemmTime> gemms_;
+  std::unordered_map<int, Bytes> last_use_;
+  Bytes moved_, step_;
+};
+
+Seconds attention_time(const Device&, const Attention&, Span, double launches, double cache_traffic,
+                       double bytes_per_pair, const Between& since);
+// On a processor. Since some bytes were met, `ours` of the step's `all` went by, and as much of its time.
+Between between(const Device&, Bytes ours, Bytes all, Seconds step);
+Seconds product_time(const Device&, const Gemm&, double weight_traffic, const Between& since);
+
+// The time of a step of a processor, `time` of how long it takes: longer, the longer others fill the last cache meanwhile.
+template <class Time>
+Seconds settled(const Device& d, Time time) {
+  constexpr int kMost = 100;
+  constexpr double kClose = 1e-10;
+  Seconds t = time(Seconds{});
+  if (!d.cpu) return t;
+  for (int i = 0; i < kMost; ++i) {
+    const Seconds next = time(t);
+    if (std::abs((next - t).value) <= kClose * next.value) return next;
+    t = next;
+  }
+  return t;
+}
+
+int part_of(Phase, const Kernel&);  // of StepParts: draft, verify, commit, communication
+KernelKind kind_of(const Kernel&);
+
+// Host work of a step that no op stands for.
+inline Seconds host_base(const Engine& e, bool speculating) {
+  return speculating ? e.step_speculating + e.launches_speculating * e.issue : e.step;
+}
+
+// Host time of what precedes an op: its draft pass, its launches.
+class Issue {
+ public:
+  explicit Issue(const Engine& e) : engine_(e) {}
+  void start_segment(std::size_t ops) {
+    issued_ = static_cast<double>(ops) * engine_.record;
+    if (engine_.graphs || !engine_.overlap) issued_ += engine_.graph_launch;
+    pass_ = -1;
+  }
+  Seconds before(const Op& op, Phase phase, const OpCost& cost) {
+    const int pass = pass_of(op).index;
+    if (pass > pass_) {
+      pass_ = pass;
+      if (phase == Phase::draft) issued_ += engine_.draft_pass;
+    }
+    if (!engine_.graphs && engine_.overlap) issued_ += (cost.launches + cost.host_launches) * engine_.issue;
+    return issued_;
+  }
+  // What the one thread that is host and device does for an op beside running it.
+  Seconds beside(const OpCost& cost) const {
+    return engine_.overlap ? Seconds{} : (cost.launches + cost.host_launches) * engine_.issue;
+  }
+  void meet() { issued_ = {}; }  // both clocks meet: a blocking read inside a segment
+  Seconds issued() const { return issued_; }
+
+ private:
+  const Engine& engine_;
+  Seconds issued_;
+  int pass_ = -1;
+};
+
+}  // namespace draftline
