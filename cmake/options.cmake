@@ -15,9 +15,9 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(draftline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
 endif()
 
-if(DRAFTLINE_SANITIZE)  # -O1: the tests take a fraction of the time, the stacks stay readable
+if(DRAFTLINE_SANITIZE)  # our libraries at -O1: the tests take a fraction of the time, the stacks stay readable
   target_compile_options(draftline_options INTERFACE
-    -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,STATIC_LIBRARY>:-O1> -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(draftline_options INTERFACE -fsanitize=address,undefined)
 endif()
 
