@@ -25,11 +25,9 @@ constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // NVIDIA's advice fo
 constexpr int kCandidates = 8, kRuns = 3;
 constexpr int kMostTimedRows = 512;  // prompts come in too many lengths: theirs is the heuristics' first
 
-std::vector<std::string> library_names() { return {"libcublasLt.so.13", "libcublasLt.so.12"}; }
-
 // The functions that are used, by name.
 struct Api {
-  Library library{library_names()};
+  Library library{{"libcublasLt.so.13", "libcublasLt.so.12"}};
 #define FUNCTION(f) decltype(cublasLt##f)* f = load<decltype(cublasLt##f)>("cublasLt" #f)
   FUNCTION(Create);
   FUNCTION(Destroy);
@@ -53,8 +51,13 @@ struct Api {
  private:
   template <class F>
   F* load(const char* name) const {
+    if (!library.here())
+      throw DeviceError(
+          "libcublasLt.so.13 or .12 can't be opened: --device cuda needs NVIDIA's cuBLASLt of CUDA 13 or 12 "
+          "where the loader finds it (LD_LIBRARY_PATH, or the folder of the CUDA toolkit in ld.so.conf)");
     F* f = nullptr;
-    library.find(name, f);
+    if (!library.find(name, f))
+      throw DeviceError(std::string("cuBLASLt has no ") + name + ": it is another version than CUDA 12 or 13");
     return f;
   }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared library that is opened when it is first needed, so that the program starts without it.
+// A library that is opened when it is first needed, by name, and its functions found by theirs: the program starts without it.
+// The emulator of the tests links another one in its place.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,17 +9,19 @@ namespace draftline::cuda {
 
 class Library {
  public:
-  // The first of `names` that there is. Throws DeviceError.
-  explicit Library(const std::vector<std::string>& names);
+  explicit Library(const std::vector<std::string>& names);  // the first that there is
   Library(const Library&) = delete;
   ~Library();
+  bool here() const { return handle_ != nullptr; }
+  // False, and `f` null: there is no such function.
   template <class Function>
-  void find(const char* name, Function*& f) const {
+  bool find(const char* name, Function*& f) const {
     f = reinterpret_cast<Function*>(symbol(name));
+    return f != nullptr;
   }
 
  private:
-  void* symbol(const char* name) const;  // throws DeviceError if it has none
+  void* symbol(const char* name) const;
   void* handle_ = nullptr;
 };
 

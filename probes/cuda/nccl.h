@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "probes/cuda/shared_library.h"
+#include "decoder/cuda/library.h"
 
 namespace draftline {
 
@@ -33,7 +33,7 @@ class Nccl {
   template <class Function>
   void find(const char* name, Function*& f) const;
   void must(int result, const char* what) const;
-  SharedLibrary library_;
+  cuda::Library library_;
   std::vector<Link*> links_;
   int (*init_)(Link**, int, const int*) = nullptr;
   int (*destroy_)(Link*) = nullptr;

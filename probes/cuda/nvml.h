@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "probes/cuda/shared_library.h"
+#include "decoder/cuda/library.h"
 
 namespace draftline {
 
@@ -32,7 +32,7 @@ class Nvml {
 
  private:
   struct Device;
-  SharedLibrary library_;
+  cuda::Library library_;
   Device* device_ = nullptr;
   std::string missing_;
   int (*shutdown_)() = nullptr;

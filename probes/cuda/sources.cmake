@@ -12,7 +12,6 @@ set(draftline_cuda_probe_host
   memory.cpp
   nccl.cpp
   nvml.cpp
-  shared_library.cpp
   timer.cpp
   tokens.cpp
 )

@@ -21,6 +21,17 @@ std::size_t files_in(const Program& draftline) {
   return n;
 }
 
+void add_point(Json& m, const char* op, Json shape, double us) {
+  const std::string t = std::to_string(us) + " us";
+  m["points"].push_back({{"op", op},
+                         {"shape", std::move(shape)},
+                         {"median", t},
+                         {"low", t},
+                         {"high", t},
+                         {"samples", 5},
+                         {"discarded", 0}});
+}
+
 // Times of a processor that does 1 ns a step and a byte: a measured file for those tests that need no machine.
 Json made_up() {
   Json m{{"schema_version", 1},
@@ -33,16 +44,7 @@ Json made_up() {
          {"machine",
           {{"first_cache", 32768}, {"second_cache", 1048576}, {"last_cache", 8388608}, {"memory", 1e9}, {"cores", 1}}},
          {"points", Json::array()}};
-  const auto add = [&](const char* op, Json shape, double us) {
-    const std::string t = std::to_string(us) + " us";
-    m["points"].push_back({{"op", op},
-                           {"shape", std::move(shape)},
-                           {"median", t},
-                           {"low", t},
-                           {"high", t},
-                           {"samples", 5},
-                           {"discarded", 0}});
-  };
+  const auto add = [&](const char* op, Json shape, double us) { add_point(m, op, std::move(shape), us); };
   add("read", {{"kib", 65536}}, 6000);
   for (const int rows : {1, 2, 3, 4, 7})
     for (const int in : {64, 256, 500})
@@ -162,16 +164,7 @@ TEST_CASE("a measured file of a GPU is calibrated against its datasheet") {
   m["device"] = "cuda";
   m["machine"] = {{"l2_cache", 5e7}};
   m["points"] = Json::array();
-  const auto add = [&](const char* op, Json shape, double us) {
-    const std::string t = std::to_string(us) + " us";
-    m["points"].push_back({{"op", op},
-                           {"shape", std::move(shape)},
-                           {"median", t},
-                           {"low", t},
-                           {"high", t},
-                           {"samples", 5},
-                           {"discarded", 0}});
-  };
+  const auto add = [&](const char* op, Json shape, double us) { add_point(m, op, std::move(shape), us); };
   // 4 us, and 2 TB/s or 500 TFLOP/s, whatever takes longer.
   for (const int rows : {1, 16, 64, 256, 1024})
     for (const int in : {1024, 4096, 5120})
@@ -241,16 +234,7 @@ TEST_CASE("a GPU's measured file and a datasheet are a device that `run` takes")
 TEST_CASE("steps beside a GPU become the engine of our decoder, which `run` takes") {
   Json m = made_up();
   m["device"] = "cuda";
-  const auto add = [&](const char* op, Json shape, double us) {
-    const std::string t = std::to_string(us) + " us";
-    m["points"].push_back({{"op", op},
-                           {"shape", std::move(shape)},
-                           {"median", t},
-                           {"low", t},
-                           {"high", t},
-                           {"samples", 5},
-                           {"discarded", 0}});
-  };
+  const auto add = [&](const char* op, Json shape, double us) { add_point(m, op, std::move(shape), us); };
   const Program draftline;
   std::erase_if(m["points"].get_ref<Json::array_t&>(), [](const Json& p) { return p.at("op") == "step_host"; });
   draftline.write("m.json", m.dump());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt's stand-in, and the loader that finds it. Algorithm 1 takes two launches, as a split and joined one does; 2 is
+// cuBLASLt's stand-in. Algorithm 1 takes two launches, as a split and joined one does; 2 is
 // offered and then refused; 3 rounds what it adds to the output's format, and is offered first to who doesn't rule it out.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -7,9 +7,8 @@
 #include <map>
 #include <string>
 
-#include "core/errors.h"
-#include "decoder/cuda/library.h"
 #include "tests/emulator/emulator.h"
+#include "tests/emulator/libraries.h"
 
 namespace {
 
@@ -107,38 +106,22 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
                                                                                 : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-// ---- the loader
-namespace draftline::cuda {
-
-static bool& missing() {
-  static bool none = false;
-  return none;
-}
-
-Library::Library(const std::vector<std::string>& names) {
-  if (missing()) throw DeviceError("none of " + names.front() + " ... can be opened");
-}
-Library::~Library() { static_cast<void>(handle_); }
-void* Library::symbol(const char* name) const {
+const emulator::Functions& emulator::cublas() {
 #define KNOWN(f) \
   { #f, reinterpret_cast < void*>(&f) }
-  static const std::map<std::string, void*> known{KNOWN(cublasLtCreate),
-                                                  KNOWN(cublasLtDestroy),
-                                                  KNOWN(cublasLtGetStatusString),
-                                                  KNOWN(cublasLtMatmulDescCreate),
-                                                  KNOWN(cublasLtMatmulDescDestroy),
-                                                  KNOWN(cublasLtMatmulDescSetAttribute),
-                                                  KNOWN(cublasLtMatrixLayoutCreate),
-                                                  KNOWN(cublasLtMatrixLayoutDestroy),
-                                                  KNOWN(cublasLtMatmulPreferenceCreate),
-                                                  KNOWN(cublasLtMatmulPreferenceDestroy),
-                                                  KNOWN(cublasLtMatmulPreferenceSetAttribute),
-                                                  KNOWN(cublasLtMatmulAlgoGetHeuristic),
-                                                  KNOWN(cublasLtMatmul)};
+  static const Functions known{KNOWN(cublasLtCreate),
+                               KNOWN(cublasLtDestroy),
+                               KNOWN(cublasLtGetStatusString),
+                               KNOWN(cublasLtMatmulDescCreate),
+                               KNOWN(cublasLtMatmulDescDestroy),
+                               KNOWN(cublasLtMatmulDescSetAttribute),
+                               KNOWN(cublasLtMatrixLayoutCreate),
+                               KNOWN(cublasLtMatrixLayoutDestroy),
+                               KNOWN(cublasLtMatmulPreferenceCreate),
+                               KNOWN(cublasLtMatmulPreferenceDestroy),
+                               KNOWN(cublasLtMatmulPreferenceSetAttribute),
+                               KNOWN(cublasLtMatmulAlgoGetHeuristic),
+                               KNOWN(cublasLtMatmul)};
 #undef KNOWN
-  return known.at(name);
+  return known;
 }
-
-}  // namespace draftline::cuda
-
-void emulator::hide_libraries(bool hidden) { draftline::cuda::missing() = hidden; }

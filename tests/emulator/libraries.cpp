@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "probes/cuda/shared_library.h"
+#include "decoder/cuda/library.h"
 #include "tests/emulator/emulator.h"
+#include "tests/emulator/libraries.h"
 
 namespace {
 
@@ -126,46 +127,54 @@ int nccl_end() {
 }
 const char* nccl_words(int) { return "unhandled system error"; }
 
-using Known = std::map<std::string, void*>;
+using emulator::Functions;
 template <class F>
 void* address(F* f) {
   return reinterpret_cast<void*>(f);
 }
-const Known& nvml() {
-  static const Known known{{"nvmlInit_v2", address(nvml_init)},
-                           {"nvmlShutdown", address(nvml_shutdown)},
-                           {"nvmlDeviceGetHandleByPciBusId_v2", address(nvml_by_bus)},
-                           {"nvmlDeviceGetClockInfo", address(nvml_clock)},
-                           {"nvmlDeviceGetCurrentClocksThrottleReasons", address(nvml_reasons)},
-                           {"nvmlDeviceGetTemperature", address(nvml_temperature)},
-                           {"nvmlDeviceGetPowerUsage", address(nvml_power)},
-                           {"nvmlDeviceGetEnforcedPowerLimit", address(nvml_power_limit)},
-                           {"nvmlSystemGetDriverVersion", address(nvml_driver)}};
+const Functions& nvml() {
+  static const Functions known{{"nvmlInit_v2", address(nvml_init)},
+                               {"nvmlShutdown", address(nvml_shutdown)},
+                               {"nvmlDeviceGetHandleByPciBusId_v2", address(nvml_by_bus)},
+                               {"nvmlDeviceGetClockInfo", address(nvml_clock)},
+                               {"nvmlDeviceGetCurrentClocksThrottleReasons", address(nvml_reasons)},
+                               {"nvmlDeviceGetTemperature", address(nvml_temperature)},
+                               {"nvmlDeviceGetPowerUsage", address(nvml_power)},
+                               {"nvmlDeviceGetEnforcedPowerLimit", address(nvml_power_limit)},
+                               {"nvmlSystemGetDriverVersion", address(nvml_driver)}};
   return known;
 }
 
-const Known& nccl() {
-  static const Known known{{"ncclCommInitAll", address(nccl_init)}, {"ncclCommDestroy", address(nccl_destroy)},
-                           {"ncclGroupStart", address(nccl_start)}, {"ncclGroupEnd", address(nccl_end)},
-                           {"ncclAllReduce", address(nccl_sum)},    {"ncclGetErrorString", address(nccl_words)}};
+const Functions& nccl() {
+  static const Functions known{{"ncclCommInitAll", address(nccl_init)}, {"ncclCommDestroy", address(nccl_destroy)},
+                               {"ncclGroupStart", address(nccl_start)}, {"ncclGroupEnd", address(nccl_end)},
+                               {"ncclAllReduce", address(nccl_sum)},    {"ncclGetErrorString", address(nccl_words)}};
   return known;
 }
 
 }  // namespace
 
-namespace draftline {
-
-SharedLibrary::SharedLibrary(const std::vector<std::string>& names) {
-  const bool driver = names.front().find("nvidia-ml") != std::string::npos;
-  if (driver && !emulator::driver().hidden) handle_ = const_cast<Known*>(&nvml());
-  if (!driver && !emulator::link().hidden) handle_ = const_cast<Known*>(&nccl());
+static bool& cublas_is_hidden() {
+  static bool hidden = false;
+  return hidden;
 }
-SharedLibrary::~SharedLibrary() = default;
-void* SharedLibrary::symbol(const char* name) const {
+void emulator::hide_libraries(bool hidden) { cublas_is_hidden() = hidden; }
+
+namespace draftline::cuda {
+
+Library::Library(const std::vector<std::string>& names) {
+  const auto named = [&](const char* name) { return names.front().find(name) != std::string::npos; };
+  const auto open = [&](const Functions& f, bool hidden) { handle_ = hidden ? nullptr : const_cast<Functions*>(&f); };
+  if (named("cublasLt")) open(emulator::cublas(), cublas_is_hidden());
+  if (named("nvidia-ml")) open(nvml(), emulator::driver().hidden);
+  if (named("nccl")) open(nccl(), emulator::link().hidden);
+}
+Library::~Library() = default;
+void* Library::symbol(const char* name) const {
   if (handle_ == nullptr) return nullptr;
-  const Known& known = *static_cast<const Known*>(handle_);
+  const Functions& known = *static_cast<const Functions*>(handle_);
   const auto it = known.find(name);
   return it == known.end() ? nullptr : it->second;
 }
 
-}  // namespace draftline
+}  // namespace draftline::cuda
