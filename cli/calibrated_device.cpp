@@ -78,6 +78,7 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
   elementwise["far_byte"] = in_ns(e.far_byte);
   elementwise["slow_for"] = in_us(e.slow_for);
   elementwise["slow_clock"] = rounded(e.slow_clock);
+  add_reach(elementwise["lines"], e.lines);
   for (std::size_t op = 0; op < e.of.size(); ++op) {
     if (std::none_of(c.quality.begin(), c.quality.end(), [&](const auto& q) { return q.op == kElementOpNames[op]; }))
       continue;  // not probed

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/cpu_time.h"
+
 namespace draftline {
 
 namespace {
@@ -74,7 +76,8 @@ struct KernelOf {
                 {},
                 ElementOp::rope_append,
                 static_cast<double>(p.rows.total) * (o.rope.columns + o.k.cols),
-                o.q.dtype};
+                o.q.dtype,
+                cpu_lines_appended(p.rows.sequences(), p.rows.total, o.cache.kv_heads, o.cache.head_dim)};
   }
   Kernel operator()(const Attend& o) const {
     const Pass& p = tape.pass(o.pass);

@@ -146,7 +146,10 @@ Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
         round = pause + copies * cpu_time(fit, k, {ours, fit.inflow * pause});
     return cpu_time(fit, k, {ours, fit.inflow * round});
   }
-  if (const auto op = element_op_named(p.op)) return cpu_time(fit, copy_of(*op, p, DType::fp32));
+  if (const auto op = element_op_named(p.op)) {
+    const Copy k = copy_of(*op, p, DType::fp32);
+    return cpu_time(fit, k, {p.at("copies", 1) * k.old_lines + Bytes{1024.0 * p.at("met_kib", 0)}, {}});
+  }
   const Attention k = attention_of(p, DType::fp32);
   const Span span = span_of(p);
   return cpu_time(fit, k, span, {cpu_cache_bytes(k, span), {}});
@@ -161,7 +164,10 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
                                         {"beyond_first_byte", 0},
                                         {"far_byte", 0},
                                         {"slow_for", 0.5 * kMillisecond},
-                                        {"slow_clock", 1.1, 1, 2}};
+                                        {"slow_clock", 1.1, 1, 2},
+                                        {"line_beyond_first_byte", 0.01 * kNanosecond},
+                                        {"line_beyond_second_byte", 0.05 * kNanosecond},
+                                        {"line_beyond_last_byte", 0.1 * kNanosecond}};
   std::array<std::size_t, kElementOpNames.size()> first{};  // of an op's coefficients
   std::vector<MeasuredPoint> points;
   for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
@@ -182,7 +188,8 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
     points.insert(points.end(), of_op.begin(), of_op.end());
   }
   const auto elements_of = [&](const std::vector<double>& v) {
-    CpuElementFit e{Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]}, Seconds{v[3]}, v[4], {}};
+    CpuElementFit e{Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]}, Seconds{v[3]}, v[4], {}, c.fit.attention.reach};
+    e.lines.beyond_byte = {Seconds{v[5]}, Seconds{v[6]}, Seconds{v[7]}};
     for (std::size_t op = 0; op < first.size(); ++op)
       if (const std::size_t at = first[op]; at == 0) e.of[op] = e.of[kGate];
       else e.of[op] = {Seconds{v[at]}, op == kAdd ? Seconds{} : Seconds{v[at + 1]}};

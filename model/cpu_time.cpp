@@ -76,7 +76,13 @@ Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const Between& s
   return f.fixed + k.rows * k.heads * f.row + s.pairs * k.heads * f.pair + Seconds{k.sequences * k.kv_heads * head};
 }
 
-Seconds cpu_time(const CpuFit& fit, const Copy& k) {
+Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim) {
+  const double panels = sequences + (rows - sequences) / (1.0 * kCpuPanelColumns),  // on average, wherever a text ends
+      blocks = (head_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
+  return Bytes{kStoredBytes * kCpuPanelColumns * kv_heads * (panels * head_dim + rows * blocks)};
+}
+
+Seconds cpu_time(const CpuFit& fit, const Copy& k, const Between& since) {
   constexpr double kFlopsOfPairColumn = 4;  // of attention without a cache: its additions wait for each other
   const CpuElementFit& f = fit.elements;
   const auto& op = f.of[static_cast<std::size_t>(k.op)];
@@ -87,7 +93,8 @@ Seconds cpu_time(const CpuFit& fit, const Copy& k) {
   };
   const Seconds slow =
       op.fixed + bytes * (f.byte + beyond(fit.caches[0]) * f.beyond_first_byte + beyond(fit.caches[1]) * f.far_byte) +
-      k.elements * op.element + k.flops.value / kFlopsOfPairColumn * fit.gemm.step[0];
+      k.elements * op.element + k.flops.value / kFlopsOfPairColumn * fit.gemm.step[0] +
+      k.old_lines.value * f.lines.byte_after(since, fit.caches);
   return slow < f.slow_for ? slow : f.slow_for + 1 / f.slow_clock * (slow - f.slow_for);
 }
 

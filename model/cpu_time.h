@@ -46,7 +46,7 @@ struct CpuAttentionFit {
 constexpr bool may_be_unprobed(ElementOp op) { return op == ElementOp::top_k || op == ElementOp::sample; }
 
 // Elementwise ops: a byte read or written costs the same whatever the op, more beyond the first and the second cache; what is done to an
-// element besides costs what the op costs.
+// element besides costs what the op costs; lines last met a step ago come from where they are.
 // The clock that wide vectors leave behind (products run before) holds for a while; what takes longer goes on faster.
 struct CpuElementFit {
   Seconds byte, beyond_first_byte, far_byte;
@@ -56,6 +56,7 @@ struct CpuElementFit {
     Seconds fixed, element;
   };
   std::array<Op, kElementOpNames.size()> of;  // by ElementOp; adding counts as nothing beside its bytes
+  CpuReach lines;                             // of a byte of old lines; the caches keep what they keep of attention's
 };
 
 struct CpuFit {
@@ -74,7 +75,11 @@ Seconds cpu_time(const CpuFit&, const Gemm&, const Between& since);
 // `since`: what was met since the keys and values of earlier steps were.
 Seconds cpu_time(const CpuFit&, const Attention&, Span, const Between& since);
 Bytes cpu_cache_bytes(const Attention&, Span);  // of keys and values, as they are held
-Seconds cpu_time(const CpuFit&, const Copy&);
+// `since`: what was met since its old lines were.
+Seconds cpu_time(const CpuFit&, const Copy&, const Between& since);
+// Lines that appended keys and values are written to: a key's columns have one each, which the keys of a panel share; of a
+// value's, sixteen share one.
+Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim);
 Seconds cpu_time(const CpuFit&, const ExpertMlp&);
 
 }  // namespace draftline

@@ -171,6 +171,10 @@ void read_cpu(Reader in, Device& d) {
     f.elements.slow_for = duration(*slow);
     f.elements.slow_clock = elementwise.at("slow_clock").number(1, 10);
   }
+  if (const auto lines = elementwise.find("lines")) {
+    f.elements.lines = read_cpu_reach(*lines);
+    lines->done();
+  }
   const Reader ops = elementwise.at("ops");
   for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
     const auto given = ops.find(kElementOpNames[op]);

@@ -37,8 +37,8 @@ Seconds kernel_time(const Device& d, const Attention& k, Span s, const Between& 
   return d.cpu ? cpu_time(*d.cpu, k, s, since) : attention_time(d, k, s, CacheState::cold);
 }
 
-Seconds kernel_time(const Device& d, const Copy& k) {
-  if (d.cpu) return cpu_time(*d.cpu, k);
+Seconds kernel_time(const Device& d, const Copy& k, const Between& since) {
+  if (d.cpu) return cpu_time(*d.cpu, k, since);
   const CopyFit& f = d.fits.copy;
   const Seconds memory = (k.read + k.written) / (f.bandwidth_share * d.bandwidth);
   return f.fixed + std::max(memory, k.flops / matrix_rate(d, DType::bf16, DType::bf16));

@@ -21,8 +21,8 @@ Seconds kernel_time(const Device&, const Gemm&, double hot = 0);
 // `since`: what was met since the keys and values of earlier steps were; a processor's caches may still hold them.
 Seconds kernel_time(const Device&, const Attention&, Span,
                     const Between& since = {Bytes{std::numeric_limits<double>::infinity()}, {}});
-Seconds kernel_time(const Device&, const Copy&);
-Seconds kernel_time(const Device&, const AllReduce&);  // InputErrors if the device has no link
+Seconds kernel_time(const Device&, const Copy&, const Between& since = {});  // `since`: its old lines were met
+Seconds kernel_time(const Device&, const AllReduce&);                        // InputErrors if the device has no link
 Seconds kernel_time(const Device&, const ExpertMlp&);
 
 // Share of a weight that is still in L2 after `distance` bytes of other traffic since its last use.

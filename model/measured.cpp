@@ -43,7 +43,9 @@ static const std::vector<ShapeOf>& shapes() {
       {"argmax", {{"rows", 1}, {"columns", 1}}},
       {"top_k", {{"rows", 1}, {"columns", 1}, {"k", 1}}},
       {"sample", {{"rows", 1}, {"columns", 1}}, {{"percent", 1}}},  // of the nucleus; none: all
-      {"rope_append", {{"rows", 1}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}}},
+      {"rope_append",
+       {{"rows", 1}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}},  // rows: of a sequence
+       {{"sequences", 1}, {"copies", 1}, {"met_kib", 1}}},  // layers in turn; other bytes met before each turn
       {"step_host", {{"layers", 1}, {"sequences", 1}, {"ops", 1}}},
       {"segment_host", {{"ops", 1}}},
       {"read", {{"kib", 1}}},

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/cpu_time.h"
+
 namespace draftline {
 
 std::optional<ElementOp> element_op_named(std::string_view name) {
@@ -33,7 +35,7 @@ Span span_of(const MeasuredPoint& p) {
 }
 
 Copy copy_of(ElementOp op, const MeasuredPoint& p, DType format) {
-  const double rows = p.at("rows");
+  const double rows = p.at("rows") * p.at("sequences", 1);
   Copy c;
   c.op = op;
   c.format = format;
@@ -41,6 +43,7 @@ Copy copy_of(ElementOp op, const MeasuredPoint& p, DType format) {
     const double dim = p.at("head_dim"), q = dim * p.at("heads"), kv = dim * p.at("kv_heads");
     c.read = c.written = bytes_of(format, rows * (q + 2 * kv));
     c.elements = rows * (dim + kv);  // angles; keys, each column of which has a line of its own
+    c.old_lines = cpu_lines_appended(p.at("sequences", 1), static_cast<int>(rows), p.at("kv_heads"), p.at("head_dim"));
     return c;
   }
   const double columns = p.at("columns");

@@ -61,6 +61,7 @@ struct Copy {
   ElementOp op = ElementOp::add;
   double elements = 0;         // to which the op is done, beyond adding
   DType format = DType::fp32;  // of most of what is moved
+  Bytes old_lines = {};        // a processor's cache lines among these that were last met a step ago: a cache's
   bool operator==(const Copy&) const = default;
 };
 

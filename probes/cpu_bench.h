@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,10 +34,10 @@ class NoiseWeights : public WeightSource {
 
 // Times `run` until patience ends; what is shorter than the clock can tell is repeated within a sample. Samples that met
 // another clock speed, or shared their core, are discarded and counted; where all did, the most usual stay. `round`: runs
-// that make one; a sample holds whole ones. `pause`: before each sample, spent on products that a core's own caches hold.
+// that make one; a sample holds whole ones. `before`: what comes before a sample, which then is one run.
 struct Pace {
   int round = 1;
-  Seconds pause;
+  std::function<void()> before = {};
 };
 template <class Run>
 void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run, Pace pace = {}) {
@@ -45,11 +46,10 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
   run();
   const double first = now();
   run();
-  const bool once = pace.pause.value > 0;
   const int repeats =
-      once ? 1
-           : pace.round * static_cast<int>(
-                              std::clamp(kShortest / std::max((now() - first) * pace.round, 1e-9), 1.0, kMostRepeats));
+      pace.before ? 1
+                  : pace.round * static_cast<int>(std::clamp(kShortest / std::max((now() - first) * pace.round, 1e-9),
+                                                             1.0, kMostRepeats));
   const double usual = yardstick.usual();
   std::vector<TimedSample> all;
   std::size_t good = 0;
@@ -61,7 +61,7 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
            spent < (good < kLeastSamples ? kMostPatience * patience.value : patience.value);
   };
   while (more()) {
-    for (const double from = now(); now() - from < pace.pause.value;) yardstick.idle();
+    if (pace.before) pace.before();
     const double before = yardstick.measure();
     const Stopwatch watch;
     for (int i = 0; i < repeats; ++i) run();

@@ -35,6 +35,13 @@ class Grid {
                       {"head_dim", l.head_dim},
                       {"tree", tree}});
   }
+  // Of a network of six layers, after so many bytes of others.
+  void append(const Layout& l, int sequences, int rows, int met_kib = 0) {
+    std::map<std::string, int> shape{{"sequences", sequences}, {"rows", rows},           {"heads", l.heads},
+                                     {"kv_heads", l.kv_heads}, {"head_dim", l.head_dim}, {"copies", 6}};
+    if (met_kib > 0) shape["met_kib"] = met_kib;
+    add("rope_append", std::move(shape));
+  }
   std::vector<MeasuredPoint> points;
 };
 
@@ -57,7 +64,7 @@ std::vector<MeasuredPoint> small_grid(double last_cache) {
       }
   for (const int rows : {1, 8, 16}) {
     for (const char* op : {"add", "silu_mul", "rms_norm", "argmax"}) g.add(op, {{"rows", rows}, {"columns", 256}});
-    g.add("rope_append", {{"rows", rows}, {"heads", 4}, {"kv_heads", 2}, {"head_dim", 32}});
+    for (const int met_kib : {0, 4096}) g.append({4, 2, 32}, 2, rows, met_kib);
     g.add("top_k", {{"rows", rows}, {"columns", 256}, {"k", 4}});
     g.add("sample", {{"rows", rows}, {"columns", 256}});
   }
@@ -96,8 +103,11 @@ std::vector<MeasuredPoint> cpu_grid(double last_cache, GridSize size) {
     for (const int rows : {2, 4, 8, 24, 64})                                            // verify
       for (const int context : {64, 700, 4096})
         for (const int tree : {0, 1}) g.attention(l, rows <= 8 ? 4 : 1, rows, context, tree);
-    for (const int rows : {1, 4, 16, 64})
-      g.add("rope_append", {{"rows", rows}, {"heads", l.heads}, {"kv_heads", l.kv_heads}, {"head_dim", l.head_dim}});
+    for (const int rows : {16, 64}) g.append(l, 1, rows);  // prefill
+    for (const int rows : {1, 4})
+      for (const int sequences : {1, 8})
+        for (const double share : {0.0, 0.05, 0.3, 2.0})
+          g.append(l, sequences, rows, static_cast<int>(share * last_cache / 1024));
   }
   for (const int rows : {1, 4, 16, 64}) {
     for (const char* op : {"add", "silu_mul", "rms_norm"})

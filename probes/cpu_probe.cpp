@@ -48,9 +48,25 @@ void probe_gemm(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   }
   std::size_t next = 0;
   const double all = 4.0 * in * out * copies;
-  const Pace pace{all <= kMostRound ? copies : 1, Seconds{1e-6 * p.at("pause_us", 0)}};
+  Pace pace{all <= kMostRound ? copies : 1};
+  if (const double pause = 1e-6 * p.at("pause_us", 0); pause > 0)
+    pace.before = [&yardstick, pause] {
+      for (const double from = now(); now() - from < pause;) yardstick.idle();
+    };
   time_into(
       p, patience, yardstick, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); }, pace);
+}
+
+// Sequences in their own places, all of that committed length.
+Seats seated(Ops& ops, int sequences, int length) {
+  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
+                    ops.seat_slot("ids", 1, 1, DType::int32)};
+  std::vector<int> places(static_cast<std::size_t>(sequences));
+  std::iota(places.begin(), places.end(), 0);
+  ops.upload(seats.table, places);
+  ops.upload(seats.ids, places);
+  ops.upload(seats.lengths, std::vector<int>(places.size(), length));
+  return seats;
 }
 
 void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
@@ -65,14 +81,7 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   CpuBench b(sequences);
   Ops& ops = b.ops;
   const Cache cache = ops.cache(1, kv_heads, dim, context + rows + kRoom);
-  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
-                    ops.seat_slot("ids", 1, 1, DType::int32)};
-  std::vector<int> places(static_cast<std::size_t>(sequences));
-  std::iota(places.begin(), places.end(), 0);
-  const std::vector<int> nothing(places.size(), 0), full(places.size(), context);
-  ops.upload(seats.table, places);
-  ops.upload(seats.ids, places);
-  ops.upload(seats.lengths, nothing);
+  const Seats seats = seated(ops, sequences, 0);
   b.finish();
   const Rope still{10000, 0, {}};  // no column is rotated: the reference needs no angles
   const auto append = [&](int n, std::uint64_t from, PassRef pass) {
@@ -86,7 +95,7 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
     append(context, 11, ops.pass({ops.uniform(sequences, context), seats}));
     b.finish();
   }
-  ops.upload(seats.lengths, full);
+  ops.upload(seats.lengths, std::vector<int>(static_cast<std::size_t>(sequences), context));
   const int words = (rows + 31) / 32;
   std::optional<Tensor> sees;
   if (tree != 0) sees = reshape(ops.constant(tree_words(sequences, rows, words), words), sequences * rows, words);
@@ -168,32 +177,41 @@ void probe_elementwise(MeasuredPoint& p, Seconds patience, Yardstick& yardstick)
   time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
 }
 
-// Rotated at the positions behind a context, and stored there.
+// Many sums side by side, so that no addition waits for another.
+float read_all(const std::vector<float>& from) {
+  constexpr std::size_t kLanes = 64;
+  float sum[kLanes] = {};
+  for (std::size_t i = 0; i + kLanes <= from.size(); i += kLanes)
+    for (std::size_t j = 0; j < kLanes; ++j) sum[j] += from[i + j];
+  return std::accumulate(std::begin(sum), std::end(sum), 0.0F);
+}
+
+// Rotated at the positions behind a context, and stored there; in one layer after the other, as a network does, after so
+// many other bytes were met.
 void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
-  constexpr int kContext = 500;
+  constexpr int kContext = 104, kRoom = 500;
   constexpr double kTheta = 10000;
-  const int rows = p.at("rows"), heads = p.at("heads"), kv_heads = p.at("kv_heads"), dim = p.at("head_dim");
-  if (8.0 * (kContext + rows) * kv_heads * dim > kMostBytes) {
+  const int rows = p.at("rows"), heads = p.at("heads"), kv_heads = p.at("kv_heads"), dim = p.at("head_dim"),
+            sequences = p.at("sequences", 1), layers = p.at("copies", 1);
+  if (8.0 * layers * sequences * (kContext + rows + kRoom) * kv_heads * dim > kMostBytes) {
     p.skipped = "its cache needs more than 1.5 GB";
     return;
   }
-  CpuBench b(1);
+  CpuBench b(sequences);
   Ops& ops = b.ops;
-  const Cache cache = ops.cache(1, kv_heads, dim, kContext + rows);
-  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
-                    ops.seat_slot("ids", 1, 1, DType::int32)};
-  ops.upload(seats.table, std::vector<int>{0});
-  ops.upload(seats.ids, std::vector<int>{0});
-  ops.upload(seats.lengths, std::vector<int>{kContext});
-  const Tensor q = b.random("q", rows, heads * dim, 1), k = b.random("k", rows, kv_heads * dim, 1000000007),
-               v = b.random("v", rows, kv_heads * dim, 2000000011);
+  const Cache cache = ops.cache(layers, kv_heads, dim, kContext + rows + kRoom);
+  const Seats seats = seated(ops, sequences, kContext);
+  const int all_rows = sequences * rows;
+  const Tensor q = b.random("q", all_rows, heads * dim, 1), k = b.random("k", all_rows, kv_heads * dim, 1000000007),
+               v = b.random("v", all_rows, kv_heads * dim, 2000000011);
   b.finish();
-  const auto op = [&] {
-    return ops.rope_append(q, k, v, Rope{kTheta, dim, {}}, ops.pass({ops.uniform(1, rows), seats, {}}), cache, 0);
+  const auto op = [&](int layer) {
+    const PassRef pass = ops.pass({ops.uniform(sequences, rows), seats, {}});
+    return ops.rope_append(q, k, v, Rope{kTheta, dim, {}}, pass, cache, layer);
   };
-  const auto result = b.value_of(op());
+  const auto result = b.value_of(op(layers - 1));
   const auto from = b.value_of(q);
-  const int half = dim / 2, at = (rows * heads - 1) * dim;  // the last head of the last row
+  const int half = dim / 2, at = (all_rows * heads - 1) * dim;  // the last head of the last row
   for (int i = 0; i < half; ++i) {
     const double angle = (kContext + rows - 1) * std::pow(kTheta, -2.0 * i / dim);
     const double x = from[static_cast<std::size_t>(at + i)], y = from[static_cast<std::size_t>(at + i + half)];
@@ -202,9 +220,15 @@ void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick)
       return;
     }
   }
-  op();
+  for (int layer = 0; layer < layers; ++layer) op(layer);
   const Tape* tape = b.finish();
-  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
+  std::vector<float> others(static_cast<std::size_t>(p.at("met_kib", 0)) * 1024 / sizeof(float), 1.0F);
+  Pace pace;
+  volatile float sink = 0;
+  if (!others.empty()) pace.before = [&] { sink = read_all(others); };
+  time_into(
+      p, patience, yardstick, [&] { b.backend.finish(*tape); }, pace);
+  for (Seconds* t : {&p.low, &p.median, &p.high}) *t = 1.0 / layers * *t;
 }
 
 void probe_memory(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
@@ -220,13 +244,7 @@ void probe_memory(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
     if (to != from) p.skipped = "its result differs from the reference";
     return;
   }
-  time_into(p, patience, yardstick, [&] {  // many sums side by side, so that no addition waits for another
-    constexpr std::size_t kLanes = 64;
-    float sum[kLanes] = {};
-    for (std::size_t i = 0; i + kLanes <= n; i += kLanes)
-      for (std::size_t j = 0; j < kLanes; ++j) sum[j] += from[i + j];
-    sink = std::accumulate(std::begin(sum), std::end(sum), 0.0F);
-  });
+  time_into(p, patience, yardstick, [&] { sink = read_all(from); });
 }
 
 }  // namespace

@@ -69,11 +69,6 @@ Seconds KernelPricer::time(const Gemm& logical, const OpCost& cost, double hot) 
   return t;
 }
 
-Seconds KernelPricer::time(const Copy& k, const OpCost& cost, double) {
-  return kernel_time(device_,
-                     Copy{cost.traffic * k.read, cost.traffic * k.written, k.flops, k.op, k.elements, k.format});
-}
-
 double KernelPricer::streamed(const Op& op, const Kernel& kernel) {
   const Work w =
       std::holds_alternative<Attention>(kernel) ? Work{} : work(kernel, {});  // the cache is left out: constant
@@ -99,6 +94,12 @@ Seconds attention_time(const Device& d, const Attention& k, Span span, double la
   const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * k.heads * span.pairs};
   return kernel_time(d, k, span, since) + (launches - 1) * d.fits.copy.fixed +
          more / (d.fits.copy.bandwidth_share * d.bandwidth);
+}
+
+Copy with_traffic(Copy k, const OpCost& cost) {
+  k.read = cost.traffic * k.read;
+  k.written = cost.traffic * k.written;
+  return k;
 }
 
 Between between(const Device& d, Bytes ours, Bytes all, Seconds step) {

@@ -28,13 +28,15 @@ class CostTable {
   std::deque<Known> known_;
 };
 
+Copy with_traffic(Copy, const OpCost&);  // with the bytes that an engine adds
+
 // Device time of the ops whose time depends on neither the context nor the step as a whole. Walks a step in order, so that
 // weights met again within L2's reach are read from L2. On a processor, whose caches may hold a small network from step to step,
 // the walk starts where the step before it ended; activations lie where those before them lay, so they push nothing out.
 class KernelPricer {
  public:
   KernelPricer(const Device&, const Engine&, std::span<const SegmentRun> steps);
-  // Of any kernel but attention and, on a processor, a product.
+  // Of any kernel but attention and, on a processor, a product and what writes to lines last met a step ago.
   Seconds operator()(const Op&, const Kernel&, const OpCost&);
   Seconds extra_launches(const OpCost& cost) const { return (cost.launches - 1) * device_.fits.copy.fixed; }
   Gemm padded(Gemm) const;  // to the rows of the engine's graphs
@@ -45,7 +47,7 @@ class KernelPricer {
 
  private:
   Seconds time(const Gemm&, const OpCost&, double hot);
-  Seconds time(const Copy&, const OpCost&, double hot);
+  Seconds time(const Copy& k, const OpCost& cost, double) { return kernel_time(device_, with_traffic(k, cost)); }
   Seconds time(const AllReduce& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const Attention&, const OpCost&, double) { return {}; }

@@ -38,6 +38,7 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
       };
       const auto* attention = std::get_if<Attention>(&kernel);
       const auto* product = std::get_if<Gemm>(&kernel);
+      const auto* copy = std::get_if<Copy>(&kernel);
       if (attention) {
         const auto& [s0, s1] = spans[static_cast<std::size_t>(pass_of(op).index)];
         of_shape({*attention,
@@ -53,6 +54,8 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
         constant_work_ += draftline::work(kernel, {});
         if (product && d.cpu)
           of_shape({price.padded(*product), price.met_since(op), cost.launches, cost.weight_traffic});
+        else if (copy && d.cpu && copy->old_lines.value > 0)
+          of_shape({with_traffic(*copy, cost), {}, cost.launches, 1});
         else line.constant = price(op, kernel, cost);
       }
       sum.constant += line.constant;
@@ -139,6 +142,8 @@ StepPrice::ShapeTimes StepPrice::shape_times(double length, Seconds step) const 
     const Shape& s = shapes_[g];
     if (const auto* k = std::get_if<Attention>(&s.kernel))
       times[g] = attention_time(device_, *k, s.at(length), s.launches, s.traffic, s.bytes_per_pair, since);
+    else if (const auto* c = std::get_if<Copy>(&s.kernel))
+      times[g] = kernel_time(device_, *c, since) + (s.launches - 1) * device_.fits.copy.fixed;
     else
       times[g] =
           product_time(device_, std::get<Gemm>(s.kernel), s.traffic, between(device_, s.met, step_weights_, step)) +
@@ -188,7 +193,7 @@ StepParts StepPrice::without_attention() const {
   for (std::size_t i = 0; i < rest.size(); ++i) {
     rest[i] = sums_[i].constant;
     for (std::size_t g = 0; g < sums_[i].counts.size(); ++g)
-      if (shapes_[g].kind() == KernelKind::gemm) rest[i] += sums_[i].counts[g] * times[g];
+      if (shapes_[g].kind() != KernelKind::attention) rest[i] += sums_[i].counts[g] * times[g];
   }
   return {rest[0], rest[1], rest[2], rest[3], {}};
 }

@@ -65,14 +65,15 @@ class StepPrice {
   static constexpr std::size_t kMostShapes = 128;  // a chain of 64 has one for each draft
   using ShapeTimes = std::array<Seconds, kMostShapes>;
   // One kind of kernel whose time depends on the context: attention, whose pairs and keys are affine in the mean length; on
-  // a processor also a product, by how long the step takes.
+  // a processor also a product, by how long the step takes, and what writes to a cache's old lines.
   struct Shape {
-    std::variant<Attention, Gemm> kernel;
+    std::variant<Attention, Gemm, Copy> kernel;
     Bytes met;                 // of a product: by the step since its weights were
     double launches, traffic;  // traffic: of the cache; of the weights
     double bytes_per_pair = 0, pairs = 0, pairs_per_length = 0, keys = 0, keys_per_length = 0;
     bool operator==(const Shape&) const = default;
-    KernelKind kind() const { return std::holds_alternative<Gemm>(kernel) ? KernelKind::gemm : KernelKind::attention; }
+    KernelKind kind() const { return kOfKernel[kernel.index()]; }
+    static constexpr std::array kOfKernel{KernelKind::attention, KernelKind::gemm, KernelKind::elementwise};
     Span at(double length) const { return {pairs + pairs_per_length * length, keys + keys_per_length * length}; }
   };
   // issue + constant + sum of counts x time of each shape; of_kind: what the constant is made of

@@ -36,6 +36,8 @@ class OpTimes {
       return product_time(device_, price_.padded(*k), cost.weight_traffic,
                           between(device_, price_.met_since(op), weights_, step_)) +
              price_.extra_launches(cost);
+    if (const auto* k = std::get_if<Copy>(&kernel); k && device_.cpu && k->old_lines.value > 0)
+      return kernel_time(device_, with_traffic(*k, cost), since_) + price_.extra_launches(cost);
     return price_(op, kernel, cost);
   }
 

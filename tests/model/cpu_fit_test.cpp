@@ -35,6 +35,8 @@ CpuFit known() {
   f.elements.far_byte = Seconds{0.03 * kNs};
   f.elements.slow_for = Seconds{3e-4};
   f.elements.slow_clock = 1.25;
+  f.elements.lines = f.attention.reach;
+  f.elements.lines.beyond_byte = {Seconds{0.004 * kNs}, Seconds{0.05 * kNs}, Seconds{0.3 * kNs}};
   for (std::size_t op = 0; op < f.elements.of.size(); ++op)  // adding is nothing beside its bytes
     f.elements.of[op] = {Seconds{50 * kNs}, Seconds{static_cast<double>(op) * kNs}};
   return f;
@@ -81,6 +83,17 @@ Measured measured_by(const CpuFit& truth, double noise, const char* stream = "no
       add("top_k", {{"rows", rows}, {"columns", columns}, {"k", 4}});
       add("rope_append", {{"rows", rows}, {"heads", columns / 50}, {"kv_heads", 1}, {"head_dim", 64}});
     }
+  for (const int rows : {1, 4})
+    for (const int sequences : {1, 8})
+      for (const int dim : {32, 64, 128})
+        for (const int met_kib : {100, 2000, 10000, 70000})
+          add("rope_append", {{"rows", rows},
+                              {"heads", 4},
+                              {"kv_heads", 2},
+                              {"head_dim", dim},
+                              {"sequences", sequences},
+                              {"copies", 6},
+                              {"met_kib", met_kib}});
   for (const int in : {64, 200, 512})
     for (const int out : {96, 512, 1536})
       for (const int rows : {1, 2, 6})
@@ -188,24 +201,37 @@ TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
   f.elements.of[0].fixed = Seconds{5 * kNs};
   f.elements.of[2] = {Seconds{7 * kNs}, Seconds{50 * kNs}};
   Copy k{Bytes{80}, Bytes{40}};
-  CHECK(cpu_time(f, k).value == Approx(125 * kNs));
+  CHECK(cpu_time(f, k, {}).value == Approx(125 * kNs));
   f.elements.slow_for = Seconds{25 * kNs};  // of 125 ns the 100 after it at twice the clock
   f.elements.slow_clock = 2;
-  CHECK(cpu_time(f, k).value == Approx(75 * kNs));
+  CHECK(cpu_time(f, k, {}).value == Approx(75 * kNs));
   f.elements.slow_clock = 1;
   k.op = ElementOp::silu_mul;
   k.elements = 10;
-  CHECK(cpu_time(f, k).value == Approx((7 + 120 + 500) * kNs));
+  CHECK(cpu_time(f, k, {}).value == Approx((7 + 120 + 500) * kNs));
   k.format = DType::bf16;  // as many elements in half the declared bytes
   k.read = Bytes{40};
   k.written = Bytes{20};
-  CHECK(cpu_time(f, k).value == Approx((7 + 120 + 500) * kNs));
+  CHECK(cpu_time(f, k, {}).value == Approx((7 + 120 + 500) * kNs));
   f.caches[1] = Bytes{12};  // a tenth of it: each byte is a far one too
   f.elements.far_byte = Seconds{kNs};
-  CHECK(cpu_time(f, k).value == Approx((7 + 240 + 500) * kNs).epsilon(1e-4));
+  CHECK(cpu_time(f, k, {}).value == Approx((7 + 240 + 500) * kNs).epsilon(1e-4));
   f.caches[0] = Bytes{3};  // and a byte beyond the first
   f.elements.beyond_first_byte = Seconds{kNs};
-  CHECK(cpu_time(f, k).value == Approx((7 + 360 + 500) * kNs).epsilon(1e-4));
+  CHECK(cpu_time(f, k, {}).value == Approx((7 + 360 + 500) * kNs).epsilon(1e-4));
+}
+
+TEST_CASE("appended keys and values come to lines from wherever these were a step ago") {
+  // Two sequences of one row, 2 heads of 32: 2 x (32 lines of keys + 2 of values) each, of 64 bytes; ns a byte from memory.
+  CHECK(cpu_lines_appended(2, 2, 2, 32).value == 2 * 2 * (32 + 2) * 64);
+  CHECK(cpu_lines_appended(1, 17, 2, 32).value == 2 * (2 * 32 + 17 * 2) * 64);  // two panels
+  CpuFit f;
+  f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
+  f.elements.lines.beyond_byte = {Seconds{}, Seconds{}, Seconds{kNs}};
+  Copy k{Bytes{}, Bytes{}};
+  k.old_lines = Bytes{640};
+  CHECK(cpu_time(f, k, {Bytes{INFINITY}, {}}).value == Approx(640 * kNs));
+  CHECK(cpu_time(f, k, {}).value == 0);
 }
 
 TEST_CASE("a fit gives back the CPU that made the times") {
@@ -220,6 +246,8 @@ TEST_CASE("a fit gives back the CPU that made the times") {
   CHECK(c.fit.elements.byte.value == Approx(truth.elements.byte.value).epsilon(0.02));
   CHECK(c.fit.elements.slow_for.value == Approx(truth.elements.slow_for.value).epsilon(0.03));
   CHECK(c.fit.elements.slow_clock == Approx(truth.elements.slow_clock).epsilon(0.01));
+  CHECK(c.fit.elements.lines.beyond_byte[1].value == Approx(truth.elements.lines.beyond_byte[1].value).epsilon(0.03));
+  CHECK(c.fit.elements.lines.beyond_byte[2].value == Approx(truth.elements.lines.beyond_byte[2].value).epsilon(0.03));
   for (std::size_t op = 1; op < truth.elements.of.size(); ++op)
     CHECK(c.fit.elements.of[op].element.value == Approx(truth.elements.of[op].element.value).epsilon(0.02));
   for (const FitQuality& q : c.quality) CHECK(q.median < 0.01);
@@ -263,7 +291,10 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
                                     {"beyond_first_byte", f.elements.beyond_first_byte.value},
                                     {"far_byte", f.elements.far_byte.value},
                                     {"slow_for", f.elements.slow_for.value},
-                                    {"slow_clock", f.elements.slow_clock}};
+                                    {"slow_clock", f.elements.slow_clock},
+                                    {"line_beyond_first_byte", f.elements.lines.beyond_byte[0].value},
+                                    {"line_beyond_second_byte", f.elements.lines.beyond_byte[1].value},
+                                    {"line_beyond_last_byte", f.elements.lines.beyond_byte[2].value}};
   for (const std::string_view name : kElementOpNames)
     for (const auto& [coefficient, value] : coefficients_of(f, std::string(name)))
       all[std::string(name) + "_" + coefficient] = value;
@@ -296,7 +327,7 @@ TEST_CASE("noise, outliers and points of two minds move no coefficient by more t
       outside += moved > kOf90 * deviation;
     }
   }
-  CHECK(all == 13 + 10 + 5 + 1 + 6 * 2);
+  CHECK(all == 13 + 10 + 8 + 1 + 6 * 2);
   CHECK(outside <= all / 5);
 }
 

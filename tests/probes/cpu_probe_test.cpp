@@ -120,7 +120,7 @@ TEST_CASE("an elementwise op is priced by the accounting that its probe is fitte
   Ops ops(backend, DType::fp32, 1);
   std::vector<Seconds> priced;
   ops.on_segment = [&](const SegmentRun& run) {
-    for (const Op& op : run.tape->ops) priced.push_back(cpu_time(fit, std::get<Copy>(kernel_of(op, *run.tape))));
+    for (const Op& op : run.tape->ops) priced.push_back(cpu_time(fit, std::get<Copy>(kernel_of(op, *run.tape)), {}));
   };
   const Tensor x = ops.slot("x", rows, columns, DType::fp32), y = ops.slot("y", rows, columns, DType::fp32),
                wide = ops.slot("wide", rows, 2 * columns, DType::fp32);
