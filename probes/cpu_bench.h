@@ -65,9 +65,11 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
     const double before = yardstick.measure();
     const Stopwatch watch;
     for (int i = 0; i < repeats; ++i) run();
-    all.push_back({watch.elapsed().value / repeats, before, yardstick.measure()});
+    all.push_back({watch.elapsed().value, before, yardstick.measure()});
     good += all.back().met(usual);
   }
+  const double typical = yardstick.typical();
+  for (TimedSample& s : all) s.took = s.at_typical(usual, typical) / repeats;
   summarise(p, all, usual);
 }
 

@@ -19,6 +19,7 @@ class Yardstick {
   double measure();  // seconds
   void idle();       // some of its products, untimed: they keep the core as a decoder does, and its own caches alone
   double usual() const { return clock_.usual(); }
+  double typical() const { return clock_.typical(); }
 
  private:
   struct Product;

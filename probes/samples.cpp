@@ -12,9 +12,21 @@ namespace draftline {
 double UsualClock::usual() const {
   check(!readings_.empty(), "a clock that was never read");
   std::vector<double> sorted = readings_;
-  const auto quarter = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 4);
-  std::nth_element(sorted.begin(), quarter, sorted.end());
-  return *quarter;
+  const auto tenth = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 10);
+  std::nth_element(sorted.begin(), tenth, sorted.end());
+  return *tenth;
+}
+
+double UsualClock::typical() const {
+  const double usual_one = usual();
+  double speeds = 0, n = 0;
+  for (const double r : readings_)
+    if (std::abs(std::log(r / usual_one)) < TimedSample::kApart) speeds += 1 / r, ++n;
+  return n / speeds;
+}
+
+double TimedSample::at_typical(double usual, double typical) const {
+  return took >= kClockHolds && met(usual) ? took : took * typical / std::sqrt(before * after);
 }
 
 double TimedSample::distance(double usual) const {

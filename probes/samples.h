@@ -7,15 +7,21 @@
 
 namespace draftline {
 
-// What a yardstick mostly takes: the lower quartile of all its readings, between rare boosts and neighbours.
+// What a yardstick takes on a free core: the lower decile of all its readings, between rare boosts and neighbours, who may
+// be busy for most of the time.
 class UsualClock {
  public:
   void note(double reading) { readings_.push_back(reading); }
   double usual() const;
+  double typical() const;  // at the mean speed of those near the usual one: what it takes in the long run
 
  private:
   std::vector<double> readings_;
 };
+
+// A processor's clock goes from step to step, each of which holds for a millisecond or two. What is shorter meets one of
+// them; what is longer their mean.
+inline constexpr double kClockHolds = 1e-3;
 
 struct TimedSample {  // seconds
   double took = 0;
@@ -23,8 +29,9 @@ struct TimedSample {  // seconds
   bool throttled = false;        // the driver held the clocks back
   bool met(double usual) const { return !throttled && distance(usual) < kApart; }
   double distance(double usual) const;  // of both readings, in powers of e
-
- private:
+  // At the typical clock: of a short sample, or one that did not meet the usual clock, as much less as the yardstick took
+  // longer beside it.
+  double at_typical(double usual, double typical) const;
   static constexpr double kApart = 0.07;
 };
 

@@ -47,14 +47,20 @@ bool StepClock::full() const {
 }
 
 // Steps until n of them met a free core at its full clock; after three times as many, those that met the least else.
-// `step` does one and returns what is noted of it. False: some of them did what a step does but once.
+// `step` does one and returns what is noted of it, told how many times its time counts. False: some of them did what a step
+// does but once.
 template <class Step>
 bool StepClock::undisturbed(int n, Step step) {
   constexpr int kMostTries = 3;
   constexpr double kPreempted = 1.03, kNotAgain = 1e3;
   warm_up(1);
-  std::vector<std::pair<double, std::function<void()>>> all;  // how far from the usual clock
-  const double usual = meter_.usual_pace();
+  struct Tried {
+    double distance;  // how far from the usual clock
+    std::function<void(double)> keep;
+    double counts;
+  };
+  std::vector<Tried> all;
+  const double usual = meter_.usual_pace(), typical = meter_.typical_pace();
   int good = 0;
   double before = meter_.pace();
   meter_.first_of_its_kind();
@@ -63,29 +69,31 @@ bool StepClock::undisturbed(int n, Step step) {
     const auto start = Clock::now();
     const Stopwatch own;
     auto keep = step();
-    const double lost = since(start) / meter_.time(own), after = meter_.pace();
+    const Seconds took = since(start);
+    const double lost = took / meter_.time(own), after = meter_.pace();
     const double slower = meter_.first_of_its_kind() ? kNotAgain : lost > kPreempted ? lost : 1;
-    const TimedSample met{0, before * slower, after * slower};
-    all.emplace_back(met.distance(usual), std::move(keep));
+    const TimedSample met{took.value, before * slower, after * slower};
+    all.push_back({met.distance(usual), std::move(keep),
+                   TimedSample{took.value, before, after}.at_typical(usual, typical) / took.value});
     good += met.met(usual);
     before = after;
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(all.begin(), all.end(), [](const Tried& a, const Tried& b) { return a.distance < b.distance; });
   all.resize(std::min(all.size(), static_cast<std::size_t>(std::max(good, (n + 1) / 2))));
-  for (const auto& [clock, keep] : all) keep();
-  return all.empty() || all.back().first < std::log(kNotAgain) / 2;
+  for (const Tried& t : all) t.keep(t.counts);
+  return all.empty() || all.back().distance < std::log(kNotAgain) / 2;
 }
 
 TimedSteps StepClock::steps(int n) {
   TimedSteps all;
   std::vector<double> times;
-  all.settled = undisturbed(n, [&]() -> std::function<void()> {
+  all.settled = undisturbed(n, [&]() -> std::function<void(double)> {
     const double before = length();
     const Stopwatch watch;
     const auto emitted = one_step();
     const Seconds took = meter_.time(watch);
-    return [&all, &times, this, before, took, emitted, at = static_cast<int>(history_.size()) - 1] {
-      times.push_back(took.value);
+    return [&all, &times, this, before, took, emitted, at = static_cast<int>(history_.size()) - 1](double counts) {
+      times.push_back(counts * took.value);
       all.length += before;
       all.emitted += std::accumulate(emitted.begin(), emitted.end(), 0.0) / static_cast<double>(emitted.size());
       if (!context_) all.steered.push_back(at);
@@ -112,15 +120,15 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
   std::vector<OpTime> kinds;
   std::map<std::pair<std::string_view, Phase>, std::vector<std::pair<double, int>>> by_kind;  // of each kept step
   std::size_t kept = 0;
-  undisturbed(n, [&]() -> std::function<void()> {
+  undisturbed(n, [&]() -> std::function<void(double)> {
     now.clear();
     one_step();
-    return [&, step = now] {
+    return [&, step = now](double counts) {
       ++kept;
       for (const Clocked& c : step) {
         auto& steps = by_kind[{op_key(c.tape->ops[c.op], *c.tape), c.tape->phases[c.op]}];
         steps.resize(kept);
-        steps.back().first += std::max(c.time - clock, Seconds{}).value;
+        steps.back().first += counts * std::max(c.time - clock, Seconds{}).value;
         ++steps.back().second;
       }
     };

@@ -31,6 +31,7 @@ class StepMeter {
   // How long a fixed piece of work takes now, and usually: where they differ, another program or a lower clock slows both.
   virtual double pace() { return 1; }
   virtual double usual_pace() { return 1; }
+  virtual double typical_pace() { return 1; }
   virtual Seconds time(const Stopwatch& since) = 0;
   // A step that did what it does but once, such as making a graph, since this was asked before.
   virtual bool first_of_its_kind() { return false; }
@@ -45,6 +46,7 @@ class CpuMeter : public StepMeter {
   CpuMeter(CpuBackend& backend, Yardstick& yardstick) : backend_(backend), yardstick_(yardstick) {}
   double pace() override { return yardstick_.measure(); }
   double usual_pace() override { return yardstick_.usual(); }
+  double typical_pace() override { return yardstick_.typical(); }
   Seconds time(const Stopwatch& since) override { return since.elapsed(); }
   void clock_ops(OnOp told) override { backend_.on_op = std::move(told); }
   Seconds clock_time() override;  // that reading the clock twice takes

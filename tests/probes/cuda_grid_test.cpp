@@ -98,6 +98,22 @@ TEST_CASE("a measured file holds every point of the CUDA grid, and those that co
   }
 }
 
+TEST_CASE("what is short is told at the clock of the long run, what is long has met it") {
+  UsualClock clock;  // two steps, as often one as the other; a neighbour half of the time
+  for (int i = 0; i < 20; ++i)
+    for (const double reading : {1.0, 1.05, 1.7, 1.8}) clock.note(reading);
+  CHECK(clock.usual() == 1.0);
+  const double typical = clock.typical();
+  CHECK(typical == Approx(2 / (1 / 1.0 + 1 / 1.05)));
+  const auto told = [&](double took, double reading) {
+    return TimedSample{took, reading, reading}.at_typical(clock.usual(), typical);
+  };
+  CHECK(told(1e-4, 1.05) == Approx(1e-4 * typical / 1.05));
+  CHECK(told(1e-4, 1.0) == Approx(1e-4 * typical));
+  CHECK(told(1e-2, 1.05) == 1e-2);
+  CHECK(told(1e-2, 1.7) == Approx(1e-2 * typical / 1.7));  // a neighbour's part is taken off
+}
+
 TEST_CASE("samples that met another clock are discarded, and the quartiles are those of the rest") {
   UsualClock clock;  // mostly 1, now and then a boost, now and then a neighbour
   for (const double reading : {1.0, 0.87, 1.01, 1.0, 1.0, 2.1, 1.02, 1.0, 1.0, 1.5}) clock.note(reading);
