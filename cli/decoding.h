@@ -18,6 +18,7 @@ class Decoding {
   // `batch_size` sequences of that committed length.
   void seat(int batch_size, int context);
   StepClock& clock() { return *clock_; }
+  StepMeter& meter() { return *meter_; }
   Generator& generator() { return decoder_->generator; }
   const Method& method() const { return *decoder_->method; }
   const TransformerShape& target() const { return target_; }

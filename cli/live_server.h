@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decoder as a small server: requests arrive in virtual time, whose clock moves on by what each step took in fact.
+// Nothing that a device does but once is in that time (docs/validate.md, "A live server").
 #pragma once
-#include <filesystem>
 #include <vector>
 
-#include "cli/cpu_decoding.h"
+#include "cli/decoding.h"
 
 namespace draftline::cli {
 
@@ -21,17 +21,36 @@ enum class LiveBatching {
   fixed
 };  // as the simulator's: prompts in steps of their own, or static batches
 
-// Serves all requests, in order of arrival.
-std::vector<LiveServed> serve_live(CpuDecoding&, const std::vector<LiveRequest>&, int max_batch_size, LiveBatching);
+// Poisson arrivals at that rate, prompts and outputs within a factor of three of each other.
+std::vector<LiveRequest> live_requests(int n, double rate, int prompt, int output, std::uint64_t seed);
 
-// Poisson arrivals at that rate, lengths within a factor of each other.
-std::vector<LiveRequest> live_requests(int n, double rate, std::uint64_t seed);
+class LiveServer {
+ public:
+  // Takes steps of every batch size until they are no longer the first of their kind.
+  LiveServer(Decoding&, int max_batch_size, int longest_prompt);
+  // Serves all requests, in order of arrival.
+  std::vector<LiveServed> serve(const std::vector<LiveRequest>&, LiveBatching);
+  // No step of what was served last was the first of its kind: the clock can be believed.
+  bool settled() const { return settled_; }
 
-struct ServingFolder {
-  std::filesystem::path out, data;  // out: holds device.json and engine.json; arrivals and traces are written there
+ private:
+  void empty();
+  template <class Work>
+  bool timed(const Work&);  // moves the clock; false: something in it was the first of its kind
+  void join(const std::vector<LiveRequest>&, std::size_t n);
+  void step();
+  void leave_done(LiveBatching);
+
+  Decoding& decoding_;
+  Generator& generator_;
+  std::size_t limit_;
+  double now_ = 0,
+         move_ = 0;  // s; move_: what the last move of a seat took, which also stands for one never seen before
+  bool settled_ = true;
+  std::size_t next_ = 0;          // request that waits first
+  std::vector<std::size_t> who_;  // request of each seat
+  std::vector<int> left_;         // tokens still to come, of each seat; of a static batch also of those that are done
+  std::vector<LiveServed> served_;
 };
-// Live and simulated, static and continuous, without and with a method whose acceptance is live.
-std::vector<ComparedServing> compare_serving(const ServingFolder&, const Networks&, Validation&, int requests,
-                                             Yardstick&);
 
 }  // namespace draftline::cli

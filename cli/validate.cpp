@@ -7,11 +7,10 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/compare_serving.h"
 #include "cli/in_order.h"
-#include "cli/live_server.h"
 #include "cli/measuring.h"
 #include "cli/progress.h"
-#include "cli/validation_device.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
 #include "reports/validation_report.h"
@@ -31,14 +30,17 @@ struct Options {
   bool full = false, json = false;
   int turns = 4, requests = 60;
   double patience = 0.02, rate = 0.7;
-  std::optional<double> probe_seconds, seconds;
+  std::optional<double> probe_seconds, seconds, serving_seconds;
   bool gpu() const { return device == "cuda"; }
   bool has(const std::string& part) const {
-    if (parts.empty()) return !gpu() || part != "serving";
-    return std::find(parts.begin(), parts.end(), part) != parts.end();
+    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
   }
   double of_probing() const { return probe_seconds.value_or(gpu() ? 140 : 60); }
   double of_decoding() const { return seconds.value_or(gpu() ? 180 : 340); }
+  std::optional<Seconds> of_serving() const {
+    if (serving_seconds) return Seconds{*serving_seconds};
+    return gpu() && !full ? std::optional(Seconds{60}) : std::nullopt;
+  }
 };
 
 template <class T, class Read>
@@ -52,11 +54,10 @@ T from_file(const std::filesystem::path& file, Read read) {
 class Validating {
  public:
   Validating(const Options& o, const Common& common) : o_(o), common_(common), networks_(common.data) {
-    for (const double figure : {o.patience, o.of_probing(), o.of_decoding(), o.rate})  // a range lets them through
-      if (std::isnan(figure))
-        throw InputErrors("--patience, --probe-seconds, --seconds, --acceptance-rate: nan is no number");
-    if (o.gpu() && o.has("serving"))
-      throw InputErrors("--parts: a live server is only timed with --device cpu; on a GPU leave serving out");
+    for (const double figure : {o.patience, o.of_probing(), o.of_decoding(), o.serving_seconds.value_or(1), o.rate})
+      if (std::isnan(figure))  // a range lets them through
+        throw InputErrors(
+            "--patience, --probe-seconds, --seconds, --serving-seconds, --acceptance-rate: nan is no number");
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
       throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
     std::error_code failed;
@@ -88,9 +89,7 @@ class Validating {
       else report.skipped.push_back(c);
     }
     report.left_out = left_out_;
-    if (whole && o_.has("serving"))
-      report.serving = compare_serving({std::filesystem::absolute(o_.out), std::filesystem::absolute(common_.data)},
-                                       networks_, *validation_, o_.requests, yardstick_);
+    if (whole && o_.has("serving")) report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
     if (o_.json) write_validation_json(std::cout, report);
     else std::cout << validation_text(report, static_cast<std::size_t>(terminal_width()));
     if (!o_.markdown.empty()) write_text_file(o_.markdown, validation_markdown(report));
@@ -118,6 +117,22 @@ class Validating {
     std::vector<GridCell> cells = validation_grid(common_.data, o_.device, o_.full ? "full" : o_.grid);
     std::erase_if(cells, [&](const GridCell& c) { return !asked(c.transformer, c.method, c.batch_size); });
     return cells;
+  }
+  ServingAsked serving_asked() const {
+    const std::string kind = o_.full ? "full" : o_.grid;
+    std::string network;  // the first that is asked for
+    for (const GridCell& c : validation_grid(common_.data, o_.device, kind))
+      if (network.empty() && (o_.networks.empty() ||
+                              std::find(o_.networks.begin(), o_.networks.end(), c.transformer) != o_.networks.end()))
+        network = c.transformer;
+    if (network.empty()) throw InputErrors("--networks: none of them is in the " + kind + " grid");
+    return {std::filesystem::absolute(o_.out),
+            std::filesystem::absolute(common_.data),
+            network,
+            serving_method(common_.data, o_.device),
+            o_.requests,
+            o_.turns,
+            o_.of_serving()};
   }
   int most(int GridCell::*what) const {
     int n = 1;
@@ -251,8 +266,7 @@ void add_validate(CLI::App& app, Action& chosen) {
       ->check(CLI::ExistingFile);
   verb->add_option("--datasheet", o->datasheet,
                    "of a GPU: the device of `list devices`, or device file, whose datasheet holds");
-  verb->add_option("--parts", o->parts,
-                   "some of probe, calibrate, decode, serving; all, if not given (serving: on the CPU alone)")
+  verb->add_option("--parts", o->parts, "some of probe, calibrate, decode, serving; all, if not given")
       ->delimiter(',')
       ->check(CLI::IsMember({"probe", "calibrate", "decode", "serving"}));
   verb->add_flag("--full", o->full, "the whole grid, however long it takes");
@@ -265,7 +279,7 @@ void add_validate(CLI::App& app, Action& chosen) {
   verb->add_option("--acceptance-rate", o->rate, "of a draft, an input in both worlds")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  verb->add_option("--turns", o->turns, "times that each cell is measured")
+  verb->add_option("--turns", o->turns, "times that each cell and each live server is measured")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_option("--patience", o->patience, "seconds of a turn, about")
@@ -276,6 +290,10 @@ void add_validate(CLI::App& app, Action& chosen) {
       ->check(CLI::Range(0.1, 3600.0));
   verb->add_option("--seconds", o->seconds,
                    "how long decoding may take, about; 340 on the CPU, 180 on a GPU if not given, no limit with --full")
+      ->check(CLI::Range(0.1, 1e6));
+  verb->add_option("--serving-seconds", o->serving_seconds,
+                   "how long the live servers may take, about; 60 on a GPU, no limit on the CPU or with --full if not "
+                   "given")
       ->check(CLI::Range(0.1, 1e6));
   verb->add_option("--requests", o->requests, "of the live server")
       ->check(CLI::Range(2, 100000))

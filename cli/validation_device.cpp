@@ -11,6 +11,7 @@ namespace draftline::cli {
 namespace {
 
 constexpr const char* kPlain = R"({"name":"autoregressive"})";
+constexpr float kLateLayers = 0.35F;  // of a server on a processor: so that some drafts are right and some are not
 
 // Weights are what takes long to make: decoders serve all batches and contexts.
 class Processor : public ValidationDevice {
@@ -21,6 +22,11 @@ class Processor : public ValidationDevice {
   DType format() const override { return DType::fp32; }
   Pair decodings(const GridCell& c) override {
     return {known(plain_, c.transformer, kPlain), known(method_, c.transformer, c.method)};
+  }
+  std::unique_ptr<Decoding> server(const std::string& network, const std::string& method, int seats,
+                                   int longest) override {
+    forget();
+    return std::make_unique<CpuDecoding>(networks_, network, method, seats, longest, yardstick_, kLateLayers);
   }
   void forget() override {
     plain_ = {};
@@ -61,6 +67,12 @@ class Gpu : public ValidationDevice {
     now_ = c;
     method_ = make(c, c.method);
     return {*plain_, *method_};
+  }
+  std::unique_ptr<Decoding> server(const std::string& network, const std::string& method, int seats,
+                                   int longest) override {
+    forget();
+    drop_unused_cuda_weights(weights_.get());
+    return std::make_unique<CudaDecoding>(networks_, network, method, seats, longest, rate_, weights_);
   }
   void forget() override {
     method_.reset();

@@ -61,6 +61,7 @@ struct GridFile {
   std::map<std::string, Grid> grids;  // of the device asked for
   std::map<std::string, std::string> drafts;
   std::vector<GridMethod> methods;
+  nlohmann::json serving;  // method of the live server
 };
 
 GridFile read_grids(const std::filesystem::path& data, std::string_view device) {
@@ -74,6 +75,10 @@ GridFile read_grids(const std::filesystem::path& data, std::string_view device) 
       if (name == device) f.grids[kind] = g;
     }
   for (const auto& [target, draft] : in.at("drafts").entries()) f.drafts[target] = draft.text();
+  for (const auto& [name, method] : in.at("serving").entries()) {
+    if (name == device) f.serving = method.json();
+    method.entries();
+  }
   for (const Reader& m : in.at("methods").items()) {
     f.methods.push_back({static_cast<Tier>(m.at("from").choice(kTiers)), m.at("method").json()});
     m.at("method").entries();
@@ -96,8 +101,8 @@ Networks::Networks(const std::filesystem::path& data) {
   for (const auto& [target, draft] : read_grids(data, "").drafts)
     for (const std::string& name : {target, draft}) {
       const std::filesystem::path own = data / "validation" / (name + ".json");
-      const Document d =
-          Document::from_file(std::filesystem::exists(own) ? own : data / "transformers" / (name + ".json"));
+      files_[name] = std::filesystem::exists(own) ? own : data / "transformers" / (name + ".json");
+      const Document d = Document::from_file(files_[name]);
       all_[name] = read_transformer(d.root());
       d.finish();
     }
@@ -145,6 +150,13 @@ std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::st
                      [&](const GridCell& a, const GridCell& b) { return place(a) < place(b); });
   }
   return cells;
+}
+
+std::string serving_method(const std::filesystem::path& data, std::string_view device) {
+  const GridFile f = read_grids(data, device);
+  if (!f.serving.is_object())
+    throw InputErrors("data/validation/grid.json#/serving: has none for " + std::string(device));
+  return f.serving.dump();
 }
 
 }  // namespace draftline::cli

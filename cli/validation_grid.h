@@ -19,9 +19,11 @@ class Networks {
   const TransformerShape& at(const std::string& name) const { return all_.at(name); }
   const std::map<std::string, TransformerShape>& all() const { return all_; }
   Decoder::FindTransformer find() const;  // by the names here
+  const std::filesystem::path& file(const std::string& name) const { return files_.at(name); }
 
  private:
   std::map<std::string, TransformerShape> all_;
+  std::map<std::string, std::filesystem::path> files_;
 };
 
 struct GridCell {
@@ -31,5 +33,7 @@ struct GridCell {
 // `kind`: "small", "standard" or "full". Batches are in the order in which they matter.
 std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::string_view device,
                                       std::string_view kind);
+// The method of the live server, JSON; its network is the first of the grid.
+std::string serving_method(const std::filesystem::path& data, std::string_view device);
 
 }  // namespace draftline::cli

@@ -57,6 +57,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   fresh.lengths.assign(prompts.size(), 0);
   fresh.ids = ids;
   fresh.sampling = session_.sampling;
+  for (const int id : ids) steps_of_.erase(id);  // who comes again starts anew
   std::vector<int> places;
   for (int i = 0; i < b; ++i) {
     if (free_places_.empty()) free_places_.push_back(static_cast<int>(place_.size()));

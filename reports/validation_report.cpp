@@ -169,13 +169,21 @@ Table skipped_table(const std::vector<MeasuredCell>& cells) {
 }
 
 Table serving_table(const std::vector<ComparedServing>& all) {
-  Table t({"batching", "method", "tokens/step", "figure", "simulated", "live", "error", "noise"});
+  Table t({"batching", "method", "tokens/step", "runs", "figure", "simulated", "live", "error", "noise"});
   for (const ComparedServing& s : all)
     for (const auto& [name, c] : s.figures) {
       const bool rate = name == "throughput";
-      t.add({s.batching, s.method, Cell(s.acceptance_length), name, rate ? Cell(c.predicted) : time(c.predicted),
-             rate ? Cell(c.measured) : time(c.measured), percent(c.error()), percent(c.noise, 2)});
+      t.add({s.batching, s.method, Cell(s.acceptance_length), s.runs, name,
+             rate ? Cell(c.predicted) : time(c.predicted), rate ? Cell(c.measured) : time(c.measured),
+             percent(c.error()), percent(c.noise, 2)});
     }
+  return t;
+}
+
+Table unserved_table(const std::vector<ComparedServing>& all) {
+  Table t({"batching", "method", "because"});
+  for (const ComparedServing& s : all)
+    if (!s.skipped.empty()) t.add({s.batching, s.method, s.skipped});
   return t;
 }
 
@@ -206,6 +214,7 @@ std::string all_tables(const ValidationReport& r, const std::function<std::strin
   }
   add("Cells that could not run", skipped_table(r.skipped));
   add("A live server beside the simulator", serving_table(r.serving));
+  add("Live servers that could not run", unserved_table(r.serving));
   if (r.left_out > 0) out += std::to_string(r.left_out) + " cells of the grid were not measured\n";
   return out;
 }
@@ -340,7 +349,12 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     w.member("batching", s.batching);
     w.member("method", s.method);
     w.member("requests", s.requests);
-    w.member("acceptance_length", s.acceptance_length);
+    if (s.skipped.empty()) {
+      w.member("runs", s.runs);
+      w.member("acceptance_length", s.acceptance_length);
+    } else {
+      w.member("skipped", s.skipped);
+    }
     for (const auto& [name, c] : s.figures) compared(w, name.c_str(), c);
     w.end_object();
   }

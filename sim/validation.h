@@ -71,8 +71,10 @@ struct ValidationCell {
 struct ComparedServing {
   std::string batching, method;
   std::size_t requests = 0;
+  int runs = 0;  // live ones, whose median is compared
   double acceptance_length = 1;
   std::vector<std::pair<std::string, Compared>> figures;  // "throughput", "ttft_mean", "tpot_mean"
+  std::string skipped;                                    // why it was not served; figures is empty then
 };
 
 // The batch at which a method stops paying, between the sizes measured; none: not within them.

@@ -94,8 +94,8 @@ TEST_CASE("wrong arguments of validate are refused with a reason, and nothing is
       GENERATE(Case{"--device fpga", "fpga"}, Case{"--parts guess", "guess"}, Case{"--turns 0", "0"},
                Case{"--patience nan", "nan"}, Case{"--seconds -1", "-1"}, Case{"--acceptance-rate 1.5", "1.5"},
                Case{"--batch-sizes 0", "0"}, Case{"--batch-sizes 1,x", "x"}, Case{"--networks gpt-9", "gpt-9"},
-               Case{"--measured nowhere.json", "nowhere.json"}, Case{"--grid huge", "huge"}, Case{"--requests 1", "1"},
-               Case{"--device cuda", "--datasheet"}, Case{"--device cuda --parts serving", "--device cpu"});
+               Case{"--serving-seconds nan", "nan"}, Case{"--measured nowhere.json", "nowhere.json"},
+               Case{"--grid huge", "huge"}, Case{"--requests 1", "1"}, Case{"--device cuda", "--datasheet"});
   const Ran r = draftline(std::string("validate --grid small --probe-seconds 1 ") + c.arguments);
   INFO(c.arguments << ": " << r.err);
   CHECK(r.code == 2);

@@ -75,7 +75,7 @@ std::string measured() {
 }
 
 const std::string kLoop = "validate --device cuda --grid small --measured m.json --datasheet h100-sxm --out v ";
-const std::string kShort = kLoop + "--turns 1 --patience 0.0001 --batch-sizes 1";
+const std::string kShort = kLoop + "--turns 1 --patience 0.0001 --batch-sizes 1 --parts calibrate,decode";
 
 void check_compared(const Json& c) {
   CHECK(c.at("predicted").get<double>() > 0);
@@ -117,8 +117,8 @@ TEST_CASE("the closed loop runs on a GPU: calibrated, decoded in graphs, predict
   // Acceptance was forced: an op that no prediction has.
   REQUIRE(ops.contains("verify/force_accepted"));
   CHECK(ops["verify/force_accepted"].at("predicted") == 0);
-  CHECK(j.at("serving").empty());
   CHECK(j.at("skipped").empty());
+  CHECK(j.at("serving").empty());
   CHECK(contains(draftline.read("r.md"), "by events"));
 
   const Json engine = Json::parse(draftline.read("v/engine.json"));
@@ -138,11 +138,11 @@ TEST_CASE("the closed loop runs on a GPU: calibrated, decoded in graphs, predict
   const Json steps = Json::parse(draftline.read("v/steps.json"));
   CHECK(steps.at("device") == "cuda");
   CHECK(steps.at("source") == "draftline-probe");
-  const Ran again = draftline(kShort + " --parts decode");
+  const Ran again = draftline(kShort);
   INFO(again.err);
   CHECK(again.code == 0);
   CHECK(contains(again.err, "3 of 3 cells are there already"));
-  const Ran other = draftline(kShort + " --parts decode --acceptance-rate 0.5");
+  const Ran other = draftline(kShort + " --acceptance-rate 0.5");
   CHECK(other.code == 2);
   CHECK(contains(other.err, "other arguments"));
 }
@@ -150,7 +150,7 @@ TEST_CASE("the closed loop runs on a GPU: calibrated, decoded in graphs, predict
 TEST_CASE("on a GPU steps that differ are replayed, and lossy verification stays what it is") {
   const Program draftline;
   draftline.write("m.json", measured());
-  REQUIRE(draftline(kShort + " --parts calibrate").code == 0);
+  REQUIRE(draftline(kLoop + "--parts calibrate").code == 0);
   // The tiny network with methods of the standard grid: a grid of its own in a folder of data.
   const std::filesystem::path data = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
   std::filesystem::copy(data, draftline.path("data"), std::filesystem::copy_options::recursive);
@@ -181,6 +181,58 @@ TEST_CASE("on a GPU steps that differ are replayed, and lossy verification stays
   CHECK(ops.contains("commit/verify_relaxed"));
 }
 
+TEST_CASE("a GPU's live server stands beside the simulator, and what does not fit it is a row with its reason") {
+  const Program draftline;
+  draftline.write("m.json", measured());
+  REQUIRE(draftline(kLoop + "--parts calibrate").code == 0);
+  const std::filesystem::path data = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
+  std::filesystem::copy(data, draftline.path("data"), std::filesystem::copy_options::recursive);
+  Json network =
+      Json::parse(draftline.read("data/validation/cpu-small.json"));  // smaller still: whole texts are served
+  for (const auto& [key, value] : {std::pair{"hidden_size", 32},
+                                   {"head_dim", 8},
+                                   {"intermediate_size", 48},
+                                   {"vocab_size", 64},
+                                   {"num_hidden_layers", 3}})
+    network[key] = value;
+  draftline.write("data/validation/cpu-small.json", network.dump());
+  const std::string served = "--data data " + kLoop + "--parts serving --turns 1 --acceptance-rate 1 --json ";
+  const Ran r = draftline(served + "--requests 3");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  const Json all = Json::parse(r.out).at("serving");
+  REQUIRE(all.size() == 4);
+  for (const Json& s : all) {
+    INFO(s.dump());
+    for (const char* figure : {"throughput", "ttft_mean", "tpot_mean"}) check_compared(s.at(figure));
+    CHECK(s.at("requests") == 3);
+    CHECK(s.at("runs").get<int>() >= 1);
+    CHECK(s.at("acceptance_length") == (s.at("method") == "eagle3" ? 4 : 1));  // forced: all drafts of each step
+  }
+  CHECK(all[3].at("method") == "eagle3");
+  CHECK(all[3].at("batching") == "static");
+
+  const Ran late = draftline(served + "--requests 2 --serving-seconds 0.1");
+  INFO(late.err);
+  REQUIRE(late.code == 0);
+  const Json in_time = Json::parse(late.out).at("serving");
+  CHECK(in_time[0].at("runs") == 1);
+  for (const std::size_t i : {1U, 2U, 3U})
+    CHECK(contains(in_time[i].at("skipped").get<std::string>(), "the time for live servers was over"));
+
+  setenv("EMULATED_MEMORY", "34000000", 1);  // the products' workspace, and little more
+  const Ran little = draftline(served + "--markdown r.md");
+  unsetenv("EMULATED_MEMORY");
+  INFO(little.err);
+  REQUIRE(little.code == 0);
+  for (const Json& s : Json::parse(little.out).at("serving")) {
+    INFO(s.dump());
+    CHECK(contains(s.at("skipped").get<std::string>(), "out of device memory"));
+    CHECK_FALSE(s.contains("tpot_mean"));
+  }
+  CHECK(contains(draftline.read("r.md"), "Live servers that could not run"));
+}
+
 TEST_CASE("what does not fit a GPU is a row with its reason") {
   const Program draftline;
   draftline.write("m.json", measured());
@@ -203,9 +255,6 @@ TEST_CASE("a GPU that is not there, is lost, or is asked for what it has not, is
   unsetenv("EMULATED_DEVICES");
   CHECK(r.code == 3);
   CHECK(contains(r.err, "no CUDA device"));
-  r = draftline(kShort + " --parts serving");
-  CHECK(r.code == 2);
-  CHECK(contains(r.err, "--device cpu"));
   r = draftline("validate --grid small --measured m.json --out w");
   CHECK(r.code == 2);
   CHECK(contains(r.err, "m.json#/device: is \"cuda\", not \"cpu\""));

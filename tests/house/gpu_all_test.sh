@@ -46,7 +46,7 @@ done
 # shellcheck disable=SC2016
 pretend "$folder/build/draftline" 'echo "$@"'
 expect 0 "$gpu_all" "$folder/out" --build "$folder/build" validate
-for words in "--device cuda --datasheet h100-sxm" "--measured $folder/out/measured.json" "--seconds 180"; do
+for words in "--device cuda --datasheet h100-sxm" "--measured $folder/out/measured.json" "--seconds 180" "--serving-seconds 60"; do
   grep -q -- "$words" "$folder/out/validate.json" || { cat "$folder/out/validate.json"; fail "validate is not told: $words"; }
 done
 rm "$folder/out/measured.json"

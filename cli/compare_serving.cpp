@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/compare_serving.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "cli/live_server.h"
+#include "core/build_info.h"
+#include "core/text_file.h"
+#include "decoder/trace.h"
+#include "model/fit_quality.h"
+#include "sim/serving.h"
+
+namespace draftline::cli {
+
+namespace {
+
+constexpr const char* kPlain = R"({"name":"autoregressive"})";
+constexpr int kPrompt = 48, kOutput = 48, kMaxBatch = 8;
+constexpr int kLongestPrompt = kPrompt / 2 + kPrompt, kLongest = 2 * kPrompt + 2 * kOutput;
+
+struct Means {
+  double throughput = 0, ttft = 0, tpot = 0;
+};
+Means means(const std::vector<LiveRequest>& requests, const std::vector<LiveServed>& served) {
+  Means m;
+  double tokens = 0, end = 0;
+  const auto n = static_cast<double>(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    m.ttft += (served[i].first - requests[i].arrival) / n;
+    m.tpot += (served[i].last - served[i].first) / (requests[i].output - 1) / n;
+    tokens += requests[i].output;
+    end = std::max(end, served[i].last);
+  }
+  m.throughput = tokens / (end - requests.front().arrival);
+  return m;
+}
+
+class Comparing {
+ public:
+  Comparing(const ServingAsked& asked, const Networks& networks, ValidationDevice& on, Validation& validation)
+      : asked_(asked), networks_(networks), on_(on) {
+    constexpr double kLoad = 0.6;  // of what full batches could serve
+    const Seconds step = validation.expected(asked.network, kPlain, kMaxBatch, kPrompt + kOutput / 2);
+    const double rate = kLoad * kMaxBatch / (kOutput * step.value * 1.3);
+    offered_ = live_requests(asked.requests, rate, kPrompt, kOutput, 1);
+    std::string csv = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
+    for (const LiveRequest& r : offered_)
+      csv += significant(r.arrival, 12) + "," + std::to_string(r.prompt) + "," + std::to_string(r.output) + "\n";
+    write_text_file(arrivals(), csv);
+  }
+
+  std::vector<ComparedServing> all() {
+    const std::vector<std::string> methods{kPlain, asked_.method};
+    for (std::size_t m = 0; m < methods.size(); ++m) {
+      const nlohmann::json method = nlohmann::json::parse(methods[m]);
+      std::unique_ptr<Decoding> decoding;
+      std::unique_ptr<LiveServer> server;
+      for (const bool fixed : {false, true}) {
+        ComparedServing c{fixed ? "static" : "continuous", method["name"], offered_.size(), 0, 1, {}, {}};
+        until_ = 0.25 * static_cast<double>(2 * m + (fixed ? 2 : 1));
+        try {
+          if (elapsed() > 1) c.skipped = "the time for live servers was over";
+          else if (!server) {
+            decoding = on_.server(asked_.network, methods[m], kMaxBatch, kLongest);
+            server = std::make_unique<LiveServer>(*decoding, kMaxBatch, kLongestPrompt);
+          }
+          if (server && c.skipped.empty()) compare(c, *decoding, *server, method);
+        } catch (const OutOfDeviceMemory& e) {
+          server.reset();
+          decoding.reset();
+          c.skipped = e.what();
+        }
+        all_.push_back(std::move(c));
+      }
+    }
+    return std::move(all_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::filesystem::path arrivals() const { return asked_.out / "arrivals.csv"; }
+  // Of the time there is; 0: no limit.
+  double elapsed() const {
+    return asked_.time ? std::chrono::duration<double>(Clock::now() - start_).count() / asked_.time->value : 0;
+  }
+
+  void compare(ComparedServing& c, Decoding& decoding, LiveServer& server, const nlohmann::json& method) {
+    constexpr int kFewestTries = 3;  // until one is settled, also when time is over
+    const bool fixed = c.batching == "static";
+    std::vector<Means> runs;
+    std::vector<LiveServed> served;
+    for (int i = 0; c.runs < asked_.runs && i < 2 * asked_.runs + kFewestTries; ++i) {
+      if (elapsed() > until_ && (c.runs > 0 || i >= kFewestTries)) break;
+      auto now = server.serve(offered_, fixed ? LiveBatching::fixed : LiveBatching::prefill_first);
+      if (!server.settled()) continue;
+      served = std::move(now);
+      runs.push_back(means(offered_, served));
+      ++c.runs;
+    }
+    if (runs.empty()) {
+      c.skipped = "in each of its runs something ran for the first time: what was timed is how graphs are made";
+      return;
+    }
+    double steps = 0, emitted = 0;
+    for (const LiveServed& s : served) {
+      steps += static_cast<double>(s.steps.size());
+      emitted += std::accumulate(s.steps.begin(), s.steps.end(), 0.0);
+    }
+    if (steps > 0) c.acceptance_length = emitted / steps;
+    const Means predicted = simulated(decoding, served, method, fixed);
+    const auto compared = [&](double Means::*figure) {
+      std::vector<double> values;
+      for (const Means& m : runs) values.push_back(m.*figure);
+      const double middle = quantile(values, 0.5);  // a queue amplifies what disturbs a run
+      return Compared{predicted.*figure, middle, {}, 0.5 * (quantile(values, 0.75) - quantile(values, 0.25)) / middle};
+    };
+    c.figures = {{"throughput", compared(&Means::throughput)},
+                 {"ttft_mean", compared(&Means::ttft)},
+                 {"tpot_mean", compared(&Means::tpot)}};
+  }
+
+  // The same requests, and the live run's own steps.
+  Means simulated(Decoding& decoding, const std::vector<LiveServed>& served, const nlohmann::json& method,
+                  bool fixed) const {
+    nlohmann::json in_scenario = method;
+    nlohmann::json workload{{"arrivals", {{"trace", arrivals().string()}}}, {"requests", offered_.size()}};
+    if (decoding.method().depth() > 0) {
+      const std::filesystem::path trace = asked_.out / (method["name"].get<std::string>() + ".trace.gz");
+      record(trace, decoding, served, method);
+      in_scenario["acceptance"] = {{"trace", trace.string()}};
+      workload["lengths"] = "acceptance_trace";
+    }
+    nlohmann::json scenario{{"device", (asked_.out / "device.json").string()},
+                            {"engine", (asked_.out / "engine.json").string()},
+                            {"transformer", std::filesystem::absolute(networks_.file(asked_.network)).string()},
+                            {"precision", name(on_.format())},
+                            {"method", in_scenario},
+                            {"workload", workload},
+                            {"scheduler", {{"max_batch_size", kMaxBatch}, {"prefix_caching", false}}}};
+    scenario["scheduler"][fixed ? "static_batching" : "chunked_prefill"] = fixed;
+    ServingSweep sweep(Document::from_text(scenario.dump(), "live.json"), asked_.data);
+    sweep.validate();
+    const ServingOutcome outcome = sweep.at(0, {0, false, nullptr, {}});
+    if (const auto* why = std::get_if<std::string>(&outcome.result)) throw InputErrors("simulating: " + *why);
+    const ServingFigures& f = std::get<ServingResult>(outcome.result).runs.front().figures;
+    return {f.throughput().value, f.ttft.mean().value, f.tpot.mean().value};
+  }
+
+  void record(const std::filesystem::path& trace, Decoding& decoding, const std::vector<LiveServed>& served,
+              const nlohmann::json& method) const {
+    TraceHeader h;
+    h.target = asked_.network;
+    h.weights = "random";
+    h.fingerprint = target_fingerprint(networks_.at(asked_.network), h.weights);
+    h.method = method.dump();
+    h.steps_because = "recorded by a live server";
+    h.depth = decoding.method().depth();
+    h.commit = build_commit();
+    std::vector<TracedPrompt> prompts;
+    for (std::size_t i = 0; i < offered_.size(); ++i) {
+      TracedPrompt p;
+      p.prompt_tokens = offered_[i].prompt;
+      p.tokens.assign(static_cast<std::size_t>(offered_[i].output), 1);
+      p.steps = served[i].steps;
+      prompts.push_back(std::move(p));
+    }
+    write_trace(trace, h, prompts);
+  }
+
+  const ServingAsked& asked_;
+  const Networks& networks_;
+  ValidationDevice& on_;
+  std::vector<LiveRequest> offered_;
+  Clock::time_point start_ = Clock::now();
+  double until_ = 1;  // of the time there is
+  std::vector<ComparedServing> all_;
+};
+
+}  // namespace
+
+std::vector<ComparedServing> compare_serving(const ServingAsked& asked, const Networks& networks, ValidationDevice& on,
+                                             Validation& validation) {
+  return Comparing(asked, networks, on, validation).all();
+}
+
+}  // namespace draftline::cli
