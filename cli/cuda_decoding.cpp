@@ -37,7 +37,7 @@ class CudaMeter : public StepMeter {
 }  // namespace
 
 CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, const std::string& method, int seats,
-                           int context, double rate, std::shared_ptr<void> shared)
+                           int context, double rate, std::shared_ptr<void> shared, std::shared_ptr<void> algorithms)
     : Decoding(networks, target, method) {
   constexpr DType kFormat = DType::bf16;
   constexpr int kWarmUp = 4;  // first sight, capture, and replays
@@ -55,7 +55,7 @@ CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, 
             grown = steady ? (StepClock::kInARow + 1) * (dry->method->depth() + 1) : kGrown,
             capacity = context + grown + tail + dry->method->depth() + 1;
   auto decoder = make(capacity, [&](const WeightStore& store) {
-    return make_cuda_backend(store, weights_, {kFormat, true, 1, std::move(shared), true});
+    return make_cuda_backend(store, weights_, {kFormat, true, 1, std::move(shared), std::move(algorithms), true});
   });
   if (steady && !step.relaxed && dry->method->depth() > 0) {
     const auto depth = static_cast<std::size_t>(dry->method->depth());

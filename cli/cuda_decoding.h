@@ -9,10 +9,10 @@ namespace draftline::cli {
 
 class CudaDecoding : public Decoding {
  public:
-  // `shared`: of share_cuda_weights(). `rate`: of a draft's acceptance. OutOfDeviceMemory where it does not fit, at once or
-  // at the first steps.
+  // `shared`: of share_cuda_weights(). `algorithms`: of cuda_algorithms(). `rate`: of a draft's acceptance.
+  // OutOfDeviceMemory where it does not fit, at once or at the first steps.
   CudaDecoding(const Networks&, const std::string& target, const std::string& method, int seats, int context,
-               double rate, std::shared_ptr<void> shared);
+               double rate, std::shared_ptr<void> shared, std::shared_ptr<void> algorithms);
 
  private:
   RandomWeights weights_{1};

@@ -40,7 +40,7 @@ struct Options {
   bool json = false;
   std::string trace, task, continuations;
   int trace_depth = 8;
-  std::string device = "cpu", precision, limits, accept_trace;
+  std::string device = "cpu", precision, limits, accept_trace, algorithms;
   bool no_graphs = false;
   int warm_up = -1;  // steps; -1: the device's usual
   std::vector<double> accept;
@@ -138,6 +138,8 @@ int decode(const Options& o, const Common& common) {
   const Document method = method_document(o.method);
   const DType format = o.format();
   if (!o.cuda() && format != DType::fp32) throw InputErrors("--precision: the CPU decodes in fp32");
+  if (!o.cuda() && !o.algorithms.empty())
+    throw InputErrors("--algorithms: only --device cuda has several to choose from");
   if (o.cuda() && !o.trace.empty()) throw InputErrors("--trace: traces are recorded on the CPU");
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
@@ -151,6 +153,7 @@ int decode(const Options& o, const Common& common) {
   constexpr int kPositions = 64;  // that a trace takes at once: rows enough for the CPU; more cost masked keys
   const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / seats);
   DecodedWeights source(checkpoint(o.transformer), o.draft_noise, o.seed);
+  const auto algorithms = cuda_algorithms(o.algorithms);
   bool priced = false;
   const auto make = [&](const Document& m) {
     return std::make_unique<Decoder>(
@@ -164,7 +167,7 @@ int decode(const Options& o, const Common& common) {
         },
         [&](const WeightStore& store) -> std::unique_ptr<Backend> {
           if (priced) return std::make_unique<PricedBackend>();
-          if (o.cuda()) return make_cuda_backend(store, source, {format, !o.no_graphs, o.seed, {}, false});
+          if (o.cuda()) return make_cuda_backend(store, source, {format, !o.no_graphs, o.seed, {}, algorithms, false});
           return std::make_unique<CpuBackend>(store, source,
                                               CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
         });
@@ -233,6 +236,11 @@ int decode(const Options& o, const Common& common) {
     tokens += static_cast<double>(g.tokens.size());
   }
   const double acceptance_length = steps > 0 ? emitted / steps : 1;
+  const auto ended = [&] {
+    if (o.cuda()) keep_cuda_algorithms(algorithms.get(), o.algorithms);
+    if (!failure.empty()) throw DeviceError(failure);
+    return 0;
+  };
   if (!o.json) {
     for (const Generated& g : texts) {
       for (std::size_t i = 0; i < g.tokens.size(); ++i) std::cout << (i ? " " : "") << g.tokens[i];
@@ -241,8 +249,7 @@ int decode(const Options& o, const Common& common) {
     std::cerr << tokens / seconds << " tokens/s, " << acceptance_length
               << " tokens per sequence and step (bonus included" << (forced ? "; forced)\n" : ")\n");
     timing.print(std::cerr, limits.get(), format);
-    if (!failure.empty()) throw DeviceError(failure);
-    return 0;
+    return ended();
   }
   constexpr int kSchemaVersion = 1;
   JsonWriter w(std::cout);
@@ -268,6 +275,8 @@ int decode(const Options& o, const Common& common) {
     w.member("driver", f.driver);
     w.member("runtime", f.runtime);
     w.member("graphs", !o.no_graphs);
+    if (!o.algorithms.empty()) w.member("algorithms", o.algorithms);
+    w.member("products_timed", cuda_algorithms_timed(algorithms.get()));
   }
   if (!o.accept.empty()) {
     w.key("accept");
@@ -301,8 +310,7 @@ int decode(const Options& o, const Common& common) {
   timing.write(w, limits.get(), format);
   w.end_object();
   w.finish();
-  if (!failure.empty()) throw DeviceError(failure);
-  return 0;
+  return ended();
 }
 
 }  // namespace
@@ -356,6 +364,10 @@ void add_decode(CLI::App& app, Action& chosen) {
                    "of weights and activations; bf16 on cuda, fp32 on the cpu if not given")
       ->check(CLI::IsMember({"fp32", "bf16"}));
   verb->add_flag("--no-graphs", o->no_graphs, "on cuda: every op launched by itself, so that phases are told apart");
+  verb->add_option(
+      "--algorithms", o->algorithms,
+      "on cuda: a file of the algorithms that matrix products were timed to want; read if it is there, and "
+      "written with what was timed anew, so that the next run has the same bits");
   verb->add_option("--accept", o->accept,
                    "forces acceptance by these rates, one for each draft in turn: all is drafted and verified, the "
                    "decision is theirs. For timings with random weights")

@@ -74,7 +74,7 @@ class Validating {
       return interrupted();
     if (o_.has("calibrate")) calibrate();
     if (!o_.has("decode") && !o_.has("serving")) return 0;
-    if (o_.gpu()) on_ = this_gpu(networks_, o_.rate);
+    if (o_.gpu()) on_ = this_gpu(networks_, o_.rate, file("algorithms.json"));
     cells_ = cells_asked();
     if (!on_) on_ = this_processor(networks_, most(&GridCell::batch_size), most(&GridCell::context), yardstick_);
     device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
@@ -90,6 +90,7 @@ class Validating {
     }
     report.left_out = left_out_;
     if (whole && o_.has("serving")) report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
+    on_->keep();
     if (o_.json) write_validation_json(std::cout, report);
     else std::cout << validation_text(report, static_cast<std::size_t>(terminal_width()));
     if (!o_.markdown.empty()) write_text_file(o_.markdown, validation_markdown(report));
@@ -236,6 +237,7 @@ class Validating {
     AtomicFile out(kept);
     write_measured_steps(out.stream(), steps_);
     out.commit();
+    on_->keep();
   }
 
   const Options& o_;

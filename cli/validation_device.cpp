@@ -53,7 +53,12 @@ class Processor : public ValidationDevice {
 // Memory is what is short: caches are a cell's own, the target's weights are shared, a drafter's go with it.
 class Gpu : public ValidationDevice {
  public:
-  Gpu(const Networks& networks, double rate) : networks_(networks), rate_(rate), title_(cuda_device_name()) {}
+  Gpu(const Networks& networks, double rate, std::filesystem::path algorithms)
+      : networks_(networks),
+        rate_(rate),
+        title_(cuda_device_name()),
+        kept_(std::move(algorithms)),
+        algorithms_(cuda_algorithms(kept_)) {}
   std::string title() const override { return title_; }
   DType format() const override { return DType::bf16; }
   Pair decodings(const GridCell& c) override {
@@ -72,8 +77,9 @@ class Gpu : public ValidationDevice {
                                    int longest) override {
     forget();
     drop_unused_cuda_weights(weights_.get());
-    return std::make_unique<CudaDecoding>(networks_, network, method, seats, longest, rate_, weights_);
+    return std::make_unique<CudaDecoding>(networks_, network, method, seats, longest, rate_, weights_, algorithms_);
   }
+  void keep() override { keep_cuda_algorithms(algorithms_.get(), kept_); }
   void forget() override {
     method_.reset();
     plain_.reset();
@@ -81,12 +87,14 @@ class Gpu : public ValidationDevice {
 
  private:
   std::unique_ptr<Decoding> make(const GridCell& c, const std::string& method) const {
-    return std::make_unique<CudaDecoding>(networks_, c.transformer, method, c.batch_size, c.context, rate_, weights_);
+    return std::make_unique<CudaDecoding>(networks_, c.transformer, method, c.batch_size, c.context, rate_, weights_,
+                                          algorithms_);
   }
   const Networks& networks_;
   double rate_;
   std::string title_;
-  std::shared_ptr<void> weights_ = share_cuda_weights();
+  std::filesystem::path kept_;
+  std::shared_ptr<void> weights_ = share_cuda_weights(), algorithms_;
   std::unique_ptr<Decoding> plain_, method_;
   GridCell now_{"", "", 0, 0};
 };
@@ -97,8 +105,9 @@ std::unique_ptr<ValidationDevice> this_processor(const Networks& networks, int s
                                                  Yardstick& yardstick) {
   return std::make_unique<Processor>(networks, seats, longest_context, yardstick);
 }
-std::unique_ptr<ValidationDevice> this_gpu(const Networks& networks, double rate) {
-  return std::make_unique<Gpu>(networks, rate);
+std::unique_ptr<ValidationDevice> this_gpu(const Networks& networks, double rate,
+                                           const std::filesystem::path& algorithms) {
+  return std::make_unique<Gpu>(networks, rate, algorithms);
 }
 
 }  // namespace draftline::cli

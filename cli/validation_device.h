@@ -22,12 +22,13 @@ class ValidationDevice {
   // A decoder of its own that serves; none of the others lives on. What is accepted is live, or forced on a GPU.
   virtual std::unique_ptr<Decoding> server(const std::string& network, const std::string& method, int seats,
                                            int longest) = 0;
+  virtual void keep() {}      // what was chosen here, for other runs
   virtual void forget() = 0;  // all decoders: one of them failed
 };
 
 // `seats`, `longest_context`: the most of any cell.
 std::unique_ptr<ValidationDevice> this_processor(const Networks&, int seats, int longest_context, Yardstick&);
-// `rate`: at which drafts are accepted. DeviceError where there is no GPU.
-std::unique_ptr<ValidationDevice> this_gpu(const Networks&, double rate);
+// `rate`: at which drafts are accepted. `algorithms`: file of those of matrix products. DeviceError where there is no GPU.
+std::unique_ptr<ValidationDevice> this_gpu(const Networks&, double rate, const std::filesystem::path& algorithms);
 
 }  // namespace draftline::cli

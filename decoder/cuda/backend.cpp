@@ -32,7 +32,8 @@ CudaBackend::State::State(const WeightStore& s, WeightSource& from, const Option
       source(from),
       options(o),
       device(cuda::open_device()),
-      blas(stream, o.timed_products ? cuda::Blas::Choice::timed : cuda::Blas::Choice::first) {
+      blas(stream, o.timed_products ? cuda::Blas::Choice::timed : cuda::Blas::Choice::first, o.products,
+           device.name + ", " + std::to_string(device.multiprocessors) + " multiprocessors") {
   floats_only(o.activations);
 }
 

@@ -29,6 +29,7 @@ constexpr int kMostTimedRows = 512;  // prompts come in too many lengths: theirs
 struct Api {
   Library library{{"libcublasLt.so.13", "libcublasLt.so.12"}};
 #define FUNCTION(f) decltype(cublasLt##f)* f = load<decltype(cublasLt##f)>("cublasLt" #f)
+  FUNCTION(GetVersion);
   FUNCTION(Create);
   FUNCTION(Destroy);
   FUNCTION(MatmulDescCreate);
@@ -63,24 +64,24 @@ struct Api {
 };
 
 // The largest power of two that divides an address: which kernels may serve it.
-std::uint32_t alignment(const void* p) {
+int alignment(const void* p) {
   const auto at = reinterpret_cast<std::uintptr_t>(p) | 256U;
-  return static_cast<std::uint32_t>(at & (~at + 1));
+  return static_cast<int>(at & (~at + 1));
 }
 
-struct Key {
-  GemmShape shape;
-  std::array<std::uint32_t, 4> aligned;
-  auto operator<=>(const Key&) const = default;
-};
-Key key_of(const GemmShape& s, const GemmOperands& o) {
+ProductKey key_of(const GemmShape& s, const GemmOperands& o) {
   return {s, {alignment(o.w), alignment(o.x), alignment(o.y), alignment(o.bias)}};
 }
 
 }  // namespace
 
 struct Blas::State {
-  State(cudaStream_t s, Choice c) : choice(c), stream(s), workspace(kWorkspace, "cuBLASLt's workspace") {
+  State(cudaStream_t s, Choice c, std::shared_ptr<ProductChoices> k, const std::string& device_name)
+      : choice(c),
+        stream(s),
+        kept(k ? std::move(k) : std::make_shared<ProductChoices>()),
+        here(kept->all[{device_name, static_cast<std::int64_t>(api.GetVersion())}]),
+        workspace(kWorkspace, "cuBLASLt's workspace") {
     api.must(api.Create(&handle), "cuBLASLt");
     int device = 0;
     must(cudaGetDevice(&device), "the device");
@@ -99,6 +100,12 @@ struct Blas::State {
     int few_rows_splits = 0;  // above 0: our own kernel, with so many parts
     int launches = 1;
   };
+  static ProductChoice choice_of(const Plan& p) {
+    if (p.few_rows_splits > 0) return {{}, p.few_rows_splits};
+    ProductChoice c;
+    std::copy_n(p.algorithm.data, c.algorithm.size(), c.algorithm.begin());
+    return c;
+  }
   void destroy(Plan& p) {
     if (p.product) api.MatmulDescDestroy(p.product);
     for (const auto layout : {p.w, p.x, p.y})
@@ -196,24 +203,33 @@ struct Blas::State {
     throw DeviceError("cuBLASLt has no algorithm for a product of this shape");
   }
 
-  Plan fastest(const Plan& described, std::vector<Plan> candidates, const GemmShape& s, const GemmOperands& o) {
+  // The one kept is taken only where it is still offered: no file makes a kernel run that doesn't serve the product.
+  Plan kept_or_fastest(const Plan& described, std::vector<Plan> candidates, const ProductKey& key,
+                       const GemmOperands& o) {
+    const GemmShape& s = key.shape;
     const FewRowsShape few{s.rows, s.in, s.out};
-    if (s.bf16 && alignment(o.w) >= sizeof(uint4))
+    if (s.bf16 && alignment(o.w) >= static_cast<int>(sizeof(uint4)))
       for (const int splits : few_rows_splits(few, processors)) {
         if (few_rows_parts(few, splits) > workspace.bytes()) continue;
         candidates.push_back(described);
         candidates.back().few_rows_splits = splits;
       }
+    if (const auto before = here.find(key); before != here.end())
+      for (const Plan& p : candidates)
+        if (choice_of(p) == before->second && call(p, s, o)) return p;
     double best = std::numeric_limits<double>::infinity();
     const Plan* chosen = nullptr;
     for (const Plan& p : candidates)
       if (const double seconds = time(p, s, o); seconds < best) best = seconds, chosen = &p;
     others = Buffer();
     if (chosen == nullptr) throw DeviceError("cuBLASLt has no algorithm for a product of this shape");
+    here[key] = choice_of(*chosen);
+    ++kept->timed;
     return *chosen;
   }
 
-  Plan make(const GemmShape& s, const GemmOperands& o, const Key& key) {
+  Plan make(const ProductKey& key, const GemmOperands& o) {
+    const GemmShape& s = key.shape;
     Plan p;
     cublasLtMatmulPreference_t preference = nullptr;
     try {
@@ -225,14 +241,15 @@ struct Blas::State {
       const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& v) {
         api.must(api.MatmulPreferenceSetAttribute(preference, what, &v, sizeof v), "a preference");
       };
+      const auto aligned = [&](std::size_t i) { return static_cast<std::uint32_t>(key.aligned[i]); };
       const std::uint64_t bytes = workspace.bytes();
       const std::uint32_t joined = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
       prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes);
       prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, joined);
-      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.aligned[0]);
-      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.aligned[1]);
-      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.aligned[2]);
-      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.aligned[2]);
+      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned(0));
+      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned(1));
+      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned(2));
+      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned(2));
       std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results{};
       int found = 0;
       api.must(api.MatmulAlgoGetHeuristic(handle, p.product, p.w, p.x, p.y, p.y, preference, kCandidates,
@@ -246,7 +263,7 @@ struct Blas::State {
         candidates.back().algorithm = r.algo;
       }
       p = s.rows > kMostTimedRows || choice == Choice::first ? first_that_can(candidates, s, o)
-                                                             : fastest(p, candidates, s, o);
+                                                             : kept_or_fastest(p, candidates, key, o);
       p.launches = count_launches(p, s, o);
     } catch (...) {
       if (preference) api.MatmulPreferenceDestroy(preference);
@@ -266,19 +283,22 @@ struct Blas::State {
   Api api;
   Choice choice;
   cudaStream_t stream;
+  std::shared_ptr<ProductChoices> kept;
+  std::map<ProductKey, ProductChoice>& here;  // of them
   cublasLtHandle_t handle = nullptr;
   int processors = 1, l2 = 0;
   Buffer workspace, counters, others;
   Event begin, end;
-  std::map<Key, Plan> plans;
+  std::map<ProductKey, Plan> plans;
 };
 
-Blas::Blas(cudaStream_t stream, Choice choice) : state_(std::make_unique<State>(stream, choice)) {}
+Blas::Blas(cudaStream_t stream, Choice choice, std::shared_ptr<ProductChoices> kept, const std::string& device)
+    : state_(std::make_unique<State>(stream, choice, std::move(kept), device)) {}
 Blas::~Blas() = default;
 
 void Blas::prepare(const GemmShape& s, const GemmOperands& o) {
-  const Key key = key_of(s, o);
-  if (!state_->plans.contains(key)) state_->plans.emplace(key, state_->make(s, o, key));
+  const ProductKey key = key_of(s, o);
+  if (!state_->plans.contains(key)) state_->plans.emplace(key, state_->make(key, o));
 }
 void Blas::run(const GemmShape& s, const GemmOperands& o) {
   if (!state_->call(state_->plan(s, o), s, o)) throw DeviceError("cuBLASLt refuses a product that it took before");

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products: y [rows, out] = x [rows, in] * w [in, out] (+ bias), accumulated in fp32. For each shape the best of
 // cuBLASLt's heuristics, and for a few rows our own kernel, are timed once with weights that L2 doesn't hold, and the fastest
-// is kept: every later call, captured or not, is the same.
+// is kept: every later call, captured or not, is the same. Nor is one timed that was chosen before (product_choices.h).
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include <compare>
 #include <memory>
+#include <string>
+
+#include "decoder/cuda/product_choices.h"
 
 namespace draftline::cuda {
 
-struct GemmShape {
-  int rows, in, out, x_stride, y_stride;
-  bool bf16, bias;
-  auto operator<=>(const GemmShape&) const = default;
-};
 struct GemmOperands {
   const void *x, *w, *bias;
   void* y;
@@ -24,7 +21,9 @@ class Blas {
  public:
   // first: the heuristics' first choice. Nothing is timed, so that two processes get the same bits.
   enum class Choice { timed, first };
-  explicit Blas(cudaStream_t, Choice = Choice::timed);
+  // `kept`: what was chosen on that device before, and now; null: nothing is.
+  explicit Blas(cudaStream_t, Choice = Choice::timed, std::shared_ptr<ProductChoices> kept = {},
+                const std::string& device = {});
   ~Blas();
   // Chooses the algorithm, if it is not chosen yet: waits, allocates and overwrites y, so never while capturing.
   void prepare(const GemmShape&, const GemmOperands&);

@@ -22,5 +22,6 @@ set(draftline_cuda_host
   device.cpp
   library.cpp
   load_weights.cpp
+  product_choices.cpp
   run_ops.cpp
 )

@@ -55,6 +55,39 @@ TEST_CASE("decode emits the same text in fp32 on cuda as on the cpu, and says wh
   CHECK(t["bandwidth_share"]["value"].get<double>() > 0);
 }
 
+TEST_CASE("algorithms of products that are kept in a file are not timed again") {
+  const Program draftline;
+  draftline.write("tiny.json", kTiny);
+  const std::string run =
+      "decode --transformer ./tiny.json --prompts 2 --new-tokens 8 --batch-size 2 --json --device cuda ";
+  const auto timed = [&](const std::string& more) {
+    return json_of(draftline(run + more))["resolved"]["products_timed"].get<int>();
+  };
+  const int all = timed("");
+  CHECK(all > 5);
+  CHECK(timed("--algorithms kept.json") == all);
+  const std::string kept = draftline.read("kept.json");
+  CHECK(timed("--algorithms kept.json") == 0);
+  CHECK(draftline.read("kept.json") == kept);
+
+  // Those of another device, or of another cuBLASLt, are left as they are.
+  auto other = nlohmann::json::parse(kept);
+  if (GENERATE(true, false)) other["algorithms"][0]["device"] = "another, 1 multiprocessors";
+  else other["algorithms"][0]["cublaslt"] = 1;
+  draftline.write("other.json", other.dump());
+  CHECK(timed("--algorithms other.json") == all);
+  const auto both = nlohmann::json::parse(draftline.read("other.json"));
+  REQUIRE(both["algorithms"].size() == 2);
+  CHECK((both["algorithms"][0] == other["algorithms"][0] || both["algorithms"][1] == other["algorithms"][0]));
+
+  other["algorithms"][0]["products"][0]["rows"] = 0;
+  draftline.write("wrong.json", other.dump());
+  const Ran wrong = draftline(run + "--algorithms wrong.json");
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err.find("wrong.json#/algorithms/0/products/0/rows") != std::string::npos);
+  CHECK(draftline("decode --transformer ./tiny.json --algorithms kept.json").code == 2);  // the CPU has none
+}
+
 TEST_CASE("forced acceptance follows rates and traces on either device") {
   const Program draftline;
   draftline.write("tiny.json", kTiny);

@@ -138,10 +138,18 @@ TEST_CASE("the closed loop runs on a GPU: calibrated, decoded in graphs, predict
   const Json steps = Json::parse(draftline.read("v/steps.json"));
   CHECK(steps.at("device") == "cuda");
   CHECK(steps.at("source") == "draftline-probe");
+  const std::string algorithms = draftline.read("v/algorithms.json");
+  CHECK(Json::parse(algorithms).at("algorithms").at(0).at("products").size() > 5);
   const Ran again = draftline(kShort);
   INFO(again.err);
   CHECK(again.code == 0);
   CHECK(contains(again.err, "3 of 3 cells are there already"));
+  std::filesystem::remove(draftline.path("v/steps.json"));
+  CHECK(draftline(kShort).code == 0);  // measured anew, with the same algorithms
+  CHECK(draftline.read("v/algorithms.json") == algorithms);
+  draftline.write("v/algorithms.json", "{");
+  CHECK(contains(draftline(kShort).err, "v/algorithms.json"));
+  draftline.write("v/algorithms.json", algorithms);
   const Ran other = draftline(kShort + " --acceptance-rate 0.5");
   CHECK(other.code == 2);
   CHECK(contains(other.err, "other arguments"));

@@ -23,6 +23,7 @@ void put(void* data, std::int64_t i, cudaDataType_t type, float v) {
 
 }  // namespace
 
+std::size_t cublasLtGetVersion() { return 130000; }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* h) {
   *h = nullptr;
   return CUBLAS_STATUS_SUCCESS;
@@ -109,7 +110,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t product, co
 const emulator::Functions& emulator::cublas() {
 #define KNOWN(f) \
   { #f, reinterpret_cast < void*>(&f) }
-  static const Functions known{KNOWN(cublasLtCreate),
+  static const Functions known{KNOWN(cublasLtGetVersion),
+                               KNOWN(cublasLtCreate),
                                KNOWN(cublasLtDestroy),
                                KNOWN(cublasLtGetStatusString),
                                KNOWN(cublasLtMatmulDescCreate),

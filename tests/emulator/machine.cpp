@@ -81,8 +81,8 @@ cudaError_t add(cudaStream_t stream, cudaGraphNodeType type, std::function<void(
 }
 
 cudaError_t allocate(std::map<const char*, std::size_t>& known, void** p, std::size_t bytes) {
-  *p = std::malloc(bytes == 0 ? 1 : bytes);
-  if (*p == nullptr) return cudaErrorMemoryAllocation;
+  constexpr std::size_t kAligned = 256;  // as CUDA promises
+  if (posix_memalign(p, kAligned, bytes == 0 ? 1 : bytes) != 0) return cudaErrorMemoryAllocation;
   std::memset(*p, 0xff, bytes);
   known[static_cast<const char*>(*p)] = bytes;
   return cudaSuccess;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products and norms against sums in double, and how their algorithms are chosen.
 #include <algorithm>
+#include <sstream>
 
+#include "core/errors.h"
 #include "decoder/cuda/blas.h"
 #include "decoder/cuda/elementwise.h"
 #include "decoder/cuda/few_rows.h"
@@ -126,6 +128,138 @@ TEST_CASE("a product is right whichever algorithm is chosen, and a graph of it g
     CHECK(Product::same(eager, p.device_y.floats()));
     static_cast<void>(cudaGraphExecDestroy(exec));
     static_cast<void>(cudaGraphDestroy(graph));
+  }
+}
+
+namespace {
+
+const std::string kHere = "a device";
+
+// The bits of a product, by what `choices` hold of a device; those that were timed are added there.
+std::vector<float> product(const Product& p, const std::shared_ptr<ProductChoices>& choices,
+                           const std::string& device = kHere) {
+  Stream stream;
+  Blas blas(stream, Blas::Choice::timed, choices, device);
+  blas.prepare(p.shape(), p.operands());
+  must(cudaMemset(p.device_y.view().data, 0xff, p.device_y.raw().size() * sizeof(bf16)), "filling");
+  settle();
+  blas.run(p.shape(), p.operands());
+  stream.wait();
+  p.check_result();
+  return p.device_y.floats();
+}
+
+std::shared_ptr<ProductChoices> again(const ProductChoices& choices) {  // as another process has them
+  std::ostringstream out;
+  write_product_choices(out, choices);
+  const Document d = Document::from_text(out.str(), "kept.json");
+  auto read = std::make_shared<ProductChoices>(read_product_choices(d.root()));
+  d.finish();
+  return read;
+}
+
+}  // namespace
+
+TEST_CASE("algorithms are timed once, and kept for other runs on the same device") {
+  NEEDS_DEVICE;
+  const auto first = std::make_shared<ProductChoices>();
+  std::vector<std::unique_ptr<Product>> products;
+  for (const int rows : {1, 4, 9}) products.push_back(std::make_unique<Product>(rows, 520, 40, rows == 4, 5));
+  std::vector<std::vector<float>> bits;
+  for (const auto& p : products) bits.push_back(product(*p, first));
+  CHECK(first->timed == 3);
+  CHECK(first->all.size() == 1);
+  for (const auto& p : products) product(*p, first);  // by another backend of the same process
+  CHECK(first->timed == 3);
+
+  const auto second = again(*first);
+  CHECK(second->all == first->all);
+  for (std::size_t i = 0; i < products.size(); ++i) CHECK(Product::same(product(*products[i], second), bits[i]));
+  CHECK(second->timed == 0);
+  CHECK(second->all == first->all);
+
+  product(*products[0], second, "another device");  // whose choices stand beside them
+  CHECK(second->timed == 1);
+  CHECK(second->all.size() == 2);
+  const auto both = again(*second);
+  CHECK(both->all == second->all);
+  product(*products[1], both, "another device");
+  CHECK(both->timed == 1);
+}
+
+TEST_CASE("what is kept decides, if it serves the product; else it is timed again") {
+  NEEDS_DEVICE;
+  const Product p(1, 520, 72, false, 3);
+  const auto choices = std::make_shared<ProductChoices>();
+  product(p, choices);
+  ProductChoice& kept = choices->all.begin()->second.begin()->second;
+  Stream stream;
+  const Workspace counters(kCounterBytes);
+  const FewRowsShape shape{1, 520, 72};
+  const auto all = few_rows_splits(shape, open_device().multiprocessors);
+  REQUIRE(all.size() >= 3);
+  for (const int splits : all) {  // whose bits differ
+    const Buffer parts(few_rows_parts(shape, splits) + 1);
+    few_rows(p.x(), p.device_w.read().data, nullptr, splits, reinterpret_cast<unsigned*>(counters.buffer.data()),
+             reinterpret_cast<float*>(parts.data()), p.y(), stream);
+    stream.wait();
+    const auto want = p.device_y.floats();
+    kept = {{}, splits};
+    CHECK(Product::same(product(p, again(*choices)), want));
+    product(p, choices);
+    CHECK(choices->timed == 1);
+  }
+  const ProductChoice none = GENERATE(ProductChoice{{}, 3}, ProductChoice{{~0ULL, 1, 2, 3, 4, 5, 6, 7}, 0});
+  kept = none;
+  product(p, choices);
+  CHECK(choices->timed == 2);
+  CHECK_FALSE(kept == none);
+}
+
+TEST_CASE("a file of algorithms is read with suspicion") {
+  const std::string one = R"({"rows": 1, "in": 8, "out": 8, "x_stride": 8, "y_stride": 8, "format": "bf16",
+      "bias": false, "aligned": [256, 256, 256, 256], "few_rows_splits": 2})";
+  const auto file = [](const std::string& products) {
+    return R"({"schema_version": 1, "algorithms": [{"device": "a", "cublaslt": 130000, "products": [)" + products +
+           "]}]}";
+  };
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = file(one);
+    REQUIRE(text.find(from) != std::string::npos);
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const auto read = [](const std::string& text) {
+    const Document d = Document::from_text(text, "kept.json");
+    const ProductChoices c = read_product_choices(d.root());
+    d.finish();
+    return c;
+  };
+  CHECK(read(file(one)).all.begin()->second.size() == 1);
+  const std::string place = "kept.json#/algorithms/0/products/0";
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"[]", "kept.json#"},
+           {with("\"schema_version\": 1", "\"schema_version\": 2"),
+            "kept.json#/schema_version: this draftline reads schema 1"},
+           {with("\"rows\": 1", "\"rows\": 0"), place + "/rows"},
+           {with("\"out\": 8", "\"out\": 1e99"), place + "/out"},
+           {with("\"bf16\"", "\"fp8\""), place + "/format"},
+           {with("[256, 256, 256, 256]", "[256, 256, 256]"), place + "/aligned: needs the alignments"},
+           {with("[256, 256, 256, 256]", "[256, 256, 256, 512]"), place + "/aligned/3"},
+           {with("\"few_rows_splits\": 2", "\"few_rows_splits\": -2"), place + "/few_rows_splits"},
+           {with("\"few_rows_splits\": 2", "\"algorithm\": \"00ff\""), place + "/algorithm: is no algorithm"},
+           {with("\"few_rows_splits\": 2", "\"algorithm\": \"" + std::string(127, '0') + "x\""),
+            place + "/algorithm: is no algorithm"},
+           {with("\"few_rows_splits\": 2", "\"algorithm\": 7"), place + "/algorithm"},
+           {with("\"bias\": false", "\"biased\": false"), place + "/biased: unknown key"},
+           {file(one + "," + one), "kept.json#/algorithms/0/products/1: this product stands there twice"},
+           {with("\"cublaslt\": 130000", "\"cublaslt\": -1"), "kept.json#/algorithms/0/cublaslt"}}) {
+    INFO(text);
+    std::string said;
+    try {
+      read(text);
+    } catch (const InputErrors& e) { said = e.what(); }
+    INFO(said);
+    CHECK(said.find(message) != std::string::npos);
   }
 }
 

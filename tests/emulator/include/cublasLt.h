@@ -56,6 +56,7 @@ struct cublasLtMatmulHeuristicResult_t {
 };
 
 extern "C" {
+std::size_t cublasLtGetVersion();
 cublasStatus_t cublasLtCreate(cublasLtHandle_t*);
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t);
 const char* cublasLtGetStatusString(cublasStatus_t);
