@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/rng.h"
+#include "probes/samples.h"
 #include "probes/stopwatch.h"
 
 namespace draftline::cli {
@@ -69,9 +70,11 @@ template <class Work>
 bool LiveServer::timed(const Work& work) {
   StepMeter& meter = decoding_.meter();
   meter.first_of_its_kind();  // from here on
+  const double before = meter.pace();
   const Stopwatch watch;
   work();
-  now_ += meter.time(watch).value;
+  const Seconds took = meter.time(watch);
+  now_ += TimedSample{took.value, before, meter.pace()}.at_typical(usual_, typical_);
   return !meter.first_of_its_kind();
 }
 
@@ -130,6 +133,8 @@ std::vector<LiveServed> LiveServer::serve(const std::vector<LiveRequest>& reques
   next_ = 0;
   now_ = 0;
   settled_ = true;
+  usual_ = decoding_.meter().usual_pace();
+  typical_ = decoding_.meter().typical_pace();
   while (next_ < requests.size() || !who_.empty()) {
     std::size_t waiting = 0;
     while (next_ + waiting < requests.size() && requests[next_ + waiting].arrival <= now_) ++waiting;

@@ -21,13 +21,17 @@ class FixedMeter : public StepMeter {
     asked_ = !asked_;  // before, and after
     return !asked_ && firsts.contains(timed);
   }
+  double pace() override {  // twice as long beside what is in `slowed`: read before and after it
+    between_ = !between_;
+    return slowed.contains(between_ ? timed + 1 : timed) ? 2 : 1;
+  }
   void clock_ops(OnOp) override {}
   Seconds clock_time() override { return {}; }
   int timed = 0;
-  std::set<int> firsts;
+  std::set<int> firsts, slowed;
 
  private:
-  bool asked_ = false;
+  bool asked_ = false, between_ = false;
 };
 
 class FixedDecoding : public Decoding {
@@ -76,6 +80,15 @@ TEST_CASE("a live server reads prompts before it steps, or waits for a whole bat
   //   0.5 join A and B  1.5 step: B is done, and stays  2.5 step: A is done  3.5
   served = rig.server.serve(kTwo, LiveBatching::fixed);
   check_served(served[0], 1.5, 3.5, {1, 1});
+  check_served(served[1], 1.5, 2.5, {1});
+}
+
+TEST_CASE("a live server's time is that of a free core") {
+  Rig rig;
+  // Timed: A joins (1), B joins (2), a step (3), B leaves (4), a step (5); B's join and the second step met another program.
+  rig.decoding.fixed->slowed = {2, 5};
+  const auto served = rig.server.serve(kTwo, LiveBatching::prefill_first);
+  check_served(served[0], 1, 4, {1, 1});
   check_served(served[1], 1.5, 2.5, {1});
 }
 
