@@ -78,7 +78,8 @@ int run(int argc, char** argv) {
 }  // namespace draftline::cli
 
 int main(int argc, char** argv) {
-  using namespace draftline;
+  namespace cli = draftline::cli;
+  using draftline::DeviceError, draftline::InputErrors, draftline::OutputError;
   std::signal(SIGINT, cli::interrupted);
   std::signal(SIGPIPE, SIG_IGN);
   try {

@@ -25,8 +25,8 @@ Seconds CpuReach::byte_after(const Between& since, const std::array<Bytes, 3>& c
 Seconds cpu_time(const CpuFit& fit, const Gemm& k, const Between& since) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
   const CpuGemmFit& f = fit.gemm;
-  const double panels = (k.out + kCpuPanelColumns - 1) / kCpuPanelColumns, in = k.in;
-  const double bytes = kStoredBytes * in * kCpuPanelColumns;  // of a panel
+  const int panels = (k.out + kCpuPanelColumns - 1) / kCpuPanelColumns;
+  const double in = k.in, bytes = kStoredBytes * in * kCpuPanelColumns;  // of a panel
   const int groups = (k.rows + kCpuRowGroup - 1) / kCpuRowGroup, rest = k.rows - (groups - 1) * kCpuRowGroup;
   const auto group = [&](int rows, Seconds byte) {
     const Seconds arithmetic = in * f.step[static_cast<std::size_t>(rows - 1)] + f.tile;
@@ -55,7 +55,8 @@ static double mean_panels(double least, double most, double keys_each) {
 Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const Between& since) {
   if (k.rows <= 0 || k.sequences <= 0) return {};
   const CpuAttentionFit& f = fit.attention;
-  const double columns = k.head_dim, blocks = (k.head_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
+  const int blocks = (k.head_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
+  const double columns = k.head_dim;
   const double rows = std::max(1.0, static_cast<double>(k.rows) / k.sequences), group = 1.0 * k.heads / k.kv_heads;
   const double keys = s.pairs / k.rows, of_group = rows * group, of_head = kStoredBytes * 2 * columns * keys;
   const double window = k.masked ? 1 : rows;  // how many lengths of keys there are: under a mask one

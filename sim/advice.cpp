@@ -33,7 +33,7 @@ Inside inside(Predictor& predictor, const Setup& s, const MethodChoice& m) {
 
 std::optional<Prediction> predict(Predictor& predictor, const Setup& s, const MethodChoice& m) {
   auto out = predictor.predict(s, m);
-  if (auto* p = std::get_if<Prediction>(&out)) return std::move(*p);
+  if (auto* p = std::get_if<Prediction>(&out)) return *p;
   return std::nullopt;
 }
 

@@ -218,7 +218,7 @@ void CudaBackend::make_cache(const Cache& c, int seats, int capacity) {
   cuda::CacheData d;
   d.blocks_per_place = cuda::ceil_div(capacity, cuda::kBlockTokens);
   const double blocks = static_cast<double>(d.blocks_per_place) * seats;
-  if (blocks > std::numeric_limits<int>::max() / 2) throw InputErrors("a cache of more blocks than can be numbered");
+  if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache of more blocks than can be numbered");
   d.block_count = d.blocks_per_place * seats;
   const auto bytes = static_cast<std::size_t>(c.row_bytes().value) * static_cast<std::size_t>(c.layers) *
                      static_cast<std::size_t>(d.block_count) * static_cast<std::size_t>(cuda::kBlockTokens);

@@ -181,7 +181,7 @@ TEST_CASE("attention on the CPU walks over a head's lines with four query rows a
   k.sequences = 1;
   k.rows = k.widest = 32;
   k.masked = false;
-  CHECK(of(32 * 33 / 2, 32) == Approx(8 * (32 * 1.5 + 2 * 18)).epsilon(0.05));
+  CHECK(of(33 * 32 / 2.0, 32) == Approx(8 * (32 * 1.5 + 2 * 18)).epsilon(0.05));
   // Bytes alone, 1 ns each from memory, nothing nearer: those of a head once, whatever the rows.
   f.attention.step = {};
   f.attention.reach.beyond_byte = {Seconds{}, Seconds{}, Seconds{kNs}};
