@@ -20,7 +20,9 @@ struct Options : CalibrationInput {
 
 // One device: this calibration against it. Two: the first against the second.
 void compare(const Options& o, const Measured& m, const Json& calibrated, std::ostream& out, std::size_t width) {
-  const auto named = [&](const std::string& name) { return device_of(named_or_file(name, o.data / "devices")); };
+  const auto named = [&](const std::string& name) {
+    return read_file(named_or_file(name, o.data / "devices"), read_device);
+  };
   const auto ours = [&] {
     const Document d = Document::from_text(text_of(calibrated), "calibration.json");
     return read_device(d.root());
@@ -43,7 +45,7 @@ int calibrate(Options o, const Common& common) {
   if (tables && !o.compare.empty()) throw InputErrors("--compare: takes the points of a measured file, not tables");
   if (o.compare.empty() && !o.compare_out.empty()) throw InputErrors("--compare-out: needs --compare");
   if (o.locator.empty()) o.locator = o.measured.lexically_normal().filename().string();
-  const Measured m = tables ? Measured{} : read_measured_file(o.measured);
+  const Measured m = tables ? Measured{} : read_file(o.measured, read_measured);
   if (!o.engine_out.empty()) write_text_file(o.engine_out, text_of(calibrated_engine(o, m)));
   const CalibratedDevice r = tables ? calibrated_from_tables(o) : calibrated_device(o, m);
   if (!o.out.empty()) write_text_file(o.out, text_of(r.device));
@@ -68,7 +70,7 @@ CalibratedFiles calibrate_files(const std::filesystem::path& measured, const std
   o.data = data;
   o.device = datasheet;
   o.locator = measured.lexically_normal().filename().string();
-  const Measured m = read_measured_file(measured);
+  const Measured m = read_file(measured, read_measured);
   if (m.device != device)
     throw InputErrors(measured.string() + "#/device: is \"" + m.device + "\", not \"" + device + "\"");
   const CalibratedDevice r = calibrated_device(o, m);

@@ -35,10 +35,8 @@ bool knows_host(const Measured&);
 Json calibrated_engine(const CalibrationInput&, const Measured&);
 
 std::string text_of(const Json&);  // indented, but lists of numbers, and what is short, on one line
-Measured read_measured_file(const std::filesystem::path&);
 // The file of a known name, or the file itself.
 std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder);
-Device device_of(const std::filesystem::path& file);
 
 std::string in_ns(Seconds);
 

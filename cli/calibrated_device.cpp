@@ -93,9 +93,7 @@ KernelTimes read_tables(const CalibrationInput& o) {
   KernelTimes times;
   if (std::filesystem::exists(o.measured / "dense.csv")) {
     if (o.transformer.empty()) throw InputErrors("--transformer: step tables need the network they were measured on");
-    const Document document = Document::from_file(named_or_file(o.transformer, o.data / "transformers"));
-    const TransformerShape shape = read_transformer(document.root());
-    document.finish();
+    const auto shape = read_file(named_or_file(o.transformer, o.data / "transformers"), read_transformer);
     times.gemms = read_step_gemms(o.measured / "dense.csv", shape);
     times.attention = read_step_attention(o.measured / "attention.csv", shape);
   } else {
@@ -139,7 +137,7 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   if (o.device.empty())
     throw InputErrors("--device: kernel times say nothing of the datasheet; name a device or a device file");
   const std::filesystem::path file = named_or_file(o.device, o.data / "devices");
-  const Device datasheet = device_of(file);
+  const Device datasheet = read_file(file, read_device);
   const GpuCalibration c =
       calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o), datasheet, o.measured.string());
   CalibratedDevice r{Json::parse(read_text_file(file)), {c.of_gemm, c.of_attention}};
@@ -221,23 +219,9 @@ std::string text_of(const Json& j) {
   return text + "\n";
 }
 
-Device device_of(const std::filesystem::path& file) {
-  const Document document = Document::from_file(file);
-  Device d = read_device(document.root());
-  document.finish();
-  return d;
-}
-
 std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder) {
   if (std::filesystem::exists(name)) return name;
   return folder / (name + ".json");
-}
-
-Measured read_measured_file(const std::filesystem::path& file) {
-  const Document document = Document::from_file(file);
-  Measured m = read_measured(document.root());
-  document.finish();
-  return m;
 }
 
 CalibratedDevice calibrated_device(const CalibrationInput& o, const Measured& m) {

@@ -41,9 +41,7 @@ void save(const Measured& m, const std::filesystem::path& file) {
 std::vector<MeasuredPoint> earlier(const Measured& now, const std::filesystem::path& file) {
   std::error_code none;
   if (!std::filesystem::exists(file, none)) return {};
-  const Document document = Document::from_file(file);
-  const Measured before = read_measured(document.root());
-  document.finish();
+  const Measured before = read_file(file, read_measured);
   now.must_go_on(before, file);
   return before.points;
 }
@@ -227,9 +225,7 @@ namespace {
 int probe(const Options& o) {
   constexpr int kInterrupted = 130;
   const bool all = probe_into(o);
-  const Document document = Document::from_file(o.out);
-  const Measured m = read_measured(document.root());
-  document.finish();
+  const Measured m = read_file(o.out, read_measured);
   if (o.json) write_measured(std::cout, m);
   else std::cout << o.out.string() << ": " << m.points.size() << " points of " << m.title << "\n";
   if (!all) std::cerr << "interrupted; the same command goes on\n";

@@ -64,9 +64,7 @@ struct GridFile {
   nlohmann::json serving;  // method of the live server
 };
 
-GridFile read_grids(const std::filesystem::path& data, std::string_view device) {
-  const Document d = Document::from_file(data / "validation" / "grid.json");
-  const Reader in = d.root();
+GridFile read_grids(const Reader& in, std::string_view device) {
   GridFile f;
   in.at("draftline_source").entries();
   for (const auto& [name, of_device] : in.at("devices").entries())
@@ -85,8 +83,10 @@ GridFile read_grids(const std::filesystem::path& data, std::string_view device) 
     m.done();
   }
   in.done();
-  d.finish();
   return f;
+}
+GridFile grids_in(const std::filesystem::path& data, std::string_view device) {
+  return read_file(data / "validation" / "grid.json", [&](const Reader& in) { return read_grids(in, device); });
 }
 
 const std::string& draft_of(const GridFile& f, const std::string& target) {
@@ -98,13 +98,11 @@ const std::string& draft_of(const GridFile& f, const std::string& target) {
 }  // namespace
 
 Networks::Networks(const std::filesystem::path& data) {
-  for (const auto& [target, draft] : read_grids(data, "").drafts)
+  for (const auto& [target, draft] : grids_in(data, "").drafts)
     for (const std::string& name : {target, draft}) {
       const std::filesystem::path own = data / "validation" / (name + ".json");
       files_[name] = std::filesystem::exists(own) ? own : data / "transformers" / (name + ".json");
-      const Document d = Document::from_file(files_[name]);
-      all_[name] = read_transformer(d.root());
-      d.finish();
+      all_[name] = read_file(files_[name], read_transformer);
     }
 }
 
@@ -119,7 +117,7 @@ Decoder::FindTransformer Networks::find() const {
 
 std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::string_view device,
                                       std::string_view kind) {
-  const GridFile f = read_grids(data, device);
+  const GridFile f = grids_in(data, device);
   const auto found = f.grids.find(std::string(kind));
   if (found == f.grids.end())
     throw InputErrors("data/validation/grid.json#/devices: has no " + std::string(kind) + " grid of " +

@@ -117,4 +117,13 @@ class Document {
   std::shared_ptr<Reader::State> state_;
 };
 
+// What `read(Reader)` makes of a whole file; InputErrors with all of its mistakes.
+template <class Read>
+auto read_file(const std::filesystem::path& file, Read read) {
+  const Document document = Document::from_file(file);
+  auto value = read(document.root());
+  document.finish();
+  return value;
+}
+
 }  // namespace draftline

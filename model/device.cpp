@@ -211,10 +211,7 @@ const std::optional<Device>& lender(const Reader& at, Lenders& known, int depth)
     at.fail("borrows from a device that borrows, too many times over");
   } else {
     try {
-      const auto document = Document::from_file(file);
-      Device d = read_device(document.root(), depth + 1);
-      document.finish();
-      device = std::move(d);
+      device = read_file(file, [&](const Reader& in) { return read_device(in, depth + 1); });
     } catch (const std::runtime_error& e) { at.fail(std::string("can't be read: ") + e.what()); }
   }
   return device;

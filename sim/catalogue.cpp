@@ -62,10 +62,7 @@ std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<cons
   auto& entry = known[file];
   if (entry) return entry;
   try {
-    const Document document = Document::from_file(file);
-    auto value = std::make_shared<T>(read(document.root()));
-    document.finish();
-    return entry = std::move(value);
+    return entry = std::make_shared<T>(read_file(file, read));
   } catch (const InputErrors& mistakes) {
     in.pass_on(mistakes);
     return nullptr;

@@ -9,6 +9,7 @@
 
 #include "model/gpu_calibration.h"
 #include "tests/cli/program.h"
+#include "tests/model/known_device.h"
 
 using namespace draftline;
 using Json = nlohmann::json;
@@ -17,10 +18,7 @@ namespace {
 
 // A measured file of a GPU that takes what the datasheet's own fits say, and of its host.
 std::string measured() {
-  const Document document =
-      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices/h100-sxm.json");
-  const Device truth = read_device(document.root());
-  document.finish();
+  const Device truth = known_device("h100-sxm");
   Measured m;
   m.device = "cuda";
   m.title = "emulated on the CPU";

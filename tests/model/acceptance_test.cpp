@@ -23,12 +23,7 @@ double total(const LengthDistribution& d) {
   return sum;
 }
 
-S3dFormulas s3d_formulas() {
-  const auto document = Document::from_file(kPapers / "s3d_formulas.json");
-  auto f = read_s3d_formulas(document.root());
-  document.finish();
-  return f;
-}
+S3dFormulas s3d_formulas() { return read_file(kPapers / "s3d_formulas.json", read_s3d_formulas); }
 
 template <class Call>
 std::string refusal(Call call) {  // the message, or nothing where the call goes through

@@ -2,24 +2,16 @@
 #include "model/compared_devices.h"
 
 #include <cmath>
-#include <filesystem>
 
 #include "model/cpu_fit.h"
 #include "model/gpu_calibration.h"
 #include "model/kernel_time.h"
 #include "tests/catch.h"
+#include "tests/model/known_device.h"
 
 using namespace draftline;
 
 namespace {
-
-Device known(const char* name) {
-  const auto document =
-      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices" / (std::string(name) + ".json"));
-  Device d = read_device(document.root());
-  document.finish();
-  return d;
-}
 
 MeasuredPoint point(const char* op, std::map<std::string, int> shape) {
   return {op, std::move(shape), Seconds{1}, Seconds{1}, Seconds{1}, 5, 0, {}};
@@ -37,7 +29,7 @@ MeasuredPoint attention(int rows, int context) {
 }  // namespace
 
 TEST_CASE("two GPUs over the same points: errors of each, and how far they are apart") {
-  const Device a = known("h100-sxm");
+  const Device a = known_device("h100-sxm");
   Device b = a;
   b.fits.copy.bandwidth_share = a.fits.copy.bandwidth_share / 2;
   b.fits.copy.fixed = 2.0 * a.fits.copy.fixed;
@@ -84,7 +76,7 @@ TEST_CASE("two GPUs over the same points: errors of each, and how far they are a
 }
 
 TEST_CASE("a processor is compared with processors") {
-  const Device cpu = known("cpu");
+  const Device cpu = known_device("cpu");
   Measured m;
   m.device = "cpu";
   m.points = {point("gemm", {{"rows", 4}, {"in", 256}, {"out", 256}, {"copies", 1}}), point("read", {{"kib", 64}}),
@@ -92,8 +84,8 @@ TEST_CASE("a processor is compared with processors") {
   const auto points = compare_devices(m, cpu, cpu);
   REQUIRE(points.size() == 2);
   CHECK(points[0].predicted[0] == predicted(*cpu.cpu, m.points[0]));
-  CHECK_THROWS_AS(compare_devices(m, cpu, known("h100-sxm")), InputErrors);
+  CHECK_THROWS_AS(compare_devices(m, cpu, known_device("h100-sxm")), InputErrors);
   m.device = "cuda";
-  CHECK_THROWS_AS(compare_devices(m, known("h100-sxm"), cpu), InputErrors);
+  CHECK_THROWS_AS(compare_devices(m, known_device("h100-sxm"), cpu), InputErrors);
   CHECK(by_kind({}).empty());
 }

@@ -7,19 +7,13 @@
 #include "core/errors.h"
 #include "model/kernel_time.h"
 #include "tests/catch.h"
+#include "tests/model/known_device.h"
 
 using namespace draftline;
 
 namespace {
 
 const std::filesystem::path kDevices = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices";
-
-Device device(const std::string& name) {
-  const auto document = Document::from_file(kDevices / (name + ".json"));
-  Device d = read_device(document.root());
-  document.finish();
-  return d;
-}
 
 std::string text_of(const std::string& name) {
   std::ifstream in(kDevices / (name + ".json"));
@@ -47,7 +41,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 TEST_CASE("every device of DESIGN.md section 6 is there, whole, with an origin for each group of its numbers") {
   const auto name = GENERATE(as<std::string>{}, "a100-sxm", "a100-pcie", "a800-pcie", "a10g", "rtx-3060", "rtx-4090",
                              "l40s", "h100-sxm", "h200", "b200");
-  const Device d = device(name);
+  const Device d = known_device(name);
   CHECK(d.name == name);
   CHECK_FALSE(d.title.empty());
   for (const Origin& o : d.datasheet) CHECK(o.kind == "quoted");
@@ -63,12 +57,12 @@ TEST_CASE("every device of DESIGN.md section 6 is there, whole, with an origin f
 }
 
 TEST_CASE("the A100's datasheet balances 153.02 FLOP per byte") {
-  const Device d = device("a100-sxm");
+  const Device d = known_device("a100-sxm");
   CHECK(d.peak_of(DType::bf16) / d.bandwidth / FlopsPerByte{1} == Approx(153.02).margin(0.005));
 }
 
 TEST_CASE("borrowed coefficients are the relative's own, and the device says whose") {
-  const Device lender = device("l40s"), borrower = device("a10g");
+  const Device lender = known_device("l40s"), borrower = known_device("a10g");
   CHECK(borrower.fits.borrowed);
   CHECK_FALSE(lender.fits.borrowed);
   CHECK(borrower.fits.gemm.origin.borrowed_from == "l40s");
@@ -106,7 +100,7 @@ TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not 
 TEST_CASE(
     "all-reduce: more bytes or more ranks never cost less, one rank costs nothing, no link is the user's mistake") {
   const auto name = GENERATE(as<std::string>{}, "a100-sxm", "h100-sxm", "l40s", "h200", "b200", "rtx-4090");
-  const Device d = device(name);
+  const Device d = known_device(name);
   CHECK(kernel_time(d, AllReduce{Bytes{1e6}, 1}).value == 0);
   for (const int ranks : {2, 3, 4, 8}) {
     Seconds before{};
@@ -118,5 +112,5 @@ TEST_CASE(
     }
   }
   CHECK_THROWS_AS(kernel_time(d, AllReduce{Bytes{1e6}, 16}), InputErrors);
-  CHECK_THROWS_AS(kernel_time(device("rtx-3060"), AllReduce{Bytes{1e6}, 2}), InputErrors);
+  CHECK_THROWS_AS(kernel_time(known_device("rtx-3060"), AllReduce{Bytes{1e6}, 2}), InputErrors);
 }

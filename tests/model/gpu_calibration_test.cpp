@@ -2,12 +2,12 @@
 #include "model/gpu_calibration.h"
 
 #include <cmath>
-#include <filesystem>
 
 #include "core/rng.h"
 #include "model/kernel_time.h"
 #include "model/measured_work.h"
 #include "tests/catch.h"
+#include "tests/model/known_device.h"
 
 using namespace draftline;
 
@@ -15,9 +15,7 @@ namespace {
 
 // A card that no data set holds: the coefficients of one, the datasheet of nobody's.
 Device made_up_gpu() {
-  const auto document = Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices/h100-sxm.json");
-  Device d = read_device(document.root());
-  document.finish();
+  Device d = known_device("h100-sxm");
   d.name = "made-up";
   d.peak[static_cast<std::size_t>(DType::bf16)] = FlopsPerSecond{500e12};
   d.bandwidth = BytesPerSecond{2e12};

@@ -20,13 +20,6 @@ Engine engine_of(const std::string& text) {
   return e;
 }
 
-Engine from_file(const std::filesystem::path& path) {
-  const Document d = Document::from_file(path);
-  Engine e = read_engine(d.root());
-  d.finish();
-  return e;
-}
-
 std::string mistakes(const std::string& text) {
   try {
     engine_of(text);
@@ -115,7 +108,7 @@ TEST_CASE("every profile in data is named for its engine and version, and eager 
   std::set<std::string> names;
   for (const auto& file : std::filesystem::directory_iterator(kEngines)) {
     INFO(file.path().filename().string());
-    const Engine e = from_file(file.path());
+    const Engine e = read_file(file.path(), read_engine);
     CHECK(file.path().stem().string() == e.name + "-" + e.version);
     CHECK(e.issue.value > 0);
     CHECK((e.graphs ? e.graph_launch.value > 0 : e.graph_sizes.empty()));
@@ -127,7 +120,7 @@ TEST_CASE("every profile in data is named for its engine and version, and eager 
 TEST_CASE("an eager layer launches the kernels that were counted in Hugging Face's code") {
   // Counted by dispatch on tiny networks, a flash kernel for attention: 42 a layer with grouped queries, 58 with QK-norm,
   // 40 without groups; a masked pass of several rows 4 more.
-  const Engine e = from_file(kEngines / "hf-eager-4.51.json");
+  const Engine e = read_file(kEngines / "hf-eager-4.51.json", read_engine);
   const auto layer = [&](const char* attention, int kv_heads, bool qk_norm) {
     double n = 2 * e.cost_of("add_rms_norm").launches + 4 * e.cost_of("linear").launches +
                e.cost_of("rope_append").launches + e.cost_of(attention).of_heads(32, kv_heads).launches +

@@ -14,10 +14,7 @@ namespace {
 const std::filesystem::path kData = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
 
 TransformerShape shape_of(const std::string& name) {
-  const auto document = Document::from_file(kData / "transformers" / (name + ".json"));
-  auto shape = read_transformer(document.root());
-  document.finish();
-  return shape;
+  return read_file(kData / "transformers" / (name + ".json"), read_transformer);
 }
 
 static_assert(model_intensity(DType::bf16).value == 1);  // eq. 1: 2 FLOP for 2 bytes

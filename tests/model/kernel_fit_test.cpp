@@ -9,20 +9,9 @@
 #include "model/kernel_tables.h"
 #include "model/least_squares.h"
 #include "tests/catch.h"
+#include "tests/model/known_device.h"
 
 using namespace draftline;
-
-namespace {
-
-Device device(const std::string& name) {
-  const auto document =
-      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices" / (name + ".json"));
-  Device d = read_device(document.root());
-  document.finish();
-  return d;
-}
-
-}  // namespace
 
 TEST_CASE("least squares finds a line, and an outlier hardly moves it") {
   // y = 3 + 2 x at x = 0..9, but y(9) is off by 100.
@@ -49,7 +38,7 @@ TEST_CASE("a prior holds what the data don't say") {
 }
 
 TEST_CASE("a GEMM fit gives back the times of the device that made them") {
-  const Device truth = device("h100-sxm");
+  const Device truth = known_device("h100-sxm");
   std::vector<GemmPoint> points;
   for (const int rows : {1, 16, 64, 160, 256, 1024})
     for (const int out : {1024, 4096, 5120, 16384})
@@ -68,7 +57,7 @@ TEST_CASE("a GEMM fit gives back the times of the device that made them") {
 }
 
 TEST_CASE("an attention fit gives back the times of the device that made them, and how its kernel packs heads") {
-  const Device truth = device(GENERATE(as<std::string>{}, "h100-sxm", "a100-sxm"));
+  const Device truth = known_device(GENERATE(as<std::string>{}, "h100-sxm", "a100-sxm"));
   std::vector<AttentionPoint> points;
   for (const int sequences : {1, 8, 64})
     for (const int kv_heads : {2, 8})

@@ -11,6 +11,7 @@
 #include "model/kernel_tables.h"
 #include "model/kernel_time.h"
 #include "tests/catch.h"
+#include "tests/model/known_device.h"
 
 using namespace draftline;
 
@@ -31,12 +32,9 @@ std::string obstacle() {
 #endif
 }
 
-Device device(const std::string& name) {
-  const auto document =
-      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices" / (name + ".json"));
-  Device d = read_device(document.root());
-  document.finish();
-  d.fits = {};  // the datasheet alone
+Device datasheet(const std::string& name) {
+  Device d = known_device(name);
+  d.fits = {};
   return d;
 }
 
@@ -116,7 +114,7 @@ TEST_CASE("GEMMs of unseen shapes: tiles and waves against a neighbour interpola
                             Row{"l40s", "l40s", "target 6.5 %: missed", 9.4});
   if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
   const auto all = read_gemm_table(reference() / row.folder / "gemm.csv.gz");
-  Device d = device(row.device);
+  Device d = datasheet(row.device);
   Errors ours, large, plain, neighbours;
   for (int fold = 0; fold < kFolds; ++fold) {
     const auto [seen, unseen] = split(all, fold);
@@ -157,7 +155,7 @@ TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefi
   for (const auto& points : {read_decode_table(reference() / row.folder / "generation_attention.csv.gz"),
                              read_prefill_table(reference() / row.folder / "context_attention.csv.gz")})
     std::copy_if(points.begin(), points.end(), std::back_inserter(all), regular);
-  Device d = device(row.device);
+  Device d = datasheet(row.device);
   Errors decode, hot, prefill, plain_decode, plain_prefill;
   for (int fold = 0; fold < kFolds; ++fold) {
     const auto [seen, unseen] = split(all, fold);
@@ -188,11 +186,10 @@ TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefi
 TEST_CASE("the RTX 4090 on a product of a network's layers that it has not seen", "[golden]") {
   if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
   const auto file = reference().parent_path() / "serving/rtx4090_llama31_8b_vllm/step_tables/dense.csv";
-  const auto network =
-      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/transformers/llama-3.1-8b.json");
-  const TransformerShape shape = read_transformer(network.root());
+  const auto shape =
+      read_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/transformers/llama-3.1-8b.json", read_transformer);
   const auto all = read_step_gemms(file, shape);
-  Device d = device("rtx-4090");
+  Device d = datasheet("rtx-4090");
   Errors ours, plain;
   for (const int out : {6144, 4096, 28672})
     for (const int in : {4096, 14336}) {

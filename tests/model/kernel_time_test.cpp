@@ -5,18 +5,11 @@
 
 #include "model/attention_time.h"
 #include "tests/catch.h"
+#include "tests/model/known_device.h"
 
 using namespace draftline;
 
 namespace {
-
-Device device(const std::string& name) {
-  const auto document =
-      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices" / (name + ".json"));
-  Device d = read_device(document.root());
-  document.finish();
-  return d;
-}
 
 const std::vector<std::string> kAll{"a100-sxm", "a100-pcie", "a800-pcie", "a10g", "rtx-3060",
                                     "rtx-4090", "l40s",      "h100-sxm",  "h200", "b200"};
@@ -91,7 +84,7 @@ TEST_CASE("arithmetic runs at the wider operand's rate, and at the 16-bit rate w
 }
 
 TEST_CASE("more rows, inputs or outputs never make a GEMM cheaper") {
-  const Device d = device(GENERATE(from_range(kAll)));
+  const Device d = known_device(GENERATE(from_range(kAll)));
   for (const int fixed : {128, 1000, 4096, 14336}) {
     Seconds rows{}, in{}, out{};
     for (int n = 1; n < 20000; n = n < 300 ? n + 1 : n * 11 / 10 + 3) {
@@ -108,7 +101,7 @@ TEST_CASE("more rows, inputs or outputs never make a GEMM cheaper") {
 }
 
 TEST_CASE("calibrated GEMMs are slower than the datasheet promises") {
-  const Device d = device(GENERATE(from_range(kAll)));
+  const Device d = known_device(GENERATE(from_range(kAll)));
   for (const int rows : {1, 7, 64, 300, 2048, 8192}) {
     const Gemm k{rows, 4096, 11008};
     INFO(d.name << " " << rows);
@@ -118,7 +111,7 @@ TEST_CASE("calibrated GEMMs are slower than the datasheet promises") {
 }
 
 TEST_CASE("more rows a sequence, more context, more sequences never make attention cheaper") {
-  const Device d = device(GENERATE(from_range(kAll)));
+  const Device d = known_device(GENERATE(from_range(kAll)));
   const bool dense = GENERATE(false, true);
   struct Heads {
     int q, kv;
@@ -144,7 +137,7 @@ TEST_CASE("more rows a sequence, more context, more sequences never make attenti
 
 TEST_CASE("attention has no seam between decode, verify and prefill") {
   // One row more a sequence costs at most a tile more, and doubles the time only where a tall tile of 128 rows was full.
-  const Device d = device(GENERATE(as<std::string>{}, "a100-sxm", "h100-sxm", "l40s", "b200"));
+  const Device d = known_device(GENERATE(as<std::string>{}, "a100-sxm", "h100-sxm", "l40s", "b200"));
   for (const double context : {0.0, 500.0, 8000.0, 100000.0})
     for (int rows = 1; rows < 1000; ++rows) {
       const double now = attention(d, 32, 8, {1, rows, context}).value,
@@ -155,7 +148,7 @@ TEST_CASE("attention has no seam between decode, verify and prefill") {
 }
 
 TEST_CASE("attention over nothing costs at most a launch, and no rows cost nothing") {
-  const Device d = device("a100-sxm");
+  const Device d = known_device("a100-sxm");
   Attention k;
   k.sequences = 4, k.heads = 32, k.kv_heads = 8, k.head_dim = 128;
   CHECK(kernel_time(d, k, Span{}).value == 0);
@@ -167,7 +160,7 @@ TEST_CASE("attention over nothing costs at most a launch, and no rows cost nothi
 }
 
 TEST_CASE("decode over a long cache takes its bytes over the achieved bandwidth") {
-  const Device d = device("h100-sxm");
+  const Device d = known_device("h100-sxm");
   const double bytes = 64 * 16384.0 * 2 * 8 * 128 * 2;
   const double bound = bytes / (d.fits.decode.bandwidth_share * d.bandwidth.value);
   const double t = attention(d, 32, 8, {64, 1, 16384}).value;
@@ -176,14 +169,14 @@ TEST_CASE("decode over a long cache takes its bytes over the achieved bandwidth"
 }
 
 TEST_CASE("a verify step over a long cache costs little more than a decode step until its arithmetic shows") {
-  const Device d = device("h100-sxm");
+  const Device d = known_device("h100-sxm");
   const double one = attention(d, 32, 8, {16, 1, 16384}).value;
   CHECK(attention(d, 32, 8, {16, 8, 16384}).value < 1.35 * one);
   CHECK(attention(d, 32, 8, {16, 512, 16384}).value > 5 * one);
 }
 
 TEST_CASE("a cache that a probe repeats is found in L2, one of serving is not") {
-  const Device d = device("l40s");
+  const Device d = known_device("l40s");
   Attention k;
   k.sequences = k.rows = 1, k.widest = 1, k.heads = 32, k.kv_heads = 8, k.head_dim = 128;
   const Span s{8192, 8192};
@@ -191,7 +184,7 @@ TEST_CASE("a cache that a probe repeats is found in L2, one of serving is not") 
 }
 
 TEST_CASE("experts: more rows never cost less, and a few rows already read several experts") {
-  const Device d = device(GENERATE(from_range(kAll)));
+  const Device d = known_device(GENERATE(from_range(kAll)));
   Seconds before{};
   for (int rows = 1; rows < 5000; rows = rows < 200 ? rows + 1 : rows * 11 / 10) {
     const Seconds t = kernel_time(d, ExpertMlp{rows, 2048, 768, 128, 8});
@@ -205,7 +198,7 @@ TEST_CASE("experts: more rows never cost less, and a few rows already read sever
 }
 
 TEST_CASE("what is left in L2 falls with the traffic since") {
-  const Device d = device("a100-sxm");
+  const Device d = known_device("a100-sxm");
   CHECK(l2_share_left(d, Bytes{0}) == 1);
   CHECK(l2_share_left(d, Bytes{1e9}) < 0.01);
   CHECK(l2_share_left(d, Bytes{1e6}) > l2_share_left(d, Bytes{2e7}));

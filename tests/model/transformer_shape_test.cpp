@@ -14,12 +14,7 @@ namespace {
 
 const std::filesystem::path kFolder = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data" / "transformers";
 
-TransformerShape shape_of(const std::string& name) {
-  const auto document = Document::from_file(kFolder / (name + ".json"));
-  auto shape = read_transformer(document.root());
-  document.finish();
-  return shape;
-}
+TransformerShape shape_of(const std::string& name) { return read_file(kFolder / (name + ".json"), read_transformer); }
 
 TransformerShape shape_from(const json& config) {
   const auto document = Document::from_text(config.dump(), "models/tiny/config.json");

@@ -13,19 +13,10 @@ namespace {
 
 const std::filesystem::path kData = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
 
-template <class T, class Read>
-T from_file(const std::filesystem::path& file, Read read) {
-  const Document d = Document::from_file(file);
-  T t = read(d.root());
-  d.finish();
-  return t;
-}
-
 struct World {
-  Device device = from_file<Device>(kData / "devices" / "cpu.json", [](const Reader& r) { return read_device(r); });
+  Device device = read_file(kData / "devices" / "cpu.json", read_device);
   Engine engine;
-  TransformerShape target = from_file<TransformerShape>(kData / "validation" / "cpu-small.json",
-                                                        [](const Reader& r) { return read_transformer(r); });
+  TransformerShape target = read_file(kData / "validation" / "cpu-small.json", read_transformer);
   Validation validation{device, engine, {{"net", target}}, [](const Reader&) { return TransformerShape{}; }, 0.5};
 };
 
