@@ -13,14 +13,7 @@ using namespace draftline::test;
 
 namespace {
 
-std::vector<Plan> all_plans() {
-  std::vector<Plan> plans;
-  for (const methods::Entry& e : methods::all())
-    for (const Plan& p : plans_of(e)) plans.push_back(p);
-  return plans;
-}
 bool lossless(const Plan& p) { return methods::find(p.method)->lossless != methods::Losslessness::lossy; }
-std::string label(const Plan& p) { return p.method + " " + p.parameters; }
 const Plan kAutoregressive{"autoregressive", ""};
 
 }  // namespace

@@ -41,6 +41,20 @@ inline std::vector<Plan> plans_of(const methods::Entry& e) {
   return plans;
 }
 
+inline std::vector<Plan> all_plans() {
+  std::vector<Plan> plans;
+  for (const methods::Entry& e : methods::all())
+    for (const Plan& p : plans_of(e)) plans.push_back(p);
+  return plans;
+}
+inline std::string label(const Plan& p) { return p.method + " " + p.parameters; }
+
+// Of random weights: a drafter that adds little to the target's own state agrees with it at times.
+inline double strength(const std::string& name) {
+  static const std::vector<std::string> weak{"hass.", "eagle1.", "eagle2.", "eagle3."};
+  return std::any_of(weak.begin(), weak.end(), [&](const auto& w) { return name.starts_with(w); }) ? 0.5 : 1.0;
+}
+
 struct Rig {
   enum class Kind { cpu_immediate, cpu_planned, priced };
   RandomWeights random;
@@ -55,13 +69,7 @@ struct Rig {
   }
   Rig(const Plan& plan, Kind kind, int seats, Network network = Network::llama, double noise = 0.15,
       Sampling sampling = {}, std::uint64_t seed = 1, int capacity = 256)
-      : random(7,
-               [](const std::string&
-                      name) {  // a drafter that adds little to the target's own state agrees with it at times
-                 static const std::vector<std::string> weak{"hass.", "eagle1.", "eagle2.", "eagle3."};
-                 return std::any_of(weak.begin(), weak.end(), [&](const auto& w) { return name.starts_with(w); }) ? 0.5
-                                                                                                                  : 1.0;
-               }),
+      : random(7, strength),
         source(random, "draft.", noise, 11),
         method_text(text_of(plan)),
         decoder(

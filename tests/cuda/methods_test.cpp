@@ -12,13 +12,6 @@ using namespace draftline::test;
 
 namespace {
 
-std::vector<Plan> all_plans() {
-  std::vector<Plan> plans;
-  for (const methods::Entry& e : methods::all())
-    for (const Plan& p : plans_of(e)) plans.push_back(p);
-  return plans;
-}
-std::string label(const Plan& p) { return p.method + " " + p.parameters; }
 // Products aren't timed: another algorithm in each run would be other bits, and a text that differs once in a while.
 CudaBackend::Options fp32(bool graphs, std::uint64_t seed = 1) { return {DType::fp32, graphs, seed, true, 512, false}; }
 

@@ -29,12 +29,7 @@ struct CudaRig {
 
   CudaRig(const Plan& plan, const CudaBackend::Options& o, int seats, Network network = Network::llama,
           Sampling sampling = {}, double noise = 0.15, int capacity = 256)
-      : random(7,
-               [](const std::string& name) {  // as tests/contracts/rig.h
-                 static const std::vector<std::string> weak{"hass.", "eagle1.", "eagle2.", "eagle3."};
-                 return std::any_of(weak.begin(), weak.end(), [&](const auto& w) { return name.starts_with(w); }) ? 0.5
-                                                                                                                  : 1.0;
-               }),
+      : random(7, strength),
         source(random, "draft.", noise, 11),
         method_text(Rig::text_of(plan)),
         decoder(

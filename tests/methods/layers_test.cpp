@@ -11,25 +11,39 @@ using namespace draftline::test;
 
 namespace {
 
-// Logits of the last token of `text`, by a fresh prefill on a decoder of its own.
-std::vector<float> logits_after(const std::vector<int>& text) {
-  Rig rig({"autoregressive", ""}, Rig::Kind::cpu_planned, 1);
+// One sequence, at the beginning of its text, on a decoder of its own.
+struct OneSequence {
+  Rig rig{{"autoregressive", ""}, Rig::Kind::cpu_planned, 1};
   Ops& ops = rig.decoder.ops;
-  ops.on_segment = {};  // the accounts are not of interest here
-  const Transformer& t = rig.decoder.target;
+  const Transformer& target = rig.decoder.target;
   Session s;
-  s.sequences = 1;
-  s.seats = {s.slot(ops, "table", 1, 1, DType::int32), s.slot(ops, "lengths", 1, 1, DType::int32),
-             s.slot(ops, "ids", 1, 1, DType::int32)};
-  ops.upload(s.seats.table, std::vector<int>{0});
-  ops.upload(s.seats.lengths, std::vector<int>{0});
-  Stream x{t.embed(ops, ops.input("text", text))};
-  t.run(ops, x, ops.pass({ops.uniform(1, static_cast<int>(text.size())), s.seats}));
-  const Tensor out = ops.slot("logits", static_cast<int>(text.size()), t.shape.vocabulary, DType::fp32);
-  ops.store(out, t.logits(ops, t.final_norm(ops, x)));
-  ops.flush();
-  const auto all = rig.cpu().read_floats(out);
-  return {all.end() - t.shape.vocabulary, all.end()};
+
+  OneSequence() {
+    ops.on_segment = {};  // the accounts are not of interest here
+    s.sequences = 1;
+    s.seats = {s.slot(ops, "table", 1, 1, DType::int32), s.slot(ops, "lengths", 1, 1, DType::int32),
+               s.slot(ops, "ids", 1, 1, DType::int32)};
+    ops.upload(s.seats.table, std::vector<int>{0});
+    ops.upload(s.seats.lengths, std::vector<int>{0});
+  }
+  Stream run(const std::string& name, const std::vector<int>& tokens, std::optional<Tensor> sees = std::nullopt) {
+    Stream x{target.embed(ops, ops.input(name, tokens))};
+    target.run(ops, x, ops.pass({ops.uniform(1, static_cast<int>(tokens.size())), s.seats, sees}));
+    return x;
+  }
+  std::vector<float> logits(Stream x, int rows) {
+    const Tensor out = ops.slot("logits", rows, target.shape.vocabulary, DType::fp32);
+    ops.store(out, target.logits(ops, target.final_norm(ops, x)));
+    ops.flush();
+    return rig.cpu().read_floats(out);
+  }
+};
+
+// Logits of the last token of `text`, by a fresh prefill.
+std::vector<float> logits_after(const std::vector<int>& text) {
+  OneSequence one;
+  const auto all = one.logits(one.run("text", text), static_cast<int>(text.size()));
+  return {all.end() - one.target.shape.vocabulary, all.end()};
 }
 
 }  // namespace
@@ -39,32 +53,19 @@ TEST_CASE("each row of a tree has the logits of its path run alone, mask rows or
   const std::vector<int> prefix{3, 1, 4};
   const TokenTree tree({-1, 0, 0, 1, 2, 0, 5}, {true, true, true, true, true, false, false});
   const std::vector<int> tokens{1, 5, 9, 2, 6, 7, 8};
-  Rig rig({"autoregressive", ""}, Rig::Kind::cpu_planned, 1);
-  Ops& ops = rig.decoder.ops;
-  ops.on_segment = {};  // the accounts are not of interest here
-  const Transformer& t = rig.decoder.target;
-  Session s;
-  s.sequences = 1;
-  s.seats = {s.slot(ops, "table", 1, 1, DType::int32), s.slot(ops, "lengths", 1, 1, DType::int32),
-             s.slot(ops, "ids", 1, 1, DType::int32)};
-  ops.upload(s.seats.table, std::vector<int>{0});
-  ops.upload(s.seats.lengths, std::vector<int>{0});
-  Stream x{t.embed(ops, ops.input("prefix", prefix))};
-  t.run(ops, x, ops.pass({ops.uniform(1, 3), s.seats}));
-  ops.advance(s.seats.lengths, ops.constant({3}));
+  OneSequence one;
+  Ops& ops = one.ops;
+  one.run("prefix", prefix);
+  ops.advance(one.s.seats.lengths, ops.constant({3}));
   ops.flush();
-  Stream y{t.embed(ops, ops.input("tree", tokens))};
-  t.run(ops, y, ops.pass({ops.uniform(1, tree.rows()), s.seats, ops.constant(tree.sees(), tree.words())}));
-  const Tensor out = ops.slot("tree logits", tree.rows(), t.shape.vocabulary, DType::fp32);
-  ops.store(out, t.logits(ops, t.final_norm(ops, y)));
-  ops.flush();
-  const auto all = rig.cpu().read_floats(out);
+  const auto all = one.logits(one.run("tree", tokens, ops.constant(tree.sees(), tree.words())), tree.rows());
+  const int vocabulary = one.target.shape.vocabulary;
   for (int row = 0; row < tree.rows(); ++row) {
     auto text = prefix;
     for (const int above : tree.path(row)) text.push_back(tokens[static_cast<std::size_t>(above)]);
     const auto alone = logits_after(text);
-    for (int c = 0; c < t.shape.vocabulary; ++c)
-      CHECK(all[static_cast<std::size_t>(row * t.shape.vocabulary + c)] ==
+    for (int c = 0; c < vocabulary; ++c)
+      CHECK(all[static_cast<std::size_t>(row * vocabulary + c)] ==
             Approx(alone[static_cast<std::size_t>(c)]).margin(1e-4));
   }
 }
