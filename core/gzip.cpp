@@ -14,6 +14,14 @@ namespace draftline {
 static constexpr int kGzip = 15 + 16;                             // zlib's way to say: largest window, gzip header
 static constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib counts in unsigned int
 
+// The next bytes of the input, of which `left` have not been handed over.
+static void feed(z_stream& z, std::size_t& left) {
+  if (z.avail_in > 0) return;
+  const std::size_t n = std::min(left, kMostAtOnce);
+  z.avail_in = static_cast<uInt>(n);
+  left -= n;
+}
+
 std::string gunzip(std::string_view packed, std::size_t most_bytes, std::string_view name) {
   const auto fail = [&](const std::string& what) { throw InputErrors(std::string(name) + ": " + what); };
   if (packed.empty()) fail("is empty, not a gzip file");
@@ -28,11 +36,7 @@ std::string gunzip(std::string_view packed, std::size_t most_bytes, std::string_
   z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));  // zlib never writes through it
   std::size_t left = packed.size();
   for (;;) {
-    if (z.avail_in == 0) {
-      const std::size_t n = std::min(left, kMostAtOnce);
-      z.avail_in = static_cast<uInt>(n);
-      left -= n;
-    }
+    feed(z, left);
     z.next_out = reinterpret_cast<Bytef*>(chunk.data());
     z.avail_out = static_cast<uInt>(chunk.size());
     const int status = inflate(&z, Z_NO_FLUSH);
@@ -63,11 +67,7 @@ std::string gzip(std::string_view text, int level) {
   std::size_t left = text.size();
   int status = Z_OK;
   while (status != Z_STREAM_END) {
-    if (z.avail_in == 0) {
-      const std::size_t n = std::min(left, kMostAtOnce);
-      z.avail_in = static_cast<uInt>(n);
-      left -= n;
-    }
+    feed(z, left);
     z.next_out = reinterpret_cast<Bytef*>(chunk.data());
     z.avail_out = static_cast<uInt>(chunk.size());
     status = deflate(&z, left == 0 ? Z_FINISH : Z_NO_FLUSH);
