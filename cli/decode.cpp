@@ -278,29 +278,18 @@ int decode(const Options& o, const Common& common) {
     if (!o.algorithms.empty()) w.member("algorithms", o.algorithms);
     w.member("products_timed", cuda_algorithms_timed(algorithms.get()));
   }
-  if (!o.accept.empty()) {
-    w.key("accept");
-    w.begin_array();
-    for (const double r : o.accept) w.value(r);
-    w.end_array();
-  }
+  if (!o.accept.empty()) w.list("accept", o.accept);
   if (!o.accept_trace.empty()) w.member("accept_trace", o.accept_trace);
   if (limits) w.member("limits", limits->name);
   w.end_object();
   if (!failure.empty()) w.member("failed", failure);
   w.key("texts");
   w.begin_array();
-  const auto list = [&](const char* key, const std::vector<int>& values) {
-    w.key(key);
-    w.begin_array();
-    for (const int v : values) w.value(v);
-    w.end_array();
-  };
   for (std::size_t i = 0; i < texts.size(); ++i) {
     w.begin_object();
-    list("prompt", prompts[i]);
-    list("tokens", texts[i].tokens);
-    list("emitted_per_step", texts[i].accepted);
+    w.list("prompt", prompts[i]);
+    w.list("tokens", texts[i].tokens);
+    w.list("emitted_per_step", texts[i].accepted);
     w.end_object();
   }
   w.end_array();

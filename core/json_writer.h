@@ -6,6 +6,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -62,6 +63,33 @@ class JsonWriter {
   void member(std::string_view k, const V& v) {  // key and value
     key(k);
     value(v);
+  }
+
+  // "key": {...}, "key": [{...}, ...] with an object for each item, "key": [...] of values. `fill` writes the members.
+  template <class Fill>
+  void object(std::string_view k, Fill fill) {
+    key(k);
+    begin_object();
+    fill();
+    end_object();
+  }
+  template <class Items, class Fill>
+  void objects(std::string_view k, const Items& items, Fill fill) {
+    key(k);
+    begin_array();
+    for (const auto& item : items) {
+      begin_object();
+      fill(item);
+      end_object();
+    }
+    end_array();
+  }
+  template <class Items, class Value = std::identity>
+  void list(std::string_view k, const Items& items, Value value_of = {}) {
+    key(k);
+    begin_array();
+    for (const auto& item : items) value(value_of(item));
+    end_array();
   }
 
   // "key": {"value": 1.5, "unit": "s", "kind": "predicted"}, with "low" and "high" where an interval is known

@@ -135,14 +135,10 @@ void write_provenance(JsonWriter& w, const Provenance& m) {
   w.member("commit", m.commit);
   w.member("source", m.source);
   w.member("locator", m.locator);
-  w.key("arguments");
-  w.begin_array();
-  for (const auto& a : m.arguments) w.value(a);
-  w.end_array();
-  w.key("machine");
-  w.begin_object();
-  for (const auto& [name, value] : m.machine) w.member(name, value);
-  w.end_object();
+  w.list("arguments", m.arguments);
+  w.object("machine", [&] {
+    for (const auto& [name, value] : m.machine) w.member(name, value);
+  });
 }
 
 Measured read_measured(Reader in) {
@@ -165,16 +161,12 @@ void write_measured(std::ostream& out, const Measured& m) {
   w.begin_object();
   w.member("schema_version", kSchema);
   write_provenance(w, m);
-  w.key("points");
-  w.begin_array();
   const auto seconds = [](Seconds t) { return significant(t.value * 1e6, 5) + " us"; };
-  for (const MeasuredPoint& p : m.points) {
-    w.begin_object();
+  w.objects("points", m.points, [&](const MeasuredPoint& p) {
     w.member("op", p.op);
-    w.key("shape");
-    w.begin_object();
-    for (const auto& [name, value] : p.shape) w.member(name, value);
-    w.end_object();
+    w.object("shape", [&] {
+      for (const auto& [name, value] : p.shape) w.member(name, value);
+    });
     if (!p.skipped.empty()) {
       w.member("skipped", p.skipped);
     } else {
@@ -184,9 +176,7 @@ void write_measured(std::ostream& out, const Measured& m) {
       w.member("samples", p.samples);
       w.member("discarded", p.discarded);
     }
-    w.end_object();
-  }
-  w.end_array();
+  });
   w.end_object();
   w.finish();
 }

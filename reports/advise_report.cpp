@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 
-#include "core/build_info.h"
 #include "reports/point.h"
 
 namespace draftline {
@@ -106,11 +105,7 @@ AdviseReport::AdviseReport(std::ostream& out, bool json, const Scenario& scenari
     : out_(out), scenario_(scenario), width_(width) {
   if (!json) return;
   json_ = std::make_unique<JsonWriter>(out);
-  json_->begin_object();
-  json_->member("schema_version", 1);
-  json_->member("commit", build_commit());
-  json_->key("resolved");
-  write_resolved(*json_, scenario);
+  begin_document(*json_, 1, scenario);
   json_->key("results");
   json_->begin_array();
 }
@@ -192,38 +187,27 @@ void AdviseReport::add_json(const Advice& a) {
   } else {
     w.value(nullptr);
   }
-  w.key("batches");
-  w.begin_array();
-  for (const BatchAdvice& b : a.batches) {
-    w.begin_object();
+  w.objects("batches", a.batches, [&](const BatchAdvice& b) {
     w.member("batch_size", b.batch_size);
     w.figure("plain_step_time", b.plain_step, predicted);
     w.figure("step_time", b.step, predicted);
     w.figure("speedup", b.speedup, "", predicted);
     w.figure("acceptance_length", b.length, "tokens", FigureKind::input);
     w.figure("acceptance_length_needed", b.needed_length, "tokens", predicted);
-    w.key("losses");
-    w.begin_object();
-    static constexpr std::array<std::string_view, 7> names{"draft",         "products", "cache_reads", "experts",
-                                                           "communication", "commit",   "host"};
-    for (std::size_t i = 0; i < kParts.size(); ++i)
-      w.figure(names[i], b.losses.*kParts[i].second, "plain steps", predicted);
-    w.end_object();
+    w.object("losses", [&] {
+      static constexpr std::array<std::string_view, 7> names{"draft",         "products", "cache_reads", "experts",
+                                                             "communication", "commit",   "host"};
+      for (std::size_t i = 0; i < kParts.size(); ++i)
+        w.figure(names[i], b.losses.*kParts[i].second, "plain steps", predicted);
+    });
     if (b.sharded_speedup) w.figure("sharded_drafter_speedup", *b.sharded_speedup, "", predicted);
-    w.end_object();
-  }
-  w.end_array();
-  w.key("best_draft_lengths");
-  w.begin_array();
-  for (const BestLength& b : a.best) {
-    w.begin_object();
+  });
+  w.objects("best_draft_lengths", a.best, [&](const BestLength& b) {
     w.member("prompt_tokens", b.prompt_tokens);
     w.member("batch_size", b.batch_size);
     w.member("draft_length", b.draft_length);
     w.figure("speedup", b.speedup, "", predicted);
-    w.end_object();
-  }
-  w.end_array();
+  });
   w.end_object();
 }
 

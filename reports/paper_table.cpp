@@ -134,13 +134,12 @@ void write_summary(JsonWriter& out, const ErrorSummary& s) {
 
 void write_cell(JsonWriter& out, const PaperCell& c) {
   out.begin_object();
-  out.key("row");
-  out.begin_object();
-  for (const auto& [key, value] : c.row) {
-    out.key(key);
-    std::visit([&](const auto& v) { out.value(v); }, value);
-  }
-  out.end_object();
+  out.object("row", [&] {
+    for (const auto& [key, value] : c.row) {
+      out.key(key);
+      std::visit([&](const auto& v) { out.value(v); }, value);
+    }
+  });
   out.member("column", c.column);
   out.member("kind", figure_kind_name(c.kind));
   out.member("paper", c.paper);

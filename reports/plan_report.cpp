@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/build_info.h"
 #include "reports/point.h"
 
 namespace draftline {
@@ -26,18 +25,11 @@ std::string why_not(const FleetOption& o, const FleetOption& best, bool dominate
 void write_json(std::ostream& out, const Scenario& s, const std::vector<FleetOption>& options, bool any) {
   constexpr auto predicted = FigureKind::predicted;
   JsonWriter w(out);
-  w.begin_object();
-  w.member("schema_version", 1);
-  w.member("commit", build_commit());
-  w.key("resolved");
-  write_resolved(w, s);
+  begin_document(w, 1, s);
   w.member("points_done", options.size());
   w.member("recommended", any ? std::optional<int>(0) : std::nullopt);
-  w.key("results");
-  w.begin_array();
-  for (const FleetOption& o : options) {
+  w.objects("results", options, [&](const FleetOption& o) {
     const bool loses = o.obstacle.empty() && dominated(o, options);
-    w.begin_object();
     write_inputs(w, s, o.point);
     w.member("meets_targets", o.obstacle.empty());
     if (o.obstacle.empty()) {
@@ -53,9 +45,7 @@ void write_json(std::ostream& out, const Scenario& s, const std::vector<FleetOpt
       w.member("pareto", !loses);
     }
     w.member("why", why_not(o, options.front(), loses));
-    w.end_object();
-  }
-  w.end_array();
+  });
   w.end_object();
   w.finish();
 }

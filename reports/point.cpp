@@ -3,17 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/build_info.h"
+
 namespace draftline {
 
 namespace {
-
-template <class T, class Name>
-void write_names(JsonWriter& w, std::string_view key, const std::vector<T>& all, Name name) {
-  w.key(key);
-  w.begin_array();
-  for (const T& v : all) w.value(name(v));
-  w.end_array();
-}
 
 std::string version_of(const Engine& e) { return e.name + "-" + e.version; }
 
@@ -29,41 +23,26 @@ std::string plain(const nlohmann::json& object) {
   return text;
 }
 
-}  // namespace
-
-std::string method_label(const MethodChoice& m) {
-  if (m.parameters.empty()) return m.name;
-  std::string label = m.name + " " + plain(nlohmann::json::parse(m.parameters));
-  std::erase(label, '"');
-  return label;
-}
-
 void write_resolved(JsonWriter& w, const Scenario& s) {
   w.begin_object();
   w.member("name", s.name);
   if (!s.question.empty()) w.member("question", s.question);
   if (!s.note.empty()) w.member("note", s.note);
   const auto of_name = [](const auto& p) { return p->name; };
-  const auto itself = [](int n) { return n; };
-  write_names(w, "device", s.devices, of_name);
-  write_names(w, "tensor_parallel", s.tensor_parallel, itself);
-  write_names(w, "transformer", s.transformers, of_name);
-  write_names(w, "precision", s.precisions, [](const PrecisionChoice& p) { return p.name; });
-  write_names(w, "engine", s.engines, [](const auto& e) { return e->name + "-" + e->version; });
-  w.key("method");
-  w.begin_array();
-  for (const MethodChoice& m : s.methods) {
-    w.begin_object();
+  w.list("device", s.devices, of_name);
+  w.list("tensor_parallel", s.tensor_parallel);
+  w.list("transformer", s.transformers, of_name);
+  w.list("precision", s.precisions, [](const PrecisionChoice& p) { return p.name; });
+  w.list("engine", s.engines, [](const auto& e) { return version_of(*e); });
+  w.objects("method", s.methods, [&](const MethodChoice& m) {
     w.member("name", m.name);
     if (m.draft_length) w.member("draft_length", *m.draft_length);
     if (!m.parameters.empty()) w.member("parameters", nlohmann::json::parse(m.parameters));
     if (!m.acceptance.text.empty()) w.member("acceptance", nlohmann::json::parse(m.acceptance.text));
-    w.end_object();
-  }
-  w.end_array();
-  if (!s.serving) write_names(w, "batch_size", s.batch_sizes, itself);
-  write_names(w, "prompt_tokens", s.prompt_tokens, itself);
-  write_names(w, "output_tokens", s.output_tokens, itself);
+  });
+  if (!s.serving) w.list("batch_size", s.batch_sizes);
+  w.list("prompt_tokens", s.prompt_tokens);
+  w.list("output_tokens", s.output_tokens);
   if (s.serving) {
     const Reader root = s.document.root();
     for (const char* part : {"workload", "scheduler", "policy", "replicas", "pipeline_parallel", "routing",
@@ -73,6 +52,23 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   }
   w.member("points", s.points());
   w.end_object();
+}
+
+}  // namespace
+
+std::string method_label(const MethodChoice& m) {
+  if (m.parameters.empty()) return m.name;
+  std::string label = m.name + " " + plain(nlohmann::json::parse(m.parameters));
+  std::erase(label, '"');
+  return label;
+}
+
+void begin_document(JsonWriter& w, int schema_version, const Scenario& s) {
+  w.begin_object();
+  w.member("schema_version", schema_version);
+  w.member("commit", build_commit());
+  w.key("resolved");
+  write_resolved(w, s);
 }
 
 void write_resolved(std::ostream& out, const Scenario& s) {
@@ -124,23 +120,22 @@ std::vector<Cell> point_cells(const Scenario& s, const Point& p, bool all) {
 
 void write_inputs(JsonWriter& w, const Scenario& s, const Point& p) {
   const MethodChoice& m = s.methods[p.method];
-  w.key("inputs");
-  w.begin_object();
-  w.member("device", s.devices[p.device]->name);
-  w.member("tensor_parallel", s.tensor_parallel[p.ranks]);
-  w.member("transformer", s.transformers[p.transformer]->name);
-  w.member("precision", s.precisions[p.precision].name);
-  w.member("engine", version_of(*s.engines[p.engine]));
-  w.member("method", m.name);
-  w.member("draft_length", m.draft_length);
-  if (!m.parameters.empty()) w.member("parameters", nlohmann::json::parse(m.parameters));
-  if (!s.serving) w.member("batch_size", s.batch_sizes[p.batch]);
-  w.member("prompt_tokens", s.prompt_tokens[p.prompt]);
-  w.member("output_tokens", s.output_tokens[p.output]);
-  if (s.serving)
-    for (std::size_t i = 0; i < s.serving->axes.size(); ++i)
-      w.member(s.serving->axes[i], s.serving->choices[p.serving].varying[i]);
-  w.end_object();
+  w.object("inputs", [&] {
+    w.member("device", s.devices[p.device]->name);
+    w.member("tensor_parallel", s.tensor_parallel[p.ranks]);
+    w.member("transformer", s.transformers[p.transformer]->name);
+    w.member("precision", s.precisions[p.precision].name);
+    w.member("engine", version_of(*s.engines[p.engine]));
+    w.member("method", m.name);
+    w.member("draft_length", m.draft_length);
+    if (!m.parameters.empty()) w.member("parameters", nlohmann::json::parse(m.parameters));
+    if (!s.serving) w.member("batch_size", s.batch_sizes[p.batch]);
+    w.member("prompt_tokens", s.prompt_tokens[p.prompt]);
+    w.member("output_tokens", s.output_tokens[p.output]);
+    if (s.serving)
+      for (std::size_t i = 0; i < s.serving->axes.size(); ++i)
+        w.member(s.serving->axes[i], s.serving->choices[p.serving].varying[i]);
+  });
 }
 
 }  // namespace draftline

@@ -16,8 +16,8 @@ std::vector<Table::Column> point_columns(const Scenario&, bool all);
 std::vector<Cell> point_cells(const Scenario&, const Point&, bool all);
 void write_inputs(JsonWriter&, const Scenario&, const Point&);  // "inputs": {..}
 
-// The scenario with its defaults.
-void write_resolved(JsonWriter&, const Scenario&);
-void write_resolved(std::ostream&, const Scenario&);
+// The head of a document of results, which stays open: {"schema_version", "commit", "resolved".
+void begin_document(JsonWriter&, int schema_version, const Scenario&);
+void write_resolved(std::ostream&, const Scenario&);  // the scenario with its defaults
 
 }  // namespace draftline

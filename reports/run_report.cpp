@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "core/build_info.h"
 #include "reports/point.h"
 
 namespace draftline {
@@ -34,11 +33,7 @@ RunReport::RunReport(std::ostream& out, Format format, const Scenario& scenario,
     : out_(out), format_(format), scenario_(scenario), width_(width), table_(new_table()) {
   if (format_ != Format::json) return;
   json_ = std::make_unique<JsonWriter>(out);
-  json_->begin_object();
-  json_->member("schema_version", kSchemaVersion);
-  json_->member("commit", build_commit());
-  json_->key("resolved");
-  write_resolved(*json_, scenario);
+  begin_document(*json_, kSchemaVersion, scenario);
   json_->key("results");
   json_->begin_array();
 }
@@ -155,14 +150,13 @@ void RunReport::add_json(const Outcome& o) {
     w.figure("acceptance_length", p.acceptance_length, "tokens", FigureKind::input);
     w.figure("peak_memory", p.memory.total(), predicted);
     w.figure("arithmetic_intensity", p.work.flops / p.work.bytes(), predicted);
-    w.key("breakdown");
-    w.begin_object();
-    w.figure("draft", p.parts.draft, predicted);
-    w.figure("verify", p.parts.verify, predicted);
-    w.figure("commit", p.parts.commit, predicted);
-    w.figure("communication", p.parts.communication, predicted);
-    w.figure("host", p.parts.host, predicted);
-    w.end_object();
+    w.object("breakdown", [&] {
+      w.figure("draft", p.parts.draft, predicted);
+      w.figure("verify", p.parts.verify, predicted);
+      w.figure("commit", p.parts.commit, predicted);
+      w.figure("communication", p.parts.communication, predicted);
+      w.figure("host", p.parts.host, predicted);
+    });
   }
   w.end_object();
 }

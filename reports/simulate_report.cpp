@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/build_info.h"
 #include "reports/point.h"
 
 namespace draftline {
@@ -45,11 +44,7 @@ SimulateReport::SimulateReport(std::ostream& out, Format format, const Scenario&
       table_(new_table()) {
   if (format_ != Format::json) return;
   json_ = std::make_unique<JsonWriter>(out);
-  json_->begin_object();
-  json_->member("schema_version", kSchemaVersion);
-  json_->member("commit", build_commit());
-  json_->key("resolved");
-  write_resolved(*json_, scenario);
+  begin_document(*json_, kSchemaVersion, scenario);
   if (single_) return;
   json_->key("results");
   json_->begin_array();
@@ -187,13 +182,12 @@ void SimulateReport::write_figures(const ServingResult& r) {
     w.figure(key, e.value, unit, predicted, e.interval);
   };
   const auto latency = [&](std::string_view key, Histogram ServingFigures::*h) {
-    w.key(key);
-    w.begin_object();
-    write("mean", "s", mean_of(h));
-    write("p50", "s", quantile_of(h, 0.5));
-    write("p90", "s", quantile_of(h, 0.9));
-    write("p99", "s", quantile_of(h, 0.99));
-    w.end_object();
+    w.object(key, [&] {
+      write("mean", "s", mean_of(h));
+      write("p50", "s", quantile_of(h, 0.5));
+      write("p90", "s", quantile_of(h, 0.9));
+      write("p99", "s", quantile_of(h, 0.99));
+    });
   };
   const ServingFigures& f = r.runs.front().figures;
   w.member("requests", f.requests);
@@ -229,26 +223,21 @@ void SimulateReport::write_figures(const ServingResult& r) {
   w.member("preemptions", f.preemptions);
   w.member("reused_prompt_tokens", f.reused_tokens);
   w.member("batch_limit", r.batch_limit);
-  w.key("targets");
-  w.begin_object();
-  for (const auto& t : scenario_.serving->targets.targets) w.member(t.name, f.meets(t));
-  w.end_object();
+  w.object("targets", [&] {
+    for (const auto& t : scenario_.serving->targets.targets) w.member(t.name, f.meets(t));
+  });
   if (r.oracle) {
-    w.key("oracle");
-    w.begin_object();
-    w.figure("tpot_mean", r.oracle->figures.tpot.mean(), predicted);
-    w.figure("throughput", r.oracle->figures.throughput().value, "tokens/s", predicted);
-    w.figure("gap", oracle_gap(r), "", predicted);
-    w.end_object();
+    w.object("oracle", [&] {
+      w.figure("tpot_mean", r.oracle->figures.tpot.mean(), predicted);
+      w.figure("throughput", r.oracle->figures.throughput().value, "tokens/s", predicted);
+      w.figure("gap", oracle_gap(r), "", predicted);
+    });
   }
   w.figure("event_loop_wall_time", r.runs.front().wall_time, FigureKind::measured);
   w.figure("pricing_wall_time", r.runs.front().pricing_time, FigureKind::measured);
   w.member("event_fingerprint", to_hex(f.fingerprint()));
   w.member("diverges", r.runs.front().diverges);
-  w.key("warnings");
-  w.begin_array();
-  for (const std::string& text : r.warnings) w.value(text);
-  w.end_array();
+  w.list("warnings", r.warnings);
 }
 
 }  // namespace draftline

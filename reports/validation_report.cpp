@@ -220,29 +220,27 @@ std::string all_tables(const ValidationReport& r, const std::function<std::strin
 }
 
 void compared(JsonWriter& w, const char* key, const Compared& c) {
-  w.key(key);
-  w.begin_object();
-  w.member("predicted", c.predicted);
-  w.member("measured", c.measured);
-  w.member("error", c.error());
-  w.member("noise", c.noise);
-  if (c.interval) {
-    w.member("low", c.interval->low);
-    w.member("high", c.interval->high);
-  }
-  w.end_object();
+  w.object(key, [&] {
+    w.member("predicted", c.predicted);
+    w.member("measured", c.measured);
+    w.member("error", c.error());
+    w.member("noise", c.noise);
+    if (c.interval) {
+      w.member("low", c.interval->low);
+      w.member("high", c.interval->high);
+    }
+  });
 }
 
 void summary(JsonWriter& w, const char* key, const std::vector<double>& errors) {
   const ErrorSummary s = summarised(errors);
   const auto figure = [&](double x) { return s.cells > 0 ? std::optional(x) : std::nullopt; };
-  w.key(key);
-  w.begin_object();
-  w.member("cells", s.cells);
-  w.member("median_abs_error", figure(s.median));
-  w.member("p90_abs_error", figure(s.p90));
-  w.member("max_abs_error", figure(s.most));
-  w.end_object();
+  w.object(key, [&] {
+    w.member("cells", s.cells);
+    w.member("median_abs_error", figure(s.median));
+    w.member("p90_abs_error", figure(s.p90));
+    w.member("max_abs_error", figure(s.most));
+  });
 }
 
 }  // namespace
@@ -271,10 +269,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
   w.member("title", r.title);
   w.member("commit", r.commit);
   w.member("acceptance_rate", r.rate);
-  w.key("cells");
-  w.begin_array();
-  for (const ValidationCell& c : r.cells) {
-    w.begin_object();
+  w.objects("cells", r.cells, [&](const ValidationCell& c) {
     w.member("transformer", c.measured->transformer);
     w.member("method", c.method->name);
     w.member("batch_size", c.measured->batch_size);
@@ -291,61 +286,36 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     w.member("acceptance_length", c.acceptance_length);
     compared(w, "step_time", c.step);
     compared(w, "plain_step_time", c.plain);
-    w.end_object();
-  }
-  w.end_array();
-  w.key("skipped");
-  w.begin_array();
-  for (const MeasuredCell& c : r.skipped) {
-    w.begin_object();
+  });
+  w.objects("skipped", r.skipped, [&](const MeasuredCell& c) {
     w.member("transformer", c.transformer);
     w.member("method", nlohmann::json::parse(c.method));
     w.member("batch_size", c.batch_size);
     w.member("context", c.context);
     w.member("because", c.skipped);
-    w.end_object();
-  }
-  w.end_array();
-  w.key("ops");
-  w.begin_array();
-  for (const OpTotal& o : op_totals(r.cells)) {
-    w.begin_object();
+  });
+  w.objects("ops", op_totals(r.cells), [&](const OpTotal& o) {
     w.member("transformer", o.network);
     w.member("op", o.key);
     w.member("share", o.measured / o.of);
     w.member("predicted", o.predicted / o.of);
     w.member("measured", o.measured / o.of);
     w.member("error", o.measured > 0 ? std::optional(o.predicted / o.measured - 1) : std::nullopt);
-    w.end_object();
-  }
-  w.end_array();
-  w.key("error_budget");
-  w.begin_array();
-  for (const Blame& b : blames(r.cells)) {
-    w.begin_object();
+  });
+  w.objects("error_budget", blames(r.cells), [&](const Blame& b) {
     w.member("op", b.key);
     w.member("mean_abs_error_of_step", b.absolute);
     w.member("mean_error_of_step", b.mean);
     w.member("share", b.share);
-    w.end_object();
-  }
-  w.end_array();
-  w.key("stops_paying");
-  w.begin_array();
-  for (const StopsPaying& s : stops_paying(r.cells)) {
-    w.begin_object();
+  });
+  w.objects("stops_paying", stops_paying(r.cells), [&](const StopsPaying& s) {
     w.member("transformer", s.transformer);
     w.member("method", label_of(r.cells, s.method));
     w.member("context", s.context);
     w.member("predicted", s.predicted);
     w.member("measured", s.measured);
-    w.end_object();
-  }
-  w.end_array();
-  w.key("serving");
-  w.begin_array();
-  for (const ComparedServing& s : r.serving) {
-    w.begin_object();
+  });
+  w.objects("serving", r.serving, [&](const ComparedServing& s) {
     w.member("batching", s.batching);
     w.member("method", s.method);
     w.member("requests", s.requests);
@@ -356,9 +326,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
       w.member("skipped", s.skipped);
     }
     for (const auto& [name, c] : s.figures) compared(w, name.c_str(), c);
-    w.end_object();
-  }
-  w.end_array();
+  });
   summary(w, "summary", errors(r.cells, &ValidationCell::speedup));
   summary(w, "step_summary", errors(r.cells, &ValidationCell::step));
   summary(w, "plain_step_summary", errors(r.cells, &ValidationCell::plain));

@@ -68,12 +68,10 @@ MeasuredCell read_cell(const Reader& in) {
 }
 
 void write_turn(JsonWriter& w, const MeasuredTurn& t) {
-  w.begin_object();
   w.member("time", t.time.value);
   w.member("length", t.length);
   w.member("emitted", t.emitted);
   if (!t.steered.empty()) w.member("steered", nlohmann::json(t.steered));
-  w.end_object();
 }
 
 }  // namespace
@@ -92,40 +90,26 @@ void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
   w.begin_object();
   w.member("schema_version", kSchema);
   write_provenance(w, m);
-  w.key("cells");
-  w.begin_array();
-  for (const MeasuredCell& c : m.cells) {
-    w.begin_object();
+  const auto write = [&](const MeasuredTurn& t) { write_turn(w, t); };
+  w.objects("cells", m.cells, [&](const MeasuredCell& c) {
     w.member("transformer", c.transformer);
     w.member("method", nlohmann::json::parse(c.method));
     w.member("batch_size", c.batch_size);
     w.member("context", c.context);
     if (!c.skipped.empty()) {
       w.member("skipped", c.skipped);
-      w.end_object();
-      continue;
+      return;
     }
-    for (const auto& [key, turns] : {std::pair{"plain", &c.plain}, {"turns", &c.turns}}) {
-      w.key(key);
-      w.begin_array();
-      for (const MeasuredTurn& t : *turns) write_turn(w, t);
-      w.end_array();
-    }
+    w.objects("plain", c.plain, write);
+    w.objects("turns", c.turns, write);
     if (!c.history.empty()) w.member("history", nlohmann::json(c.history));
-    w.key("ops");
-    w.begin_array();
-    for (const MeasuredOp& op : c.ops) {
-      w.begin_object();
+    w.objects("ops", c.ops, [&](const MeasuredOp& op) {
       w.member("op", op.key);
       w.member("phase", kPhaseNames[static_cast<std::size_t>(op.phase)]);
       w.member("time", op.time.value);
       w.member("calls", op.calls);
-      w.end_object();
-    }
-    w.end_array();
-    w.end_object();
-  }
-  w.end_array();
+    });
+  });
   w.end_object();
   w.finish();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/json_writer.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -67,19 +68,26 @@ TEST_CASE("elements down to the depth asked for have lines of their own") {
       written(2, [](JsonWriter& j) {
         j.begin_object();
         j.member("schema_version", 1);
-        j.key("results");
-        j.begin_array();
-        for (int i = 0; i < 2; ++i) {
-          j.begin_object();
-          j.member("x", i);
-          j.end_object();
-        }
-        j.end_array();
+        j.objects("results", std::array{0, 1}, [&](int i) { j.member("x", i); });
         j.key("none");
         j.begin_array();
         j.end_array();
         j.end_object();
       }) == "{\n  \"schema_version\": 1,\n  \"results\": [\n    {\"x\":0},\n    {\"x\":1}\n  ],\n  \"none\": []\n}\n");
+}
+
+TEST_CASE("a member is an object, a list of objects or a list of values, each filled by what is told") {
+  CHECK(written(0,
+                [](JsonWriter& j) {
+                  j.begin_object();
+                  j.object("o", [&] { j.member("x", 1); });
+                  j.objects("all", std::vector<std::string>{"a", "b"}, [&](const std::string& s) { j.member(s, s); });
+                  j.list("values", std::vector<int>{3, 4});
+                  j.list("twice", std::vector<int>{3, 4}, [](int v) { return 2 * v; });
+                  j.list("none", std::vector<double>{});
+                  j.end_object();
+                }) == R"({"o":{"x":1},"all":[{"a":"a"},{"b":"b"}],"values":[3,4],"twice":[6,8],"none":[]})"
+                      "\n");
 }
 
 TEST_CASE("a figure has value, unit and kind, and its interval where one is known") {
