@@ -1,393 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reading of config.json, one function per family of architectures. Keys and their defaults are those of the
-// transformers library's configuration classes (4.57 and 5.0; ChatGLM, QWen, InternLM, Baichuan: of their own repositories).
-#include <algorithm>
-#include <array>
-#include <initializer_list>
-#include <nlohmann/json.hpp>
-#include <string_view>
+// The reading of config.json: whose it is, then its family's keys, then what must hold whichever the family.
 
-#include "model/transformer_shape.h"
+#include "model/config_families.h"
+#include "model/config_keys.h"
 
 namespace draftline {
 namespace {
 
-// Sizes beyond these are a slip of the pen; within them every product below fits its type.
-constexpr int kMostColumns = 1 << 20, kMostLayers = 1 << 14, kMostVocabulary = 1 << 26, kMostPositions = 1 << 30;
-constexpr int kMostStackedRows = 1 << 30;  // of all experts: matrices count their rows with int
-
-std::optional<Reader> given(const Reader& in, std::string_view key) {  // a key with null counts as absent
-  auto found = in.find(key);
-  if (found && found->is_null()) return std::nullopt;
-  return found;
-}
-
-std::optional<Reader> given(const Reader& in, std::initializer_list<std::string_view> keys) {
-  for (const auto key : keys)
-    if (auto found = given(in, key)) return found;
-  return std::nullopt;
-}
-
-int needed(const Reader& in, std::initializer_list<std::string_view> keys, int most) {
-  const auto found = given(in, keys);
-  return (found ? *found : in.at(*keys.begin())).positive_int(most);
-}
-
-bool flag(const Reader& in, std::string_view key, bool otherwise) {
-  const auto found = given(in, key);
-  return found ? found->boolean() : otherwise;
-}
-
-void refuse(const Reader& in, std::string_view key, std::string why) {
-  if (const auto found = given(in, key); found && found->boolean()) found->fail(std::move(why));
-}
-
-void demand(const Reader& in, std::string_view key, bool otherwise, std::string why) {
-  if (const auto found = given(in, key); found ? !found->boolean() : !otherwise)
-    (found ? *found : in).fail(std::move(why));
-}
-
-void read_epsilon(const Reader& in, std::string_view key, double otherwise, TransformerShape& s) {
-  const auto found = given(in, key);
-  s.norm_epsilon = found ? found->number(0, 1) : otherwise;
-}
-
-void read_tied(const Reader& in, bool otherwise, TransformerShape& s) {
-  s.tied_embeddings = flag(in, "tie_word_embeddings", otherwise);
-}
-
-double read_theta(const Reader& in, double least = 1) { return in.number(least, 1e12); }
-
-void read_activation(const Reader& in, std::string_view key, std::initializer_list<std::string_view> same) {
-  const auto found = given(in, key);
-  if (!found) return;
-  const std::string word = found->text();
-  if (!found->is_string() || std::find(same.begin(), same.end(), word) != same.end()) return;
-  found->fail("activation \"" + word +
-              "\" is not modelled for this architecture; known: " + std::string(*same.begin()));
-}
-
-// `kv_default`: whether an absent num_key_value_heads means as many as heads (else transformers has a constant of its own,
-// which no real file relies on, and the key is demanded).
-void read_heads(const Reader& in, TransformerShape& s, bool kv_default) {
-  s.heads = needed(in, {"num_attention_heads"}, kMostColumns);
-  const auto kv = given(in, "num_key_value_heads");
-  if (kv) s.kv_heads = kv->positive_int(kMostColumns);
-  else if (kv_default || in.has("num_key_value_heads")) s.kv_heads = s.heads;
-  else s.kv_heads = in.at("num_key_value_heads").positive_int(kMostColumns);
-}
-
-void read_head_dim(const Reader& in, TransformerShape& s, std::string_view key = "head_dim", int otherwise = 0) {
-  if (const auto found = given(in, key)) s.head_dim = found->positive_int(1 << 14);
-  else if (otherwise > 0) s.head_dim = otherwise;
-  else if (s.heads > 0 && s.hidden % s.heads == 0) s.head_dim = s.hidden / s.heads;
-  else if (!in.failed())
-    in.fail("hidden size " + std::to_string(s.hidden) + " is not divided by " + std::to_string(s.heads) +
-            " heads, and no head_dim is given");
-}
-
-void read_scaling(const Reader& in, TransformerShape& s) {
-  const auto type = given(in, {"rope_type", "type"});
-  const std::string kind = type ? type->text() : "default";
-  if (kind == "default") return;
-  if (kind == "dynamic") {
-    s.notes.push_back(
-        "dynamic rope scaling changes nothing within max_positions, and longer contexts are not modelled");
-    return;
-  }
-  RopeScaling scaling;
-  if (kind == "linear") {
-    scaling.kind = RopeScaling::Kind::linear;
-    scaling.factor = in.at("factor").number(1, 1e6);
-  } else if (kind == "llama3") {
-    scaling.kind = RopeScaling::Kind::llama3;
-    scaling.factor = in.at("factor").number(1, 1e6);
-    scaling.low_frequency_factor = in.at("low_freq_factor").number(1e-6, 1e6);
-    scaling.high_frequency_factor = in.at("high_freq_factor").number(1e-6, 1e6);
-    scaling.original_context = in.at("original_max_position_embeddings").positive_int(kMostPositions);
-    if (scaling.low_frequency_factor >= scaling.high_frequency_factor)
-      in.fail("low_freq_factor must be below high_freq_factor");
-  } else {
-    type->fail("rope scaling \"" + kind + "\" is not modelled; known: default, linear, llama3, dynamic");
-    return;
-  }
-  s.rope_scaling = scaling;
-}
-
-// rope_theta and rope_scaling, or both in rope_parameters as newer files have it.
-void read_rope(const Reader& in, TransformerShape& s) {
-  if (const auto theta = given(in, "rope_theta")) s.rope_theta = read_theta(*theta);
-  auto scaling = given(in, "rope_scaling");
-  if (const auto newer = given(in, "rope_parameters")) {
-    if (const auto theta = given(*newer, "rope_theta")) s.rope_theta = read_theta(*theta);
-    if (newer->has("full_attention") || newer->has("sliding_attention"))
-      newer->fail("rope parameters that differ between layers are not modelled");
-    scaling = newer;
-  }
-  if (scaling) {
-    if (scaling->is_object()) read_scaling(*scaling, s);
-    else scaling->fail("must be an object or null");
-  }
-  auto share = given(in, "partial_rotary_factor");
-  if (const auto newer = given(in, "rope_parameters"); newer && newer->is_object())
-    if (const auto inner = given(*newer, "partial_rotary_factor")) share = inner;
-  if (share) s.rotary_share = share->number(1e-3, 1);
-}
-
-// Within its window, sliding attention is full attention: the shape ends where they begin to differ.
-void end_at_window(int window, TransformerShape& s) {
-  if (window >= s.max_positions) return;
-  s.notes.push_back("max_positions is the sliding window of " + std::to_string(window) + ", not the " +
-                    std::to_string(s.max_positions) + " of the file: beyond the window attention is not full");
-  s.max_positions = window;
-}
-
-void read_gated(const Reader& in, TransformerShape& s) {  // what Llama and its descendants share
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
-  s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
-  s.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
-  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
-  read_activation(in, "hidden_act", {"silu", "swish"});
-  read_rope(in, s);
-}
-
-void read_positions(const Reader& in, int otherwise, TransformerShape& s) {
-  const auto found = given(in, "max_position_embeddings");
-  s.max_positions = found ? found->positive_int(kMostPositions) : otherwise;
-}
-
-constexpr auto kNoOutputBias = "a bias on the attention's output is not modelled";
-
-// What families built like Llama take absent keys to mean.
-struct Defaults {
-  bool kv_heads_may_lack;  // then as many as heads
-  int positions;
-  double epsilon;
-  int head_dim = 0;  // 0: the hidden size's share
-};
-
-void read_like_llama(const Reader& in, const Defaults& d, TransformerShape& s) {
-  read_gated(in, s);
-  read_heads(in, s, d.kv_heads_may_lack);
-  read_head_dim(in, s, "head_dim", d.head_dim);
-  read_positions(in, d.positions, s);
-  read_epsilon(in, "rms_norm_eps", d.epsilon, s);
-  read_tied(in, false, s);
-}
-
-void read_llama(const Reader& in, TransformerShape& s) {
-  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
-  refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
-}
-
-void read_qwen_window(const Reader& in, TransformerShape& s) {
-  bool sliding = flag(in, "use_sliding_window", false);
-  if (const auto types = given(in, "layer_types"))
-    for (const auto& type : types->items()) {
-      const auto word = type.text();
-      if (word == "sliding_attention") sliding = true;
-      else if (word != "full_attention")
-        type.fail("layer type \"" + word + "\" is not modelled; known: full_attention, sliding_attention");
-    }
-  if (!sliding) return;
-  const auto window = given(in, "sliding_window");
-  end_at_window(window ? window->positive_int(kMostPositions) : 4096, s);
-}
-
-void read_qwen2(const Reader& in, TransformerShape& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
-  s.qkv_bias = true;
-  read_qwen_window(in, s);
-}
-
-void read_qwen3(const Reader& in, TransformerShape& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6, .head_dim = 128}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
-  s.qk_norm = true;
-  read_qwen_window(in, s);
-}
-
-Experts read_experts(const Reader& in, std::string_view count_key, int hidden) {
-  Experts e;
-  e.count = needed(in, {count_key}, 1 << 16);
-  e.per_token = needed(in, {"num_experts_per_tok"}, 1 << 16);
-  e.intermediate = needed(in, {"moe_intermediate_size"}, kMostColumns);
-  e.normalise = flag(in, "norm_topk_prob", false);
-  if (e.per_token > e.count)
-    in.at("num_experts_per_tok").fail("must be at most " + std::string(count_key) + ", " + std::to_string(e.count));
-  if (static_cast<std::int64_t>(e.count) * std::max(hidden, e.intermediate) > kMostStackedRows)
-    in.at(count_key).fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
-                          " that are modelled");
-  return e;
-}
-
-void read_qwen3_moe(const Reader& in, TransformerShape& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
-  s.qk_norm = true;
-  read_qwen_window(in, s);
-  s.experts = read_experts(in, "num_experts", s.hidden);
-  if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
-    step->fail("layers with and without experts in one model are not modelled; must be 1");
-  if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
-    dense->fail("layers with and without experts in one model are not modelled; must be empty");
-}
-
-// The first of DeepSeek's mixtures; later ones have latent attention, which is not modelled.
-void read_deepseek(const Reader& in, TransformerShape& s) {
-  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
-  if (!given(in, "n_routed_experts")) return;
-  Experts e = read_experts(in, "n_routed_experts", s.hidden);
-  if (const auto shared = given(in, "n_shared_experts")) {
-    e.shared = shared->positive_int(1 << 16);
-    if (static_cast<std::int64_t>(e.shared) * e.intermediate > kMostColumns) shared->fail("are too many");
-    else e.shared *= e.intermediate;
-  }
-  if (const auto dense = given(in, "first_k_dense_replace")) e.dense_layers = dense->integer(0, std::max(s.layers, 0));
-  if (const auto step = given(in, "moe_layer_freq"); step && step->positive_int() != 1)
-    step->fail("experts in every other layer are not modelled; must be 1");
-  if (const auto score = given(in, "scoring_func"); score && score->text() != "softmax")
-    score->fail("only experts that are scored by softmax are modelled");
-  s.experts = e;
-}
-
-void read_mistral(const Reader& in, TransformerShape& s) {
-  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-6}, s);
-  if (const auto window = given(in, "sliding_window")) end_at_window(window->positive_int(kMostPositions), s);
-  else if (!in.has("sliding_window")) end_at_window(4096, s);  // the default; null is none
-}
-
-void read_phi3(const Reader& in, TransformerShape& s) {
-  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 4096, .epsilon = 1e-5}, s);
-  refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
-  if (const auto window = given(in, "sliding_window")) end_at_window(window->positive_int(kMostPositions), s);
-}
-
-void read_falcon(const Reader& in, TransformerShape& s) {
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
-  s.layers = needed(in, {"num_hidden_layers", "n_layer"}, kMostLayers);
-  s.heads = needed(in, {"num_attention_heads", "n_head"}, kMostColumns);
-  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
-  const auto width = given(in, "ffn_hidden_size");
-  s.intermediate = width ? width->positive_int(kMostColumns) : 4 * s.hidden;
-  const auto kv = given(in, {"num_kv_heads", "n_head_kv"});
-  s.kv_heads = kv ? kv->positive_int(kMostColumns) : s.heads;
-  s.head_dim = s.heads > 0 ? s.hidden / s.heads : 0;
-  if (s.heads > 0 && s.hidden % s.heads != 0)
-    in.fail("hidden size " + std::to_string(s.hidden) + " is not divided by " + std::to_string(s.heads) + " heads");
-  demand(in, "new_decoder_architecture", false,
-         "only the newer Falcon layer is modelled (40B, 180B): new_decoder_architecture must be true");
-  if (const auto norms = given(in, "num_ln_in_parallel_attn"); norms && norms->positive_int() != 2)
-    norms->fail("only two norms per layer are modelled");
-  refuse(in, "alibi", "ALiBi positions are not modelled");
-  refuse(in, "bias", "a bias in the linear layers is not modelled");
-  read_activation(in, "activation", {"gelu"});
-  read_positions(in, 2048, s);
-  read_rope(in, s);
-  read_epsilon(in, "layer_norm_epsilon", 1e-5, s);
-  read_tied(in, true, s);
-  s.parallel_attention = true;  // the newer layer is always so, whatever parallel_attn says
-  s.norm = NormKind::layer;
-  s.mlp = MlpKind::gelu;
-}
-
-void read_chatglm(const Reader& in, TransformerShape& s) {
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
-  s.layers = needed(in, {"num_layers"}, kMostLayers);
-  s.heads = needed(in, {"num_attention_heads"}, kMostColumns);
-  s.intermediate = needed(in, {"ffn_hidden_size"}, kMostColumns);
-  s.vocabulary = needed(in, {"padded_vocab_size", "vocab_size"}, kMostVocabulary);
-  s.max_positions = needed(in, {"seq_length"}, kMostPositions);
-  read_head_dim(in, s, "kv_channels");
-  s.kv_heads = flag(in, "multi_query_attention", false) ? needed(in, {"multi_query_group_num"}, kMostColumns) : s.heads;
-  demand(in, "rmsnorm", true, "only RMSNorm is modelled for this architecture");
-  demand(in, "post_layer_norm", true, "a model without its final norm is not modelled");
-  refuse(in, "add_bias_linear", "a bias in the MLP and the attention's output is not modelled");
-  refuse(in, "apply_residual_connection_post_layernorm", "residuals taken after the norm are not modelled");
-  s.qkv_bias = flag(in, "add_qkv_bias", false);
-  s.rotary_share = 0.5;  // fixed in the architecture: the first half of a head's columns
-  const auto ratio = given(in, "rope_ratio");
-  s.rope_theta *= ratio ? ratio->number(1e-3, 1e6) : 1;
-  read_epsilon(in, "layernorm_epsilon", 1e-5, s);
-  read_tied(in, false, s);
-}
-
-void read_qwen1(const Reader& in, TransformerShape& s) {
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
-  s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
-  s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
-  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
-  const int both = needed(in, {"intermediate_size"}, 2 * kMostColumns);  // of the gate and up matrices together
-  if (both % 2 != 0) in.at("intermediate_size").fail("must be even: the gate and up columns together");
-  s.intermediate = both / 2;
-  read_head_dim(in, s, "kv_channels");
-  demand(in, "no_bias", true, "a bias in the MLP and the attention's output is not modelled");
-  read_positions(in, 8192, s);
-  if (const auto share = given(in, "rotary_pct")) s.rotary_share = share->number(1e-3, 1);
-  if (const auto theta = given(in, "rotary_emb_base")) s.rope_theta = read_theta(*theta);
-  if (flag(in, "use_dynamic_ntk", true) || flag(in, "use_logn_attn", true))
-    s.notes.push_back(
-        "dynamic rope scaling and log-n attention act beyond seq_length alone and cost nothing; left out");
-  read_epsilon(in, "layer_norm_epsilon", 1e-6, s);
-  read_tied(in, false, s);
-  s.qkv_bias = true;
-}
-
-void read_internlm(const Reader& in, TransformerShape& s) {
-  read_gated(in, s);
-  read_heads(in, s, true);
-  read_head_dim(in, s);
-  read_positions(in, 2048, s);
-  if (flag(in, "bias", true))
-    (in.has("bias") ? in.at("bias") : in).fail("a bias in the attention is not modelled; bias must be false");
-  if (const auto rotary = given(in, "rotary"); rotary && rotary->is_object()) {
-    if (const auto base = given(*rotary, "base")) s.rope_theta = read_theta(*base);
-    read_scaling(*rotary, s);
-  }
-  read_epsilon(in, "rms_norm_eps", 1e-6, s);
-  read_tied(in, false, s);
-}
-
-void read_baichuan(const Reader& in, TransformerShape& s) {
-  read_gated(in, s);
-  s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
-  read_head_dim(in, s);
-  // The 13B models have ALiBi in place of rope, and say so by "model_max_length" in place of "max_position_embeddings".
-  if (!in.has("max_position_embeddings") && in.has("model_max_length"))
-    in.at("model_max_length").fail("Baichuan models with ALiBi positions (13B) are not modelled");
-  read_positions(in, 4096, s);
-  read_epsilon(in, "rms_norm_eps", 1e-6, s);
-  read_tied(in, false, s);
-}
-
-struct Family {
-  std::string_view architecture, model_type;
-  void (*read)(const Reader&, TransformerShape&);
-};
-
-constexpr std::array kFamilies{
-    Family{"LlamaForCausalLM", "llama", read_llama},
-    Family{"Qwen2ForCausalLM", "qwen2", read_qwen2},
-    Family{"Qwen3ForCausalLM", "qwen3", read_qwen3},
-    Family{"Qwen3MoeForCausalLM", "qwen3_moe", read_qwen3_moe},
-    Family{"DeepseekForCausalLM", "deepseek", read_deepseek},
-    Family{"MistralForCausalLM", "mistral", read_mistral},
-    Family{"Phi3ForCausalLM", "phi3", read_phi3},
-    Family{"FalconForCausalLM", "falcon", read_falcon},
-    Family{"RWForCausalLM", "RefinedWeb", read_falcon},
-    Family{"ChatGLMModel", "chatglm", read_chatglm},
-    Family{"ChatGLMForConditionalGeneration", "chatglm", read_chatglm},
-    Family{"QWenLMHeadModel", "qwen", read_qwen1},
-    Family{"InternLMForCausalLM", "internlm", read_internlm},
-    Family{"BaichuanForCausalLM", "baichuan", read_baichuan},
-    Family{"BaiChuanForCausalLM", "baichuan", read_baichuan},
-};
-
-const Family* family_of(const Reader& in, std::string& word) {
+const config::Family* family_of(const Reader& in, std::string& word) {
   Reader place = in;
-  if (const auto list = given(in, "architectures")) {
+  if (const auto list = config::given(in, "architectures")) {
     const auto names = list->items();
     if (names.empty()) {
       if (list->is_array()) list->fail("must name the architecture");
@@ -395,12 +17,12 @@ const Family* family_of(const Reader& in, std::string& word) {
     }
     place = names.front();
     word = place.text();
-    for (const auto& f : kFamilies)
+    for (const auto& f : config::families())
       if (f.architecture == word) return &f;
-  } else if (const auto type = given(in, "model_type")) {
+  } else if (const auto type = config::given(in, "model_type")) {
     place = *type;
     word = place.text();
-    for (const auto& f : kFamilies)
+    for (const auto& f : config::families())
       if (f.model_type == word) {
         word = f.architecture;
         return &f;
@@ -410,7 +32,7 @@ const Family* family_of(const Reader& in, std::string& word) {
     return nullptr;
   }
   std::string known;
-  for (const auto& f : kFamilies) known += (known.empty() ? "" : ", ") + std::string(f.architecture);
+  for (const auto& f : config::families()) known += (known.empty() ? "" : ", ") + std::string(f.architecture);
   if (place.is_string()) place.fail("unknown architecture \"" + word + "\"; known: " + known);
   return nullptr;
 }
@@ -426,25 +48,25 @@ std::string name_of(const std::filesystem::path& file) {
 TransformerShape read_transformer(Reader in) {
   TransformerShape s;
   s.name = name_of(in.file());
-  const Family* family = family_of(in, s.architecture);
+  const config::Family* family = family_of(in, s.architecture);
   if (!family) return s;
   family->read(in, s);
   if (in.failed()) return s;
   if (s.heads % s.kv_heads != 0)
     in.fail("the " + std::to_string(s.heads) + " heads are not a multiple of the " + std::to_string(s.kv_heads) +
             " KV heads");
-  if (static_cast<std::int64_t>(s.heads) * s.head_dim > kMostColumns)
+  if (static_cast<std::int64_t>(s.heads) * s.head_dim > config::kMostColumns)
     in.fail(std::to_string(s.heads) + " heads of " + std::to_string(s.head_dim) + " columns are more than " +
-            std::to_string(kMostColumns));
+            std::to_string(config::kMostColumns));
   const double rotated = s.rotary_share * s.head_dim;
   if (static_cast<int>(rotated) % 2 != 0 || rotated < 2)
     in.fail("rope turns pairs of columns: " + std::to_string(rotated) +
             " columns of a head are not a whole number of pairs");
-  if (given(in, "quantization_config"))
+  if (config::given(in, "quantization_config"))
     s.notes.push_back("the file's quantization_config is left out: precision is the scenario's choice");
-  if (const auto origin = given(in, "draftline_source"); origin && origin->is_object()) {
+  if (const auto origin = config::given(in, "draftline_source"); origin && origin->is_object()) {
     s.source = origin->at("source").text() + ", " + origin->at("locator").text();
-    if (const auto note = given(*origin, "note")) s.notes.push_back(note->text());
+    if (const auto note = config::given(*origin, "note")) s.notes.push_back(note->text());
   }
   return s;
 }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The architectures whose config.json can be read. A new one is a function and a row of config_families.cpp.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "model/transformer_shape.h"
+
+namespace draftline::config {
+
+struct Family {
+  std::string_view architecture, model_type;
+  void (*read)(const Reader&, TransformerShape&);
+};
+std::span<const Family> families();
+
+}  // namespace draftline::config
