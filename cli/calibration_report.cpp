@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/calibration_report.h"
 
-#include <cmath>
-
 #include "core/quantity_text.h"
 #include "core/text_file.h"
 #include "reports/table.h"

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <functional>
 #include <iostream>
-#include <optional>
 #include <set>
 
 #include "cli/command.h"

@@ -5,8 +5,6 @@
 #include "decoder/trace.h"
 
 #include <algorithm>
-#include <cmath>
-#include <sstream>
 
 #include "core/errors.h"
 #include "core/fingerprint.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/tree_search.h"
 
-#include <algorithm>
 #include <queue>
 
 namespace draftline {

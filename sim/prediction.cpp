@@ -2,7 +2,6 @@
 #include "sim/prediction.h"
 
 #include <array>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

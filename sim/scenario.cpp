@@ -2,7 +2,6 @@
 #include "sim/scenario.h"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <boost/math/distributions/gamma.hpp>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace draftline {
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <cmath>
-#include <cstring>
 
 namespace draftline {
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/rng.h"
 #include "decoder/cpu/backend.h"
 
 namespace draftline {

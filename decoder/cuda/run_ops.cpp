@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each op's launch: its tensors become addresses, its launcher does the rest. Op by op in the order of decoder/op.h.
-#include <algorithm>
 
 #include "decoder/cuda/attention.h"
 #include "decoder/cuda/choose.h"

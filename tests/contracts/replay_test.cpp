@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replay equals live: for every row of the table the steps that a trace yields are those of a live run, prompt by prompt.
 #include <filesystem>
-#include <map>
 #include <set>
 
 #include "methods/tracing.h"

@@ -4,9 +4,6 @@
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 
-#include <map>
-#include <string>
-
 #include "tests/emulator/emulator.h"
 #include "tests/emulator/libraries.h"
 

@@ -3,7 +3,6 @@
 #include "probes/cuda_probe.h"
 
 #include <optional>
-#include <set>
 
 #include "core/errors.h"
 #include "model/engine_fit.h"

@@ -3,7 +3,6 @@
 #include "tests/emulator/emulator.h"
 
 #include <cmath>
-#include <set>
 #include <stdexcept>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What single methods promise beyond the contracts of all: the oracles of their sheets in METHODS.md section 3.
 #include <algorithm>
-#include <numeric>
 
 #include "methods/confidence.h"
 #include "tests/catch.h"

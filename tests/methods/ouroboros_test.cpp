@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ouroboros: what its sheet promises (METHODS.md 3.22), and the n-grams that it and lookahead decoding remember.
 #include <algorithm>
-#include <numeric>
 
 #include "methods/ngram_window.h"
 #include "tests/catch.h"

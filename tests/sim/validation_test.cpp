@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/validation.h"
 
-#include <cmath>
 #include <sstream>
 
 #include "tests/catch.h"
