@@ -115,11 +115,6 @@ double Csv::number(std::size_t row, std::size_t column) const {
   return v;
 }
 
-std::optional<double> Csv::optional_number(std::size_t row, std::string_view name) const {
-  const std::size_t c = column(name);
-  return text(row, c).empty() ? std::nullopt : std::optional(number(row, c));
-}
-
 std::int64_t Csv::integer(std::size_t row, std::size_t column) const {
   const std::string_view cell = text(row, column);
   std::int64_t v = 0;

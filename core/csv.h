@@ -4,7 +4,6 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +25,6 @@ class Csv {
   std::string_view text(std::size_t row, std::string_view name) const { return text(row, column(name)); }
   double number(std::size_t row, std::size_t column) const;  // finite; surrounding blanks are a mistake
   double number(std::size_t row, std::string_view name) const { return number(row, column(name)); }
-  std::optional<double> optional_number(std::size_t row, std::string_view name) const;  // nothing if the cell is empty
   std::int64_t integer(std::size_t row, std::size_t column) const;
   std::int64_t integer(std::size_t row, std::string_view name) const { return integer(row, column(name)); }
   std::vector<double> numbers(std::string_view name) const;  // the whole column

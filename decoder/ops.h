@@ -85,9 +85,8 @@ class Ops {
   // past the script's end the usual one.
   using Rule = std::function<std::vector<int>(std::span<const int>)>;
   std::vector<int> decide(std::optional<Tensor> slot, const Rule&, const std::vector<int>& usual);
-  std::vector<int> fetch(Tensor slot);  // text only: never steers ops
-  void flush(bool waits = true);        // ends a segment: one tape, one host read
-  bool scripted() const { return script_ != nullptr; }
+  std::vector<int> fetch(Tensor slot);                       // text only: never steers ops
+  void flush(bool waits = true);                             // ends a segment: one tape, one host read
   void follow(const std::vector<std::vector<int>>* script);  // from its first answer; null: live
   const std::vector<std::vector<int>>& answers() const {
     return answers_;

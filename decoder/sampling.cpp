@@ -9,24 +9,8 @@
 #include <vector>
 
 #include "core/errors.h"
-#include "core/reader.h"
 
 namespace draftline {
-
-Sampling read_sampling(Reader in) {
-  Sampling s;
-  if (const auto v = in.find("temperature")) s.temperature = v->number(0);
-  if (const auto v = in.find("top_k")) s.top_k = v->integer(0);
-  if (const auto v = in.find("top_p")) {
-    s.top_p = v->number(0, 1);
-    if (s.top_p == 0) {
-      v->fail("must be more than 0: top_p 0 would leave no token");
-      s.top_p = 1;
-    }
-  }
-  in.done();
-  return s;
-}
 
 static void keep_top_k(std::span<double> weights, std::size_t k) {
   if (k >= weights.size()) return;

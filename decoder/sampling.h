@@ -8,8 +8,6 @@
 
 namespace draftline {
 
-class Reader;
-
 struct Sampling {
   double temperature = 0;  // 0: greedy
   int top_k = 0;           // 0: all
@@ -17,8 +15,6 @@ struct Sampling {
   bool greedy() const { return temperature == 0; }
   bool operator==(const Sampling&) const = default;
 };
-
-Sampling read_sampling(Reader);  // {"temperature": 0.8, "top_k": 50, "top_p": 0.9}, each may be missing
 
 // Logits -> probabilities, which add up to 1. Temperature divides; top-k drops what is below the k-th largest (ties with it
 // stay); top-p drops what has at least top_p of the rest ranked before it (equals: lowest id first). Greedy: a point mass

@@ -41,16 +41,6 @@ double LengthDistribution::variance() const {
   return sum;
 }
 
-double LengthDistribution::mean_of_longest(int sequences) const {
-  check(sequences > 0, "a batch has at least one sequence");
-  double below = 0, sum = 0;  // E[max] = sum over n >= 0 of P(max > n) = sum of 1 - P(length <= n)^sequences
-  for (int n = 0; n < longest(); ++n) {
-    below += probability(n);
-    sum += 1 - std::pow(std::min(below, 1.0), sequences);
-  }
-  return sum;
-}
-
 LengthDistribution chain_lengths(std::span<const double> rates) {
   std::vector<double> survival;
   double all = 1;

@@ -19,8 +19,6 @@ class LengthDistribution {
   int longest() const { return static_cast<int>(probability_.size()); }
   double mean() const;
   double variance() const;
-  double mean_of_longest(
-      int sequences) const;  // E[max] over independent sequences: what a step bound to its slowest sees
 
  private:
   std::vector<double> probability_;  // [n - 1]

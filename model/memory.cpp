@@ -11,13 +11,12 @@ DType kept_format(DType linear) { return bits_of(linear) < 16 ? DType::bf16 : li
 
 }  // namespace
 
-Bytes weight_memory(const TransformerShape& s, WeightFormat format) {
+Bytes weight_memory(const TransformerShape& s, DType format) {
   const double tables = (s.tied_embeddings ? 1 : 2) * head_parameters(s);
   const double linear = matrix_parameters(s),
                small = parameters(s) - tables - linear;  // small: norms, biases
-  const DType kept = kept_format(format.linear);
-  return weight_bytes(format.linear, linear) + weight_bytes(format.everything ? format.linear : kept, tables) +
-         bytes_of(kept, small);
+  const DType kept = kept_format(format);
+  return weight_bytes(format, linear) + weight_bytes(kept, tables) + bytes_of(kept, small);
 }
 
 double cache_elements_per_token(const TransformerShape& s) { return 2.0 * s.layers * s.kv_columns(); }

@@ -9,13 +9,8 @@
 
 namespace draftline {
 
-// How weights are kept. The usual quantisers leave embedding, LM head, norms and biases in 16 bit; `everything`: the
-// embedding and the head are quantised too.
-struct WeightFormat {
-  DType linear = DType::bf16;
-  bool everything = false;
-};
-Bytes weight_memory(const TransformerShape&, WeightFormat);
+// The usual quantisers leave embedding, LM head, norms and biases in 16 bit.
+Bytes weight_memory(const TransformerShape&, DType linear);
 
 // Keys and values of one token in all layers.
 double cache_elements_per_token(const TransformerShape&);
@@ -38,7 +33,7 @@ struct CachePlan {
 double cached_tokens(const CachePlan&);  // slots that are allocated, over all sequences
 
 struct MemoryPlan {
-  WeightFormat weights;
+  DType weights = DType::bf16;
   DType cache = DType::bf16;
   CachePlan slots;
   double draft_parameters = 0;  // stored beside the target's; 0 for a method that drafts with the target itself

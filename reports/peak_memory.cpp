@@ -42,7 +42,7 @@ PeakMemory::Drafter PeakMemory::drafter(const System& s, const Reader& code) {
 std::optional<MemoryPlan> PeakMemory::plan(const System& s, const Reader& code) {
   MemoryPlan p;
   const Drafter d = drafter(s, code);
-  p.weights.linear = s.weights;
+  p.weights = s.weights;
   p.cache = p.draft_weights = DType::fp16;
   p.draft_parameters = d.parameters;
   p.draft_cache_elements_per_token = d.cache_elements_per_token;

@@ -17,7 +17,6 @@ void ServingFigures::served(const ServedRequest& r) {
   events_.add(static_cast<std::uint64_t>(r.request.id));
   events_.add(static_cast<std::uint64_t>(r.first_token));
   events_.add(static_cast<std::uint64_t>(r.last_token));
-  ++all_requests;
   all_tokens += r.request.output;
   end = std::max(end, r.last_token);
   in_system_ += static_cast<double>(r.last_token - r.request.arrival);

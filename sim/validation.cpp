@@ -207,7 +207,6 @@ ErrorSummary summarised(const std::vector<double>& errors) {
   s.median = quantile(absolute, 0.5);
   s.p90 = quantile(absolute, 0.9);
   s.most = *std::max_element(absolute.begin(), absolute.end());
-  s.signed_median = quantile(errors, 0.5);
   return s;
 }
 

@@ -88,7 +88,6 @@ struct StopsPaying {
 struct ErrorSummary {
   std::size_t cells = 0;
   double median = 0, p90 = 0, most = 0;
-  double signed_median = 0;
 };
 ErrorSummary summarised(const std::vector<double>& errors);
 

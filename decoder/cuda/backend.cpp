@@ -319,14 +319,7 @@ DeviceSeconds CudaBackend::device_seconds() { return state_->seconds; }
 
 CudaBackend::Facts CudaBackend::facts() const {
   const cuda::DeviceFacts& d = state_->device;
-  return {d.name,
-          d.major,
-          d.minor,
-          d.multiprocessors,
-          d.driver,
-          d.runtime,
-          Bytes{static_cast<double>(d.memory)},
-          Bytes{static_cast<double>(state_->allocated)}};
+  return {d.name, d.driver, d.runtime, Bytes{static_cast<double>(state_->allocated)}};
 }
 const CudaBackend::Counts& CudaBackend::counts() const { return state_->counts; }
 

@@ -50,8 +50,8 @@ class CudaBackend : public Backend {
 
   struct Facts {
     std::string device;
-    int compute_major = 0, compute_minor = 0, multiprocessors = 0, driver = 0, runtime = 0;
-    Bytes memory, allocated;
+    int driver = 0, runtime = 0;
+    Bytes allocated;
   };
   Facts facts() const;
   struct Counts {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/csv.h"
 
-#include "core/errors.h"
 #include "core/text_file.h"
 #include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
@@ -18,8 +17,6 @@ TEST_CASE("cells are found by row and column name") {
   CHECK(t.text(0, "name") == "gemm");
   CHECK(t.integer(1, "m") == -3);
   CHECK(t.number(0, "time_s") == 0.0015);
-  CHECK(t.optional_number(1, "time_s") == std::nullopt);
-  CHECK(t.optional_number(0, "time_s") == 0.0015);
   CHECK(t.numbers("m") == std::vector<double>{16, -3});
   CHECK(t.has("m"));
   CHECK_FALSE(t.has("M"));

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/errors.h"
-#include "core/reader.h"
 #include "core/rng.h"
 #include "tests/catch.h"
 
@@ -35,13 +34,6 @@ void check_close(const std::vector<double>& got, const std::vector<double>& want
   REQUIRE(got.size() == want.size());
   for (std::size_t i = 0; i < got.size(); ++i)
     CHECK(got[i] == Approx(want[i]).epsilon(1e-6).margin(0));  // logits are fp32
-}
-
-Sampling read(const std::string& text) {
-  const auto document = Document::from_text(text, "s.json");
-  const auto s = read_sampling(document.root());
-  document.finish();
-  return s;
 }
 
 }  // namespace
@@ -152,18 +144,4 @@ TEST_CASE("pairs without replacement come with q(x) q(y) / (1 - q(x))") {
   CHECK(seen[{2, 0}] / double{kDraws} == Approx(1.0 / 6).margin(0.007));
   CHECK(seen[{1, 2}] / double{kDraws} == Approx(1.0 / 12).margin(0.007));
   CHECK(seen[{2, 1}] / double{kDraws} == Approx(1.0 / 12).margin(0.007));
-}
-
-TEST_CASE("sampling is read with its defaults, and out of range it is refused with the place") {
-  CHECK(read("{}") == Sampling{});
-  CHECK(read(R"({"temperature": 0.7, "top_k": 50, "top_p": 0.9})") == Sampling{0.7, 50, 0.9});
-  try {
-    read(R"({"temperature": -1, "top_p": 0, "topk": 3})");
-    FAIL("no error");
-  } catch (const InputErrors& e) {
-    REQUIRE(e.messages().size() == 3);
-    CHECK(e.messages()[0].rfind("s.json#/temperature: ", 0) == 0);
-    CHECK(e.messages()[1] == "s.json#/top_p: must be more than 0: top_p 0 would leave no token");
-    CHECK(e.messages()[2] == "s.json#/topk: unknown key; did you mean \"top_k\"?");
-  }
 }

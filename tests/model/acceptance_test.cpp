@@ -78,21 +78,6 @@ TEST_CASE("an impossible mean length is refused with its bounds") {
   CHECK(text.find("[1, 5]") != std::string::npos);
 }
 
-TEST_CASE("a batch waits for its longest sequence") {
-  // lengths 1 or 2 with 1/2 each: the longest of 3 is 1 with 1/8, else 2: 15/8
-  const std::array half{0.5};
-  CHECK(chain_lengths(half).mean_of_longest(1) == 1.5);
-  CHECK(chain_lengths(half).mean_of_longest(3) == 1.875);
-  // two sequences of rates 0.6, 0.3 against enumeration
-  const std::array rates{0.6, 0.3};
-  const auto d = chain_lengths(rates);
-  double expected = 0;
-  for (int a = 1; a <= 3; ++a)
-    for (int b = 1; b <= 3; ++b) expected += std::max(a, b) * d.probability(a) * d.probability(b);
-  CHECK(d.mean_of_longest(2) == Approx(expected).epsilon(1e-14));
-  CHECK(d.mean_of_longest(100000) == Approx(3).epsilon(1e-9));
-}
-
 TEST_CASE("a tree accepts what an enumeration of all ranks accepts") {
   const std::vector<std::vector<double>> ranks{{0.5, 0.2, 0.1}, {0.4, 0.3}, {0.25, 0.0, 0.5}};
   const std::vector<std::vector<int>> paths{{0}, {1}, {2}, {0, 0}, {0, 1}, {2, 1}, {0, 1, 2}, {2, 1, 0}};

@@ -19,16 +19,14 @@ TransformerShape tiny() {
 TEST_CASE("weights weigh what their format says, and quantisers leave tables and norms alone") {
   const auto s = tiny();
   const double linear = 3 * 160, tables = 80, norms = 28;
-  CHECK(weight_memory(s, {DType::fp32}).value == 4 * (linear + tables + norms));
-  CHECK(weight_memory(s, {DType::bf16}).value == 2 * (linear + tables + norms));
-  CHECK(weight_memory(s, {DType::fp16}) == weight_memory(s, {DType::bf16}));
-  CHECK(weight_memory(s, {DType::int8}) == weight_bytes(DType::int8, linear) + Bytes{2 * (tables + norms)});
-  CHECK(weight_memory(s, {DType::int4}) == weight_bytes(DType::int4, linear) + Bytes{2 * (tables + norms)});
-  CHECK(weight_memory(s, {DType::fp8, true}) ==
-        weight_bytes(DType::fp8, linear) + weight_bytes(DType::fp8, tables) + Bytes{2 * norms});
+  CHECK(weight_memory(s, DType::fp32).value == 4 * (linear + tables + norms));
+  CHECK(weight_memory(s, DType::bf16).value == 2 * (linear + tables + norms));
+  CHECK(weight_memory(s, DType::fp16) == weight_memory(s, DType::bf16));
+  CHECK(weight_memory(s, DType::int8) == weight_bytes(DType::int8, linear) + Bytes{2 * (tables + norms)});
+  CHECK(weight_memory(s, DType::int4) == weight_bytes(DType::int4, linear) + Bytes{2 * (tables + norms)});
   auto tied = s;
   tied.tied_embeddings = true;
-  CHECK(weight_memory(tied, {DType::bf16}).value == 2 * (linear + 40 + norms));
+  CHECK(weight_memory(tied, DType::bf16).value == 2 * (linear + 40 + norms));
 }
 
 TEST_CASE("the cache keeps two rows of KV columns per token and layer") {

@@ -140,12 +140,11 @@ TEST_CASE("a method stops paying where its speedup falls through one") {
   CHECK(*found.front().measured == Approx(8));
 }
 
-TEST_CASE("a summary of errors counts their sizes, and keeps their sign apart") {
+TEST_CASE("a summary of errors counts their sizes, whatever their sign") {
   const ErrorSummary s = summarised({-0.2, 0.1, -0.3, 0.05, -0.1});
   CHECK(s.cells == 5);
   CHECK(s.median == Approx(0.1));
   CHECK(s.most == Approx(0.3));
-  CHECK(s.signed_median == Approx(-0.1));
   CHECK(summarised({}).cells == 0);
 }
 
