@@ -1,111 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/cuda/experts.h"
 
-#include "decoder/cuda/block.cuh"
-#include "decoder/cuda/launch.h"
+#include <algorithm>
+
+#include "core/errors.h"
+#include "decoder/cuda/expert_tiles.cuh"
 
 namespace draftline::cuda {
 
 namespace {
 
-constexpr int kThreads = 128;
+using FewRows = ExpertTiles<false>;
+using ManyRows = ExpertTiles<true>;
 
-struct Chosen {  // of each row, in scratch: [rows, per_token]
-  int* expert;
-  float* share;
-  float* wide;  // [rows, per_token, inner]: silu(gate) * up
+bool many_rows(const ExpertShape& m) {  // of an expert, if rows choose evenly: more than half of a small group
+  return m.rows > FewRows::rows && std::int64_t{m.rows} * m.per_token > std::int64_t{FewRows::rows} / 2 * m.experts;
+}
+
+// Workspace, piece by piece; from address 0 on only its size is meant.
+template <class T>
+struct Pieces {
+  ExpertLists lists;
+  T* wide;
+  float* results;
+  std::size_t bytes;
+
+  Pieces(const ExpertShape& m, const void* scratch) : at_(reinterpret_cast<std::uintptr_t>(scratch) + kCounterBytes) {
+    const auto n = [](int count) { return static_cast<std::size_t>(count); };
+    const ExpertPlan plan = plan_experts<T>(m);
+    const std::size_t rows = n(m.rows), experts = n(m.experts), choices = rows * n(m.per_token),
+                      tiles = n(ceil_div(m.rows, kRouteRows));
+    lists.column_tiles = ceil_div(m.hidden, plan.columns);
+    lists.group_rows = plan.group_rows;
+    take(lists.scores, n(route_parts(m.hidden)) * rows * experts);
+    take(lists.expert, choices);
+    take(lists.share, choices);
+    take(lists.rank, choices);
+    take(lists.begins, tiles * experts);
+    take(lists.first, experts);
+    take(lists.list, choices);
+    take(lists.missing, rows * n(lists.column_tiles));
+    take(lists.groups, n(plan.most_groups));
+    take(lists.group_count, 1);
+    take(wide, choices * n(m.inner));
+    take(results, choices * n(m.hidden));
+    bytes = static_cast<std::size_t>(at_ - reinterpret_cast<std::uintptr_t>(scratch));
+  }
+
+ private:
+  template <class E>
+  void take(E*& piece, std::size_t count) {
+    constexpr std::size_t kAligned = 256;
+    piece = reinterpret_cast<E*>(at_);
+    at_ += (count * sizeof(E) + kAligned - 1) / kAligned * kAligned;
+  }
+  std::uintptr_t at_;
 };
-Chosen split(const Scratch& s, const ExpertShape& m) {
-  const int n = m.rows * m.per_token;
-  int* expert = behind_counters<int>(s);
-  auto* share = reinterpret_cast<float*>(expert + n);
-  return {expert, share, share + n};
-}
 
-// A block for each row: the router's scores, the softmax over them, the best `per_token`.
-template <class T>
-__global__ void choose_kernel(ExpertShape m, View<const T> x, const T* router, Chosen chosen) {
-  auto* score = dynamic_shared<float>();
-  const int r = static_cast<int>(blockIdx.x), me = static_cast<int>(threadIdx.x);
-  for (int e = me; e < m.experts; e += kThreads) {
-    float s = 0;
-    for (int i = 0; i < m.hidden; ++i)
-      s += to_float(x.row(r)[i]) * to_float(router[static_cast<std::ptrdiff_t>(i) * m.experts + e]);
-    score[e] = s;
+template <class T, class P>
+void launch_product(const ExpertPlan& plan, const P& p, cudaStream_t s) {
+  const dim3 grid = grid_of(plan.most_groups, ceil_div(p.out, plan.columns / (plan.tensor_cores ? P::matrices : 1)));
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (plan.tensor_cores && plan.group_rows == FewRows::rows)
+      return launch_overlapping(expert_tiles_kernel<FewRows, P>, grid, grid_of(FewRows::threads), FewRows::shared, s,
+                                p);
+    if (plan.tensor_cores)
+      return launch_overlapping(expert_tiles_kernel<ManyRows, P>, grid, grid_of(ManyRows::threads), ManyRows::shared, s,
+                                p);
   }
-  __syncthreads();
-  if (me != 0) return;
-  float top = score[0];
-  for (int e = 1; e < m.experts; ++e) top = fmaxf(top, score[e]);
-  float sum = 0, kept = 0;
-  for (int e = 0; e < m.experts; ++e) sum += expf(score[e] - top);
-  int* expert = chosen.expert + r * m.per_token;
-  float* share = chosen.share + r * m.per_token;
-  for (int j = 0; j < m.per_token; ++j) {
-    int best = -1;
-    for (int e = 0; e < m.experts; ++e) {
-      bool taken = false;
-      for (int i = 0; i < j; ++i) taken = taken || expert[i] == e;
-      if (!taken && (best < 0 || score[e] > score[best])) best = e;
-    }
-    expert[j] = best;
-    share[j] = expf(score[best] - top);
-    kept += share[j];
-  }
-  for (int j = 0; j < m.per_token; ++j) share[j] /= m.normalise ? kept : sum;
-}
-
-// grid (row and expert of it, columns)
-template <class T>
-__global__ void gate_up_kernel(ExpertShape m, View<const T> x, const T* gate_up, Chosen chosen) {
-  const int slot = static_cast<int>(blockIdx.x), r = slot / m.per_token;
-  const int f = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
-  if (f >= m.inner) return;
-  const T* w = gate_up + static_cast<std::ptrdiff_t>(chosen.expert[slot]) * m.hidden * 2 * m.inner;
-  float gate = 0, up = 0;
-  for (int i = 0; i < m.hidden; ++i) {
-    const float v = to_float(x.row(r)[i]);
-    gate += v * to_float(w[static_cast<std::ptrdiff_t>(i) * 2 * m.inner + f]);
-    up += v * to_float(w[static_cast<std::ptrdiff_t>(i) * 2 * m.inner + m.inner + f]);
-  }
-  chosen.wide[static_cast<std::ptrdiff_t>(slot) * m.inner + f] = gate / (1 + expf(-gate)) * up;
-}
-
-// grid (rows, columns)
-template <class T>
-__global__ void down_kernel(ExpertShape m, const T* down, Chosen chosen, View<T> y) {
-  const int r = static_cast<int>(blockIdx.x);
-  const int c = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
-  if (c >= m.hidden) return;
-  float total = 0;
-  for (int j = 0; j < m.per_token; ++j) {
-    const int slot = r * m.per_token + j;
-    const T* w = down + static_cast<std::ptrdiff_t>(chosen.expert[slot]) * m.inner * m.hidden;
-    const float* wide = chosen.wide + static_cast<std::ptrdiff_t>(slot) * m.inner;
-    float s = 0;
-    for (int f = 0; f < m.inner; ++f) s += wide[f] * to_float(w[static_cast<std::ptrdiff_t>(f) * m.hidden + c]);
-    total += chosen.share[slot] * s;
-  }
-  y.row(r)[c] = from_float<T>(total);
+  launch_overlapping(expert_rows_kernel<T, P>, grid, grid_of(kPlainThreads), 0, s, p);
 }
 
 }  // namespace
 
+template <class T>
+ExpertPlan plan_experts(const ExpertShape& m) {
+  ExpertPlan p{};
+  p.tensor_cores = std::is_same_v<T, bf16> && m.hidden % 8 == 0 && m.inner % 8 == 0;  // copies of 16 bytes
+  const bool many = p.tensor_cores && many_rows(m);
+  p.group_rows = !p.tensor_cores ? kPlainRows : many ? ManyRows::rows : FewRows::rows;
+  p.columns = !p.tensor_cores ? kPlainThreads : many ? ManyRows::columns : FewRows::columns;
+  // Of as many experts as can be met each has one, and every `group_rows` choices beyond these make at most one more.
+  const int choices = m.rows * m.per_token, met = std::min(m.experts, choices);
+  p.most_groups = std::min(met + (choices - met) / p.group_rows, m.experts * ceil_div(m.rows, p.group_rows));
+  return p;
+}
+
+template <class T>
 std::size_t expert_scratch(const ExpertShape& m) {
-  const auto n = static_cast<std::size_t>(m.rows) * static_cast<std::size_t>(m.per_token);
-  return kCounterBytes + n * (sizeof(int) + sizeof(float)) + n * static_cast<std::size_t>(m.inner) * sizeof(float);
+  return Pieces<T>(m, nullptr).bytes;
 }
 
 template <class T>
 void mixture_of_experts(const ExpertShape& m, View<const T> x, const T* router, const T* gate_up, const T* down,
                         const Scratch& scratch, View<T> y, cudaStream_t s) {
-  const Chosen chosen = split(scratch, m);
-  launch(choose_kernel<T>, grid_of(m.rows), dim3(kThreads), sizeof(float) * static_cast<std::size_t>(m.experts), s, m,
-         x, router, chosen);
-  launch(gate_up_kernel<T>, grid_of(m.rows * m.per_token, ceil_div(m.inner, kThreads)), dim3(kThreads), 0, s, m, x,
-         gate_up, chosen);
-  launch(down_kernel<T>, grid_of(m.rows, ceil_div(m.hidden, kThreads)), dim3(kThreads), 0, s, m, down, chosen, y);
+  const ExpertPlan plan = plan_experts<T>(m);
+  const Pieces<T> pieces(m, scratch.data);
+  const int tiles = ceil_div(m.rows, kRouteRows);
+  check(scratch.bytes >= pieces.bytes, "experts: their scratch is too small");
+  check(m.per_token <= m.experts && tiles < kCounters, "experts: another shape");
+  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % sizeof(uint4) == 0; };
+  check(!plan.tensor_cores || (x.stride % 8 == 0 && aligned(x.data) && aligned(gate_up) && aligned(down)),
+        "experts: rows and weights are read 16 bytes at a time");
+
+  launch_overlapping(route_kernel<T>, grid_of(ceil_div(m.experts, 32) * route_parts(m.hidden), tiles),
+                     grid_of(kRouteThreads), 0, s, m, x, router, counters_of(scratch), pieces.lists);
+  launch_product<T>(plan, GateUp<T>{x, gate_up, m.hidden, m.inner, m.per_token, pieces.lists, pieces.wide}, s);
+  launch_product<T>(plan, Down<T>{pieces.wide, down, m.inner, m.hidden, m.per_token, pieces.lists, pieces.results, y},
+                    s);
 }
+
+template ExpertPlan plan_experts<float>(const ExpertShape&);
+template ExpertPlan plan_experts<bf16>(const ExpertShape&);
+template std::size_t expert_scratch<float>(const ExpertShape&);
+template std::size_t expert_scratch<bf16>(const ExpertShape&);
 template void mixture_of_experts(const ExpertShape&, View<const float>, const float*, const float*, const float*,
                                  const Scratch&, View<float>, cudaStream_t);
 template void mixture_of_experts(const ExpertShape&, View<const bf16>, const bf16*, const bf16*, const bf16*,

@@ -191,7 +191,7 @@ struct LaunchOp {
   std::size_t scratch_of(const Other&) const {
     return 0;
   }
-  std::size_t scratch_of(const MixtureOfExperts& o) const { return expert_scratch(shape_of(o)); }
+  std::size_t scratch_of(const MixtureOfExperts& o) const { return expert_scratch<T>(shape_of(o)); }
   std::size_t scratch_of(const Attend& o) const { return attend_scratch<T>(shape(o)); }
   std::size_t scratch_of(const Argmax& o) const {
     return choose_scratch(o.x.rows, o.x.cols, 1, s.device.multiprocessors);

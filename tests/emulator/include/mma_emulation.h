@@ -81,11 +81,15 @@ inline Copies& copies() {
   if (std::memcmp(&mine.block, &blockIdx, sizeof blockIdx) != 0) mine = {{}, {}, blockIdx};
   return mine;
 }
+inline std::size_t& copied_later() {  // bytes since it was last set
+  static std::size_t bytes = 0;
+  return bytes;
+}
 inline void copy_later(void* to, const void* from, bool present) {
   Copy c{to, {}};
   if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0 || reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
     throw std::logic_error("a background copy that is not aligned to 16 bytes");
-  if (present) std::memcpy(c.bytes.data(), from, 16);
+  if (present) std::memcpy(c.bytes.data(), from, 16), copied_later() += 16;
   copies().open.push_back(c);
 }
 inline void end_batch() {

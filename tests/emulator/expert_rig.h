@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mixture of experts twice: on the CPU backend and by its CUDA kernels, with a say in who chooses whom.
+#pragma once
+#include "decoder/cuda/experts.h"
+#include "tests/emulator/op_rig.h"
+
+namespace draftline::cuda {
+
+struct Routing {
+  std::vector<int> first = {};   // the expert that a row prefers; none: as the numbers fall
+  std::vector<int> closed = {};  // experts that nobody chooses; their weights are NaN
+};
+
+// Numbers that T can hold. The last inputs decide: one closes experts, one for each expert leads to it.
+template <class T>
+struct MixtureNumbers : WeightSource {
+  MixtureNumbers(const ExpertShape& shape, const Routing& routing, unsigned seed) : m(shape), dice(seed) {
+    const int deciding = m.hidden - m.experts - 1;
+    for (int c = deciding; c < m.hidden; ++c) {
+      const int leads_to = c - deciding - 1;
+      for (int r = 0; r < m.rows; ++r) {
+        const bool led = !routing.first.empty() && routing.first[static_cast<std::size_t>(r)] == leads_to;
+        x[at(r, c, m.hidden)] = c == deciding || led ? 1.0F : 0.0F;
+      }
+      for (int e = 0; e < m.experts; ++e) router[at(c, e, m.experts)] = leads_to == e ? 20.0F : 0.0F;
+    }
+    for (const int e : routing.closed) {
+      router[at(deciding, e, m.experts)] = -60;
+      for (auto* w : {&gate_up, &down}) {
+        const auto size = static_cast<std::ptrdiff_t>(w->size()) / m.experts;
+        std::fill_n(w->begin() + e * size, size, std::numeric_limits<float>::quiet_NaN());
+      }
+    }
+  }
+  std::vector<float> normal(int rows, int cols, int inputs) {
+    return dice.normal<T>(at(rows, 0, cols), 1 / std::sqrt(static_cast<float>(inputs)));
+  }
+  void load(const std::string& name, int, int, std::span<float> to) override {
+    const auto& from = name == "router" ? router : name == "gate_up" ? gate_up : down;
+    REQUIRE(to.size() == from.size());
+    std::copy(from.begin(), from.end(), to.begin());
+  }
+  static std::size_t at(int r, int c, int stride) { return static_cast<std::size_t>(r * stride + c); }
+
+  ExpertShape m;
+  Dice dice;
+  std::vector<float> x = normal(m.rows, m.hidden, 1), router = normal(m.hidden, m.experts, m.hidden),
+                     gate_up = normal(m.experts * m.hidden, 2 * m.inner, m.hidden),
+                     down = normal(m.experts * m.inner, m.hidden, m.inner);
+};
+
+template <class T>
+struct Mixture {
+  explicit Mixture(const ExpertShape& shape, const Routing& routing = {}, unsigned seed = 1)
+      : m(shape), numbers(shape, routing, seed) {}
+
+  std::vector<float> expected() {
+    WeightStore store(DType::fp32);
+    CpuBackend backend(store, numbers, {CpuBackend::Mode::planned, 0, true});
+    Ops ops(backend, DType::fp32, 1);
+    const Tensor x = ops.slot("x", m.rows, m.hidden, DType::fp32), y = ops.slot("y", m.rows, m.hidden, DType::fp32);
+    std::vector<int> bits(numbers.x.size());
+    std::memcpy(bits.data(), numbers.x.data(), sizeof(float) * bits.size());
+    ops.upload(x, bits);
+    ops.store(y, ops.mixture_of_experts(x, store.matrix("router", m.hidden, m.experts),
+                                        store.matrix("gate_up", m.experts * m.hidden, 2 * m.inner),
+                                        store.matrix("down", m.experts * m.inner, m.hidden),
+                                        Experts{m.experts, m.per_token, m.inner, m.normalise}));
+    ops.flush();
+    return backend.read_floats(y);
+  }
+
+  // Rows of y lie 8 columns apart. What lies behind the counters of the scratch is nobody's.
+  void launch(const Stream& stream) const {
+    mixture_of_experts<T>(m, x.read(), router.read().data, gate_up.read().data, down.read().data, work.scratch(),
+                          {y.view().data, m.rows, m.hidden, m.hidden + 8}, stream);
+  }
+  void forget() const {
+    must(cudaMemset(work.buffer.data() + kCounterBytes, 0xff, work.buffer.bytes() - kCounterBytes), "filling");
+    must(cudaMemset(y.view().data, 0xff, sizeof(T) * numbers.at(m.rows, 0, m.hidden + 8)), "filling");
+    settle();
+  }
+  std::vector<float> run() const {
+    const Stream stream;
+    forget();
+    launch(stream);
+    stream.wait();
+    return result();
+  }
+  std::vector<float> result() const {
+    const auto all = y.floats();
+    std::vector<float> rows;
+    int beside = 0;
+    for (int r = 0; r < m.rows; ++r)
+      for (int c = 0; c < m.hidden + 8; ++c)
+        if (const float v = all[numbers.at(r, c, m.hidden + 8)]; c < m.hidden) rows.push_back(v);
+        else beside += !std::isnan(v);
+    CHECK(beside == 0);
+    return rows;
+  }
+
+  ExpertShape m;
+  MixtureNumbers<T> numbers;
+  Array<T> x{numbers.x, m.hidden}, router{numbers.router, m.experts}, gate_up{numbers.gate_up, 2 * m.inner},
+      down{numbers.down, m.hidden}, y{m.rows, m.hidden + 8};
+  Workspace work{expert_scratch<T>(m)};
+};
+
+}  // namespace draftline::cuda
