@@ -13,7 +13,7 @@
 
 namespace draftline::test {
 
-enum class Network { llama, qwen2, qwen3 };
+enum class Network { llama, qwen2, qwen3, mixture };
 inline TransformerShape tiny_shape(Network kind) {
   TransformerShape s;
   s.name = "tiny";
@@ -27,6 +27,8 @@ inline TransformerShape tiny_shape(Network kind) {
   s.qkv_bias = kind == Network::qwen2;
   s.tied_embeddings = false;
   s.qk_norm = kind == Network::qwen3;
+  if (kind == Network::mixture)
+    s.experts = Experts{5, 2, 24, true, 40, 2};  // behind two dense layers, one that all pass
   return s;
 }
 
