@@ -61,12 +61,11 @@ struct Down {
   }
 };
 
-// The group of this block: blocks behind the last one have nothing to do.
+// The group of this block: blocks behind the last one have nothing to do. Both reads are under way at once.
 __device__ inline bool group_of_block(const ExpertLists& l, ExpertGroup* g) {
   const int which = static_cast<int>(blockIdx.x);
-  if (which >= *l.group_count) return false;
   *g = l.groups[which];
-  return true;
+  return which < *l.group_count;
 }
 template <class P>
 __device__ auto weights_of(const P& p, const ExpertGroup& g) {
