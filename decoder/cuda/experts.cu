@@ -81,8 +81,9 @@ ExpertPlan plan_experts(const ExpertShape& m) {
   p.group_rows = !p.tensor_cores ? kPlainRows : many ? ManyRows::rows : FewRows::rows;
   p.columns = !p.tensor_cores ? kPlainThreads : many ? ManyRows::columns : FewRows::columns;
   // Of as many experts as can be met each has one, and every `group_rows` choices beyond these make at most one more.
-  const int choices = m.rows * m.per_token, met = std::min(m.experts, choices);
-  p.most_groups = std::min(met + (choices - met) / p.group_rows, m.experts * ceil_div(m.rows, p.group_rows));
+  const std::int64_t choices = std::int64_t{m.rows} * m.per_token, met = std::min<std::int64_t>(m.experts, choices);
+  p.most_groups = static_cast<int>(
+      std::min(met + (choices - met) / p.group_rows, std::int64_t{m.experts} * ceil_div(m.rows, p.group_rows)));
   return p;
 }
 
