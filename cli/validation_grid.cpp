@@ -151,7 +151,7 @@ std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::st
 }
 
 std::string serving_method(const std::filesystem::path& data, std::string_view device) {
-  const GridFile f = read_grids(data, device);
+  const GridFile f = grids_in(data, device);
   if (!f.serving.is_object())
     throw InputErrors("data/validation/grid.json#/serving: has none for " + std::string(device));
   return f.serving.dump();
