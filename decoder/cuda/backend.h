@@ -27,9 +27,8 @@ class CudaBackend : public Backend {
     int most_graphs = 512;            // the least recently used is dropped first
     bool timed_products = true;       // false: cuBLASLt's first choice, so that two runs have the same bits
     std::shared_ptr<SharedWeights> shared = {};
-    std::shared_ptr<cuda::ProductChoices> products =
-        {};               // algorithms that were timed before, and are now; may be shared
     bool filled = false;  // caches start with random values: a context may be assumed where only its cost counts
+    std::shared_ptr<cuda::ProductChoices> products = {};  // timed before, and now; may be shared
   };
   // Throws DeviceError if there is no device, driver or cuBLASLt that will do.
   CudaBackend(const WeightStore&, WeightSource&, const Options&);
