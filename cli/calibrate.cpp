@@ -21,7 +21,7 @@ struct Options : CalibrationInput {
 // One device: this calibration against it. Two: the first against the second.
 void compare(const Options& o, const Measured& m, const Json& calibrated, std::ostream& out, std::size_t width) {
   const auto named = [&](const std::string& name) {
-    return read_file(named_or_file(name, o.data / "devices"), read_device);
+    return device_of(named_or_file(name, o.data / "devices"), o.data / "devices");
   };
   const auto ours = [&] {
     const Document d = Document::from_text(text_of(calibrated), "calibration.json");
@@ -91,7 +91,7 @@ void add_calibrate(CLI::App& app, Action& chosen) {
   verb->add_option("--source", o->source, "key of data/sources.json that the fits name")->capture_default_str();
   verb->add_option("--locator", o->locator, "where in that source; the measured file's name if not given");
   verb->add_option("--compare", o->compare,
-                   "a device, or device file: its predictions of the measured points beside this calibration's; two: "
+                   "a device, or device file: its predictions of the measured points beside this\ncalibration's; two: "
                    "the first's beside the second's")
       ->expected(1, 2);
   verb->add_option("--compare-out", o->compare_out, "a CSV file of the compared points, one by one");

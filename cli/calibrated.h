@@ -37,6 +37,7 @@ Json calibrated_engine(const CalibrationInput&, const Measured&);
 std::string text_of(const Json&);  // indented, but lists of numbers, and what is short, on one line
 // The file of a known name, or the file itself.
 std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder);
+Device device_of(const std::filesystem::path& file, const std::filesystem::path& shipped);
 
 std::string in_ns(Seconds);
 

@@ -137,7 +137,7 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   if (o.device.empty())
     throw InputErrors("--device: kernel times say nothing of the datasheet; name a device or a device file");
   const std::filesystem::path file = named_or_file(o.device, o.data / "devices");
-  const Device datasheet = read_file(file, read_device);
+  const Device datasheet = device_of(file, o.data / "devices");
   const GpuCalibration c =
       calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o), datasheet, o.measured.string());
   CalibratedDevice r{Json::parse(read_text_file(file)), {c.of_gemm, c.of_attention}};
@@ -217,6 +217,10 @@ std::string text_of(const Json& j) {
     else text += line, i = end + 1;
   }
   return text + "\n";
+}
+
+Device device_of(const std::filesystem::path& file, const std::filesystem::path& shipped) {
+  return read_file(file, [&](const Reader& in) { return read_device(in, shipped); });
 }
 
 std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder) {

@@ -308,8 +308,9 @@ void add_decode(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand(
       "decode", "the reference decoder on the CPU or on CUDA: any method, any batch, token ids in and out");
   auto o = std::make_shared<Options>();
-  verb->add_option("--transformer", o->transformer,
-                   "a Hugging Face folder; or a name of `list transformers` or a config.json, with random weights")
+  verb->add_option(
+          "--transformer", o->transformer,
+          "a Hugging Face folder (\"./llama\"); or with random weights a name of\n`list transformers` or a config.json")
       ->required();
   verb->add_option("--method", o->method, R"(a name, or as in a scenario: '{"name": "eagle3", "draft_length": 3}')")
       ->capture_default_str();
@@ -343,7 +344,7 @@ void add_decode(CLI::App& app, Action& chosen) {
       ->capture_default_str();
   verb->add_option(
       "--continuations", o->continuations,
-      "with --trace: the target's own greedy text, a line of ids per prompt as decode prints it; checked, and "
+      "with --trace: the target's own greedy text, a line of ids per prompt as\ndecode prints it; checked, and "
       "not decoded again");
   verb->add_option("--task", o->task, "what the prompts are, for the trace's header");
   verb->add_option("--device", o->device, "where to decode")
@@ -358,7 +359,7 @@ void add_decode(CLI::App& app, Action& chosen) {
       "on cuda: a file of the algorithms that matrix products were timed to want; read if it is there, and "
       "written with what was timed anew, so that the next run has the same bits");
   verb->add_option("--accept", o->accept,
-                   "forces acceptance by these rates, one for each draft in turn: all is drafted and verified, the "
+                   "forces acceptance by these rates, one for each draft in turn: all is drafted\nand verified, the "
                    "decision is theirs. For timings with random weights")
       ->delimiter(',');
   verb->add_option("--accept-trace", o->accept_trace, "forces the acceptance of a recorded trace instead")

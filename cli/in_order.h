@@ -4,11 +4,13 @@
 #pragma once
 #include <tbb/global_control.h>
 #include <tbb/parallel_pipeline.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 namespace draftline::cli {
@@ -26,6 +28,8 @@ class Interruptible {
   static void ask(int) {
     asked_ = true;
     std::signal(SIGINT, SIG_DFL);
+    static constexpr std::string_view kSaid = "\nfinishing what is begun; Ctrl-C again ends at once\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
   }
   static inline std::atomic<bool> asked_ = false;
   void (*before_)(int);

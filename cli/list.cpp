@@ -115,12 +115,21 @@ Listing list_devices(Catalogue& catalogue) {
 }
 
 Listing list_transformers(Catalogue& catalogue) {
-  Listing l{{"name", "parameters", "layers", "hidden", "heads", {"KV heads", "kv_heads"}, "vocabulary", "source"}, {}};
+  Listing l{{"name",
+             {"parameters, 1e9", "parameters"},
+             "layers",
+             "hidden",
+             "heads",
+             {"KV heads", "kv_heads"},
+             "vocabulary",
+             "source"},
+            {}};
   each(catalogue, "transformers", [&](const Reader& in) {
     const auto t = catalogue.transformer(in);
     if (!t) return;
-    l.rows.push_back(
-        {t->name, Cell(parameters(*t), 4), t->layers, t->hidden, t->heads, t->kv_heads, t->vocabulary, t->source});
+    const double all = parameters(*t);
+    l.rows.push_back({t->name, Cell(all, significant(all / 1e9, 3)), t->layers, t->hidden, t->heads, t->kv_heads,
+                      t->vocabulary, t->source});
   });
   return l;
 }

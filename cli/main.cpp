@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program: parses the command line and turns failures into exit codes (DESIGN.md section 6).
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "cli/command.h"
 #include "core/build_info.h"
 #include "core/errors.h"
+#include "core/json_parse.h"
 
 namespace draftline::cli {
 
@@ -41,6 +43,16 @@ std::filesystem::path find_data() {
 }
 
 void interrupted(int) { _exit(kInterrupted); }
+
+// A stream that was closed before we began: the next file opened would take its number, and what is printed would land in
+// that file. What stands here in its place can be read, not written.
+void keep_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) == -1 && open("/dev/null", O_RDONLY) == -1) _exit(kDevice);
+}
+
+// What a user's file says may be quoted in it: it must not steer the terminal.
+void say(std::string_view message) { std::cerr << printable(message, message.npos) << "\n"; }
 
 int run(int argc, char** argv) {
   CLI::App app{
@@ -80,18 +92,19 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   namespace cli = draftline::cli;
   using draftline::DeviceError, draftline::InputErrors, draftline::OutputError;
+  cli::keep_standard_streams();
   std::signal(SIGINT, cli::interrupted);
   std::signal(SIGPIPE, SIG_IGN);
   try {
     return cli::run(argc, argv);
   } catch (const InputErrors& e) {
-    for (const std::string& m : e.messages()) std::cerr << m << "\n";
+    for (const std::string& m : e.messages()) cli::say(m);
     return cli::kInput;
   } catch (const DeviceError& e) {
-    std::cerr << e.what() << "\n";
+    cli::say(e.what());
     return cli::kDevice;
   } catch (const OutputError& e) {
-    std::cerr << e.what() << "\n";
+    cli::say(e.what());
     return cli::kDevice;
   } catch (const std::bad_alloc&) {
     std::cerr << "out of memory\n";

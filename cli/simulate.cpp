@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline simulate SCENARIO`: requests arrive, queue, are batched, drafted for and served, event by event.
 #include <iostream>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/in_order.h"
@@ -62,7 +63,8 @@ int simulate(const Options& o, const Common& common) {
     report->add(outcome);
   };
   // Each worker reads the scenario for itself: nothing is shared, so nothing is locked.
-  const Interruptible interruptible;
+  std::optional<Interruptible> interruptible;
+  if (points > 1) interruptible.emplace();  // of one point nothing would be kept
   std::size_t done = 0;
   in_order<ServingSweep>(
       o.jobs, o.from, points, o.jobs == 1 ? first : nullptr,

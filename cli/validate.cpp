@@ -291,7 +291,7 @@ void add_validate(CLI::App& app, Action& chosen) {
                    "how long probing may take, about; 60 on the CPU, 140 on a GPU if not given")
       ->check(CLI::Range(0.1, 3600.0));
   verb->add_option("--seconds", o->seconds,
-                   "how long decoding may take, about; 340 on the CPU, 180 on a GPU if not given, no limit with --full")
+                   "how long decoding may take, about; 340 on the CPU, 180 on a GPU,\nno limit with --full")
       ->check(CLI::Range(0.1, 1e6));
   verb->add_option("--serving-seconds", o->serving_seconds,
                    "how long the live servers may take, about; 60 on a GPU, no limit on the CPU or with --full if not "

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/text_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -17,7 +20,9 @@ namespace fs = std::filesystem;
 
 static std::string shown(const fs::path& path) { return printable(path.string(), 1000); }
 
-static std::string why(int error) { return std::generic_category().message(error); }
+static std::string why(int error) {
+  return error == 0 ? "is the disk full?" : std::generic_category().message(error);  // 0: it failed earlier, unseen
+}
 
 std::string read_text_file(const fs::path& path, std::size_t most_bytes) {
   const auto fail = [&](const std::string& what) { throw InputErrors(shown(path) + ": " + what); };
@@ -44,10 +49,27 @@ std::string read_text_file(const fs::path& path, std::size_t most_bytes) {
   return path.extension() == ".gz" ? gunzip(text, most_bytes, shown(path)) : text;
 }
 
+// Until it is committed the file has no name where the system can do that, so that nothing of it stays whatever ends the
+// program; elsewhere a name of its own beside the final one.
 struct AtomicFile::Open {
   fs::path name, temporary;
   std::ofstream stream;
+  int nameless = -1;
   bool direct = false, committed = false;
+
+  fs::path nameless_path() const { return "/proc/self/fd/" + std::to_string(nameless); }
+  bool open_nameless() {
+#ifdef O_TMPFILE
+    constexpr mode_t kReadAndWrite = 0666;
+    const fs::path folder = name.has_parent_path() ? name.parent_path() : ".";
+    if (name.has_filename()) nameless = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kReadAndWrite);
+    if (nameless != -1) stream.open(nameless_path(), std::ios::binary);
+#endif
+    return stream.is_open();
+  }
+  ~Open() {
+    if (nameless != -1) ::close(nameless);
+  }
 };
 
 AtomicFile::AtomicFile(const fs::path& path) : open_(std::make_unique<Open>()) {
@@ -59,14 +81,16 @@ AtomicFile::AtomicFile(const fs::path& path) : open_(std::make_unique<Open>()) {
   open_->direct = fs::exists(path, error) && !fs::is_regular_file(path, error);  // /dev/stdout has no "beside"
   open_->temporary = open_->direct ? path : open_->name;
   if (!open_->direct) open_->temporary += ".part" + std::to_string(std::random_device{}());
+  if (!open_->direct && !error && open_->open_nameless()) return;  // a name that can't be is an error at once
   errno = 0;
+  open_->stream.clear();
   open_->stream.open(open_->temporary, std::ios::binary | std::ios::trunc);
   if (!open_->stream) throw InputErrors(shown(path) + ": cannot be written: " + why(errno));
 }
 
 AtomicFile::~AtomicFile() {
   if (open_->committed || open_->direct) return;
-  open_->stream.close();
+  open_->stream.close();  // and a nameless file is gone
   std::error_code ignored;
   fs::remove(open_->temporary, ignored);
 }
@@ -79,8 +103,10 @@ void AtomicFile::commit() {
   if (!open_->stream) throw OutputError(shown(open_->name) + ": cannot be written in full: " + why(errno));
   open_->committed = true;
   if (open_->direct) return;
-  std::error_code error;
-  fs::rename(open_->temporary, open_->name, error);
+  const bool named = open_->nameless == -1 || linkat(AT_FDCWD, open_->nameless_path().c_str(), AT_FDCWD,
+                                                     open_->temporary.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  std::error_code error(named ? 0 : errno, std::generic_category());
+  if (named) fs::rename(open_->temporary, open_->name, error);
   if (!error) return;
   open_->committed = false;
   throw OutputError(shown(open_->name) + ": cannot be written: " + error.message());

@@ -16,7 +16,7 @@ inline constexpr std::size_t kMostTextBytes = std::size_t{64} << 20;
 // The bytes of a file, gunzipped if it is named *.gz; the limit holds for the result. InputErrors: "FILE: no such file".
 std::string read_text_file(const std::filesystem::path&, std::size_t most_bytes = kMostTextBytes);
 
-// A file that appears under its name only with commit(); before, it is a temporary file beside it, removed if forgotten.
+// A file that appears under its name only with commit(); before, it has no name, or a temporary one.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path&);  // InputErrors if the folder can't be written

@@ -195,22 +195,27 @@ void read_cpu(Reader in, Device& d) {
 }
 
 // A relative's device, or nullopt with the mistake noted. Kept, so that four borrowed fits read its file once.
-using Lenders = std::map<std::string, std::optional<Device>>;
-Device read_device(Reader in, int depth);
+struct Lenders {
+  std::filesystem::path shipped;  // where those are that don't stand beside the borrower
+  std::map<std::string, std::optional<Device>> known;
+};
+Device read_device(Reader in, const std::filesystem::path& shipped, int depth);
 
-const std::optional<Device>& lender(const Reader& at, Lenders& known, int depth) {
+const std::optional<Device>& lender(const Reader& at, Lenders& lenders, int depth) {
   const std::string name = at.text();
-  const auto found = known.find(name);
-  if (found != known.end()) return found->second;
-  std::optional<Device>& device = known[name];
-  const auto file = at.file().parent_path() / (name + ".json");
+  const auto found = lenders.known.find(name);
+  if (found != lenders.known.end()) return found->second;
+  std::optional<Device>& device = lenders.known[name];
+  const auto beside = at.file().parent_path() / (name + ".json"), shipped = lenders.shipped / beside.filename();
+  std::error_code none;
+  const auto& file = std::filesystem::exists(beside, none) || lenders.shipped.empty() ? beside : shipped;
   if (name.empty() || name.find_first_of("/\\") != std::string::npos) {
-    at.fail("must be the name of a device in the same folder");
+    at.fail("must be the name of a device, known or in the same folder");
   } else if (depth >= kMostLenders) {
     at.fail("borrows from a device that borrows, too many times over");
   } else {
     try {
-      device = read_file(file, [&](const Reader& in) { return read_device(in, depth + 1); });
+      device = read_file(file, [&](const Reader& in) { return read_device(in, lenders.shipped, depth + 1); });
     } catch (const std::runtime_error& e) { at.fail(std::string("can't be read: ") + e.what()); }
   }
   return device;
@@ -256,14 +261,14 @@ std::vector<AllReducePoint> read_all_reduce(Reader groups) {
   return points;
 }
 
-Device read_device(Reader in, int depth) {
+Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   Device d;
   d.name = in.file().stem().string();
   d.title = in.at("title").text();
   if (const auto note = in.find("note")) (void)note->text();
   read_datasheet(in.at("datasheet"), d);
   const Reader fits = in.at("fits");
-  Lenders lenders;
+  Lenders lenders{shipped, {}};
   if (const auto cpu = fits.find("cpu")) {
     read_cpu(*cpu, d);
     d.fits.source = d.fits.gemm.origin.source;
@@ -300,6 +305,6 @@ Device read_device(Reader in, int depth) {
 
 }  // namespace
 
-Device read_device(Reader in) { return read_device(std::move(in), 0); }
+Device read_device(Reader in, const std::filesystem::path& shipped) { return read_device(std::move(in), shipped, 0); }
 
 }  // namespace draftline

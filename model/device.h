@@ -104,7 +104,8 @@ struct Device {
   FlopsPerSecond peak_of(DType t) const { return peak[static_cast<std::size_t>(t)]; }
 };
 
-// The name is the file's. Coefficients that are borrowed are read from the relative's file in the same folder.
-Device read_device(Reader);
+// The name is the file's. Coefficients that are borrowed are read from the relative's file in the same folder, else in that
+// of the devices that are shipped, if it is given.
+Device read_device(Reader, const std::filesystem::path& shipped = {});
 
 }  // namespace draftline

@@ -132,7 +132,12 @@ void AdviseReport::add_text(const Advice& a) {
   out_ << "\n";
 
   std::vector<Table::Column> columns{"batch", "plain step", "its step", "speedup", "needs", "has"};
-  for (const Part& p : kParts) columns.emplace_back(p.first);
+  std::vector<Part> parts;  // of which something shows
+  for (const Part& p : kParts)
+    if (std::any_of(a.batches.begin(), a.batches.end(),
+                    [&](const BatchAdvice& b) { return std::lround(100 * (b.losses.*p.second)) != 0; }))
+      parts.push_back(p);
+  for (const Part& p : parts) columns.emplace_back(p.first);
   std::vector<int> prompts;
   for (const BestLength& b : a.best)
     if (prompts.empty() || prompts.back() != b.prompt_tokens) prompts.push_back(b.prompt_tokens);
@@ -148,7 +153,7 @@ void AdviseReport::add_text(const Advice& a) {
                           Cell(b.speedup),
                           Cell(b.needed_length),
                           Cell(b.length)};
-    for (const Part& p : kParts) {
+    for (const Part& p : parts) {
       const double share = b.losses.*p.second;
       row.emplace_back(share, std::to_string(std::lround(100 * share)) + " %");
     }

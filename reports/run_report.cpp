@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/run_report.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/quantity_text.h"
 #include "reports/point.h"
 
 namespace draftline {
@@ -13,7 +15,15 @@ constexpr int kSchemaVersion = 1;
 
 std::string percent(Seconds part, Seconds whole) { return std::to_string(std::lround(100 * (part / whole))) + " %"; }
 
+// Whole tokens, but of a slow device.
+std::string rate_text(double rate) { return rate < 9.995 ? significant(rate, 3) : std::to_string(std::lround(rate)); }
+
 Interval scaled(const Interval& i, double by) { return {by * i.low, by * i.high}; }
+
+// Without more than one device nothing goes over a link.
+bool several_devices(const Scenario& s) {
+  return std::any_of(s.tensor_parallel.begin(), s.tensor_parallel.end(), [](int ranks) { return ranks > 1; });
+}
 
 // Low and high of step time, throughput and speedup, and what they cover: empty where they are not known.
 constexpr std::size_t kIntervalCells = 7;
@@ -43,6 +53,7 @@ RunReport::RunReport(std::ostream& out, Format format, const Scenario& scenario,
 Table RunReport::new_table() const {
   const bool all = format_ == Format::csv;
   std::vector<Table::Column> columns = point_columns(scenario_, all);
+  const bool links = all || several_devices(scenario_);
   for (const Table::Column& c : std::initializer_list<Table::Column>{{"tokens/s", "throughput_per_s"},
                                                                      {"speedup", "speedup"},
                                                                      {"accepted", "acceptance_length"},
@@ -52,7 +63,7 @@ Table RunReport::new_table() const {
                                                                      {"link", "communication_s"},
                                                                      {"host", "host_s"},
                                                                      {"memory", "peak_memory_bytes"}})
-    columns.push_back(c);
+    if (links || c.title != "link") columns.push_back(c);
   if (all)
     for (const char* name : {"skipped", "step_time_low_s", "step_time_high_s", "throughput_low_per_s",
                              "throughput_high_per_s", "speedup_low", "speedup_high", "interval_covers"})
@@ -65,13 +76,13 @@ std::vector<Cell> RunReport::row(const Outcome& o) const {
   std::vector<Cell> cells = point_cells(scenario_, o.point, all);
   if (const auto* p = std::get_if<Prediction>(&o.result)) {
     const auto share = [&](Seconds t) { return Cell(t.value, percent(t, p->step_time)); };
-    cells.emplace_back(p->throughput.value, std::to_string(std::lround(p->throughput.value)));
+    cells.emplace_back(p->throughput.value, rate_text(p->throughput.value));
     cells.emplace_back(p->speedup, 3);
     cells.emplace_back(p->acceptance_length, 3);
     cells.emplace_back(p->step_time.value, to_text(p->step_time));
     cells.push_back(share(p->parts.draft));
     cells.push_back(share(p->parts.verify + p->parts.commit));
-    cells.push_back(share(p->parts.communication));
+    if (all || several_devices(scenario_)) cells.push_back(share(p->parts.communication));
     cells.push_back(share(p->parts.host));
     cells.emplace_back(p->memory.total().value, to_text(p->memory.total()));
     if (all) {
@@ -79,8 +90,8 @@ std::vector<Cell> RunReport::row(const Outcome& o) const {
       add_interval(cells, *p);
     }
   } else {
-    for (int i = 0; i < 9; ++i) cells.emplace_back();
     if (all) {
+      for (int i = 0; i < 9; ++i) cells.emplace_back();
       cells.emplace_back(std::get<std::string>(o.result));
       cells.resize(cells.size() + kIntervalCells);
     }

@@ -15,7 +15,8 @@ namespace draftline {
 namespace {
 
 constexpr std::string_view kGap = "  ";
-constexpr std::size_t kNarrowestText = 8;  // text columns are not squeezed below this
+constexpr std::size_t kNarrowestText = 8;  // text columns are not squeezed below this,
+constexpr std::size_t kLongPiece = 16;     // nor below pieces of words that are no longer than this
 
 std::string shortest(double v) {
   std::array<char, 32> digits;
@@ -56,7 +57,27 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
-// Breaks at blanks, and words longer than the width wherever it must be.
+// What may stand alone on a line: a word up to and with its next mark, "tree." of "tree.optimal".
+std::string_view first_piece(std::string_view word) {
+  return word.substr(0, std::min(word.find_first_of("-_./:,"), word.size() - 1) + 1);
+}
+
+// Of the pieces that are kept whole.
+std::size_t longest_piece(std::string_view text) {
+  std::size_t longest = 0;
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, std::min(text.find(' '), text.size()));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    while (!word.empty()) {
+      const std::string_view piece = first_piece(word);
+      if (const std::size_t w = display_width(piece); w <= kLongPiece) longest = std::max(longest, w);
+      word.remove_prefix(piece.size());
+    }
+  }
+  return longest;
+}
+
+// Breaks at blanks; words longer than the width behind their marks, and pieces that are longer still wherever it must be.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   std::size_t used = 0;
@@ -74,11 +95,15 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
       ++used;
     }
     while (!word.empty()) {
-      const std::string_view c = first_character(word);
-      if (used > 0 && used + character_width(c) > width) new_line();
-      lines.back() += c;
-      used += character_width(c);
-      word.remove_prefix(c.size());
+      std::string_view piece = first_piece(word);
+      word.remove_prefix(piece.size());
+      if (used > 0 && used + display_width(piece) > width) new_line();
+      for (; !piece.empty(); piece.remove_prefix(first_character(piece).size())) {
+        const std::string_view c = first_character(piece);
+        if (used > 0 && used + character_width(c) > width) new_line();
+        lines.back() += c;
+        used += character_width(c);
+      }
     }
   }
   return lines;
@@ -101,12 +126,13 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
 }
 
 // Takes from the widest text columns until the sum fits.
-void squeeze(std::vector<std::size_t>& widths, const std::vector<bool>& is_number, std::size_t most) {
+void squeeze(std::vector<std::size_t>& widths, const std::vector<bool>& is_number,
+             const std::vector<std::size_t>& narrowest, std::size_t most) {
   std::size_t sum = std::accumulate(widths.begin(), widths.end(), kGap.size() * (widths.size() - 1));
   while (sum > most) {
     std::size_t widest = widths.size();
     for (std::size_t c = 0; c < widths.size(); ++c)
-      if (!is_number[c] && widths[c] > kNarrowestText && (widest == widths.size() || widths[c] > widths[widest]))
+      if (!is_number[c] && widths[c] > narrowest[c] && (widest == widths.size() || widths[c] > widths[widest]))
         widest = c;
     if (widest == widths.size()) return;
     --widths[widest];
@@ -161,13 +187,14 @@ std::string Table::to_markdown() const {
 
 std::string Table::to_text(std::size_t width) const {
   const std::size_t n = columns_.size();
-  std::vector<std::size_t> widths(n, 1);
+  std::vector<std::size_t> widths(n, 1), narrowest(n, kNarrowestText);
   std::vector<bool> is_number(n, false);
   for (std::size_t c = 0; c < n; ++c) {
     bool any = false, all = true;
     for (const auto& row : lines_) {
       if (row.empty()) continue;
       widths[c] = std::max(widths[c], display_width(row[c].shown));
+      narrowest[c] = std::max(narrowest[c], longest_piece(row[c].shown));
       if (row[c].shown.empty()) continue;
       any = true;
       all = all && row[c].is_number;
@@ -178,7 +205,7 @@ std::string Table::to_text(std::size_t width) const {
     const std::size_t title = wraps ? longest_word(columns_[c].title) : display_width(columns_[c].title);
     widths[c] = std::max(widths[c], title);
   }
-  if (width > 0) squeeze(widths, is_number, width);
+  if (width > 0) squeeze(widths, is_number, narrowest, width);
 
   std::string text;
   const auto put_row = [&](const auto& cell_text) {

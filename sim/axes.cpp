@@ -10,7 +10,8 @@ namespace {
 
 // Values that are lists by nature sweep as lists of such lists.
 int natural_depth(const std::string& key) {
-  if (key == "rates" || key == "widths" || key == "rank_acceptance" || key == "skip_attention" || key == "skip_mlp")
+  if (key == "rates" || key == "per_position" || key == "widths" || key == "rank_acceptance" ||
+      key == "skip_attention" || key == "skip_mlp")
     return 1;
   return key == "nodes" || key == "ranks" ? 2 : 0;
 }

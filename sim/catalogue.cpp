@@ -32,6 +32,32 @@ static std::string newest(const std::string& name, const std::vector<std::string
   return best;
 }
 
+// The known name that was meant: "h100", "H100-SXM", "meta-llama/Llama-3.1-8B-Instruct".
+static std::optional<std::string> meant(std::string name, const std::vector<std::string>& known) {
+  name = name.substr(name.rfind('/') + 1);
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  std::string best;
+  for (const std::string& k : known)
+    if (name.find(k) != std::string::npos && k.size() > best.size()) best = k;
+  if (!best.empty()) return best;
+  const auto longer =
+      std::find_if(known.begin(), known.end(), [&](const std::string& k) { return k.starts_with(name + "-"); });
+  if (longer != known.end()) return *longer;
+  return nearest_word(name, known);
+}
+
+// "; did you mean ..?", where a file or folder of that name stands beside `in`, or a known one is like it.
+static std::string hint(const std::string& name, const Reader& in, const std::string& kind,
+                        const std::vector<std::string>& known) {
+  std::error_code none;
+  const bool bare = name.find('/') == std::string::npos;
+  const auto said = [](const std::string& instead) { return "; did you mean \"" + instead + "\"?"; };
+  if (bare && fs::exists(in.file().parent_path() / name, none)) return said("./" + name);
+  if (const auto near = meant(name, known)) return said(*near);
+  return "; see `draftline list " + kind + "`";
+}
+
 template <class T, class Read>
 std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<const T>>& known, const Reader& in,
                                          const std::string& kind, Read read) {
@@ -44,17 +70,16 @@ std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<cons
   if (name.find('/') != std::string::npos || name.ends_with(".json")) {
     file = in.file().parent_path() / name;
     std::error_code none;
+    if (!fs::exists(file, none)) {
+      in.fail("no such file: \"" + name + "\"" + (name.ends_with(".json") ? "" : hint(name, in, kind, names(kind))));
+      return nullptr;
+    }
     if (fs::is_directory(file, none)) file /= "config.json";
   } else {
     const auto all = names(kind);
     std::string match = std::binary_search(all.begin(), all.end(), name) ? name : newest(name, all);
     if (match.empty()) {
-      auto near = nearest_word(name, all);
-      const auto longer =
-          std::find_if(all.begin(), all.end(), [&](const std::string& k) { return k.starts_with(name + "-"); });
-      if (longer != all.end()) near = *longer;
-      in.fail("unknown name \"" + name + "\"" +
-              (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list " + kind + "`"));
+      in.fail("unknown name \"" + name + "\"" + hint(name, in, kind, all));
       return nullptr;
     }
     file = data_ / kind / (match + ".json");
@@ -69,7 +94,9 @@ std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<cons
   }
 }
 
-std::shared_ptr<const Device> Catalogue::device(const Reader& in) { return load(devices_, in, "devices", read_device); }
+std::shared_ptr<const Device> Catalogue::device(const Reader& in) {
+  return load(devices_, in, "devices", [this](const Reader& root) { return read_device(root, data_ / "devices"); });
+}
 
 std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in) {
   return load(transformers_, in, "transformers", [](const Reader& root) {
@@ -99,9 +126,15 @@ static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<cons
     if (in.is_string()) in.fail("must be the name of a file");
     return nullptr;
   }
-  auto& entry = known[in.file().parent_path() / name];
+  const fs::path file = in.file().parent_path() / name;
+  std::error_code none;
+  if (!fs::exists(file, none)) {
+    in.fail("no such file: \"" + name + "\"");
+    return nullptr;
+  }
+  auto& entry = known[file];
   if (!entry) try {
-      entry = std::make_shared<T>(read(in.file().parent_path() / name));
+      entry = std::make_shared<T>(read(file));
     } catch (const InputErrors& mistakes) { in.pass_on(mistakes); }
   return entry;
 }

@@ -127,7 +127,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
 
   if (!prefillers.empty()) {
     const auto arrival = [&](const ServedRequest& r) {
-      return r.first_token + std::llround(shape_.transfer_fixed + shape_.transfer_per_token * r.request.prompt);
+      return r.first_token + step_ticks(shape_.transfer_fixed + shape_.transfer_per_token * r.request.prompt);
     };
     std::stable_sort(computed.begin(), computed.end(), [&](const auto& a, const auto& b) {
       return arrival(a) != arrival(b) ? arrival(a) < arrival(b) : a.request.id < b.request.id;

@@ -118,8 +118,8 @@ double acceptance_length(const MethodChoice& m, const Method& method, bool tree)
   switch (a.kind) {
     case Acceptance::Kind::none:
       m.in.fail(
-          "\"acceptance\" is needed: {\"rates\": [..]}, {\"rate\": x}, {\"ranks\": [[..] per level]} or "
-          "{\"mean_length\": x}");
+          "\"acceptance\" is needed: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, {\"mean_length\": x}, "
+          "{\"ranks\": [[..] per level]} or {\"trace\": FILE}");
       break;
     case Acceptance::Kind::rates:
       if (tree) at().fail("rates per position fit a chain, not a tree: give \"mean_length\"");
@@ -147,7 +147,9 @@ double acceptance_length(const MethodChoice& m, const Method& method, bool tree)
       break;
     }
     case Acceptance::Kind::mean_length:
-      if (a.rates[0] > depth + 1) at().fail("a mean length above the longest possible, " + std::to_string(depth + 1));
+      if (a.rates[0] > depth + 1)
+        at().fail("a \"mean_length\" above the longest possible: " + std::to_string(depth) +
+                  (depth == 1 ? " draft" : " drafts") + " and a bonus token make " + std::to_string(depth + 1));
       else return a.rates[0];
       break;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/scenario.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,18 @@ Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
     a.rates = rates->numbers(0, 1);
     if (a.rates.empty()) rates->fail("at least one rate is needed");
   }
+  if (const auto shares = in.find("per_position")) {  // as vLLM logs them: of all steps, not of those that came so far
+    ++given;
+    a.kind = Acceptance::Kind::rates;
+    double before = 1;
+    for (const Reader& one : shares->items()) {
+      const double share = one.ratio();
+      if (share > before) one.fail("must not be above the share of the position before it");
+      a.rates.push_back(before > 0 ? std::min(share / before, 1.0) : 0);
+      before = share;
+    }
+    if (a.rates.empty()) shares->fail("at least one share is needed");
+  }
   if (const auto rate = in.find("rate")) {
     ++given;
     a.kind = Acceptance::Kind::rate;
@@ -47,7 +60,8 @@ Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
   }
   if (a.trace) a.ranks = a.trace->rank_acceptance();
   if (!a.ranks.empty()) a.ranks_text = nlohmann::json(a.ranks).dump();
-  if (given != 1) in.fail("give one of \"rates\", \"rate\", \"ranks\", \"trace\" and \"mean_length\"");
+  if (given != 1)
+    in.fail("give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"trace\" and \"mean_length\"");
   in.done();
   return a;
 }

@@ -109,7 +109,7 @@ void Server::give_back(Sequence s, int blocks) {
   const int cached = s.record.request.prompt + s.generated - 1;  // while it decodes: all but the newest token
   s.swapped = limits_.swap && s.generated > 0 && s.computed == cached;
   s.to_compute = s.swapped ? cached : s.record.request.prompt + s.generated;
-  if (s.swapped) moved_ += swap_time(s);
+  if (s.swapped) swap(s);
   else s.computed = 0;
   waiting_.push_front(s);
 }
@@ -137,8 +137,15 @@ void Server::preempt_last() {
   give_back(s, blocks);
 }
 
-Ticks Server::swap_time(const Sequence& s) const {
-  return std::llround(limits_.swap_per_token * static_cast<double>(s.to_compute));
+void Server::swap(const Sequence& s) {
+  moved_ =
+      step_ticks(static_cast<double>(moved_) + std::round(limits_.swap_per_token * static_cast<double>(s.to_compute)));
+}
+
+void Server::pass(Ticks time) {
+  now_ += time;
+  if (now_ > to_ticks(kLongestTime))
+    throw InputErrors("the workload takes this server more than " + to_text(kLongestTime) + ": beyond simulated time");
 }
 
 // Blocks for the next step of all running sequences; preempts from the back until they suffice. False: it did.
@@ -268,7 +275,7 @@ void Server::plan_chunks(bool admit) {
     if (p.who.swapped) {  // keys and values come back, nothing is computed
       p.blocks = blocks_of(p.who.to_compute + drafting_.rows);
       check(take_blocks(p.blocks), "admitted without blocks");
-      if (p.who.record.preemptions > 0) moved_ += swap_time(p.who);
+      if (p.who.record.preemptions > 0) swap(p.who);
       join(p);
       budget -= drafting_.rows;
       continue;
@@ -301,7 +308,7 @@ void Server::prefill_step() {
     Prefilling p{s, blocks};
     waiting_.pop_front();
     if (mine == 0) {
-      if (p.who.record.preemptions > 0) moved_ += swap_time(p.who);
+      if (p.who.record.preemptions > 0) swap(p.who);
       join(p);
       continue;
     }
@@ -316,7 +323,7 @@ void Server::prefill_step() {
               time = line.at(0) + std::max<Ticks>(0, device - line.slack) + moved_;
   moved_ = 0;
   ran(time, time, 0, 1, line.host - std::min(device, line.slack), 0, tokens, 0, before);
-  now_ += time;
+  pass(time);
   finish_chunks();
   retire();
   if (fixed) seats_ = static_cast<int>(running_.size());

@@ -107,7 +107,8 @@ class Server {
   void served(Sequence&);
   void ran(Ticks time, Ticks first, Ticks rise, std::int64_t steps, Ticks host, int drafts, int prompt_tokens,
            std::int64_t emitted, std::int64_t blocks_before);
-  Ticks swap_time(const Sequence&) const;
+  void swap(const Sequence&);  // its keys and values go over the link to the host
+  void pass(Ticks time);
 
   const int index_, shift_, piece_blocks_;  // blocks of a piece; 0: nothing is shared
   const SchedulerLimits limits_;

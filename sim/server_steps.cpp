@@ -19,6 +19,11 @@ void Server::decode_many(Ticks until) {
   steps = std::min(steps, (line.to - context + n - 1) / n);
   steps = std::min(steps, chooser_.patience());
   if (moved_ > 0) steps = 1;
+  // So that their sum fits: what comes then has its turn.
+  const double last = static_cast<double>(first) + static_cast<double>(rise) * static_cast<double>(steps);
+  constexpr double kMostAtOnce = 1e17;
+  if (last * static_cast<double>(steps) > kMostAtOnce)
+    steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostAtOnce / last));
   const auto lasts = [&](std::int64_t k) { return k * first + rise * (k * (k - 1) / 2); };
   const Ticks room = until - now_;  // steps start before it
   if (steps > 1 && lasts(steps - 1) >= room) {
@@ -69,7 +74,7 @@ void Server::decode_many(Ticks until) {
   decode_steps_ += steps;
   ran(time, first, rise, steps, line.host * steps, 0, 0, n * steps, before);
   moved_ = 0;
-  now_ += time;
+  pass(time);
   paused_ = now_;
   chooser_.saw_idle(steps);
   if (drafting_.outcomes != nullptr) figures_.accepted(n * steps, n * steps);
@@ -103,7 +108,7 @@ void Server::one_step(int drafts, std::int64_t before) {
   if (n > 0 && drafting_.outcomes != nullptr) figures_.accepted(n, emitted);
   ran(time, time, 0, 1, line.host - std::min(device, line.slack), drafts, prompt_tokens, emitted, before);
   if (n > 0) decode_once(time, drafts);
-  now_ += time;
+  pass(time);
   if (n > 0) paused_ = now_;
   finish_chunks();
   retire();

@@ -62,7 +62,9 @@ StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const
       token_(to_ticks(setup.engine->token)),
       stages_(stages),
       batches_(by_drafts_.size()),
-      rows_(by_drafts_.size()) {}
+      rows_(by_drafts_.size()) {
+  step_ticks(setup.batch_size * static_cast<double>(by_drafts_.size()) * setup.engine->token);  // of a step's tokens
+}
 
 StepTable::Batch& StepTable::batch(int sequences, int drafts) {
   auto& of_drafts = batches_[static_cast<std::size_t>(drafts)];
@@ -83,8 +85,8 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
 StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context) {
   if (sequences == 0) {
     const StepPrice& price = *prompt(16).price;
-    const Ticks alone = to_ticks(price.host_alone());
-    return {0, kForever, alone, 0, alone, alone - to_ticks(price.host_least())};
+    const Ticks alone = step_ticks(price.host_alone());
+    return {0, kForever, alone, 0, alone, alone - step_ticks(price.host_least())};
   }
   Batch& b = batch(sequences, drafts);
   const std::size_t cell = context_cell(context / sequences);
@@ -94,15 +96,15 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
     const std::int64_t from = context_node(cell), to = context_node(cell + 1);
     const StepParts parts = b.price->parts(static_cast<double>(from));
     const Seconds handing_on = hops(sequences * rows(drafts));
-    const Ticks start = to_ticks(parts.total() + handing_on),
-                end = to_ticks((*b.price)(static_cast<double>(to)) + handing_on);
+    const Ticks start = step_ticks(parts.total() + handing_on),
+                end = step_ticks((*b.price)(static_cast<double>(to)) + handing_on);
     const std::int64_t tokens = sequences * (to - from);
     line = {sequences * from,
             sequences * to,
             start,
             (end - start + tokens / 2) / tokens,
-            to_ticks(parts.host),
-            std::max<Ticks>(0, to_ticks(parts.host - b.price->host_least()))};
+            step_ticks(parts.host),
+            std::max<Ticks>(0, step_ticks(parts.host - b.price->host_least()))};
   }
   return line;
 }
@@ -186,7 +188,7 @@ Ticks StepTable::prefill(int sequences, int drafts, std::span<const Chunk> chunk
   }
   const int decoding = sequences == 0 ? 0 : sequences * rows(drafts);
   more += picoseconds(hops(tokens));
-  return std::llround(std::max(0.0, products(decoding + tokens) - products(decoding) + more));
+  return step_ticks(std::max(0.0, products(decoding + tokens) - products(decoding) + more));
 }
 
 }  // namespace draftline

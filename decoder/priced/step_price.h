@@ -62,8 +62,7 @@ class StepPrice {
 
  private:
   friend StepParts step_time(std::span<const SegmentRun>, std::span<const int>, const Device&, const Engine&, bool);
-  static constexpr std::size_t kMostShapes = 128;  // a chain of 64 has one for each draft
-  using ShapeTimes = std::array<Seconds, kMostShapes>;
+  using ShapeTimes = std::vector<Seconds>;  // of each of shapes_
   // One kind of kernel whose time depends on the context: attention, whose pairs and keys are affine in the mean length; on
   // a processor also a product, by how long the step takes, and what writes to a cache's old lines.
   struct Shape {

@@ -59,6 +59,61 @@ TEST_CASE("a folder, an empty file and a wrong option are wrong input too") {
   }
 }
 
+TEST_CASE("what a hostile file holds does not steer the terminal") {
+  const Program draftline;
+  draftline.write("s.json", scenario("", "\\u001b[2Jh100"));
+  const Ran r = draftline("run s.json");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "\\u001b[2Jh100"));
+  CHECK(!contains(r.err, "\033"));
+}
+
+TEST_CASE("where standard output is closed, nothing of it lands in a file that is written") {
+  const Program draftline;
+
+  draftline.write("one.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+    "method": {"name": "autoregressive"}, "workload": {"arrivals": {"process": "poisson", "rate": "5 /s"}, "requests": 5}})");
+  CHECK(draftline("simulate one.json --requests r.csv", ">&-").code == 3);
+  CHECK(!std::filesystem::exists(draftline.path("r.csv")));
+  CHECK(draftline("simulate one.json --requests r.csv").code == 0);
+  CHECK(draftline.read("r.csv").starts_with("id,"));
+}
+
+// The blocks of a page that begin with ```json.
+static std::vector<std::string> examples(const std::string& page) {
+  std::string text = read_text_file(kSource + "/docs/" + page);
+  std::vector<std::string> all;
+  const std::string begin = "```json\n", end = "```\n";
+  for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
+    at += begin.size();
+    all.push_back(text.substr(at, text.find(end, at) - at));
+  }
+  return all;
+}
+
+TEST_CASE("docs/your_own.md: its device file and its scenario run") {
+  const Program draftline;
+  const auto all = examples("your_own.md");
+  REQUIRE(all.size() == 2);
+  draftline.write("my-gpu.json", all[0]);
+  draftline.write("s.json", scenario("", "./my-gpu.json"));
+  const Ran run = draftline("run s.json --csv");
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK(contains(run.out, "my-gpu"));
+
+  std::string rows = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+  for (int i = 0; i < 30; ++i) rows += "2023-11-16 18:15:" + std::to_string(10 + i) + ".5,400,40\n";
+  draftline.write("azure.csv", rows);
+  std::string few = all[1];
+  few.replace(few.find("5000"), 4, "30");
+  draftline.write("plan.json", few);
+  const Ran plan = draftline("plan plan.json");
+  INFO(plan.err);
+  CHECK(plan.code == 0);
+  CHECK(contains(plan.out, "Recommended: "));
+}
+
 TEST_CASE("a bad unit in a device's file is named with that file") {
   const Program draftline;
   std::ifstream in(kSource + "/data/devices/h100-sxm.json");

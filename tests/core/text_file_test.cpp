@@ -51,6 +51,7 @@ TEST_CASE("a file is there complete or not at all") {
     file.stream() << "half";
     file.stream().flush();
     CHECK(read_text_file(path) == "old");
+    CHECK(files_in(folder.path()) == 1);  // whatever ends the program now, nothing of it stays
   }
   CHECK(read_text_file(path) == "old");
   CHECK(files_in(folder.path()) == 1);
@@ -75,6 +76,10 @@ TEST_CASE("a link stays a link when its file is written anew") {
 TEST_CASE("a full disk is noticed") {
   if (!fs::exists("/dev/full")) return;
   CHECK_THROWS_AS(write_text_file("/dev/full", "text"), OutputError);
+  try {
+    write_text_file("/dev/full", std::string(100'000, 'x'));  // more than is held back until the end
+    FAIL("it was written");
+  } catch (const OutputError& e) { CHECK(!contains(e.what(), "Success")); }
 }
 
 TEST_CASE("gzip is undone exactly, also of several members, and damage is told") {

@@ -88,6 +88,17 @@ TEST_CASE("a word longer than its column is broken, a long title over numbers wr
   CHECK_FALSE(contains(lines[1], "very"));
 }
 
+TEST_CASE("a long word breaks behind its marks, and its pieces stay whole") {
+  Table t({"method", "draft_length", "n"});
+  t.add({"autoregressive tree.optimal.budget:16", "x", 1});
+  const auto lines = lines_of(t.to_text(31));
+  CHECK(lines[0] ==
+        "method          draft_length  n");  // the numbers' title is whole, the texts' column as narrow as can be
+  CHECK(lines[2] == "autoregressive  x             1");
+  CHECK(lines[3] == "tree.optimal.");
+  CHECK(lines[4] == "budget:16");
+}
+
 TEST_CASE("a control character does not tear the table") {
   Table t({"a"});
   t.add({"x\ny\x1b[0m"});

@@ -65,7 +65,50 @@ TEST_CASE("an unknown name is answered with one that begins with it, else with t
   CHECK(mistake("h100") == "x.json#: unknown name \"h100\"; did you mean \"h100-sxm\"?");
   CHECK(mistake("rtx-4080") == "x.json#: unknown name \"rtx-4080\"; did you mean \"rtx-4090\"?");
   CHECK(mistake("abacus") == "x.json#: unknown name \"abacus\"; see `draftline list devices`");
+  CHECK(mistake("H100-SXM") == "x.json#: unknown name \"H100-SXM\"; did you mean \"h100-sxm\"?");
   CHECK(mistake("") == "x.json#: must name one of devices or a file");
+}
+
+TEST_CASE("a file that is not there is named where it is asked for, with the known name that it is like") {
+  const FreshFolder folder;
+  Catalogue c(kData);
+  const auto mistake = [&](const std::string& n) {
+    const Document d = Document::from_text("\"" + n + "\"", folder.path() / "x.json");
+    CHECK(c.transformer(d.root()) == nullptr);
+    return mistake_of([&] { d.finish(); }).substr(folder.path().string().size() + 1);
+  };
+  const std::string none = "x.json#: no such file: ";
+  CHECK(mistake("my/config.json") == none + "\"my/config.json\"");
+  CHECK(mistake("meta-llama/Llama-3.1-8B-Instruct") ==
+        none + "\"meta-llama/Llama-3.1-8B-Instruct\"; did you mean \"llama-3.1-8b\"?");
+  CHECK(mistake("some/abacus") == none + "\"some/abacus\"; see `draftline list transformers`");
+  std::filesystem::create_directory(folder.path() / "checkpoint");
+  CHECK(mistake("checkpoint") == "x.json#: unknown name \"checkpoint\"; did you mean \"./checkpoint\"?");
+
+  const Document d = Document::from_text("\"none.gz\"", folder.path() / "x.json");
+  CHECK(c.trace(d.root()) == nullptr);
+  CHECK(contains(mistake_of([&] { d.finish(); }), none + "\"none.gz\""));
+}
+
+TEST_CASE("a device of one's own borrows from those that are shipped, or from one beside it") {
+  const FreshFolder folder;
+  const auto text_of = [](const std::string& device) {
+    std::ifstream in(kData / "devices" / (device + ".json"));
+    return std::string((std::istreambuf_iterator<char>(in)), {});
+  };
+  std::ofstream(folder.path() / "mine.json") << text_of("rtx-3060");
+  const Document d = Document::from_text("\"mine.json\"", folder.path() / "x.json");
+  {
+    Catalogue c(kData);
+    const auto mine = c.device(d.root());
+    REQUIRE(mine);
+    CHECK(mine->fits.gemm.k_loop == c.device(name("rtx-4090"))->fits.gemm.k_loop);
+  }
+  std::ofstream(folder.path() / "rtx-4090.json") << text_of("l40s");
+  Catalogue c(kData);
+  const auto mine = c.device(d.root());
+  REQUIRE(mine);
+  CHECK(mine->fits.gemm.k_loop == c.device(name("l40s"))->fits.gemm.k_loop);
 }
 
 TEST_CASE("a folder that does not exist has no names") { CHECK(Catalogue("/nowhere").names("devices").empty()); }

@@ -131,6 +131,15 @@ TEST_CASE("two devices never need more memory each than one, and every rank talk
   CHECK(at(*s, 0).parts.communication.value == 0);
 }
 
+TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
+  // On a processor each product is a kind by when its weights were met: layers left out make that differ from pass to pass.
+  const Prediction p = prediction(
+      R"({"device": "cpu", "engine": "draftline", "transformer": "qwen2.5-3b", "prompt_tokens": 64, "output_tokens": 64,
+    "method": {"name": "self_spec", "draft_length": 4, "acceptance": {"rate": 0.5}}})");
+  CHECK(p.step_time.value > 0);
+  CHECK(p.parts.total().value == Approx(p.step_time.value).epsilon(1e-9));
+}
+
 TEST_CASE("mean lengths of a chain, with the bonus") {
   const auto length = [](const std::string& acceptance) {
     return prediction(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": )" + acceptance + "}"))
@@ -140,6 +149,9 @@ TEST_CASE("mean lengths of a chain, with the bonus") {
   CHECK(length(R"({"rates": [0.8, 0.5, 0.25, 0.9]})") ==
         Approx(1 + 0.8 + 0.4 + 0.1).epsilon(1e-14));  // the fourth is not met
   CHECK(length(R"({"rate": 0.5})") == Approx(1.875).epsilon(1e-14));
+  CHECK(length(R"({"per_position": [0.805, 0.632, 0.483, 0.2]})") ==
+        Approx(1 + 0.805 + 0.632 + 0.483).epsilon(1e-14));  // shares of all steps: they add
+  CHECK(length(R"({"per_position": [0.5, 0, 0]})") == 1.5);
   CHECK(length(R"({"rate": 1})") == 4);
   CHECK(length(R"({"rate": 0})") == 1);
   CHECK(length(R"({"mean_length": 2.25})") == 2.25);

@@ -11,6 +11,7 @@
 
 #include "core/fingerprint.h"
 #include "sim/step_table.h"
+#include "tests/core/messages.h"
 #include "tests/sim/scenario_text.h"
 
 namespace draftline {
@@ -140,6 +141,24 @@ TEST_CASE(
   CHECK(alone(4) < 1.02 * alone(2));
 }
 
+TEST_CASE("what does not fit into simulated time is refused, whatever makes it so long") {
+  const auto apart = [](const std::string& link) {
+    return mistakes(serving(R"("disaggregation": {"prefill_replicas": 1, )" + link + "}"));
+  };
+  CHECK(apart(R"("bandwidth": "1 GB/s", "latency": "1 s")") == "none");
+  CHECK(contains(apart(R"("bandwidth": "1 GB/s", "latency": "1e9 s")"), "would take hours"));
+  CHECK(contains(apart(R"("bandwidth": "1e-300 GB/s")"), "would take hours"));
+  // a processor that takes 1.4 s a step: 104 days are 6.4 million of them, one request after the other
+  const auto after = [](int requests) {
+    return mistakes(R"({"device": "cpu", "engine": "draftline", "transformer": "qwen2.5-3b",
+      "method": {"name": "autoregressive"}, "workload": {"arrivals": {"process": "closed", "concurrency": 1},
+      "lengths": {"prompt": 9, "output": 30000}, "requests": )" +
+                    std::to_string(requests) + "}}");
+  };
+  CHECK(after(20) == "none");
+  CHECK(contains(after(2000), "beyond simulated time"));
+}
+
 TEST_CASE("mistakes in a serving scenario are told at their place") {
   struct Case {
     std::string json, message;
@@ -153,7 +172,7 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
            "#/workload/arrivals/rate: must be greater than 0, got the text \"-1 /s\""},
       Case{arrivals(R"({"process": "poisson", "rate": "1 /s", "burst": 3})"),
            "#/workload/arrivals/burst: unknown key; known here: \"process\", \"rate\", \"trace\""},
-      Case{arrivals(R"({"trace": "none.csv"})"), "none.csv: no such file"},
+      Case{arrivals(R"({"trace": "none.csv"})"), "#/workload/arrivals/trace: no such file: \"none.csv\""},
       Case{workload(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 5, "warm_up": 5})"),
            "#/workload/warm_up: must be at most 4"},
       Case{workload(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "lengths": {}})"),
