@@ -84,7 +84,8 @@ TEST_CASE("a device file with a mistake says where it is") {
 
 TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not a crash") {
   CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"l41s\""), "can't be read"));
-  CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""), "must be the name of a device"));
+  CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""),
+              "must be the name of a device"));
   const auto folder = std::filesystem::temp_directory_path() / "draftline_device_test";
   std::filesystem::create_directories(folder);
   std::string text = text_of("a10g");
