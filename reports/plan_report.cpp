@@ -69,7 +69,7 @@ void write_plan(std::ostream& out, PlanFormat format, const Scenario& s, std::ve
   add("devices", "devices");
   if (all || !s.serving->prices.empty()) add("cost/h", "cost");
   add("bears", "capacity_per_s"), add("TTFT p99", "ttft_p99_s"), add("TPOT p99", "tpot_p99_s");
-  add("e2e mean", "e2e_mean_s"), add("why", "why");
+  add("e2e", "e2e_mean_s"), add("why", "why");
   if (all) add("", "pareto");
   Table table(std::move(columns));
   for (const FleetOption& o : options) {
