@@ -5,6 +5,7 @@
 // step's time stands on both sides: while it runs, other programs fill the last cache, and its weights are met again in it.
 #pragma once
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <span>
 #include <variant>
 #include <vector>
@@ -62,7 +63,7 @@ class StepPrice {
 
  private:
   friend StepParts step_time(std::span<const SegmentRun>, std::span<const int>, const Device&, const Engine&, bool);
-  using ShapeTimes = std::vector<Seconds>;  // of each of shapes_
+  using ShapeTimes = boost::container::small_vector<Seconds, 16>;  // of each of shapes_
   // One kind of kernel whose time depends on the context: attention, whose pairs and keys are affine in the mean length; on
   // a processor also a product, by how long the step takes, and what writes to a cache's old lines.
   struct Shape {

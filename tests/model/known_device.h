@@ -6,7 +6,8 @@
 namespace draftline {
 
 inline Device known_device(const std::string& name) {
-  return read_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices" / (name + ".json"), read_device);
+  return read_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/devices" / (name + ".json"),
+                   [](const Reader& in) { return read_device(in); });
 }
 
 }  // namespace draftline

@@ -13,7 +13,7 @@ namespace {
 const std::filesystem::path kData = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
 
 struct World {
-  Device device = read_file(kData / "devices" / "cpu.json", read_device);
+  Device device = read_file(kData / "devices" / "cpu.json", [](const Reader& in) { return read_device(in); });
   Engine engine;
   TransformerShape target = read_file(kData / "validation" / "cpu-small.json", read_transformer);
   Validation validation{device, engine, {{"net", target}}, [](const Reader&) { return TransformerShape{}; }, 0.5};
