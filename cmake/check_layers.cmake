@@ -19,7 +19,7 @@ set(sees_cli ${rooms})
 # Third parties: what the include looks like | the rooms that may have it.
 set(third_parties
   "^Eigen/|model"
-  "^boost/|core model sim"
+  "^boost/|core model decoder sim"
   "^Random123/|core"
   "^zlib\\.h$|core"
   "^(oneapi/)?tbb/|cli"
