@@ -203,7 +203,7 @@ TEST_CASE("a GPU's live server stands beside the simulator, and what does not fi
     network[key] = value;
   draftline.write("data/validation/cpu-small.json", network.dump());
   const std::string served = "--data data " + kLoop + "--parts serving --turns 1 --acceptance-rate 1 --json ";
-  const Ran r = draftline(served + "--requests 3");
+  const Ran r = draftline(served + "--requests 3 --serving-seconds 100000");
   INFO(r.err);
   REQUIRE(r.code == 0);
   const Json all = Json::parse(r.out).at("serving");
