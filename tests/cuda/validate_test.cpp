@@ -231,7 +231,8 @@ TEST_CASE("a GPU's live server stands beside the simulator, and what does not fi
   unsetenv("EMULATED_MEMORY");
   INFO(little.err);
   REQUIRE(little.code == 0);
-  for (const Json& s : Json::parse(little.out).at("serving")) {
+  const Json without_room = Json::parse(little.out).at("serving");
+  for (const Json& s : without_room) {
     INFO(s.dump());
     CHECK(contains(s.at("skipped").get<std::string>(), "out of device memory"));
     CHECK_FALSE(s.contains("tpot_mean"));
