@@ -5,6 +5,7 @@
 
 #include "decoder/cpu/backend.h"
 #include "decoder/random_weights.h"
+#include "probes/samples.h"
 #include "probes/stopwatch.h"
 #include "probes/tiny_decoder.h"
 
@@ -14,31 +15,15 @@ namespace {
 
 constexpr int kColumns = 16, kContext = 16, kAtOnce = 4;
 
-struct Samples {
-  std::vector<double> kept;
-  int all = 0;
-  void into(MeasuredPoint& p) {
-    if (kept.empty()) {
-      p.skipped = "other programs disturbed every sample";
-      return;
-    }
-    std::sort(kept.begin(), kept.end());
-    const auto at = [&](std::size_t quarter) { return Seconds{kept[(kept.size() - 1) * quarter / 4]}; };
-    p.low = at(1), p.median = at(2), p.high = at(3);
-    p.samples = static_cast<int>(kept.size());
-    p.discarded = all - p.samples;
-  }
-};
-
 // Times `whole`, and again `part` of it, until patience ends; what is left is the host's.
 template <class Prepare, class Whole, class Part>
 void time_rest(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Prepare prepare, Whole whole, Part part) {
-  constexpr int kMostSamples = 400, kLeastSamples = 5;
+  constexpr int kMostSamples = 400, kFewest = 5;
   constexpr double kLeast = 1e-9;  // a host always does something
-  Samples samples;
+  std::vector<TimedSample> samples;
   const double usual = yardstick.usual();
   const Stopwatch all;
-  for (int i = 0; i < kMostSamples && (i < kLeastSamples || all.elapsed() < patience); ++i) {
+  for (int i = 0; i < kMostSamples && (i < kFewest || all.elapsed() < patience); ++i) {
     prepare();
     whole();
     const double before = yardstick.measure();
@@ -50,11 +35,9 @@ void time_rest(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Prepare
     const Stopwatch alone;
     for (int j = 0; j < kAtOnce; ++j) part();
     const Seconds without = alone.elapsed();
-    ++samples.all;
-    if (TimedSample{0, before, yardstick.measure()}.met(usual))
-      samples.kept.push_back(std::max(kLeast, (with - without).value / kAtOnce));
+    samples.push_back({std::max(kLeast, (with - without).value / kAtOnce), before, yardstick.measure()});
   }
-  samples.into(p);
+  summarise(p, samples, usual);
 }
 
 void probe_step(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
