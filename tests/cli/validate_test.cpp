@@ -19,6 +19,13 @@ namespace {
 const std::string kShort =
     "validate --grid small --probe-seconds 1 --turns 3 --patience 0.004 --requests 12 --batch-sizes 1,4 --out v";
 
+// Under a sanitizer, or without an optimizer, there is no price that could hold.
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__)
+constexpr bool kJudged = true;
+#else
+constexpr bool kJudged = false;
+#endif
+
 void check_compared(const Json& c) {
   CHECK(c.at("predicted").get<double>() > 0);
   CHECK(c.at("measured").get<double>() > 0);
@@ -75,20 +82,18 @@ TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, p
     for (const char* key : {"median_abs_error", "p90_abs_error", "max_abs_error"})
       CHECK(j.at(summary).at(key).get<double>() >= 0);
 
-  Errors e = errors_of(j);
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__)
   // A grid of a tenth, a second of probing, other tests before and after: an order of magnitude above a quiet machine's. A
   // core whose twin others use is 1.7 times slower, and if they begin between probing and decoding, that is the error: of three
   // runs one must hold.
-  for (int again = 0; again < 2 && !e.hold(); ++again) {
+  Errors e = errors_of(j);
+  for (int again = 0; kJudged && again < 2 && !e.hold(); ++again) {
     const Program another;
     const Ran one = another(kShort + " --json");
     INFO(one.err);
     REQUIRE(one.code == 0);
     e = errors_of(Json::parse(one.out));
   }
-  CHECK(e.hold());
-#endif
+  if (kJudged) CHECK(e.hold());
   CHECK(contains(draftline.read("r.md"), "Error budget"));
 
   // What was measured is kept: the same command measures no step again, and asked for one part it does one.
