@@ -31,9 +31,9 @@ Json certificate(const CalibrationInput& o, const FitQuality& q, bool with_sprea
 }
 
 void add_reach(Json& to, const CpuReach& r) {
-  to["beyond_first_byte"] = in_ns(r.beyond_byte[0]);
-  to["beyond_second_byte"] = in_ns(r.beyond_byte[1]);
-  to["beyond_last_byte"] = in_ns(r.beyond_byte[2]);
+  to["second_byte"] = in_ns(r.byte[0]);
+  to["last_byte"] = in_ns(r.byte[1]);
+  to["memory_byte"] = in_ns(r.byte[2]);
   to["cache_share"] = rounded(r.cache_share);
   to["last_share"] = rounded(r.last_share);
 }

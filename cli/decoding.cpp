@@ -21,15 +21,16 @@ void Decoding::seat(int batch_size, int context) {
   Generator& g = decoder_->generator;
   while (g.session().sequences > 0) g.leave(g.session().sequences - 1);
   const bool steady = decoder_->method->static_plan();
-  const int length =
-      steady ? kShort : context;  // a method that steers looks at its text, and keeps what it knows of it
-  const int at_once = std::max(1, kMostRows / length);
+  // A method that steers looks at its text, and keeps what it knows of it.
+  const std::vector<int> lengths = lengths_around(steady ? kShort : context, batch_size);
+  const int at_once = std::max(1, kMostRows / lengths.back());
   for (int s = 0; s < batch_size;) {
     std::vector<std::vector<int>> prompts;
     std::vector<int> ids;
     for (const int end = std::min(batch_size, s + at_once); s < end; ++s) {
       ids.push_back(s);
       prompts.emplace_back();
+      const int length = lengths[static_cast<std::size_t>(s)];
       for (int i = 0; i < length; ++i) prompts.back().push_back((s * 37 + i * 101 + 5) % target_.vocabulary);
     }
     g.join(prompts, ids);

@@ -35,11 +35,20 @@ void Generator::assume(int batch_size, int length) {
   std::iota(session_.ids.begin(), session_.ids.end(), 0);
 }
 
-void Generator::assume_length(int length) {
-  session_.lengths.assign(session_.lengths.size(), length);
-  for (auto& text : session_.text) {
+std::vector<int> lengths_around(int mean, int sequences) {
+  constexpr int kFarthest = 32;
+  const int farthest = std::min(kFarthest, mean / 4);
+  std::vector<int> lengths;
+  for (int s = 0; s < sequences; ++s) lengths.push_back(mean + farthest * (2 * s + 1 - sequences) / sequences);
+  return lengths;
+}
+
+void Generator::assume_length(int mean) {
+  session_.lengths = lengths_around(mean, session_.sequences);
+  for (std::size_t s = 0; s < session_.text.size(); ++s) {
+    auto& text = session_.text[s];
     const std::vector<int> known = text;
-    const auto whole = static_cast<std::size_t>(length) + 1;  // the root included
+    const auto whole = static_cast<std::size_t>(session_.lengths[s]) + 1;  // the root included
     std::vector<int> front;
     for (std::size_t i = known.size(); i < whole; ++i) front.push_back(known[i % known.size()]);
     if (known.size() > whole) text.erase(text.begin(), text.end() - static_cast<std::ptrdiff_t>(whole));

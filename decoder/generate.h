@@ -14,6 +14,10 @@ namespace draftline {
 Tensor target_pass(Ops&, const Transformer& target, const Method&, Stream&, PassRef, int first_layer,
                    std::map<int, Tensor>& taps);
 
+// Lengths of sequences that are measured together, the longest last: on average `mean`, but different, as in a decoder that
+// is in use. A processor learns where loops end that always end at the same place.
+std::vector<int> lengths_around(int mean, int sequences);
+
 class Generator {
  public:
   Generator(Ops&, const Transformer& target, Method&, const Sampling& = {});
@@ -24,9 +28,10 @@ class Generator {
   void leave(int seat);                     // the last seat moves into the one that leaves: seats stay dense
   std::vector<int> step();                  // tokens emitted per sequence
   void assume(int batch_size, int length);  // priced only: sequences of that committed length, without a prefill
-  // Where only the cost counts: all sequences go on from that committed length, as if what the caches happen to hold there
-  // were theirs. Their texts are repeated, or cut, in front. Not for methods that keep lengths of their own.
-  void assume_length(int length);
+  // Where only the cost counts: sequences go on from about that committed length (lengths_around), as if what the caches
+  // happen to hold there were theirs. Their texts are repeated, or cut, in front. Not for methods that keep lengths of their
+  // own.
+  void assume_length(int mean);
 
   // Measurements alone: what each step emits is asked of `emitted` (a sequence's id, its number of steps so far), not of the
   // target, which still verifies all rows. Verification is greedy then, whatever the method's rule.

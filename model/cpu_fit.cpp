@@ -165,9 +165,9 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
                                         {"far_byte", 0},
                                         {"slow_for", 0.5 * kMillisecond},
                                         {"slow_clock", 1.1, 1, 2},
-                                        {"line_beyond_first_byte", 0.01 * kNanosecond},
-                                        {"line_beyond_second_byte", 0.05 * kNanosecond},
-                                        {"line_beyond_last_byte", 0.1 * kNanosecond}};
+                                        {"line_second_byte", 0.01 * kNanosecond},
+                                        {"line_last_byte", 0.05 * kNanosecond},
+                                        {"line_memory_byte", 0.15 * kNanosecond}};
   std::array<std::size_t, kElementOpNames.size()> first{};  // of an op's coefficients
   std::vector<MeasuredPoint> points;
   for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
@@ -189,7 +189,7 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
   }
   const auto elements_of = [&](const std::vector<double>& v) {
     CpuElementFit e{Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]}, Seconds{v[3]}, v[4], {}, c.fit.attention.reach};
-    e.lines.beyond_byte = {Seconds{v[5]}, Seconds{v[6]}, Seconds{v[7]}};
+    e.lines.byte = {Seconds{v[5]}, Seconds{v[6]}, Seconds{v[7]}};
     for (std::size_t op = 0; op < first.size(); ++op)
       if (const std::size_t at = first[op]; at == 0) e.of[op] = e.of[kGate];
       else e.of[op] = {Seconds{v[at]}, op == kAdd ? Seconds{} : Seconds{v[at + 1]}};
@@ -249,12 +249,12 @@ CpuCalibration calibrate_cpu(const Measured& m) {
                                          {"step_2", 15 * kNanosecond},
                                          {"step_3", 20 * kNanosecond},
                                          {"step_4", 25 * kNanosecond},
-                                         {"beyond_first_byte", 0.01 * kNanosecond},
-                                         {"beyond_second_byte", 0.2 / c.read_bandwidth},
-                                         {"beyond_last_byte", 0.8 / c.read_bandwidth},
+                                         {"second_byte", 0.01 * kNanosecond},
+                                         {"last_byte", 0.3 / c.read_bandwidth},
+                                         {"memory_byte", 1.0 / c.read_bandwidth},
                                          {"cache_share", 0.7, 0, kMostShare},
                                          {"last_share", 0.5, 0, 1},
-                                         {"blend", 2, 1},
+                                         {"blend", 3, 1},
                                          {"inflow", 0.1 * c.read_bandwidth / kGiga}};
   const Predict gemm = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
@@ -268,16 +268,11 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   c.fit.inflow = BytesPerSecond{kGiga * g.values.back()};
   c.quality.push_back(judge(of_gemm, gemms, gemm, g));
 
-  const std::vector<Coefficient> of_attention{{"fixed", 200 * kNanosecond},
-                                              {"row", 100 * kNanosecond},
-                                              {"pair", 10 * kNanosecond},
-                                              {"step", 2 * kNanosecond},
-                                              {"beyond_first_byte", 0.02 * kNanosecond},
-                                              {"beyond_second_byte", 0.05 * kNanosecond},
-                                              {"beyond_last_byte", 0.1 * kNanosecond},
-                                              {"cache_share", 0.7, 0, kMostShare},
-                                              {"last_share", 0.5, 0, 1},
-                                              {"blend", 2, 1}};
+  const std::vector<Coefficient> of_attention{{"fixed", 200 * kNanosecond},        {"row", 100 * kNanosecond},
+                                              {"pair", 10 * kNanosecond},          {"step", 2 * kNanosecond},
+                                              {"second_byte", 0.01 * kNanosecond}, {"last_byte", 0.05 * kNanosecond},
+                                              {"memory_byte", 0.1 * kNanosecond},  {"cache_share", 0.7, 0, kMostShare},
+                                              {"last_share", 0.5, 0, 1},           {"blend", 2, 1}};
   const Predict attention = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
     f.caches = caches;

@@ -10,15 +10,12 @@ namespace draftline {
 
 constexpr double kStoredBytes = 4;
 
-Seconds CpuReach::byte_after(const Between& since, const std::array<Bytes, 3>& caches) const {
-  Seconds t;
-  for (std::size_t level = 0; level < beyond_byte.size(); ++level) {
-    const bool shared = level + 1 == caches.size();
-    const Bytes met = shared ? since.ours + since.others : since.ours;
-    const double x = met / ((shared ? last_share : cache_share) * caches[level]), x4 = x * x * x * x;
-    t += (1 - 1 / (1 + x4)) * beyond_byte[level];
-  }
-  return t;
+CpuReach::Byte CpuReach::after(const Between& since, const std::array<Bytes, 3>& caches) const {
+  const auto missed = [](double x) { return 1 - 1 / (1 + x * x * x * x); };  // by a cache, of what is looked for there
+  const double first = missed(since.ours / (cache_share * caches[0])),
+               second = missed(since.ours / (cache_share * caches[1])),
+               last = missed((since.ours + since.others) / (last_share * caches[2]));
+  return {second * (1 - last) * byte[1], first * (1 - second) * byte[0] + second * last * byte[2]};
 }
 
 // The first group of rows streams the weights from wherever they are; the next find the panel that was just met.
@@ -28,13 +25,14 @@ Seconds cpu_time(const CpuFit& fit, const Gemm& k, const Between& since) {
   const int panels = (k.out + kCpuPanelColumns - 1) / kCpuPanelColumns;
   const double in = k.in, bytes = kStoredBytes * in * kCpuPanelColumns;  // of a panel
   const int groups = (k.rows + kCpuRowGroup - 1) / kCpuRowGroup, rest = k.rows - (groups - 1) * kCpuRowGroup;
-  const auto group = [&](int rows, Seconds byte) {
+  const auto group = [&](int rows, const Between& met) {
     const Seconds arithmetic = in * f.step[static_cast<std::size_t>(rows - 1)] + f.tile;
-    return smooth_max(arithmetic.value, bytes * byte.value, f.blend);
+    const CpuReach::Byte byte = f.reach.after(met, fit.caches);
+    return smooth_max(arithmetic.value, bytes * byte.beside.value, f.blend) + bytes * byte.waited.value;
   };
-  double one_panel = group(groups > 1 ? kCpuRowGroup : rest, f.reach.byte_after(since, fit.caches));
+  double one_panel = group(groups > 1 ? kCpuRowGroup : rest, since);
   if (groups > 1) {
-    const Seconds near = f.reach.byte_after({Bytes{bytes}, {}}, fit.caches);
+    const Between near{Bytes{bytes}, {}};
     one_panel += (groups - 2) * group(kCpuRowGroup, near) + group(rest, near);
   }
   return f.fixed + Seconds{panels * one_panel};
@@ -67,8 +65,8 @@ Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const Between& s
     const double steps =
         columns * mean_panels(most - (window + 1) / 2, most + (window - 1) / 2, at_once * kCpuPanelColumns) +
         std::ceil(blocks / at_once) * most;
-    const Seconds streaming = of_head * f.reach.byte_after(met, fit.caches);
-    return smooth_max((steps * f.step).value, streaming.value, f.blend);
+    const CpuReach::Byte byte = f.reach.after(met, fit.caches);
+    return smooth_max((steps * f.step).value, of_head * byte.beside.value, f.blend) + of_head * byte.waited.value;
   };
   const int tiles = static_cast<int>(std::ceil(of_group / kCpuRowGroup)),
             rest = static_cast<int>(std::ceil(of_group)) - (tiles - 1) * kCpuRowGroup;
@@ -95,7 +93,7 @@ Seconds cpu_time(const CpuFit& fit, const Copy& k, const Between& since) {
   const Seconds slow =
       op.fixed + bytes * (f.byte + beyond(fit.caches[0]) * f.beyond_first_byte + beyond(fit.caches[1]) * f.far_byte) +
       k.elements * op.element + k.flops.value / kFlopsOfPairColumn * fit.gemm.step[0] +
-      k.old_lines.value * f.lines.byte_after(since, fit.caches);
+      k.old_lines.value * f.lines.after(since, fit.caches).both();
   return slow < f.slow_for ? slow : f.slow_for + 1 / f.slow_clock * (slow - f.slow_for);
 }
 

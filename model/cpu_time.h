@@ -16,10 +16,15 @@ struct Between {
 
 // What a byte costs that was last met so long ago: the longer ago, the farther away the cache that still has it.
 struct CpuReach {
-  std::array<Seconds, 3> beyond_byte;  // more for each byte that is not in the first, second, last cache
-  double cache_share = 1;              // of the first two that keeps what was met
-  double last_share = 1;               // of the last, which other cores fill too
-  Seconds byte_after(const Between&, const std::array<Bytes, 3>& caches) const;
+  std::array<Seconds, 3> byte;  // found in the second cache, in the last, in memory; in the first it costs nothing
+  double cache_share = 1;       // of the first two that keeps what was met
+  double last_share = 1;        // of the last, which other cores fill too
+  // Bytes from the last cache come while others are worked on; for the rest, work waits.
+  struct Byte {
+    Seconds beside, waited;
+    Seconds both() const { return beside + waited; }
+  };
+  Byte after(const Between&, const std::array<Bytes, 3>& caches) const;
 };
 
 struct CpuGemmFit {

@@ -119,8 +119,7 @@ PrefillAttentionFit read_prefill(Reader in) {
 CopyFit read_copy(Reader in) { return {duration(in.at("fixed")), positive(in.at("bandwidth_share")), {}}; }
 
 CpuReach read_cpu_reach(Reader in) {
-  return {{duration(in.at("beyond_first_byte")), duration(in.at("beyond_second_byte")),
-           duration(in.at("beyond_last_byte"))},
+  return {{duration(in.at("second_byte")), duration(in.at("last_byte")), duration(in.at("memory_byte"))},
           positive(in.at("cache_share")),
           positive(in.at("last_share"))};
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "decoder/generate.h"
 #include "probes/cpu_bench.h"
 
 namespace draftline {
@@ -73,14 +74,16 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
             kv_heads = p.at("kv_heads"), dim = p.at("head_dim"), tree = p.at("tree");
   constexpr int kRoom = 128;  // for texts to grow, as in a decoder: sequences do not lie end to end
-  const double cache_bytes = 8.0 * sequences * (context + rows + kRoom) * kv_heads * dim;
+  const std::vector<int> contexts = lengths_around(context, sequences);
+  const int longest = contexts.back();
+  const double cache_bytes = 8.0 * sequences * (longest + rows + kRoom) * kv_heads * dim;
   if (cache_bytes > kMostBytes) {
     p.skipped = "its cache needs more than 1.5 GB";
     return;
   }
   CpuBench b(sequences);
   Ops& ops = b.ops;
-  const Cache cache = ops.cache(1, kv_heads, dim, context + rows + kRoom);
+  const Cache cache = ops.cache(1, kv_heads, dim, longest + rows + kRoom);
   const Seats seats = seated(ops, sequences, 0);
   b.finish();
   const Rope still{10000, 0, {}};  // no column is rotated: the reference needs no angles
@@ -92,10 +95,10 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
     return q;
   };
   if (context > 0) {
-    append(context, 11, ops.pass({ops.uniform(sequences, context), seats}));
+    append(longest, 11, ops.pass({ops.uniform(sequences, longest), seats}));
     b.finish();
   }
-  ops.upload(seats.lengths, std::vector<int>(static_cast<std::size_t>(sequences), context));
+  ops.upload(seats.lengths, contexts);
   const int words = (rows + 31) / 32;
   std::optional<Tensor> sees;
   if (tree != 0) sees = reshape(ops.constant(tree_words(sequences, rows, words), words), sequences * rows, words);
@@ -110,8 +113,8 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const auto words_of = tree != 0 ? tree_words(1, rows, words) : std::vector<int>{};
   std::vector<double> score, result(static_cast<std::size_t>(dim), 0.0);
   double top = -INFINITY, sum = 0;
-  for (int key = 0; key < context + rows; ++key) {
-    const int tail = key - context;
+  for (int key = 0; key < longest + rows; ++key) {
+    const int tail = key - longest;
     const bool seen =
         tail < 0 || tree == 0 ||
         (static_cast<unsigned>(words_of[static_cast<std::size_t>((rows - 1) * words + tail / 32)]) >> (tail % 32) &
@@ -125,7 +128,7 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
     top = std::max(top, score.back());
   }
   for (double& s : score) sum += s = std::exp(s - top);
-  for (int key = 0; key < context + rows; ++key) {
+  for (int key = 0; key < longest + rows; ++key) {
     const auto both = b.backend.cache_entry(cache, 0, sequences - 1, key);
     const float* entry = both.data() + (kv_heads + kv) * dim;
     for (int c = 0; c < dim; ++c)

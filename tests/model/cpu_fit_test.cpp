@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU form and its fit, on times that a known CPU made up; hostile measured files.
+// The fit of the CPU form, on times that a known CPU made up; hostile measured files.
 #include "model/cpu_fit.h"
 
 #include <cmath>
@@ -36,7 +36,7 @@ CpuFit known() {
   f.elements.slow_for = Seconds{3e-4};
   f.elements.slow_clock = 1.25;
   f.elements.lines = f.attention.reach;
-  f.elements.lines.beyond_byte = {Seconds{0.004 * kNs}, Seconds{0.05 * kNs}, Seconds{0.3 * kNs}};
+  f.elements.lines.byte = {Seconds{0.004 * kNs}, Seconds{0.05 * kNs}, Seconds{0.3 * kNs}};
   for (std::size_t op = 0; op < f.elements.of.size(); ++op)  // adding is nothing beside its bytes
     f.elements.of[op] = {Seconds{50 * kNs}, Seconds{static_cast<double>(op) * kNs}};
   return f;
@@ -129,125 +129,20 @@ std::string with(std::string text, const std::string& from, const std::string& t
 
 }  // namespace
 
-TEST_CASE("a GEMM on the CPU is its panels times its groups of rows") {
-  // 32 outputs are two panels; 5 rows are a group of 4 and one of 1. Nothing but steps: 10 inputs x (20 + 10) ns x 2.
-  CpuFit f;
-  f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
-  f.gemm.step = {Seconds{10 * kNs}, Seconds{}, Seconds{}, Seconds{20 * kNs}};
-  CHECK(cpu_time(f, Gemm{5, 10, 32}, {}).value == Approx(600 * kNs));
-  CHECK(cpu_time(f, Gemm{5, 10, 33}, {}).value == Approx(900 * kNs));  // a third panel, though all but empty
-  // From memory alone, at 1 ns a byte of 32 bits: 4 x 10 x 32, whatever the groups of rows that follow the first.
-  f.gemm = {};
-  f.gemm.reach.beyond_byte = {Seconds{}, Seconds{}, Seconds{kNs}};
-  CHECK(cpu_time(f, Gemm{1, 10, 32}, {Bytes{INFINITY}, {}}).value == Approx(1280 * kNs));
-  CHECK(cpu_time(f, Gemm{9, 10, 32}, {Bytes{INFINITY}, {}}).value == Approx(1280 * kNs));
-  CHECK(cpu_time(f, Gemm{1, 10, 32}, {}).value == 0);
-}
-
-TEST_CASE("what others bring into the last cache while we wait pushes out of that cache alone") {
-  CpuFit f;
-  f.caches = {Bytes{1e3}, Bytes{1e4}, Bytes{1e6}};
-  f.gemm.reach.beyond_byte = {Seconds{kNs}, Seconds{kNs}, Seconds{kNs}};
-  const Gemm k{1, 10, 32};
-  const double near = cpu_time(f, k, {Bytes{100}, {}}).value;
-  CHECK(near < kNs);
-  CHECK(cpu_time(f, k, {Bytes{100}, Bytes{1e6 - 100}}).value == Approx(near + 640 * kNs).epsilon(0.01));  // half of it
-  CHECK(cpu_time(f, k, {Bytes{100}, Bytes{1e9}}).value == Approx(near + 1280 * kNs).epsilon(0.01));
-}
-
-TEST_CASE("attention on the CPU walks over a head's lines with four query rows at a time") {
-  CpuFit f;
-  f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
-  f.attention.step = Seconds{kNs};
-  Attention k;
-  k.sequences = k.rows = k.widest = 1;
-  k.heads = k.kv_heads = 1;
-  k.head_dim = 32;
-  const auto of = [&](double pairs, double keys) { return cpu_time(f, k, Span{pairs, keys}, {}).value / kNs; };
-  // One row: four panels of 16 keys a step, 32 columns each; two blocks of values in one step a key. 64 keys, and one more.
-  CHECK(of(64, 64) == Approx(32 + 64));
-  CHECK(of(65, 65) == Approx(2 * 32 + 65));
-  // Eight heads of a KV head are two groups of four: one panel a step (64 keys: 4), one block a step.
-  k.heads = 8;
-  CHECK(of(64, 64) == Approx(2 * (4 * 32 + 2 * 64)));
-  // Two sequences of two rows under a mask over 20 keys: of each, two rows in steps of two panels.
-  k.heads = 1;
-  k.sequences = 2;
-  k.rows = 4;
-  k.widest = 2;
-  k.masked = true;
-  CHECK(of(80, 40) == Approx(2 * (32 + 20)));
-  // A prompt of 32: rows see 1 to 32 keys, in tiles of four rows; each goes as far as its last row. Panels: 1.5 on average.
-  k.sequences = 1;
-  k.rows = k.widest = 32;
-  k.masked = false;
-  CHECK(of(33 * 32 / 2.0, 32) == Approx(8 * (32 * 1.5 + 2 * 18)).epsilon(0.05));
-  // Bytes alone, 1 ns each from memory, nothing nearer: those of a head once, whatever the rows.
-  f.attention.step = {};
-  f.attention.reach.beyond_byte = {Seconds{}, Seconds{}, Seconds{kNs}};
-  k.heads = 8;
-  k.kv_heads = 2;
-  k.rows = k.widest = 1;
-  CHECK(cpu_time(f, k, Span{10, 10}, {Bytes{INFINITY}, {}}).value == Approx(2 * 8 * 32 * 10 * kNs));
-  k.rows = k.widest = 9;
-  k.masked = true;
-  CHECK(cpu_time(f, k, Span{90, 10}, {Bytes{INFINITY}, {}}).value == Approx(2 * 8 * 32 * 10 * kNs));
-}
-
-TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
-  CpuFit f;
-  f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
-  f.elements.byte = Seconds{kNs};
-  f.elements.of[0].fixed = Seconds{5 * kNs};
-  f.elements.of[2] = {Seconds{7 * kNs}, Seconds{50 * kNs}};
-  Copy k{Bytes{80}, Bytes{40}};
-  CHECK(cpu_time(f, k, {}).value == Approx(125 * kNs));
-  f.elements.slow_for = Seconds{25 * kNs};  // of 125 ns the 100 after it at twice the clock
-  f.elements.slow_clock = 2;
-  CHECK(cpu_time(f, k, {}).value == Approx(75 * kNs));
-  f.elements.slow_clock = 1;
-  k.op = ElementOp::silu_mul;
-  k.elements = 10;
-  CHECK(cpu_time(f, k, {}).value == Approx((7 + 120 + 500) * kNs));
-  k.format = DType::bf16;  // as many elements in half the declared bytes
-  k.read = Bytes{40};
-  k.written = Bytes{20};
-  CHECK(cpu_time(f, k, {}).value == Approx((7 + 120 + 500) * kNs));
-  f.caches[1] = Bytes{12};  // a tenth of it: each byte is a far one too
-  f.elements.far_byte = Seconds{kNs};
-  CHECK(cpu_time(f, k, {}).value == Approx((7 + 240 + 500) * kNs).epsilon(1e-4));
-  f.caches[0] = Bytes{3};  // and a byte beyond the first
-  f.elements.beyond_first_byte = Seconds{kNs};
-  CHECK(cpu_time(f, k, {}).value == Approx((7 + 360 + 500) * kNs).epsilon(1e-4));
-}
-
-TEST_CASE("appended keys and values come to lines from wherever these were a step ago") {
-  // Two sequences of one row, 2 heads of 32: 2 x (32 lines of keys + 2 of values) each, of 64 bytes; ns a byte from memory.
-  CHECK(cpu_lines_appended(2, 2, 2, 32).value == 2 * 2 * (32 + 2) * 64);
-  CHECK(cpu_lines_appended(1, 17, 2, 32).value == 2 * (2 * 32 + 17 * 2) * 64);  // two panels
-  CpuFit f;
-  f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
-  f.elements.lines.beyond_byte = {Seconds{}, Seconds{}, Seconds{kNs}};
-  Copy k{Bytes{}, Bytes{}};
-  k.old_lines = Bytes{640};
-  CHECK(cpu_time(f, k, {Bytes{INFINITY}, {}}).value == Approx(640 * kNs));
-  CHECK(cpu_time(f, k, {}).value == 0);
-}
-
 TEST_CASE("a fit gives back the CPU that made the times") {
   const CpuFit truth = known();
   const CpuCalibration c = calibrate_cpu(measured_by(truth, 0));
   CHECK(c.fit.gemm.step[3].value == Approx(truth.gemm.step[3].value).epsilon(0.01));
-  CHECK(c.fit.gemm.reach.beyond_byte[2].value == Approx(truth.gemm.reach.beyond_byte[2].value).epsilon(0.03));
+  CHECK(c.fit.gemm.reach.byte[2].value == Approx(truth.gemm.reach.byte[2].value).epsilon(0.03));
   CHECK(c.fit.inflow.value == Approx(truth.inflow.value).epsilon(0.03));
   CHECK(c.fit.attention.pair.value == Approx(truth.attention.pair.value).epsilon(0.03));
   CHECK(c.fit.attention.step.value == Approx(truth.attention.step.value).epsilon(0.03));
-  CHECK(c.fit.attention.reach.beyond_byte[2].value == Approx(truth.attention.reach.beyond_byte[2].value).epsilon(0.03));
+  CHECK(c.fit.attention.reach.byte[2].value == Approx(truth.attention.reach.byte[2].value).epsilon(0.03));
   CHECK(c.fit.elements.byte.value == Approx(truth.elements.byte.value).epsilon(0.02));
   CHECK(c.fit.elements.slow_for.value == Approx(truth.elements.slow_for.value).epsilon(0.03));
   CHECK(c.fit.elements.slow_clock == Approx(truth.elements.slow_clock).epsilon(0.01));
-  CHECK(c.fit.elements.lines.beyond_byte[1].value == Approx(truth.elements.lines.beyond_byte[1].value).epsilon(0.03));
-  CHECK(c.fit.elements.lines.beyond_byte[2].value == Approx(truth.elements.lines.beyond_byte[2].value).epsilon(0.03));
+  CHECK(c.fit.elements.lines.byte[1].value == Approx(truth.elements.lines.byte[1].value).epsilon(0.03));
+  CHECK(c.fit.elements.lines.byte[2].value == Approx(truth.elements.lines.byte[2].value).epsilon(0.03));
   for (std::size_t op = 1; op < truth.elements.of.size(); ++op)
     CHECK(c.fit.elements.of[op].element.value == Approx(truth.elements.of[op].element.value).epsilon(0.02));
   for (const FitQuality& q : c.quality) CHECK(q.median < 0.01);
@@ -258,9 +153,9 @@ namespace {
 
 std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string& op) {
   const auto reach = [](std::map<std::string, double> all, const CpuReach& r) {
-    all["beyond_first_byte"] = r.beyond_byte[0].value;
-    all["beyond_second_byte"] = r.beyond_byte[1].value;
-    all["beyond_last_byte"] = r.beyond_byte[2].value;
+    all["second_byte"] = r.byte[0].value;
+    all["last_byte"] = r.byte[1].value;
+    all["memory_byte"] = r.byte[2].value;
     all["cache_share"] = r.cache_share;
     all["last_share"] = r.last_share;
     return all;
@@ -292,9 +187,9 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
                                     {"far_byte", f.elements.far_byte.value},
                                     {"slow_for", f.elements.slow_for.value},
                                     {"slow_clock", f.elements.slow_clock},
-                                    {"line_beyond_first_byte", f.elements.lines.beyond_byte[0].value},
-                                    {"line_beyond_second_byte", f.elements.lines.beyond_byte[1].value},
-                                    {"line_beyond_last_byte", f.elements.lines.beyond_byte[2].value}};
+                                    {"line_second_byte", f.elements.lines.byte[0].value},
+                                    {"line_last_byte", f.elements.lines.byte[1].value},
+                                    {"line_memory_byte", f.elements.lines.byte[2].value}};
   for (const std::string_view name : kElementOpNames)
     for (const auto& [coefficient, value] : coefficients_of(f, std::string(name)))
       all[std::string(name) + "_" + coefficient] = value;
