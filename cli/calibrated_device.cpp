@@ -69,6 +69,8 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
   attention["pair"] = in_ns(a.pair);
   attention["step"] = in_ns(a.step);
   add_reach(attention, a.reach);
+  attention["last_start"] = in_ns(a.last_start);
+  attention["memory_start"] = in_ns(a.memory_start);
   attention["blend"] = rounded(a.blend);
   cpu["attention"] = attention;
   Json elementwise = certificate(o, c.elements);

@@ -126,7 +126,8 @@ CpuGemmFit gemm_fit_of(const std::vector<double>& v) {
           v[11]};
 }
 CpuAttentionFit attention_fit_of(const std::vector<double>& v) {
-  return {Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]}, Seconds{v[3]}, reach_of(v, 4, 8), v[9]};
+  return {Seconds{v[0]},     Seconds{v[1]},  Seconds{v[2]},  Seconds{v[3]},
+          reach_of(v, 4, 8), Seconds{v[10]}, Seconds{v[11]}, v[9]};
 }
 std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
   std::vector<MeasuredPoint> points;
@@ -152,7 +153,8 @@ Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
   }
   const Attention k = attention_of(p, DType::fp32);
   const Span span = span_of(p);
-  return cpu_time(fit, k, span, {cpu_cache_bytes(k, span), {}});
+  return cpu_time(fit, k, span,
+                  {p.at("copies", 1) * cpu_cache_bytes(k, span) + Bytes{1024.0 * p.at("met_kib", 0)}, {}});
 }
 
 // All ops in one fit, as they share what a byte costs and the clock; each is judged by itself, the interval is of all.
@@ -272,7 +274,8 @@ CpuCalibration calibrate_cpu(const Measured& m) {
                                               {"pair", 10 * kNanosecond},          {"step", 2 * kNanosecond},
                                               {"second_byte", 0.01 * kNanosecond}, {"last_byte", 0.05 * kNanosecond},
                                               {"memory_byte", 0.1 * kNanosecond},  {"cache_share", 0.7, 0, kMostShare},
-                                              {"last_share", 0.5, 0, 1},           {"blend", 2, 1}};
+                                              {"last_share", 0.5, 0, 1},           {"blend", 2, 1},
+                                              {"last_start", 100 * kNanosecond},   {"memory_start", 500 * kNanosecond}};
   const Predict attention = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
     f.caches = caches;

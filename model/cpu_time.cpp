@@ -8,14 +8,22 @@
 
 namespace draftline {
 
-constexpr double kStoredBytes = 4;
+constexpr double kStoredBytes = 4, kLineBytes = kStoredBytes * kCpuPanelColumns;
 
-CpuReach::Byte CpuReach::after(const Between& since, const std::array<Bytes, 3>& caches) const {
+std::array<double, 3> CpuReach::found(const Between& since, const std::array<Bytes, 3>& caches) const {
   const auto missed = [](double x) { return 1 - 1 / (1 + x * x * x * x); };  // by a cache, of what is looked for there
   const double first = missed(since.ours / (cache_share * caches[0])),
                second = missed(since.ours / (cache_share * caches[1])),
                last = missed((since.ours + since.others) / (last_share * caches[2]));
-  return {second * (1 - last) * byte[1], first * (1 - second) * byte[0] + second * last * byte[2]};
+  return {first * (1 - second), second * (1 - last), second * last};
+}
+
+// Work and the bytes that it meets: those from the last cache come while others are worked on, for the rest work waits.
+static double streamed(Seconds work, double bytes, const CpuReach& reach, const std::array<double, 3>& found,
+                       double blend) {
+  const auto& byte = reach.byte;
+  return smooth_max(work.value, bytes * (found[1] * byte[1]).value, blend) +
+         bytes * (found[0] * byte[0] + found[2] * byte[2]).value;
 }
 
 // The first group of rows streams the weights from wherever they are; the next find the panel that was just met.
@@ -27,8 +35,7 @@ Seconds cpu_time(const CpuFit& fit, const Gemm& k, const Between& since) {
   const int groups = (k.rows + kCpuRowGroup - 1) / kCpuRowGroup, rest = k.rows - (groups - 1) * kCpuRowGroup;
   const auto group = [&](int rows, const Between& met) {
     const Seconds arithmetic = in * f.step[static_cast<std::size_t>(rows - 1)] + f.tile;
-    const CpuReach::Byte byte = f.reach.after(met, fit.caches);
-    return smooth_max(arithmetic.value, bytes * byte.beside.value, f.blend) + bytes * byte.waited.value;
+    return streamed(arithmetic, bytes, f.reach, f.reach.found(met, fit.caches), f.blend);
   };
   double one_panel = group(groups > 1 ? kCpuRowGroup : rest, since);
   if (groups > 1) {
@@ -56,22 +63,26 @@ Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const Between& s
   const int blocks = (k.head_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
   const double columns = k.head_dim;
   const double rows = std::max(1.0, static_cast<double>(k.rows) / k.sequences), group = 1.0 * k.heads / k.kv_heads;
-  const double keys = s.pairs / k.rows, of_group = rows * group, of_head = kStoredBytes * 2 * columns * keys;
+  const double keys = s.pairs / k.rows, of_group = rows * group;
   const double window = k.masked ? 1 : rows;  // how many lengths of keys there are: under a mask one
   const auto tile = [&](int together, const Between& met) {
-    const double at_once = together == 1 ? 4 : together == 2 ? 2 : 1;
+    const double at_once = together == 1 ? 4 : together == 2 ? 2 : 1, blocks_in_turn = std::ceil(blocks / at_once);
     // Its rows go as far as the one that sees most.
     const double most = keys + (k.masked ? 0 : (std::max(1.0, together / group) - 1) / 2);
-    const double steps =
-        columns * mean_panels(most - (window + 1) / 2, most + (window - 1) / 2, at_once * kCpuPanelColumns) +
-        std::ceil(blocks / at_once) * most;
-    const CpuReach::Byte byte = f.reach.after(met, fit.caches);
-    return smooth_max((steps * f.step).value, of_head * byte.beside.value, f.blend) + of_head * byte.waited.value;
+    const auto panels = [&](double of) {
+      return mean_panels(most - (window + 1) / 2, most + (window - 1) / 2, of * kCpuPanelColumns);
+    };
+    const double lines = columns * panels(1) + blocks * most, starts = 1 + blocks_in_turn;
+    const auto found = f.reach.found(met, fit.caches);
+    return streamed((columns * panels(at_once) + blocks_in_turn * most) * f.step, kLineBytes * lines, f.reach, found,
+                    f.blend) +
+           starts * (found[1] * f.last_start + found[2] * f.memory_start).value;
   };
   const int tiles = static_cast<int>(std::ceil(of_group / kCpuRowGroup)),
             rest = static_cast<int>(std::ceil(of_group)) - (tiles - 1) * kCpuRowGroup;
+  const Between near{Bytes{kStoredBytes * 2 * columns * keys}, {}};  // a head's keys and values
   double head = tile(tiles > 1 ? kCpuRowGroup : rest, since);
-  if (tiles > 1) head += (tiles - 2) * tile(kCpuRowGroup, {Bytes{of_head}, {}}) + tile(rest, {Bytes{of_head}, {}});
+  if (tiles > 1) head += (tiles - 2) * tile(kCpuRowGroup, near) + tile(rest, near);
   return f.fixed + k.rows * k.heads * f.row + s.pairs * k.heads * f.pair + Seconds{k.sequences * k.kv_heads * head};
 }
 
@@ -90,10 +101,12 @@ Seconds cpu_time(const CpuFit& fit, const Copy& k, const Between& since) {
     const double x = Bytes{bytes} / cache, x4 = x * x * x * x;
     return 1 - 1 / (1 + x4);
   };
+  const auto& line = f.lines.byte;
+  const auto found = f.lines.found(since, fit.caches);
   const Seconds slow =
       op.fixed + bytes * (f.byte + beyond(fit.caches[0]) * f.beyond_first_byte + beyond(fit.caches[1]) * f.far_byte) +
       k.elements * op.element + k.flops.value / kFlopsOfPairColumn * fit.gemm.step[0] +
-      k.old_lines.value * f.lines.after(since, fit.caches).both();
+      k.old_lines.value * (found[0] * line[0] + found[1] * line[1] + found[2] * line[2]);
   return slow < f.slow_for ? slow : f.slow_for + 1 / f.slow_clock * (slow - f.slow_for);
 }
 

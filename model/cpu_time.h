@@ -19,12 +19,8 @@ struct CpuReach {
   std::array<Seconds, 3> byte;  // found in the second cache, in the last, in memory; in the first it costs nothing
   double cache_share = 1;       // of the first two that keeps what was met
   double last_share = 1;        // of the last, which other cores fill too
-  // Bytes from the last cache come while others are worked on; for the rest, work waits.
-  struct Byte {
-    Seconds beside, waited;
-    Seconds both() const { return beside + waited; }
-  };
-  Byte after(const Between&, const std::array<Bytes, 3>& caches) const;
+  // Shares found in the second cache, in the last, in memory.
+  std::array<double, 3> found(const Between&, const std::array<Bytes, 3>& caches) const;
 };
 
 struct CpuGemmFit {
@@ -37,14 +33,15 @@ struct CpuGemmFit {
 
 // Four query rows that share a head walk over its keys, then its values, in lines of 16 floats; the next four meet them
 // again one head's bytes later. A step is one line for four rows, or as many lines for fewer rows: what four sums side by
-// side take.
+// side take. Nothing fetches ahead the first lines of a head's keys, and of each block of 16 columns of its values.
 struct CpuAttentionFit {
   Seconds fixed;
-  Seconds row;       // a query row of one head
-  Seconds pair;      // a query row meets a key: its exponential
-  Seconds step;      // four lines' additions
-  CpuReach reach;    // of keys and values
-  double blend = 3;  // how sharply arithmetic and streaming meet
+  Seconds row;                       // a query row of one head
+  Seconds pair;                      // a query row meets a key: its exponential
+  Seconds step;                      // four lines' additions
+  CpuReach reach;                    // of keys and values
+  Seconds last_start, memory_start;  // of such first lines, found in the last cache or in memory
+  double blend = 3;                  // how sharply arithmetic and streaming meet
 };
 
 // Ops that a device file may leave out: files from before they were probed. They are priced as a gate then.

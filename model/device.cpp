@@ -142,6 +142,8 @@ CpuAttentionFit read_cpu_attention(Reader in) {
   f.pair = duration(in.at("pair"));
   f.step = duration(in.at("step"));
   f.reach = read_cpu_reach(in);
+  f.last_start = duration(in.at("last_start"));
+  f.memory_start = duration(in.at("memory_start"));
   f.blend = in.at("blend").number(0.5, 1e3);
   return f;
 }

@@ -36,7 +36,8 @@ static const std::vector<ShapeOf>& shapes() {
       {"gemm", {{"rows", 1}, {"in", 1}, {"out", 1}, {"copies", 1}}, {{"pause_us", 1}}},  // before each product
       {"attention",
        {{"sequences", 1}, {"rows", 1}, {"context", 0}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}, {"tree", 0}},
-       {{"copies", 1}}},  // of the cache, through which a probe rotates
+       {{"copies", 1},
+        {"met_kib", 1}}},  // of the cache, through which a probe rotates; other bytes met before each turn
       {"add", {{"rows", 1}, {"columns", 1}}},
       {"rms_norm", {{"rows", 1}, {"columns", 1}}},
       {"silu_mul", {{"rows", 1}, {"columns", 1}}},

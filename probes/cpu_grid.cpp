@@ -2,6 +2,7 @@
 #include "probes/cpu_grid.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace draftline {
@@ -24,23 +25,29 @@ class Grid {
     if (pause_us > 0) shape["pause_us"] = pause_us;
     add("gemm", std::move(shape));
   }
-  void attention(const Layout& l, int sequences, int rows, int context, int tree) {
+  void attention(const Layout& l, int sequences, int rows, int context, int tree, std::optional<int> met_kib = {}) {
     constexpr double kMostPairColumns = 5e7;
     if (static_cast<double>(sequences) * rows * (context + rows) * l.heads * l.head_dim > kMostPairColumns) return;
-    add("attention", {{"sequences", sequences},
-                      {"rows", rows},
-                      {"context", context},
-                      {"heads", l.heads},
-                      {"kv_heads", l.kv_heads},
-                      {"head_dim", l.head_dim},
-                      {"tree", tree}});
+    std::map<std::string, int> shape{
+        {"sequences", sequences}, {"rows", rows},           {"context", context}, {"heads", l.heads},
+        {"kv_heads", l.kv_heads}, {"head_dim", l.head_dim}, {"tree", tree}};
+    if (met_kib) shape.merge(of_network(*met_kib));
+    add("attention", std::move(shape));
   }
-  // Of a network of six layers, after so many bytes of others.
   void append(const Layout& l, int sequences, int rows, int met_kib = 0) {
-    std::map<std::string, int> shape{{"sequences", sequences}, {"rows", rows},           {"heads", l.heads},
-                                     {"kv_heads", l.kv_heads}, {"head_dim", l.head_dim}, {"copies", 6}};
-    if (met_kib > 0) shape["met_kib"] = met_kib;
+    std::map<std::string, int> shape{{"sequences", sequences},
+                                     {"rows", rows},
+                                     {"heads", l.heads},
+                                     {"kv_heads", l.kv_heads},
+                                     {"head_dim", l.head_dim}};
+    shape.merge(of_network(met_kib));
     add("rope_append", std::move(shape));
+  }
+  // Layers in turn, after so many bytes of others.
+  static std::map<std::string, int> of_network(int met_kib) {
+    std::map<std::string, int> shape{{"copies", 6}};
+    if (met_kib > 0) shape["met_kib"] = met_kib;
+    return shape;
   }
   std::vector<MeasuredPoint> points;
 };
@@ -61,6 +68,8 @@ std::vector<MeasuredPoint> small_grid(double last_cache) {
       for (const int rows : {1, 4}) {
         g.attention(l, 2, rows, context, 0);
         if (rows > 1) g.attention(l, 1, rows, context, 1);
+        if (rows == 1)
+          for (const int met_kib : {0, 4096}) g.attention(l, 2, rows, context, 0, met_kib);
       }
   for (const int rows : {1, 8, 16}) {
     for (const char* op : {"add", "silu_mul", "rms_norm", "argmax"}) g.add(op, {{"rows", rows}, {"columns", 256}});
@@ -104,10 +113,13 @@ std::vector<MeasuredPoint> cpu_grid(double last_cache, GridSize size) {
       for (const int context : {64, 700, 4096})
         for (const int tree : {0, 1}) g.attention(l, rows <= 8 ? 4 : 1, rows, context, tree);
     for (const int rows : {16, 64}) g.append(l, 1, rows);  // prefill
-    for (const int rows : {1, 4})
-      for (const int sequences : {1, 8})
-        for (const double share : {0.0, 0.05, 0.3, 2.0})
-          g.append(l, sequences, rows, static_cast<int>(share * last_cache / 1024));
+    for (const double share : {0.0, 0.05, 0.3, 2.0}) {
+      const int met_kib = static_cast<int>(share * last_cache / 1024);
+      for (const int sequences : {1, 8}) {
+        for (const int rows : {1, 4}) g.append(l, sequences, rows, met_kib);
+        for (const int context : {24, 80, 300}) g.attention(l, sequences, 1, context, 0, met_kib);
+      }
+    }
   }
   for (const int rows : {1, 4, 16, 64}) {
     for (const char* op : {"add", "silu_mul", "rms_norm"})

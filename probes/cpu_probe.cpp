@@ -70,20 +70,50 @@ Seats seated(Ops& ops, int sequences, int length) {
   return seats;
 }
 
+// Many sums side by side, so that no addition waits for another.
+float read_all(const std::vector<float>& from) {
+  constexpr std::size_t kLanes = 64;
+  float sum[kLanes] = {};
+  for (std::size_t i = 0; i + kLanes <= from.size(); i += kLanes)
+    for (std::size_t j = 0; j < kLanes; ++j) sum[j] += from[i + j];
+  return std::accumulate(std::begin(sum), std::end(sum), 0.0F);
+}
+
+// What is met before each sample: as much of other data.
+struct Others {
+  explicit Others(const MeasuredPoint& p)
+      : data(static_cast<std::size_t>(p.at("met_kib", 0)) * 1024 / sizeof(float), 1.0F) {}
+  Pace pace() {
+    if (data.empty()) return {};
+    return {1, [this] { sink = read_all(data); }};
+  }
+  std::vector<float> data;
+  volatile float sink = 0;
+};
+
+// Times one tape of `layers` ops, and tells the time of one.
+void time_layers(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, CpuBench& b, const Tape& tape, int layers) {
+  Others others(p);
+  time_into(
+      p, patience, yardstick, [&] { b.backend.finish(tape); }, others.pace());
+  for (Seconds* t : {&p.low, &p.median, &p.high}) *t = 1.0 / layers * *t;
+}
+
+// Over the entries of one layer after the other, as in a network, after so many other bytes were met.
 void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
-            kv_heads = p.at("kv_heads"), dim = p.at("head_dim"), tree = p.at("tree");
+            kv_heads = p.at("kv_heads"), dim = p.at("head_dim"), tree = p.at("tree"), layers = p.at("copies", 1);
   constexpr int kRoom = 128;  // for texts to grow, as in a decoder: sequences do not lie end to end
   const std::vector<int> contexts = lengths_around(context, sequences);
   const int longest = contexts.back();
-  const double cache_bytes = 8.0 * sequences * (longest + rows + kRoom) * kv_heads * dim;
+  const double cache_bytes = 8.0 * layers * sequences * (longest + rows + kRoom) * kv_heads * dim;
   if (cache_bytes > kMostBytes) {
     p.skipped = "its cache needs more than 1.5 GB";
     return;
   }
   CpuBench b(sequences);
   Ops& ops = b.ops;
-  const Cache cache = ops.cache(1, kv_heads, dim, longest + rows + kRoom);
+  const Cache cache = ops.cache(layers, kv_heads, dim, longest + rows + kRoom);
   const Seats seats = seated(ops, sequences, 0);
   b.finish();
   const Rope still{10000, 0, {}};  // no column is rotated: the reference needs no angles
@@ -91,7 +121,7 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
     const Tensor q = b.random("q" + std::to_string(n), sequences * n, heads * dim, from);
     const Tensor k = b.random("k" + std::to_string(n), sequences * n, kv_heads * dim, from + 1000000007);
     const Tensor v = b.random("v" + std::to_string(n), sequences * n, kv_heads * dim, from + 2000000011);
-    ops.rope_append(q, k, v, still, pass, cache, 0);
+    for (int layer = 0; layer < layers; ++layer) ops.rope_append(q, k, v, still, pass, cache, layer);
     return q;
   };
   if (context > 0) {
@@ -139,9 +169,8 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
       p.skipped = "its result differs from the reference";
       return;
     }
-  ops.attend(q, pass(), cache, 0);
-  const Tape* tape = b.finish();
-  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
+  for (int layer = 0; layer < layers; ++layer) ops.attend(q, pass(), cache, layer);
+  time_layers(p, patience, yardstick, b, *b.finish(), layers);
 }
 
 void probe_elementwise(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
@@ -180,17 +209,7 @@ void probe_elementwise(MeasuredPoint& p, Seconds patience, Yardstick& yardstick)
   time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
 }
 
-// Many sums side by side, so that no addition waits for another.
-float read_all(const std::vector<float>& from) {
-  constexpr std::size_t kLanes = 64;
-  float sum[kLanes] = {};
-  for (std::size_t i = 0; i + kLanes <= from.size(); i += kLanes)
-    for (std::size_t j = 0; j < kLanes; ++j) sum[j] += from[i + j];
-  return std::accumulate(std::begin(sum), std::end(sum), 0.0F);
-}
-
-// Rotated at the positions behind a context, and stored there; in one layer after the other, as a network does, after so
-// many other bytes were met.
+// Rotated at the positions behind a context, and stored there; layer by layer, as attention.
 void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   constexpr int kContext = 104, kRoom = 500;
   constexpr double kTheta = 10000;
@@ -224,14 +243,7 @@ void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick)
     }
   }
   for (int layer = 0; layer < layers; ++layer) op(layer);
-  const Tape* tape = b.finish();
-  std::vector<float> others(static_cast<std::size_t>(p.at("met_kib", 0)) * 1024 / sizeof(float), 1.0F);
-  Pace pace;
-  volatile float sink = 0;
-  if (!others.empty()) pace.before = [&] { sink = read_all(others); };
-  time_into(
-      p, patience, yardstick, [&] { b.backend.finish(*tape); }, pace);
-  for (Seconds* t : {&p.low, &p.median, &p.high}) *t = 1.0 / layers * *t;
+  time_layers(p, patience, yardstick, b, *b.finish(), layers);
 }
 
 void probe_memory(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {

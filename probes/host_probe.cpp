@@ -44,7 +44,7 @@ void probe_step(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   const int layers = p.at("layers"), sequences = p.at("sequences");
   RandomWeights weights(1);
   WeightStore store(DType::fp32);
-  CpuBackend backend(store, weights, {CpuBackend::Mode::planned, 0, false});
+  CpuBackend backend(store, weights, {CpuBackend::Mode::planned, 0, false, true});
   Ops ops(backend, DType::fp32, sequences);
   const Transformer target(tiny_shape(layers, kColumns), store, ops, kContext + 4 * kAtOnce);
   OneToken method;

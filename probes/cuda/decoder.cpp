@@ -61,7 +61,7 @@ struct DecoderProbe::Decoder {
       : layers(l),
         sequences(s),
         graphs(g),
-        device(store, weights, {kFormat, g, 0, false, 512}),
+        device(store, weights, {kFormat, g, 0, false, 512, true, {}, true}),
         ops(clocked, kFormat, s),
         target(tiny_shape(l, kColumns), store, ops, kContext + 4 * kAtOnce),
         generator(ops, target, method) {

@@ -29,6 +29,8 @@ CpuFit known() {
                  Seconds{6 * kNs},
                  Seconds{2 * kNs},
                  {{Seconds{0.006 * kNs}, Seconds{0.03 * kNs}, Seconds{0.2 * kNs}}, 0.8, 0.5},
+                 Seconds{90 * kNs},
+                 Seconds{400 * kNs},
                  1.5};
   f.elements.byte = Seconds{0.02 * kNs};
   f.elements.beyond_first_byte = Seconds{0.02 * kNs};
@@ -75,6 +77,18 @@ Measured measured_by(const CpuFit& truth, double noise, const char* stream = "no
                                 {"kv_heads", 4},
                                 {"head_dim", dim},
                                 {"tree", tree}});
+  for (const int sequences : {1, 8})
+    for (const int context : {15, 64, 257})
+      for (const int met_kib : {2000, 10000, 70000})
+        add("attention", {{"sequences", sequences},
+                          {"rows", 1},
+                          {"context", context},
+                          {"heads", 8},
+                          {"kv_heads", 4},
+                          {"head_dim", 64},
+                          {"tree", 0},
+                          {"copies", 6},
+                          {"met_kib", met_kib}});
   m.points.push_back({"read", {{"kib", 262144}}, Seconds{0.05}, Seconds{0.05}, Seconds{0.05}, 5, 0, {}});
   for (const int rows : {1, 2, 5, 8, 16, 40})
     for (const int columns : {64, 150, 300, 700, 1000, 2500, 20000}) {
@@ -138,6 +152,8 @@ TEST_CASE("a fit gives back the CPU that made the times") {
   CHECK(c.fit.attention.pair.value == Approx(truth.attention.pair.value).epsilon(0.03));
   CHECK(c.fit.attention.step.value == Approx(truth.attention.step.value).epsilon(0.03));
   CHECK(c.fit.attention.reach.byte[2].value == Approx(truth.attention.reach.byte[2].value).epsilon(0.03));
+  CHECK(c.fit.attention.last_start.value == Approx(truth.attention.last_start.value).epsilon(0.03));
+  CHECK(c.fit.attention.memory_start.value == Approx(truth.attention.memory_start.value).epsilon(0.03));
   CHECK(c.fit.elements.byte.value == Approx(truth.elements.byte.value).epsilon(0.02));
   CHECK(c.fit.elements.slow_for.value == Approx(truth.elements.slow_for.value).epsilon(0.03));
   CHECK(c.fit.elements.slow_clock == Approx(truth.elements.slow_clock).epsilon(0.01));
@@ -177,6 +193,8 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
                   {"row", a.row.value},
                   {"pair", a.pair.value},
                   {"step", a.step.value},
+                  {"last_start", a.last_start.value},
+                  {"memory_start", a.memory_start.value},
                   {"blend", a.blend}},
                  a.reach);
   for (std::size_t i = 0; i < f.elements.of.size(); ++i)
@@ -222,7 +240,7 @@ TEST_CASE("noise, outliers and points of two minds move no coefficient by more t
       outside += moved > kOf90 * deviation;
     }
   }
-  CHECK(all == 13 + 10 + 8 + 1 + 6 * 2);
+  CHECK(all == 13 + 12 + 8 + 1 + 6 * 2);
   CHECK(outside <= all / 5);
 }
 

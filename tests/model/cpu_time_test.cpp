@@ -67,6 +67,16 @@ TEST_CASE("what comes from the last cache comes while others are worked on, what
   f.attention.reach.byte = {Seconds{}, Seconds{kNs / 4}, Seconds{5 * kNs / 8}};  // of 8192 bytes 5120 ns from memory
   CHECK(attention(1e6) == Approx(1).epsilon(0.01));
   CHECK(attention(1e9) == Approx(2).epsilon(0.01));
+  // And what first lines take, of each sequence and KV head: those of its keys, and of its only block of values.
+  f.attention = {};
+  f.attention.last_start = Seconds{70 * kNs};
+  f.attention.memory_start = Seconds{300 * kNs};
+  k.sequences = k.rows = 3;
+  k.heads = 8;
+  k.kv_heads = 2;
+  CHECK(cpu_time(f, k, Span{192, 192}, {Bytes{1e6}, {}}).value == Approx(2 * 6 * 70 * kNs).epsilon(0.01));
+  CHECK(cpu_time(f, k, Span{192, 192}, {Bytes{1e9}, {}}).value == Approx(2 * 6 * 300 * kNs).epsilon(0.01));
+  CHECK(cpu_time(f, k, Span{192, 192}, {}).value == 0);
 }
 
 TEST_CASE("attention on the CPU walks over a head's lines with four query rows at a time") {
@@ -96,16 +106,16 @@ TEST_CASE("attention on the CPU walks over a head's lines with four query rows a
   k.rows = k.widest = 32;
   k.masked = false;
   CHECK(of(33 * 32 / 2.0, 32) == Approx(8 * (32 * 1.5 + 2 * 18)).epsilon(0.05));
-  // Bytes alone, 1 ns each from memory, nothing nearer: those of a head once, whatever the rows.
+  // Bytes alone, 1 ns each from memory, nothing nearer: those of a head once, whatever the rows, keys in whole panels.
   f.attention.step = {};
   f.attention.reach.byte = {Seconds{}, Seconds{}, Seconds{kNs}};
   k.heads = 8;
   k.kv_heads = 2;
   k.rows = k.widest = 1;
-  CHECK(cpu_time(f, k, Span{10, 10}, {Bytes{INFINITY}, {}}).value == Approx(2 * 8 * 32 * 10 * kNs));
+  CHECK(cpu_time(f, k, Span{10, 10}, {Bytes{INFINITY}, {}}).value == Approx(2 * 4 * 32 * (16 + 10) * kNs));
   k.rows = k.widest = 9;
   k.masked = true;
-  CHECK(cpu_time(f, k, Span{90, 10}, {Bytes{INFINITY}, {}}).value == Approx(2 * 8 * 32 * 10 * kNs));
+  CHECK(cpu_time(f, k, Span{90, 10}, {Bytes{INFINITY}, {}}).value == Approx(2 * 4 * 32 * (16 + 10) * kNs));
 }
 
 TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
