@@ -18,8 +18,6 @@ namespace draftline::cli {
 namespace {
 
 constexpr const char* kPlain = R"({"name":"autoregressive"})";
-constexpr int kPrompt = 48, kOutput = 48, kMaxBatch = 8;
-constexpr int kLongestPrompt = kPrompt / 2 + kPrompt, kLongest = 2 * kPrompt + 2 * kOutput;
 
 struct Means {
   double throughput = 0, ttft = 0, tpot = 0;
@@ -41,11 +39,12 @@ Means means(const std::vector<LiveRequest>& requests, const std::vector<LiveServ
 class Comparing {
  public:
   Comparing(const ServingAsked& asked, const Networks& networks, ValidationDevice& on, Validation& validation)
-      : asked_(asked), networks_(networks), on_(on) {
-    constexpr double kLoad = 0.6;  // of what full batches could serve
-    const Seconds step = validation.expected(asked.network, kPlain, kMaxBatch, kPrompt + kOutput / 2);
-    const double rate = kLoad * kMaxBatch / (kOutput * step.value * 1.3);
-    offered_ = live_requests(asked.requests, rate, kPrompt, kOutput, 1);
+      : asked_(asked), load_(asked.load), networks_(networks), on_(on) {
+    constexpr double kPromptsBetween = 1.3;  // by which they make the time from step to step longer
+    const Seconds step =
+        validation.expected(asked.network, kPlain, load_.max_batch_size, load_.prompt + load_.output / 2);
+    const double rate = load_.load * load_.max_batch_size / (load_.output * step.value * kPromptsBetween);
+    offered_ = live_requests(asked.requests, rate, load_.prompt, load_.output, 1);
     std::string csv = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
     for (const LiveRequest& r : offered_)
       csv += significant(r.arrival, 12) + "," + std::to_string(r.prompt) + "," + std::to_string(r.output) + "\n";
@@ -53,7 +52,7 @@ class Comparing {
   }
 
   std::vector<ComparedServing> all() {
-    const std::vector<std::string> methods{kPlain, asked_.method};
+    const std::vector<std::string> methods{kPlain, load_.method};
     for (std::size_t m = 0; m < methods.size(); ++m) {
       const nlohmann::json method = nlohmann::json::parse(methods[m]);
       std::unique_ptr<Decoding> decoding;
@@ -64,8 +63,9 @@ class Comparing {
         try {
           if (elapsed() > 1) c.skipped = "the time for live servers was over";
           else if (!server) {
-            decoding = on_.server(asked_.network, methods[m], kMaxBatch, kLongest);
-            server = std::make_unique<LiveServer>(*decoding, kMaxBatch, kLongestPrompt);
+            decoding =
+                on_.server(asked_.network, methods[m], load_.max_batch_size, 2 * load_.prompt + 2 * load_.output);
+            server = std::make_unique<LiveServer>(*decoding, load_.max_batch_size, load_.prompt / 2 + load_.prompt);
           }
           if (server && c.skipped.empty()) compare(c, *decoding, *server, method);
         } catch (const OutOfDeviceMemory& e) {
@@ -139,7 +139,7 @@ class Comparing {
                             {"precision", name(on_.format())},
                             {"method", in_scenario},
                             {"workload", workload},
-                            {"scheduler", {{"max_batch_size", kMaxBatch}, {"prefix_caching", false}}}};
+                            {"scheduler", {{"max_batch_size", load_.max_batch_size}, {"prefix_caching", false}}}};
     scenario["scheduler"][fixed ? "static_batching" : "chunked_prefill"] = fixed;
     ServingSweep sweep(Document::from_text(scenario.dump(), "live.json"), asked_.data);
     sweep.validate();
@@ -171,6 +171,7 @@ class Comparing {
   }
 
   const ServingAsked& asked_;
+  const ServingLoad& load_;
   const Networks& networks_;
   ValidationDevice& on_;
   std::vector<LiveRequest> offered_;

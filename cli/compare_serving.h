@@ -12,7 +12,8 @@ namespace draftline::cli {
 
 struct ServingAsked {
   std::filesystem::path out, data;  // out: holds device.json and engine.json; arrivals and traces are written there
-  std::string network, method;      // method: its object, JSON
+  std::string network;
+  ServingLoad load;
   int requests = 2, runs = 1;
   std::optional<Seconds> time;  // for all of it, about: fewer runs, then fewer servers
 };

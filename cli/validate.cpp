@@ -130,7 +130,7 @@ class Validating {
     return {std::filesystem::absolute(o_.out),
             std::filesystem::absolute(common_.data),
             network,
-            serving_method(common_.data, o_.device),
+            serving_load(common_.data, o_.device),
             o_.requests,
             o_.turns,
             o_.of_serving()};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 
 namespace draftline::cli {
@@ -61,8 +62,18 @@ struct GridFile {
   std::map<std::string, Grid> grids;  // of the device asked for
   std::map<std::string, std::string> drafts;
   std::vector<GridMethod> methods;
-  nlohmann::json serving;  // method of the live server
+  std::optional<ServingLoad> serving;
 };
+
+ServingLoad read_load(const Reader& in) {
+  constexpr int kMostTokens = 1 << 16, kMostSeats = 1 << 10;
+  ServingLoad load{in.at("method").json().dump(), in.at("prompt").integer(2, kMostTokens),
+                   in.at("output").integer(4, kMostTokens), in.at("max_batch_size").integer(1, kMostSeats),
+                   in.at("load").number(0.01, 10)};
+  in.at("method").entries();
+  in.done();
+  return load;
+}
 
 GridFile read_grids(const Reader& in, std::string_view device) {
   GridFile f;
@@ -73,9 +84,9 @@ GridFile read_grids(const Reader& in, std::string_view device) {
       if (name == device) f.grids[kind] = g;
     }
   for (const auto& [target, draft] : in.at("drafts").entries()) f.drafts[target] = draft.text();
-  for (const auto& [name, method] : in.at("serving").entries()) {
-    if (name == device) f.serving = method.json();
-    method.entries();
+  for (const auto& [name, serving] : in.at("serving").entries()) {
+    const ServingLoad load = read_load(serving);
+    if (name == device) f.serving = load;
   }
   for (const Reader& m : in.at("methods").items()) {
     f.methods.push_back({static_cast<Tier>(m.at("from").choice(kTiers)), m.at("method").json()});
@@ -150,11 +161,10 @@ std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::st
   return cells;
 }
 
-std::string serving_method(const std::filesystem::path& data, std::string_view device) {
+ServingLoad serving_load(const std::filesystem::path& data, std::string_view device) {
   const GridFile f = grids_in(data, device);
-  if (!f.serving.is_object())
-    throw InputErrors("data/validation/grid.json#/serving: has none for " + std::string(device));
-  return f.serving.dump();
+  if (!f.serving) throw InputErrors("data/validation/grid.json#/serving: has none for " + std::string(device));
+  return *f.serving;
 }
 
 }  // namespace draftline::cli

@@ -33,7 +33,13 @@ struct GridCell {
 // `kind`: "small", "standard" or "full". Batches are in the order in which they matter.
 std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::string_view device,
                                       std::string_view kind);
-// The method of the live server, JSON; its network is the first of the grid.
-std::string serving_method(const std::filesystem::path& data, std::string_view device);
+// What the live server serves; its network is the first of the grid.
+struct ServingLoad {
+  std::string method;          // its object, JSON; the other server is plain
+  int prompt = 1, output = 2;  // tokens of a request, on average
+  int max_batch_size = 1;
+  double load = 1;  // of what full batches could serve
+};
+ServingLoad serving_load(const std::filesystem::path& data, std::string_view device);
 
 }  // namespace draftline::cli
