@@ -30,13 +30,20 @@ static Seconds dequantising(const Device& d, const Gemm& k, double weight_traffi
          (d.fits.copy.bandwidth_share * d.bandwidth);
 }
 
+// Cache and layer that an op writes to or attends to.
+static std::optional<std::pair<int, int>> layer_of(const Op& op) {
+  if (const auto* attend = std::get_if<Attend>(&op)) return std::pair(attend->cache.id, attend->layer);
+  if (const auto* append = std::get_if<RopeAppend>(&op)) return std::pair(append->cache.id, append->layer);
+  return {};
+}
+
 KernelPricer::KernelPricer(const Device& d, const Engine& e, std::span<const SegmentRun> steps)
     : device_(d), engine_(e) {
   if (!device_.cpu) return;
   for (const SegmentRun& run : steps)
-    for (const Op& op : run.tape->ops)
-      if (const auto weight = streamed_weight(op)) note(*weight);
+    for (const Op& op : run.tape->ops) note(op);
   for (auto& [weight, at] : last_use_) at = at - moved_;
+  for (auto& [layer, at] : last_attended_) at = at - moved_;
   step_ = moved_;
   moved_ = {};
 }
@@ -47,10 +54,13 @@ Seconds KernelPricer::operator()(const Op& op, const Kernel& kernel, const OpCos
 }
 
 Bytes KernelPricer::met_since(const Op& op) {
-  const auto weight = streamed_weight(op);
-  if (!weight) return Bytes{INFINITY};
-  const Bytes met = moved_ - last_use_.at(weight->id) + held_bytes(*weight);
-  note(*weight);
+  Bytes met{INFINITY};
+  if (const auto weight = streamed_weight(op)) met = moved_ - last_use_.at(weight->id) + held_bytes(*weight);
+  else if (const auto layer = layer_of(op)) {
+    const auto it = last_attended_.find(*layer);
+    met = it == last_attended_.end() ? step_ : moved_ - it->second;
+  }
+  note(op);
   return met;
 }
 
@@ -83,9 +93,13 @@ double KernelPricer::streamed(const Op& op, const Kernel& kernel) {
   return hot;
 }
 
-void KernelPricer::note(const Weight& w) {
-  moved_ += held_bytes(w);
-  last_use_[w.id] = moved_;
+void KernelPricer::note(const Op& op) {
+  if (const auto weight = streamed_weight(op)) {
+    moved_ += held_bytes(*weight);
+    last_use_[weight->id] = moved_;
+  } else if (std::holds_alternative<Attend>(op)) {
+    last_attended_[*layer_of(op)] = moved_;
+  }
 }
 
 Seconds attention_time(const Device& d, const Attention& k, Span span, double launches, double cache_traffic,
@@ -104,6 +118,11 @@ Copy with_traffic(Copy k, const OpCost& cost) {
 
 Between between(const Device& d, Bytes ours, Bytes all, Seconds step) {
   return {ours, std::isfinite(ours.value) && all.value > 0 ? (ours / all) * (d.cpu->inflow * step) : Bytes{}};
+}
+
+Between between_entries(const Device& d, Bytes met, Bytes weights, Bytes caches, Seconds step) {
+  const Bytes all = weights + caches;
+  return between(d, weights.value > 0 ? (met / weights) * all : all, all, step);
 }
 
 Seconds product_time(const Device& d, const Gemm& k, double weight_traffic, const Between& since) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <cmath>
 #include <deque>
+#include <map>
 #include <unordered_map>
 
 #include "decoder/priced/step_price.h"
@@ -41,7 +42,8 @@ class KernelPricer {
   Seconds extra_launches(const OpCost& cost) const { return (cost.launches - 1) * device_.fits.copy.fixed; }
   Gemm padded(Gemm) const;  // to the rows of the engine's graphs
 
-  // On a processor: bytes of weights that a step meets, and those met since this op's were, its own included.
+  // On a processor: bytes of weights that a step meets, and those met since this op's were, its own included; of an op on a
+  // cache, since attention last met the entries of its layer.
   Bytes step_weights() const { return step_; }
   Bytes met_since(const Op&);
 
@@ -52,7 +54,7 @@ class KernelPricer {
   Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
   double streamed(const Op&, const Kernel&);  // share of an op's weights that is still in L2
-  void note(const Weight&);
+  void note(const Op&);
 
   struct GemmTime {
     Gemm kernel;
@@ -62,7 +64,8 @@ class KernelPricer {
   const Device& device_;
   const Engine& engine_;
   std::vector<GemmTime> gemms_;
-  std::unordered_map<int, Bytes> last_use_;
+  std::unordered_map<int, Bytes> last_use_;             // of a weight
+  std::map<std::pair<int, int>, Bytes> last_attended_;  // of a cache's layer
   Bytes moved_, step_;
 };
 
@@ -70,6 +73,8 @@ Seconds attention_time(const Device&, const Attention&, Span, double launches, d
                        double bytes_per_pair, const Between& since);
 // On a processor. Since some bytes were met, `ours` of the step's `all` went by, and as much of its time.
 Between between(const Device&, Bytes ours, Bytes all, Seconds step);
+// Of entries of a cache, by the weights that went by since: as much of the step's `weights` as of its `caches`.
+Between between_entries(const Device&, Bytes met, Bytes weights, Bytes caches, Seconds step);
 Seconds product_time(const Device&, const Gemm&, double weight_traffic, const Between& since);
 
 // The time of a step of a processor, `time` of how long it takes: longer, the longer others fill the last cache meanwhile.

@@ -41,21 +41,14 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
       const auto* copy = std::get_if<Copy>(&kernel);
       if (attention) {
         const auto& [s0, s1] = spans[static_cast<std::size_t>(pass_of(op).index)];
-        of_shape({*attention,
-                  {},
-                  cost.launches,
-                  cost.cache_traffic,
-                  cost.bytes_per_pair.value,
-                  s0.pairs,
-                  s1.pairs - s0.pairs,
-                  s0.keys,
-                  s1.keys - s0.keys});
+        of_shape({*attention, d.cpu ? price.met_since(op) : Bytes{}, cost.launches, cost.cache_traffic,
+                  cost.bytes_per_pair.value, s0.pairs, s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys});
       } else {
         constant_work_ += draftline::work(kernel, {});
         if (product && d.cpu)
           of_shape({price.padded(*product), price.met_since(op), cost.launches, cost.weight_traffic});
         else if (copy && d.cpu && copy->old_lines.value > 0)
-          of_shape({with_traffic(*copy, cost), {}, cost.launches, 1});
+          of_shape({with_traffic(*copy, cost), price.met_since(op), cost.launches, 1});
         else line.constant = price(op, kernel, cost);
       }
       sum.constant += line.constant;
@@ -128,21 +121,22 @@ StepPrice::ShapeTimes StepPrice::shape_times(double length) const {
 }
 
 StepPrice::ShapeTimes StepPrice::shape_times(double length, Seconds step) const {
-  Between since;
-  if (device_.cpu) {
-    since = {step_weights_, device_.cpu->inflow * step};
+  Bytes caches;  // met by the step
+  if (device_.cpu)
     for (const Line& sum : sums_)
       for (std::size_t g = 0; g < sum.counts.size(); ++g)
         if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel))
-          since.ours += sum.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
-  }
+          caches += sum.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
+  const auto since_entries = [&](const Shape& s) {
+    return device_.cpu ? between_entries(device_, s.met, step_weights_, caches, step) : Between{};
+  };
   ShapeTimes times(shapes_.size());
   for (std::size_t g = 0; g < shapes_.size(); ++g) {
     const Shape& s = shapes_[g];
     if (const auto* k = std::get_if<Attention>(&s.kernel))
-      times[g] = attention_time(device_, *k, s.at(length), s.launches, s.traffic, s.bytes_per_pair, since);
+      times[g] = attention_time(device_, *k, s.at(length), s.launches, s.traffic, s.bytes_per_pair, since_entries(s));
     else if (const auto* c = std::get_if<Copy>(&s.kernel))
-      times[g] = kernel_time(device_, *c, since) + (s.launches - 1) * device_.fits.copy.fixed;
+      times[g] = kernel_time(device_, *c, since_entries(s)) + (s.launches - 1) * device_.fits.copy.fixed;
     else
       times[g] =
           product_time(device_, std::get<Gemm>(s.kernel), s.traffic, between(device_, s.met, step_weights_, step)) +

@@ -68,7 +68,7 @@ class StepPrice {
   // a processor also a product, by how long the step takes, and what writes to a cache's old lines.
   struct Shape {
     std::variant<Attention, Gemm, Copy> kernel;
-    Bytes met;                 // of a product: by the step since its weights were
+    Bytes met;                 // on a processor: weights that the step met since its own, or its layer's entries, were
     double launches, traffic;  // traffic: of the cache; of the weights
     double bytes_per_pair = 0, pairs = 0, pairs_per_length = 0, keys = 0, keys_per_length = 0;
     bool operator==(const Shape&) const = default;

@@ -245,6 +245,41 @@ TEST_CASE("the longer a processor's step takes the more of its weights others pu
   CHECK(most > 1.05 * alone);
 }
 
+TEST_CASE("keys and values that a draft pass has just met are nearer to the next one") {
+  World w;
+  Predictor predictor([](const Reader&) { return TransformerShape{}; });
+  const auto choice = Document::from_text(R"({"draft_length":3,"exit":2,"name":"layerskip"})", "method");
+  const MethodChoice method{choice.root(), "layerskip", "", 3, {}};
+  const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
+  const auto step = predictor.recorded_step(setup, method);
+  const std::vector<int> lengths(4, 200);
+  // The last cache holds what a draft pass meets, but not what a step does; entries alone cost time.
+  CpuFit& cpu = *w.device.cpu;
+  cpu.inflow = {};
+  cpu.attention = {};
+  cpu.attention.reach.byte[2] = Seconds{1e-9};
+  cpu.gemm.reach.byte[2] = Seconds{};
+  const auto attention = [&](double last_cache) {
+    w.device.l2 = cpu.caches[2] = Bytes{last_cache};
+    const StepPrice folded(step, 4, w.device, w.engine, true);
+    CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
+    std::vector<double> drafts;
+    for (const OpPrice& op : op_prices(step, lengths, w.device, w.engine, true))
+      if (op.phase == Phase::draft && op.key.starts_with("attention")) drafts.push_back(op.time.value);
+    return drafts;
+  };
+  double weights = 0;
+  for (const SegmentRun& run : step)
+    for (std::size_t i = 0; i < run.tape->ops.size(); ++i)
+      if (const auto weight = streamed_weight(run.tape->ops[i])) weights += 4.0 * weight->in * weight->out;
+  const auto drafts = attention(0.5 * weights);
+  REQUIRE(drafts.size() >= 3 * 2);  // passes of two layers
+  CHECK(drafts[2] < 0.5 * drafts[0]);
+  CHECK(drafts[4] == Approx(drafts[2]).epsilon(0.05));
+  const auto far = attention(1);  // nothing is near: each as the first
+  for (const double t : far) CHECK(t == Approx(far[0]).epsilon(0.02));
+}
+
 TEST_CASE("a network that a processor's caches hold is met there again by the next step") {
   World w;
   const auto price = [&](double last_cache) {
