@@ -324,6 +324,7 @@ void Server::prefill_step() {
   moved_ = 0;
   ran(time, time, 0, 1, line.host - std::min(device, line.slack), 0, tokens, 0, before);
   pass(time);
+  prompts_ += time;
   finish_chunks();
   retire();
   if (fixed) seats_ = static_cast<int>(running_.size());

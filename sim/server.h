@@ -107,6 +107,7 @@ class Server {
   void served(Sequence&);
   void ran(Ticks time, Ticks first, Ticks rise, std::int64_t steps, Ticks host, int drafts, int prompt_tokens,
            std::int64_t emitted, std::int64_t blocks_before);
+  Ticks after_prompts(int sequences, int drafts, std::int64_t context);
   void swap(const Sequence&);  // its keys and values go over the link to the host
   void pass(Ticks time);
 
@@ -128,6 +129,8 @@ class Server {
   std::int64_t decode_steps_ = 0;
   Ticks paused_ = 0;               // when the running ones emitted last
   Ticks moved_ = 0;                // time of blocks swapped since the last step
+  Ticks prompts_ = 0;              // time of steps that read prompts alone, since the last decode step
+  int fresh_ = 0;                  // sequences that came since then
   int seats_ = 0;                  // of a fixed batch, the empty ones included
   std::int64_t seat_context_ = 0;  // of its sequences that are done
   bool closed_ = false;

@@ -2,6 +2,7 @@
 // A server's steps: how long they take, who emits what, who leaves. sim/server.cpp decides what is in them.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/server.h"
 
@@ -14,6 +15,7 @@ void Server::decode_many(Ticks until) {
   const auto n = static_cast<std::int64_t>(running_.size());
   const std::int64_t seats = std::max<std::int64_t>(n, seats_), context = context_ + seat_context_;
   const StepCost::Line line = cost_.decode(static_cast<int>(seats), 0, context);
+  moved_ += after_prompts(static_cast<int>(seats), 0, context);
   const Ticks first = line.at(context) + n * cost_.token() + moved_, rise = line.per_token * n;
   std::int64_t steps = soonest();
   steps = std::min(steps, (line.to - context + n - 1) / n);
@@ -87,7 +89,9 @@ void Server::one_step(int drafts, std::int64_t before) {
   const std::int64_t seats = std::max(n, seats_), context = context_ + seat_context_;
   const StepCost::Line line = cost_.decode(static_cast<int>(seats), drafts, context);
   const Ticks device = chunks_.empty() ? 0 : cost_.prefill(n, drafts, chunks_);
+  if (n > 0) moved_ += after_prompts(static_cast<int>(seats), drafts, context);
   Ticks time = line.at(context) + std::max<Ticks>(0, device - line.slack) + moved_;
+  if (n == 0) prompts_ += time;
   moved_ = 0;
   int prompt_tokens = 0;
   for (const Chunk& c : chunks_) prompt_tokens += c.tokens;
@@ -112,6 +116,12 @@ void Server::one_step(int drafts, std::int64_t before) {
   if (n > 0) paused_ = now_;
   finish_chunks();
   retire();
+}
+
+Ticks Server::after_prompts(int sequences, int drafts, std::int64_t context) {
+  const Ticks prompts = std::exchange(prompts_, 0);
+  const int fresh = std::exchange(fresh_, 0);
+  return prompts == 0 ? 0 : cost_.after_prompts(sequences, drafts, context, prompts, std::min(sequences, fresh));
 }
 
 // The tokens of one step, ragged.
@@ -173,6 +183,7 @@ void Server::join(Prefilling p) {
   context_ += length;
   if (soonest_ >= 0) soonest_ = std::min(soonest_, running_.left.back());
   running_.who.push_back(s);
+  ++fresh_;
 }
 
 // Steps of one token until the first running sequence is done.

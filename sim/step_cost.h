@@ -29,6 +29,12 @@ class StepCost {
   // Of `sequences` that verify `drafts` drafts each; 0 sequences: the host's part of a step that only computes prompts.
   virtual Line decode(int sequences, int drafts, std::int64_t context) = 0;
 
+  // What more a decode step takes after prompts that were read in `prompts` while all but `fresh` of its sequences waited.
+  virtual Ticks after_prompts(int /*sequences*/, int /*drafts*/, std::int64_t /*context*/, Ticks /*prompts*/,
+                              int /*fresh*/) {
+    return 0;
+  }
+
   // Device time that chunks add to a step of so many sequences and drafts.
   virtual Ticks prefill(int sequences, int drafts, std::span<const Chunk>) = 0;
 

@@ -109,6 +109,15 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
   return line;
 }
 
+// A processor's caches alone know what came before; a GPU's L2 is the GPU's own, and smaller than a step.
+Ticks StepTable::after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) {
+  if (!setup_.device->cpu) return 0;
+  const StepPrice& price = *batch(sequences, drafts).price;
+  const double length = static_cast<double>(context) / sequences;
+  const PromptsBetween between{Seconds{static_cast<double>(prompts) / kTicksPerSecond}, 1 - 1.0 * fresh / sequences};
+  return step_ticks(std::max(Seconds{}, price(length, between) - price(length)));
+}
+
 StepTable::Prompt& StepTable::prompt(std::size_t node) {
   if (prompt_.size() <= node) prompt_.resize(node + 1);
   Prompt& p = prompt_[node];

@@ -20,6 +20,7 @@ class StepTable : public StepCost {
             int stages = 1);
 
   Line decode(int sequences, int drafts, std::int64_t context) override;
+  Ticks after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) override;
   Ticks prefill(int sequences, int drafts, std::span<const Chunk>) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }

@@ -53,12 +53,13 @@ Seconds KernelPricer::operator()(const Op& op, const Kernel& kernel, const OpCos
   return std::visit([&](const auto& k) { return time(k, cost, hot); }, kernel) + extra_launches(cost);
 }
 
-Bytes KernelPricer::met_since(const Op& op) {
-  Bytes met{INFINITY};
-  if (const auto weight = streamed_weight(op)) met = moved_ - last_use_.at(weight->id) + held_bytes(*weight);
+MetSince KernelPricer::met_since(const Op& op) {
+  MetSince met{Bytes{INFINITY}, true};
+  const auto since = [&](Bytes last, Bytes own) { met = {moved_ - last + own, last.value <= 0}; };
+  if (const auto weight = streamed_weight(op)) since(last_use_.at(weight->id), held_bytes(*weight));
   else if (const auto layer = layer_of(op)) {
     const auto it = last_attended_.find(*layer);
-    met = it == last_attended_.end() ? step_ : moved_ - it->second;
+    since(it == last_attended_.end() ? moved_ - step_ : it->second, {});
   }
   note(op);
   return met;
@@ -116,13 +117,17 @@ Copy with_traffic(Copy k, const OpCost& cost) {
   return k;
 }
 
-Between between(const Device& d, Bytes ours, Bytes all, Seconds step) {
-  return {ours, std::isfinite(ours.value) && all.value > 0 ? (ours / all) * (d.cpu->inflow * step) : Bytes{}};
+Between since_weights(const Device& d, const MetSince& met, const StepOfProcessor& s) {
+  if (!std::isfinite(met.weights.value) || s.weights.value <= 0) return {met.weights, {}};
+  const Seconds time =
+      met.before && s.prompts.time.value > 0 ? 0.5 * (s.prompts.time + s.time) : (met.weights / s.weights) * s.time;
+  return {met.weights, d.cpu->inflow * time};
 }
 
-Between between_entries(const Device& d, Bytes met, Bytes weights, Bytes caches, Seconds step) {
-  const Bytes all = weights + caches;
-  return between(d, weights.value > 0 ? (met / weights) * all : all, all, step);
+Between since_entries(const Device& d, const MetSince& met, const StepOfProcessor& s) {
+  const double share = s.weights.value > 0 ? met.weights / s.weights : 1;
+  const Seconds time = share * s.time + (met.before ? s.prompts.waiting * s.prompts.time : Seconds{});
+  return {share * (s.weights + s.caches), d.cpu->inflow * time};
 }
 
 Seconds product_time(const Device& d, const Gemm& k, double weight_traffic, const Between& since) {

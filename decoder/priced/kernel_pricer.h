@@ -45,7 +45,7 @@ class KernelPricer {
   // On a processor: bytes of weights that a step meets, and those met since this op's were, its own included; of an op on a
   // cache, since attention last met the entries of its layer.
   Bytes step_weights() const { return step_; }
-  Bytes met_since(const Op&);
+  MetSince met_since(const Op&);
 
  private:
   Seconds time(const Gemm&, const OpCost&, double hot);
@@ -71,10 +71,18 @@ class KernelPricer {
 
 Seconds attention_time(const Device&, const Attention&, Span, double launches, double cache_traffic,
                        double bytes_per_pair, const Between& since);
-// On a processor. Since some bytes were met, `ours` of the step's `all` went by, and as much of its time.
-Between between(const Device&, Bytes ours, Bytes all, Seconds step);
-// Of entries of a cache, by the weights that went by since: as much of the step's `weights` as of its `caches`.
-Between between_entries(const Device&, Bytes met, Bytes weights, Bytes caches, Seconds step);
+// A step of a processor: how long it takes, how much it meets, and what came before it.
+struct StepOfProcessor {
+  Seconds time;
+  Bytes weights, caches;
+  PromptsBetween prompts;
+};
+// What went by since an op's weights were met: as much of the step's time as of its weights. A prompt meets each of them too: on
+// average half of its time, and half of the step's, lie between.
+Between since_weights(const Device&, const MetSince&, const StepOfProcessor&);
+// Since entries of a cache were: as much of the step's caches as of its weights. A prompt meets none of
+// those that wait.
+Between since_entries(const Device&, const MetSince&, const StepOfProcessor&);
 Seconds product_time(const Device&, const Gemm&, double weight_traffic, const Between& since);
 
 // The time of a step of a processor, `time` of how long it takes: longer, the longer others fill the last cache meanwhile.

@@ -41,7 +41,7 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
       const auto* copy = std::get_if<Copy>(&kernel);
       if (attention) {
         const auto& [s0, s1] = spans[static_cast<std::size_t>(pass_of(op).index)];
-        of_shape({*attention, d.cpu ? price.met_since(op) : Bytes{}, cost.launches, cost.cache_traffic,
+        of_shape({*attention, d.cpu ? price.met_since(op) : MetSince{}, cost.launches, cost.cache_traffic,
                   cost.bytes_per_pair.value, s0.pairs, s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys});
       } else {
         constant_work_ += draftline::work(kernel, {});
@@ -111,36 +111,33 @@ StepPrice::Segment StepPrice::prune(Segment all) {
   return kept;
 }
 
-StepPrice::ShapeTimes StepPrice::shape_times(double length) const {
+StepPrice::ShapeTimes StepPrice::shape_times(double length, const PromptsBetween& between) const {
   ShapeTimes times;
   settled(device_, [&](Seconds step) {
-    times = shape_times(length, step);
+    times = shape_times(length, step, between);
     return device_.cpu ? evaluate(times) : Seconds{};
   });
   return times;
 }
 
-StepPrice::ShapeTimes StepPrice::shape_times(double length, Seconds step) const {
-  Bytes caches;  // met by the step
+StepPrice::ShapeTimes StepPrice::shape_times(double length, Seconds time, const PromptsBetween& between) const {
+  StepOfProcessor step{time, step_weights_, {}, between};
   if (device_.cpu)
     for (const Line& sum : sums_)
       for (std::size_t g = 0; g < sum.counts.size(); ++g)
         if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel))
-          caches += sum.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
-  const auto since_entries = [&](const Shape& s) {
-    return device_.cpu ? between_entries(device_, s.met, step_weights_, caches, step) : Between{};
-  };
+          step.caches += sum.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
+  const auto entries = [&](const Shape& s) { return device_.cpu ? since_entries(device_, s.met, step) : Between{}; };
   ShapeTimes times(shapes_.size());
   for (std::size_t g = 0; g < shapes_.size(); ++g) {
     const Shape& s = shapes_[g];
     if (const auto* k = std::get_if<Attention>(&s.kernel))
-      times[g] = attention_time(device_, *k, s.at(length), s.launches, s.traffic, s.bytes_per_pair, since_entries(s));
+      times[g] = attention_time(device_, *k, s.at(length), s.launches, s.traffic, s.bytes_per_pair, entries(s));
     else if (const auto* c = std::get_if<Copy>(&s.kernel))
-      times[g] = kernel_time(device_, *c, since_entries(s)) + (s.launches - 1) * device_.fits.copy.fixed;
+      times[g] = kernel_time(device_, *c, entries(s)) + (s.launches - 1) * device_.fits.copy.fixed;
     else
-      times[g] =
-          product_time(device_, std::get<Gemm>(s.kernel), s.traffic, between(device_, s.met, step_weights_, step)) +
-          (s.launches - 1) * device_.fits.copy.fixed;
+      times[g] = product_time(device_, std::get<Gemm>(s.kernel), s.traffic, since_weights(device_, s.met, step)) +
+                 (s.launches - 1) * device_.fits.copy.fixed;
   }
   return times;
 }
@@ -155,7 +152,9 @@ Seconds StepPrice::evaluate(const ShapeTimes& times) const {
   return total;
 }
 
-Seconds StepPrice::operator()(double length) const { return evaluate(shape_times(length)); }
+Seconds StepPrice::operator()(double length, const PromptsBetween& between) const {
+  return evaluate(shape_times(length, between));
+}
 
 StepDetail StepPrice::detail(double length) const {
   const ShapeTimes times = shape_times(length);

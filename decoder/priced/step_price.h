@@ -47,12 +47,26 @@ struct OpPrice {
 std::vector<OpPrice> op_prices(std::span<const SegmentRun>, std::span<const int> lengths, const Device&, const Engine&,
                                bool speculating);
 
+// Prompts that were read between the step before and this one: how long that took, and the share of this step's sequences that
+// waited meanwhile. Others fill a processor's last cache in that time.
+struct PromptsBetween {
+  Seconds time;
+  double waiting = 1;
+};
+
+// On a processor: weights that a step met since an op's own, or its layer's entries, were; `before`: that was in the step before.
+struct MetSince {
+  Bytes weights;
+  bool before = false;
+  bool operator==(const MetSince&) const = default;
+};
+
 class StepPrice {
  public:
   // `sequences` of equal length. `speculating`: the engine may lose its overlap then.
   StepPrice(std::span<const SegmentRun>, int sequences, const Device&, const Engine&, bool speculating);
 
-  Seconds operator()(double length) const;  // mean committed length of the sequences
+  Seconds operator()(double length, const PromptsBetween& = {}) const;  // mean committed length of the sequences
   StepParts parts(double length) const { return detail(length).parts; }
   StepDetail detail(double length) const;
   double kernels() const { return kernels_; }         // launches of a step, by the engine's profile
@@ -68,7 +82,7 @@ class StepPrice {
   // a processor also a product, by how long the step takes, and what writes to a cache's old lines.
   struct Shape {
     std::variant<Attention, Gemm, Copy> kernel;
-    Bytes met;                 // on a processor: weights that the step met since its own, or its layer's entries, were
+    MetSince met;
     double launches, traffic;  // traffic: of the cache; of the weights
     double bytes_per_pair = 0, pairs = 0, pairs_per_length = 0, keys = 0, keys_per_length = 0;
     bool operator==(const Shape&) const = default;
@@ -89,8 +103,8 @@ class StepPrice {
   };
   using Segment = std::vector<Line>;
 
-  ShapeTimes shape_times(double length) const;
-  ShapeTimes shape_times(double length, Seconds step) const;
+  ShapeTimes shape_times(double length, const PromptsBetween& = {}) const;
+  ShapeTimes shape_times(double length, Seconds step, const PromptsBetween&) const;
   static Segment prune(Segment);
   void close(std::vector<Line>& ops, Seconds issued);
   Seconds evaluate(const ShapeTimes&) const;

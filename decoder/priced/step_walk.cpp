@@ -25,31 +25,30 @@ class OpTimes {
  public:
   OpTimes(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
           Seconds step)
-      : device_(d), lengths_(lengths), price_(d, e, segments), step_(step), weights_(price_.step_weights()) {
-    if (d.cpu) caches_ = caches_met(segments, lengths);
+      : device_(d), lengths_(lengths), price_(d, e, segments) {
+    if (d.cpu) step_ = {step, price_.step_weights(), caches_met(segments, lengths), {}};
   }
   Seconds operator()(const SegmentRun& run, const Op& op, const Kernel& kernel, const OpCost& cost) {
     if (const auto* k = std::get_if<Attention>(&kernel))
       return attention_time(device_, *k, span_of(run, pass_of(op).index, lengths_), cost.launches, cost.cache_traffic,
-                            cost.bytes_per_pair.value, since_entries(op));
+                            cost.bytes_per_pair.value, entries(op));
     if (const auto* k = std::get_if<Gemm>(&kernel); k && device_.cpu)
       return product_time(device_, price_.padded(*k), cost.weight_traffic,
-                          between(device_, price_.met_since(op), weights_, step_)) +
+                          since_weights(device_, price_.met_since(op), step_)) +
              price_.extra_launches(cost);
     if (const auto* k = std::get_if<Copy>(&kernel); k && device_.cpu && k->old_lines.value > 0)
-      return kernel_time(device_, with_traffic(*k, cost), since_entries(op)) + price_.extra_launches(cost);
+      return kernel_time(device_, with_traffic(*k, cost), entries(op)) + price_.extra_launches(cost);
     return price_(op, kernel, cost);
   }
 
  private:
-  Between since_entries(const Op& op) {
-    return device_.cpu ? between_entries(device_, price_.met_since(op), weights_, caches_, step_) : Between{};
+  Between entries(const Op& op) {
+    return device_.cpu ? since_entries(device_, price_.met_since(op), step_) : Between{};
   }
   const Device& device_;
   std::span<const int> lengths_;
   KernelPricer price_;
-  Seconds step_;
-  Bytes weights_, caches_;  // met by the step
+  StepOfProcessor step_;
 };
 
 StepParts walked(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,

@@ -23,6 +23,18 @@ class PlainCost : public StepCost {
     return t;
   }
   Ticks token() const override { return per_token; }
+
+  struct Waited {
+    int sequences, drafts;
+    Ticks prompts;
+    int fresh;
+  };
+  Ticks per_wait = 0;  // more for a step after prompts
+  std::vector<Waited> waited;
+  Ticks after_prompts(int sequences, int drafts, std::int64_t, Ticks prompts, int fresh) override {
+    waited.push_back({sequences, drafts, prompts, fresh});
+    return per_wait;
+  }
 };
 
 // Everything that happened.

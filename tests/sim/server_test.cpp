@@ -193,6 +193,7 @@ TEST_CASE("many steps at once are the same steps one by one") {
     INFO(c.text);
     PlainCost at_once, one_by_one;
     one_by_one.cell = 1;  // a price's line ends after every step
+    one_by_one.per_wait = at_once.per_wait = 30'000;
     Log a, b;
     const ServingRun fast = run(c, at_once, a, seed), slow = run(c, one_by_one, b, seed);
     REQUIRE(fast.figures.fingerprint() == slow.figures.fingerprint());
@@ -287,6 +288,48 @@ TEST_CASE("more than can be served diverges, less does not") {
   const double most = 1 / to_seconds(500 * cost.per_prompt_token).value;
   CHECK(diverges(1.3 * most));
   CHECK_FALSE(diverges(0.5 * most));
+}
+
+TEST_CASE("the first step after prompts is told how long they took and who waited for them, once") {
+  // Three requests in a row, of 10, 20 and 30 tokens: each prompt is a step of its own, the others wait.
+  Case c;
+  auto trace = std::make_shared<WorkloadTrace>();
+  for (int i = 0; i < 3; ++i) trace->requests.push_back({2.5e-6 * i, 10 * (i + 1), 20, 0});
+  trace->pieces.resize(3);
+  c.workload.arrivals.kind = ArrivalProcess::Kind::trace;
+  c.workload.arrival_trace = trace;
+  c.workload.length_trace = trace;
+  c.workload.prompt.kind = c.workload.output.kind = Lengths::Kind::trace;
+  c.workload.requests = 3;
+  c.limits.batching = Batching::prefill_first;
+  c.limits.kv_blocks = 1000;
+  PlainCost cost;
+  Log plain, slowed;
+  run(c, cost, plain, 1);
+  REQUIRE(cost.waited.size() == 3);
+  for (int i = 0; i < 3; ++i) {
+    const PlainCost::Waited& w = cost.waited[static_cast<std::size_t>(i)];
+    CHECK(w.sequences == i + 1);
+    CHECK(w.drafts == 0);
+    CHECK(w.prompts == 10 * (i + 1) * cost.per_prompt_token);
+    CHECK(w.fresh == 1);
+  }
+  cost.waited.clear();
+  cost.per_wait = 1234;
+  run(c, cost, slowed, 1);
+  CHECK(cost.waited.size() == 3);
+  const auto last = [](const Log& log) {
+    Ticks end = 0;
+    for (const ServedRequest& r : log.requests) end = std::max(end, r.last_token);
+    return end;
+  };
+  CHECK(last(slowed) == last(plain) + 3 * 1234);
+
+  // Chunks that ride along keep nobody waiting.
+  cost.waited.clear();
+  c.limits.batching = Batching::continuous;
+  run(c, cost, slowed, 1);
+  CHECK(cost.waited.size() == 1);
 }
 
 }  // namespace draftline

@@ -280,6 +280,25 @@ TEST_CASE("keys and values that a draft pass has just met are nearer to the next
   for (const double t : far) CHECK(t == Approx(far[0]).epsilon(0.02));
 }
 
+TEST_CASE("while prompts are read others fill a processor's last cache, and a step after them finds less there") {
+  World w;
+  w.device.l2 = w.device.cpu->caches[2] = Bytes{64e6};
+  const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
+  Predictor predictor([](const Reader&) { return TransformerShape{}; });
+  const StepPrice price = predictor.step_price(setup, autoregressive());
+  const auto after = [&](double seconds, double waiting) { return price(200, {Seconds{seconds}, waiting}).value; };
+  CHECK(after(0, 1) == price(200).value);
+  double before = price(200).value;
+  for (const double seconds : {2e-3, 1e-2, 1e-1}) {  // from several steps on; a shorter prompt meets the weights sooner
+    CHECK(after(seconds, 1) > before);
+    CHECK(after(seconds, 0.5) < after(seconds, 1));
+    before = after(seconds, 1);
+  }
+  CHECK(after(100, 1) == Approx(after(1e3, 1)).epsilon(1e-6));  // all of it is gone
+  w.device.cpu->inflow = {};
+  CHECK(after(1, 1) == price(200).value);
+}
+
 TEST_CASE("a network that a processor's caches hold is met there again by the next step") {
   World w;
   const auto price = [&](double last_cache) {
