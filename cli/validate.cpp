@@ -76,6 +76,7 @@ class Validating {
     if (!o_.has("decode") && !o_.has("serving")) return 0;
     if (o_.gpu()) on_ = this_gpu(networks_, o_.rate, file("algorithms.json"));
     cells_ = cells_asked();
+    if (!on_) tell_at_clock_of_probe();
     if (!on_) on_ = this_processor(networks_, most(&GridCell::batch_size), most(&GridCell::context), yardstick_);
     device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
     engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
@@ -101,6 +102,19 @@ class Validating {
   bool small() const { return o_.grid == "small"; }
   std::filesystem::path file(const char* name) const { return o_.out / name; }
   std::filesystem::path measured() const { return o_.measured.empty() ? file("measured.json") : o_.measured; }
+  // Steps are compared with what was probed at its clock; files from before know none.
+  void tell_at_clock_of_probe() {
+    constexpr double kFarthest = 3;  // a core whose twin is busy takes 1.7 times as long
+    std::error_code none;
+    if (!std::filesystem::exists(measured(), none)) return;
+    for (const MeasuredPoint& p : read_file(measured(), read_measured).points) {
+      if (p.op != "yardstick" || !p.skipped.empty()) continue;
+      if (std::abs(std::log(p.median.value / yardstick_.usual())) > std::log(kFarthest))
+        throw InputErrors(measured().string() + "#/points: the yardstick took " + to_text(p.median) +
+                          ", here it takes " + to_text(Seconds{yardstick_.usual()}) + ": it is another machine's");
+      yardstick_.tell_at(p.median.value);
+    }
+  }
   static int interrupted() {
     std::cerr << "interrupted; the same command goes on\n";
     return kInterrupted;

@@ -49,6 +49,7 @@ static const std::vector<ShapeOf>& shapes() {
        {{"sequences", 1}, {"copies", 1}, {"met_kib", 1}}},  // layers in turn; other bytes met before each turn
       {"step_host", {{"layers", 1}, {"sequences", 1}, {"ops", 1}}},
       {"segment_host", {{"ops", 1}}},
+      {"yardstick", {}},  // a fixed piece of work, at the clock that a processor's short times are told at
       {"read", {{"kib", 1}}},
       {"copy", {{"kib", 1}}},
       // The host's part on a GPU: to launch one of so many kernels; a graph of them, or a row of them, and waiting for it;

@@ -19,12 +19,14 @@ class Yardstick {
   double measure();  // seconds
   void idle();       // some of its products, untimed: they keep the core as a decoder does, and its own caches alone
   double usual() const { return clock_.usual(); }
-  double typical() const { return clock_.typical(); }
+  double typical() const { return told_at_ > 0 ? told_at_ : clock_.typical(); }
+  void tell_at(double typical) { told_at_ = typical; }  // the clock of another process's probe, to be compared with
 
  private:
   struct Product;
   std::unique_ptr<Product> product_;
   UsualClock clock_;
+  double told_at_ = 0;
 };
 
 // Times one point of a grid (probes/cpu_grid.h), for about `patience`; a point that can't run comes back with its reason.

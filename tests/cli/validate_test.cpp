@@ -103,6 +103,16 @@ TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, p
   CHECK(contains(again.err, "6 of 6 cells are there already"));
   for (const char* title : {"Predicted against measured", "All cells", "Ops, by a clock"})
     CHECK(contains(again.out, title));
+
+  // Steps are told at the clock that was probed; another machine's is refused.
+  Json probed = Json::parse(draftline.read("v/measured.json"));
+  Json& clock = probed.at("points").back();
+  REQUIRE(clock.at("op") == "yardstick");
+  for (const char* time : {"low", "median", "high"}) clock[time] = "3 ms";
+  draftline.write("v/measured.json", probed.dump());
+  const Ran elsewhere = draftline(kShort + " --parts decode");
+  CHECK(elsewhere.code == 2);
+  CHECK(contains(elsewhere.err, "another machine's"));
 }
 
 TEST_CASE("wrong arguments of validate are refused with a reason, and nothing is measured") {

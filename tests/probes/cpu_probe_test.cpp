@@ -159,3 +159,14 @@ TEST_CASE("the machine has caches in their order") {
   CHECK(m.first_cache <= m.second_cache);
   CHECK(m.second_cache <= m.last_cache);
 }
+
+TEST_CASE("a probe notes the clock that its times are told at, and another process can tell its own at that") {
+  Yardstick yardstick(Seconds{1e-3});
+  const MeasuredPoint noted = probe_cpu(point("yardstick", {}), Seconds{1e-3}, yardstick);
+  CHECK(noted.skipped.empty());
+  CHECK(noted.median.value == yardstick.typical());
+  yardstick.tell_at(2 * noted.median.value);
+  yardstick.measure();
+  CHECK(yardstick.typical() == 2 * noted.median.value);
+  CHECK(yardstick.usual() < yardstick.typical());
+}
