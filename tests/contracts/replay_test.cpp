@@ -6,6 +6,7 @@
 #include "methods/tracing.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
+#include "tests/core/fresh_folder.h"
 #include "tests/sim/plain_cost.h"
 
 using namespace draftline;
@@ -66,12 +67,11 @@ Recorded record(const Plan& plan, const std::vector<std::vector<int>>& questions
   return r;
 }
 
-Trace through_file(const Recorded& r, const std::string& name) {
-  const auto file = std::filesystem::temp_directory_path() / ("draftline_replay_" + name + ".jsonl.gz");
+Trace through_file(const Recorded& r) {
+  const FreshFolder folder;
+  const auto file = folder.path() / "trace.jsonl.gz";
   write_trace(file, r.header, r.prompts);
-  Trace t = Trace::read(file);
-  std::filesystem::remove(file);
-  return t;
+  return Trace::read(file);
 }
 
 // The decode steps of each request when a server replays the traced prompts from their beginnings.
@@ -101,7 +101,7 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
     const auto plans = plans_of(e);
     for (const Plan& recorded : plans) {
       const Recorded r = record(recorded, questions);
-      const Trace trace = through_file(r, e.name.data());
+      const Trace trace = through_file(r);
       REQUIRE(trace.prompts() == 5);
       for (const Plan& live : plans) {
         Rig rig(live, Rig::Kind::cpu_planned, kSeats);

@@ -9,6 +9,7 @@
 #include "core/gzip.h"
 #include "core/text_file.h"
 #include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
 
 using namespace draftline;
 
@@ -40,7 +41,10 @@ TraceHeader header() {
   h.seed = std::numeric_limits<std::uint64_t>::max();
   return h;
 }
-std::filesystem::path file() { return std::filesystem::temp_directory_path() / "draftline_trace_test.jsonl.gz"; }
+std::filesystem::path file() {
+  static const FreshFolder folder;  // tests run side by side
+  return folder.path() / "trace_test.jsonl.gz";
+}
 std::string message() {
   try {
     Trace::read(file());
@@ -72,7 +76,6 @@ TEST_CASE("a trace read back replays chains and trees of ranks") {
   CHECK_FALSE(t.wrong_target(target()).has_value());
   CHECK(t.wrong_target(other).value() == "the trace was recorded on tiny, not on other");
   CHECK(t.wrong_target(target(3)).value() == "the trace was recorded on another transformer that is called tiny, too");
-  std::filesystem::remove(file());
 }
 
 TEST_CASE("a spoilt trace is refused with file and line") {

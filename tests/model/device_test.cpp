@@ -7,6 +7,7 @@
 #include "core/errors.h"
 #include "model/kernel_time.h"
 #include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
 #include "tests/model/known_device.h"
 
 using namespace draftline;
@@ -86,16 +87,14 @@ TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not 
   CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"l41s\""), "can't be read"));
   CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""),
               "must be the name of a device"));
-  const auto folder = std::filesystem::temp_directory_path() / "draftline_device_test";
-  std::filesystem::create_directories(folder);
+  const FreshFolder folder;
   std::string text = text_of("a10g");
   for (auto at = text.find("\"l40s\""); at != std::string::npos; at = text.find("\"l40s\""))
     text.replace(at, 6, "\"ring\"");
-  std::ofstream(folder / "ring.json") << text;
-  const auto document = Document::from_file(folder / "ring.json");
+  std::ofstream(folder.path() / "ring.json") << text;
+  const auto document = Document::from_file(folder.path() / "ring.json");
   read_device(document.root());
   CHECK_THROWS_AS(document.finish(), InputErrors);
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE(

@@ -9,6 +9,7 @@
 #include "model/kernel_tables.h"
 #include "model/least_squares.h"
 #include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
 #include "tests/model/known_device.h"
 
 using namespace draftline;
@@ -78,7 +79,8 @@ TEST_CASE("an attention fit gives back the times of the device that made them, a
 }
 
 TEST_CASE("a table is read by its columns, in the kernel model's domain alone") {
-  const auto file = std::filesystem::temp_directory_path() / "draftline_gemm_table.csv";
+  const FreshFolder folder;
+  const auto file = folder.path() / "gemm.csv";
   std::ofstream(file)
       << "gemm_dtype,m,n,k,latency\nbfloat16,16,4096,1024,0.5\nfp8,16,4096,1024,0.2\nbfloat16,4096,4096,1024,0.5\n";
   const auto points = read_gemm_table(file);
@@ -88,5 +90,4 @@ TEST_CASE("a table is read by its columns, in the kernel model's domain alone") 
   CHECK(points[0].time.value == Approx(0.5e-3));
   std::ofstream(file) << "gemm_dtype,m,n,k,latency\nbfloat16,16,4096,1024,-0.5\n";
   CHECK_THROWS_AS(read_gemm_table(file), InputErrors);
-  std::filesystem::remove(file);
 }
