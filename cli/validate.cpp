@@ -76,8 +76,10 @@ class Validating {
     if (!o_.has("decode") && !o_.has("serving")) return 0;
     if (o_.gpu()) on_ = this_gpu(networks_, o_.rate, file("algorithms.json"));
     cells_ = cells_asked();
-    if (!on_) tell_at_clock_of_probe();
-    if (!on_) on_ = this_processor(networks_, most(&GridCell::batch_size), most(&GridCell::context), yardstick_);
+    if (!on_) {
+      tell_at_clock_of_probe();
+      on_ = this_processor(networks_, most(&GridCell::batch_size), most(&GridCell::context), yardstick_);
+    }
     device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
     engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
     validation_ =

@@ -20,7 +20,7 @@ class Yardstick {
   void idle();       // some of its products, untimed: they keep the core as a decoder does, and its own caches alone
   double usual() const { return clock_.usual(); }
   double typical() const { return told_at_ > 0 ? told_at_ : clock_.typical(); }
-  void tell_at(double typical) { told_at_ = typical; }  // the clock of another process's probe, to be compared with
+  void tell_at(double typical) { told_at_ = typical; }  // the clock of a probe that is compared with
 
  private:
   struct Product;

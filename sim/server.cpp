@@ -138,8 +138,8 @@ void Server::preempt_last() {
 }
 
 void Server::swap(const Sequence& s) {
-  moved_ =
-      step_ticks(static_cast<double>(moved_) + std::round(limits_.swap_per_token * static_cast<double>(s.to_compute)));
+  delay_ =
+      step_ticks(static_cast<double>(delay_) + std::round(limits_.swap_per_token * static_cast<double>(s.to_compute)));
 }
 
 void Server::pass(Ticks time) {
@@ -320,8 +320,8 @@ void Server::prefill_step() {
   if (chunks_.empty()) return;
   const StepCost::Line line = cost_.decode(0, 0, 0);
   const Ticks device = cost_.prefill(0, 0, chunks_),
-              time = line.at(0) + std::max<Ticks>(0, device - line.slack) + moved_;
-  moved_ = 0;
+              time = line.at(0) + std::max<Ticks>(0, device - line.slack) + delay_;
+  delay_ = 0;
   ran(time, time, 0, 1, line.host - std::min(device, line.slack), 0, tokens, 0, before);
   pass(time);
   prompts_ += time;

@@ -128,7 +128,7 @@ class Server {
   PrefixCache prefixes_;
   std::int64_t decode_steps_ = 0;
   Ticks paused_ = 0;               // when the running ones emitted last
-  Ticks moved_ = 0;                // time of blocks swapped since the last step
+  Ticks delay_ = 0;                // of the next step: blocks swapped, caches that prompts left cold
   Ticks prompts_ = 0;              // time of steps that read prompts alone, since the last decode step
   int fresh_ = 0;                  // sequences that came since then
   int seats_ = 0;                  // of a fixed batch, the empty ones included

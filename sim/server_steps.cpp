@@ -15,12 +15,12 @@ void Server::decode_many(Ticks until) {
   const auto n = static_cast<std::int64_t>(running_.size());
   const std::int64_t seats = std::max<std::int64_t>(n, seats_), context = context_ + seat_context_;
   const StepCost::Line line = cost_.decode(static_cast<int>(seats), 0, context);
-  moved_ += after_prompts(static_cast<int>(seats), 0, context);
-  const Ticks first = line.at(context) + n * cost_.token() + moved_, rise = line.per_token * n;
+  delay_ += after_prompts(static_cast<int>(seats), 0, context);
+  const Ticks first = line.at(context) + n * cost_.token() + delay_, rise = line.per_token * n;
   std::int64_t steps = soonest();
   steps = std::min(steps, (line.to - context + n - 1) / n);
   steps = std::min(steps, chooser_.patience());
-  if (moved_ > 0) steps = 1;
+  if (delay_ > 0) steps = 1;
   // So that their sum fits: what comes then has its turn.
   const double last = static_cast<double>(first) + static_cast<double>(rise) * static_cast<double>(steps);
   constexpr double kMostAtOnce = 1e17;
@@ -75,7 +75,7 @@ void Server::decode_many(Ticks until) {
   context_ += n * steps;
   decode_steps_ += steps;
   ran(time, first, rise, steps, line.host * steps, 0, 0, n * steps, before);
-  moved_ = 0;
+  delay_ = 0;
   pass(time);
   paused_ = now_;
   chooser_.saw_idle(steps);
@@ -89,10 +89,10 @@ void Server::one_step(int drafts, std::int64_t before) {
   const std::int64_t seats = std::max(n, seats_), context = context_ + seat_context_;
   const StepCost::Line line = cost_.decode(static_cast<int>(seats), drafts, context);
   const Ticks device = chunks_.empty() ? 0 : cost_.prefill(n, drafts, chunks_);
-  if (n > 0) moved_ += after_prompts(static_cast<int>(seats), drafts, context);
-  Ticks time = line.at(context) + std::max<Ticks>(0, device - line.slack) + moved_;
+  if (n > 0) delay_ += after_prompts(static_cast<int>(seats), drafts, context);
+  Ticks time = line.at(context) + std::max<Ticks>(0, device - line.slack) + delay_;
   if (n == 0) prompts_ += time;
-  moved_ = 0;
+  delay_ = 0;
   int prompt_tokens = 0;
   for (const Chunk& c : chunks_) prompt_tokens += c.tokens;
 
