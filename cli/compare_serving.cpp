@@ -94,7 +94,9 @@ class Comparing {
     std::vector<LiveServed> served;
     for (int i = 0; c.runs < asked_.runs && i < 2 * asked_.runs + kFewestTries; ++i) {
       if (elapsed() > until_ && (c.runs > 0 || i >= kFewestTries)) break;
+      asked_.ready();
       auto now = server.serve(offered_, fixed ? LiveBatching::fixed : LiveBatching::prefill_first);
+      if (!asked_.undisturbed() && i < asked_.runs) continue;
       if (!server.settled()) continue;
       served = std::move(now);
       runs.push_back(means(offered_, served));

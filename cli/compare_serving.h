@@ -2,6 +2,7 @@
 // The serving part of `draftline validate`: a live server and the simulator, given the same requests.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,9 @@ struct ServingAsked {
   std::string network;
   ServingLoad load;
   int requests = 2, runs = 1;
-  std::optional<Seconds> time;  // for all of it, about: fewer runs, then fewer servers
+  std::optional<Seconds> time;        // for all of it, about: fewer runs, then fewer servers
+  std::function<void()> ready;        // comes before each run
+  std::function<bool()> undisturbed;  // comes behind it
 };
 // Live and simulated, static and continuous, without and with the method.
 std::vector<ComparedServing> compare_serving(const ServingAsked&, const Networks&, ValidationDevice&, Validation&);

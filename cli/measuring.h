@@ -14,6 +14,8 @@ struct ProbeOptions {
   std::string device = "cpu", grid = "full";
   std::filesystem::path out = "measured.json";
   std::optional<double> seconds;  // none: 80 on a CPU, 150 on a GPU
+  std::optional<double>
+      wait;  // for others to leave a CPU's core; none: three quarters of `seconds`, 0 on the small grid
 };
 // Writes the measured file, or completes it; false: Ctrl-C came first, what is measured is kept.
 bool probe_into(const ProbeOptions&);

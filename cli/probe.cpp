@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/command.h"
+#include "cli/free_core.h"
 #include "cli/in_order.h"
 #include "cli/measuring.h"
 #include "cli/progress.h"
@@ -54,6 +55,7 @@ struct Subject {
   std::function<Seconds(const MeasuredPoint&)> overhead = {};  // of a point, beside its samples; none: as much as them
   std::function<std::vector<std::string>()> remarks = {};
   std::function<double()> usual = {};  // what a yardstick takes on a free core, as far as is known by now
+  FreeCore::Read read = {};            // takes readings of it
 };
 
 Subject this_processor(GridSize size) {
@@ -77,7 +79,8 @@ Subject this_processor(GridSize size) {
           },
           {},
           {},
-          [yardstick] { return yardstick->usual(); }};
+          [yardstick] { return yardstick->usual(); },
+          [yardstick](int more) { return yardstick->read(more); }};
 }
 
 Subject this_gpu(GridSize size) {
@@ -132,7 +135,7 @@ class Schedule {
 }  // namespace
 
 bool probe_into(const ProbeOptions& o) {
-  constexpr double kSecondsOnCpu = 80, kSecondsOnGpu = 150;
+  constexpr double kSecondsOnCpu = 80, kSecondsOnGpu = 150, kToWait = 0.75;
   const bool gpu = o.device == "cuda";
   const GridSize size = o.grid == "small" ? GridSize::small : GridSize::full;
   const double seconds = o.seconds.value_or(gpu ? kSecondsOnGpu : kSecondsOnCpu);
@@ -174,19 +177,31 @@ bool probe_into(const ProbeOptions& o) {
               << "\n";
   int discarded = 0, skipped = 0, taken = 0;
   std::size_t i = 0, again = 0;
-  std::vector<std::pair<std::size_t, double>> judged;  // which point, by which clock
+  struct Judged {
+    std::size_t at;
+    double usual;  // clock by which it was
+    bool shared;   // others came meanwhile
+  };
+  std::vector<Judged> judged;
+  FreeCore core(subject.read, Seconds{o.wait.value_or(size == GridSize::small ? 0 : kToWait * seconds)});
   {
     constexpr double kTicks = 1000;  // the bar counts milliseconds that are expected, so that its time left is right
     const Interruptible interruptible;
     Progress progress("probing", static_cast<std::size_t>(kTicks * schedule.expected().value) + 1);
+    const auto wait = [&] {
+      core.wait([&] {
+        progress.at(static_cast<std::size_t>(kTicks * schedule.done().value), "other programs to leave the core");
+      });
+    };
     for (; i < todo.size() && !Interruptible::asked(); ++i) {
       try {
+        wait();
         m.points.push_back(subject.measure(todo[i], schedule.patience_for(i)));
       } catch (const DeviceError&) {  // what is there stays
         save(m, o.out);
         throw;
       }
-      if (subject.usual) judged.emplace_back(m.points.size() - 1, subject.usual());
+      if (subject.usual) judged.push_back({m.points.size() - 1, subject.usual(), !core.stayed_free()});
       if (Clock::now() - saved > kBetweenSaves) {
         keep();
         saved = Clock::now();
@@ -194,11 +209,13 @@ bool probe_into(const ProbeOptions& o) {
       schedule.finished(i);
       progress.at(static_cast<std::size_t>(kTicks * schedule.done().value));
     }
-    // Others were so busy that a shared core seemed the usual one.
-    constexpr double kSlower = 1.05;
-    for (const auto& [at, usual] : judged)
-      if (i == todo.size() && usual > kSlower * subject.usual() && !Interruptible::asked()) {
-        m.points[at] = subject.measure(m.points[at], schedule.patience_for(0));
+    // Others were there, perhaps so long that a shared core seemed the usual one.
+    constexpr double kSlower = 1.05, kMostTime = 2;
+    for (const Judged& j : judged)
+      if (i == todo.size() && (j.shared || j.usual > kSlower * subject.usual()) && !Interruptible::asked() &&
+          schedule.elapsed() < Seconds{kMostTime * seconds}) {
+        wait();
+        m.points[j.at] = subject.measure(m.points[j.at], schedule.patience_for(0));
         ++again;
       }
   }
@@ -212,7 +229,8 @@ bool probe_into(const ProbeOptions& o) {
   if (gpu && i > 0)
     std::cerr << i << " points took " << in_seconds(schedule.elapsed()) << "; " << in_seconds(schedule.done())
               << " were expected\n";
-  if (again > 0) std::cerr << again << " points were timed again: others had been busy whenever they were looked at\n";
+  if (const std::string waited = core.report(); !waited.empty()) std::cerr << waited << "\n";
+  if (again > 0) std::cerr << again << " points were timed again: others had had the core\n";
   if (discarded > 0)
     std::cerr << discarded << " of " << taken
               << " samples were discarded: the clock, or another program, slowed them\n";
@@ -244,6 +262,10 @@ void add_probe(CLI::App& app, Action& chosen) {
       ->capture_default_str();
   verb->add_option("--seconds", o->seconds, "how long it may take, about; 80 on a CPU, 150 on a GPU")
       ->check(CLI::Range(0.1, 3600.0));
+  verb->add_option("--wait", o->wait,
+                   "how long it may wait, in all, for other programs to leave a CPU's core;\n"
+                   "three quarters of --seconds, none on the small grid, if not given")
+      ->check(CLI::Range(0.0, 3600.0));
   verb->add_flag("--json", o->json, "the measured file on standard output too");
   verb->footer(
       "Example: draftline probe --device cpu --out cpu.json && draftline calibrate cpu.json --out my-cpu.json");

@@ -20,7 +20,7 @@ Progress::~Progress() {
   if (shown_) std::fputs("\r\033[K", stderr);
 }
 
-void Progress::at(std::size_t done) {
+void Progress::at(std::size_t done, const std::string& waits_for) {
   if (!terminal_ || total_ == 0) return;
   const auto now = Clock::now();
   if (now - start_ < 2s || now - last_ < 100ms) return;
@@ -30,8 +30,9 @@ void Progress::at(std::size_t done) {
   const double spent = std::chrono::duration<double>(now - start_).count();
   constexpr int kBar = 24;
   const std::string bar(static_cast<std::size_t>(share * kBar), '#');
-  std::fprintf(stderr, "\r%s [%-*s] %3.0f %%, %.0f s left\033[K", what_.c_str(), kBar, bar.c_str(), 100 * share,
-               share > 0 ? spent / share - spent : 0.0);
+  std::fprintf(stderr, "\r%s [%-*s] %3.0f %%, ", what_.c_str(), kBar, bar.c_str(), 100 * share);
+  if (waits_for.empty()) std::fprintf(stderr, "%.0f s left\033[K", share > 0 ? spent / share - spent : 0.0);
+  else std::fprintf(stderr, "waiting for %s\033[K", waits_for.c_str());
 }
 
 }  // namespace draftline::cli

@@ -9,8 +9,8 @@ namespace draftline::cli {
 class Progress {
  public:
   Progress(std::string what, std::size_t total);
-  ~Progress();  // clears the line
-  void at(std::size_t done);
+  ~Progress();                                                   // clears the line
+  void at(std::size_t done, const std::string& waits_for = {});  // what it waits for: in place of the time left
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -2,15 +2,13 @@
 // `draftline validate`: probe, calibrate, decode, predict and compare on this machine (docs/validate.md). Each part keeps its
 // file in a folder; started again, it goes on there. Calibration reads kernels and the host alone, never a step.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 
 #include "cli/command.h"
 #include "cli/compare_serving.h"
-#include "cli/in_order.h"
+#include "cli/decode_grid.h"
 #include "cli/measuring.h"
-#include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
 #include "reports/validation_report.h"
@@ -30,13 +28,15 @@ struct Options {
   bool full = false, json = false;
   int turns = 4, requests = 60;
   double patience = 0.02, rate = 0.7;
-  std::optional<double> probe_seconds, seconds, serving_seconds;
+  std::optional<double> probe_seconds, seconds, serving_seconds, wait;
   bool gpu() const { return device == "cuda"; }
   bool has(const std::string& part) const {
     return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
   }
   double of_probing() const { return probe_seconds.value_or(gpu() ? 140 : 60); }
-  double of_decoding() const { return seconds.value_or(gpu() ? 180 : 340); }
+  double of_decoding() const { return seconds.value_or(gpu() ? 180 : 300); }
+  // For others to leave a processor's core: while probing, and after it.
+  double of_waiting() const { return 0.5 * wait.value_or(grid == "small" ? 0 : 100); }
   std::optional<Seconds> of_serving() const {
     if (serving_seconds) return Seconds{*serving_seconds};
     return gpu() && !full ? std::optional(Seconds{60}) : std::nullopt;
@@ -53,11 +53,17 @@ T from_file(const std::filesystem::path& file, Read read) {
 
 class Validating {
  public:
-  Validating(const Options& o, const Common& common) : o_(o), common_(common), networks_(common.data) {
-    for (const double figure : {o.patience, o.of_probing(), o.of_decoding(), o.serving_seconds.value_or(1), o.rate})
+  Validating(const Options& o, const Common& common)
+      : o_(o),
+        common_(common),
+        networks_(common.data),
+        core_(
+            o.gpu() ? FreeCore::Read() : [this](int more) { return yardstick_.read(more); }, Seconds{o.of_waiting()}) {
+    for (const double figure :
+         {o.patience, o.of_probing(), o.of_decoding(), o.serving_seconds.value_or(1), o.of_waiting(), o.rate})
       if (std::isnan(figure))  // a range lets them through
         throw InputErrors(
-            "--patience, --probe-seconds, --seconds, --serving-seconds, --acceptance-rate: nan is no number");
+            "--patience, --probe-seconds, --seconds, --serving-seconds, --wait, --acceptance-rate: nan is no number");
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
       throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
     std::error_code failed;
@@ -70,7 +76,7 @@ class Validating {
 
   int run() {
     if (o_.has("probe") && o_.measured.empty() &&
-        !probe_into({o_.device, small() ? "small" : "full", measured(), o_.of_probing()}))
+        !probe_into({o_.device, small() ? "small" : "full", measured(), o_.of_probing(), o_.of_waiting()}))
       return interrupted();
     if (o_.has("calibrate")) calibrate();
     if (!o_.has("decode") && !o_.has("serving")) return 0;
@@ -84,20 +90,22 @@ class Validating {
     engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
     validation_ =
         std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate, on_->format());
-    const bool whole = !o_.has("decode") || decode();
+    const GridSteps grid = o_.has("decode") ? decode_grid(grid_asked(), *on_, *validation_, core_) : GridSteps{};
     ValidationReport report{o_.device, on_->title(), std::string(build_commit()), o_.rate, fits_, {}, {}, {}, 0};
-    for (const MeasuredCell& c : steps_.cells) {
+    for (const MeasuredCell& c : grid.steps.cells) {
       if (!asked(c.transformer, c.method, c.batch_size)) continue;
       if (c.skipped.empty()) report.cells.push_back(validation_->compare(c));
       else report.skipped.push_back(c);
     }
-    report.left_out = left_out_;
-    if (whole && o_.has("serving")) report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
+    report.left_out = grid.left_out;
+    if (grid.whole && o_.has("serving"))
+      report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
     on_->keep();
+    say_who_had_the_core();
     if (o_.json) write_validation_json(std::cout, report);
     else std::cout << validation_text(report, static_cast<std::size_t>(terminal_width()));
     if (!o_.markdown.empty()) write_text_file(o_.markdown, validation_markdown(report));
-    return whole ? 0 : interrupted();
+    return grid.whole ? 0 : interrupted();
   }
 
  private:
@@ -117,6 +125,14 @@ class Validating {
       yardstick_.tell_at(p.median.value);
     }
   }
+  void say_who_had_the_core() const {
+    constexpr double kFreer = 1.15;
+    if (const std::string waited = core_.report(); !waited.empty()) std::cerr << waited << "\n";
+    if (!o_.gpu() && yardstick_.typical() > kFreer * yardstick_.usual())
+      std::cerr << measured().string() << ": others had the core while it was probed (the yardstick took "
+                << to_text(Seconds{yardstick_.typical()}) << ", now it takes " << to_text(Seconds{yardstick_.usual()})
+                << "): probe again, in another folder\n";
+  }
   static int interrupted() {
     std::cerr << "interrupted; the same command goes on\n";
     return kInterrupted;
@@ -135,7 +151,7 @@ class Validating {
     std::erase_if(cells, [&](const GridCell& c) { return !asked(c.transformer, c.method, c.batch_size); });
     return cells;
   }
-  ServingAsked serving_asked() const {
+  ServingAsked serving_asked() {
     const std::string kind = o_.full ? "full" : o_.grid;
     std::string network;  // the first that is asked for
     for (const GridCell& c : validation_grid(common_.data, o_.device, kind))
@@ -149,7 +165,9 @@ class Validating {
             serving_load(common_.data, o_.device),
             o_.requests,
             o_.turns,
-            o_.of_serving()};
+            o_.of_serving(),
+            [this] { core_.wait(); },
+            [this] { return core_.stayed_free(); }};
   }
   int most(int GridCell::*what) const {
     int n = 1;
@@ -166,108 +184,32 @@ class Validating {
     fits_ = files.quality;
   }
 
-  // What lies in the folder from an earlier run.
-  void go_on(const std::filesystem::path& kept) {
-    Provenance& now = steps_;
-    now = {o_.device,
-           on_->title(),
-           std::string(build_commit()),
-           "draftline-probe",
-           "draftline validate --device " + o_.device + " on this machine",
-           {"validate", "--device", o_.device},
-           {}};
+  GridAsked grid_asked() const {
+    std::vector<std::string> arguments{"validate", "--device", o_.device};
     if (o_.gpu()) {  // what is accepted there is forced: another rate makes other steps
-      now.arguments.push_back("--acceptance-rate");
-      now.arguments.push_back(significant(o_.rate, 6));
+      arguments.push_back("--acceptance-rate");
+      arguments.push_back(significant(o_.rate, 6));
     }
-    if (std::error_code none; !std::filesystem::exists(kept, none)) return;
-    auto before = from_file<MeasuredSteps>(kept, [](const Reader& r) { return read_measured_steps(r); });
-    now.must_go_on(before, kept);
-    if (before.arguments != now.arguments)
-      throw InputErrors(kept.string() + ": was measured with other arguments; name another --out");
-    steps_.cells = std::move(before.cells);
-  }
-
-  // One that would take too long: to be left out unless all is asked for.
-  bool too_long(const GridCell& c) {
-    constexpr Seconds kLongest{0.25};  // of a step
-    constexpr int kMostRead = 40000;   // rows of prompts
-    return validation_->expected(c.transformer, c.method, c.batch_size, c.context) > kLongest ||
-           (c.batch_size * c.context > kMostRead && validation_->steered(c.transformer, c.method));
-  }
-
-  MeasuredCell measured_cell(const GridCell& c) {
-    try {
-      const auto [plain, method] = on_->decodings(c);
-      return measure(c, plain, method, o_.turns, Seconds{o_.patience});
-    } catch (const OutOfDeviceMemory& e) {
-      on_->forget();
-      MeasuredCell m{c.transformer, c.method, c.batch_size, c.context, {}, {}, {}, {}, {}};
-      m.skipped = e.what();
-      return m;
-    }
-  }
-
-  // Times the cells that are not in the folder yet. False: interrupted.
-  bool decode() {
-    using Clock = std::chrono::steady_clock;
-    constexpr auto kBetweenSaves = std::chrono::seconds(5);
-    const std::filesystem::path kept = file("steps.json");
-    go_on(kept);
-    std::vector<GridCell> todo = cells_;
-    std::erase_if(todo, [&](const GridCell& c) {
-      return std::any_of(steps_.cells.begin(), steps_.cells.end(), [&](const MeasuredCell& m) {
-        return same_cell(m, {c.transformer, c.method, c.batch_size, c.context, {}, {}, {}, {}, {}});
-      });
-    });
-    if (todo.size() < cells_.size())
-      std::cerr << kept.string() << ": " << cells_.size() - todo.size() << " of " << cells_.size()
-                << " cells are there already\n";
-    const auto start = Clock::now();
-    auto saved = start;
-    const Interruptible interruptible;
-    Progress progress("decoding", todo.size());
-    std::size_t i = 0;
-    for (; i < todo.size() && !Interruptible::asked(); ++i) {
-      const bool late = std::chrono::duration<double>(Clock::now() - start).count() > o_.of_decoding();
-      if (!o_.full && (late || too_long(todo[i]))) {
-        ++left_out_;
-        continue;
-      }
-      try {
-        steps_.cells.push_back(measured_cell(todo[i]));
-      } catch (const DeviceError&) {  // what is there stays
-        save(kept);
-        throw;
-      }
-      if (Clock::now() - saved > kBetweenSaves) {
-        save(kept);
-        saved = Clock::now();
-      }
-      progress.at(i + 1);
-    }
-    if (i > 0) save(kept);
-    return i == todo.size();
-  }
-  void save(const std::filesystem::path& kept) const {
-    AtomicFile out(kept);
-    write_measured_steps(out.stream(), steps_);
-    out.commit();
-    on_->keep();
+    return {file("steps.json"),
+            o_.device,
+            std::move(arguments),
+            cells_,
+            o_.turns,
+            Seconds{o_.patience},
+            o_.full ? std::nullopt : std::optional(Seconds{o_.of_decoding()})};
   }
 
   const Options& o_;
   const Common& common_;
   Networks networks_;
   Yardstick yardstick_{Seconds{0.5}};
+  FreeCore core_;
   std::unique_ptr<ValidationDevice> on_;
   std::vector<GridCell> cells_;
   Device device_;
   Engine engine_;
   std::unique_ptr<Validation> validation_;
   std::vector<FitQuality> fits_;
-  MeasuredSteps steps_;
-  std::size_t left_out_ = 0;
 };
 
 }  // namespace
@@ -307,12 +249,16 @@ void add_validate(CLI::App& app, Action& chosen) {
                    "how long probing may take, about; 60 on the CPU, 140 on a GPU if not given")
       ->check(CLI::Range(0.1, 3600.0));
   verb->add_option("--seconds", o->seconds,
-                   "how long decoding may take, about; 340 on the CPU, 180 on a GPU,\nno limit with --full")
+                   "how long decoding may take, about; 300 on the CPU, 180 on a GPU,\nno limit with --full")
       ->check(CLI::Range(0.1, 1e6));
   verb->add_option("--serving-seconds", o->serving_seconds,
                    "how long the live servers may take, about; 60 on a GPU, no limit on the CPU or with --full if not "
                    "given")
       ->check(CLI::Range(0.1, 1e6));
+  verb->add_option("--wait", o->wait,
+                   "how long it may wait, in all, for other programs to leave a processor's core;\n"
+                   "100, none on the small grid, if not given")
+      ->check(CLI::Range(0.0, 1e5));
   verb->add_option("--requests", o->requests, "of the live server")
       ->check(CLI::Range(2, 100000))
       ->capture_default_str();

@@ -283,11 +283,22 @@ Yardstick::Yardstick(Seconds watch) : product_(std::make_unique<Product>()) {
   constexpr int kSettling = 100;
   for (int i = 0; i < kSettling; ++i) measure();
   clock_ = {};
+  readings_ = {};
   const double start = now();
   do measure();
   while (now() - start < watch.value);
 }
 Yardstick::~Yardstick() = default;
+
+double Yardstick::usual() const {
+  constexpr double kShared = 1.15;
+  return told_at_ > 0 && usual_ > kShared * told_at_ ? told_at_ : usual_;
+}
+
+Yardstick::Readings Yardstick::read(int more) {
+  for (int i = 0; i < more; ++i) measure();
+  return readings_;
+}
 
 void Yardstick::idle() { product_->run(1); }
 
@@ -305,7 +316,10 @@ double Yardstick::measure() {
     for (double& s : sum) s += step;
   one = std::accumulate(std::begin(sum), std::end(sum), 0.0);
   const double took = now() - start;
+  constexpr std::size_t kOften = 64;
   clock_.note(took);
+  if (readings_.all++ % kOften == 0) usual_ = clock_.usual();
+  readings_.free += std::log(took / usual()) < TimedSample::kApart;
   return took;
 }
 

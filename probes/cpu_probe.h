@@ -18,15 +18,21 @@ class Yardstick {
   ~Yardstick();
   double measure();  // seconds
   void idle();       // some of its products, untimed: they keep the core as a decoder does, and its own caches alone
-  double usual() const { return clock_.usual(); }
+  struct Readings {
+    std::size_t all = 0, free = 0;  // free: by the clock that was usual then, nobody shared the core
+  };
+  Readings read(int more);  // takes so many, and tells all there were
+  double usual() const;
   double typical() const { return told_at_ > 0 ? told_at_ : clock_.typical(); }
-  void tell_at(double typical) { told_at_ = typical; }  // the clock of a probe that is compared with
+  // The clock of a probe that is compared with: the usual one too where no reading came near it, as others have the core.
+  void tell_at(double typical) { told_at_ = typical; }
 
  private:
   struct Product;
   std::unique_ptr<Product> product_;
   UsualClock clock_;
-  double told_at_ = 0;
+  double usual_ = 0, told_at_ = 0;
+  Readings readings_;
 };
 
 // Times one point of a grid (probes/cpu_grid.h), for about `patience`; a point that can't run comes back with its reason.

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of one point: those that met another clock speed are discarded and counted, the rest become quartiles.
 #pragma once
+#include <map>
 #include <vector>
 
 #include "model/measured.h"
 
 namespace draftline {
 
-// What a yardstick takes on a free core: the lower decile of all its readings, between rare boosts and neighbours, who may
-// be busy for most of the time.
+// What a yardstick takes on a free core: the lower decile of those readings that are near the fastest, between rare boosts and
+// neighbours, who may be busy for nearly all of the time.
 class UsualClock {
  public:
-  void note(double reading) { readings_.push_back(reading); }
+  void note(double reading);
   double usual() const;
   double typical() const;  // at the mean speed of those near the usual one: what it takes in the long run
 
  private:
-  std::vector<double> readings_;
+  struct Alike {
+    std::size_t readings = 0;
+    double speeds = 0;
+    double reading() const { return static_cast<double>(readings) / speeds; }
+  };
+  double quantile(double, std::size_t of) const;
+  std::map<int, Alike> readings_;  // by their logarithms, in thousandths: there are too many to keep
+  std::size_t all_ = 0;
 };
 
 // A processor's clock goes from step to step, each of which holds for a millisecond or two. What is shorter meets one of

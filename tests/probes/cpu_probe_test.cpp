@@ -169,4 +169,10 @@ TEST_CASE("a probe notes the clock that its times are told at, and another proce
   yardstick.measure();
   CHECK(yardstick.typical() == 2 * noted.median.value);
   CHECK(yardstick.usual() < yardstick.typical());
+  // Told at a clock that it never met, it knows that others have the core.
+  yardstick.tell_at(0.1 * noted.median.value);
+  CHECK(yardstick.usual() == 0.1 * noted.median.value);
+  const auto before = yardstick.read(0), after = yardstick.read(5);
+  CHECK(after.all == before.all + 5);
+  CHECK(after.free == before.free);
 }

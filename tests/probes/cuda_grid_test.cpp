@@ -5,7 +5,6 @@
 #include <set>
 #include <sstream>
 
-#include "probes/samples.h"
 #include "tests/catch.h"
 
 using namespace draftline;
@@ -96,46 +95,4 @@ TEST_CASE("a measured file holds every point of the CUDA grid, and those that co
     CHECK(again.points[i].same_shape(m.points[i]));
     CHECK(again.points[i].skipped == m.points[i].skipped);
   }
-}
-
-TEST_CASE("what is short is told at the clock of the long run, what is long has met it") {
-  UsualClock clock;  // two steps, as often one as the other; a neighbour half of the time
-  for (int i = 0; i < 20; ++i)
-    for (const double reading : {1.0, 1.05, 1.7, 1.8}) clock.note(reading);
-  CHECK(clock.usual() == 1.0);
-  const double typical = clock.typical();
-  CHECK(typical == Approx(2 / (1 / 1.0 + 1 / 1.05)));
-  const auto told = [&](double took, double reading) {
-    return TimedSample{took, reading, reading}.at_typical(clock.usual(), typical);
-  };
-  CHECK(told(1e-4, 1.05) == Approx(1e-4 * typical / 1.05));
-  CHECK(told(1e-4, 1.0) == Approx(1e-4 * typical));
-  CHECK(told(1e-2, 1.05) == 1e-2);
-  CHECK(told(1e-2, 1.7) == Approx(1e-2 * typical / 1.7));  // a neighbour's part is taken off
-}
-
-TEST_CASE("samples that met another clock are discarded, and the quartiles are those of the rest") {
-  UsualClock clock;  // mostly 1, now and then a boost, now and then a neighbour
-  for (const double reading : {1.0, 0.87, 1.01, 1.0, 1.0, 2.1, 1.02, 1.0, 1.0, 1.5}) clock.note(reading);
-  const double usual = clock.usual();
-  CHECK(usual == 1.0);
-  MeasuredPoint p;
-  summarise(p, {{5, 1, 1}, {50, 1.3, 1}, {1, 1, 1.05}, {3, 0.96, 1}, {60, 0.87, 1}, {2, 1, 1}, {4, 1, 1}}, usual);
-  CHECK(p.samples == 5);
-  CHECK(p.discarded == 2);
-  CHECK(p.low == Seconds{2});
-  CHECK(p.median == Seconds{3});
-  CHECK(p.high == Seconds{4});
-  // A throttled one is none of them, however steady the yardstick was; but it stays where nothing better is.
-  summarise(p, {{5, 1, 1}, {4, 1, 1}, {3, 1, 1}, {100, 1, 1, true}, {2, 1.3, 1}}, usual);
-  CHECK(p.samples == 3);
-  CHECK(p.discarded == 2);
-  CHECK(p.high == Seconds{5});
-  summarise(p, {{7, 1, 1, true}, {9, 1, 1, true}, {8, 1, 1, true}, {1, 2, 2}}, usual);
-  CHECK(p.samples == 3);
-  CHECK(p.low == Seconds{1});
-  // Where none met it, those that were nearest stay.
-  summarise(p, {{1, 2, 2}, {9, 3, 3}, {2, 2.1, 2}, {3, 2.2, 1}}, usual);
-  CHECK(p.samples == 3);
-  CHECK(p.median == Seconds{2});
 }
