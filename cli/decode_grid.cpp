@@ -42,7 +42,7 @@ class DecodingGrid {
       progress.at(std::min(i + 1, once));
     }
     if (i > 0) save();
-    if (i > once) std::cerr << i - once << " cells had been disturbed, and were measured again\n";
+    if (i > once) std::cerr << "cells that others had disturbed, measured again: " << i - once << "\n";
     result_.whole = i >= once;
     return std::move(result_);
   }
