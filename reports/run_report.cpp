@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/quantity_text.h"
+#include "model/fit_quality.h"
 #include "reports/point.h"
 
 namespace draftline {
@@ -17,6 +19,12 @@ std::string percent(Seconds part, Seconds whole) { return std::to_string(std::lr
 
 // Whole tokens, but of a slow device.
 std::string rate_text(double rate) { return rate < 9.995 ? significant(rate, 3) : std::to_string(std::lround(rate)); }
+
+// A chain verifies a row for each draft and one more: trees and blocks say how many.
+bool beyond_chains(const Scenario& s) {
+  return std::any_of(s.methods.begin(), s.methods.end(),
+                     [](const MethodChoice& m) { return !m.draft_length && m.name != "autoregressive"; });
+}
 
 Interval scaled(const Interval& i, double by) { return {by * i.low, by * i.high}; }
 
@@ -53,8 +61,11 @@ RunReport::RunReport(std::ostream& out, Format format, const Scenario& scenario,
 Table RunReport::new_table() const {
   const bool all = format_ == Format::csv;
   std::vector<Table::Column> columns = point_columns(scenario_, all);
-  const bool links = all || several_devices(scenario_);
-  for (const Table::Column& c : std::initializer_list<Table::Column>{{"tokens/s", "throughput_per_s"},
+  std::set<std::string> without;
+  if (!all && !several_devices(scenario_)) without.insert("link");
+  if (!all && !beyond_chains(scenario_)) without.insert("rows");
+  for (const Table::Column& c : std::initializer_list<Table::Column>{{"rows", "verified_rows"},
+                                                                     {"tokens/s", "throughput_per_s"},
                                                                      {"speedup", "speedup"},
                                                                      {"accepted", "acceptance_length"},
                                                                      {"step", "step_time_s"},
@@ -63,7 +74,7 @@ Table RunReport::new_table() const {
                                                                      {"link", "communication_s"},
                                                                      {"host", "host_s"},
                                                                      {"memory", "peak_memory_bytes"}})
-    if (links || c.title != "link") columns.push_back(c);
+    if (!without.contains(c.title)) columns.push_back(c);
   if (all)
     for (const char* name : {"skipped", "step_time_low_s", "step_time_high_s", "throughput_low_per_s",
                              "throughput_high_per_s", "speedup_low", "speedup_high", "interval_covers"})
@@ -76,6 +87,7 @@ std::vector<Cell> RunReport::row(const Outcome& o) const {
   std::vector<Cell> cells = point_cells(scenario_, o.point, all);
   if (const auto* p = std::get_if<Prediction>(&o.result)) {
     const auto share = [&](Seconds t) { return Cell(t.value, percent(t, p->step_time)); };
+    if (all || beyond_chains(scenario_)) cells.emplace_back(p->verified_rows);
     cells.emplace_back(p->throughput.value, rate_text(p->throughput.value));
     cells.emplace_back(p->speedup, 3);
     cells.emplace_back(p->acceptance_length, 3);
@@ -91,7 +103,7 @@ std::vector<Cell> RunReport::row(const Outcome& o) const {
     }
   } else {
     if (all) {
-      for (int i = 0; i < 9; ++i) cells.emplace_back();
+      for (int i = 0; i < 10; ++i) cells.emplace_back();
       cells.emplace_back(std::get<std::string>(o.result));
       cells.resize(cells.size() + kIntervalCells);
     }
@@ -107,12 +119,33 @@ void RunReport::add(const Outcome& o) {
     if (format_ == Format::table) return;
   }
   if (format_ == Format::json) return add_json(o);
+  if (format_ == Format::table) note_interval(std::get<Prediction>(o.result));
   table_.add(row(o));
   if (format_ == Format::csv && table_.rows() >= kRowsAtOnce) {
     out_ << table_.to_csv(!header_written_);
     header_written_ = true;
     table_ = new_table();
   }
+}
+
+void RunReport::note_interval(const Prediction& p) {
+  if (!p.interval) return;
+  step_times_.push_back(scaled(p.interval->step_time, 1 / p.step_time.value));
+  if (p.interval->speedup.low < p.interval->speedup.high) speedups_.push_back(p.interval->speedup);  // not the baseline
+}
+
+std::string RunReport::intervals() const {
+  if (step_times_.empty()) return {};
+  const auto middle = [](const std::vector<Interval>& all) {
+    const auto off = [&](double Interval::*end) {
+      std::vector<double> ends;
+      for (const Interval& i : all) ends.push_back(i.*end);
+      return significant(100 * (quantile(ends, 0.5) - 1), 2);
+    };
+    return off(&Interval::low) + " to +" + off(&Interval::high) + " %";
+  };
+  return "90 % intervals, from kernels' errors (a median point): step " + middle(step_times_) +
+         (speedups_.empty() ? "" : ", speedup " + middle(speedups_)) + "\n";
 }
 
 void RunReport::finish() {
@@ -125,7 +158,7 @@ void RunReport::finish() {
     case Format::csv: out_ << table_.to_csv(!header_written_); break;
     case Format::table:
       if (!scenario_.question.empty()) out_ << scenario_.question << "\n";
-      out_ << table_.to_text(width_);
+      out_ << table_.to_text(width_) << intervals();
       if (!scenario_.note.empty()) out_ << scenario_.note << "\n";
       if (skipped_ > 0)
         out_ << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_ << "\n";
@@ -152,6 +185,7 @@ void RunReport::add_json(const Outcome& o) {
       throughput = scaled(p.interval->throughput, p.throughput.value);
       speedup = scaled(p.interval->speedup, p.speedup);
     }
+    w.figure("verified_rows", p.verified_rows, "rows", predicted);
     w.figure("throughput", p.throughput.value, "tokens/s", predicted, throughput);
     w.figure("throughput_with_prefill", p.throughput_with_prefill.value, "tokens/s", predicted);
     w.figure("speedup", p.speedup, "", predicted, speedup);

@@ -21,6 +21,8 @@ class RunReport {
   void add_json(const Outcome&);
   std::vector<Cell> row(const Outcome&) const;
   Table new_table() const;
+  void note_interval(const Prediction&);
+  std::string intervals() const;
 
   std::ostream& out_;
   Format format_;
@@ -30,6 +32,8 @@ class RunReport {
   Table table_;
   std::size_t skipped_ = 0;
   std::string reason_;
+  std::vector<Interval> step_times_,
+      speedups_;  // of each point of a table that has them, as ratios to the predicted one
   bool header_written_ = false;
 };
 

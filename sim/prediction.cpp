@@ -283,6 +283,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   const bool speculating = depth > 0;
   const Priced& mine = priced(p, s, speculating);
   Prediction out{};
+  out.verified_rows = mine.rows;
   out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows > depth + 1);
   out.memory = memory(p, mine, s);
   const int context = s.prompt_tokens + s.output_tokens, most = s.transformer->max_positions;

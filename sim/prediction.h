@@ -18,6 +18,7 @@
 namespace draftline {
 
 struct Prediction {
+  int verified_rows;                              // of a sequence, in a step
   Seconds step_time;                              // mean over the output
   StepParts parts;                                // of it
   double acceptance_length;                       // an input

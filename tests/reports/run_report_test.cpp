@@ -40,7 +40,17 @@ TEST_CASE("a table has a column for what varies, the question above and the note
       report(RunReport::Format::table, R"(, "precision": ["bf16", "fp16"], "prompt_tokens": [8, 16])");
   CHECK(contains(two, "precision"));
   CHECK(contains(two, "prompt"));
-  CHECK(lines(two) == 2 + 4);
+  CHECK(lines(two) == 2 + 4 + 1);
+}
+
+TEST_CASE("a table says how many rows trees verify, and how far kernels' errors move it") {
+  const std::string tree = report(RunReport::Format::table, "");
+  CHECK(contains(tree, " rows  tokens/s"));
+  CHECK(contains(tree, "    9  "));  // the nodes, and the token they grow from
+  CHECK(contains(tree, "\n90 % intervals, from kernels' errors (a median point): step -"));
+  CHECK(contains(tree, " %, speedup -"));
+  CHECK(!contains(report(RunReport::Format::table, "", "h200"), "intervals"));  // a relative's fit: not known
+  CHECK(nlohmann::json::parse(report(RunReport::Format::json, "")).at("results")[0].at("verified_rows").at("value") == 9);
 }
 
 TEST_CASE("skipped points leave the table, with their number and the first reason") {
@@ -48,7 +58,7 @@ TEST_CASE("skipped points leave the table, with their number and the first reaso
   CHECK(contains(one, "\n1 point skipped: needs "));
   CHECK(contains(report(RunReport::Format::table, R"(, "batch_size": [1, 60000, 60001])"),
                  "\n2 points skipped; the first: needs "));
-  CHECK(lines(one) == 2 + 1 + 1);
+  CHECK(lines(one) == 2 + 1 + 1 + 1);
 }
 
 TEST_CASE("a long CSV has one header, and says of each point why it was skipped") {
