@@ -11,6 +11,7 @@
 #include "cli/measuring.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
+#include "probes/drift.h"
 #include "reports/validation_report.h"
 
 namespace draftline::cli {
@@ -91,13 +92,14 @@ class Validating {
     validation_ =
         std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate, on_->format());
     const GridSteps grid = o_.has("decode") ? decode_grid(grid_asked(), *on_, *validation_, core_) : GridSteps{};
-    ValidationReport report{o_.device, on_->title(), std::string(build_commit()), o_.rate, fits_, {}, {}, {}, 0};
+    ValidationReport report{o_.device, on_->title(), std::string(build_commit()), o_.rate, fits_, {}, {}, {}, {}, 0};
     for (const MeasuredCell& c : grid.steps.cells) {
       if (!asked(c.transformer, c.method, c.batch_size)) continue;
       if (c.skipped.empty()) report.cells.push_back(validation_->compare(c));
       else report.skipped.push_back(c);
     }
     report.left_out = grid.left_out;
+    if (grid.whole && !o_.gpu()) report.drift = drift();
     if (grid.whole && o_.has("serving"))
       report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
     on_->keep();
@@ -124,6 +126,13 @@ class Validating {
                           ", here it takes " + to_text(Seconds{yardstick_.usual()}) + ": it is another machine's");
       yardstick_.tell_at(p.median.value);
     }
+  }
+  std::vector<Drift> drift() {
+    constexpr Seconds kPatience{0.02};
+    std::error_code none;
+    if (!std::filesystem::exists(measured(), none)) return {};
+    core_.wait();
+    return drift_since(read_file(measured(), read_measured), kPatience, yardstick_);
   }
   void say_who_had_the_core() const {
     constexpr double kFreer = 1.15;

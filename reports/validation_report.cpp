@@ -193,6 +193,12 @@ Table fit_table(const std::vector<FitQuality>& fits) {
   return t;
 }
 
+Table drift_table(const std::vector<Drift>& drift) {
+  Table t({"products whose weights are in", "points", "time since, by time when probed"});
+  for (const Drift& d : drift) t.add({d.kind, d.points, Cell(d.ratio, 3)});
+  return t;
+}
+
 std::string all_tables(const ValidationReport& r, const std::function<std::string(const Table&)>& text,
                        const std::function<std::string(const char*)>& title, std::size_t worst_cells) {
   std::string out;
@@ -200,6 +206,7 @@ std::string all_tables(const ValidationReport& r, const std::function<std::strin
     if (t.rows() > 0) out += title(what) + text(t) + "\n";
   };
   if (!r.fits.empty()) add("Calibration (kernels and host alone; no step is seen)", fit_table(r.fits));
+  add("What the machine did since it was probed", drift_table(r.drift));
   if (!r.cells.empty()) {
     add("Predicted against measured", summary_table(r.cells));
     Table cells(cell_columns());
@@ -269,6 +276,11 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
   w.member("title", r.title);
   w.member("commit", r.commit);
   w.member("acceptance_rate", r.rate);
+  w.objects("drift", r.drift, [&](const Drift& d) {
+    w.member("weights_in", d.kind);
+    w.member("points", d.points);
+    w.member("ratio", d.ratio);
+  });
   w.objects("cells", r.cells, [&](const ValidationCell& c) {
     w.member("transformer", c.measured->transformer);
     w.member("method", c.method->name);

@@ -8,6 +8,7 @@
 
 #include "model/engine_fit.h"
 #include "model/fit_quality.h"
+#include "model/measured.h"
 #include "sim/validation.h"
 
 namespace draftline {
@@ -16,6 +17,7 @@ struct ValidationReport {
   std::string device, title, commit;  // title: the machine's
   double rate = 0;                    // of acceptance, an input
   std::vector<FitQuality> fits;
+  std::vector<Drift> drift;  // of the machine, from probing to after decoding
   std::vector<ValidationCell> cells;
   std::vector<MeasuredCell> skipped;  // that could not run, with their reasons
   std::vector<ComparedServing> serving;

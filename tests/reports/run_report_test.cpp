@@ -50,7 +50,8 @@ TEST_CASE("a table says how many rows trees verify, and how far kernels' errors 
   CHECK(contains(tree, "\n90 % intervals, from kernels' errors (a median point): step -"));
   CHECK(contains(tree, " %, speedup -"));
   CHECK(!contains(report(RunReport::Format::table, "", "h200"), "intervals"));  // a relative's fit: not known
-  CHECK(nlohmann::json::parse(report(RunReport::Format::json, "")).at("results")[0].at("verified_rows").at("value") == 9);
+  CHECK(nlohmann::json::parse(report(RunReport::Format::json, "")).at("results")[0].at("verified_rows").at("value") ==
+        9);
 }
 
 TEST_CASE("skipped points leave the table, with their number and the first reason") {
