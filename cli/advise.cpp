@@ -69,7 +69,7 @@ void add_advise(CLI::App& app, Action& chosen) {
       ->required();
   verb->add_flag("--json", o->json, "one JSON document on standard output");
   verb->add_flag("--no-load", o->no_load, "skip the question of load, which is simulated");
-  verb->add_option("--jobs", o->jobs, "threads; the output does not depend on it")->check(CLI::Range(1, 1024));
+  verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->add_option("--seed", o->seed, "of arrivals and acceptance");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return advise_all(*o, c); }; });
 }

@@ -75,8 +75,9 @@ void add_plan(CLI::App& app, Action& chosen) {
       ->required();
   auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output");
   verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);
-  verb->add_option("--max-devices", o->most_devices, "look no further")->check(CLI::Range(1, 100'000));
-  verb->add_option("--jobs", o->jobs, "threads; the output does not depend on it")->check(CLI::Range(1, 1024));
+  verb->add_option("--max-devices", o->most_devices, "look no further; 1024 if not given")
+      ->check(CLI::Range(1, 100'000));
+  verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return plan(*o, c); }; });
 }

@@ -85,7 +85,7 @@ void add_run(CLI::App& app, Action& chosen) {
   auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output, written as it goes");
   verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);
   verb->add_flag("--dry-run", o->dry_run, "only print the scenario with its defaults, and how many points it has");
-  verb->add_option("--jobs", o->jobs, "threads; the output does not depend on it")->check(CLI::Range(1, 1024));
+  verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");
   verb->add_option("--seed", o->seed, "of what is random; nothing is, in a steady-state prediction");
   verb->callback([o, &chosen] { chosen = [o](const Common& c) { return run(*o, c); }; });

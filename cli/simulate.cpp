@@ -102,7 +102,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
   verb->add_option("--steps", o->records.steps, "write a row per step to this .csv or .jsonl file");
   verb->add_option("--timeline", o->records.timeline, "write a .json file for Perfetto or chrome://tracing");
   verb->add_flag("--no-oracle", o->no_oracle, "with --json: skip the second run, with perfectly chosen drafts");
-  verb->add_option("--jobs", o->jobs, "threads for sweeps; the output does not depend on it")
+  verb->add_option("--jobs", o->jobs, "threads for sweeps (1); the output does not depend on it")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");
   verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance");

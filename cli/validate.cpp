@@ -87,6 +87,9 @@ class Validating {
       tell_at_clock_of_probe();
       on_ = this_processor(networks_, most(&GridCell::batch_size), most(&GridCell::context), yardstick_);
     }
+    for (const char* name : {"device.json", "engine.json"})
+      if (!std::filesystem::exists(file(name)))
+        throw InputErrors(file(name).string() + ": no such file; the part \"calibrate\" writes it (--parts)");
     device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
     engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
     validation_ =

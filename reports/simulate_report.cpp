@@ -22,6 +22,10 @@ Figure quantile_of(Histogram ServingFigures::*h, double share) {
 double throughput(const ServingRun& r) { return r.figures.throughput().value; }
 double goodput(const ServingRun& r) { return r.figures.goodput().value; }
 double acceptance(const ServingRun& r) { return r.figures.acceptance_length(); }
+// Of a million output tokens, idle time included.
+Figure cost(const ServingResult& r) {
+  return [by_hour = r.devices * r.price](const ServingRun& run) { return by_hour / 3600 / throughput(run) * 1e6; };
+}
 
 std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
@@ -69,6 +73,7 @@ Table SimulateReport::new_table() const {
   add("accepted", "acceptance_length");
   add("busy", "busy_share");
   add("KV", "kv_share");
+  if (!scenario_.serving->prices.empty()) add("cost/1M", "cost_per_million_tokens");
   if (all)
     add("", "preemptions"), add("", "requests"), add("", "steps"), add("", "makespan_s"), add("", "diverges"),
         add("", "skipped");
@@ -104,6 +109,8 @@ std::vector<Cell> SimulateReport::row(const ServingOutcome& o) const {
   const double busy = f.busy_share(r->servers), blocks = blocks_share(*r, f.mean_blocks());
   cells.emplace_back(busy, percent(busy));
   cells.emplace_back(blocks, percent(blocks));
+  if (!scenario_.serving->prices.empty())
+    cells.push_back(r->price > 0 ? Cell(estimate(*r, cost(*r)).value, 4) : Cell());
   if (all) {
     cells.emplace_back(f.preemptions);
     cells.emplace_back(f.requests);
@@ -217,9 +224,7 @@ void SimulateReport::write_figures(const ServingResult& r) {
       const double seconds = to_seconds(run.figures.end - run.figures.first_arrival).value;
       return r.devices * r.power_watts * run.figures.busy_share(servers) * seconds;
     });
-  if (r.price > 0)
-    write("cost_per_million_tokens", "price",
-          [&](const ServingRun& run) { return r.devices * r.price / 3600 / run.figures.throughput().value * 1e6; });
+  if (r.price > 0) write("cost_per_million_tokens", "price", cost(r));
   w.member("preemptions", f.preemptions);
   w.member("reused_prompt_tokens", f.reused_tokens);
   w.member("batch_limit", r.batch_limit);

@@ -121,6 +121,7 @@ RateAdvice advise_rate(ServingSweep& serving, const Point& p, std::size_t plain_
   plain->workload.arrivals = {ArrivalProcess::Kind::closed};
   plain->workload.arrivals.concurrency = 1;
   plain->workload.requests = 20;
+  plain->workload.warm_up = 0;
   double low = 0.02 / plain->run(seed, {}).figures.e2e.mean().value, high = low;
   RateAdvice out;
   if (at(low).ratio >= 1) {

@@ -74,7 +74,15 @@ std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<cons
       in.fail("no such file: \"" + name + "\"" + (name.ends_with(".json") ? "" : hint(name, in, kind, names(kind))));
       return nullptr;
     }
-    if (fs::is_directory(file, none)) file /= "config.json";
+    if (fs::is_directory(file, none)) {
+      const bool network = kind == "transformers";
+      file /= "config.json";
+      if (!network || !fs::exists(file, none)) {
+        in.fail(network ? "the folder \"" + name + "\" has no config.json"
+                        : "is a folder, not a file: \"" + name + "\"");
+        return nullptr;
+      }
+    }
   } else {
     const auto all = names(kind);
     std::string match = std::binary_search(all.begin(), all.end(), name) ? name : newest(name, all);
@@ -130,6 +138,10 @@ static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<cons
   std::error_code none;
   if (!fs::exists(file, none)) {
     in.fail("no such file: \"" + name + "\"");
+    return nullptr;
+  }
+  if (!fs::is_regular_file(file, none)) {
+    in.fail((fs::is_directory(file, none) ? "is a folder, not a file: \"" : "is no regular file: \"") + name + "\"");
     return nullptr;
   }
   auto& entry = known[file];

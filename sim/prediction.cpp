@@ -124,8 +124,7 @@ double acceptance_length(const MethodChoice& m, const Method& method, bool tree)
     case Acceptance::Kind::rates:
       if (tree) at().fail("rates per position fit a chain, not a tree: give \"mean_length\"");
       else if (a.rates.size() < static_cast<std::size_t>(depth))
-        at().fail("fewer \"rates\" (" + std::to_string(a.rates.size()) + ") than drafts (" + std::to_string(depth) +
-                  ")");
+        at().fail("fewer rates (" + std::to_string(a.rates.size()) + ") than drafts (" + std::to_string(depth) + ")");
       else return chain_lengths(std::span(a.rates).first(static_cast<std::size_t>(depth))).mean();
       break;
     case Acceptance::Kind::rate:

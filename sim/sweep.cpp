@@ -29,7 +29,8 @@ void Sweep::validate() {
     for (const auto& device : scenario_.devices) {
       const auto& known = device->all_reduce;
       if (std::none_of(known.begin(), known.end(), [&](const AllReducePoint& p) { return p.ranks >= ranks; }))
-        in.fail(device->name + " has no known link for " + std::to_string(ranks) + " devices");
+        in.fail(device->name + " has no known link for " + std::to_string(ranks) +
+                " devices; a device file may have or borrow one: \"all_reduce\" (docs/your_own.md)");
     }
     for (const auto& transformer : scenario_.transformers) try {
         shard(*transformer, ranks);

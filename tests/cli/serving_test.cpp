@@ -47,6 +47,11 @@ TEST_CASE("simulate --json of one point holds the figures by their names, each w
   CHECK(d.at("energy_at_most").at("value").get<double>() == Approx(700 * busy * span));
   CHECK(d.at("cost_per_million_tokens").at("value").get<double>() ==
         Approx(3.6 / 3600 / d.at("throughput").at("value").get<double>() * 1e6));
+  const Ran csv = draftline("simulate s.json --csv --seed 3");
+  CHECK(contains(csv.out, ",kv_share,cost_per_million_tokens,preemptions,"));
+  CHECK(contains(draftline("simulate s.json --seed 3").out, "cost/1M"));
+  draftline.write("other.json", scenario(kPoisson, R"("prices": {"h200": 3.6})"));
+  CHECK(contains(draftline("simulate other.json --csv").out, ",,0,400,"));  // no price, no preemption, 400 requests
 }
 
 TEST_CASE("a sweep's output does not depend on the number of threads, and goes on where it stopped") {
@@ -218,6 +223,12 @@ TEST_CASE("advise answers what run and simulate show") {
   for (const Json& point : by_length) most = std::max(most, point.at("speedup").at("value").get<double>());
   CHECK(best.at("speedup").at("value").get<double>() == Approx(most));
   CHECK(contains(draftline("advise s.json --no-load").out, "Batch: it pays up to a batch of " + std::to_string(pays)));
+
+  // A load is found whatever is left out as warm-up: the idle server that the search starts from serves fewer.
+  const std::string load = R"(, "workload": {"arrivals": {"process": "poisson", "rate": "2 /s"}, "requests": 60)";
+  draftline.write("w.json", head + method + load + R"(, "warm_up": 30}})");
+  const Json warm = Json::parse(draftline("advise w.json --json").out).at("results")[0];
+  CHECK(warm.at("rate").at("pays_to").at("value").is_number());
 }
 
 }  // namespace draftline

@@ -15,8 +15,8 @@ namespace draftline {
 
 static std::string report(RunReport::Format format, const std::string& more, const std::string& device = "h100-sxm") {
   const FreshFolder folder;
-  std::ofstream(folder.path() / "s.json") << R"({"device": ")" + device +
-                                                 R"(", "transformer": "llama-3.1-8b", "engine": "draftline",
+  std::ofstream(folder.path() / "s.json") << R"({"device": [")" + device +
+                                                 R"("], "transformer": "llama-3.1-8b", "engine": "draftline",
     "method": {"name": "eagle3", "tree": {"top_k": 4, "passes": 2, "nodes": 8}, "acceptance": {"mean_length": 2}})" +
                                                  more + "}";
   Sweep sweep(folder.path() / "s.json", std::string(DRAFTLINE_SOURCE_DIR) + "/data");
@@ -50,6 +50,7 @@ TEST_CASE("a table says how many rows trees verify, and how far kernels' errors 
   CHECK(contains(tree, "\n90 % intervals, from kernels' errors (a median point): step -"));
   CHECK(contains(tree, " %, speedup -"));
   CHECK(!contains(report(RunReport::Format::table, "", "h200"), "intervals"));  // a relative's fit: not known
+  CHECK(contains(report(RunReport::Format::table, "", R"(h200", "h100-sxm)"), "(a median point of the 1 whose "));
   CHECK(nlohmann::json::parse(report(RunReport::Format::json, "")).at("results")[0].at("verified_rows").at("value") ==
         9);
 }

@@ -84,10 +84,18 @@ TEST_CASE("a file that is not there is named where it is asked for, with the kno
   CHECK(mistake("some/abacus") == none + "\"some/abacus\"; see `draftline list transformers`");
   std::filesystem::create_directory(folder.path() / "checkpoint");
   CHECK(mistake("checkpoint") == "x.json#: unknown name \"checkpoint\"; did you mean \"./checkpoint\"?");
+  CHECK(mistake("./checkpoint") == "x.json#: the folder \"./checkpoint\" has no config.json");
 
   const Document d = Document::from_text("\"none.gz\"", folder.path() / "x.json");
   CHECK(c.trace(d.root()) == nullptr);
   CHECK(contains(mistake_of([&] { d.finish(); }), none + "\"none.gz\""));
+  const std::string is_folder = "x.json#: is a folder, not a file: ";
+  const Document f = Document::from_text("\"checkpoint\"", folder.path() / "x.json");
+  CHECK(c.trace(f.root()) == nullptr);
+  CHECK(contains(mistake_of([&] { f.finish(); }), is_folder + "\"checkpoint\""));
+  const Document e = Document::from_text("\"./checkpoint\"", folder.path() / "x.json");
+  CHECK(c.engine(e.root()) == nullptr);
+  CHECK(contains(mistake_of([&] { e.finish(); }), is_folder + "\"./checkpoint\""));
 }
 
 TEST_CASE("a device of one's own borrows from those that are shipped, or from one beside it") {

@@ -104,7 +104,9 @@ TEST_CASE("each mistake has one message at its place") {
       Case{with(R"("precision": "bf61")"), "#/precision: unknown value \"bf61\"; did you mean \"bf16\"?"},
       Case{with(R"("tensor_parallel": [1, 3])"),
            "#/tensor_parallel/1: tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b"},
-      Case{with(R"("tensor_parallel": 16)"), "#/tensor_parallel: h100-sxm has no known link for 16 devices"},
+      Case{with(R"("tensor_parallel": 16)"),
+           "#/tensor_parallel: h100-sxm has no known link for 16 devices; a device file may have or borrow one: "
+           "\"all_reduce\" (docs/your_own.md)"},
       Case{with_method("[]"), "#/method: an empty list leaves nothing to run"},
       Case{with_method(R"({"name": "eagel3"})"), "#/method/name: unknown method \"eagel3\"; did you mean \"eagle3\"?"},
       Case{with_method(R"({"name": "zzzzzz"})"),
@@ -127,7 +129,7 @@ TEST_CASE("each mistake has one message at its place") {
            "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"trace\" and "
            "\"mean_length\""},
       Case{eagle(R"("draft_length": 3, "acceptance": {"rates": [0.5, 0.4]})"),
-           "#/method/acceptance: fewer \"rates\" (2) than drafts (3)"},
+           "#/method/acceptance: fewer rates (2) than drafts (3)"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"mean_length": 3.5})"),
            "#/method/acceptance: a \"mean_length\" above the longest possible: 2 drafts and a bonus token make 3"},
       Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 1.5})"),
