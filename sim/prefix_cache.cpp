@@ -44,7 +44,7 @@ int PrefixCache::release(Pieces names, int count) {
   return unused;
 }
 
-void PrefixCache::evict_to(int most) {
+void PrefixCache::evict_to(std::int64_t most) {
   while (evictable() > most) {
     pieces_.erase(unused_.front());
     unused_.pop_front();

@@ -3,6 +3,7 @@
 // tokens, each named by a hash of itself and all before it (Mooncake's traces); equal names are equal contents. A piece is
 // held by the sequences that use it; those that nobody holds are evictable, the least recently used first.
 #pragma once
+#include <cstdint>
 #include <list>
 #include <span>
 #include <unordered_map>
@@ -24,7 +25,7 @@ class PrefixCache {
   int add(Pieces, int from, int to);  // and holds them; how many from `from` on: up to the first that another added
   int release(Pieces, int count);     // how many of them nobody holds any more
   int evictable() const { return static_cast<int>(unused_.size()); }
-  void evict_to(int most);
+  void evict_to(std::int64_t most);
 
  private:
   struct Entry {

@@ -57,7 +57,7 @@ std::int64_t Server::outstanding_tokens() const {
 // What lay in blocks that are taken is gone.
 void Server::taken(std::int64_t blocks) {
   free_ -= blocks;
-  if (prefixes_.evictable() > 0) prefixes_.evict_to(static_cast<int>(free_ / piece_blocks_));
+  if (prefixes_.evictable() > 0) prefixes_.evict_to(free_ / piece_blocks_);
 }
 
 bool Server::take_blocks(int more) {
@@ -293,6 +293,7 @@ void Server::plan_chunks(bool admit) {
 
 // Whole prompts in a step of their own, the running sequences wait.
 void Server::prefill_step() {
+  constexpr int kMostAtOnce = 1 << 26;
   const std::int64_t before = blocks_in_use();
   const bool fixed = limits_.batching == SchedulerLimits::Batching::fixed;
   chunks_.clear();
@@ -312,6 +313,9 @@ void Server::prefill_step() {
       join(p);
       continue;
     }
+    if (tokens > kMostAtOnce - mine)
+      throw InputErrors("a static batch would read more than " + std::to_string(kMostAtOnce) +
+                        " tokens of prompts at once");
     tokens += mine;
     chunks_.push_back({mine, cached});
     chunk_tokens_.push_back(mine);

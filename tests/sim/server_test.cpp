@@ -163,6 +163,7 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
   const std::int64_t prompt = 2 * kPieceTokens + 100;
   CHECK(std::get<0>(run_with(true, true, 1000)) == 20 * 100 + 2 * kPieceTokens);
   CHECK(std::get<1>(run_with(true, true, 1000)) == 19 * 2 * kPieceTokens);
+  CHECK(run_with(true, true, std::int64_t{1} << 40) == run_with(true, true, 1000));  // more pieces than an int counts
   CHECK(std::get<0>(run_with(true, false, 1000)) == 20 * prompt);
   CHECK(run_with(true, false, 1000) == run_with(false, false, 1000));
   CHECK(run_with(false, true, 1000) == run_with(false, false, 1000));
@@ -278,6 +279,19 @@ TEST_CASE("a request that no pool holds is refused") {
   limits.kv_blocks = 4;
   CHECK_THROWS_AS(Fleet({}, limits, {}, cost).run(poisson(1, 3, fixed_length(60), fixed_length(10)), 1, {}),
                   InputErrors);
+}
+
+TEST_CASE("a static batch whose prompts no int counts is refused") {
+  PlainCost cost;
+  SchedulerLimits limits;
+  limits.batching = Batching::fixed;
+  limits.max_batch_size = 130;
+  limits.kv_blocks = std::int64_t{1} << 40;
+  const auto prompts_of = [&](int tokens) {
+    return Fleet({}, limits, {}, cost).run(poisson(1e6, 130, fixed_length(tokens), fixed_length(2)), 1, {});
+  };
+  CHECK(prompts_of(1 << 18).figures.requests == 130);
+  CHECK_THROWS_AS(prompts_of(1 << 24), InputErrors);
 }
 
 TEST_CASE("more than can be served diverges, less does not") {
