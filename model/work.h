@@ -83,7 +83,7 @@ double experts_touched(const ExpertMlp&);
 
 using Kernel = std::variant<Gemm, Attention, Copy, AllReduce, ExpertMlp>;
 
-Bytes weight_bytes(DType, double elements);  // with the scales that block-quantised formats carry
+Bytes weight_bytes(DType, double elements);  // without the scales that block-quantised formats carry
 Work work(const Gemm&);
 Work work(const Attention&, Span);
 Work work(const Copy&);

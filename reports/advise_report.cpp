@@ -43,6 +43,7 @@ std::string batch_sentence(const Advice& a) {
 
 std::string rate_sentence(const RateAdvice& r) {
   if (r.never) return "Load: a server with it is slower even when idle.";
+  if (r.too_few) return "Load: the workload has too few requests to load a server; give it more.";
   const std::string rate = significant(r.pays_to.value, 3) + " requests a second";
   return r.overloaded ? "Load: it pays until plain decoding is overloaded, at " + rate + "."
                       : "Load: it pays up to " + rate + " a server.";
@@ -183,7 +184,7 @@ void AdviseReport::add_json(const Advice& a) {
   w.member("pays_to_batch", a.pays_to_batch);
   w.figure("kv_pool_lost", a.pool_lost, "", predicted);
   w.key("rate");
-  if (a.rate && !a.rate->never) {
+  if (a.rate && !a.rate->never && !a.rate->too_few) {
     w.begin_object();
     w.figure("pays_to", a.rate->pays_to.value, "requests/s", predicted);
     w.member("overloaded", a.rate->overloaded);

@@ -120,9 +120,11 @@ RateAdvice advise_rate(ServingSweep& serving, const Point& p, std::size_t plain_
   // From a server that is idle most of the time, upwards.
   plain->workload.arrivals = {ArrivalProcess::Kind::closed};
   plain->workload.arrivals.concurrency = 1;
-  plain->workload.requests = 20;
+  plain->workload.requests = std::min<std::int64_t>(whole.requests, 20);
   plain->workload.warm_up = 0;
-  double low = 0.02 / plain->run(seed, {}).figures.e2e.mean().value, high = low;
+  const double alone = plain->run(seed, {}).figures.e2e.mean().value;
+  const double burst = static_cast<double>(whole.requests) / alone;  // all come while one is served
+  double low = 0.02 / alone, high = low;
   RateAdvice out;
   if (at(low).ratio >= 1) {
     out.never = true;
@@ -130,6 +132,10 @@ RateAdvice advise_rate(ServingSweep& serving, const Point& p, std::size_t plain_
   }
   for (;;) {
     high *= 2;
+    if (high > 2 * burst) {
+      out.too_few = true;
+      return out;
+    }
     const Seen seen = at(high);
     if (seen.ratio >= 1) break;
     if (seen.overloaded) {
@@ -231,7 +237,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
     Point p = out.point;
     p.batch = 0;
     try {
-      if (plain != methods.end())
+      if (plain != methods.end() && mean_rate(serving->scenario().serving->choices[p.serving].workload) > 0)
         out.rate = advise_rate(*serving, p, static_cast<std::size_t>(plain - methods.begin()), seed);
     } catch (const InputErrors&) {}  // no room for a pool: nothing is said
   }

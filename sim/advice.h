@@ -39,6 +39,7 @@ struct RateAdvice {
   PerSecond pays_to;        // mean end-to-end latency is lower up to this rate of requests
   bool overloaded = false;  // plain decoding was overloaded there, not speculation overtaken
   bool never = false;       // it is slower even without load
+  bool too_few = false;     // requests to tell: neither happened before all of them came at once
 };
 
 struct Advice {

@@ -24,6 +24,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   FleetOption option{point_at(scenario, index), {}, 0, 0, 0, {}, std::nullopt};
   const int ranks = scenario.tensor_parallel[option.point.ranks];
   std::unique_ptr<ServingPoint> point;
+  PerSecond burst;  // all requests come while one is served alone: beyond that a rate changes little
   try {
     point = sweep.prepare(option.point);
     {  // alone, one request after the other
@@ -32,13 +33,13 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
       p.workload.arrivals = {ArrivalProcess::Kind::closed};
       p.workload.arrivals.concurrency = 1;
       p.workload.arrival_trace = nullptr;
-      p.workload.requests = std::min<std::int64_t>(whole.requests, 200);
-      p.workload.warm_up = 0;
       p.fleet.replicas = 1;
-      if (const std::string why = missed(p.run(seed, targets), targets); !why.empty()) {
+      const ServingRun run = p.run(seed, targets);
+      if (const std::string why = missed(run, targets); !why.empty()) {
         option.obstacle = "even without load " + why;
         return option;
       }
+      burst = static_cast<double>(whole.requests) / run.figures.e2e.mean();
       p.workload = whole;
     }
   } catch (const InputErrors& e) {
@@ -77,15 +78,23 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   option.devices = (high + point->fleet.prefill_replicas) * each;
   option.cost = option.devices * prices.of(*scenario.devices[option.point.device]);
 
-  // One replica's share of the load bears at least rate / replicas; by bisection, how much more.
+  // One replica's share of the load bears at least rate / replicas; by doubling and bisection, how much more.
   const Workload whole = point->workload;
   const double rate = mean_rate(whole);
-  double bears = rate / high, fails = low > 0 ? rate / low : 8 * rate;
+  double bears = rate / high, fails = rate / std::max(low, 1);
   point->fleet.replicas = 1;
-  for (int i = 0; i < 6 && fails / bears > 1.02; ++i) {
+  const auto bears_at = [&](double r) {
+    point->workload = at_rate(whole, r / rate);
+    return missed(point->run(seed, targets), targets).empty();
+  };
+  while (low == 0) {
+    fails *= 2;
+    if (fails > burst.value || !bears_at(fails)) break;
+    bears = fails;
+  }
+  while (fails / bears > 1.02) {
     const double middle = std::sqrt(bears * fails);
-    point->workload = at_rate(whole, middle / rate);
-    (missed(point->run(seed, targets), targets).empty() ? bears : fails) = middle;
+    (bears_at(middle) ? bears : fails) = middle;
   }
   option.capacity = {bears};
   return option;

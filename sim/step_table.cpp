@@ -84,7 +84,8 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
 
 StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context) {
   if (sequences == 0) {
-    const StepPrice& price = *prompt(16).price;
+    constexpr int kPromptRows = 256;  // more than an engine takes for drafts to be verified
+    const StepPrice& price = *prompt(token_cell(kPromptRows)).price;
     const Ticks alone = step_ticks(price.host_alone());
     return {0, kForever, alone, 0, alone, alone - step_ticks(price.host_least())};
   }
@@ -132,6 +133,8 @@ StepTable::Prompt& StepTable::prompt(std::size_t node) {
 
 double StepTable::products(int rows) {
   if (rows == 0) return 0;
+  constexpr int kMostKept = 1 << 20;  // more only in static batches of long prompts
+  if (rows > kMostKept) return products_between(rows);
   const auto known = static_cast<std::size_t>(rows);
   if (known >= products_.size()) products_.resize(known + 1, -1);
   if (products_[known] < 0) products_[known] = products_between(rows);

@@ -178,9 +178,10 @@ double Requests::gap() {
     case ArrivalProcess::Kind::gamma: return gamma_draw(gaps_, 1 / a.rate, a.variation);
     case ArrivalProcess::Kind::on_off: {
       double left = gaps_.exponential() / a.rate, passed = 0;  // of time that is on
+      if (made_ == 0) on_left_ = a.on * gaps_.exponential();   // it begins on
       while (left > on_left_) {
         left -= on_left_;
-        passed += on_left_ + (passed > 0 || made_ > 0 ? a.off * gaps_.exponential() : 0);
+        passed += on_left_ + a.off * gaps_.exponential();
         on_left_ = a.on * gaps_.exponential();
       }
       on_left_ -= left;

@@ -141,6 +141,18 @@ TEST_CASE(
   CHECK(alone(4) < 1.02 * alone(2));
 }
 
+TEST_CASE("a prompt waits for the launches of a prompt, not for those of verification") {
+  // Hugging Face's code launches more for rows that verify; here launches are what a prompt of 512 tokens waits for.
+  const auto setup = [](const std::string& more) {
+    return R"({"device": "h100-sxm", "transformer": "llama-3.2-1b", "engine": "hf-eager", "prompt_tokens": 512,
+               "output_tokens": 2, "method": {"name": "autoregressive"}, )" +
+           more + "}";
+  };
+  const Scene s(setup(R"("workload": {"arrivals": {"process": "closed", "concurrency": 1}, "requests": 1})"));
+  const Prediction p = prediction(setup(R"("batch_size": 1)"));
+  CHECK(s.at(0).runs.front().figures.ttft.mean().value == Approx(p.prefill_time.value).epsilon(0.05));
+}
+
 TEST_CASE("what does not fit into simulated time is refused, whatever makes it so long") {
   const auto apart = [](const std::string& link) {
     return mistakes(serving(R"("disaggregation": {"prefill_replicas": 1, )" + link + "}"));
