@@ -303,6 +303,16 @@ TEST_CASE("more than can be served diverges, less does not") {
   const double most = 1 / to_seconds(500 * cost.per_prompt_token).value;
   CHECK(diverges(1.3 * most));
   CHECK_FALSE(diverges(0.5 * most));
+  // Static batches of 256 that fill: 188 wait at the last of 700 requests, 95 at half of them.
+  SchedulerLimits limits;
+  limits.batching = Batching::fixed;
+  const auto static_diverges = [&](double rate, int requests) {
+    return Fleet({}, limits, {}, cost)
+        .run(poisson(rate, requests, fixed_length(500), fixed_length(10)), 1, {})
+        .diverges;
+  };
+  CHECK(static_diverges(1.5 * most, 4000));
+  CHECK_FALSE(static_diverges(0.01 * most, 700));
 }
 
 TEST_CASE("the first step after prompts is told how long they took and who waited for them, once") {
