@@ -56,6 +56,9 @@ grep -q -- "--datasheet h100-sxm" "$folder/out/validate.json" || fail "the GPU's
 pretend "$folder/build/tests/cuda/cuda_tests" 'echo "1 failed"; exit 1'
 expect 1 "$gpu_all" "$folder/out" --build "$folder/build" parity validate
 grep -q "| parity | failed" "$folder/out/report.md" || fail "a failed part is not named"
+pretend "$folder/build/tests/cuda/cuda_tests" 'exit 4'
+expect 1 "$gpu_all" "$folder/out" --build "$folder/build" parity
+grep -q "| parity | failed .* skipped cases" "$folder/out/report.md" || fail "a GPU on which the tests were skipped passes for fine"
 
 # cuBLASLt where only pip's folders have it: the program finds it there.
 pretend "$folder/bin/python-of-a-venv" "case \"\$*\" in *getsitepackages*) echo $folder/site-packages ;; esac"
