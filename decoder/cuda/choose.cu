@@ -32,16 +32,17 @@ __device__ Share join(Share a, Share b) {
 struct Part {  // of a row: [row][split]
   int begin, end, at;
 };
+// grid (rows, splits): of rows there may be more than a grid has places in its second dimension
 __device__ Part part_of_block(int columns) {
-  const int splits = static_cast<int>(gridDim.x), split = static_cast<int>(blockIdx.x);
+  const int splits = static_cast<int>(gridDim.y), split = static_cast<int>(blockIdx.y);
   const int each = ceil_div(ceil_div(columns, splits), 8) * 8;
-  return {min(columns, split * each), min(columns, (split + 1) * each), static_cast<int>(blockIdx.y) * splits + split};
+  return {min(columns, split * each), min(columns, (split + 1) * each), static_cast<int>(blockIdx.x) * splits + split};
 }
 
 template <class T>
 __global__ void argmax_kernel(View<const T> x, unsigned* counters, Ranked* parts, View<int> y) {
   await_previous();
-  const int row = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.x);
+  const int row = static_cast<int>(blockIdx.x), splits = static_cast<int>(gridDim.y);
   const Part part = part_of_block(x.cols);
   Ranked best = 0;
   each_of_mine(x.row(row), part.begin, part.end, static_cast<int>(threadIdx.x), kThreads,
@@ -81,7 +82,7 @@ struct BestOfMine {
 template <class T>
 __global__ void top_k_kernel(View<const T> logits, unsigned* counters, Ranked* parts, Share* shares, View<int> ids,
                              View<float> log_probs) {
-  const int row = static_cast<int>(blockIdx.y), splits = static_cast<int>(gridDim.x), k = ids.cols;
+  const int row = static_cast<int>(blockIdx.x), splits = static_cast<int>(gridDim.y), k = ids.cols;
   const Part part = part_of_block(logits.cols);
   BestOfMine<T> mine{logits.row(row), part.begin, part.end};
   Share share{-INFINITY, 0};
@@ -99,7 +100,8 @@ __global__ void top_k_kernel(View<const T> logits, unsigned* counters, Ranked* p
     if (threadIdx.x == 0) list[j] = best;
   }
   if (threadIdx.x == 0) shares[part.at] = share;
-  if (!last_to_finish(counters + row, splits)) return;
+  if (splits == 1) __syncthreads();  // there may be more rows than counters
+  else if (!last_to_finish(counters + row, splits)) return;
 
   for (int s = 0; s < splits; ++s) share = s == 0 ? shares[row * splits] : join(share, shares[row * splits + s]);
   const Ranked* all = parts + static_cast<std::ptrdiff_t>(row) * splits * k;
@@ -145,7 +147,7 @@ std::size_t choose_scratch(int rows, int columns, int k, int processors) {
 template <class T>
 void argmax(View<const T> x, int processors, const Scratch& scratch, View<int> y, cudaStream_t stream) {
   check(scratch.bytes >= choose_scratch(x.rows, x.cols, 1, processors), "argmax: its scratch is too small");
-  launch_overlapping(argmax_kernel<T>, grid_of(splits_of(x.rows, x.cols, processors), x.rows), grid_of(kThreads), 0,
+  launch_overlapping(argmax_kernel<T>, grid_of(x.rows, splits_of(x.rows, x.cols, processors)), grid_of(kThreads), 0,
                      stream, x, counters_of(scratch), behind_counters<Ranked>(scratch), y);
 }
 
@@ -155,10 +157,9 @@ void top_k(View<const T> logits, int processors, const Scratch& scratch, View<in
   const int splits = splits_of(logits.rows, logits.cols, processors);
   check(scratch.bytes >= choose_scratch(logits.rows, logits.cols, ids.cols, processors),
         "top_k: its scratch is too small");
-  check(logits.rows <= kCounters, "top_k: too many rows");
   auto* parts = behind_counters<Ranked>(scratch);
   auto* shares = reinterpret_cast<Share*>(parts + static_cast<std::ptrdiff_t>(logits.rows) * splits * ids.cols);
-  launch(top_k_kernel<T>, grid_of(splits, logits.rows), grid_of(kThreads), 0, stream, logits, counters_of(scratch),
+  launch(top_k_kernel<T>, grid_of(logits.rows, splits), grid_of(kThreads), 0, stream, logits, counters_of(scratch),
          parts, shares, ids, log_probs);
 }
 

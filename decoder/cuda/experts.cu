@@ -2,6 +2,7 @@
 #include "decoder/cuda/experts.h"
 
 #include <algorithm>
+#include <string>
 
 #include "core/errors.h"
 #include "decoder/cuda/expert_tiles.cuh"
@@ -99,7 +100,11 @@ void mixture_of_experts(const ExpertShape& m, View<const T> x, const T* router, 
   const Pieces<T> pieces(m, scratch.data);
   const int tiles = ceil_div(m.rows, kRouteRows);
   check(scratch.bytes >= pieces.bytes, "experts: their scratch is too small");
-  check(m.per_token <= m.experts && tiles < kCounters, "experts: another shape");
+  check(m.per_token <= m.experts, "experts: another shape");
+  constexpr int kMostTiles = kCounters - 1;  // each has a counter, behind one for all
+  if (tiles > kMostTiles)
+    throw InputErrors("on CUDA a mixture of experts takes at most " + std::to_string(kMostTiles * kRouteRows) +
+                      " rows at once; this pass has " + std::to_string(m.rows));
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % sizeof(uint4) == 0; };
   check(!plan.tensor_cores || (x.stride % 8 == 0 && aligned(x.data) && aligned(gate_up) && aligned(down)),
         "experts: rows and weights are read 16 bytes at a time");

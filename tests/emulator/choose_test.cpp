@@ -61,6 +61,20 @@ TEST_CASE("the best and the k best of a row are the CPU's, ties by the lowest id
   compare_choices<bf16>(rows, columns, k, ties, processors, 4);
 }
 
+TEST_CASE("there may be more rows of logits than counters, or than the second dimension of a grid has places") {
+  NEEDS_DEVICE;
+  const int rows = 70000, columns = 10, k = 2;  // captured, not run: it would take the emulator a minute
+  const Stream stream;
+  const View<const bf16> logits{nullptr, rows, columns, columns};
+  const Scratch scratch{nullptr, choose_scratch(rows, columns, k, 132)};
+  cudaGraph_t graph = nullptr;
+  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+  CHECK_NOTHROW(argmax<bf16>(logits, 132, scratch, {nullptr, rows, 1, 1}, stream));
+  CHECK_NOTHROW(top_k<bf16>(logits, 132, scratch, {nullptr, rows, k, k}, {nullptr, rows, k, k}, stream));
+  must(cudaStreamEndCapture(stream, &graph), "capture");
+  static_cast<void>(cudaGraphDestroy(graph));
+}
+
 TEST_CASE("a row of equal logits is chosen from by id alone") {
   NEEDS_DEVICE;
   const int columns = 5000, k = 12;

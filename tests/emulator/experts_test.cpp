@@ -137,6 +137,16 @@ TEST_CASE("a captured mixture serves rows that choose other experts than when it
   static_cast<void>(cudaGraphDestroy(graph));
 }
 
+TEST_CASE("more rows than a mixture of experts takes are refused, not run") {
+  NEEDS_DEVICE;
+  const Stream stream;
+  const ExpertShape m{kCounters * 16, 8, 8, 2, 1, true};
+  const Scratch enough{nullptr, expert_scratch<bf16>(m)};
+  CHECK_THROWS_AS(mixture_of_experts<bf16>(m, {nullptr, m.rows, 8, 8}, nullptr, nullptr, nullptr, enough,
+                                           {nullptr, m.rows, 8, 8}, stream),
+                  InputErrors);
+}
+
 TEST_CASE("groups of rows are planned for the worst that rows can choose") {
   // 4 experts, 35 rows, one each: 17 + 16 + 1 + 1 are 2 + 1 + 1 + 1 groups of 16.
   CHECK(plan_experts<float>({35, 32, 8, 4, 1, true}).most_groups == 5);
