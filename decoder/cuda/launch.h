@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <initializer_list>
 #include <utility>
 
 #include "decoder/cuda/view.h"
@@ -62,15 +63,28 @@ __device__ inline void await_previous() {
 #endif
 }
 
+// Do kernels that were compiled for `compiled` (major and minor as 900) wait in await_previous() on a device of `capability`?
+// Only those of its own generation, Hopper or later: what a driver makes from an older one's PTX has no wait in it.
+constexpr bool waits_on(std::initializer_list<int> compiled, int capability) {
+  constexpr int kFirst = 900, kMajor = 100;
+  for (const int c : compiled)
+    if (c >= kFirst && c <= capability && c / kMajor == capability / kMajor) return true;
+  return false;
+}
+
 inline bool overlaps() {
 #ifdef DRAFTLINE_CUDA_NO_OVERLAP  // to see whether an error or a time comes from it
   return false;
 #else
-  constexpr int kFirstMajor = 9;  // programmatic dependent launch: Hopper and later
-  int device = 0, major = 0;
+  int device = 0, major = 0, minor = 0;
   must(cudaGetDevice(&device), "the device");
   must(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "the device's generation");
-  return major >= kFirstMajor;
+  must(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "the device's generation");
+#ifdef __CUDA_ARCH_LIST__
+  return waits_on({__CUDA_ARCH_LIST__}, 100 * major + 10 * minor);
+#else
+  return waits_on({900}, 100 * major + 10 * minor);  // the emulator
+#endif
 #endif
 }
 

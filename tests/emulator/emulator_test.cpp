@@ -219,6 +219,16 @@ TEST_CASE("a kernel that may overlap the one before it must wait for that in eve
   emulator::reset();
 }
 
+TEST_CASE("kernels overlap where they were compiled for the device's generation, not where older PTX is translated") {
+  CHECK(waits_on({800, 900}, 900));
+  CHECK(waits_on({800, 1000}, 1030));
+  CHECK_FALSE(waits_on({800, 890}, 900));
+  CHECK_FALSE(waits_on({800, 1000}, 900));
+  CHECK_FALSE(waits_on({800, 900}, 1000));  // the code for 90 can't run there, the PTX of 80 can
+  CHECK_FALSE(waits_on({1030}, 1000));
+  CHECK_FALSE(waits_on({800, 900}, 800));
+}
+
 TEST_CASE("a call that fails becomes a DeviceError, and so does a device that is not there") {
   Fixture f;
   CHECK(open_device().name == "emulated on the CPU");
