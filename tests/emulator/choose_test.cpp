@@ -66,11 +66,11 @@ TEST_CASE("there may be more rows of logits than counters, or than the second di
   const int rows = 70000, columns = 10, k = 2;  // captured, not run: it would take the emulator a minute
   const Stream stream;
   const View<const bf16> logits{nullptr, rows, columns, columns};
-  const Scratch scratch{nullptr, choose_scratch(rows, columns, k, 132)};
+  const Workspace work(choose_scratch(rows, columns, k, 132));
   cudaGraph_t graph = nullptr;
   must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
-  CHECK_NOTHROW(argmax<bf16>(logits, 132, scratch, {nullptr, rows, 1, 1}, stream));
-  CHECK_NOTHROW(top_k<bf16>(logits, 132, scratch, {nullptr, rows, k, k}, {nullptr, rows, k, k}, stream));
+  CHECK_NOTHROW(argmax<bf16>(logits, 132, work.scratch(), {nullptr, rows, 1, 1}, stream));
+  CHECK_NOTHROW(top_k<bf16>(logits, 132, work.scratch(), {nullptr, rows, k, k}, {nullptr, rows, k, k}, stream));
   must(cudaStreamEndCapture(stream, &graph), "capture");
   static_cast<void>(cudaGraphDestroy(graph));
 }
