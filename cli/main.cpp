@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program: parses the command line and turns failures into exit codes (DESIGN.md section 6).
+// The program: parses the command line and turns failures into exit codes.
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -P check_layers.cmake TREE: compares every #include with DESIGN.md section 3,
+# cmake -P check_layers.cmake TREE: compares every #include with the order of rooms,
 #   core <- model <- decoder <- methods <- sim <- reports <- cli,   probes on decoder, seen by cli alone,
 # keeps third parties to their rooms and the console and environment to cli/. Names each offender as file:line.
 cmake_minimum_required(VERSION 3.25)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong, by whose fault; cli/ turns each into its exit code (DESIGN.md section 6).
+// What can go wrong, by whose fault; cli/ turns each into its exit code.
 #pragma once
 #include <concepts>
 #include <stdexcept>

@@ -20,7 +20,7 @@
 
 namespace draftline {
 
-// What a printed figure is (DESIGN.md section 7).
+// What a printed figure is.
 enum class FigureKind { input, calibrated, predicted, measured, quoted };
 std::string_view figure_kind_name(FigureKind);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance traces (DESIGN.md sections 5 and 8; docs of the format in trace.cpp). Greedy lossless text does not depend on
+// Acceptance traces (docs of the format in trace.cpp). Greedy lossless text does not depend on
 // the method, so acceptance is a function of the position: the rank of the target's token among the draft's candidates at
 // each level replays any chain and any tree of ranks. A method whose drafts depend on its path has its steps recorded.
 // A drafter whose own tree is not one of ranks has the tokens of each position's step recorded, for that tree alone.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which drafts the target accepts, and the token that follows: the accept rules G, S, R, P, N, T of METHODS.md section 1.
+// Which drafts the target accepts, and the token that follows: the accept rules (each is named where it is declared).
 // Leviathan et al. 2023 and Chen et al. 2023 (S), Miao et al. 2023 and Jeon et al. 2024 (R), Cai et al. 2024 (T).
 // One walk down the tree serves all; a rule is the decision at one node. Chance comes from a Coin, so that tests can put
 // an enumerator of all outcomes in its place and prove the very code that runs.

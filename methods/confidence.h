@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How sure a drafter must be of a token, learned from drafts that were judged: the threshold with the least
-// share of false alarms (rejected, though above it) + 3 x share of misses (accepted, though below it). METHODS.md 3.3.
+// share of false alarms (rejected, though above it) + 3 x share of misses (accepted, though below it).
 #pragma once
 #include <optional>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EAGLE (Li et al. 2024, sections 3 and 4; METHODS.md 3.7): its network drafts a tree of fixed shape level by level. Sampled
+// EAGLE (Li et al. 2024, sections 3 and 4): its network drafts a tree of fixed shape level by level. Sampled
 // text draws a node's children without replacement.
 #include "methods/eagle.h"
 #include "methods/entries.h"

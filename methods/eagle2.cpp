@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EAGLE-2 (Li et al. 2024b, section 4): EAGLE's network with a tree grown by joint probability (METHODS.md 3.8).
+// EAGLE-2 (Li et al. 2024b, section 4): EAGLE's network with a tree grown by joint probability.
 #include "methods/eagle.h"
 #include "methods/entries.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HASS (Zhang et al. 2025): EAGLE-2's network and dynamic tree, trained on its own outputs (METHODS.md 3.10).
+// HASS (Zhang et al. 2025): EAGLE-2's network and dynamic tree, trained on its own outputs.
 #include "methods/eagle.h"
 #include "methods/entries.h"
 

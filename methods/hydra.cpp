@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hydra and Hydra++ (Ankner et al. 2024, sections 3 and 4; METHODS.md 3.11): head i reads the last hidden state and the
+// Hydra and Hydra++ (Ankner et al. 2024, sections 3 and 4): head i reads the last hidden state and the
 // embeddings of root and drafts before it, (i + 2) d wide; a residual block, further ones, an LM head of its own. Heads
 // follow the path of each node of a static tree. Hydra++: a decoder layer over the hidden states gives the state.
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jacobi decoding (Santilli et al. 2023, section 3; METHODS.md 3.19): a block of n tokens, the first of them right, the others
+// Jacobi decoding (Santilli et al. 2023, section 3): a block of n tokens, the first of them right, the others
 // guessed from the text; each step replaces the guesses by the target's own outputs, until the block stands still. The
 // block shrinks by what is accepted. CLLM (Kou et al. 2024): the same with a target trained to settle sooner.
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kangaroo (Liu et al. 2024, section 3; METHODS.md 3.17): the target's first layers and an adapter (norm, attention with a cache of
+// Kangaroo (Liu et al. 2024, section 3): the target's first layers and an adapter (norm, attention with a cache of
 // its own, norm) before the target's LM head draft until unsure; verification enters behind those layers. The last draft
 // goes through the early layers alone: so a step's first pass of the adapter takes two rows, [newest committed, root].
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerSkip (Elhoushi et al. 2024, section 4; METHODS.md 3.17): the target's first `exit` layers draft, through its own final norm
+// LayerSkip (Elhoushi et al. 2024, section 4): the target's first `exit` layers draft, through its own final norm
 // and LM head; verification enters behind them and reuses their hidden states and cache. The target was trained with layer
 // dropout and early-exit losses.
 #include "methods/entries.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookahead decoding (Fu et al. 2024, section 3; METHODS.md 3.18): beside the root, one pass carries a window of `window` columns
+// Lookahead decoding (Fu et al. 2024, section 3): beside the root, one pass carries a window of `window` columns
 // and `ngram` - 1 levels of guesses, whose diagonals give n-grams for a pool, and up to `guesses` n-grams of the pool that
 // begin with the root, to be verified. The window starts with tokens of the prompt in all levels at once.
 #include <algorithm>

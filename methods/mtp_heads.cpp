@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-token prediction with parallel heads (Gloeckle et al. 2024, section 2; METHODS.md 3.6): what enters the target's last
+// Multi-token prediction with parallel heads (Gloeckle et al. 2024, section 2): what enters the target's last
 // layer goes through a decoder layer of its own for each token further ahead; final norm and LM head are the target's.
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-token prediction, the sequential module of DeepSeek-V3 (2024, section 2.2; METHODS.md 3.6): norms of the next token's
+// Multi-token prediction, the sequential module of DeepSeek-V3 (2024, section 2.2): norms of the next token's
 // embedding and of the state, side by side, 2d -> d, one decoder layer, a norm of its own, the target's LM head. One
 // module; more drafts go through it again. The first state is the target's after its final norm.
 #include "methods/entries.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lookahead decoding (Fu et al. 2024, section 3; METHODS.md 3.18) remembers of a sequence: a window of guessed tokens,
+// What lookahead decoding (Fu et al. 2024, section 3) remembers of a sequence: a window of guessed tokens,
 // `columns` wide and `ngram` - 1 levels deep, whose diagonals become n-grams, and the pool of those n-grams.
 #pragma once
 #include <deque>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ouroboros (Zhao et al. 2024, section 3; METHODS.md 3.22): the draft network drafts gamma tokens by lookahead decoding; up to
+// Ouroboros (Zhao et al. 2024, section 3): the draft network drafts gamma tokens by lookahead decoding; up to
 // K phrases of beta = ngram - 1 tokens that its pool knows behind the last draft are verified beside the chain. The pool
 // takes in what the target would have said: of the phrases, and where a draft was wrong of the drafts behind it. All
 // drafts are the network's best, so sampled text is the target's own draws (rule N). gamma -> draft_length, K -> phrases.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prompt lookup (Saxena 2023; METHODS.md 3.23): the last s tokens, s from max_ngram down to 1, are sought earlier in the text,
+// Prompt lookup (Saxena 2023): the last s tokens, s from max_ngram down to 1, are sought earlier in the text,
 // leftmost first; what followed there is the draft, if `draft_length` tokens of it exist.
 #include <algorithm>
 

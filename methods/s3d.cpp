@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// S3D (Zhong and Bharadwaj 2024, section 3; METHODS.md 3.14): the root and gamma - 1 mask tokens go through some of the
+// S3D (Zhong and Bharadwaj 2024, section 3): the root and gamma - 1 mask tokens go through some of the
 // target's own layers, over the target's own cache, and every row predicts one draft. Nothing of that pass stays. The
 // target was tuned for it, so it is lossless against the tuned one. gamma -> draft_length, or the depth of a tree.
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Self-speculative decoding, Draft & Verify (Zhang et al. 2024, section 3; METHODS.md 3.16): the target without some of its
+// Self-speculative decoding, Draft & Verify (Zhang et al. 2024, section 3): the target without some of its
 // sublayers drafts, and stops where it is unsure; the whole target verifies. The threshold may follow the acceptance.
 #include <algorithm>
 #include <map>

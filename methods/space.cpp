@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SPACE (Yi et al. 2024; METHODS.md 3.15): root and drafts each carry a group of k mask tokens through the one target pass; the
+// SPACE (Yi et al. 2024): root and drafts each carry a group of k mask tokens through the one target pass; the
 // group of the last accepted row predicts the next drafts. A mask sees the text up to its row and its own group. The target
 // was tuned for it. Sampled drafts are drawn from the masks' distributions, and a rejection draws from the residual
 // (the paper's algorithm 1 draws from the target's own distribution, which is not lossless). The first step behind a prompt,

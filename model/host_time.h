@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's side of a step: what a serving engine spends on launches, synchronisation and bookkeeping, and how it cuts
-// the logical ops into kernels (ENGINE_PROFILE.md, docs/engines.md). Group A of a profile is measured without speculation.
+// the logical ops into kernels (docs/engines.md). Group A of a profile is measured without speculation.
 #pragma once
 #include <map>
 #include <string>

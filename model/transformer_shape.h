@@ -54,7 +54,7 @@ struct TransformerShape {
   bool operator==(const TransformerShape&) const = default;
 };
 
-// Parameters of the matrices, in the symbols of METHODS.md section 0: A, F, Y = A + F, H.
+// Parameters of the matrices, in symbols: A, F, Y = A + F, H.
 double attention_parameters(const TransformerShape&);  // A
 double mlp_parameters(const TransformerShape&);        // F; of all experts and their router, where there are any
 double layer_parameters(const TransformerShape&);      // Y

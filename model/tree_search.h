@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tree of drafts that yields most tokens per step, from how often each rank of each level is the accepted one (Chen et
-// al. 2024, Sequoia, section 3.1; METHODS.md 3.21). A node adds the product of the shares along its path, whatever the
+// al. 2024, Sequoia, section 3.1). A node adds the product of the shares along its path, whatever the
 // rest of the tree: so the best tree of n nodes is the n likeliest, and their parents are among them.
 #pragma once
 #include <vector>

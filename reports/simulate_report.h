@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline simulate` prints: one result per point, as a table, CSV or a JSON document (DESIGN.md section 8).
+// What `draftline simulate` prints: one result per point, as a table, CSV or a JSON document.
 #pragma once
 #include <memory>
 #include <ostream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `draftline validate` says: predicted | measured | error, by cell, by op, of a served load; which op is to blame. As
-// text for a terminal, Markdown for docs/accuracy.md, and JSON (DESIGN.md section 8).
+// text for a terminal, Markdown for docs/accuracy.md, and JSON.
 #pragma once
 #include <ostream>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps (DESIGN.md section 8): any value of a scenario may be a list of alternatives. Values that are lists by nature
+// Sweeps: any value of a scenario may be a list of alternatives. Values that are lists by nature
 // (rates, tree paths) sweep as lists of such lists.
 #pragma once
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A what-if scenario (DESIGN.md section 8): any value may be a list, and the run is the product of all lists. Every
+// A what-if scenario: any value may be a list, and the run is the product of all lists. Every
 // alternative is read once, strictly; a point is one choice of each.
 #pragma once
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The serving part of a scenario (DESIGN.md section 8; docs/simulator.md): what comes, who serves it, what is promised.
+// The serving part of a scenario (docs/simulator.md): what comes, who serves it, what is promised.
 #pragma once
 #include <map>
 #include <optional>

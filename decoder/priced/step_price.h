@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step costs, from its tapes: two clocks, the host that issues kernels and the device that runs them in order
-// (DESIGN.md section 4). step_time() walks every op; StepPrice is the same, folded into a function of the context that
+// What a step costs, from its tapes: two clocks, the host that issues kernels and the device that runs them in
+// order. step_time() walks every op; StepPrice is the same, folded into a function of the context that
 // costs nanoseconds: per segment T = max_i(issue_i + device time from op i on), of which few i can win. On a processor a
 // step's time stands on both sides: while it runs, other programs fill the last cache, and its weights are met again in it.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plain step of our decoder on a GPU, cut by the host's clock: what it takes to record, to launch (graphs or kernel by
-// kernel), and how long the GPU waits for it all (group A of ENGINE_PROFILE.md; docs/cuda.md, "The host's side").
+// kernel), and how long the GPU waits for it all (docs/cuda.md, "The host's side").
 #pragma once
 #include "probes/cuda/timer.h"
 

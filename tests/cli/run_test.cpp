@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built program as a user meets it: exit codes, messages, and what stands on standard output (DESIGN.md section 6).
+// The built program as a user meets it: exit codes, messages, and what stands on standard output.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>

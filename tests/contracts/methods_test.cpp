@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every row of the table of methods must keep (METHODS.md section 6). A new row is tested by itself.
+// What every row of the table of methods must keep. A new row is tested by itself.
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cstring>
 #include <map>

@@ -107,7 +107,7 @@ std::vector<double> above(const std::vector<double>& p, const std::vector<double
 std::vector<double> target_itself(const std::vector<double>& p, const std::vector<double>&) { return p; }
 std::vector<double> draft_itself(const std::vector<double>&, const std::vector<double>& q) { return q; }
 
-// The bonus after the last draft straight from the logits, as EAGLE's first version drew it (METHODS.md section 3.7).
+// The bonus after the last draft straight from the logits, as EAGLE's first version drew it.
 Decide unwarped_bonus(const Network& target, const Tokens& text) {
   return [&target, text, right = decision_of(AcceptRule::independent)](const Node& node, Coin& coin) -> Decision {
     if (!node.children.empty()) return right(node, coin);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What single methods promise beyond the contracts of all: the oracles of their sheets in METHODS.md section 3.
+// What single methods promise beyond the contracts of all.
 #include <algorithm>
 
 #include "methods/confidence.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Oracles of drafting heads (METHODS.md 3.5, 3.6, 3.11-3.13): weights set so that what a head must draft is known. A head
+// Oracles of drafting heads: weights set so that what a head must draft is known. A head
 // that its authors start as the target's own output drafts the root again and again, which the text itself judges.
 #include <algorithm>
 #include <map>

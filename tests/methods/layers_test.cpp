@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a verification pass mean what a run of their path alone would say (METHODS.md section 6, oracle 2).
+// The rows of a verification pass mean what a run of their path alone would say.
 
 #include "methods/partial_target.h"
 #include "tests/catch.h"

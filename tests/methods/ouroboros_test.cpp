@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ouroboros: what its sheet promises (METHODS.md 3.22), and the n-grams that it and lookahead decoding remember.
+// Ouroboros: what its sheet promises, and the n-grams that it and lookahead decoding remember.
 #include <algorithm>
 
 #include "methods/ngram_window.h"

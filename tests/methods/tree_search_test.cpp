@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimal trees against all trees of that size (METHODS.md 3.21).
+// Optimal trees against all trees of that size.
 #include "model/tree_search.h"
 
 #include <algorithm>

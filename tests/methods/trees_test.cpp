@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees as the methods really draft them: what each row means, and which candidates a dynamic tree keeps (METHODS.md
-// sections 3.7, 3.8 and 6, oracle 2).
+// Trees as the methods really draft them: what each row means, and which candidates a dynamic tree keeps.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that a method adds to a 7B Llama, and rows it verifies, against the sizes its authors state and the formulas of
-// METHODS.md section 2.
+// Weights that a method adds to a 7B Llama, and rows it verifies, against the sizes its authors state and closed
+// formulas.
 #include "decoder/priced/backend.h"
 #include "methods/decoder.h"
 #include "tests/catch.h"

@@ -26,7 +26,7 @@ Device made_up_gpu() {
   return d;
 }
 
-// What a probe of that card would write: the grid of KERNEL_MODEL.md, and verification of many rows.
+// What a probe of that card would write: its grid, and verification of many rows.
 Measured measured_on(const Device& truth, double noise, const std::string& stream = "noise") {
   Measured m;
   m.device = "cuda";

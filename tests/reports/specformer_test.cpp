@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpecFormer's tables (seed: shi2026), regenerated. The limits are PAPERS.md's targets for credible predicted speedups,
+// SpecFormer's tables (seed: shi2026), regenerated. The limits are the targets for credible predicted speedups,
 // median and 90th percentile; they are not to be widened. The structure behind them was chosen with the printed cells in
 // sight (docs/engines.md), no constant was fitted to a speculative cell.
 #include <algorithm>
@@ -70,7 +70,7 @@ TEST_CASE("the baseline column is calibrated: ours meets it, where the device al
 }
 
 TEST_CASE("the audit flags printed throughputs that need more than the device's peak") {
-  // PAPERS.md: Table 3, Qwen3-14B at 128 sequences and k = 4 is impossible; at batch 1 every cell is credible.
+  // Table 3, Qwen3-14B at 128 sequences and k = 4 is impossible; at batch 1 every cell is credible.
   const auto share = [](const std::string& transformer, int batch, int k) {
     for (const PaperCell& c : table("table3").cells)
       if (c.column == "throughput" && c.text("transformer") == transformer && c.number("batch_size") == batch &&

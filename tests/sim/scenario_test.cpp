@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a scenario is read: the rules of DESIGN.md section 8.
+// How a scenario is read.
 #include "sim/scenario.h"
 
 #include <set>
