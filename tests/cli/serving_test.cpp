@@ -225,7 +225,7 @@ TEST_CASE("advise answers what run and simulate show") {
   CHECK(contains(draftline("advise s.json --no-load").out, "Batch: it pays up to a batch of " + std::to_string(pays)));
 
   // A load is found whatever is left out as warm-up: the idle server that the search starts from serves fewer.
-  const std::string load = R"(, "workload": {"arrivals": {"process": "poisson", "rate": "2 /s"}, "requests": 60)";
+  const std::string load = R"(, "workload": {"arrivals": {"process": "poisson", "rate": "2 /s"}, "requests": 600)";
   draftline.write("w.json", head + method + load + R"(, "warm_up": 30}})");
   const Json warm = Json::parse(draftline("advise w.json --json").out).at("results")[0];
   CHECK(warm.at("rate").at("pays_to").at("value").is_number());
