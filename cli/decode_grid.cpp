@@ -25,7 +25,7 @@ class DecodingGrid {
     const Interruptible interruptible;
     const std::size_t once = todo_.size();  // behind them: those that others disturbed
     Progress progress("decoding", once);
-    std::size_t i = 0;
+    std::size_t i = 0, again = 0;
     for (; i < todo_.size() && !Interruptible::asked(); ++i) {
       if (asked_.time && (elapsed() > *asked_.time || too_long(todo_[i]))) {
         result_.left_out += i < once;
@@ -38,11 +38,13 @@ class DecodingGrid {
         save();
         throw;
       }
-      if (i < once && !core_.stayed_free()) todo_.push_back(GridCell(todo_[i]));
+      if (i >= once) ++again;
+      else if (!core_.stayed_free()) todo_.push_back(GridCell(todo_[i]));
       progress.at(std::min(i + 1, once));
     }
     if (i > 0) save();
-    if (i > once) std::cerr << "cells that others had disturbed, measured again: " << i - once << "\n";
+    if (todo_.size() > once)
+      std::cerr << "cells that others disturbed: " << todo_.size() - once << ", measured again: " << again << "\n";
     result_.whole = i >= once;
     return std::move(result_);
   }

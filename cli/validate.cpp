@@ -35,7 +35,7 @@ struct Options {
     return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
   }
   double of_probing() const { return probe_seconds.value_or(gpu() ? 140 : 60); }
-  double of_decoding() const { return seconds.value_or(gpu() ? 180 : 270); }
+  double of_decoding() const { return seconds.value_or(gpu() ? 180 : 290); }
   // For others to leave a processor's core: while probing, and after it.
   double of_waiting() const { return 0.5 * wait.value_or(grid == "small" ? 0 : 100); }
   std::optional<Seconds> of_serving() const {
@@ -261,7 +261,7 @@ void add_validate(CLI::App& app, Action& chosen) {
                    "how long probing may take, about; 60 on the CPU, 140 on a GPU if not given")
       ->check(CLI::Range(0.1, 3600.0));
   verb->add_option("--seconds", o->seconds,
-                   "how long decoding may take, about; 270 on the CPU, 180 on a GPU,\nno limit with --full")
+                   "how long decoding may take, about; 290 on the CPU, 180 on a GPU,\nno limit with --full")
       ->check(CLI::Range(0.1, 1e6));
   verb->add_option("--serving-seconds", o->serving_seconds,
                    "how long the live servers may take, about; 60 on a GPU, no limit on the CPU or with --full if not "
