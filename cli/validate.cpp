@@ -88,7 +88,7 @@ class Validating {
       on_ = this_processor(networks_, most(&GridCell::batch_size), most(&GridCell::context), yardstick_);
     }
     for (const char* name : {"device.json", "engine.json"})
-      if (!std::filesystem::exists(file(name)))
+      if (std::error_code none; !std::filesystem::exists(file(name), none))
         throw InputErrors(file(name).string() + ": no such file; the part \"calibrate\" writes it (--parts)");
     device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
     engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
