@@ -43,7 +43,7 @@ int advise_all(const Options& o, const Common& common) {
       points.push_back(i);
   }
   if (points.empty()) throw InputErrors(s.document.root().place() + ": no method of it speculates");
-  AdviseReport report(std::cout, o.json, s, static_cast<std::size_t>(terminal_width()));
+  AdviseReport report(to_standard_output(o.json, false, {"advise", common.data, o.seed}), s);
   Progress progress("advising", points.size());
   const Interruptible interruptible;
   std::size_t done = 0;

@@ -19,7 +19,7 @@ struct Options : CalibrationInput {
 };
 
 // One device: this calibration against it. Two: the first against the second.
-void compare(const Options& o, const Measured& m, const Json& calibrated, std::ostream& out, std::size_t width) {
+void compare(const Options& o, const Measured& m, const OrderedJson& calibrated, std::ostream& out, std::size_t width) {
   const auto named = [&](const std::string& name) {
     return device_of(named_or_file(name, o.data / "devices"), o.data / "devices");
   };

@@ -3,7 +3,7 @@
 #pragma once
 #include <ostream>
 
-#include "cli/calibrated.h"
+#include "model/calibrated_files.h"
 #include "model/compared_devices.h"
 
 namespace draftline::cli {

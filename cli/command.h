@@ -8,6 +8,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "reports/output.h"
+
 namespace draftline::cli {
 
 // What every verb needs to know.
@@ -33,5 +35,6 @@ void add_validate(CLI::App&, Action& chosen);
 int interrupted_after(std::size_t done, std::size_t points);
 
 int terminal_width();  // of standard output; 0 if it is no terminal
+Output to_standard_output(bool json, bool csv, Asked);
 
 }  // namespace draftline::cli

@@ -21,6 +21,11 @@ int terminal_width() {
   return size.ws_col;
 }
 
+Output to_standard_output(bool json, bool csv, Asked asked) {
+  const Format format = json ? Format::json : csv ? Format::csv : Format::table;
+  return {std::cout, format, std::move(asked), static_cast<std::size_t>(terminal_width())};
+}
+
 int interrupted_after(std::size_t done, std::size_t points) {
   if (done >= points) return 0;
   std::cerr << "interrupted after " << done << " of " << points << " points; go on with --from " << done << "\n";

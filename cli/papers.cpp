@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "cli/command.h"
-#include "core/build_info.h"
 #include "reports/inferred_paper.h"
+#include "reports/point.h"
 #include "reports/throughput_paper.h"
 
 namespace draftline::cli {
@@ -30,8 +30,14 @@ int papers(const Options& o, const Common& common) {
   }
   JsonWriter w(std::cout, 4);
   w.begin_object();
-  w.member("schema_version", kSchemaVersion);
-  w.member("commit", build_commit());
+  write_program(w, kSchemaVersion);
+  InputFiles files;
+  for (const Paper& p : all) files.insert(p.input_files.begin(), p.input_files.end());
+  write_input_files(w, files, common.data);
+  w.object("question", [&] {
+    w.member("verb", "papers");
+    w.list("names", o.names);
+  });
   w.key("papers");
   w.begin_array();
   for (const Paper& p : all) write_json(w, p);

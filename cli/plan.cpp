@@ -55,11 +55,7 @@ int plan(const Options& o, const Common& common) {
         progress.at(options.size());
       });
   const std::size_t done = options.size();
-  write_plan(std::cout,
-             o.json  ? PlanFormat::json
-             : o.csv ? PlanFormat::csv
-                     : PlanFormat::table,
-             scenario, std::move(options), static_cast<std::size_t>(terminal_width()));
+  write_plan(to_standard_output(o.json, o.csv, {"plan", common.data, o.seed}), scenario, std::move(options));
   if (done == points) return 0;
   std::cerr << "interrupted: " << done << " of " << points << " options were looked at\n";
   return 130;

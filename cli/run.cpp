@@ -40,10 +40,9 @@ int run(const Options& o, const Common& common) {
   constexpr std::size_t kBlock = 256;
   const std::size_t points = first.scenario().points();
   if (o.from >= points) throw InputErrors("--from: the scenario has " + std::to_string(points) + " points");
-  const auto format = o.json ? RunReport::Format::json : o.csv ? RunReport::Format::csv : RunReport::Format::table;
   std::optional<RunReport> report;
   if (ranks.rank() == 0)
-    report.emplace(std::cout, format, first.scenario(), static_cast<std::size_t>(terminal_width()));
+    report.emplace(to_standard_output(o.json, o.csv, {"run", common.data, o.seed}), first.scenario());
   Progress progress("predicting", points);
 
   // Each worker reads the scenario for itself: nothing is shared, so nothing is locked.

@@ -16,7 +16,7 @@ namespace {
 
 struct Options {
   std::string scenario;
-  bool json = false, csv = false, dry_run = false, no_oracle = false;
+  bool json = false, csv = false, dry_run = false, no_oracle = false, timing = false;
   int jobs = 1;
   std::uint64_t seed = 0;
   std::size_t from = 0;
@@ -43,9 +43,8 @@ int simulate(const Options& o, const Common& common) {
   ServingSweep::Options options{o.seed, o.json && !o.no_oracle, records.get(), {}};  // the table has no room for it
   if (points == 1) options.progress = [&](std::int64_t n) { progress.at(static_cast<std::size_t>(n)); };
 
-  const auto format = o.json  ? SimulateReport::Format::json
-                      : o.csv ? SimulateReport::Format::csv
-                              : SimulateReport::Format::table;
+  Output to = to_standard_output(o.json, o.csv, {"simulate", common.data, o.seed});
+  to.timing = o.timing;
   std::unique_ptr<SimulateReport> report;
   std::string reason;
   std::vector<ServingOutcome> skipped;  // until one has run, nothing is written
@@ -56,8 +55,7 @@ int simulate(const Options& o, const Common& common) {
       return;
     }
     if (!report) {
-      report =
-          std::make_unique<SimulateReport>(std::cout, format, scenario, static_cast<std::size_t>(terminal_width()));
+      report = std::make_unique<SimulateReport>(to, scenario);
       for (const ServingOutcome& s : skipped) report->add(s);
     }
     report->add(outcome);
@@ -102,6 +100,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
   verb->add_option("--steps", o->records.steps, "write a row per step to this .csv or .jsonl file");
   verb->add_option("--timeline", o->records.timeline, "write a .json file for Perfetto or chrome://tracing");
   verb->add_flag("--no-oracle", o->no_oracle, "with --json: skip the second run, with perfectly chosen drafts");
+  verb->add_flag("--timing", o->timing, "with --json: how long the event loop and its prices took; differs each time");
   verb->add_option("--jobs", o->jobs, "threads for sweeps (1); the output does not depend on it")
       ->check(CLI::Range(1, 1024));
   verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/fingerprint.h"
 #include "core/json_parse.h"
 #include "core/text_file.h"
 
@@ -31,6 +32,7 @@ struct Reader::State {
   std::vector<std::string> messages;
   std::unordered_set<std::string> noted;
   std::size_t unsaid = 0;
+  std::shared_ptr<InputFiles> input_files = std::make_shared<InputFiles>();  // shared with the documents below
 
   void note(std::string message) {
     if (messages.size() >= kMostMessages) {
@@ -108,6 +110,11 @@ void Reader::fail(std::string message) const {
 
 void Reader::pass_on(const InputErrors& from) const {
   for (const std::string& message : from.messages()) state_->note(message);
+}
+
+const InputFiles& Reader::input_files() const { return *state_->input_files; }
+void Reader::note_input(const std::filesystem::path& file, std::uint64_t fingerprint) const {
+  state_->input_files->insert_or_assign(file, fingerprint);
 }
 
 bool Reader::failed() const { return !state_->messages.empty(); }
@@ -277,7 +284,18 @@ Reader Reader::choosing(const std::vector<Choice>& choices) const {
 Document::Document(std::shared_ptr<Reader::State> state) : state_(std::move(state)) {}
 
 Document Document::from_file(const std::filesystem::path& path, std::size_t most_bytes) {
-  return from_text(read_text_file(path, most_bytes), path);
+  Document document = from_text(read_text_file(path, most_bytes), path);
+  Fingerprint fingerprint;
+  fingerprint.add(document.state_->root.dump(-1, ' ', false, Json::error_handler_t::replace));
+  document.root().note_input(path, fingerprint.value());
+  return document;
+}
+
+Document Document::below(const Reader& asking, const std::filesystem::path& path) {
+  Document document = from_file(path);
+  asking.state_->input_files->merge(*document.state_->input_files);
+  document.state_->input_files = asking.state_->input_files;
+  return document;
 }
 
 Document Document::from_text(std::string_view text, std::filesystem::path name) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/errors.h"
+#include "core/input_files.h"
 #include "core/nearest_word.h"
 #include "core/quantity.h"
 #include "core/quantity_text.h"
@@ -72,7 +73,10 @@ class Reader {
 
   void fail(std::string message) const;         // notes a mistake at this place
   void pass_on(const InputErrors& from) const;  // notes mistakes of another file as they are
-  bool failed() const;                          // has the document any mistake so far?
+  // The files behind the document so far: itself, and what was opened `below` it or noted here.
+  const InputFiles& input_files() const;
+  void note_input(const std::filesystem::path&, std::uint64_t fingerprint) const;
+  bool failed() const;  // has the document any mistake so far?
 
   // Sweeps. `Reader in = root.choosing({{list, 3}, ...})` reads as if the fourth element stood where the list stands, while
   // places stay those of the file ("scenario.json#/batch_size/3"). The choices hold for all Readers made from `in`, also
@@ -109,6 +113,8 @@ class Document {
  public:
   static Document from_file(const std::filesystem::path&, std::size_t most_bytes = std::size_t{64} << 20);
   static Document from_text(std::string_view text, std::filesystem::path name);
+  // A file that another document asks for: it counts among that one's input files.
+  static Document below(const Reader& asking, const std::filesystem::path&);
   Reader root() const;
   void finish() const;  // throws InputErrors if any mistake was noted; after a hundred it only counts
 
@@ -119,11 +125,18 @@ class Document {
 
 // What `read(Reader)` makes of a whole file; InputErrors with all of its mistakes.
 template <class Read>
-auto read_file(const std::filesystem::path& file, Read read) {
-  const Document document = Document::from_file(file);
+auto read_whole(const Document& document, Read read) {
   auto value = read(document.root());
   document.finish();
   return value;
+}
+template <class Read>
+auto read_file(const std::filesystem::path& file, Read read) {
+  return read_whole(Document::from_file(file), read);
+}
+template <class Read>
+auto read_file_below(const Reader& asking, const std::filesystem::path& file, Read read) {
+  return read_whole(Document::below(asking, file), read);
 }
 
 }  // namespace draftline

@@ -216,7 +216,7 @@ const std::optional<Device>& lender(const Reader& at, Lenders& lenders, int dept
     at.fail("borrows from a device that borrows, too many times over");
   } else {
     try {
-      device = read_file(file, [&](const Reader& in) { return read_device(in, lenders.shipped, depth + 1); });
+      device = read_file_below(at, file, [&](const Reader& in) { return read_device(in, lenders.shipped, depth + 1); });
     } catch (const std::runtime_error& e) { at.fail(std::string("can't be read: ") + e.what()); }
   }
   return device;

@@ -101,11 +101,10 @@ std::string shard_sentence(const Advice& a) {
 
 }  // namespace
 
-AdviseReport::AdviseReport(std::ostream& out, bool json, const Scenario& scenario, std::size_t width)
-    : out_(out), scenario_(scenario), width_(width) {
-  if (!json) return;
-  json_ = std::make_unique<JsonWriter>(out);
-  begin_document(*json_, 1, scenario);
+AdviseReport::AdviseReport(Output to, const Scenario& scenario) : to_(std::move(to)), scenario_(scenario) {
+  if (to_.format != Format::json) return;
+  json_ = std::make_unique<JsonWriter>(to_.stream);
+  begin_document(*json_, 1, to_.asked, scenario);
   json_->key("results");
   json_->begin_array();
 }
@@ -116,21 +115,22 @@ void AdviseReport::add(const Advice& a) {
 }
 
 void AdviseReport::add_text(const Advice& a) {
-  if (!first_) out_ << "\n";
+  if (!first_) to_.stream << "\n";
   first_ = false;
-  out_ << subject(scenario_, a.point) << "\n";
+  to_.stream << subject(scenario_, a.point) << "\n";
   if (!a.obstacle.empty()) {
-    out_ << "  can't run: " << a.obstacle << "\n";
+    to_.stream << "  can't run: " << a.obstacle << "\n";
     return;
   }
-  out_ << "  " << batch_sentence(a) << "\n";
-  if (a.rate) out_ << "  " << rate_sentence(*a.rate) << "\n";
-  if (!a.best.empty()) out_ << "  " << length_sentence(a) << "\n";
-  out_ << "  " << loss_sentence(telling(a)) << "\n";
-  out_ << "  " << need_sentence(a) << "\n";
-  if (a.batches.front().sharded_speedup) out_ << "  " << shard_sentence(a) << "\n";
-  if (a.pool_lost > 0.005) out_ << "  KV pool: the drafter takes " << std::lround(100 * a.pool_lost) << " % of it.\n";
-  out_ << "\n";
+  to_.stream << "  " << batch_sentence(a) << "\n";
+  if (a.rate) to_.stream << "  " << rate_sentence(*a.rate) << "\n";
+  if (!a.best.empty()) to_.stream << "  " << length_sentence(a) << "\n";
+  to_.stream << "  " << loss_sentence(telling(a)) << "\n";
+  to_.stream << "  " << need_sentence(a) << "\n";
+  if (a.batches.front().sharded_speedup) to_.stream << "  " << shard_sentence(a) << "\n";
+  if (a.pool_lost > 0.005)
+    to_.stream << "  KV pool: the drafter takes " << std::lround(100 * a.pool_lost) << " % of it.\n";
+  to_.stream << "\n";
 
   std::vector<Table::Column> columns{"batch", "plain step", "its step", "speedup", "needs", "has"};
   std::vector<Part> parts;  // of which something shows
@@ -167,7 +167,7 @@ void AdviseReport::add_text(const Advice& a) {
     if (sharded) row.push_back(b.sharded_speedup ? Cell(*b.sharded_speedup) : Cell());
     table.add(std::move(row));
   }
-  out_ << table.to_text(width_);
+  to_.stream << table.to_text(to_.width);
 }
 
 void AdviseReport::add_json(const Advice& a) {
@@ -223,8 +223,8 @@ void AdviseReport::finish() {
     json_->finish();
     return;
   }
-  out_.flush();
-  if (!out_) throw OutputError("standard output can't be written");
+  to_.stream.flush();
+  if (!to_.stream) throw OutputError("standard output can't be written");
 }
 
 }  // namespace draftline

@@ -5,22 +5,22 @@
 #include <ostream>
 
 #include "core/json_writer.h"
+#include "reports/output.h"
 #include "sim/advice.h"
 
 namespace draftline {
 
 class AdviseReport {
  public:
-  AdviseReport(std::ostream&, bool json, const Scenario&, std::size_t width);
+  AdviseReport(Output, const Scenario&);  // a table or JSON
   void add(const Advice&);
   void finish();
 
  private:
   void add_json(const Advice&);
   void add_text(const Advice&);
-  std::ostream& out_;
+  Output to_;
   const Scenario& scenario_;
-  std::size_t width_;
   std::unique_ptr<JsonWriter> json_;
   bool first_ = true;
 };

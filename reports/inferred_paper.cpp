@@ -17,11 +17,12 @@ class InferredPaper {
   InferredPaper(const std::filesystem::path& data, const Document& file) : stack_(data, file) {
     if (file.root().has("memory")) memory_.emplace(file.root().at("memory"), stack_);
     if (const auto name = file.root().find("formulas")) {
-      formulas_file_ = Document::from_file(data / "papers" / name->text());
+      formulas_file_ = Document::below(file.root(), data / "papers" / name->text());
       formulas_ = read_s3d_formulas(formulas_file_->root());
     }
   }
 
+  const InputFiles& input_files() const { return stack_.input_files(); }
   void sees(const Paper& paper) { rates_.sees(paper, formulas_ ? &*formulas_ : nullptr); }
 
   std::optional<CellPrediction> operator()(const PaperTable& table, const PaperCell& cell) {
@@ -199,6 +200,8 @@ Paper predict_inferred_paper(const std::filesystem::path& data, const std::strin
   InferredPaper predictor(data, file);
   predictor.sees(paper);
   if (!file.root().failed()) predict(paper, std::ref(predictor));
+  paper.input_files = predictor.input_files();
+  paper.input_files.merge(InputFiles(file.root().input_files()));
   file.finish();
   return paper;
 }

@@ -54,6 +54,7 @@ class PaperStack {
   // One step of the whole batch; `issue`: instead of the profile's. What a token costs is not in it.
   const PaperStep& step(const PaperSetting&, const PaperTable&, const TransformerShape&, const std::string& method,
                         int draft_length, int batch_size, std::optional<Seconds> issue);
+  const InputFiles& input_files() const { return catalogue_.input_files(); }
   Decoder::FindTransformer finder() {
     return [this](const Reader& in) { return shape_of(in); };
   }

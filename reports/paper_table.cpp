@@ -17,14 +17,6 @@ constexpr std::array<std::string_view, 5> kKinds{"input", "calibrated", "predict
 
 FigureKind read_kind(const Reader& in) { return static_cast<FigureKind>(in.choice(kKinds)); }
 
-// Between order statistics, linearly: 0.5 is the median.
-double quantile_of_sorted(const std::vector<double>& sorted, double p) {
-  const double at = p * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
 // A text, or {"value": text, ...} with its origin.
 std::string read_context(const Reader& in) {
   if (!in.is_object()) return in.text();
@@ -320,15 +312,13 @@ ErrorSummary PaperTable::summary(bool credible_only, const std::function<bool(co
   std::vector<double> errors;
   for (const PaperCell& c : cells) {
     if (c.kind != FigureKind::predicted || (credible_only && !c.is_credible()) || !which(c)) continue;
-    if (const auto e = c.error()) errors.push_back(std::abs(*e));
+    if (const auto e = c.error()) errors.push_back(*e);
   }
-  if (errors.empty()) return {};
-  std::sort(errors.begin(), errors.end());
-  return {errors.size(), quantile_of_sorted(errors, 0.5), quantile_of_sorted(errors, 0.9), errors.back()};
+  return summarize(errors);
 }
 
 Paper read_paper(Reader in) {
-  Paper p{in.at("paper").text(), in.at("source").text(), {}};
+  Paper p{in.at("paper").text(), in.at("source").text(), {}, {}};
   const PaperReader reader(in.at("columns"));
   for (const Reader& table : in.at("tables").items()) p.tables.push_back(reader.table(table));
   return p;

@@ -15,6 +15,7 @@
 #include "core/json_writer.h"
 #include "core/reader.h"
 #include "model/device.h"
+#include "model/error_summary.h"
 #include "model/work.h"
 
 namespace draftline {
@@ -41,11 +42,6 @@ struct PaperCell {
   std::string text(std::string_view key) const;  // "" where the row has no such key
 };
 
-struct ErrorSummary {  // absolute relative errors of predicted cells
-  std::size_t cells = 0;
-  std::optional<double> median, p90, largest;  // none without cells; p90 interpolated between neighbours
-};
-
 struct PaperTable {
   std::string table, source, locator, note;
   std::map<std::string, std::string> context;  // "transformer", "device": of all rows
@@ -57,6 +53,7 @@ struct PaperTable {
 struct Paper {
   std::string paper, source;
   std::vector<PaperTable> tables;
+  InputFiles input_files;  // that the predictions were computed from
 };
 
 // Reads the tables of a file of data/papers. A row's keys that are not among the file's columns say which row it is;

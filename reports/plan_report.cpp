@@ -22,10 +22,10 @@ std::string why_not(const FleetOption& o, const FleetOption& best, bool dominate
   return "as cheap, " + significant(slowness(best) / slowness(o), 3) + " x speed";
 }
 
-void write_json(std::ostream& out, const Scenario& s, const std::vector<FleetOption>& options, bool any) {
+void write_json(const Output& to, const Scenario& s, const std::vector<FleetOption>& options, bool any) {
   constexpr auto predicted = FigureKind::predicted;
-  JsonWriter w(out);
-  begin_document(w, 1, s);
+  JsonWriter w(to.stream);
+  begin_document(w, 1, to.asked, s);
   w.member("points_done", options.size());
   w.member("recommended", any ? std::optional<int>(0) : std::nullopt);
   w.objects("results", options, [&](const FleetOption& o) {
@@ -52,17 +52,17 @@ void write_json(std::ostream& out, const Scenario& s, const std::vector<FleetOpt
 
 }  // namespace
 
-void write_plan(std::ostream& out, PlanFormat format, const Scenario& s, std::vector<FleetOption> options,
-                std::size_t width) {
+void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> options) {
+  std::ostream& out = to.stream;
   std::stable_sort(options.begin(), options.end(), [](const FleetOption& a, const FleetOption& b) {
     if (a.obstacle.empty() != b.obstacle.empty()) return a.obstacle.empty();
     if (!a.obstacle.empty()) return false;
     return a.cost != b.cost ? a.cost < b.cost : slowness(a) < slowness(b);
   });
   const bool any = !options.empty() && options.front().obstacle.empty();
-  if (format == PlanFormat::json) return write_json(out, s, options, any);
+  if (to.format == Format::json) return write_json(to, s, options, any);
 
-  const bool all = format == PlanFormat::csv;
+  const bool all = to.format == Format::csv;
   std::vector<Table::Column> columns = point_columns(s, all);
   const auto add = [&](const char* title, const char* name) { columns.push_back({title, name}); };
   if (all) add("", "replicas");
@@ -91,7 +91,7 @@ void write_plan(std::ostream& out, PlanFormat format, const Scenario& s, std::ve
     if (all) cells.emplace_back(o.obstacle.empty() && !loses);
     table.add(std::move(cells));
   }
-  if (format == PlanFormat::csv) {
+  if (to.format == Format::csv) {
     out << table.to_csv();
   } else {
     if (!s.question.empty()) out << s.question << "\n";
@@ -110,7 +110,7 @@ void write_plan(std::ostream& out, PlanFormat format, const Scenario& s, std::ve
     } else {
       out << "No option meets the targets.\n";
     }
-    out << table.to_text(width);
+    out << table.to_text(to.width);
     if (!s.note.empty()) out << s.note << "\n";
   }
   out.flush();

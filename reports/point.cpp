@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
+#include "core/fingerprint.h"
 
 namespace draftline {
 
@@ -63,10 +64,29 @@ std::string method_label(const MethodChoice& m) {
   return label;
 }
 
-void begin_document(JsonWriter& w, int schema_version, const Scenario& s) {
-  w.begin_object();
+void write_program(JsonWriter& w, int schema_version) {
   w.member("schema_version", schema_version);
   w.member("commit", build_commit());
+  w.member("model", build_model());
+}
+
+void write_input_files(JsonWriter& w, const InputFiles& files, const std::filesystem::path& data) {
+  w.object("input_files", [&] {
+    for (const auto& [file, fingerprint] : files) w.member(input_name(file, data), to_hex(fingerprint));
+  });
+}
+
+void begin_document(JsonWriter& w, int schema_version, const Asked& asked, const Scenario& s) {
+  const Reader root = s.document.root();
+  w.begin_object();
+  write_program(w, schema_version);
+  write_input_files(w, root.input_files(), asked.data);
+  w.object("question", [&] {
+    w.member("verb", asked.verb);
+    w.member("file", root.file().generic_string());
+    w.member("seed", asked.seed);
+    w.member("scenario", root.json());
+  });
   w.key("resolved");
   write_resolved(w, s);
 }
@@ -129,6 +149,7 @@ void write_inputs(JsonWriter& w, const Scenario& s, const Point& p) {
     w.member("method", m.name);
     w.member("draft_length", m.draft_length);
     if (!m.parameters.empty()) w.member("parameters", nlohmann::json::parse(m.parameters));
+    if (!m.acceptance.text.empty()) w.member("acceptance", nlohmann::json::parse(m.acceptance.text));
     if (!s.serving) w.member("batch_size", s.batch_sizes[p.batch]);
     w.member("prompt_tokens", s.prompt_tokens[p.prompt]);
     w.member("output_tokens", s.output_tokens[p.output]);

@@ -47,11 +47,11 @@ void add_interval(std::vector<Cell>& cells, const Prediction& p) {
 
 }  // namespace
 
-RunReport::RunReport(std::ostream& out, Format format, const Scenario& scenario, std::size_t width)
-    : out_(out), format_(format), scenario_(scenario), width_(width), table_(new_table()) {
-  if (format_ != Format::json) return;
-  json_ = std::make_unique<JsonWriter>(out);
-  begin_document(*json_, kSchemaVersion, scenario);
+RunReport::RunReport(Output to, const Scenario& scenario)
+    : to_(std::move(to)), scenario_(scenario), table_(new_table()) {
+  if (to_.format != Format::json) return;
+  json_ = std::make_unique<JsonWriter>(to_.stream);
+  begin_document(*json_, kSchemaVersion, to_.asked, scenario);
   json_->key("results");
   json_->begin_array();
 }
@@ -59,7 +59,7 @@ RunReport::RunReport(std::ostream& out, Format format, const Scenario& scenario,
 // ---- text and CSV: what varies, then the figures
 
 Table RunReport::new_table() const {
-  const bool all = format_ == Format::csv;
+  const bool all = to_.format == Format::csv;
   std::vector<Table::Column> columns = point_columns(scenario_, all);
   std::set<std::string> without;
   if (!all && !several_devices(scenario_)) without.insert("link");
@@ -83,7 +83,7 @@ Table RunReport::new_table() const {
 }
 
 std::vector<Cell> RunReport::row(const Outcome& o) const {
-  const bool all = format_ == Format::csv;
+  const bool all = to_.format == Format::csv;
   std::vector<Cell> cells = point_cells(scenario_, o.point, all);
   if (const auto* p = std::get_if<Prediction>(&o.result)) {
     const auto share = [&](Seconds t) { return Cell(t.value, percent(t, p->step_time)); };
@@ -116,13 +116,13 @@ void RunReport::add(const Outcome& o) {
   if (const auto* why = std::get_if<std::string>(&o.result)) {
     ++skipped_;
     if (reason_.empty()) reason_ = *why;
-    if (format_ == Format::table) return;
+    if (to_.format == Format::table) return;
   }
-  if (format_ == Format::json) return add_json(o);
-  if (format_ == Format::table) note_interval(std::get<Prediction>(o.result));
+  if (to_.format == Format::json) return add_json(o);
+  if (to_.format == Format::table) note_interval(std::get<Prediction>(o.result));
   table_.add(row(o));
-  if (format_ == Format::csv && table_.rows() >= kRowsAtOnce) {
-    out_ << table_.to_csv(!header_written_);
+  if (to_.format == Format::csv && table_.rows() >= kRowsAtOnce) {
+    to_.stream << table_.to_csv(!header_written_);
     header_written_ = true;
     table_ = new_table();
   }
@@ -152,23 +152,24 @@ std::string RunReport::intervals() const {
 }
 
 void RunReport::finish() {
-  switch (format_) {
+  switch (to_.format) {
     case Format::json:
       json_->end_array();
       json_->end_object();
       json_->finish();
       return;
-    case Format::csv: out_ << table_.to_csv(!header_written_); break;
+    case Format::csv: to_.stream << table_.to_csv(!header_written_); break;
     case Format::table:
-      if (!scenario_.question.empty()) out_ << scenario_.question << "\n";
-      out_ << table_.to_text(width_) << intervals();
-      if (!scenario_.note.empty()) out_ << scenario_.note << "\n";
+      if (!scenario_.question.empty()) to_.stream << scenario_.question << "\n";
+      to_.stream << table_.to_text(to_.width) << intervals();
+      if (!scenario_.note.empty()) to_.stream << scenario_.note << "\n";
       if (skipped_ > 0)
-        out_ << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_ << "\n";
+        to_.stream << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_
+                   << "\n";
       break;
   }
-  out_.flush();
-  if (!out_) throw OutputError("standard output can't be written");
+  to_.stream.flush();
+  if (!to_.stream) throw OutputError("standard output can't be written");
 }
 
 // ---- JSON

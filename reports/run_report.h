@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "core/json_writer.h"
+#include "reports/output.h"
 #include "reports/table.h"
 #include "sim/sweep.h"
 
@@ -12,8 +13,7 @@ namespace draftline {
 
 class RunReport {
  public:
-  enum class Format { table, csv, json };
-  RunReport(std::ostream&, Format, const Scenario&, std::size_t width);
+  RunReport(Output, const Scenario&);
   void add(const Outcome&);
   void finish();
 
@@ -24,10 +24,8 @@ class RunReport {
   void note_interval(const Prediction&);
   std::string intervals() const;
 
-  std::ostream& out_;
-  Format format_;
+  Output to_;
   const Scenario& scenario_;
-  std::size_t width_;
   std::unique_ptr<JsonWriter> json_;
   Table table_;
   std::size_t skipped_ = 0;

@@ -39,16 +39,11 @@ double oracle_gap(const ServingResult& r) {
 
 }  // namespace
 
-SimulateReport::SimulateReport(std::ostream& out, Format format, const Scenario& scenario, std::size_t width)
-    : out_(out),
-      format_(format),
-      scenario_(scenario),
-      width_(width),
-      single_(scenario.points() == 1),
-      table_(new_table()) {
-  if (format_ != Format::json) return;
-  json_ = std::make_unique<JsonWriter>(out);
-  begin_document(*json_, kSchemaVersion, scenario);
+SimulateReport::SimulateReport(Output to, const Scenario& scenario)
+    : to_(std::move(to)), scenario_(scenario), single_(scenario.points() == 1), table_(new_table()) {
+  if (to_.format != Format::json) return;
+  json_ = std::make_unique<JsonWriter>(to_.stream);
+  begin_document(*json_, kSchemaVersion, to_.asked, scenario);
   if (single_) return;
   json_->key("results");
   json_->begin_array();
@@ -57,7 +52,7 @@ SimulateReport::SimulateReport(std::ostream& out, Format format, const Scenario&
 // ---- text and CSV
 
 Table SimulateReport::new_table() const {
-  const bool all = format_ == Format::csv;
+  const bool all = to_.format == Format::csv;
   std::vector<Table::Column> columns = point_columns(scenario_, all);
   const auto add = [&](const char* title, const char* name) { columns.push_back({title, name}); };
   add("tokens/s", "throughput_per_s");
@@ -81,7 +76,7 @@ Table SimulateReport::new_table() const {
 }
 
 std::vector<Cell> SimulateReport::row(const ServingOutcome& o) const {
-  const bool all = format_ == Format::csv;
+  const bool all = to_.format == Format::csv;
   std::vector<Cell> cells = point_cells(scenario_, o.point, all);
   const auto* r = std::get_if<ServingResult>(&o.result);
   if (r == nullptr) {
@@ -126,7 +121,7 @@ void SimulateReport::add(const ServingOutcome& o) {
   if (const auto* why = std::get_if<std::string>(&o.result)) {
     ++skipped_;
     if (reason_.empty()) reason_ = *why;
-    if (format_ == Format::table) return;
+    if (to_.format == Format::table) return;
   } else {
     const ServingResult& r = std::get<ServingResult>(o.result);
     const auto warn = [&](const std::string& text) {
@@ -138,36 +133,38 @@ void SimulateReport::add(const ServingOutcome& o) {
       warn("the load is more than can be served (busy " + percent(r.runs.front().figures.busy_share(r.servers)) +
            "): the queue grows, and latencies with the length of the run");
   }
-  if (format_ == Format::json) add_json(o);
+  if (to_.format == Format::json) add_json(o);
   else table_.add(row(o));
 }
 
 void SimulateReport::finish() {
-  switch (format_) {
+  switch (to_.format) {
     case Format::json:
       if (!single_) json_->end_array();
       json_->end_object();
       json_->finish();
       return;
-    case Format::csv: out_ << table_.to_csv(); break;
+    case Format::csv: to_.stream << table_.to_csv(); break;
     case Format::table: {
-      if (!scenario_.question.empty()) out_ << scenario_.question << "\n";
-      out_ << table_.to_text(width_);
+      if (!scenario_.question.empty()) to_.stream << scenario_.question << "\n";
+      to_.stream << table_.to_text(to_.width);
       const Serving& s = *scenario_.serving;
       if (const auto warm_up = s.choices.front().workload.warm_up; warm_up > 0)
-        out_ << "The first " << warm_up << " requests warm the servers up and are left out.\n";
-      if (s.replications > 1) out_ << "Means of " << s.replications << " runs; --json has their intervals.\n";
-      if (!scenario_.note.empty()) out_ << scenario_.note << "\n";
+        to_.stream << "The first " << warm_up << " requests warm the servers up and are left out.\n";
+      if (s.replications > 1) to_.stream << "Means of " << s.replications << " runs; --json has their intervals.\n";
+      if (!scenario_.note.empty()) to_.stream << scenario_.note << "\n";
       if (skipped_ > 0)
-        out_ << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_ << "\n";
+        to_.stream << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_
+                   << "\n";
       if (preemptions_ > 0)
-        out_ << "Where KV blocks ran out, sequences were preempted, up to " << preemptions_ << " times in a run.\n";
-      for (const std::string& w : warnings_) out_ << "warning: " << w << "\n";
+        to_.stream << "Where KV blocks ran out, sequences were preempted, up to " << preemptions_
+                   << " times in a run.\n";
+      for (const std::string& w : warnings_) to_.stream << "warning: " << w << "\n";
       break;
     }
   }
-  out_.flush();
-  if (!out_) throw OutputError("standard output can't be written");
+  to_.stream.flush();
+  if (!to_.stream) throw OutputError("standard output can't be written");
 }
 
 // ---- JSON
@@ -238,8 +235,10 @@ void SimulateReport::write_figures(const ServingResult& r) {
       w.figure("gap", oracle_gap(r), "", predicted);
     });
   }
-  w.figure("event_loop_wall_time", r.runs.front().wall_time, FigureKind::measured);
-  w.figure("pricing_wall_time", r.runs.front().pricing_time, FigureKind::measured);
+  if (to_.timing) {
+    w.figure("event_loop_wall_time", r.runs.front().wall_time, FigureKind::measured);
+    w.figure("pricing_wall_time", r.runs.front().pricing_time, FigureKind::measured);
+  }
   w.member("event_fingerprint", to_hex(f.fingerprint()));
   w.member("diverges", r.runs.front().diverges);
   w.list("warnings", r.warnings);

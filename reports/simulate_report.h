@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/json_writer.h"
+#include "reports/output.h"
 #include "reports/table.h"
 #include "sim/serving.h"
 
@@ -14,8 +15,7 @@ namespace draftline {
 
 class SimulateReport {
  public:
-  enum class Format { table, csv, json };
-  SimulateReport(std::ostream&, Format, const Scenario&, std::size_t width);
+  SimulateReport(Output, const Scenario&);
   void add(const ServingOutcome&);
   void finish();
 
@@ -25,10 +25,8 @@ class SimulateReport {
   Table new_table() const;
   std::vector<Cell> row(const ServingOutcome&) const;
 
-  std::ostream& out_;
-  Format format_;
+  Output to_;
   const Scenario& scenario_;
-  std::size_t width_;
   bool single_;  // one point: its figures stand at the top of the document
   std::unique_ptr<JsonWriter> json_;
   Table table_;

@@ -29,6 +29,8 @@ class ThroughputPaper {
     if (value_of(setup, "precision").text() != "bf16") setup.at("precision").fail("only \"bf16\" is known here");
   }
 
+  const InputFiles& input_files() const { return catalogue_.input_files(); }
+
   std::optional<CellPrediction> operator()(const PaperTable& table, const PaperCell& cell) {
     const TransformerShape* shape = transformer(table, cell);
     const auto batch = cell.number("batch_size");
@@ -198,6 +200,8 @@ Paper predict_throughput_paper(const std::filesystem::path& data, const std::str
   Paper paper = read_paper(file.root());
   ThroughputPaper predictor(data, file);
   if (!file.root().failed()) predict(paper, std::ref(predictor));
+  paper.input_files = predictor.input_files();
+  paper.input_files.merge(InputFiles(file.root().input_files()));
   file.finish();
   return paper;
 }

@@ -17,6 +17,7 @@ namespace {
 constexpr int kSchemaVersion = 1;
 
 Cell percent(double x, int digits = 3) { return Cell(x, significant(100 * x, digits) + " %"); }
+Cell percent(const std::optional<double>& x) { return percent(x.value_or(0)); }
 Cell time(double seconds) { return Cell(seconds, to_text(Seconds{seconds})); }
 
 using Which = std::function<bool(const ValidationCell&)>;
@@ -58,14 +59,14 @@ Table summary_table(const std::vector<ValidationCell>& cells) {
   Table t(
       {"cells", "n", "speedup: median", "P90", "worst", "step: median", "P90", "worst", "plain step: median", "noise"});
   for (const Group& g : groups(cells)) {
-    const ErrorSummary s = summarised(errors(cells, &ValidationCell::speedup, g.which)),
-                       p = summarised(errors(cells, &ValidationCell::step, g.which)),
-                       plain = summarised(errors(cells, &ValidationCell::plain, g.which));
+    const ErrorSummary s = summarize(errors(cells, &ValidationCell::speedup, g.which)),
+                       p = summarize(errors(cells, &ValidationCell::step, g.which)),
+                       plain = summarize(errors(cells, &ValidationCell::plain, g.which));
     std::vector<double> noise;
     for (const ValidationCell& c : cells)
       if (!g.which || g.which(c)) noise.push_back(c.speedup.noise);
-    t.add({g.name, s.cells, percent(s.median), percent(s.p90), percent(s.most), percent(p.median), percent(p.p90),
-           percent(p.most), percent(plain.median), percent(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
+    t.add({g.name, s.cells, percent(s.median), percent(s.p90), percent(s.largest), percent(p.median), percent(p.p90),
+           percent(p.largest), percent(plain.median), percent(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
   }
   return t;
 }
@@ -240,13 +241,12 @@ void compared(JsonWriter& w, const char* key, const Compared& c) {
 }
 
 void summary(JsonWriter& w, const char* key, const std::vector<double>& errors) {
-  const ErrorSummary s = summarised(errors);
-  const auto figure = [&](double x) { return s.cells > 0 ? std::optional(x) : std::nullopt; };
+  const ErrorSummary s = summarize(errors);
   w.object(key, [&] {
     w.member("cells", s.cells);
-    w.member("median_abs_error", figure(s.median));
-    w.member("p90_abs_error", figure(s.p90));
-    w.member("max_abs_error", figure(s.most));
+    w.member("median_abs_error", s.median);
+    w.member("p90_abs_error", s.p90);
+    w.member("max_abs_error", s.largest);
   });
 }
 

@@ -95,7 +95,9 @@ std::shared_ptr<const T> Catalogue::load(std::map<fs::path, std::shared_ptr<cons
   auto& entry = known[file];
   if (entry) return entry;
   try {
-    return entry = std::make_shared<T>(read_file(file, read));
+    entry = std::make_shared<T>(read_file_below(in, file, read));
+    input_files_.insert(in.input_files().begin(), in.input_files().end());
+    return entry;
   } catch (const InputErrors& mistakes) {
     in.pass_on(mistakes);
     return nullptr;
@@ -128,7 +130,7 @@ std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return load(
 // A file named beside the scenario, read once.
 template <class T, class Read>
 static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<const T>>& known, const Reader& in,
-                                         Read read) {
+                                         InputFiles& input_files, Read read) {
   const std::string name = in.text();
   if (name.empty()) {
     if (in.is_string()) in.fail("must be the name of a file");
@@ -147,14 +149,18 @@ static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<cons
   auto& entry = known[file];
   if (!entry) try {
       entry = std::make_shared<T>(read(file));
+      input_files[file] = fingerprint_of_bytes(file);
+      in.note_input(file, input_files[file]);
     } catch (const InputErrors& mistakes) { in.pass_on(mistakes); }
   return entry;
 }
 
 std::shared_ptr<const WorkloadTrace> Catalogue::workload(const Reader& in) {
-  return recorded(workloads_, in, read_workload_trace);
+  return recorded(workloads_, in, input_files_, read_workload_trace);
 }
 
-std::shared_ptr<const Trace> Catalogue::trace(const Reader& in) { return recorded(traces_, in, Trace::read); }
+std::shared_ptr<const Trace> Catalogue::trace(const Reader& in) {
+  return recorded(traces_, in, input_files_, Trace::read);
+}
 
 }  // namespace draftline

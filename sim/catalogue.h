@@ -27,7 +27,8 @@ class Catalogue {
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // a config.json, or a folder that holds one
   // Name of the weights beside a config.json that was read, as traces hold it; none: there are no readable ones.
   std::optional<std::string> weights(const TransformerShape*) const;
-  std::shared_ptr<const Engine> engine(const Reader& in);  // without a version: the newest profile
+  const InputFiles& input_files() const { return input_files_; }  // that were read so far, and who asked for them
+  std::shared_ptr<const Engine> engine(const Reader& in);         // without a version: the newest profile
 
   std::shared_ptr<const WorkloadTrace> workload(const Reader& in);  // a file (sim/workload)
 
@@ -41,6 +42,7 @@ class Catalogue {
   std::shared_ptr<const T> load(std::map<std::filesystem::path, std::shared_ptr<const T>>&, const Reader& in,
                                 const std::string& kind, Read);
   std::filesystem::path data_;
+  InputFiles input_files_;
   std::map<std::filesystem::path, std::shared_ptr<const Device>> devices_;
   std::map<std::filesystem::path, std::shared_ptr<const TransformerShape>> transformers_;
   std::map<std::filesystem::path, std::shared_ptr<const Engine>> engines_;

@@ -198,18 +198,6 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
 
 // ---- over many cells
 
-ErrorSummary summarised(const std::vector<double>& errors) {
-  ErrorSummary s;
-  s.cells = errors.size();
-  if (errors.empty()) return s;
-  std::vector<double> absolute;
-  for (const double e : errors) absolute.push_back(std::abs(e));
-  s.median = quantile(absolute, 0.5);
-  s.p90 = quantile(absolute, 0.9);
-  s.most = *std::max_element(absolute.begin(), absolute.end());
-  return s;
-}
-
 namespace {
 
 // Where the speedup falls through 1, by batches that double: straight in the logarithm of the batch.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/error_summary.h"
 #include "model/measured.h"
 #include "sim/prediction.h"
 
@@ -83,13 +84,6 @@ struct StopsPaying {
   int context = 0;
   std::optional<double> predicted, measured;
 };
-
-// Errors over some cells.
-struct ErrorSummary {
-  std::size_t cells = 0;
-  double median = 0, p90 = 0, most = 0;
-};
-ErrorSummary summarised(const std::vector<double>& errors);
 
 class Validation {
  public:

@@ -96,7 +96,7 @@ int main() {
     std::ostream out(&away);
     Sweep s(file, root + "/data");
     s.validate();
-    RunReport report(out, RunReport::Format::json, s.scenario(), 0);
+    RunReport report({out, Format::json, {"run", root + "/data"}}, s.scenario());
     points = s.scenario().points();
     for (std::size_t i = 0; i < points; ++i) report.add(s.at(i));
     report.finish();

@@ -13,7 +13,7 @@
 
 namespace draftline {
 
-static std::string report(RunReport::Format format, const std::string& more, const std::string& device = "h100-sxm") {
+static std::string report(Format format, const std::string& more, const std::string& device = "h100-sxm") {
   const FreshFolder folder;
   std::ofstream(folder.path() / "s.json") << R"({"device": [")" + device +
                                                  R"("], "transformer": "llama-3.1-8b", "engine": "draftline",
@@ -22,7 +22,7 @@ static std::string report(RunReport::Format format, const std::string& more, con
   Sweep sweep(folder.path() / "s.json", std::string(DRAFTLINE_SOURCE_DIR) + "/data");
   sweep.validate();
   std::ostringstream out;
-  RunReport r(out, format, sweep.scenario(), 0);
+  RunReport r({out, format, {"run", std::string(DRAFTLINE_SOURCE_DIR) + "/data"}}, sweep.scenario());
   for (std::size_t i = 0; i < sweep.scenario().points(); ++i) r.add(sweep.at(i));
   r.finish();
   return out.str();
@@ -30,36 +30,34 @@ static std::string report(RunReport::Format format, const std::string& more, con
 static long lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
 TEST_CASE("a table has a column for what varies, the question above and the note below") {
-  const std::string one = report(RunReport::Format::table, R"(, "question": "Why?", "note": "Because.")");
+  const std::string one = report(Format::table, R"(, "question": "Why?", "note": "Because.")");
   CHECK(starts_with(one, "Why?\nmethod "));
   CHECK(ends_with(one, "Because.\n"));
   CHECK(contains(one, "eagle3 tree:{nodes:8,passes:2,top_k:4}"));
   CHECK(!contains(one, "precision"));
   CHECK(!contains(one, "prompt"));
-  const std::string two =
-      report(RunReport::Format::table, R"(, "precision": ["bf16", "fp16"], "prompt_tokens": [8, 16])");
+  const std::string two = report(Format::table, R"(, "precision": ["bf16", "fp16"], "prompt_tokens": [8, 16])");
   CHECK(contains(two, "precision"));
   CHECK(contains(two, "prompt"));
   CHECK(lines(two) == 2 + 4 + 1);
 }
 
 TEST_CASE("a table says how many rows trees verify, and how far kernels' errors move it") {
-  const std::string tree = report(RunReport::Format::table, "");
+  const std::string tree = report(Format::table, "");
   CHECK(contains(tree, " rows  tokens/s"));
   CHECK(contains(tree, "    9  "));  // the nodes, and the token they grow from
   CHECK(contains(tree, "\n90 % intervals, from kernels' errors (a median point): step -"));
   CHECK(contains(tree, " %, speedup -"));
-  CHECK(!contains(report(RunReport::Format::table, "", "h200"), "intervals"));  // a relative's fit: not known
-  CHECK(contains(report(RunReport::Format::table, "", R"(h200", "h100-sxm)"), "(a median point of the 1 whose "));
-  CHECK(nlohmann::json::parse(report(RunReport::Format::json, "")).at("results")[0].at("verified_rows").at("value") ==
-        9);
+  CHECK(!contains(report(Format::table, "", "h200"), "intervals"));  // a relative's fit: not known
+  CHECK(contains(report(Format::table, "", R"(h200", "h100-sxm)"), "(a median point of the 1 whose "));
+  CHECK(nlohmann::json::parse(report(Format::json, "")).at("results")[0].at("verified_rows").at("value") == 9);
 }
 
 TEST_CASE("skipped points leave the table, with their number and the first reason") {
-  const std::string one = report(RunReport::Format::table, R"(, "batch_size": [1, 60000])");
+  const std::string one = report(Format::table, R"(, "batch_size": [1, 60000])");
   CHECK(contains(one, "\n1 point skipped: needs "));
-  CHECK(contains(report(RunReport::Format::table, R"(, "batch_size": [1, 60000, 60001])"),
-                 "\n2 points skipped; the first: needs "));
+  CHECK(
+      contains(report(Format::table, R"(, "batch_size": [1, 60000, 60001])"), "\n2 points skipped; the first: needs "));
   CHECK(lines(one) == 2 + 1 + 1 + 1);
 }
 
@@ -69,7 +67,7 @@ TEST_CASE("a long CSV has one header, and says of each point why it was skipped"
   std::string prompts = "1";
   for (int i = 2; i <= 25; ++i) prompts += ", " + std::to_string(i);
   const std::string csv =
-      report(RunReport::Format::csv, ", \"batch_size\": [" + batches + "], \"prompt_tokens\": [" + prompts + "]");
+      report(Format::csv, ", \"batch_size\": [" + batches + "], \"prompt_tokens\": [" + prompts + "]");
   CHECK(lines(csv) == 1 + 201 * 25);
   CHECK(csv.rfind("device,tensor_parallel") == 0);
   std::istringstream in(csv);
@@ -87,7 +85,7 @@ TEST_CASE("a long CSV has one header, and says of each point why it was skipped"
 }
 
 TEST_CASE("JSON gives step time, throughput and speedup an interval where the device knows its errors") {
-  const auto known = nlohmann::json::parse(report(RunReport::Format::json, "")).at("results")[0];
+  const auto known = nlohmann::json::parse(report(Format::json, "")).at("results")[0];
   for (const char* figure : {"step_time", "throughput", "speedup"}) {
     const auto& f = known.at(figure);
     CHECK(f.at("low").get<double>() < f.at("value").get<double>());
@@ -96,13 +94,13 @@ TEST_CASE("JSON gives step time, throughput and speedup an interval where the de
   CHECK(known.at("interval_covers").at("value").get<double>() > 0.5);
   CHECK(!known.at("prefill_time").contains("low"));
   // Coefficients of a relative: how far they are off on this card is not known.
-  const auto borrowed = nlohmann::json::parse(report(RunReport::Format::json, "", "h200")).at("results")[0];
+  const auto borrowed = nlohmann::json::parse(report(Format::json, "", "h200")).at("results")[0];
   for (const char* figure : {"step_time", "throughput", "speedup"}) CHECK(!borrowed.at(figure).contains("low"));
   CHECK(!borrowed.contains("interval_covers"));
 }
 
 TEST_CASE("JSON tells a method's parameters as they were chosen") {
-  const auto d = nlohmann::json::parse(report(RunReport::Format::json, ""));
+  const auto d = nlohmann::json::parse(report(Format::json, ""));
   CHECK(d.at("results")[0].at("inputs").at("parameters").at("tree").at("nodes") == 8);
   CHECK(d.at("results")[0].at("inputs").at("draft_length").is_null());
   CHECK(d.at("results")[0].at("acceptance_length").at("kind") == "input");

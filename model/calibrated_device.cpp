@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/calibrated.h"
+#include "model/calibrated_files.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "model/cpu_fit.h"
 #include "model/kernel_tables.h"
 
-namespace draftline::cli {
+namespace draftline {
 
 std::string in_ns(Seconds t) { return significant(t.value * 1e9, 5) + " ns"; }
 
@@ -18,19 +18,19 @@ std::string in_us(Seconds t) { return significant(t.value * 1e6, 4) + " us"; }
 double rounded(double x) { return std::stod(significant(x, 4)); }
 
 // The birth certificate of a fitted block, with how sure it is.
-Json certificate(const CalibrationInput& o, const FitQuality& q, bool with_spread = true) {
-  Json j{{"kind", "calibrated"}, {"source", o.source}, {"locator", o.locator}};
+OrderedJson certificate(const CalibrationInput& o, const FitQuality& q, bool with_spread = true) {
+  OrderedJson j{{"kind", "calibrated"}, {"source", o.source}, {"locator", o.locator}};
   j["interval"] = {{"low", std::min(rounded(q.low), 1.0)}, {"high", std::max(rounded(q.high), 1.0)}};
   if (!with_spread) return j;
   for (std::size_t i = 0; i < q.spread.names.size(); ++i) {
-    Json row = Json::array();
+    OrderedJson row = OrderedJson::array();
     for (const double x : q.spread.covariance[i]) row.push_back(std::stod(significant(x, 3)));
     j["covariance"][q.spread.names[i]] = row;
   }
   return j;
 }
 
-void add_reach(Json& to, const CpuReach& r) {
+void add_reach(OrderedJson& to, const CpuReach& r) {
   to["second_byte"] = in_ns(r.byte[0]);
   to["last_byte"] = in_ns(r.byte[1]);
   to["memory_byte"] = in_ns(r.byte[2]);
@@ -42,18 +42,18 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
   const CpuCalibration c = calibrate_cpu(m);
   const auto bytes = [](double n) { return std::to_string(static_cast<std::int64_t>(n)) + " B"; };
   const std::string peak = significant(c.peak / 1e9, 4) + " GFLOP/s";
-  Json d{{"title", m.title + ", one thread of our own interpreter"}};
-  d["datasheet"] = Json::array({Json{{"kind", "measured"},
-                                     {"source", o.source},
-                                     {"locator", o.locator},
-                                     {"peak", {{"fp32", peak}, {"bf16", peak}, {"fp16", peak}}},
-                                     {"bandwidth", significant(c.read_bandwidth / 1e9, 4) + " GB/s"},
-                                     {"memory", bytes(m.of_machine("memory"))},
-                                     {"l2", bytes(m.of_machine("last_cache"))},
-                                     {"multiprocessors", 1}}});
-  Json& cpu = d["fits"]["cpu"];
+  OrderedJson d{{"title", m.title + ", one thread of our own interpreter"}};
+  d["datasheet"] = OrderedJson::array({OrderedJson{{"kind", "measured"},
+                                                   {"source", o.source},
+                                                   {"locator", o.locator},
+                                                   {"peak", {{"fp32", peak}, {"bf16", peak}, {"fp16", peak}}},
+                                                   {"bandwidth", significant(c.read_bandwidth / 1e9, 4) + " GB/s"},
+                                                   {"memory", bytes(m.of_machine("memory"))},
+                                                   {"l2", bytes(m.of_machine("last_cache"))},
+                                                   {"multiprocessors", 1}}});
+  OrderedJson& cpu = d["fits"]["cpu"];
   cpu["caches"] = {{"first", bytes(c.fit.caches[0].value)}, {"second", bytes(c.fit.caches[1].value)}};
-  Json gemm = certificate(o, c.quality[0]);
+  OrderedJson gemm = certificate(o, c.quality[0]);
   const CpuGemmFit& g = c.fit.gemm;
   gemm["fixed"] = in_ns(g.fixed);
   gemm["tile"] = in_ns(g.tile);
@@ -62,7 +62,7 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
   gemm["blend"] = rounded(g.blend);
   gemm["inflow"] = significant(c.fit.inflow.value / 1e9, 4) + " GB/s";
   cpu["gemm"] = gemm;
-  Json attention = certificate(o, c.quality[1]);
+  OrderedJson attention = certificate(o, c.quality[1]);
   const CpuAttentionFit& a = c.fit.attention;
   attention["fixed"] = in_ns(a.fixed);
   attention["row"] = in_ns(a.row);
@@ -73,7 +73,7 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
   attention["memory_start"] = in_ns(a.memory_start);
   attention["blend"] = rounded(a.blend);
   cpu["attention"] = attention;
-  Json elementwise = certificate(o, c.elements);
+  OrderedJson elementwise = certificate(o, c.elements);
   const CpuElementFit& e = c.fit.elements;
   elementwise["byte"] = in_ns(e.byte);
   elementwise["beyond_first_byte"] = in_ns(e.beyond_first_byte);
@@ -84,7 +84,7 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
   for (std::size_t op = 0; op < e.of.size(); ++op) {
     if (std::none_of(c.quality.begin(), c.quality.end(), [&](const auto& q) { return q.op == kElementOpNames[op]; }))
       continue;  // not probed
-    Json& one = elementwise["ops"][std::string(kElementOpNames[op])] = {{"fixed", in_ns(e.of[op].fixed)}};
+    OrderedJson& one = elementwise["ops"][std::string(kElementOpNames[op])] = {{"fixed", in_ns(e.of[op].fixed)}};
     if (static_cast<ElementOp>(op) != ElementOp::add) one["element"] = in_ns(e.of[op].element);
   }
   cpu["elementwise"] = elementwise;
@@ -108,12 +108,12 @@ KernelTimes read_tables(const CalibrationInput& o) {
 }
 
 // A block that a device file borrows from a relative beside it becomes that relative's own, so that it may lie anywhere.
-Json lent(Json block, const std::string& key, const std::filesystem::path& folder) {
+OrderedJson lent(OrderedJson block, const std::string& key, const std::filesystem::path& folder) {
   std::string because;
   while (block.contains("borrowed_from")) {  // no ring: the device was read before
     const std::string relative = block.at("borrowed_from");
     because += (because.empty() ? "of " : "; of ") + relative + ": " + block.at("because").get<std::string>();
-    const Json whole = Json::parse(read_text_file(folder / (relative + ".json")));
+    const OrderedJson whole = OrderedJson::parse(read_text_file(folder / (relative + ".json")));
     block = key == "all_reduce" ? whole.at(key) : whole.at("fits").at(key);
   }
   if (!because.empty()) block["because"] = because;
@@ -121,15 +121,15 @@ Json lent(Json block, const std::string& key, const std::filesystem::path& folde
 }
 
 // The sums over GPUs that were measured, by ranks.
-Json links_of(const GpuCalibration& c, const CalibrationInput& o) {
-  Json links = certificate(o, c.of_all_reduce, false);
+OrderedJson links_of(const GpuCalibration& c, const CalibrationInput& o) {
+  OrderedJson links = certificate(o, c.of_all_reduce, false);
   links["kind"] = "measured";
-  Json& groups = links["groups"] = Json::array();
+  OrderedJson& groups = links["groups"] = OrderedJson::array();
   int ranks = 0;
   for (const AllReducePoint& p : c.all_reduce) {
-    if (p.ranks != ranks) groups.push_back(Json{{"ranks", ranks = p.ranks}, {"points", Json::array()}});
-    groups.back()["points"].push_back(
-        Json{{"message", std::to_string(static_cast<std::int64_t>(p.message.value)) + " B"}, {"time", in_us(p.time)}});
+    if (p.ranks != ranks) groups.push_back(OrderedJson{{"ranks", ranks = p.ranks}, {"points", OrderedJson::array()}});
+    groups.back()["points"].push_back(OrderedJson{
+        {"message", std::to_string(static_cast<std::int64_t>(p.message.value)) + " B"}, {"time", in_us(p.time)}});
   }
   return links;
 }
@@ -142,50 +142,50 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   const Device datasheet = device_of(file, o.data / "devices");
   const GpuCalibration c =
       calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o), datasheet, o.measured.string());
-  CalibratedDevice r{Json::parse(read_text_file(file)), {c.of_gemm, c.of_attention}};
+  CalibratedDevice r{OrderedJson::parse(read_text_file(file)), {c.of_gemm, c.of_attention}};
   const GemmFit& g = c.gemm;
-  Json gemm = certificate(o, c.of_gemm);
-  gemm.update(Json{{"fixed", in_us(g.fixed)},
-                   {"peak_share", rounded(g.peak_share)},
-                   {"bandwidth_share", rounded(g.bandwidth_share)},
-                   {"blend", rounded(g.blend)},
-                   {"k_loop", in_us(g.k_loop)},
-                   {"l2_speed", rounded(g.l2_speed)},
-                   {"l2_share", rounded(g.l2_share)},
-                   {"split", in_us(g.split)},
-                   {"tile_half", rounded(g.tile_half)},
-                   {"output_cost", rounded(g.output_cost)},
-                   {"latency", in_us(g.latency)},
-                   {"wave_softness", rounded(g.wave_softness)}});
+  OrderedJson gemm = certificate(o, c.of_gemm);
+  gemm.update(OrderedJson{{"fixed", in_us(g.fixed)},
+                          {"peak_share", rounded(g.peak_share)},
+                          {"bandwidth_share", rounded(g.bandwidth_share)},
+                          {"blend", rounded(g.blend)},
+                          {"k_loop", in_us(g.k_loop)},
+                          {"l2_speed", rounded(g.l2_speed)},
+                          {"l2_share", rounded(g.l2_share)},
+                          {"split", in_us(g.split)},
+                          {"tile_half", rounded(g.tile_half)},
+                          {"output_cost", rounded(g.output_cost)},
+                          {"latency", in_us(g.latency)},
+                          {"wave_softness", rounded(g.wave_softness)}});
   const DecodeAttentionFit& one_row = c.attention.decode;
-  Json decode = certificate(o, c.of_attention);
-  decode.update(Json{{"fixed", in_us(one_row.fixed)},
-                     {"per_unit", in_us(one_row.per_unit)},
-                     {"join", in_us(one_row.join)},
-                     {"per_root_key", in_us(one_row.per_root_key)},
-                     {"bandwidth_share", rounded(one_row.bandwidth_share)},
-                     {"l2_speed", rounded(one_row.l2_speed)},
-                     {"l2_share", rounded(one_row.l2_share)},
-                     {"blend", rounded(one_row.blend)}});
+  OrderedJson decode = certificate(o, c.of_attention);
+  decode.update(OrderedJson{{"fixed", in_us(one_row.fixed)},
+                            {"per_unit", in_us(one_row.per_unit)},
+                            {"join", in_us(one_row.join)},
+                            {"per_root_key", in_us(one_row.per_root_key)},
+                            {"bandwidth_share", rounded(one_row.bandwidth_share)},
+                            {"l2_speed", rounded(one_row.l2_speed)},
+                            {"l2_share", rounded(one_row.l2_share)},
+                            {"blend", rounded(one_row.blend)}});
   const PrefillAttentionFit& rows = c.attention.prefill;
-  Json prefill = certificate(o, c.of_attention, false);
-  prefill.update(Json{{"fixed", in_us(rows.fixed)},
-                      {"per_tile", in_us(rows.per_tile)},
-                      {"peak_share", rounded(rows.peak_share)},
-                      {"bandwidth_share", rounded(rows.bandwidth_share)},
-                      {"write_share", rounded(rows.write_share)},
-                      {"per_row", in_us(rows.per_row)},
-                      {"blend", rounded(rows.blend)},
-                      {"wave_softness", rounded(rows.wave_softness)},
-                      {"packed", rows.packed}});
-  Json& fits = r.device["fits"];
+  OrderedJson prefill = certificate(o, c.of_attention, false);
+  prefill.update(OrderedJson{{"fixed", in_us(rows.fixed)},
+                             {"per_tile", in_us(rows.per_tile)},
+                             {"peak_share", rounded(rows.peak_share)},
+                             {"bandwidth_share", rounded(rows.bandwidth_share)},
+                             {"write_share", rounded(rows.write_share)},
+                             {"per_row", in_us(rows.per_row)},
+                             {"blend", rounded(rows.blend)},
+                             {"wave_softness", rounded(rows.wave_softness)},
+                             {"packed", rows.packed}});
+  OrderedJson& fits = r.device["fits"];
   fits["gemm"] = gemm;
   fits["decode_attention"] = decode;
   fits["prefill_attention"] = prefill;
   if (c.copy) {
     r.quality.push_back(c.of_copy);
-    Json copy = certificate(o, c.of_copy);
-    copy.update(Json{{"fixed", in_us(c.copy->fixed)}, {"bandwidth_share", rounded(c.copy->bandwidth_share)}});
+    OrderedJson copy = certificate(o, c.of_copy);
+    copy.update(OrderedJson{{"fixed", in_us(c.copy->fixed)}, {"bandwidth_share", rounded(c.copy->bandwidth_share)}});
     fits["copy"] = copy;
   }
   if (!c.all_reduce.empty()) {
@@ -200,7 +200,7 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
 
 }  // namespace
 
-std::string text_of(const Json& j) {
+std::string text_of(const OrderedJson& j) {
   constexpr std::size_t kShort = 100;
   const std::string wide = j.dump(2);
   std::string text;
@@ -237,4 +237,4 @@ CalibratedDevice calibrated_device(const CalibrationInput& o, const Measured& m)
 }
 CalibratedDevice calibrated_from_tables(const CalibrationInput& o) { return of_gpu(o, nullptr); }
 
-}  // namespace draftline::cli
+}  // namespace draftline

@@ -11,9 +11,9 @@
 #include "model/fit_quality.h"
 #include "model/gpu_calibration.h"
 
-namespace draftline::cli {
+namespace draftline {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct CalibrationInput {
   std::filesystem::path measured;  // a file of `probe`, or a folder of kernel tables
@@ -24,7 +24,7 @@ struct CalibrationInput {
 };
 
 struct CalibratedDevice {
-  Json device;
+  OrderedJson device;
   std::vector<FitQuality> quality;
 };
 CalibratedDevice calibrated_device(const CalibrationInput&, const Measured&);
@@ -32,13 +32,13 @@ CalibratedDevice calibrated_from_tables(const CalibrationInput&);
 
 // Of a processor's measured file, or a GPU's; `knows_host`: is there what it takes?
 bool knows_host(const Measured&);
-Json calibrated_engine(const CalibrationInput&, const Measured&);
+OrderedJson calibrated_engine(const CalibrationInput&, const Measured&);
 
-std::string text_of(const Json&);  // indented, but lists of numbers, and what is short, on one line
+std::string text_of(const OrderedJson&);  // indented, but lists of numbers, and what is short, on one line
 // The file of a known name, or the file itself.
 std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder);
 Device device_of(const std::filesystem::path& file, const std::filesystem::path& shipped);
 
 std::string in_ns(Seconds);
 
-}  // namespace draftline::cli
+}  // namespace draftline

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "cli/calibrated.h"
 #include "core/text_file.h"
+#include "model/calibrated_files.h"
 
-namespace draftline::cli {
+namespace draftline {
 
 namespace {
 
-Json measured_time(Seconds t, const CalibrationInput& o) {
-  return Json{{"value", in_ns(t)}, {"kind", "measured"}, {"source", o.source}, {"locator", o.locator}};
+OrderedJson measured_time(Seconds t, const CalibrationInput& o) {
+  return OrderedJson{{"value", in_ns(t)}, {"kind", "measured"}, {"source", o.source}, {"locator", o.locator}};
 }
-Json known(Json value, const char* because, const CalibrationInput& o) {
-  return Json{{"value", std::move(value)},
-              {"kind", "default"},
-              {"source", o.source},
-              {"locator", o.locator},
-              {"because", because}};
+OrderedJson known(OrderedJson value, const char* because, const CalibrationInput& o) {
+  return OrderedJson{{"value", std::move(value)},
+                     {"kind", "default"},
+                     {"source", o.source},
+                     {"locator", o.locator},
+                     {"because", because}};
 }
 
 // The profile of our decoder on a processor: one thread is host and device.
-Json engine_of(const HostFit& f, const CalibrationInput& o) {
+OrderedJson engine_of(const HostFit& f, const CalibrationInput& o) {
   const auto measured = [&](Seconds t) { return measured_time(t, o); };
-  Json e{{"name", "draftline-cpu"},
-         {"version", "0.1"},
-         {"title", "our own decoder on one thread of a processor"},
-         {"source", o.source},
-         {"locator", o.locator}};
+  OrderedJson e{{"name", "draftline-cpu"},
+                {"version", "0.1"},
+                {"title", "our own decoder on one thread of a processor"},
+                {"source", o.source},
+                {"locator", o.locator}};
   e["graphs"] = known(false, "an interpreter walks the tape", o);
   e["overlap"] = known(false, "one thread records, then runs", o);
   e["issue"] = measured(f.op);
@@ -35,18 +35,18 @@ Json engine_of(const HostFit& f, const CalibrationInput& o) {
   e["draft_pass"] = known("0 s", "its ops are counted one by one", o);
   e["token"] = measured(f.token);
   e["sync"] = known("0 s", "what the one thread has written it can read", o);
-  e["ops"] = Json::object();
+  e["ops"] = OrderedJson::object();
   return e;
 }
 
 // The profile of our decoder beside a GPU. How it cuts ops into kernels is code, not measured: those rows are the profile's that
 // comes with draftline.
-Json engine_of(const GpuHostFit& f, const CalibrationInput& o, const std::string& gpu) {
-  Json e{{"name", "draftline"},
-         {"version", "0.1"},
-         {"title", "our own decoder beside " + gpu},
-         {"source", o.source},
-         {"locator", o.locator}};
+OrderedJson engine_of(const GpuHostFit& f, const CalibrationInput& o, const std::string& gpu) {
+  OrderedJson e{{"name", "draftline"},
+                {"version", "0.1"},
+                {"title", "our own decoder beside " + gpu},
+                {"source", o.source},
+                {"locator", o.locator}};
   e["graphs"] = known(true, "every tape is captured on second sight", o);
   e["issue"] = measured_time(f.issue, o);
   e["record"] = measured_time(f.record, o);
@@ -55,7 +55,7 @@ Json engine_of(const GpuHostFit& f, const CalibrationInput& o, const std::string
   e["draft_pass"] = known("0 s", "a draft pass is part of its tape's graph", o);
   e["token"] = measured_time(f.token, o);
   e["sync"] = measured_time(f.sync, o);
-  e["ops"] = Json::parse(read_text_file(o.data / "engines" / "draftline-0.1.json")).at("ops");
+  e["ops"] = OrderedJson::parse(read_text_file(o.data / "engines" / "draftline-0.1.json")).at("ops");
   return e;
 }
 
@@ -67,8 +67,8 @@ bool knows_host(const Measured& m) {
                                           [](const MeasuredPoint& p) { return p.op == "step_host"; });
 }
 
-Json calibrated_engine(const CalibrationInput& o, const Measured& m) {
+OrderedJson calibrated_engine(const CalibrationInput& o, const Measured& m) {
   return m.device == "cuda" ? engine_of(fit_gpu_host(m), o, m.title) : engine_of(fit_host(m), o);
 }
 
-}  // namespace draftline::cli
+}  // namespace draftline

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/input_files.h"
+
+#include <fstream>
+
+#include "core/fingerprint.h"
+
+namespace draftline {
+
+namespace fs = std::filesystem;
+
+std::uint64_t fingerprint_of_bytes(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return 0;
+  Fingerprint all;
+  std::string chunk(std::size_t{1} << 16, '\0');
+  while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || in.gcount() > 0)
+    all.add(std::string_view(chunk.data(), static_cast<std::size_t>(in.gcount())));
+  return all.value();
+}
+
+std::string input_name(const fs::path& file, const fs::path& data, const fs::path& base) {
+  const fs::path below =
+      fs::absolute(file).lexically_normal().lexically_relative(fs::absolute(data).lexically_normal());
+  if (!below.empty() && *below.begin() != "..") return ("data" / below).generic_string();
+  if (base.empty()) return file.lexically_normal().generic_string();
+  const fs::path relative =
+      fs::absolute(file).lexically_normal().lexically_relative(fs::absolute(base).lexically_normal());
+  return (relative.empty() ? file : relative).generic_string();
+}
+
+}  // namespace draftline

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a report goes, in which form, and what was asked.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <ostream>
+#include <string>
+
+namespace draftline {
+
+enum class Format { table, csv, json };
+
+// The document of results repeats it, so that `draftline check` can ask again.
+struct Asked {
+  std::string verb;            // "run", "simulate", ..
+  std::filesystem::path data;  // the folder data/
+  std::uint64_t seed = 0;
+};
+
+struct Output {
+  std::ostream& stream;
+  Format format = Format::table;
+  Asked asked;
+  std::size_t width = 0;  // of the terminal; 0: no limit
+  bool timing = false;    // JSON tells wall times too, which differ from run to run
+};
+
+}  // namespace draftline
