@@ -6,6 +6,7 @@
 #include "cli/in_order.h"
 #include "cli/progress.h"
 #include "reports/advise_report.h"
+#include "sim/advice_sweep.h"
 
 namespace draftline::cli {
 
@@ -18,45 +19,26 @@ struct Options {
   std::uint64_t seed = 0;
 };
 
-// A thread's own: the scenario, and the same with arrivals.
-struct Worker {
-  Worker(const Options& o, const std::filesystem::path& data) : sweep(o.scenario, data) {
-    sweep.validate();
-    if (o.no_load) return;
-    serving = std::make_unique<ServingSweep>(with_arrivals(sweep.scenario().document), data);
-    serving->validate();
-  }
-  Sweep sweep;
-  std::unique_ptr<ServingSweep> serving;
-};
-
 int advise_all(const Options& o, const Common& common) {
-  const auto first = std::make_shared<Worker>(o, common.data);
-  const Scenario& s = first->sweep.scenario();
-  std::vector<int> batches = s.batch_sizes;
-  if (batches.size() == 1) batches = {1, 2, 4, 8, 16, 32, 64, 128, 256};
-  // The batch turns fastest and the prompt's length is a table's columns: each is asked for once.
-  std::vector<std::size_t> points;
-  for (std::size_t i = 0; i < s.points(); ++i) {
-    const Point p = point_at(s, i);
-    if (p.batch == 0 && p.prompt == 0 && p.serving == 0 && s.methods[p.method].name != "autoregressive")
-      points.push_back(i);
-  }
-  if (points.empty()) throw InputErrors(s.document.root().place() + ": no method of it speculates");
-  AdviseReport report(to_standard_output(o.json, false, {"advise", common.data, o.seed}), s);
-  Progress progress("advising", points.size());
+  const auto make = [&] {
+    return std::make_shared<AdviceSweep>(Document::from_file(o.scenario), common.data, !o.no_load);
+  };
+  const auto first = make();
+  const std::size_t points = first->size();
+  AdviseReport report(to_standard_output(o.json, false, {"advise", common.data, o.seed}), first->scenario());
+  Progress progress("advising", points);
   const Interruptible interruptible;
   std::size_t done = 0;
-  in_order<Worker>(
-      o.jobs, 0, points.size(), o.jobs == 1 ? first : nullptr, [&] { return std::make_shared<Worker>(o, common.data); },
-      [&](Worker& w, std::size_t i) { return advise(w.sweep, points[i], batches, w.serving.get(), o.seed); },
+  in_order<AdviceSweep>(
+      o.jobs, 0, points, o.jobs == 1 ? first : nullptr, make,
+      [&](AdviceSweep& sweep, std::size_t i) { return sweep.at(i, o.seed); },
       [&](const Advice& a) {
         report.add(a);
         progress.at(++done);
       });
   report.finish();
-  if (done == points.size()) return 0;
-  std::cerr << "interrupted after " << done << " of " << points.size() << "\n";
+  if (done == points) return 0;
+  std::cerr << "interrupted after " << done << " of " << points << "\n";
   return 130;
 }
 

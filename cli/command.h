@@ -29,6 +29,7 @@ void add_papers(CLI::App&, Action& chosen);
 
 void add_advise(CLI::App&, Action& chosen);
 void add_plan(CLI::App&, Action& chosen);
+void add_check(CLI::App&, Action& chosen);
 void add_validate(CLI::App&, Action& chosen);
 
 // The exit code of a sweep that took so many points: 0, or 130 with a message of how to go on.

@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
   add_probe(app, chosen);
   add_calibrate(app, chosen);
   add_validate(app, chosen);
+  add_check(app, chosen);
   add_list(app, chosen);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// `draftline check`: predictions asked again and compared with what was approved; exit 1 where one moved.
+#include <cstdlib>
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/in_order.h"
+#include "cli/progress.h"
+#include "core/text_file.h"
+#include "gate/gate_report.h"
+#include "gate/measured_change.h"
+
+namespace draftline::cli {
+
+namespace {
+
+using namespace gate;
+namespace fs = std::filesystem;
+
+enum ExitCode { kFine = 0, kMoved = 1, kInterrupted = 130 };
+
+struct Options {
+  std::vector<fs::path> pins, against, measured;
+  fs::path scenarios, anchors, junit, markdown, reference;
+  bool approve = false, exact = false, json = false;
+  int jobs = 1;
+  double tolerance = Tolerance{}.relative, within = 0.05;
+};
+
+int finish(const Options& o, const GateReport& report) {
+  if (!o.junit.empty()) write_text_file(o.junit, gate_junit(report));
+  if (!o.markdown.empty()) write_text_file(o.markdown, gate_markdown(report));
+  if (o.json) write_gate_json(std::cout, report);
+  else std::cout << gate_text(report, static_cast<std::size_t>(terminal_width()));
+  return report.fine() ? kFine : kMoved;
+}
+
+Json read_document(const fs::path& file) {
+  Json j = Json::parse(read_text_file(file), nullptr, false);
+  if (j.is_discarded()) throw InputErrors(file.string() + ": is no JSON document");
+  return j;
+}
+
+int check_against(const Options& o, const Common& common) {
+  const fs::path& old_file = o.against.front();
+  const Json was = read_document(old_file);
+  const Json is = o.against.size() == 2 ? read_document(o.against.back())
+                                        : answer(question_of(was, old_file), common.data).document;
+  const std::string name =
+      old_file.generic_string() + " -> " + (o.against.size() == 2 ? o.against.back().generic_string() : "now");
+  return finish(o, {{compare_documents(was, is, name, o.exact ? 0 : o.tolerance)}, {}});
+}
+
+int check_measured(const Options& o) {
+  const auto comparison = compare_measured(o.measured.front(), o.measured.back(), o.within);
+  if (o.json) write_measured_json(std::cout, comparison);
+  else std::cout << measured_text(comparison, static_cast<std::size_t>(terminal_width()));
+  for (const MeasuredChange& c : comparison.kinds)
+    if (c.verdict == Verdict::slower || c.verdict == Verdict::faster) return kMoved;
+  return kFine;
+}
+
+// The pin files that were named, and that of --scenarios with a pin for each of the folder's scenarios.
+std::vector<PinFile> read_all_pins(const Options& o) {
+  std::vector<PinFile> files;
+  for (const fs::path& file : o.pins) files.push_back(read_pins(file));
+  if (o.scenarios.empty()) return files;
+  const fs::path file = o.scenarios / "pins.json";
+  std::error_code error;
+  PinFile of_folder;
+  if (fs::exists(file, error)) of_folder = read_pins(file);
+  of_folder.path = file;
+  for (Pin& pin : pins_of_folder(o.scenarios, of_folder)) of_folder.pins.push_back(std::move(pin));
+  if (of_folder.pins.empty()) throw InputErrors(o.scenarios.string() + ": holds no scenario");
+  files.push_back(std::move(of_folder));
+  return files;
+}
+
+int check_pins(const Options& o, const Common& common) {
+  const std::vector<PinFile> files = read_all_pins(o);
+  std::vector<std::pair<const PinFile*, const Pin*>> all;
+  for (const PinFile& file : files)
+    for (const Pin& pin : file.pins) all.emplace_back(&file, &pin);
+  Progress progress("checking", all.size());
+  const Interruptible interruptible;
+  struct Worker {};
+  std::vector<Recomputed> now;
+  in_order<Worker>(
+      o.jobs, 0, all.size(), nullptr, [] { return std::make_shared<Worker>(); },
+      [&](Worker&, std::size_t i) { return recompute(*all[i].second, all[i].first->path, common.data); },
+      [&](Recomputed& r) {
+        now.push_back(std::move(r));
+        progress.at(now.size());
+      });
+  if (now.size() < all.size()) {
+    std::cerr << "interrupted after " << now.size() << " of " << all.size() << " pins\n";
+    return kInterrupted;
+  }
+  GateReport report;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!o.approve || !all[i].second->points.empty())  // what is approved for the first time did not move
+      report.pins.push_back(compare(*all[i].first, *all[i].second, now[i], o.exact));
+  AnchorFile anchors;
+  if (!o.anchors.empty()) anchors = read_anchors(o.anchors, o.reference);
+  for (const Anchor& a : anchors.anchors) report.anchors.push_back(predict(a, common.data));
+  const int code = finish(o, report);
+  if (!o.approve) return code;
+  std::vector<PinFile> approved_files;  // all of them, or none is written
+  auto begin = now.begin();
+  for (const PinFile& file : files) {
+    const auto end = begin + static_cast<std::ptrdiff_t>(file.pins.size());
+    approved_files.push_back(approved(file, {begin, end}));
+    begin = end;
+  }
+  for (const PinFile& file : approved_files) {
+    write_pins(file);
+    std::cerr << "approved: " << file.path.string() << "\n";
+  }
+  if (!o.anchors.empty()) approve_anchors(anchors, report.anchors);
+  return kFine;
+}
+
+int check_all(Options o, const Common& common) {
+  const int asked = static_cast<int>(!o.pins.empty() || !o.scenarios.empty() || !o.anchors.empty()) +
+                    static_cast<int>(!o.against.empty()) + static_cast<int>(!o.measured.empty());
+  if (asked != 1)
+    throw InputErrors(
+        "name pin files (or --scenarios DIR, --anchors FILE), or give --against, or --measured: one of them");
+  if (const char* folder = std::getenv("DRAFTLINE_REFERENCE_DATA"); o.reference.empty() && folder != nullptr)
+    o.reference = folder;
+  if (!o.against.empty()) return check_against(o, common);
+  return o.measured.empty() ? check_pins(o, common) : check_measured(o);
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action& chosen) {
+  auto* verb = app.add_subcommand("check", "did a prediction move: pinned answers asked again; exit 1 where one did");
+  auto o = std::make_shared<Options>();
+  verb->add_option("pins", o->pins, "files of pinned predictions (docs/ci.md)")->check(CLI::ExistingFile);
+  verb->add_option("--scenarios", o->scenarios, "every scenario of this folder, pinned in its pins.json")
+      ->check(CLI::ExistingDirectory);
+  verb->add_flag("--approve", o->approve, "write today's figures into the pin files, after saying what moved");
+  verb->add_flag("--exact", o->exact, "every bit counts: no tolerance");
+  verb->add_option("--against", o->against,
+                   "OLD.json [NEW.json]: two outputs of one verb, point by point; of one alone, its question is asked\n"
+                   "again")
+      ->expected(1, 2)
+      ->check(CLI::ExistingFile);
+  verb->add_option("--tolerance", o->tolerance, "of --against: relative")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb->add_option("--anchors", o->anchors, "measured references (a file): errors now and when they were pinned")
+      ->check(CLI::ExistingFile);
+  verb->add_option("--reference-data", o->reference,
+                   "the folder of the anchors' measurements; DRAFTLINE_REFERENCE_DATA if not given");
+  verb->add_option("--measured", o->measured,
+                   "OLD.json NEW.json: two files of probe, or of validate's steps: same, faster, slower, ambiguous")
+      ->expected(2)
+      ->check(CLI::ExistingFile);
+  verb->add_option("--within", o->within, "of --measured: ratios this near to 1 are the same")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb->add_option("--junit", o->junit, "write a JUnit XML file, a test case for each pin");
+  verb->add_option("--markdown", o->markdown, "write a Markdown file, for a job's summary");
+  verb->add_flag("--json", o->json, "one JSON document on standard output");
+  verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
+  verb->footer(
+      "Example: draftline check --scenarios my-scenarios --approve   (pins them)\n"
+      "         draftline check --scenarios my-scenarios             (in CI: exit 1 and a table where one moved)");
+  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return check_all(*o, c); }; });
+}
+
+}  // namespace draftline::cli

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gate/answers.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "core/build_info.h"
+#include "core/errors.h"
+#include "core/fingerprint.h"
+#include "model/calibrated_files.h"
+#include "reports/advise_report.h"
+#include "reports/inferred_paper.h"
+#include "reports/plan_report.h"
+#include "reports/point.h"
+#include "reports/run_report.h"
+#include "reports/simulate_report.h"
+#include "reports/throughput_paper.h"
+#include "sim/advice_sweep.h"
+
+namespace draftline::gate {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Document scenario_of(const Question& q) {
+  return q.scenario ? Document::from_text(q.scenario->dump(), q.file) : Document::from_file(q.file);
+}
+Output into(std::ostream& out, const Question& q, const fs::path& data) {
+  return {out, Format::json, {q.verb, data, q.seed}};
+}
+
+InputFiles run(const Question& q, const fs::path& data, std::ostream& out) {
+  Sweep sweep(scenario_of(q), data);
+  sweep.validate();
+  RunReport report(into(out, q, data), sweep.scenario());
+  for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i));
+  report.finish();
+  return sweep.scenario().document.root().input_files();
+}
+
+InputFiles simulate(const Question& q, const fs::path& data, std::ostream& out) {
+  ServingSweep sweep(scenario_of(q), data);
+  sweep.validate();
+  SimulateReport report(into(out, q, data), sweep.scenario());
+  ServingSweep::Options options;
+  options.seed = q.seed;
+  for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, options));
+  report.finish();
+  return sweep.scenario().document.root().input_files();
+}
+
+InputFiles plan(const Question& q, const fs::path& data, std::ostream& out) {
+  constexpr int kMostDevices = 1024;
+  ServingSweep sweep(scenario_of(q), data);
+  sweep.validate();
+  const Prices prices{sweep.scenario().serving->prices};
+  std::vector<FleetOption> options;
+  for (std::size_t i = 0; i < sweep.scenario().points(); ++i)
+    options.push_back(smallest_fleet(sweep, i, prices, kMostDevices, q.seed));
+  write_plan(into(out, q, data), sweep.scenario(), std::move(options));
+  return sweep.scenario().document.root().input_files();
+}
+
+InputFiles advise(const Question& q, const fs::path& data, std::ostream& out) {
+  AdviceSweep sweep(scenario_of(q), data, true);
+  AdviseReport report(into(out, q, data), sweep.scenario());
+  for (std::size_t i = 0; i < sweep.size(); ++i) report.add(sweep.at(i, q.seed));
+  report.finish();
+  return sweep.scenario().document.root().input_files();
+}
+
+InputFiles papers(const Question& q, const fs::path& data, std::ostream& out) {
+  JsonWriter w(out);
+  InputFiles files;
+  w.begin_object();
+  w.key("papers");
+  w.begin_array();
+  for (const std::string& name : q.papers) {
+    const Paper p =
+        name == "specformer" ? predict_throughput_paper(data, name) : predict_inferred_paper(data, name);
+    write_json(w, p);
+    files.insert(p.input_files.begin(), p.input_files.end());
+  }
+  w.end_array();
+  w.end_object();
+  w.finish();
+  return files;
+}
+
+// Without what names the program and the file: the fitted values, and how good the fit is.
+InputFiles calibrate(const Question& q, const fs::path& data, std::ostream& out) {
+  CalibrationInput input;
+  input.measured = q.file;
+  input.data = data;
+  input.locator = "pinned";
+  const Document document = Document::from_file(q.file);
+  const Measured measured = read_measured(document.root());
+  document.finish();
+  const CalibratedDevice device = calibrated_device(input, measured);
+  OrderedJson all{{"device_file", device.device}};
+  if (knows_host(measured)) all["engine_file"] = calibrated_engine(input, measured);
+  for (const FitQuality& quality : device.quality)
+    all["held_out"][quality.op] = {{"points", quality.points}, {"median", quality.median}, {"p90", quality.p90}};
+  out << all.dump();
+  return document.root().input_files();
+}
+
+using Verb = InputFiles (*)(const Question&, const fs::path&, std::ostream&);
+constexpr std::array<std::pair<std::string_view, Verb>, 6> kVerbs{{{"run", run},
+                                                                   {"simulate", simulate},
+                                                                   {"plan", plan},
+                                                                   {"advise", advise},
+                                                                   {"papers", papers},
+                                                                   {"calibrate", calibrate}}};
+
+}  // namespace
+
+std::string Question::name() const {
+  std::string text = verb;
+  for (const std::string& paper : papers) text += " " + paper;
+  return file.empty() ? text : text + " " + file.filename().generic_string();
+}
+
+Answer answer(const Question& q, const fs::path& data) {
+  const auto verb = std::find_if(kVerbs.begin(), kVerbs.end(), [&](const auto& v) { return v.first == q.verb; });
+  if (verb == kVerbs.end()) throw InputErrors("\"" + q.verb + "\" is no verb whose answers can be asked for again");
+  std::ostringstream out;
+  Answer a;
+  a.input_files = verb->second(q, data, out);
+  a.document = Json::parse(out.str());
+  return a;
+}
+
+Question question_of(const Json& document, const fs::path& file) {
+  const auto found = document.is_object() ? document.find("question") : document.end();
+  if (found == document.end() || !found->is_object() || !found->contains("verb"))
+    throw InputErrors(file.string() + ": holds no \"question\": it was printed by an older draftline, or not by one");
+  Question q;
+  q.verb = found->value("verb", "");
+  q.seed = found->value("seed", std::uint64_t{0});
+  q.file = found->value("file", "");
+  if (found->contains("scenario")) q.scenario = found->at("scenario");
+  if (found->contains("names")) q.papers = found->at("names").get<std::vector<std::string>>();
+  return q;
+}
+
+}  // namespace draftline::gate

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gate/figures.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+
+namespace draftline::gate {
+
+namespace {
+
+// Members that say which element of a list an object is; a list that is not here goes by "name", or by position.
+const std::vector<std::string>& names_of_elements(const std::string& list) {
+  static const std::map<std::string, std::vector<std::string>, std::less<>> known{
+      {"papers", {"paper"}},
+      {"tables", {"table"}},
+      {"cells", {"row", "column", "transformer", "method", "draft_length", "batch_size", "context"}},
+      {"batches", {"batch_size"}},
+      {"best_draft_lengths", {"prompt_tokens", "batch_size"}},
+      {"ops", {"op", "phase"}},
+      {"serving", {"batching", "method"}},
+      {"stops_paying", {"transformer", "method", "context"}},
+      {"points", {"op", "shape"}}};
+  static const std::vector<std::string> otherwise{"name"};
+  const auto found = known.find(list);
+  return found == known.end() ? otherwise : found->second;
+}
+
+// Of the whole document: who answered which question.
+bool is_heading(std::string_view key) {
+  return key == "schema_version" || key == "commit" || key == "model" || key == "input_files" || key == "question" ||
+         key == "resolved" || key == "points_done";
+}
+bool is_no_figure(std::string_view key) {
+  return key == "locator" || key == "source" || key == "arguments" || key.ends_with("wall_time");
+}
+bool is_figure(const Json& j) { return j.is_object() && j.contains("value") && j.contains("kind"); }
+bool is_list_of_objects(const Json& j) { return j.is_array() && !j.empty() && j.front().is_object(); }
+std::string plain_text(const Json& j) { return j.is_string() ? j.get<std::string>() : j.dump(); }
+
+class Flattening {
+ public:
+  void object(const Json& j, const PointKey& above, const std::string& prefix, const std::vector<std::string>& names) {
+    PointKey key = above;
+    const auto part = [&](const std::string& name, const Json& value) {
+      if (value.is_null()) return;
+      const auto known = std::find_if(key.begin(), key.end(), [&](const auto& p) { return p.first == name; });
+      if (known != key.end()) known->second = plain_text(value);  // what is said further in holds
+      else key.emplace_back(name, plain_text(value));
+    };
+    const auto name_by = [&](const std::string& member, const Json& value) {
+      if (value.is_object())
+        for (const auto& [k, v] : value.items()) part(k, v);
+      else part(member, value);
+    };
+    std::vector<std::string> used{"inputs"};
+    if (const auto inputs = j.find("inputs"); inputs != j.end()) name_by("inputs", *inputs);
+    for (const std::string& name : names)
+      if (const auto value = j.find(name); value != j.end() && !value->is_number_float() && !value->is_array())
+        name_by(name, *value), used.push_back(name);
+    for (const auto& [member, value] : j.items())
+      if (!is_no_figure(member) && !(above.empty() && prefix.empty() && is_heading(member)) &&
+          std::find(used.begin(), used.end(), member) == used.end())
+        this->member(member, value, key, prefix);
+  }
+
+  std::vector<PointFigures> points;
+
+ private:
+  void member(const std::string& name, const Json& value, const PointKey& key, const std::string& prefix) {
+    if (is_figure(value)) {
+      add(key, prefix + name, value.at("value"));
+      for (const char* end : {"low", "high"})
+        if (value.contains(end)) add(key, prefix + name + "." + end, value.at(end));
+    } else if (is_list_of_objects(value)) {
+      static constexpr std::array<std::string_view, 4> kHoldResults{"results", "papers", "tables", "cells"};
+      const bool results = std::find(kHoldResults.begin(), kHoldResults.end(), name) != kHoldResults.end();
+      const auto& names = names_of_elements(name);
+      for (std::size_t i = 0; i < value.size(); ++i) {
+        const Json& item = value[i];
+        PointKey of_item = key;
+        const bool named = item.contains("inputs") || std::any_of(names.begin(), names.end(), [&](const auto& n) {
+                             return item.contains(n);
+                           });
+        if (!named) of_item.emplace_back(name, std::to_string(i));
+        object(item, of_item, results ? prefix : prefix + name + ".", names);
+      }
+    } else if (value.is_object()) {
+      for (const auto& [inner, v] : value.items())
+        if (!is_no_figure(inner)) member(inner, v, key, prefix + name + ".");
+    } else {
+      add(key, prefix + name, value.is_array() ? Json(value.dump()) : value);
+    }
+  }
+
+  void add(const PointKey& key, std::string name, Json value) {
+    const auto [it, fresh] = index_.try_emplace(identity_of(key), points.size());
+    if (fresh) points.push_back({key, {}});
+    auto& figures = points[it->second].figures;
+    const auto taken = [&](const std::string& n) {
+      return std::any_of(figures.begin(), figures.end(), [&](const auto& f) { return f.first == n; });
+    };
+    if (taken(name)) {  // the document does not tell two points apart: their order does
+      const std::string first = name + " #";
+      for (int n = 2; taken(name); ++n) name = first + std::to_string(n);
+    }
+    figures.emplace_back(std::move(name), std::move(value));
+  }
+
+  std::unordered_map<std::string, std::size_t> index_;
+};
+
+}  // namespace
+
+std::vector<PointFigures> figures_of(const Json& document) {
+  Flattening all;
+  if (document.is_array()) {
+    all.object(Json{{"results", document}}, {}, "", {});
+  } else {
+    all.object(document, {}, "", {});
+  }
+  return std::move(all.points);
+}
+
+std::string text_of(const PointKey& key) {
+  std::string text;
+  for (const auto& [name, value] : key) text += (text.empty() ? "" : ", ") + name + " " + value;
+  return text;
+}
+
+std::string identity_of(const PointKey& key) {
+  PointKey sorted = key;
+  std::sort(sorted.begin(), sorted.end());
+  std::string text;
+  for (const auto& [name, value] : sorted) text += name + "\n" + value + "\n";
+  return text;
+}
+
+PointKey shared_by(const std::vector<PointFigures>& points) {
+  if (points.size() < 2) return {};
+  PointKey shared = points.front().key;
+  for (const PointFigures& p : points)
+    std::erase_if(shared, [&](const auto& part) { return std::find(p.key.begin(), p.key.end(), part) == p.key.end(); });
+  return shared;
+}
+
+PointKey without(const PointKey& key, const PointKey& shared) {
+  PointKey rest = key;
+  std::erase_if(rest, [&](const auto& part) { return std::find(shared.begin(), shared.end(), part) != shared.end(); });
+  return rest;
+}
+
+std::vector<PointFigures> selected(std::vector<PointFigures> points, const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), "all") != names.end()) return points;
+  const auto wanted = [&](const std::string& figure) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& n) { return figure == n || (n.ends_with('.') && figure.starts_with(n)); });
+  };
+  for (PointFigures& p : points) std::erase_if(p.figures, [&](const auto& f) { return !wanted(f.first); });
+  std::erase_if(points, [](const PointFigures& p) { return p.figures.empty(); });
+  return points;
+}
+
+}  // namespace draftline::gate

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gate/inputs.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.h"
+#include "core/fingerprint.h"
+#include "core/text_file.h"
+
+namespace draftline::gate {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Tree = nlohmann::json;
+
+constexpr std::size_t kLongList = 8, kMostValues = 400;
+
+bool is_prose(const std::string& key) {
+  static constexpr std::array<std::string_view, 8> kProse{"source", "locator", "note",  "title",
+                                                          "because", "question", "kind", "commit"};
+  return std::find(kProse.begin(), kProse.end(), key) != kProse.end();
+}
+
+std::string fingerprint_of(const Tree& j) {
+  Fingerprint f;
+  f.add(j.dump(-1, ' ', false, Tree::error_handler_t::replace));
+  return to_hex(f.value());
+}
+
+// `deepest`: objects and lists below it are one value each.
+void collect(const Tree& j, const std::string& place, int deepest, std::map<std::string, std::string>& values) {
+  const bool numbers = j.is_array() && std::all_of(j.begin(), j.end(), [](const Tree& x) { return x.is_primitive(); });
+  if (j.is_primitive()) {
+    values[place] = j.is_string() ? j.get<std::string>() : j.dump();
+  } else if (deepest == 0 || (numbers && j.size() > kLongList)) {
+    values[place] = std::to_string(j.size()) + " values, " + fingerprint_of(j);
+  } else if (numbers) {
+    values[place] = j.dump();
+  } else {
+    for (const auto& [key, value] : j.items())
+      if (j.is_array() || !is_prose(key)) collect(value, place.empty() ? key : place + "/" + key, deepest - 1, values);
+  }
+}
+
+InputContent content_of(const fs::path& file, std::uint64_t fingerprint) {
+  InputContent c{to_hex(fingerprint), {}};
+  if (file.extension() != ".json") return c;
+  const Tree j = Tree::parse(read_text_file(file), nullptr, false);
+  for (int deepest = 12; deepest > 0; --deepest) {
+    c.values.clear();
+    collect(j, "", deepest, c.values);
+    if (c.values.size() <= kMostValues) break;
+  }
+  return c;
+}
+
+}  // namespace
+
+Inputs contents_of(const InputFiles& files, const fs::path& data, const fs::path& base) {
+  Inputs all;
+  for (const auto& [file, fingerprint] : files) try {
+      all[input_name(file, data, base)] = content_of(file, fingerprint);
+    } catch (const InputErrors&) { all[input_name(file, data, base)] = {to_hex(fingerprint), {}}; }
+  return all;
+}
+
+std::vector<std::string> differences(const Inputs& was, const Inputs& is, const std::vector<std::string>& names) {
+  std::vector<std::string> lines;
+  for (const std::string& name : names) {
+    const auto before = was.find(name), now = is.find(name);
+    if (before == was.end() && now == is.end()) continue;
+    if (before == was.end() || now == is.end()) {
+      lines.push_back(name + ": " + (now == is.end() ? "is not read any more" : "is read now"));
+      continue;
+    }
+    if (before->second.fingerprint == now->second.fingerprint) continue;
+    const std::size_t none_yet = lines.size();
+    const auto &a = before->second.values, &b = now->second.values;
+    for (const auto& [place, value] : a) {
+      const auto other = b.find(place);
+      if (other == b.end()) lines.push_back(name + ": " + place + " " + value + " -> (none)");
+      else if (other->second != value) lines.push_back(name + ": " + place + " " + value + " -> " + other->second);
+    }
+    for (const auto& [place, value] : b)
+      if (!a.contains(place)) lines.push_back(name + ": " + place + " (none) -> " + value);
+    if (lines.size() == none_yet) lines.push_back(name + ": its content differs, none of its values");
+  }
+  return lines;
+}
+
+}  // namespace draftline::gate

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gate/pins.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <sstream>
+
+#include "core/errors.h"
+#include "core/json_writer.h"
+#include "core/text_file.h"
+
+namespace draftline::gate {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kSchema = 1;
+constexpr std::array<std::string_view, 6> kVerbs{"run", "simulate", "plan", "advise", "papers", "calibrate"};
+
+Tolerance read_tolerance(const Reader& in) {
+  Tolerance t{in.at("relative").number(0, 1), in.at("because").text()};
+  in.done();
+  return t;
+}
+
+PointKey read_key(const Reader& in) {
+  PointKey key;
+  for (const auto& [name, value] : in.entries())
+    key.emplace_back(name, value.is_string() ? value.text() : value.json().dump());
+  return key;
+}
+
+PointFigures read_point(const Reader& in, const PointKey& shared) {
+  PointFigures p;
+  p.key = shared;
+  for (const auto& [name, value] : in.entries()) {
+    if (name == "at") {
+      const PointKey own = read_key(value);
+      p.key.insert(p.key.end(), own.begin(), own.end());
+    } else {
+      if (value.is_array() || value.is_object()) value.fail("must be a number, a text, true, false or null");
+      p.figures.emplace_back(name, Json(value.json()));
+    }
+  }
+  return p;
+}
+
+std::vector<std::string> texts(const Reader& in) {
+  std::vector<std::string> all;
+  for (const Reader& one : in.items()) all.push_back(one.text());
+  return all;
+}
+
+Pin read_pin(const Reader& in, const Tolerance& usual) {
+  Pin p;
+  Question& q = p.question;
+  q.verb = kVerbs[in.at("verb").choice(kVerbs)];
+  const fs::path folder = in.file().parent_path();
+  if (q.verb == "papers") q.papers = texts(in.at("papers"));
+  else q.file = (folder / in.at(q.verb == "calibrate" ? "measured" : "scenario").text()).lexically_normal();
+  if (const auto seed = in.find("seed"))
+    q.seed = static_cast<std::uint64_t>(seed->long_integer(0, std::numeric_limits<std::int64_t>::max()));
+  p.tolerance = usual;
+  if (const auto own = in.find("tolerance")) p.tolerance = read_tolerance(*own), p.own_tolerance = true;
+  p.figures = in.has("figures") ? texts(in.at("figures")) : usual_figures(q.verb);
+  if (const auto inputs = in.find("inputs")) p.inputs = texts(*inputs);
+  const auto where = in.find("where");
+  const PointKey shared = where ? read_key(*where) : PointKey{};
+  if (const auto points = in.find("points"))
+    for (const Reader& point : points->items()) p.points.push_back(read_point(point, shared));
+  in.done();
+  return p;
+}
+
+PinFile read(const Reader& in) {
+  PinFile f;
+  f.path = in.file();
+  if (in.at("schema_version").integer() != kSchema) in.at("schema_version").fail("this draftline reads schema 1");
+  if (const auto approved = in.find("approved")) {
+    f.commit = approved->at("commit").text();
+    f.model = approved->at("model").text();
+    approved->done();
+  }
+  if (const auto t = in.find("tolerance")) f.tolerance = read_tolerance(*t);
+  for (const Reader& pin : in.at("pins").items()) f.pins.push_back(read_pin(pin, f.tolerance));
+  if (const auto inputs = in.find("inputs"))
+    for (const auto& [name, content] : inputs->entries()) {
+      InputContent& c = f.inputs[name];
+      c.fingerprint = content.at("fingerprint").text();
+      if (const auto values = content.find("values"))
+        for (const auto& [place, value] : values->entries()) c.values[place] = value.text();
+      content.done();
+    }
+  in.done();
+  return f;
+}
+
+void write_key(JsonWriter& w, const char* name, const PointKey& key) {
+  w.object(name, [&] {
+    for (const auto& [part, value] : key) w.member(part, value);
+  });
+}
+
+void write_tolerance(JsonWriter& w, const Tolerance& t) {
+  w.object("tolerance", [&] {
+    w.member("relative", t.relative);
+    w.member("because", t.because);
+  });
+}
+
+void write_pin(JsonWriter& w, const Pin& p, const fs::path& folder) {
+  const Question& q = p.question;
+  w.member("verb", q.verb);
+  if (q.verb == "papers") w.list("papers", q.papers);
+  else w.member(q.verb == "calibrate" ? "measured" : "scenario", input_name(q.file, "/nowhere", folder));
+  if (q.seed != 0) w.member("seed", q.seed);
+  if (p.own_tolerance) write_tolerance(w, p.tolerance);
+  if (p.figures != usual_figures(q.verb)) w.list("figures", p.figures);
+  w.list("inputs", p.inputs);
+  const PointKey shared = shared_by(p.points);
+  if (!shared.empty()) write_key(w, "where", shared);
+  w.objects("points", p.points, [&](const PointFigures& point) {
+    write_key(w, "at", without(point.key, shared));
+    for (const auto& [name, value] : point.figures) {
+      w.key(name);
+      if (value.is_number_integer()) w.value(value.get<std::int64_t>());
+      else if (value.is_number()) w.value(value.get<double>());
+      else if (value.is_string()) w.value(value.get<std::string>());
+      else if (value.is_boolean()) w.value(value.get<bool>());
+      else w.value(nullptr);
+    }
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> usual_figures(const std::string& verb) {
+  static const std::map<std::string, std::vector<std::string>> known{
+      {"run",
+       {"skipped", "verified_rows", "throughput", "throughput_with_prefill", "speedup", "step_time", "prefill_time",
+        "acceptance_length", "peak_memory", "breakdown."}},
+      {"simulate",
+       {"skipped", "requests", "steps", "throughput", "goodput", "ttft.mean", "ttft.p99", "tpot.mean", "tpot.p99",
+        "e2e.mean", "acceptance_length", "kv_blocks", "batch_limit", "preemptions", "event_fingerprint", "diverges",
+        "warnings"}},
+      {"plan",
+       {"recommended", "meets_targets", "replicas", "devices", "cost", "capacity", "ttft_p99", "tpot_p99", "e2e_mean",
+        "pareto"}},
+      {"papers", {"ours"}}};
+  const auto found = known.find(verb);
+  return found == known.end() ? std::vector<std::string>{"all"} : found->second;
+}
+
+PinFile read_pins(const fs::path& file) { return read_file(file, read); }
+
+void write_pins(const PinFile& f) {
+  constexpr int kLines = 4;  // a point, a value of an input: each on a line of its own
+  std::ostringstream out;
+  JsonWriter w(out, kLines);
+  w.begin_object();
+  w.member("schema_version", kSchema);
+  w.object("approved", [&] {
+    w.member("commit", f.commit);
+    w.member("model", f.model);
+  });
+  write_tolerance(w, f.tolerance);
+  w.objects("pins", f.pins, [&](const Pin& p) { write_pin(w, p, f.path.parent_path()); });
+  w.object("inputs", [&] {
+    for (const auto& [name, content] : f.inputs)
+      w.object(name, [&c = content, &w] {
+        w.member("fingerprint", c.fingerprint);
+        if (c.values.empty()) return;
+        w.object("values", [&] {
+          for (const auto& [place, value] : c.values) w.member(place, value);
+        });
+      });
+  });
+  w.end_object();
+  w.finish();
+  write_text_file(f.path, out.str());
+}
+
+std::vector<Pin> pins_of_folder(const fs::path& folder, const PinFile& known) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  if (error) throw InputErrors(folder.string() + ": can't be read: " + error.message());
+  std::sort(files.begin(), files.end());
+  std::vector<Pin> pins;
+  for (const fs::path& file : files) {
+    const Document document = Document::from_file(file);
+    const Reader root = document.root();
+    if (!root.is_object() || !root.has("device") || !root.has("method")) continue;  // no scenario
+    Pin p;
+    p.question.verb = root.has("workload") ? "simulate" : "run";
+    p.question.file = file;
+    p.figures = usual_figures(p.question.verb);
+    p.tolerance = known.tolerance;
+    const bool pinned = std::any_of(known.pins.begin(), known.pins.end(), [&](const Pin& k) {
+      return k.question.file.lexically_normal() == file.lexically_normal();
+    });
+    if (!pinned) pins.push_back(std::move(p));
+  }
+  return pins;
+}
+
+}  // namespace draftline::gate

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/advice_sweep.h"
+
+namespace draftline {
+
+AdviceSweep::AdviceSweep(Document scenario, const std::filesystem::path& data, bool with_load)
+    : sweep_(std::move(scenario), data) {
+  sweep_.validate();
+  const Scenario& s = sweep_.scenario();
+  if (with_load) {
+    serving_ = std::make_unique<ServingSweep>(with_arrivals(s.document), data);
+    serving_->validate();
+  }
+  batches_ = s.batch_sizes;
+  if (batches_.size() == 1) batches_ = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+  // The batch turns fastest and the prompt's length is a table's columns: each is asked for once.
+  for (std::size_t i = 0; i < s.points(); ++i) {
+    const Point p = point_at(s, i);
+    if (p.batch == 0 && p.prompt == 0 && p.serving == 0 && s.methods[p.method].name != "autoregressive")
+      points_.push_back(i);
+  }
+  if (points_.empty()) throw InputErrors(s.document.root().place() + ": no method of it speculates");
+}
+
+Advice AdviceSweep::at(std::size_t i, std::uint64_t seed) {
+  return advise(sweep_, points_[i], batches_, serving_.get(), seed);
+}
+
+}  // namespace draftline
