@@ -14,22 +14,35 @@ namespace draftline::gate {
 namespace {
 
 constexpr std::size_t kMostRows = 40;
+constexpr std::size_t kPage = 120;  // columns, where no terminal says otherwise
 
+double size_of(const Change& c) {
+  return c.kind == Change::Kind::moved && c.relative ? std::abs(*c.relative) : HUGE_VAL;
+}
+
+// The changes of one figure of one pin: the largest of them, and how many points have one.
 struct Row {
   const Checked* pin;
-  const Change* change;
+  const Change* largest;
+  std::size_t points = 0;
 };
 
 // Of all pins, largest first; ties in the order of the pins.
 std::vector<Row> rows_of(const GateReport& r) {
   std::vector<Row> rows;
-  for (const Checked& pin : r.pins)
-    for (const Change& c : pin.changes) rows.push_back({&pin, &c});
-  const auto size = [](const Row& row) {
-    const Change& c = *row.change;
-    return c.kind == Change::Kind::moved && c.relative ? std::abs(*c.relative) : HUGE_VAL;
-  };
-  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return size(a) > size(b); });
+  for (const Checked& pin : r.pins) {
+    const auto first = static_cast<std::ptrdiff_t>(rows.size());
+    for (const Change& c : pin.changes) {
+      const auto known = std::find_if(rows.begin() + first, rows.end(), [&](const Row& row) {
+        return row.largest->figure == c.figure && row.largest->kind == c.kind;
+      });
+      Row& row = known == rows.end() ? rows.emplace_back(Row{&pin, &c}) : *known;
+      if (size_of(c) > size_of(*row.largest)) row.largest = &c;
+      ++row.points;
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return size_of(*a.largest) > size_of(*b.largest); });
   return rows;
 }
 
@@ -49,22 +62,45 @@ PointKey telling(const Row& row) {
       std::erase_if(shared,
                     [&](const auto& part) { return std::find(c.point.begin(), c.point.end(), part) == c.point.end(); });
   }
-  return without(row.change->point, shared);
+  return without(row.largest->point, shared);
 }
 
-Table changes_table(const std::vector<Row>& rows) {
-  Table table({"pin", "point", "figure", "was", "is", "change", "tolerance"});
+// Each cause once, with the pins that it stands behind; rows refer to it by its number.
+struct Cause {
+  std::string text;
+  std::vector<const Checked*> pins;
+};
+std::vector<Cause> causes_of(const GateReport& r) {
+  std::vector<Cause> causes;
+  for (const Checked& pin : r.pins)
+    for (const std::string& cause : pin.causes) {
+      auto it = std::find_if(causes.begin(), causes.end(), [&](const Cause& c) { return c.text == cause; });
+      if (it == causes.end()) it = causes.insert(causes.end(), {cause, {}});
+      it->pins.push_back(&pin);
+    }
+  return causes;
+}
+std::string numbers_of(const std::vector<Cause>& causes, const Checked* pin) {
+  std::string text;
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    if (std::find(causes[i].pins.begin(), causes[i].pins.end(), pin) != causes[i].pins.end())
+      text += (text.empty() ? "" : ", ") + std::to_string(i + 1);
+  return text;
+}
+
+Table changes_table(const std::vector<Row>& rows, const std::vector<Cause>& causes) {
+  Table table({"pin", "figure", "points", "was", "is", "change", "tolerance", "why", "largest at"});
   for (std::size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
-    const Change& c = *rows[i].change;
-    const bool whole = c.kind != Change::Kind::moved && c.figure.empty();
-    table.add({rows[i].pin->question, text_of(telling(rows[i])), whole ? "point" : c.figure, shown(c.was), shown(c.is),
-               change_text(c), Cell(c.tolerance, 2)});
+    const Change& c = *rows[i].largest;
+    table.add({rows[i].pin->question, c.figure.empty() ? "point" : c.figure, rows[i].points, shown(c.was), shown(c.is),
+               change_text(c), Cell(c.tolerance, 2), numbers_of(causes, rows[i].pin), text_of(telling(rows[i]))});
   }
   return table;
 }
 
 std::string more_than_shown(const std::vector<Row>& rows) {
-  return rows.size() > kMostRows ? "... and " + std::to_string(rows.size() - kMostRows) + " more; --json has them all\n" : "";
+  return rows.size() > kMostRows ? "... and " + std::to_string(rows.size() - kMostRows) + " more figures; --json has them all\n"
+                                 : "";
 }
 
 std::string counted(std::size_t n, const std::string& one) {
@@ -81,18 +117,6 @@ std::string headline(const GateReport& r) {
   if (pins == 0) return counted(figures, "figure") + " of " + counted(r.pins.size(), "pin") + " are as approved.";
   return counted(changes, "change") + " in " + std::to_string(pins) + " of " + counted(r.pins.size(), "pin") + " (" +
          counted(figures, "approved figure") + ").";
-}
-
-// Each cause once, with the pins that it stands behind.
-std::vector<std::pair<std::string, std::vector<std::string>>> causes_of(const GateReport& r) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> causes;
-  for (const Checked& pin : r.pins)
-    for (const std::string& cause : pin.causes) {
-      auto it = std::find_if(causes.begin(), causes.end(), [&](const auto& c) { return c.first == cause; });
-      if (it == causes.end()) it = causes.insert(causes.end(), {cause, {}});
-      it->second.push_back(pin.question);
-    }
-  return causes;
 }
 
 Table anchors_table(const std::vector<Anchored>& anchors) {
@@ -128,19 +152,20 @@ bool GateReport::fine() const {
 }
 
 std::string gate_text(const GateReport& r, std::size_t width) {
+  const std::size_t columns = width > 0 ? width : kPage;
   std::string text;
   if (!r.pins.empty()) text += headline(r) + "\n";
   const auto rows = rows_of(r);
-  if (!rows.empty()) text += "\n" + changes_table(rows).to_text(width) + more_than_shown(rows);
+  const auto causes = causes_of(r);
+  if (!rows.empty()) text += "\n" + changes_table(rows, causes).to_text(columns) + more_than_shown(rows);
   for (const Checked& pin : r.pins)
     if (!pin.failure.empty()) text += pin.question + ": " + pin.failure + "\n";
-  const auto causes = causes_of(r);
   if (!causes.empty()) text += "\nWhy:\n";
-  for (const auto& [cause, pins] : causes)
-    text += "  " + cause + " (" + (pins.size() == 1 ? pins.front() : counted(pins.size(), "pin")) + ")\n";
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    text += "  " + std::to_string(i + 1) + ": " + causes[i].text + " (" + counted(causes[i].pins.size(), "pin") + ")\n";
   if (!r.anchors.empty()) {
     text += std::string(text.empty() ? "" : "\n") + "Anchors: predicted beside measured, for information\n";
-    text += anchors_table(r.anchors).to_text(width);
+    text += anchors_table(r.anchors).to_text(columns);
   }
   return text;
 }
@@ -149,12 +174,13 @@ std::string gate_markdown(const GateReport& r) {
   std::string text = "## draftline check: " + std::string(r.fine() ? "nothing moved" : "predictions moved") + "\n\n";
   if (!r.pins.empty()) text += headline(r) + "\n\n";
   const auto rows = rows_of(r);
-  if (!rows.empty()) text += changes_table(rows).to_markdown() + "\n" + more_than_shown(rows);
+  const auto causes = causes_of(r);
+  if (!rows.empty()) text += changes_table(rows, causes).to_markdown() + "\n" + more_than_shown(rows);
   for (const Checked& pin : r.pins)
     if (!pin.failure.empty()) text += "- " + pin.question + ": " + pin.failure + "\n";
-  const auto causes = causes_of(r);
   if (!causes.empty()) text += "\n### Why\n\n";
-  for (const auto& [cause, pins] : causes) text += "- " + cause + " (" + counted(pins.size(), "pin") + ")\n";
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    text += std::to_string(i + 1) + ". " + causes[i].text + " (" + counted(causes[i].pins.size(), "pin") + ")\n";
   if (!r.anchors.empty()) text += "\n### Predicted beside measured\n\n" + anchors_table(r.anchors).to_markdown();
   return text;
 }
