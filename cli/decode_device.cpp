@@ -3,7 +3,7 @@
 
 #ifdef DRAFTLINE_WITH_CUDA
 #include "core/text_file.h"
-#include "decoder/cuda/backend.h"
+#include "decoder/cuda/runtime/backend.h"
 #include "decoder/random_weights.h"
 #endif
 

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # The CUDA backend's files: nvcc compiles the kernels, or the emulator of tests/emulator all of them as plain C++.
 set(draftline_cuda_kernels
-  attention.cu
-  choose.cu
-  elementwise.cu
-  experts.cu
-  few_rows.cu
-  force.cu
-  idle.cu
-  movement.cu
-  norm.cu
-  random_fill.cu
-  sample.cu
-  trees.cu
-  verify.cu
+  attention/attention.cu
+  sampling/choose.cu
+  elementwise/elementwise.cu
+  experts/experts.cu
+  gemm/few_rows.cu
+  sampling/force.cu
+  runtime/idle.cu
+  cache/movement.cu
+  elementwise/norm.cu
+  runtime/random_fill.cu
+  sampling/sample.cu
+  sampling/trees.cu
+  sampling/verify.cu
 )
 set(draftline_cuda_host
-  backend.cpp
-  blas.cpp
-  clock.cpp
-  device.cpp
-  library.cpp
-  load_weights.cpp
-  product_choices.cpp
-  run_ops.cpp
+  runtime/backend.cpp
+  gemm/blas.cpp
+  runtime/clock.cpp
+  runtime/device.cpp
+  runtime/library.cpp
+  runtime/load_weights.cpp
+  gemm/product_choices.cpp
+  runtime/run_ops.cpp
 )

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "decoder/cuda/attention.h"
+#include "decoder/cuda/attention/attention.h"
 #include "probes/cuda/ops.h"
 
 namespace draftline {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "decoder/cuda/backend.h"
+#include "decoder/cuda/runtime/backend.h"
 #include "decoder/random_weights.h"
 #include "model/fit_quality.h"
 #include "probes/tiny_decoder.h"

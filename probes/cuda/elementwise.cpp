@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "decoder/cuda/elementwise.h"
-#include "decoder/cuda/movement.h"
+#include "decoder/cuda/cache/movement.h"
+#include "decoder/cuda/elementwise/elementwise.h"
 #include "probes/cuda/ops.h"
 
 namespace draftline {

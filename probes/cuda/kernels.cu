@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "decoder/cuda/block.cuh"
+#include "decoder/cuda/runtime/block.cuh"
 #include "probes/probe_data.h"
 
 namespace draftline::cuda {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "decoder/cuda/device.h"
+#include "decoder/cuda/runtime/device.h"
 #include "probes/probe_data.h"
 
 namespace draftline {

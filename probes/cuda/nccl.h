@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "decoder/cuda/library.h"
+#include "decoder/cuda/runtime/library.h"
 
 namespace draftline {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "decoder/cuda/library.h"
+#include "decoder/cuda/runtime/library.h"
 
 namespace draftline {
 

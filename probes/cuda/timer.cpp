@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 
-#include "decoder/cuda/idle.h"
+#include "decoder/cuda/runtime/idle.h"
 
 namespace draftline {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "decoder/cuda/blas.h"
-#include "decoder/cuda/device.h"
+#include "decoder/cuda/gemm/blas.h"
+#include "decoder/cuda/runtime/device.h"
 #include "probes/cuda/clock_watch.h"
 #include "probes/cuda/kernels.h"
 #include "probes/cuda/matrix.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "decoder/cuda/choose.h"
-#include "decoder/cuda/sample.h"
+#include "decoder/cuda/sampling/choose.h"
+#include "decoder/cuda/sampling/sample.h"
 #include "probes/cuda/ops.h"
 
 namespace draftline {

@@ -2,7 +2,7 @@
 // Every method of the table on the CUDA backend, with the small networks of tests/contracts.
 #pragma once
 #include "core/errors.h"
-#include "decoder/cuda/backend.h"
+#include "decoder/cuda/runtime/backend.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention against the CPU backend: decode, prefill, chains and trees, ragged batches, long contexts in many splits.
-#include "decoder/cuda/attention.h"
+#include "decoder/cuda/attention/attention.h"
 
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choosing tokens and growing trees against the CPU backend.
-#include "decoder/cuda/choose.h"
+#include "decoder/cuda/sampling/choose.h"
 
-#include "decoder/cuda/trees.h"
+#include "decoder/cuda/sampling/trees.h"
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
 

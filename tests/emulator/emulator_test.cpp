@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/errors.h"
-#include "decoder/cuda/device.h"
-#include "decoder/cuda/elementwise.h"
-#include "decoder/cuda/mma.cuh"
+#include "decoder/cuda/elementwise/elementwise.h"
+#include "decoder/cuda/gemm/mma.cuh"
+#include "decoder/cuda/runtime/device.h"
 #include "tests/catch.h"
 
 using namespace draftline;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mixture of experts twice: on the CPU backend and by its CUDA kernels, with a say in who chooses whom.
 #pragma once
-#include "decoder/cuda/experts.h"
+#include "decoder/cuda/experts/experts.h"
 #include "tests/emulator/op_rig.h"
 
 namespace draftline::cuda {

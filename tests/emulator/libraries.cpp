@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "decoder/cuda/library.h"
+#include "decoder/cuda/runtime/library.h"
 #include "tests/emulator/emulator.h"
 #include "tests/emulator/libraries.h"
 

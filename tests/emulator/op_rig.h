@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "decoder/cpu/backend.h"
-#include "decoder/cuda/device.h"
+#include "decoder/cuda/runtime/device.h"
 #include "decoder/ops.h"
 #include "decoder/random_weights.h"
 #include "tests/catch.h"

@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "core/errors.h"
-#include "decoder/cuda/blas.h"
-#include "decoder/cuda/elementwise.h"
-#include "decoder/cuda/few_rows.h"
+#include "decoder/cuda/elementwise/elementwise.h"
+#include "decoder/cuda/gemm/blas.h"
+#include "decoder/cuda/gemm/few_rows.h"
 #include "tests/emulator/op_rig.h"
 
 using namespace draftline;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling and verification against the CPU backend: the same random numbers, so the same tokens, not just the same law.
-#include "decoder/cuda/verify.h"
+#include "decoder/cuda/sampling/verify.h"
 
 #include "core/rng.h"
-#include "decoder/cuda/sample.h"
+#include "decoder/cuda/sampling/sample.h"
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention on tensor cores: tiles of 16 rows x heads a warp, keys and values in stages of shared memory that are filled in
+// the background while the stage before is used, softmax on the way (Milakov and Gimelshein 2018; Dao 2023).
+#pragma once
+#include "core/errors.h"
+#include "decoder/cuda/attention/attention.cuh"
+#include "decoder/cuda/gemm/mma.cuh"
+
+namespace draftline::cuda {
+
+// How a block is cut: few rows share out the keys among warps, many rows share out the rows.
+template <int dim_, bool many_rows>
+struct Tiles {
+  static constexpr int dim = dim_;
+  static constexpr int stage = dim <= 128 ? 64 : 32;  // keys
+  static constexpr int row_warps = many_rows ? 4 : 1, key_warps = many_rows ? 1 : stage / 16;
+  static constexpr int warps = row_warps * key_warps, threads = 32 * warps, rows = 16 * row_warps;
+  static constexpr int keys = stage / key_warps;    // of a warp in a stage
+  static constexpr int row = dim + 8;               // of a stage: padded, so that eight rows lie in different banks
+  static constexpr bool hold_queries = dim <= 128;  // in registers; else they are read again, from L1
+  static constexpr int result_row = dim + 4;
+  static constexpr std::size_t stage_bytes = sizeof(bf16) * 2 * stage * row;
+  static constexpr std::size_t result_bytes =
+      sizeof(float) * key_warps * rows * result_row + sizeof(Share) * key_warps * rows;
+  static constexpr std::size_t shared = 2 * stage_bytes > result_bytes ? 2 * stage_bytes : result_bytes;
+};
+
+// Entries `from` .. of the split into a stage: keys, then values; zeros behind the end, as 0 x NaN is no 0.
+template <class S>
+__device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, int from, bf16* keys, bf16* values) {
+  constexpr int chunks = S::dim / 8;
+  const std::ptrdiff_t values_behind = static_cast<std::ptrdiff_t>(a.cache.kv_heads) * kBlockTokens * S::dim;
+#pragma unroll 4
+  for (int c = static_cast<int>(threadIdx.x); c < S::stage * chunks; c += S::threads) {
+    const int j = c / chunks, column = c % chunks * 8, key = from + j;
+    const bool present = key < w.end;
+    const bf16* entry = present ? a.cache.entry(a.layer, w.place, key, 0, w.kv_head) + column : a.cache.data;
+    copy_later(keys + j * S::row + column, entry, present);
+    copy_later(values + j * S::row + column, present ? entry + values_behind : entry, present);
+  }
+  end_batch();
+}
+
+// Rows g and g + 8 of the warp's tile at columns 16 step ..: rows that are none are zeros.
+struct QueryRows {
+  const bf16* row[2];
+  __device__ void load(int step, unsigned (&a)[4]) const {
+    const int t = lane_of() % 4;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      const bf16* from = row[r % 2];
+      a[r] = from == nullptr ? 0U : *reinterpret_cast<const unsigned*>(from + 16 * step + 2 * t + 8 * (r / 2));
+    }
+  }
+};
+
+template <class S>
+__global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArguments<bf16> a) {
+  await_previous();
+  const AttendWork w = work_of_block(a, S::rows, S::stage);
+  if (!w.any) return;
+  auto* stages = dynamic_shared<bf16>();
+  const int lane = lane_of(), row_warp = warp_of() / S::key_warps, key_warp = warp_of() % S::key_warps;
+  const int g = lane / 4, t = lane % 4, stacked = w.rows * a.group;
+
+  QueryRows queries;
+  int index[2];  // of rows g and g + 8 in their sequence
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int m = w.from + 16 * row_warp + g + 8 * r;
+    index[r] = min(m / a.group, w.rows - 1);
+    queries.row[r] = m < stacked ? a.q.row(w.first + index[r]) + (w.kv_head * a.group + m % a.group) * S::dim : nullptr;
+  }
+  const auto stage_of = [&](int s) { return stages + s % 2 * (S::stage_bytes / sizeof(bf16)); };
+  const int count = ceil_div(w.end - w.begin, S::stage);
+  fill_stage<S>(a, w, w.begin, stage_of(0), stage_of(0) + S::stage * S::row);
+
+  unsigned held[S::hold_queries ? S::dim / 16 : 1][4];
+  if constexpr (S::hold_queries) {
+#pragma unroll
+    for (int step = 0; step < S::dim / 16; ++step) queries.load(step, held[step]);
+  }
+  float out[S::dim / 8][4] = {}, top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
+  // Nothing before this key is hidden from any row of the tile.
+  const int hidden_from = w.length + (a.pass.sees.data != nullptr ? 0 : a.pass.tail + w.from / a.group + 1);
+
+  for (int s = 0; s < count; ++s) {
+    if (s + 1 < count) {
+      fill_stage<S>(a, w, w.begin + (s + 1) * S::stage, stage_of(s + 1), stage_of(s + 1) + S::stage * S::row);
+      wait_for_copies<1>();
+    } else {
+      wait_for_copies<0>();
+    }
+    __syncthreads();
+    const bf16* keys = stage_of(s) + key_warp * S::keys * S::row;
+    const bf16* values = keys + S::stage * S::row;
+    const int first_key = w.begin + s * S::stage + key_warp * S::keys;
+
+    float score[S::keys / 8][4] = {};
+#pragma unroll
+    for (int step = 0; step < S::dim / 16; ++step) {
+      unsigned q[4];
+      if constexpr (S::hold_queries) {
+#pragma unroll
+        for (int r = 0; r < 4; ++r) q[r] = held[step][r];
+      } else {
+        queries.load(step, q);
+      }
+#pragma unroll
+      for (int j = 0; j < S::keys / 16; ++j) {
+        unsigned k[4];
+        load_tiles<false>(k, keys + (16 * j + lane / 16 * 8 + lane % 8) * S::row + 16 * step + lane / 8 % 2 * 8);
+        multiply_tile(score[2 * j], q, k[0], k[1]);
+        multiply_tile(score[2 * j + 1], q, k[2], k[3]);
+      }
+    }
+
+    const bool all_seen = first_key + S::keys <= min(hidden_from, w.end);
+    float higher[2] = {top[0], top[1]};
+#pragma unroll
+    for (int j = 0; j < S::keys / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int key = first_key + 8 * j + 2 * t + e % 2;
+        const bool seen =
+            all_seen || (key < w.end && sees_key(a.pass, w.first + index[e / 2], index[e / 2], w.length, key));
+        score[j][e] = seen ? score[j][e] * a.scale : -INFINITY;
+        higher[e / 2] = fmaxf(higher[e / 2], score[j][e]);
+      }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      higher[r] = fmaxf(higher[r], __shfl_xor_sync(kWarp, higher[r], 1));
+      higher[r] = fmaxf(higher[r], __shfl_xor_sync(kWarp, higher[r], 2));
+      const float keep = weight_of(top[r], higher[r]);
+      top[r] = higher[r];
+      sum[r] *= keep;
+#pragma unroll
+      for (int c = 0; c < S::dim / 8; ++c) out[c][2 * r] *= keep, out[c][2 * r + 1] *= keep;
+    }
+#pragma unroll
+    for (int j = 0; j < S::keys / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        score[j][e] = weight_of(score[j][e], top[e / 2]);
+        sum[e / 2] += score[j][e];
+      }
+
+#pragma unroll
+    for (int j = 0; j < S::keys / 16; ++j) {
+      const auto& left = score[2 * j];
+      const auto& right = score[2 * j + 1];
+      const unsigned p[4] = {pack_pair(left[0], left[1]), pack_pair(left[2], left[3]), pack_pair(right[0], right[1]),
+                             pack_pair(right[2], right[3])};
+#pragma unroll
+      for (int c = 0; c < S::dim / 16; ++c) {
+        unsigned v[4];
+        load_tiles<true>(v, values + (16 * j + lane % 16) * S::row + 16 * c + lane / 16 * 8);
+        multiply_tile(out[2 * c], p, v[0], v[1]);
+        multiply_tile(out[2 * c + 1], p, v[2], v[3]);
+      }
+    }
+    __syncthreads();  // the stage is filled again
+  }
+
+  auto* results = dynamic_shared<float>();
+  auto* shares = reinterpret_cast<Share*>(results + S::key_warps * S::rows * S::result_row);
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    sum[r] += __shfl_xor_sync(kWarp, sum[r], 1);
+    sum[r] += __shfl_xor_sync(kWarp, sum[r], 2);
+    const int row = key_warp * S::rows + 16 * row_warp + g + 8 * r;
+    if (t == 0) shares[row] = {top[r], sum[r]};
+#pragma unroll
+    for (int c = 0; c < S::dim / 8; ++c) {
+      results[row * S::result_row + 8 * c + 2 * t] = out[c][2 * r];
+      results[row * S::result_row + 8 * c + 2 * t + 1] = out[c][2 * r + 1];
+    }
+  }
+  __syncthreads();
+  finish_tile(a, w, results, shares, S::key_warps, S::rows, S::result_row);
+}
+
+template <int dim>
+void attend_tiles_of(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
+  using Few = Tiles<dim, false>;
+  using Many = Tiles<dim, true>;
+  if (tile_rows == Few::rows)
+    launch_overlapping(attend_tiles_kernel<Few>, grid, grid_of(Few::threads), Few::shared, stream, a);
+  else launch_overlapping(attend_tiles_kernel<Many>, grid, grid_of(Many::threads), Many::shared, stream, a);
+}
+
+constexpr bool has_tiles(int dim) {
+  return dim == 16 || dim == 32 || dim == 64 || dim == 80 || dim == 96 || dim == 128 || dim == 256;
+}
+
+inline void attend_tiles(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
+  check(a.q.stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(a.q.data) % sizeof(unsigned) == 0,
+        "attention: queries are read in pairs");
+  switch (a.cache.head_dim) {
+    case 16: return attend_tiles_of<16>(a, tile_rows, grid, stream);
+    case 32: return attend_tiles_of<32>(a, tile_rows, grid, stream);
+    case 64: return attend_tiles_of<64>(a, tile_rows, grid, stream);
+    case 80: return attend_tiles_of<80>(a, tile_rows, grid, stream);
+    case 96: return attend_tiles_of<96>(a, tile_rows, grid, stream);
+    case 128: return attend_tiles_of<128>(a, tile_rows, grid, stream);
+    case 256: return attend_tiles_of<256>(a, tile_rows, grid, stream);
+    default: check(false, "attention: no tiles for that head");
+  }
+}
+
+}  // namespace draftline::cuda

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/cuda/cache/movement.h"
+
+#include "decoder/cuda/runtime/launch.h"
+
+namespace draftline::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class Word>
+__global__ void gather_kernel(Parts<Word> parts, View<const int> index, int shift, int span, View<Word> y) {
+  const int r = static_cast<int>(blockIdx.x);
+  const int c = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
+  if (c >= y.cols) return;
+  const int from = index.data != nullptr ? index.row(r / span)[0] + shift + r % span : r;
+  int p = 0;
+  while (c >= parts.begin[p + 1]) ++p;
+  y.row(r)[c] = parts.part[p].row(from)[c - parts.begin[p]];
+}
+
+template <class Word>
+__global__ void concat_rows_kernel(Parts<Word> parts, View<Word> y) {
+  const int r = static_cast<int>(blockIdx.x);
+  const int c = static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x);
+  if (c >= y.cols) return;
+  int p = 0;
+  while (r >= parts.begin[p + 1]) ++p;
+  y.row(r)[c] = parts.part[p].row(r - parts.begin[p])[c];
+}
+
+constexpr int kHeadsPerBlock = 4;  // a warp each
+
+// grid (rows of a sequence, sequences, heads of q, k and v)
+template <class T>
+__global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const T> v, const float* frequencies,
+                                   int half, PassView pass, CacheView<T> cache, int layer, View<T> y) {
+  await_previous();
+  const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
+  const int first = pass.starts.row(b)[0], r = first + i;
+  const int d = cache.head_dim, heads = q.cols / d, kv = cache.kv_heads;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  int h = static_cast<int>(blockIdx.z) * kHeadsPerBlock + static_cast<int>(threadIdx.x) / 32;
+  if (r >= pass.starts.row(b + 1)[0] || h >= heads + 2 * kv) return;
+
+  const int length = pass.seats.lengths.row(b)[0], place = pass.seats.table.row(b)[0];
+  int visible = pass.tail + i + 1;  // entries of the tail that the row sees
+  if (pass.sees.data != nullptr) {
+    visible = 0;
+    for (int w = 0; w < pass.sees.cols; ++w) visible += __popc(static_cast<unsigned>(pass.sees.row(r)[w]));
+  }
+  const auto position = static_cast<float>(length + visible - 1);
+
+  const T* from;
+  T* to;
+  bool rotates = true;
+  if (h < heads) {
+    from = q.row(r) + h * d;
+    to = y.row(r) + h * d;
+  } else {
+    h -= heads;
+    rotates = h < kv;
+    if (!rotates) h -= kv;
+    from = (rotates ? k : v).row(r) + h * d;
+    const int entry = length + pass.tail + i;
+    if (entry >= cache.blocks_per_place * kBlockTokens) __trap();  // the plan was given too small a cache: our bug
+    to = cache.entry(layer, place, entry, rotates ? 0 : 1, h);
+  }
+  const int rotated = rotates ? half : 0;
+  for (int c = lane; c < rotated; c += 32) {
+    const float angle = position * frequencies[c];
+    const float cosine = cosf(angle), sine = sinf(angle), u = to_float(from[c]), w = to_float(from[c + half]);
+    to[c] = from_float<T>(u * cosine - w * sine);
+    to[c + half] = from_float<T>(u * sine + w * cosine);
+  }
+  for (int c = 2 * rotated + lane; c < d; c += 32) to[c] = from[c];
+}
+
+// grid (layers, sequences, keys and values of each head). A thread owns a column, and moves its entries in ascending order,
+// eight at a time: entry j comes from one at or behind j, so nothing is overwritten before it is read.
+template <class T>
+__global__ void commit_kernel(View<const int> path, View<const int> starts, SeatsView seats, CacheView<T> cache,
+                              int per) {
+  constexpr int kHeld = 8;
+  const int layer = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
+  const int kv = static_cast<int>(blockIdx.z) / cache.kv_heads, head = static_cast<int>(blockIdx.z) % cache.kv_heads;
+  const int c = static_cast<int>(threadIdx.x);
+  const int length = seats.lengths.row(b)[0], place = seats.table.row(b)[0], first = starts.row(b)[0];
+  if (c >= cache.head_dim) return;
+  T held[kHeld];
+  for (int j = 0; j < per; j += kHeld) {
+    for (int i = 0; i < kHeld; ++i)
+      if (j + i < per) held[i] = cache.entry(layer, place, length + path.row(b * per + j + i)[0] - first, kv, head)[c];
+    for (int i = 0; i < kHeld; ++i)
+      if (j + i < per) cache.entry(layer, place, length + j + i, kv, head)[c] = held[i];
+  }
+}
+
+__global__ void advance_kernel(View<const int> counts, View<int> lengths) {
+  const int b = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (b < counts.rows) lengths.row(b)[0] += counts.row(b)[0];
+}
+
+}  // namespace
+
+template <class Word>
+void gather(const Parts<Word>& parts, View<const int> index, int shift, int span, View<Word> y, cudaStream_t s) {
+  launch(gather_kernel<Word>, grid_of(y.rows, ceil_div(y.cols, kThreads)), dim3(kThreads), 0, s, parts, index, shift,
+         span, y);
+}
+template <class Word>
+void concat_rows(const Parts<Word>& parts, View<Word> y, cudaStream_t s) {
+  launch(concat_rows_kernel<Word>, grid_of(y.rows, ceil_div(y.cols, kThreads)), dim3(kThreads), 0, s, parts, y);
+}
+template <class T>
+void rope_append(View<const T> q, View<const T> k, View<const T> v, const float* frequencies, int half,
+                 const PassView& pass, CacheView<T> cache, int layer, View<T> y, cudaStream_t s) {
+  const int heads = q.cols / cache.head_dim + 2 * cache.kv_heads;
+  launch_overlapping(rope_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(heads, kHeadsPerBlock)),
+                     dim3(32 * kHeadsPerBlock), 0, s, q, k, v, frequencies, half, pass, cache, layer, y);
+}
+template <class T>
+void commit(View<const int> path, View<const int> starts, const SeatsView& seats, CacheView<T> cache, int layers,
+            cudaStream_t s) {
+  const int sequences = starts.rows - 1;
+  launch(commit_kernel<T>, grid_of(layers, sequences, 2 * cache.kv_heads),
+         dim3(static_cast<unsigned>(32 * ceil_div(cache.head_dim, 32))), 0, s, path, starts, seats, cache,
+         path.rows / sequences);
+}
+void advance(View<const int> counts, View<int> lengths, cudaStream_t s) {
+  launch(advance_kernel, grid_of(ceil_div(counts.rows, kThreads)), dim3(kThreads), 0, s, counts, lengths);
+}
+
+#define FOR_WORD(W)                                                                        \
+  template void gather(const Parts<W>&, View<const int>, int, int, View<W>, cudaStream_t); \
+  template void concat_rows(const Parts<W>&, View<W>, cudaStream_t)
+FOR_WORD(std::uint16_t);
+FOR_WORD(std::uint32_t);
+#define FOR_FORMAT(T)                                                                                        \
+  template void rope_append(View<const T>, View<const T>, View<const T>, const float*, int, const PassView&, \
+                            CacheView<T>, int, View<T>, cudaStream_t);                                       \
+  template void commit(View<const int>, View<const int>, const SeatsView&, CacheView<T>, int, cudaStream_t)
+FOR_FORMAT(float);
+FOR_FORMAT(bf16);
+
+}  // namespace draftline::cuda

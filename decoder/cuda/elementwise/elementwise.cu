@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A thread per value, rows on grid.x. Bound by the bytes they touch, which at few rows stay in L2; so plain loops.
+#include "decoder/cuda/elementwise/elementwise.h"
+
+#include "decoder/cuda/runtime/launch.h"
+
+namespace draftline::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+__device__ inline int row() { return static_cast<int>(blockIdx.x); }
+__device__ inline int column() { return static_cast<int>(blockIdx.y) * kThreads + static_cast<int>(threadIdx.x); }
+dim3 grid_over(int rows, int cols) { return grid_of(rows, ceil_div(cols, kThreads)); }
+
+__device__ inline float silu(float x) { return x / (1 + expf(-x)); }
+
+template <class T>
+__global__ void embed_kernel(View<const T> table, View<const int> ids, View<T> y) {
+  const int c = column();
+  if (c < y.cols) y.row(row())[c] = table.row(ids.row(row())[0])[c];
+}
+
+template <class T>
+__global__ void add_kernel(View<const T> a, View<const T> b, View<T> y) {
+  await_previous();
+  const int c = column();
+  if (c < y.cols) y.row(row())[c] = from_float<T>(to_float(a.row(row())[c]) + to_float(b.row(row())[c]));
+}
+
+template <class T>
+__global__ void silu_mul_kernel(View<const T> x, View<T> y) {
+  await_previous();
+  const int c = column();
+  if (c < y.cols) y.row(row())[c] = from_float<T>(silu(to_float(x.row(row())[c])) * to_float(x.row(row())[y.cols + c]));
+}
+
+template <class T>
+__global__ void silu_add_kernel(View<const T> a, View<const T> b, View<T> y) {
+  await_previous();
+  const int c = column();
+  if (c < y.cols) y.row(row())[c] = from_float<T>(to_float(a.row(row())[c]) + silu(to_float(b.row(row())[c])));
+}
+
+template <class T>
+__global__ void gelu_kernel(View<const T> x, View<T> y) {
+  const int c = column();
+  if (c >= y.cols) return;
+  const float v = to_float(x.row(row())[c]);
+  y.row(row())[c] = from_float<T>(0.5F * v * (1 + erff(v * 0.70710678F)));
+}
+
+// A warp for each head of each row.
+template <class T>
+__global__ void cosine_gate_kernel(View<const T> q, View<const T> k, View<const T> v, int head_dim, View<T> y) {
+  const int first = static_cast<int>(blockIdx.y) * head_dim;
+  const T *a = q.row(row()) + first, *b = k.row(row()) + first, *values = v.row(row()) + first;
+  float ab = 0, aa = 0, bb = 0;
+  for (int c = static_cast<int>(threadIdx.x); c < head_dim; c += 32) {
+    const float l = to_float(a[c]), r = to_float(b[c]);
+    ab += l * r;
+    aa += l * l;
+    bb += r * r;
+  }
+  for (int o = 16; o > 0; o /= 2) {
+    ab += __shfl_xor_sync(0xffffffffU, ab, o);
+    aa += __shfl_xor_sync(0xffffffffU, aa, o);
+    bb += __shfl_xor_sync(0xffffffffU, bb, o);
+  }
+  const float gate = aa > 0 && bb > 0 ? ab / sqrtf(aa * bb) : 0;
+  for (int c = static_cast<int>(threadIdx.x); c < head_dim; c += 32)
+    y.row(row())[first + c] = from_float<T>(gate * to_float(values[c]));
+}
+
+}  // namespace
+
+template <class T>
+void embed(View<const T> table, View<const int> ids, View<T> y, cudaStream_t s) {
+  launch(embed_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, table, ids, y);
+}
+template <class T>
+void add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
+  launch_overlapping(add_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y);
+}
+template <class T>
+void silu_mul(View<const T> gate_up, View<T> y, cudaStream_t s) {
+  launch_overlapping(silu_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, gate_up, y);
+}
+template <class T>
+void silu_add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
+  launch(silu_add_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y);
+}
+template <class T>
+void gelu(View<const T> x, View<T> y, cudaStream_t s) {
+  launch(gelu_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, x, y);
+}
+template <class T>
+void cosine_gate(View<const T> q, View<const T> k, View<const T> v, int head_dim, View<T> y, cudaStream_t s) {
+  launch(cosine_gate_kernel<T>, grid_of(q.rows, q.cols / head_dim), dim3(32), 0, s, q, k, v, head_dim, y);
+}
+
+#define FOR_FORMAT(T)                                                          \
+  template void embed(View<const T>, View<const int>, View<T>, cudaStream_t);  \
+  template void add(View<const T>, View<const T>, View<T>, cudaStream_t);      \
+  template void silu_mul(View<const T>, View<T>, cudaStream_t);                \
+  template void silu_add(View<const T>, View<const T>, View<T>, cudaStream_t); \
+  template void gelu(View<const T>, View<T>, cudaStream_t);                    \
+  template void cosine_gate(View<const T>, View<const T>, View<const T>, int, View<T>, cudaStream_t)
+FOR_FORMAT(float);
+FOR_FORMAT(bf16);
+
+}  // namespace draftline::cuda

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Embedding, norms and what works on single values. Shapes: decoder/op.h. One launch each.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "decoder/cuda/runtime/view.h"
+
+namespace draftline::cuda {
+
+template <class T>
+void embed(View<const T> table, View<const int> ids, View<T> y, cudaStream_t);
+
+// Over each `width` columns; w holds a value for every column or for every column of a group.
+template <class T>
+void rms_norm(View<const T> x, View<const T> w, int width, float epsilon, View<T> y, cudaStream_t);
+// sum = h + delta; y = norm(sum), of the sum as it is stored.
+template <class T>
+void add_rms_norm(View<const T> h, View<const T> delta, View<const T> w, float epsilon, View<T> sum, View<T> y,
+                  cudaStream_t);
+template <class T>
+void layer_norm(View<const T> x, View<const T> w, View<const T> bias, float epsilon, View<T> y, cudaStream_t);
+
+template <class T>
+void add(View<const T> a, View<const T> b, View<T> y, cudaStream_t);
+template <class T>
+void silu_mul(View<const T> gate_up, View<T> y, cudaStream_t);
+template <class T>
+void silu_add(View<const T> a, View<const T> b, View<T> y, cudaStream_t);
+template <class T>
+void gelu(View<const T> x, View<T> y, cudaStream_t);
+template <class T>
+void cosine_gate(View<const T> q, View<const T> k, View<const T> v, int head_dim, View<T> y, cudaStream_t);
+
+}  // namespace draftline::cuda

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Norms: a block for each row and group of columns. Sums in fp32 by a fixed tree: a row's bits don't depend on the others.
+// A step of few rows waits for their loads, not for their bytes: where rows are aligned all of them are under way at once.
+#include <cstdint>
+
+#include "decoder/cuda/elementwise/elementwise.h"
+#include "decoder/cuda/runtime/launch.h"
+
+namespace draftline::cuda {
+
+namespace {
+
+constexpr int kMostWarps = 32;
+// A warp alone for a head's columns, else as many as keep about eight values for each thread.
+int threads_for(int width) {
+  constexpr int kMost = 16;
+  const int warps = ceil_div(width, 256);
+  return 32 * (warps < kMost ? warps : kMost);
+}
+
+// The sum over the block, known to all of its threads.
+__device__ inline float block_sum(float v) {
+  __shared__ float partial[kMostWarps];
+  const int warps = static_cast<int>(blockDim.x) / 32;
+  for (int o = 16; o > 0; o /= 2) v += __shfl_xor_sync(0xffffffffU, v, o);
+  if (warps == 1) return v;
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = 0;
+  for (int i = 0; i < warps; ++i) v += partial[i];
+  __syncthreads();  // before the next sum writes its parts
+  return v;
+}
+
+template <class T>
+__global__ void rms_norm_kernel(View<const T> x, View<const T> delta, View<T> sum, View<const T> w, int width,
+                                float epsilon, View<T> y) {
+  const int r = static_cast<int>(blockIdx.x), first = static_cast<int>(blockIdx.y) * width;
+  const int step = static_cast<int>(blockDim.x), begin = first + static_cast<int>(threadIdx.x), end = first + width;
+  const T* in = x.row(r);
+  float squares = 0;
+  if (delta.data != nullptr) {
+    const T* more = delta.row(r);
+    T* out = sum.row(r);
+    for (int c = begin; c < end; c += step) {
+      const T stored = from_float<T>(to_float(in[c]) + to_float(more[c]));
+      out[c] = stored;
+      squares += to_float(stored) * to_float(stored);
+    }
+    in = out;  // each thread reads back what it wrote itself
+  } else {
+    for (int c = begin; c < end; c += step) squares += to_float(in[c]) * to_float(in[c]);
+  }
+  const float scale = 1 / sqrtf(block_sum(squares) / static_cast<float>(width) + epsilon);
+  for (int c = begin; c < end; c += step)
+    y.row(r)[c] = from_float<T>(to_float(in[c]) * scale * to_float(w.data[c % w.cols]));
+}
+
+// 16 bytes of a row.
+template <class T>
+union Chunk {
+  static constexpr int kPer = static_cast<int>(sizeof(uint4) / sizeof(T));
+  uint4 whole;
+  T part[kPer];
+  __device__ static Chunk of(const T* from) { return {*reinterpret_cast<const uint4*>(from)}; }
+};
+constexpr int kHeld = 2, kMostWide = 1024;  // chunks of a thread; threads
+
+// rms_norm_kernel for rows that are read 16 bytes at a time and held in registers.
+template <class T>
+__global__ void __launch_bounds__(kMostWide)
+    rms_norm_wide_kernel(View<const T> x, View<const T> delta, View<T> sum, View<const T> w, int width, float epsilon,
+                         View<T> y) {
+  using C = Chunk<T>;
+  const int r = static_cast<int>(blockIdx.x), first = static_cast<int>(blockIdx.y) * width;
+  const auto column = [](int i) {
+    return (static_cast<int>(threadIdx.x) + i * static_cast<int>(blockDim.x)) * C::kPer;
+  };
+  C held[kHeld], weights[kHeld];
+#pragma unroll
+  for (int i = 0; i < kHeld; ++i)  // no kernel writes them
+    if (column(i) < width) weights[i] = C::of(w.data + column(i));
+  await_previous();
+#pragma unroll
+  for (int i = 0; i < kHeld; ++i)
+    if (column(i) < width) held[i] = C::of(x.row(r) + first + column(i));
+  if (delta.data != nullptr) {
+    C more[kHeld];
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i)
+      if (column(i) < width) more[i] = C::of(delta.row(r) + first + column(i));
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) {
+      if (column(i) >= width) continue;
+#pragma unroll
+      for (int j = 0; j < C::kPer; ++j)
+        held[i].part[j] = from_float<T>(to_float(held[i].part[j]) + to_float(more[i].part[j]));
+      *reinterpret_cast<uint4*>(sum.row(r) + first + column(i)) = held[i].whole;
+    }
+  }
+  float squares = 0;
+#pragma unroll
+  for (int i = 0; i < kHeld; ++i)
+    if (column(i) < width)
+#pragma unroll
+      for (int j = 0; j < C::kPer; ++j) squares += to_float(held[i].part[j]) * to_float(held[i].part[j]);
+  const float scale = 1 / sqrtf(block_sum(squares) / static_cast<float>(width) + epsilon);
+#pragma unroll
+  for (int i = 0; i < kHeld; ++i) {
+    if (column(i) >= width) continue;
+#pragma unroll
+    for (int j = 0; j < C::kPer; ++j)
+      held[i].part[j] = from_float<T>(to_float(held[i].part[j]) * scale * to_float(weights[i].part[j]));
+    *reinterpret_cast<uint4*>(y.row(r) + first + column(i)) = held[i].whole;
+  }
+}
+
+template <class T>
+bool in_chunks(const View<T>& v) {
+  return reinterpret_cast<std::uintptr_t>(v.data) % sizeof(uint4) == 0 &&
+         (v.rows == 1 || static_cast<std::size_t>(v.stride) * sizeof(T) % sizeof(uint4) == 0);
+}
+
+template <class T>
+void any_rms_norm(dim3 grid, View<const T> x, View<const T> delta, View<T> sum, View<const T> w, int width,
+                  float epsilon, View<T> y, cudaStream_t s) {
+  constexpr int per = Chunk<T>::kPer;
+  const bool wide = width % per == 0 && width <= kMostWide * kHeld * per && w.cols == width && in_chunks(x) &&
+                    in_chunks(delta) && in_chunks(sum) && in_chunks(w) && in_chunks(y);
+  if (!wide)
+    return launch(rms_norm_kernel<T>, grid, dim3(static_cast<unsigned>(threads_for(width))), 0, s, x, delta, sum, w,
+                  width, epsilon, y);
+  const int warps = ceil_div(width / per, 32), most = kMostWide / 32;
+  launch_overlapping(rms_norm_wide_kernel<T>, grid, grid_of(32 * (warps < most ? warps : most)), 0, s, x, delta, sum, w,
+                     width, epsilon, y);
+}
+
+template <class T>
+__global__ void layer_norm_kernel(View<const T> x, View<const T> w, View<const T> bias, float epsilon, View<T> y) {
+  const int r = static_cast<int>(blockIdx.x), step = static_cast<int>(blockDim.x);
+  const int begin = static_cast<int>(threadIdx.x), n = x.cols;
+  const T* in = x.row(r);
+  float total = 0;
+  for (int c = begin; c < n; c += step) total += to_float(in[c]);
+  const float mean = block_sum(total) / static_cast<float>(n);
+  float squares = 0;
+  for (int c = begin; c < n; c += step) squares += (to_float(in[c]) - mean) * (to_float(in[c]) - mean);
+  const float scale = 1 / sqrtf(block_sum(squares) / static_cast<float>(n) + epsilon);
+  for (int c = begin; c < n; c += step)
+    y.row(r)[c] = from_float<T>((to_float(in[c]) - mean) * scale * to_float(w.data[c]) + to_float(bias.data[c]));
+}
+
+}  // namespace
+
+template <class T>
+void rms_norm(View<const T> x, View<const T> w, int width, float epsilon, View<T> y, cudaStream_t s) {
+  any_rms_norm(grid_of(x.rows, x.cols / width), x, View<const T>{}, View<T>{}, w, width, epsilon, y, s);
+}
+template <class T>
+void add_rms_norm(View<const T> h, View<const T> delta, View<const T> w, float epsilon, View<T> sum, View<T> y,
+                  cudaStream_t s) {
+  any_rms_norm(grid_of(h.rows), h, delta, sum, w, h.cols, epsilon, y, s);
+}
+template <class T>
+void layer_norm(View<const T> x, View<const T> w, View<const T> bias, float epsilon, View<T> y, cudaStream_t s) {
+  launch(layer_norm_kernel<T>, grid_of(x.rows), dim3(static_cast<unsigned>(threads_for(x.cols))), 0, s, x, w, bias,
+         epsilon, y);
+}
+
+#define FOR_FORMAT(T)                                                                                             \
+  template void rms_norm(View<const T>, View<const T>, int, float, View<T>, cudaStream_t);                        \
+  template void add_rms_norm(View<const T>, View<const T>, View<const T>, float, View<T>, View<T>, cudaStream_t); \
+  template void layer_norm(View<const T>, View<const T>, View<const T>, float, View<T>, cudaStream_t)
+FOR_FORMAT(float);
+FOR_FORMAT(bf16);
+
+}  // namespace draftline::cuda

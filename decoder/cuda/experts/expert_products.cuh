@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two products of a mixture's experts over its lists: what they read, and what becomes of their sums. The kernels are
+// expert_tiles.cuh's; here also one without tensor cores, a thread for each column.
+#pragma once
+#include "decoder/cuda/experts/expert_lists.cuh"
+
+namespace draftline::cuda {
+
+// silu(x gate) * (x up) of each choice, in the lists' order. Beside each other in a row of w: gate, then up.
+template <class T>
+struct GateUp {
+  static constexpr int matrices = 2;
+  View<const T> x;
+  const T* w;
+  int in, out, per_token;
+  ExpertLists lists;
+  T* wide;  // [choices in the lists' order][out]
+  __device__ const T* input(int at) const { return x.row(lists.list[at] / per_token); }
+  __device__ void put(int at, int c, float gate, float up) const {
+    wide[static_cast<std::ptrdiff_t>(at) * out + c] = from_float<T>(gate / (1 + expf(-gate)) * up);
+  }
+  __device__ void done(const ExpertGroup&, int, int) const {}
+};
+
+// Back to the rows' width; who brings the last of a row's experts sums them, in the order in which the row chose them.
+template <class T>
+struct Down {
+  static constexpr int matrices = 1;
+  const T *wide, *w;
+  int in, out, per_token;
+  ExpertLists lists;
+  float* results;  // [choices][out]
+  View<T> y;
+  __device__ const T* input(int at) const { return wide + static_cast<std::ptrdiff_t>(at) * in; }
+  __device__ void put(int at, int c, float v) const {
+    results[static_cast<std::ptrdiff_t>(lists.list[at]) * out + c] = v;
+  }
+  __device__ void done(const ExpertGroup& g, int from, int columns) const {
+    constexpr int kMostRows = 64;
+    __shared__ bool last[kMostRows];
+    const int me = static_cast<int>(threadIdx.x), row_columns = min(columns, out - from);
+    __threadfence();
+    __syncthreads();
+    if (me < g.rows) {
+      const int row = lists.list[g.begin + me] / per_token;
+      last[me] = atomicAdd(lists.missing + row * lists.column_tiles + static_cast<int>(blockIdx.y), -1) == 1;
+    }
+    __syncthreads();
+    __threadfence();
+    for (int i = me; i < g.rows * columns; i += static_cast<int>(blockDim.x)) {
+      const int c = i % columns;
+      if (!last[i / columns] || c >= row_columns) continue;
+      const int row = lists.list[g.begin + i / columns] / per_token;
+      float total = 0;
+      for (int j = 0; j < per_token; ++j) {
+        const int choice = row * per_token + j;
+        total += lists.share[choice] * results[static_cast<std::ptrdiff_t>(choice) * out + from + c];
+      }
+      y.row(row)[from + c] = from_float<T>(total);
+    }
+  }
+};
+
+// The group of this block: blocks behind the last one have nothing to do. Both reads are under way at once.
+__device__ inline bool group_of_block(const ExpertLists& l, ExpertGroup* g) {
+  const int which = static_cast<int>(blockIdx.x);
+  *g = l.groups[which];
+  return which < *l.group_count;
+}
+template <class P>
+__device__ auto weights_of(const P& p, const ExpertGroup& g) {
+  return p.w + static_cast<std::ptrdiff_t>(g.expert) * p.in * P::matrices * p.out;
+}
+
+constexpr int kPlainThreads = 128, kPlainRows = 16, kPlainDeep = 64;  // columns: a thread's
+
+// grid (groups, columns of the result)
+template <class T, class P>
+__global__ void __launch_bounds__(kPlainThreads) expert_rows_kernel(P p) {
+  await_previous();
+  ExpertGroup g;
+  if (!group_of_block(p.lists, &g)) return;
+  __shared__ float inputs[kPlainDeep][kPlainRows];
+  const int me = static_cast<int>(threadIdx.x), from = static_cast<int>(blockIdx.y) * kPlainThreads;
+  const int column = from + me, stride = P::matrices * p.out;
+  const T* w = weights_of(p, g) + min(column, p.out - 1);
+  float sum[P::matrices][kPlainRows] = {};
+  for (int k = 0; k < p.in; k += kPlainDeep) {
+    __syncthreads();
+    for (int i = me; i < kPlainRows * kPlainDeep; i += kPlainThreads) {
+      const int r = i / kPlainDeep, c = i % kPlainDeep;
+      inputs[c][r] = r < g.rows && k + c < p.in ? to_float(p.input(g.begin + r)[k + c]) : 0.0F;
+    }
+    __syncthreads();
+    const int deep = min(kPlainDeep, p.in - k);
+#pragma unroll 4
+    for (int c = 0; c < deep; ++c)
+#pragma unroll
+      for (int i = 0; i < P::matrices; ++i) {
+        const float v = to_float(w[static_cast<std::ptrdiff_t>(k + c) * stride + i * p.out]);
+#pragma unroll
+        for (int r = 0; r < kPlainRows; ++r) sum[i][r] += inputs[c][r] * v;
+      }
+  }
+#pragma unroll
+  for (int r = 0; r < kPlainRows; ++r) {
+    if (r >= g.rows || column >= p.out) break;
+    if constexpr (P::matrices == 2) p.put(g.begin + r, column, sum[0][r], sum[1][r]);
+    else p.put(g.begin + r, column, sum[0][r]);
+  }
+  p.done(g, from, kPlainThreads);
+}
+
+}  // namespace draftline::cuda

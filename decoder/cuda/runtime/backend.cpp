@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/cuda/runtime/backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "decoder/cuda/runtime/state.h"
+
+namespace draftline {
+
+using cuda::Buffer;
+using cuda::must;
+
+namespace {
+
+constexpr int kPoison = 0xff;  // every byte: a NaN in either format, and an id of -1
+std::size_t size_of(DType t) { return static_cast<std::size_t>(bits_of(t)) / 8; }
+
+int floats_only(DType t) {
+  if (t != DType::fp32 && t != DType::bf16)
+    throw InputErrors("the decoder on CUDA computes in fp32 or bf16, not in " + std::string(name(t)));
+  return 0;
+}
+
+}  // namespace
+
+// ---- memory
+
+CudaBackend::State::State(const WeightStore& s, WeightSource& from, const Options& o)
+    : store(s),
+      source(from),
+      options(o),
+      device(cuda::open_device()),
+      blas(stream, o.timed_products ? cuda::Blas::Choice::timed : cuda::Blas::Choice::first, o.products,
+           device.name + ", " + std::to_string(device.multiprocessors) + " multiprocessors") {
+  floats_only(o.activations);
+}
+
+std::byte* CudaBackend::State::at(const Tensor& t) const {
+  const std::size_t offset = static_cast<std::size_t>(t.offset) * size_of(t.dtype);
+  if (t.home == Home::slot) return slots[static_cast<std::size_t>(t.id)].data() + offset;
+  return arena.data() + arena_plan->offset[static_cast<std::size_t>(t.id)] + offset;
+}
+
+cuda::SeatsView CudaBackend::State::view(const Seats& s) const {
+  const auto of = [this](const Tensor& t) { return t.id < 0 ? cuda::View<const int>{} : view<const int>(t); };
+  return {of(s.table), of(s.lengths), of(s.ids)};
+}
+
+cuda::PassView CudaBackend::State::view(PassRef ref) const {
+  const Pass& p = tape->pass(ref);
+  return {view<const int>(p.rows.starts),
+          view(p.seats),
+          p.sees ? view<const int>(*p.sees) : cuda::View<const int>{},
+          p.rows.sequences(),
+          p.rows.total,
+          p.rows.widest,
+          p.tail};
+}
+
+void CudaBackend::State::poison(Buffer& b, std::size_t bytes) {
+  must(cudaMemsetAsync(b.data(), kPoison, std::min(bytes, b.bytes()), stream), "filling memory");
+}
+
+// Waits: whether a copy from pageable memory has read all of it when the call returns depends on the system.
+void CudaBackend::State::copy_in(std::byte* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to the device");
+  stream.wait();
+}
+
+// Pinned memory that stays as it is until the next wait.
+std::byte* CudaBackend::State::staging(std::size_t bytes) {
+  constexpr std::size_t kLeast = std::size_t{1} << 16, kAlignment = 16;
+  if (ring_used + bytes > ring.bytes()) {
+    stream.wait();  // nothing is read from it any more
+    ring_used = 0;
+    if (bytes > ring.bytes()) ring = cuda::Pinned(std::max(kLeast, 2 * bytes));
+  }
+  std::byte* const p = ring.data() + ring_used;
+  ring_used += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return p;
+}
+
+// ---- running
+
+void CudaBackend::State::upload() {
+  for (const Op& op : tape->ops) {
+    const auto* u = std::get_if<Upload>(&op);
+    if (u == nullptr) continue;
+    const auto& data = staged[next_staged++];
+    const std::size_t bytes = data.size() * sizeof(int), width = static_cast<std::size_t>(u->slot.cols) * sizeof(int);
+    std::byte* const from = staging(bytes);
+    std::memcpy(from, data.data(), bytes);
+    must(cudaMemcpy2DAsync(at(u->slot), static_cast<std::size_t>(u->slot.stride) * sizeof(int), from, width, width,
+                           static_cast<std::size_t>(u->slot.rows), cudaMemcpyHostToDevice, stream),
+         "copying to the device");
+  }
+  staged.clear();
+  next_staged = 0;
+}
+
+// Finds the tape's place in the arena, and makes the arena and the scratch large enough. Graphs hold addresses: they go when
+// either moves.
+void CudaBackend::State::plan() {
+  auto [it, fresh] = plans.try_emplace(tape->hash);
+  std::size_t& needed = scratch_of[tape->hash];
+  if (fresh) {
+    it->second = plan_arena(*tape, declared_bytes);
+    for (const Op& op : tape->ops) needed = std::max(needed, scratch_bytes(op));
+  }
+  arena_plan = &it->second;
+  const auto grow = [&](Buffer& b, std::size_t bytes, const char* what) {
+    if (bytes <= b.bytes()) return false;
+    stream.wait();
+    recently.clear();
+    graphs.clear();
+    allocated -= b.bytes();
+    b = Buffer();
+    b = Buffer(bytes, what);
+    allocated += bytes;
+    return true;
+  };
+  grow(arena, arena_plan->size, "the activations' arena");
+  if (grow(scratch, needed, "scratch space of kernels"))
+    must(cudaMemsetAsync(scratch.data(), 0, scratch.bytes(), stream), "filling memory");
+}
+
+cuda::Graph* CudaBackend::State::graph_for(std::uint64_t hash) {
+  const auto it = graphs.find(hash);
+  if (it == graphs.end()) {
+    if (static_cast<int>(graphs.size()) >= options.most_graphs) {
+      stream.wait();
+      graphs.erase(recently.back());
+      recently.pop_back();
+    }
+    recently.push_front(hash);
+    graphs[hash].used = recently.begin();
+    return nullptr;
+  }
+  recently.splice(recently.begin(), recently, it->second.used);
+  return &it->second.graph;
+}
+
+void CudaBackend::State::capture(cuda::Graph& g) {
+  for (const Op& op : tape->ops) prepare(op);  // already done at first sight, unless the graph was dropped
+  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture of a graph");
+  cudaGraph_t graph = nullptr;
+  std::exception_ptr failed;
+  long declared = 0;
+  try {
+    for (const Op& op : tape->ops) {
+      launch(op);
+      declared += launches(op);
+    }
+  } catch (...) { failed = std::current_exception(); }
+  const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+  struct Done {
+    cudaGraph_t g;
+    ~Done() {
+      if (g != nullptr) static_cast<void>(cudaGraphDestroy(g));
+    }
+  } done{graph};
+  if (failed) std::rethrow_exception(failed);
+  must(ended, "capture of a graph");
+  std::size_t nodes = 0;
+  must(cudaGraphGetNodes(graph, nullptr, &nodes), "nodes of a graph");
+  check(static_cast<long>(nodes) == declared, "a graph has other launches than its ops declare");
+  must(cudaGraphInstantiate(&g.exec, graph, 0), "a graph");
+  g.kernels = declared;
+  ++counts.captures;
+}
+
+void CudaBackend::State::launch_all() {
+  std::optional<Phase> phase;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < tape->ops.size(); ++i) {
+    const Op& op = tape->ops[i];
+    if (std::holds_alternative<Upload>(op)) continue;
+    prepare(op);
+    if (phase != tape->phases[i]) {
+      const std::size_t now = mark();
+      if (phase) intervals.push_back({phase, begin, now});
+      phase = tape->phases[i];
+      begin = now;
+    }
+    launch(op);
+    counts.kernels += launches(op);
+    if (const auto* l = std::get_if<Linear>(&op); l != nullptr) counts.split_products += launches(op) - 1;
+  }
+  if (phase) intervals.push_back({phase, begin, mark()});
+  ++counts.single;
+}
+
+// ---- the interface
+
+CudaBackend::CudaBackend(const WeightStore& store, WeightSource& source, const Options& options)
+    : state_(std::make_unique<State>(store, source, options)) {
+  state_->on_op = &on_op;
+}
+CudaBackend::~CudaBackend() = default;
+
+void CudaBackend::make_slot(const Tensor& t, std::span<const int> initial) {
+  State& s = *state_;
+  const std::size_t bytes = declared_bytes(t);
+  Buffer b(bytes, "a slot");
+  s.allocated += bytes;
+  s.poison(b, bytes);
+  s.copy_in(b.data(), initial.data(), initial.size() * sizeof(int));
+  s.slots.push_back(std::move(b));
+  s.slot_bytes.push_back(bytes);
+}
+
+void CudaBackend::make_cache(const Cache& c, int seats, int capacity) {
+  State& s = *state_;
+  floats_only(c.dtype);
+  cuda::CacheData d;
+  d.blocks_per_place = cuda::ceil_div(capacity, cuda::kBlockTokens);
+  const double blocks = static_cast<double>(d.blocks_per_place) * seats;
+  if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache of more blocks than can be numbered");
+  d.block_count = d.blocks_per_place * seats;
+  const auto bytes = static_cast<std::size_t>(c.row_bytes().value) * static_cast<std::size_t>(c.layers) *
+                     static_cast<std::size_t>(d.block_count) * static_cast<std::size_t>(cuda::kBlockTokens);
+  d.values = Buffer(bytes, "a key-value cache");
+  if (s.options.poison) s.poison(d.values, bytes);
+  else if (s.options.filled) s.fill_cache(c, d.values);
+  std::vector<int> table(
+      static_cast<std::size_t>(d.block_count));  // places take turns, as when sequences grow together
+  for (int place = 0; place < seats; ++place)
+    for (int i = 0; i < d.blocks_per_place; ++i)
+      table[static_cast<std::size_t>(place * d.blocks_per_place + i)] = i * seats + place;
+  d.blocks = Buffer(table.size() * sizeof(int), "a block table");
+  s.copy_in(d.blocks.data(), table.data(), d.blocks.bytes());
+  s.allocated += bytes + d.blocks.bytes();
+  s.caches.push_back(std::move(d));
+  s.capacities.push_back(capacity);
+}
+
+void CudaBackend::stage(std::span<const int> data) { state_->staged.emplace_back(data.begin(), data.end()); }
+
+void CudaBackend::finish(const Tape& tape) {
+  State& s = *state_;
+  s.tape = &tape;
+  s.read_slot = -1;
+  ++s.counts.segments;
+  s.plan();
+  s.upload();
+  if (s.options.poison && s.arena_plan->size > 0) s.poison(s.arena, s.arena_plan->size);
+  constexpr std::size_t kMostEvents = 4096;  // segments that nobody reads after add up
+  if (s.events_used > kMostEvents) {
+    s.stream.wait();
+    s.settle();
+  }
+  if (on_op) return s.launch_clocked();
+  cuda::Graph* const g = s.options.graphs ? s.graph_for(tape.hash) : nullptr;
+  if (g == nullptr) return s.launch_all();
+  const bool any =
+      std::any_of(tape.ops.begin(), tape.ops.end(), [](const Op& op) { return !std::holds_alternative<Upload>(op); });
+  if (!any) return;
+  if (g->exec == nullptr) s.capture(*g);
+  const std::size_t begin = s.mark();
+  must(cudaGraphLaunch(g->exec, s.stream), "launch of a graph");
+  s.intervals.push_back({std::nullopt, begin, s.mark()});
+  ++s.counts.graph_launches;
+  s.counts.kernels += g->kernels;
+}
+
+// The whole slot comes at once: a step's counts and tokens are two reads of one.
+std::vector<int> CudaBackend::read(const Tensor& t) {
+  State& s = *state_;
+  check(size_of(t.dtype) == sizeof(int), "read: 32-bit values alone");
+  const auto slot = static_cast<std::size_t>(t.id);
+  if (s.read_slot != t.id) {
+    const std::size_t bytes = s.slot_bytes[slot];
+    if (s.read_back.bytes() < bytes) s.read_back = cuda::Pinned(2 * bytes);
+    must(cudaMemcpyAsync(s.read_back.data(), s.slots[slot].data(), bytes, cudaMemcpyDeviceToHost, s.stream),
+         "copying from the device");
+    s.stream.wait();
+    ++s.counts.reads;
+    s.ring_used = 0;
+    s.settle();
+    s.read_slot = t.id;
+  }
+  const auto* data = reinterpret_cast<const int*>(s.read_back.data()) + t.offset;
+  std::vector<int> values;
+  values.reserve(static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols));
+  for (int r = 0; r < t.rows; ++r, data += t.stride) values.insert(values.end(), data, data + t.cols);
+  return values;
+}
+
+std::vector<float> CudaBackend::read_floats(const Tensor& t) {
+  State& s = *state_;
+  const std::size_t size = size_of(t.dtype);
+  std::vector<std::byte> bytes(s.slot_bytes[static_cast<std::size_t>(t.id)]);
+  must(cudaMemcpyAsync(bytes.data(), s.slots[static_cast<std::size_t>(t.id)].data(), bytes.size(),
+                       cudaMemcpyDeviceToHost, s.stream),
+       "copying from the device");
+  s.stream.wait();
+  std::vector<float> values;
+  for (int r = 0; r < t.rows; ++r)
+    for (int c = 0; c < t.cols; ++c) {
+      const std::byte* from = bytes.data() + (static_cast<std::size_t>(t.offset) +
+                                              static_cast<std::size_t>(r) * static_cast<std::size_t>(t.stride) +
+                                              static_cast<std::size_t>(c)) *
+                                                 size;
+      if (t.dtype == DType::bf16) {
+        cuda::bf16 v;
+        std::memcpy(&v, from, sizeof v);
+        values.push_back(__bfloat162float(v));
+      } else {
+        std::memcpy(&values.emplace_back(), from, sizeof(float));
+      }
+    }
+  return values;
+}
+
+DeviceSeconds CudaBackend::device_seconds() { return state_->seconds; }
+
+CudaBackend::Facts CudaBackend::facts() const {
+  const cuda::DeviceFacts& d = state_->device;
+  return {d.name, d.driver, d.runtime, Bytes{static_cast<double>(state_->allocated)}};
+}
+const CudaBackend::Counts& CudaBackend::counts() const { return state_->counts; }
+
+}  // namespace draftline

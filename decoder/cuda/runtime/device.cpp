@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/cuda/runtime/device.h"
+
+#include "core/errors.h"
+#include "core/quantity_text.h"
+
+namespace draftline::cuda {
+
+static std::string version_text(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
+
+void fail(cudaError_t error, const char* what) {
+  throw DeviceError(std::string("the CUDA device failed: ") + what + ": " + cudaGetErrorString(error));
+}
+
+DeviceFacts open_device() {
+  DeviceFacts f;
+  must(cudaRuntimeGetVersion(&f.runtime), "version of the runtime");
+  const cudaError_t driver = cudaDriverGetVersion(&f.driver);
+  if (driver != cudaSuccess || f.driver == 0)
+    throw DeviceError("no NVIDIA driver on this machine: --device cuda needs one for CUDA " + version_text(f.runtime) +
+                      " or newer; --device cpu needs none");
+  if (f.driver / 1000 < f.runtime / 1000)
+    throw DeviceError("the NVIDIA driver is too old: it knows CUDA up to " + version_text(f.driver) +
+                      ", this program was built with " + version_text(f.runtime));
+  int devices = 0;
+  const cudaError_t count = cudaGetDeviceCount(&devices);
+  if (count == cudaErrorInsufficientDriver)
+    throw DeviceError("the NVIDIA driver is missing or older than CUDA " + version_text(f.runtime) +
+                      ", which this program was built with");
+  if (count == cudaErrorNoDevice || (count == cudaSuccess && devices == 0))
+    throw DeviceError("no CUDA device on this machine; --device cpu needs none");
+  must(count, "looking for devices");
+  must(cudaSetDevice(0), "choosing device 0");
+  cudaDeviceProp p;
+  must(cudaGetDeviceProperties(&p, 0), "properties of device 0");
+  f.name = p.name;
+  f.major = p.major;
+  f.minor = p.minor;
+  f.multiprocessors = p.multiProcessorCount;
+  f.memory = p.totalGlobalMem;
+  f.l2 = static_cast<std::size_t>(p.l2CacheSize);
+  if (f.major < 8)
+    throw DeviceError(f.name + " has compute capability " + std::to_string(f.major) + "." + std::to_string(f.minor) +
+                      "; bf16 on tensor cores needs 8.0 or newer");
+  return f;
+}
+
+Buffer::Buffer(std::size_t bytes, const char* what) : bytes_(bytes) {
+  const cudaError_t error = cudaMalloc(&data_, bytes == 0 ? 1 : bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    data_ = nullptr;
+    static_cast<void>(cudaGetLastError());
+    std::size_t free = 0, total = 0;
+    std::string have;
+    if (cudaMemGetInfo(&free, &total) == cudaSuccess)
+      have = ", " + to_text(Bytes{static_cast<double>(free)}) + " of " + to_text(Bytes{static_cast<double>(total)}) +
+             " are free";
+    throw OutOfDeviceMemory(std::string("out of device memory: ") + what + " needs " +
+                            to_text(Bytes{static_cast<double>(bytes)}) + have);
+  }
+  must(error, what);
+}
+Buffer::~Buffer() {
+  if (data_ != nullptr) static_cast<void>(cudaFree(data_));
+}
+
+Pinned::Pinned(std::size_t bytes) : bytes_(bytes) {
+  must(cudaMallocHost(&data_, bytes == 0 ? 1 : bytes), "pinned host memory");
+}
+Pinned::~Pinned() {
+  if (data_ != nullptr) static_cast<void>(cudaFreeHost(data_));
+}
+
+Stream::Stream() { must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
+Stream::~Stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+
+Event::Event() { must(cudaEventCreateWithFlags(&event_, cudaEventDefault), "an event"); }
+Event::~Event() {
+  if (event_ != nullptr) static_cast<void>(cudaEventDestroy(event_));
+}
+double Event::seconds_since(const Event& earlier) const {
+  float milliseconds = 0;
+  must(cudaEventElapsedTime(&milliseconds, earlier.event_, event_), "time between events");
+  return milliseconds * 1e-3;
+}
+
+}  // namespace draftline::cuda

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// How kernels are launched, what they may call beyond the language, and how a failed call becomes a DeviceError. Launches
+// are typed calls, never <<<>>>, so that the emulator of tests/emulator compiles the same sources.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <initializer_list>
+#include <utility>
+
+#include "decoder/cuda/runtime/view.h"
+
+namespace draftline::cuda {
+
+using bf16 = __nv_bfloat16;
+
+// Throws DeviceError("what: the runtime's message").
+[[noreturn]] void fail(cudaError_t, const char* what);
+inline void must(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) fail(error, what);
+}
+
+__host__ __device__ inline float to_float(float v) { return v; }
+__host__ __device__ inline float to_float(bf16 v) { return __bfloat162float(v); }
+template <class T>
+__host__ __device__ inline T from_float(float v);
+template <>
+__host__ __device__ inline float from_float<float>(float v) {
+  return v;
+}
+template <>
+__host__ __device__ inline bf16 from_float<bf16>(float v) {
+  return __float2bfloat16(v);
+}
+
+DRAFTLINE_BOTH constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
+inline dim3 grid_of(int x, int y = 1, int z = 1) {
+  return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
+}
+
+// From here on: only in sources that nvcc compiles, or the emulator.
+#if defined(__CUDACC__) || defined(DRAFTLINE_EMULATOR)
+// The launch's dynamic shared memory, 16-byte aligned.
+template <class T>
+__device__ inline T* dynamic_shared() {
+#ifdef __CUDACC__
+  extern __shared__ __align__(16) unsigned char draftline_dynamic_shared[];
+  return reinterpret_cast<T*>(draftline_dynamic_shared);
+#else
+  return static_cast<T*>(emulator::dynamic_shared());
+#endif
+}
+
+// First in a kernel that is launched by launch_overlapping, and in each of its threads: until what was launched before has
+// ended, and what it wrote can be read. Only what no kernel writes may be read before it. From here on the blocks of the
+// next such kernel may take the places that are free.
+__device__ inline void await_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#elif defined(DRAFTLINE_EMULATOR)
+  ::emulator::await_previous();
+#endif
+}
+
+// Do kernels that were compiled for `compiled` (major and minor as 900) wait in await_previous() on a device of `capability`?
+// Only those of its own generation, Hopper or later: what a driver makes from an older one's PTX has no wait in it.
+constexpr bool waits_on(std::initializer_list<int> compiled, int capability) {
+  constexpr int kFirst = 900, kMajor = 100;
+  for (const int c : compiled)
+    if (c >= kFirst && c <= capability && c / kMajor == capability / kMajor) return true;
+  return false;
+}
+
+inline bool overlaps() {
+#ifdef DRAFTLINE_CUDA_NO_OVERLAP  // to see whether an error or a time comes from it
+  return false;
+#else
+  int device = 0, major = 0, minor = 0;
+  must(cudaGetDevice(&device), "the device");
+  must(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "the device's generation");
+  must(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "the device's generation");
+#ifdef __CUDA_ARCH_LIST__
+  return waits_on({__CUDA_ARCH_LIST__}, 100 * major + 10 * minor);
+#else
+  return waits_on({900}, 100 * major + 10 * minor);  // the emulator
+#endif
+#endif
+}
+
+// A grid without blocks is no launch: callers never ask for one.
+template <class... Expected, class... Given>
+void launch_with(cudaLaunchAttribute* attributes, unsigned count, void (*kernel)(Expected...), dim3 grid, dim3 block,
+                 std::size_t shared_bytes, cudaStream_t stream, Given&&... args) {
+  constexpr std::size_t kFree = 48 * 1024;  // more than that must be asked for
+  if (shared_bytes > kFree)
+    must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+         "shared memory of a kernel");
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.dynamicSmemBytes = shared_bytes;
+  config.stream = stream;
+  config.attrs = attributes;
+  config.numAttrs = count;
+  must(cudaLaunchKernelEx(&config, kernel, std::forward<Given>(args)...), "launch of a kernel");
+}
+template <class... Expected, class... Given>
+void launch(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+            Given&&... args) {
+  launch_with(nullptr, 0, kernel, grid, block, shared_bytes, stream, std::forward<Given>(args)...);
+}
+// Its blocks may come before the kernel before it has ended: it calls await_previous().
+template <class... Expected, class... Given>
+void launch_overlapping(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                        cudaStream_t stream, Given&&... args) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  launch_with(&attribute, overlaps() ? 1 : 0, kernel, grid, block, shared_bytes, stream, std::forward<Given>(args)...);
+}
+#endif
+
+}  // namespace draftline::cuda

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies on the device before the first op: weights, of one backend or of several, rotary tables, what fills a cache.
+#include <algorithm>
+
+#include "decoder/cuda/runtime/random_fill.h"
+#include "decoder/cuda/runtime/state.h"
+#include "decoder/rope.h"
+
+namespace draftline {
+
+using cuda::Buffer;
+using cuda::must;
+
+static std::size_t size_of(DType t) { return static_cast<std::size_t>(bits_of(t)) / 8; }
+
+const void* CudaBackend::State::weight(const Weight& w) {
+  std::shared_ptr<Buffer>& known = weights[w.id];
+  if (known) return known->data();
+  const std::string& who = store.name(w);
+  std::shared_ptr<Buffer>* shared = options.shared ? &options.shared->all[{who, w.in, w.out, w.dtype}] : nullptr;
+  if (shared != nullptr && *shared) return (known = *shared)->data();
+  auto made = std::make_shared<Buffer>();
+  make_weight(w, *made);
+  if (shared != nullptr) {
+    stream.wait();  // the next to use it has another stream
+    *shared = made;
+  }
+  return (known = made)->data();
+}
+
+void CudaBackend::State::make_weight(const Weight& w, Buffer& b) {
+  if (w.dtype != options.activations)
+    throw InputErrors("weights in " + std::string(name(w.dtype)) +
+                      " can't run on CUDA: only those in the activations' " + "format, " +
+                      std::string(name(options.activations)));
+  const auto n = static_cast<std::size_t>(w.in) * static_cast<std::size_t>(w.out);
+  const std::string& who = store.name(w);
+  b = Buffer(n * size_of(w.dtype), ("weight " + who).c_str());
+  allocated += b.bytes();
+  constexpr std::size_t kLarge = std::size_t{1} << 20;  // values that the device makes sooner than the host
+  if (const auto terms = n >= kLarge ? source.formula(who, w.in, w.out) : std::vector<NormalTerm>{}; !terms.empty()) {
+    const auto count = static_cast<std::int64_t>(n);
+    if (w.dtype == DType::bf16) cuda::fill_normal(terms, reinterpret_cast<cuda::bf16*>(b.data()), count, stream);
+    else cuda::fill_normal(terms, reinterpret_cast<float*>(b.data()), count, stream);
+    stream.wait();  // kernels read weights before they wait for the kernel before them (few_rows.cu)
+    return;
+  }
+  std::vector<float> values(n);
+  source.load(who, w.in, w.out, values);
+  if (w.dtype == DType::bf16) {
+    std::vector<cuda::bf16> rounded(n);
+    std::transform(values.begin(), values.end(), rounded.begin(), [](float v) { return __float2bfloat16(v); });
+    copy_in(b.data(), rounded.data(), b.bytes());
+  } else {
+    copy_in(b.data(), values.data(), b.bytes());
+  }
+}
+
+const int* CudaBackend::State::whole_numbers(const Weight& w) {
+  std::shared_ptr<Buffer>& known = weights[w.id];
+  if (!known) known = std::make_shared<Buffer>();
+  Buffer& b = *known;
+  if (b.data() == nullptr) {
+    std::vector<float> values(static_cast<std::size_t>(w.in) * static_cast<std::size_t>(w.out));
+    source.load(store.name(w), w.in, w.out, values);
+    const std::vector<int> whole(values.begin(), values.end());
+    b = Buffer(whole.size() * sizeof(int), "ids of a vocabulary");
+    allocated += b.bytes();
+    copy_in(b.data(), whole.data(), b.bytes());
+  }
+  return reinterpret_cast<const int*>(b.data());
+}
+
+const float* CudaBackend::State::frequencies(const Rope& rope) {
+  Buffer& b = rope_tables[{rope.theta, rope.columns, rope.scaling ? rope.scaling->factor : 0}];
+  if (b.data() == nullptr) {
+    const auto values = rope_frequencies(rope);
+    b = Buffer(values.size() * sizeof(float), "rotary frequencies");
+    copy_in(b.data(), values.data(), b.bytes());
+  }
+  return reinterpret_cast<const float*>(b.data());
+}
+
+// Noise at the start, and copies of it behind: contexts that nobody computed hold numbers of the usual size.
+void CudaBackend::State::fill_cache(const Cache& c, Buffer& b) {
+  constexpr std::size_t kFirst = std::size_t{1} << 24;  // bytes
+  constexpr NormalTerm kNoise{};
+  std::size_t filled = std::min(kFirst, b.bytes());
+  const auto count = static_cast<std::int64_t>(filled / size_of(c.dtype));
+  const NormalTerm terms[] = {kNoise};
+  if (c.dtype == DType::bf16) cuda::fill_normal(terms, reinterpret_cast<cuda::bf16*>(b.data()), count, stream);
+  else cuda::fill_normal(terms, reinterpret_cast<float*>(b.data()), count, stream);
+  for (std::size_t next = 0; filled < b.bytes(); filled += next) {
+    next = std::min(filled, b.bytes() - filled);
+    must(cudaMemcpyAsync(b.data() + filled, b.data(), next, cudaMemcpyDeviceToDevice, stream), "filling a cache");
+  }
+}
+
+std::shared_ptr<CudaBackend::SharedWeights> CudaBackend::share_weights() { return std::make_shared<SharedWeights>(); }
+void CudaBackend::drop_unused(SharedWeights& s) {
+  std::erase_if(s.all, [](const auto& known) { return known.second.use_count() <= 1; });
+}
+
+}  // namespace draftline

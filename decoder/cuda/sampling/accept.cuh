@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decision at one node of a tree (decoder/verify's Decide): which child is accepted, or the token that follows instead.
+// What rejections leave of the target's distribution is not stored: it follows from the norms of each step.
+#pragma once
+#include "decoder/cuda/sampling/distribution.cuh"
+
+namespace draftline::cuda {
+
+inline constexpr int kMostSiblings = 256;
+
+struct Decision {
+  int child = -1;  // accepted; -1: none, the walk ends
+  int token = -1;  // its token, or the bonus
+};
+
+// Steps of a recursion, in shared memory: what was rejected, from which distribution it was drawn, and the norms.
+struct Rejected {
+  int token[kMostSiblings];
+  const float* q[kMostSiblings];
+  double q_norm[kMostSiblings], p_norm[kMostSiblings];  // 1 / sum
+};
+
+// By the whole block; all threads come to the same decision. `drafted(i)`: the distribution that child i was drawn from.
+template <class T, class Drafted, class Uniform>
+__device__ Decision decide(const Distribution<T>& p, AcceptRule rule, int children, const int* tokens, Drafted drafted,
+                           Rejected& rejected, Uniform uniform) {
+  using W = typename Distribution<T>::W;
+  int steps = 0, trial = 0;
+  const bool independent = rule == AcceptRule::independent, point_mass = rule == AcceptRule::point_mass;
+  const bool recursive = independent || rule == AcceptRule::without_replacement;
+  const auto was_rejected = [&](int token, int before) {
+    for (int j = 0; j < before; ++j)
+      if (rejected.token[j] == token) return true;
+    return false;
+  };
+  // Weight of a token in the distribution of the draft at step j, and in what the rejections before step j left of p.
+  const auto drafted_weight = [&](int token, int j) -> W {
+    if (!independent && was_rejected(token, j)) return W(0);
+    return static_cast<W>(rejected.q[j][token]) * static_cast<W>(rejected.q_norm[j]);
+  };
+  const auto target_weight = [&](int token, int before) -> W {
+    if (point_mass) {
+      if (was_rejected(token, before)) return W(0);
+      return p.probability(token) * static_cast<W>(before > 0 ? rejected.p_norm[before - 1] : 1.0);
+    }
+    W v = p.probability(token);
+    for (int j = 0; j < before; ++j) {
+      const W left = v - drafted_weight(token, j);
+      v = left > W(0) ? left * static_cast<W>(rejected.p_norm[j]) : W(0);
+    }
+    return v;
+  };
+
+  for (int i = 0; i < children && rule != AcceptRule::target_draw; ++i) {
+    const Decision yes{i, tokens[i]};
+    double accepted = 0;  // probability
+    if (recursive) {
+      const float* q = drafted(independent ? i : 0);
+      const double sum = block_sum<double>(p.n, [&](int t) -> double {
+        return !independent && was_rejected(t, steps) ? 0.0 : static_cast<double>(q[t]);
+      });
+      if (threadIdx.x == 0) {
+        rejected.token[steps] = tokens[i];
+        rejected.q[steps] = q;
+        rejected.q_norm[steps] = sum > 0 ? 1 / sum : 0;
+      }
+      __syncthreads();
+      const W have = drafted_weight(tokens[i], steps);
+      if (!(have > W(0))) continue;  // nothing was left to draw: a repetition
+      accepted = static_cast<double>(target_weight(tokens[i], steps)) / static_cast<double>(have);
+    } else {
+      accepted = static_cast<double>(target_weight(tokens[i], steps));
+      if (threadIdx.x == 0) rejected.token[steps] = tokens[i];
+      __syncthreads();
+    }
+    if (uniform(trial++) < fmin(1.0, accepted)) return yes;
+    const double left = block_sum<W>(p.n, [&](int t) -> W {
+      if (point_mass) return was_rejected(t, steps + 1) ? W(0) : p.probability(t);
+      const W v = target_weight(t, steps) - drafted_weight(t, steps);
+      return v > W(0) ? v : W(0);
+    });
+    if (!(left > 0)) return yes;  // p equals q but for rounding
+    if (threadIdx.x == 0) rejected.p_norm[steps] = 1 / left;
+    ++steps;
+    __syncthreads();
+  }
+
+  const double sum = block_sum<W>(p.n, [&](int t) { return target_weight(t, steps); });
+  const int token = block_locate(p.n, uniform(trial) * sum, [&](int t) { return target_weight(t, steps); });
+  if (rule == AcceptRule::target_draw)
+    for (int i = 0; i < children; ++i)
+      if (tokens[i] == token) return {i, token};
+  return {-1, token};
+}
+
+}  // namespace draftline::cuda

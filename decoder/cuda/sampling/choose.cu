@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/cuda/sampling/choose.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/errors.h"
+#include "decoder/cuda/sampling/order.cuh"
+
+namespace draftline::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kLeastColumns = 4096;  // of a block: less is not worth sharing out
+
+int splits_of(int rows, int columns, int processors) {
+  if (rows > kCounters) return 1;
+  constexpr int kBlocksPerProcessor = 4;
+  return std::clamp(std::min(kBlocksPerProcessor * processors / rows, ceil_div(columns, kLeastColumns)), 1, 64);
+}
+
+struct Share {  // of a sum of exponentials
+  float top, sum;
+};
+__device__ Share join(Share a, Share b) {
+  const float top = fmaxf(a.top, b.top);
+  const auto scaled = [top](Share s) { return s.top == -INFINITY ? 0.0F : s.sum * expf(s.top - top); };
+  return {top, scaled(a) + scaled(b)};
+}
+
+struct Part {  // of a row: [row][split]
+  int begin, end, at;
+};
+// grid (rows, splits): of rows there may be more than a grid has places in its second dimension
+__device__ Part part_of_block(int columns) {
+  const int splits = static_cast<int>(gridDim.y), split = static_cast<int>(blockIdx.y);
+  const int each = ceil_div(ceil_div(columns, splits), 8) * 8;
+  return {min(columns, split * each), min(columns, (split + 1) * each), static_cast<int>(blockIdx.x) * splits + split};
+}
+
+template <class T>
+__global__ void argmax_kernel(View<const T> x, unsigned* counters, Ranked* parts, View<int> y) {
+  await_previous();
+  const int row = static_cast<int>(blockIdx.x), splits = static_cast<int>(gridDim.y);
+  const Part part = part_of_block(x.cols);
+  Ranked best = 0;
+  each_of_mine(x.row(row), part.begin, part.end, static_cast<int>(threadIdx.x), kThreads,
+               [&](int i, float v) { best = Largest{}(best, ranked(v, i)); });
+  best = block_reduce<kThreads>(best, Largest{});
+  if (splits > 1) {
+    if (threadIdx.x == 0) parts[part.at] = best;
+    if (!last_to_finish(counters + row, splits)) return;
+    for (int s = 0; s < splits; ++s) best = Largest{}(best, parts[row * splits + s]);
+  }
+  if (threadIdx.x == 0) *y.row(row) = id_of(best);
+}
+
+// The best of a thread's share of a row; few are kept at hand, and the share is read again when they are used up.
+template <class T>
+struct BestOfMine {
+  const T* x;
+  int begin, end;
+  Ranked first = 0, second = 0;
+  __device__ void put(Ranked r) {
+    if (r > first) second = first, first = r;
+    else if (r > second) second = r;
+  }
+  __device__ void pop() {
+    const Ranked gone = first;
+    first = second;
+    second = 0;
+    if (first != 0) return;
+    each_of_mine(x, begin, end, static_cast<int>(threadIdx.x), kThreads, [&](int i, float v) {
+      const Ranked r = ranked(v, i);
+      if (r < gone) put(r);
+    });
+  }
+};
+
+// parts: [row][split][k], shares: [row][split].
+template <class T>
+__global__ void top_k_kernel(View<const T> logits, unsigned* counters, Ranked* parts, Share* shares, View<int> ids,
+                             View<float> log_probs) {
+  const int row = static_cast<int>(blockIdx.x), splits = static_cast<int>(gridDim.y), k = ids.cols;
+  const Part part = part_of_block(logits.cols);
+  BestOfMine<T> mine{logits.row(row), part.begin, part.end};
+  Share share{-INFINITY, 0};
+  each_of_mine(mine.x, part.begin, part.end, static_cast<int>(threadIdx.x), kThreads, [&](int i, float v) {
+    mine.put(ranked(v, i));
+    if (v > share.top) share = {v, (share.top == -INFINITY ? 0.0F : share.sum * expf(share.top - v)) + 1};
+    else if (v != -INFINITY) share.sum += expf(v - share.top);
+  });
+  const float top = block_reduce<kThreads>(share.top, Largest{});
+  share = {top, block_reduce<kThreads>(share.top == -INFINITY ? 0.0F : share.sum * expf(share.top - top), Plus{})};
+  Ranked* list = parts + static_cast<std::ptrdiff_t>(part.at) * k;
+  for (int j = 0; j < k; ++j) {
+    const Ranked best = block_reduce<kThreads>(mine.first, Largest{});
+    if (best != 0 && best == mine.first) mine.pop();
+    if (threadIdx.x == 0) list[j] = best;
+  }
+  if (threadIdx.x == 0) shares[part.at] = share;
+  if (splits == 1) __syncthreads();  // there may be more rows than counters
+  else if (!last_to_finish(counters + row, splits)) return;
+
+  for (int s = 0; s < splits; ++s) share = s == 0 ? shares[row * splits] : join(share, shares[row * splits + s]);
+  const Ranked* all = parts + static_cast<std::ptrdiff_t>(row) * splits * k;
+  Ranked before = ~Ranked{0};
+  for (int j = 0; j < k; ++j) {
+    Ranked best = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < splits * k; i += kThreads)
+      if (all[i] < before) best = Largest{}(best, all[i]);
+    best = before = block_reduce<kThreads>(best, Largest{});
+    if (threadIdx.x == 0) {
+      ids.row(row)[j] = id_of(best);
+      log_probs.row(row)[j] = logit_of(best) - share.top - logf(share.sum);
+    }
+  }
+}
+
+__global__ void map_ids_kernel(View<const int> ids, const int* offsets, View<int> y) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= ids.rows * ids.cols) return;
+  const int from = ids.row(i / ids.cols)[i % ids.cols];
+  y.row(i / ids.cols)[i % ids.cols] = from + offsets[from];
+}
+
+__global__ void clip_top_k_kernel(View<const float> x, float top_p, float least_share, View<float> y) {
+  const int row = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (row >= x.rows) return;
+  const float first = expf(x.row(row)[0]);
+  float before = 0;
+  for (int j = 0; j < x.cols; ++j) {
+    const float v = x.row(row)[j], p = expf(v);
+    y.row(row)[j] = before < top_p && p >= least_share * first ? v : -INFINITY;
+    before += p;
+  }
+}
+
+}  // namespace
+
+std::size_t choose_scratch(int rows, int columns, int k, int processors) {
+  const auto parts = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits_of(rows, columns, processors));
+  return kCounterBytes + parts * (sizeof(Ranked) * static_cast<std::size_t>(k) + sizeof(Share));
+}
+
+template <class T>
+void argmax(View<const T> x, int processors, const Scratch& scratch, View<int> y, cudaStream_t stream) {
+  check(scratch.bytes >= choose_scratch(x.rows, x.cols, 1, processors), "argmax: its scratch is too small");
+  launch_overlapping(argmax_kernel<T>, grid_of(x.rows, splits_of(x.rows, x.cols, processors)), grid_of(kThreads), 0,
+                     stream, x, counters_of(scratch), behind_counters<Ranked>(scratch), y);
+}
+
+template <class T>
+void top_k(View<const T> logits, int processors, const Scratch& scratch, View<int> ids, View<float> log_probs,
+           cudaStream_t stream) {
+  const int splits = splits_of(logits.rows, logits.cols, processors);
+  check(scratch.bytes >= choose_scratch(logits.rows, logits.cols, ids.cols, processors),
+        "top_k: its scratch is too small");
+  auto* parts = behind_counters<Ranked>(scratch);
+  auto* shares = reinterpret_cast<Share*>(parts + static_cast<std::ptrdiff_t>(logits.rows) * splits * ids.cols);
+  launch(top_k_kernel<T>, grid_of(logits.rows, splits), grid_of(kThreads), 0, stream, logits, counters_of(scratch),
+         parts, shares, ids, log_probs);
+}
+
+void map_ids(View<const int> ids, const int* offsets, View<int> y, cudaStream_t stream) {
+  launch(map_ids_kernel, grid_of(ceil_div(ids.rows * ids.cols, kThreads)), grid_of(kThreads), 0, stream, ids, offsets,
+         y);
+}
+
+void clip_top_k(View<const float> log_probs, float top_p, float least_share, View<float> y, cudaStream_t stream) {
+  launch(clip_top_k_kernel, grid_of(ceil_div(log_probs.rows, kThreads)), grid_of(kThreads), 0, stream, log_probs, top_p,
+         least_share, y);
+}
+
+template void argmax<float>(View<const float>, int, const Scratch&, View<int>, cudaStream_t);
+template void argmax<bf16>(View<const bf16>, int, const Scratch&, View<int>, cudaStream_t);
+template void top_k<float>(View<const float>, int, const Scratch&, View<int>, View<float>, cudaStream_t);
+template void top_k<bf16>(View<const bf16>, int, const Scratch&, View<int>, View<float>, cudaStream_t);
+
+}  // namespace draftline::cuda

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing tokens by their logits: the best, the k best with their log-probabilities, ids of another vocabulary, the part of
+// a list of candidates that is worth a look. Long rows are shared out among blocks; the last to finish joins them.
+#pragma once
+#include <cuda_runtime.h>
+
+#include "decoder/cuda/runtime/view.h"
+
+namespace draftline::cuda {
+
+// `k` 1 serves argmax. Scratch: its first kCounterBytes are zero before the first use.
+std::size_t choose_scratch(int rows, int columns, int k, int processors);
+
+// [n, vocabulary] -> [n]; ties: the lowest id.
+template <class T>
+void argmax(View<const T> x, int processors, const Scratch&, View<int> y, cudaStream_t);
+
+// [n, vocabulary] -> ids, log-probabilities [n, k], best first; ties: the lowest id first.
+template <class T>
+void top_k(View<const T> logits, int processors, const Scratch&, View<int> ids, View<float> log_probs, cudaStream_t);
+
+// y = id + offset of id.
+void map_ids(View<const int> ids, const int* offsets, View<int> y, cudaStream_t);
+
+// -infinity behind the nucleus, and below a share of the first.
+void clip_top_k(View<const float> log_probs, float top_p, float least_share, View<float> y, cudaStream_t);
+
+}  // namespace draftline::cuda

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row's warped distribution (decoder/sampling's warp()) without a copy of it: a few numbers from which each token's weight
+// follows. Weights of fp32 logits are doubles, as on the CPU; of bf16 logits they are floats, 1e-7 off, and summed in double:
+// the same weights accept, reject and draw, so that what comes out has that very distribution, 1e-6 from the exact one.
+// Counter-based random numbers are core/rng's, bit for bit.
+#pragma once
+#include "decoder/cuda/runtime/philox.cuh"
+#include "decoder/cuda/sampling/order.cuh"
+#include "decoder/sampling.h"
+
+namespace draftline::cuda {
+
+// Blocks that work on a distribution: how many threads is the launcher's choice, by the length of a row.
+inline constexpr int kMostThreads = 512;
+inline int threads_for(int columns) { return columns >= 8192 ? kMostThreads : 64; }
+__device__ inline int threads() { return static_cast<int>(blockDim.x); }
+
+template <class T>
+struct WeightOf {
+  using Type = float;
+};
+template <>
+struct WeightOf<float> {
+  using Type = double;
+};
+
+// A sum of many terms: in double, but few terms at a time where those are floats.
+template <class W>
+struct Sum {
+  double total = 0;
+  W part = 0;
+  int terms = 0;
+  __device__ void add(W v) {
+    part += v;
+    if (++terms == 16) total += static_cast<double>(part), part = 0, terms = 0;
+  }
+  __device__ double value() const { return total + static_cast<double>(part); }
+};
+
+// Sum of weight(i) for i in [0, n), by the whole block, in a fixed order.
+template <class W, class Weight>
+__device__ double block_sum(int n, Weight weight) {
+  Sum<W> mine;
+#pragma unroll 4
+  for (int i = static_cast<int>(threadIdx.x); i < n; i += threads()) mine.add(weight(i));
+  return block_reduce(mine.value(), Plus{});
+}
+
+// The first i in [begin, end) at which the weights from `begin` on add up to more than `place`; if there is none, the last of
+// weight > 0, or -1. By one warp. `before`: what those before i add up to.
+template <class Weight>
+__device__ int warp_locate(int begin, int end, double place, Weight weight, double& before) {
+  const int lane = lane_of(), each = ceil_div(end - begin, 32);
+  const int from = min(end, begin + lane * each), to = min(end, from + each);
+  double mine = 0;
+  int last = -1;
+  for (int i = from; i < to; ++i) {
+    const auto w = static_cast<double>(weight(i));
+    if (w > 0) mine += w, last = i;
+  }
+  double upto = mine;
+  for (int by = 1; by < 32; by *= 2) {
+    const double left = __shfl_up_sync(kWarp, upto, static_cast<unsigned>(by));
+    if (lane >= by) upto += left;
+  }
+  const unsigned crossed = __ballot_sync(kWarp, upto > place ? 1 : 0);
+  double start = upto - mine;
+  int found = last;
+  if (crossed != 0 && lane == __ffs(static_cast<int>(crossed)) - 1) {
+    double sum = start;
+    for (int i = from; i < to; ++i) {
+      const auto w = static_cast<double>(weight(i));
+      if (!(w > 0)) continue;
+      start = sum;
+      found = i;
+      sum += w;
+      if (sum > place) break;
+    }
+  }
+  const int last_of_all = warp_reduce(last, Largest{});
+  const unsigned holder = crossed != 0 ? crossed : __ballot_sync(kWarp, last >= 0 && last == last_of_all ? 1 : 0);
+  const int source = max(__ffs(static_cast<int>(holder)) - 1, 0);
+  before = __shfl_sync(kWarp, start, source);
+  return __shfl_sync(kWarp, found, source);
+}
+
+// The same over [0, n) by the whole block: first the tile, then the place in it.
+template <class Weight>
+__device__ int block_locate(int n, double place, Weight weight) {
+  constexpr int kMostTiles = 512;
+  __shared__ double tile_sums[kMostTiles];
+  __shared__ int result;
+  const int tile = ceil_div(ceil_div(n, kMostTiles), 32) * 32, tiles = ceil_div(n, tile);
+  for (int t = warp_of(); t < tiles; t += threads() / 32) {
+    double sum = 0;
+    for (int i = t * tile + lane_of(); i < min(n, (t + 1) * tile); i += 32) sum += static_cast<double>(weight(i));
+    sum = warp_reduce(sum, Plus{});
+    if (lane_of() == 0) tile_sums[t] = sum;
+  }
+  __syncthreads();
+  if (warp_of() == 0) {
+    double before = 0, ignored = 0;
+    const int t = warp_locate(
+        0, tiles, place, [](int i) { return tile_sums[i]; }, before);
+    const int found = t < 0 ? -1 : warp_locate(t * tile, min(n, (t + 1) * tile), place - before, weight, ignored);
+    if (lane_of() == 0) result = found;
+  }
+  __syncthreads();
+  const int found = result;
+  __syncthreads();
+  return found;
+}
+
+template <class T>
+struct Distribution {
+  using W = typename WeightOf<T>::Type;
+  static constexpr int kShift = std::is_same_v<T, float> ? 0 : 16;  // lower bits of a bf16's order are all the same
+  const T* x;
+  int n, best;
+  bool greedy;
+  W top, temperature;
+  unsigned cut;  // below: no weight; at it: up to this id
+  int last_at_cut;
+  double sum;
+  W norm;  // 1 / sum
+
+  __device__ unsigned order(int i) const { return order_of(to_float(x[i])) >> kShift; }
+  __device__ W weight_of_any(int i) const {
+    const W v = (static_cast<W>(to_float(x[i])) - top) / temperature;
+    if constexpr (std::is_same_v<W, double>) return exp(v);
+    else return expf(v);
+  }
+  __device__ bool kept(int i) const {
+    const unsigned o = order(i);
+    return o > cut || (o == cut && i <= last_at_cut);
+  }
+  __device__ W weight(int i) const {
+    if (greedy) return i == best ? W(1) : W(0);
+    return kept(i) ? weight_of_any(i) : W(0);
+  }
+  __device__ W probability(int i) const {
+    if constexpr (std::is_same_v<W, double>) return weight(i) / sum;
+    else return weight(i) * norm;
+  }
+
+  // By the whole block.
+  __device__ Distribution(const T* logits, int count, const Sampling& s)
+      : x(logits),
+        n(count),
+        greedy(s.temperature == 0),
+        temperature(static_cast<W>(s.temperature)),
+        cut(0),
+        last_at_cut(0x7fffffff),
+        sum(1),
+        norm(1) {
+    Ranked first = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < n; i += threads())
+      first = Largest{}(first, ranked(to_float(x[i]), i));
+    first = block_reduce(first, Largest{});
+    best = id_of(first);
+    top = static_cast<W>(logit_of(first));
+    if (greedy) return;
+    if (s.top_k > 0 && s.top_k < n) keep_top_k(s.top_k);
+    sum = block_sum<W>(n, [this](int i) { return weight(i); });
+    if (s.top_p < 1) {
+      keep_top_p(s.top_p * sum);
+      sum = block_sum<W>(n, [this](int i) { return weight(i); });
+    }
+    norm = static_cast<W>(1 / sum);
+  }
+
+ private:
+  // The largest order at which `enough(order)` holds: it holds at 0, and no longer once it doesn't.
+  template <class Enough>
+  __device__ unsigned last_enough(Enough enough) const {
+    unsigned low = 0;
+    std::uint64_t high = std::uint64_t{order(best)} + 1;
+    while (high - low > 1) {
+      const auto middle = static_cast<unsigned>(low + (high - low) / 2);
+      if (enough(middle)) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+  __device__ int count_from(unsigned least) const {
+    int mine = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < n; i += threads()) mine += order(i) >= least ? 1 : 0;
+    return block_reduce(mine, Plus{});
+  }
+  __device__ void keep_top_k(int k) {  // what is below the k-th goes, its equals stay
+    cut = last_enough([&](unsigned o) { return count_from(o) >= k; });
+  }
+  __device__ void keep_top_p(double limit) {  // what has `limit` before it goes; of equals the lowest ids come first
+    const unsigned low = last_enough(
+        [&](unsigned o) { return block_sum<W>(n, [&](int i) { return order(i) >= o ? weight(i) : W(0); }) >= limit; });
+    const double before = block_sum<W>(n, [&](int i) { return order(i) > low ? weight(i) : W(0); });
+    const auto at = [&](int i) { return order(i) == low && kept(i) ? 1.0 : 0.0; };
+    const double equals = block_sum<double>(n, at);
+    const double one = block_sum<W>(n, [&](int i) { return order(i) == low ? weight(i) : W(0); }) / equals;
+    const double stay = ceil((limit - before) / one);
+    last_at_cut = stay < equals ? block_locate(n, fmax(stay, 1.0) - 0.5, at) : last_at_cut;
+    cut = low;
+  }
+};
+
+}  // namespace draftline::cuda

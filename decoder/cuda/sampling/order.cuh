@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logits in order: numbers that compare as the floats do, rows read 16 bytes at a time.
+#pragma once
+#include "decoder/cuda/runtime/block.cuh"
+
+namespace draftline::cuda {
+
+// Larger float, larger number; -0 counts as 0.
+__device__ inline unsigned order_of(float v) {
+  const unsigned bits = __float_as_uint(v + 0.0F);
+  return bits >> 31 != 0 ? ~bits : bits | 0x80000000U;
+}
+__device__ inline float value_of(unsigned order) {
+  return __uint_as_float(order >> 31 != 0 ? order & 0x7fffffffU : ~order);
+}
+
+// A logit and its id in one number: the larger is the better, of equal logits that of the lower id. 0: none.
+using Ranked = unsigned long long;
+__device__ inline Ranked ranked(float v, int id) {
+  return Ranked{order_of(v)} << 32 | (0xffffffffU - static_cast<unsigned>(id));
+}
+__device__ inline int id_of(Ranked r) { return static_cast<int>(0xffffffffU - static_cast<unsigned>(r)); }
+__device__ inline float logit_of(Ranked r) { return value_of(static_cast<unsigned>(r >> 32)); }
+
+// Calls f(i, x[i]) for this thread's share of [begin, end); the share is the same in every call.
+template <class T, class F>
+__device__ void each_of_mine(const T* x, int begin, int end, int thread, int threads, F f) {
+  constexpr int per = static_cast<int>(sizeof(uint4) / sizeof(T));
+  const auto misplaced = static_cast<int>(reinterpret_cast<std::uintptr_t>(x + begin) % sizeof(uint4) / sizeof(T));
+  const int head = min(end, begin + (per - misplaced) % per), chunks = (end - head) / per;
+  for (int i = begin + thread; i < head; i += threads) f(i, to_float(x[i]));
+#pragma unroll 4
+  for (int c = thread; c < chunks; c += threads) {
+    union {
+      uint4 whole;
+      T part[per];
+    } chunk = {*reinterpret_cast<const uint4*>(x + head + c * per)};
+#pragma unroll
+    for (int j = 0; j < per; ++j) f(head + c * per + j, to_float(chunk.part[j]));
+  }
+  for (int i = head + chunks * per + thread; i < end; i += threads) f(i, to_float(x[i]));
+}
+
+}  // namespace draftline::cuda

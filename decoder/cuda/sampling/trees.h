@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dynamic trees: a level's candidates and the frontier chosen from them; the rows of a tree that go to the target.
+#pragma once
+#include <cuda_runtime.h>
+
+#include <span>
+
+#include "decoder/cuda/runtime/view.h"
+
+namespace draftline::cuda {
+
+// The fields of decoder/op.h's ExpandTree.
+struct ExpandTreeView {
+  View<const int> ids;
+  View<const float> log_probs;
+  View<const float> score;
+  View<const int> node, sees;
+  int width, keep, first_node, tail;
+  View<int> tokens;
+  View<float> scores;
+  View<int> parents, row, token;
+  View<float> next_score;
+  View<int> next_node, next_sees;
+};
+void expand_tree(const ExpandTreeView&, cudaStream_t);
+
+// Candidates of one level, [sequences, columns] each.
+struct TreeLevel {
+  View<const int> tokens;
+  View<const float> scores;
+  View<const int> parents;
+};
+void select_tree(std::span<const TreeLevel>, View<const int> root, int size, bool by_level, View<int> y,
+                 View<int> parent, View<int> sees, cudaStream_t);
+
+}  // namespace draftline::cuda

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/cuda/sampling/verify.h"
+
+#include "core/errors.h"
+#include "decoder/cuda/sampling/accept.cuh"
+#include "decoder/cuda/sampling/distribution.cuh"
+
+namespace draftline::cuda {
+
+namespace {
+
+constexpr int kGreedyThreads = 64;
+
+struct Tree {  // of one sequence
+  const int *tokens, *parents;
+  int first, rows;
+  __device__ Tree(const TreesView& t, int sequence)
+      : first(*t.starts.row(sequence)), rows(*t.starts.row(sequence + 1) - first) {
+    tokens = t.tokens.row(first);
+    parents = t.parents.row(first);
+  }
+};
+
+// By one thread: the path to `row` and what follows it. next_token(row, following): the token behind a row of the path.
+template <class NextToken>
+__device__ void put_verdict(const VerdictView& v, int b, const Tree& tree, int row, int bonus, NextToken next_token) {
+  const int base = b * (v.depth + 1);
+  int count = 0;
+  for (int r = row; r >= 0; r = tree.parents[r]) ++count;
+  count = min(count, v.depth + 1);
+  int following = -1;
+  for (int r = row, j = count - 1; j >= 0; following = r, r = tree.parents[r], --j) {
+    v.path[base + j] = tree.first + r;
+    v.next[base + j] = next_token(r, following);
+  }
+  for (int j = count; j <= v.depth; ++j) {
+    v.path[base + j] = v.path[base + count - 1];
+    v.next[base + j] = v.next[base + count - 1];
+  }
+  v.counts[b] = count;
+  v.last[b] = base + count - 1;
+  v.last_row[b] = tree.first + row;
+  v.bonus[b] = bonus;
+}
+
+// The deepest row whose whole path was predicted; equally deep: the first.
+__global__ void verify_greedy_kernel(View<const int> predicted, TreesView trees, VerdictView verdict) {
+  const int b = static_cast<int>(blockIdx.x);
+  const Tree tree(trees, b);
+  if (tree.rows == 0) return;
+  const int* expected = predicted.row(tree.first);
+  Ranked best = 0;
+  for (int row = static_cast<int>(threadIdx.x); row < tree.rows; row += kGreedyThreads) {
+    int depth = 0, r = row;
+    for (; r > 0 && tree.parents[r] >= 0 && tree.tokens[r] == expected[tree.parents[r]]; r = tree.parents[r]) ++depth;
+    if (r == 0) best = Largest{}(best, ranked(static_cast<float>(depth), row));
+  }
+  best = block_reduce<kGreedyThreads>(best, Largest{});
+  if (threadIdx.x != 0) return;
+  const int row = id_of(best);
+  put_verdict(verdict, b, tree, row, expected[row], [&](int r, int) { return expected[r]; });
+}
+
+// Rows whose parent is in level depth - 1, in order; `marks`: the level a row survived in. By one warp.
+__device__ inline int children_of_level(const Tree& tree, const int* marks, int depth, int* children) {
+  int count = 0;
+  for (int base = 1; base < tree.rows; base += 32) {
+    const int row = base + lane_of();
+    const bool child = row < tree.rows && tree.parents[row] >= 0 && marks[tree.parents[row]] == depth - 1;
+    const unsigned all = __ballot_sync(kWarp, child ? 1 : 0);
+    const int at = count + __popc(all & ((1U << lane_of()) - 1));
+    if (child && at < kMostSiblings) children[at] = row;
+    count += __popc(all);
+  }
+  return min(count, kMostSiblings);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kMostThreads)
+    verify_sampled_kernel(View<const T> logits, TreesView trees, View<const float> q, AcceptRule rule, SeatsView seats,
+                          Sampling sampling, std::uint64_t seed, int* all_marks, VerdictView verdict) {
+  __shared__ int children[kMostSiblings], tokens[kMostSiblings], count, following;
+  __shared__ Rejected rejected;
+  const int b = static_cast<int>(blockIdx.x);
+  const Tree tree(trees, b);
+  if (tree.rows == 0) return;
+  int* marks = all_marks + tree.first;
+  for (int row = static_cast<int>(threadIdx.x); row < tree.rows; row += threads()) marks[row] = row == 0 ? 0 : -1;
+  __syncthreads();
+  const std::uint64_t who = static_cast<std::uint64_t>(*seats.ids.row(b));
+  const int length = *seats.lengths.row(b);
+  int level_first = 0, bonus = -1;
+  for (int depth = 1;; ++depth) {
+    if (warp_of() == 0) {
+      const int n = children_of_level(tree, marks, depth, children);
+      __syncwarp();
+      for (int i = lane_of(); i < n; i += 32) tokens[i] = tree.tokens[children[i]];
+      if (lane_of() == 0) count = n, following = -1;
+    }
+    __syncthreads();
+    const int siblings = count;
+    const Distribution<T> p(logits.row(tree.first + level_first), logits.cols, sampling);
+    const auto uniform = [&](int trial) {
+      return uniform_at(seed, who, static_cast<std::uint64_t>(length + depth), 1 + static_cast<std::uint64_t>(trial));
+    };
+    const auto drafted = [&](int child) -> const float* { return q.row(tree.first - b + children[child] - 1); };
+    const Decision decision = decide(p, rule, siblings, tokens, drafted, rejected, uniform);
+    bonus = decision.token;
+    if (decision.child < 0) break;
+    if (warp_of() == 0)
+      for (int base = 0; base < siblings; base += 32) {
+        const int i = base + lane_of();
+        const bool survives = i < siblings && tokens[i] == decision.token;
+        if (survives) marks[children[i]] = depth;
+        const unsigned all = __ballot_sync(kWarp, survives ? 1 : 0);
+        if (lane_of() == 0 && all != 0 && following < 0) following = children[base + __ffs(static_cast<int>(all)) - 1];
+        __syncwarp();
+      }
+    __syncthreads();
+    level_first = following;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0)
+    put_verdict(verdict, b, tree, level_first, bonus,
+                [&](int, int next) { return next < 0 ? bonus : tree.tokens[next]; });
+}
+
+// What p must exceed (typical) or reach (loss limit).
+template <class T>
+__device__ double least_probability(const Distribution<T>& p, const Relaxed& rule) {
+  if (rule.kind == Relaxed::Kind::loss_limit) return exp(-rule.epsilon);
+  using W = typename Distribution<T>::W;
+  constexpr W kInsideLog = static_cast<W>(1e-5);  // of Medusa's own entropy
+  const double entropy = -block_sum<W>(p.n, [&](int i) -> W {
+    const W v = p.probability(i);
+    if constexpr (std::is_same_v<W, double>) return v * log(v + kInsideLog);
+    else return v * logf(v + kInsideLog);
+  });
+  return fmin(rule.epsilon, rule.delta * exp(-entropy));
+}
+
+template <class T>
+__global__ void __launch_bounds__(kMostThreads)
+    verify_relaxed_kernel(View<const T> logits, TreesView trees, Sampling sampling, Relaxed rule, int* all_marks,
+                          double* all_likelihoods, VerdictView verdict) {
+  __shared__ int best_row;
+  const int b = static_cast<int>(blockIdx.x);
+  const Tree tree(trees, b);
+  if (tree.rows == 0) return;
+  int* marks = all_marks + tree.first;
+  double* likelihood = all_likelihoods + tree.first;
+  for (int row = static_cast<int>(threadIdx.x); row < tree.rows; row += threads()) {
+    marks[row] = row == 0 ? 0 : -1;
+    likelihood[row] = 0;
+  }
+  __syncthreads();
+  const bool typical = rule.kind == Relaxed::Kind::typical;
+  const Sampling unwarped{1, 0, 1};
+  int depth = 0;
+  for (bool more = true; more; ++depth) {
+    more = false;
+    for (int row = 0; row < tree.rows; ++row) {
+      if (marks[row] != depth) continue;
+      bool mine = false;
+      for (int child = row + 1 + static_cast<int>(threadIdx.x); child < tree.rows; child += threads())
+        mine = mine || tree.parents[child] == row;
+      if (block_reduce(mine ? 1 : 0, Largest{}) == 0) continue;
+      const Distribution<T> p(logits.row(tree.first + row), logits.cols, typical ? sampling : unwarped);
+      const double least = least_probability(p, rule);
+      bool passed = false;
+      for (int child = row + 1 + static_cast<int>(threadIdx.x); child < tree.rows; child += threads()) {
+        if (tree.parents[child] != row) continue;
+        const auto have = static_cast<double>(p.probability(tree.tokens[child]));
+        if (typical ? !(have > least) : !(have >= least)) continue;
+        marks[child] = depth + 1;
+        likelihood[child] = likelihood[row] + log(have);
+        passed = true;
+      }
+      more = block_reduce(passed ? 1 : 0, Largest{}) != 0 || more;
+    }
+  }
+  if (threadIdx.x == 0) {
+    best_row = -1;
+    for (int row = 0; row < tree.rows; ++row)
+      if (marks[row] == depth - 1 && (best_row < 0 || likelihood[row] > likelihood[best_row])) best_row = row;
+  }
+  __syncthreads();
+  const Distribution<T> p(logits.row(tree.first + best_row), logits.cols, Sampling{});
+  if (threadIdx.x == 0)
+    put_verdict(verdict, b, tree, best_row, p.best,
+                [&](int, int next) { return next < 0 ? p.best : tree.tokens[next]; });
+}
+
+}  // namespace
+
+std::size_t verify_scratch(int rows) {
+  return kCounterBytes + static_cast<std::size_t>(rows) * (sizeof(double) + sizeof(int));
+}
+
+void verify_greedy(View<const int> predicted, const TreesView& trees, const VerdictView& verdict, cudaStream_t stream) {
+  launch(verify_greedy_kernel, grid_of(trees.starts.rows - 1), grid_of(kGreedyThreads), 0, stream, predicted, trees,
+         verdict);
+}
+
+template <class T>
+void verify_sampled(View<const T> logits, const TreesView& trees, View<const float> q, AcceptRule rule,
+                    const SeatsView& seats, const Sampling& sampling, std::uint64_t seed, const Scratch& scratch,
+                    const VerdictView& verdict, cudaStream_t stream) {
+  check(scratch.bytes >= verify_scratch(logits.rows), "verify: its scratch is too small");
+  launch(verify_sampled_kernel<T>, grid_of(trees.starts.rows - 1), grid_of(threads_for(logits.cols)), 0, stream, logits,
+         trees, q, rule, seats, sampling, seed, behind_counters<int>(scratch), verdict);
+}
+
+template <class T>
+void verify_relaxed(View<const T> logits, const TreesView& trees, const Sampling& sampling, const Relaxed& rule,
+                    const Scratch& scratch, const VerdictView& verdict, cudaStream_t stream) {
+  check(scratch.bytes >= verify_scratch(logits.rows), "verify: its scratch is too small");
+  auto* likelihoods = behind_counters<double>(scratch);
+  launch(verify_relaxed_kernel<T>, grid_of(trees.starts.rows - 1), grid_of(threads_for(logits.cols)), 0, stream, logits,
+         trees, sampling, rule, reinterpret_cast<int*>(likelihoods + logits.rows), likelihoods, verdict);
+}
+
+template void verify_sampled<float>(View<const float>, const TreesView&, View<const float>, AcceptRule,
+                                    const SeatsView&, const Sampling&, std::uint64_t, const Scratch&,
+                                    const VerdictView&, cudaStream_t);
+template void verify_sampled<bf16>(View<const bf16>, const TreesView&, View<const float>, AcceptRule, const SeatsView&,
+                                   const Sampling&, std::uint64_t, const Scratch&, const VerdictView&, cudaStream_t);
+template void verify_relaxed<float>(View<const float>, const TreesView&, const Sampling&, const Relaxed&,
+                                    const Scratch&, const VerdictView&, cudaStream_t);
+template void verify_relaxed<bf16>(View<const bf16>, const TreesView&, const Sampling&, const Relaxed&, const Scratch&,
+                                   const VerdictView&, cudaStream_t);
+
+}  // namespace draftline::cuda
