@@ -36,11 +36,13 @@ void Server::decode_many(Ticks until) {
     while (k < steps && lasts(k) < room) ++k;
     steps = k;
   }
-  const auto blocks_after = [&](std::int64_t k) {  // that the last of k steps needs
-    std::int64_t sum = 0;
-    for (const int length : running_.length) sum += blocks_of(length + k);
-    return sum;
-  };
+  const auto blocks_after =
+      [&](std::int64_t k) {  // that are held after k steps: nothing is given back while one decodes
+        std::int64_t sum = 0;
+        for (std::size_t i = 0; i < running_.size(); ++i)
+          sum += std::max(running_.blocks[i], blocks_of(running_.length[i] + k));
+        return sum;
+      };
   const std::int64_t before = blocks_in_use();
   std::int64_t held = 0;  // by the running ones, shared ones each time
   for (const int blocks : running_.blocks) held += blocks;

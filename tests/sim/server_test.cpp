@@ -274,6 +274,27 @@ TEST_CASE("a policy by batch size drafts what its table says") {
   CHECK(seen == std::set<int>{0, 1, 3});
 }
 
+TEST_CASE("decoding without drafts never takes more blocks than there are, though steps with drafts left some unused") {
+  // Up to seven sequences draft, eight do not. Whose drafts were refused holds blocks that the others can't have.
+  PlainCost cost;
+  const DraftOutcomes outcomes = DraftOutcomes::from_rates(std::vector<double>{0.5, 0.5, 0.5});
+  Drafting drafting{&outcomes, 3, {0, 3}, 4, {}, 0};
+  drafting.policy.kind = DraftPolicy::Kind::by_batch_size;
+  drafting.policy.rules = {{1, 3}, {8, 0}};
+  const Workload w = poisson(5e5, 300, fixed_length(20), {Lengths::Kind::uniform, 5, 60});
+  SchedulerLimits limits;
+  limits.batching = Batching::prefill_first;
+  limits.block_size = 1;
+  for (limits.kv_blocks = 200; limits.kv_blocks < 260; ++limits.kv_blocks) {
+    INFO(limits.kv_blocks);
+    Log log;
+    Fleet({}, limits, drafting, cost).run(w, 1, {}, &log);
+    const auto most = std::max_element(log.runs.begin(), log.runs.end(),
+                                       [](const auto& a, const auto& b) { return a.kv_blocks < b.kv_blocks; });
+    CHECK(most->kv_blocks <= limits.kv_blocks);
+  }
+}
+
 TEST_CASE("a request that no pool holds is refused") {
   PlainCost cost;
   SchedulerLimits limits;
