@@ -87,7 +87,7 @@ ServingRecords::ServingRecords(const Files& f) : open_(std::make_unique<Open>())
 }
 ServingRecords::~ServingRecords() = default;
 
-void ServingRecords::served(const ServedRequest& r) {
+void ServingRecords::on_request(const ServedRequest& r) {
   const Request& q = r.request;
   if (open_->requests)
     open_->requests->row({{"id", std::to_string(q.id)},
@@ -109,7 +109,7 @@ void ServingRecords::served(const ServedRequest& r) {
   }
 }
 
-void ServingRecords::ran(const StepRun& r) {
+void ServingRecords::on_step(const StepRun& r) {
   Ticks start = r.start, time = r.first;
   for (std::int64_t i = 0; i < r.steps; ++i) {
     const std::int64_t emitted = r.emitted / r.steps;

@@ -17,8 +17,8 @@ class ServingRecords : public ServingObserver {
   };
   explicit ServingRecords(const Files&);
   ~ServingRecords() override;
-  void served(const ServedRequest&) override;
-  void ran(const StepRun&) override;
+  void on_request(const ServedRequest&) override;
+  void on_step(const StepRun&) override;
   void commit();
 
  private:

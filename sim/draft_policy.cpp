@@ -66,7 +66,7 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
       if (r.batch_size <= sequences) drafts = r.drafts;
     return *std::prev(std::upper_bound(lengths_.begin(), lengths_.end(), drafts));
   }
-  if (idle_ >= kTry && !looks_ahead() && lengths_.size() > 1) return lengths_[1];
+  if (plain_steps_ >= kTry && !looks_ahead() && lengths_.size() > 1) return lengths_[1];
   struct Option {
     int drafts;
     double emitted, time;
@@ -94,8 +94,8 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
       ->drafts;
 }
 
-void DraftChooser::saw(int drafts, std::span<const int> accepted) {
-  idle_ = 0;
+void DraftChooser::record_acceptance(int drafts, std::span<const int> accepted) {
+  plain_steps_ = 0;
   if (!learns()) return;
   constexpr double kRemembered = 2000;  // drafts, of each position
   for (const int n : accepted)

@@ -22,7 +22,7 @@ struct DraftPolicy {
 // "fixed", "goodput", "oracle", {"off_above": 32} or {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}}.
 DraftPolicy read_draft_policy(const Reader&, int draft_length);
 
-// The chooser of one server: learns from what it is told.
+// The chooser of one server. It learns from the steps that are recorded.
 class DraftChooser {
  public:
   // `lengths`: those it may choose, rising; the last is the most.
@@ -33,13 +33,13 @@ class DraftChooser {
   // cost of its drafts.
   int choose(int sequences, std::int64_t context, std::span<const int> would, std::span<const Chunk> chunks);
   bool looks_ahead() const { return policy_.kind == DraftPolicy::Kind::oracle; }
-  // Steps without drafts after which to ask again; the batch unchanged.
-  std::int64_t patience() const {
-    return looks_ahead() ? 1 : policy_.kind == DraftPolicy::Kind::goodput ? kTry - idle_ : kForever;
+  // Steps without drafts after which to choose again, though the batch has not changed.
+  std::int64_t steps_to_next_choice() const {
+    return looks_ahead() ? 1 : policy_.kind == DraftPolicy::Kind::goodput ? kTry - plain_steps_ : kForever;
   }
   bool learns() const { return policy_.kind == DraftPolicy::Kind::goodput || looks_ahead(); }
-  void saw(int drafts, std::span<const int> accepted);  // of a step
-  void saw_idle(std::int64_t steps) { idle_ += steps; }
+  void record_acceptance(int drafts, std::span<const int> accepted);  // of each sequence of a step
+  void record_plain_steps(std::int64_t steps) { plain_steps_ += steps; }
 
  private:
   double expected(int drafts) const;         // tokens of a sequence, by what was seen
@@ -48,7 +48,7 @@ class DraftChooser {
   std::vector<int> lengths_;
   StepCost& cost_;
   std::vector<double> tried_, accepted_;  // by position; old ones fade
-  std::int64_t idle_ = 0;
+  std::int64_t plain_steps_ = 0;          // since the last step with drafts
 };
 
 }  // namespace draftline

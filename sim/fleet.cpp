@@ -82,13 +82,13 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
       server->on_served = [&, s = server.get()](const ServedRequest& done) {
         if (auto r = pull()) {
           r->arrival = done.last_token;
-          figures.arrived(*r);
+          figures.record_arrival(*r);
           s->submit(*r);
         }
       };
     for (int i = 0; i < workload.arrivals.concurrency; ++i)
       if (const auto r = pull()) {
-        figures.arrived(*r);
+        figures.record_arrival(*r);
         route(shape_, front, i).submit(*r);
       }
     for (const auto& s : front) s->close();
@@ -117,7 +117,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
     };
     for (std::int64_t turn = 0; const auto r = pull(); ++turn) {
       advance(shape_, front, turn, r->arrival);
-      figures.arrived(*r);
+      figures.record_arrival(*r);
       route(shape_, front, turn).submit(*r);
       if (turn == workload.requests / 2) backlog.half = waiting();
       if (turn == workload.requests - 1) backlog.all = waiting();

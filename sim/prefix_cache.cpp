@@ -5,38 +5,38 @@
 
 namespace draftline {
 
-PrefixCache::Match PrefixCache::match(Pieces names) const {
+PrefixCache::Match PrefixCache::match(Blocks names) const {
   Match m;
   for (const int name : names) {
-    const auto it = pieces_.find(name);
-    if (it == pieces_.end()) break;
-    ++m.pieces;
+    const auto it = blocks_.find(name);
+    if (it == blocks_.end()) break;
+    ++m.blocks;
     m.evictable += it->second.holders == 0 ? 1 : 0;
   }
   return m;
 }
 
-void PrefixCache::hold(Pieces names, int count) {
+void PrefixCache::acquire(Blocks names, int count) {
   for (const int name : names.first(static_cast<std::size_t>(count))) {
-    Entry& e = pieces_.at(name);
+    Entry& e = blocks_.at(name);
     if (e.holders++ == 0) unused_.erase(e.unused);
   }
 }
 
-int PrefixCache::add(Pieces names, int from, int to) {
+int PrefixCache::add(Blocks names, int from, int to) {
   for (int i = from; i < to; ++i) {
-    const auto [it, fresh] = pieces_.try_emplace(names[static_cast<std::size_t>(i)]);
+    const auto [it, fresh] = blocks_.try_emplace(names[static_cast<std::size_t>(i)]);
     if (!fresh) return i - from;
     it->second.holders = 1;
   }
   return to - from;
 }
 
-int PrefixCache::release(Pieces names, int count) {
+int PrefixCache::release(Blocks names, int count) {
   int unused = 0;
-  for (int i = count; i-- > 0;) {  // the last piece goes first: without those before it, it is of no use
-    Entry& e = pieces_.at(names[static_cast<std::size_t>(i)]);
-    check(e.holders > 0, "a piece is released by who does not hold it");
+  for (int i = count; i-- > 0;) {  // the last block goes first: without those before it, it is of no use
+    Entry& e = blocks_.at(names[static_cast<std::size_t>(i)]);
+    check(e.holders > 0, "a prefix block is released by who does not hold it");
     if (--e.holders > 0) continue;
     e.unused = unused_.insert(unused_.end(), names[static_cast<std::size_t>(i)]);
     ++unused;
@@ -46,7 +46,7 @@ int PrefixCache::release(Pieces names, int count) {
 
 void PrefixCache::evict_to(std::int64_t most) {
   while (evictable() > most) {
-    pieces_.erase(unused_.front());
+    blocks_.erase(unused_.front());
     unused_.pop_front();
   }
 }

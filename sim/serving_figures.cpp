@@ -7,13 +7,13 @@ namespace {
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 }  // namespace
 
-void ServingFigures::arrived(const Request& r) {
+void ServingFigures::record_arrival(const Request& r) {
   first_arrival = std::min(first_arrival, r.arrival);
   longest_text = std::max(longest_text, std::int64_t{r.prompt} + r.output);
   if (r.id >= warm_up_) begin = std::min(begin, r.arrival);
 }
 
-void ServingFigures::served(const ServedRequest& r) {
+void ServingFigures::record_request(const ServedRequest& r) {
   events_.add(static_cast<std::uint64_t>(r.request.id));
   events_.add(static_cast<std::uint64_t>(r.first_token));
   events_.add(static_cast<std::uint64_t>(r.last_token));
@@ -39,16 +39,17 @@ void ServingFigures::served(const ServedRequest& r) {
     }
     good_requests += good ? 1 : 0;
   }
-  if (observer_ != nullptr) observer_->served(r);
+  if (observer_ != nullptr) observer_->on_request(r);
 }
 
-void ServingFigures::ran(const StepRun& r, Ticks time, Ticks host, double blocks) {
+void ServingFigures::record_step(const StepRun& r) {
+  const auto time = static_cast<double>(r.time());
   steps += r.steps;
-  busy_ += static_cast<double>(time);
-  host_ += static_cast<double>(host);
-  block_time_ += blocks * static_cast<double>(time);
+  busy_ += time;
+  host_ += static_cast<double>(r.host_wait);
+  block_time_ += 0.5 * static_cast<double>(r.kv_blocks_before + r.kv_blocks) * time;
   most_blocks = std::max(most_blocks, r.kv_blocks);
-  if (observer_ != nullptr) observer_->ran(r);
+  if (observer_ != nullptr) observer_->on_step(r);
 }
 
 double ServingFigures::acceptance_length() const {

@@ -28,20 +28,28 @@ struct ServedRequest {
   std::int64_t steps = 0;  // decode steps that it took part in
 };
 
-// Steps of one kind that follow each other: the i-th takes first + i * rise.
+// Of steps that follow each other, the i-th of which takes first + i * rise.
+inline Ticks total_time(Ticks first, Ticks rise, std::int64_t steps) {
+  return steps * first + rise * (steps * (steps - 1) / 2);
+}
+
+// Steps of one kind that followed each other on a server.
 struct StepRun {
   Ticks start = 0, first = 0, rise = 0;
   std::int64_t steps = 0;
   int sequences = 0, drafts = 0, prompt_tokens = 0, waiting = 0, server = 0;
   std::int64_t emitted = 0, context = 0, kv_blocks = 0;
+  std::int64_t kv_blocks_before = 0;
+  Ticks host_wait = 0;  // of their time, what the device waited for the host
+  Ticks time() const { return total_time(first, rise, steps); }
 };
 
 // Whoever wants every record: files, a timeline, a test.
 class ServingObserver {
  public:
   virtual ~ServingObserver() = default;
-  virtual void served(const ServedRequest&) {}
-  virtual void ran(const StepRun&) {}
+  virtual void on_request(const ServedRequest&) {}
+  virtual void on_step(const StepRun&) {}
 };
 
 class ServingFigures {
@@ -49,16 +57,16 @@ class ServingFigures {
   ServingFigures(std::int64_t warm_up, const LatencyTargets& targets, ServingObserver* observer = nullptr)
       : warm_up_(warm_up), targets_(&targets), observer_(observer) {}
 
-  void arrived(const Request&);
-  void served(const ServedRequest&);
-  // `host`: of its time, what the device waited for; `busy_blocks`: mean of the KV blocks in use.
-  void ran(const StepRun&, Ticks time, Ticks host, double busy_blocks);
-  void gaps(Ticks gap, Ticks rise, std::int64_t steps, std::int64_t sequences) {
+  void record_arrival(const Request&);
+  void record_request(const ServedRequest&);
+  void record_step(const StepRun&);
+  // The time between two emissions of so many sequences, in each of so many steps.
+  void record_gaps(Ticks gap, Ticks rise, std::int64_t steps, std::int64_t sequences) {
     inter_token.add_rising(gap, rise, steps, sequences);
   }
-  void preempted() { ++preemptions; }
-  void reused(int tokens) { reused_tokens += tokens; }  // of prompts, from a prefix cache
-  void accepted(std::int64_t sequence_steps, std::int64_t emitted) {
+  void record_preemption() { ++preemptions; }
+  void record_reused_tokens(int tokens) { reused_tokens += tokens; }  // of prompts, from a prefix cache
+  void record_acceptance(std::int64_t sequence_steps, std::int64_t emitted) {
     sequence_steps_ += sequence_steps;
     decoded_ += emitted;
   }

@@ -41,8 +41,8 @@ class PlainCost : public StepCost {
 struct Log : ServingObserver {
   std::vector<ServedRequest> requests;
   std::vector<StepRun> runs;
-  void served(const ServedRequest& r) override { requests.push_back(r); }
-  void ran(const StepRun& r) override { runs.push_back(r); }
+  void on_request(const ServedRequest& r) override { requests.push_back(r); }
+  void on_step(const StepRun& r) override { runs.push_back(r); }
 };
 
 inline Workload poisson(double rate, std::int64_t requests, Lengths prompt, Lengths output) {

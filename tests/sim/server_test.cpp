@@ -40,7 +40,7 @@ Case random_case(std::uint64_t seed) {
     auto trace = std::make_shared<WorkloadTrace>();
     for (int i = 0; i < 300; ++i) {
       const int shared = below(4), own = below(3), family = below(5);
-      trace->requests.push_back({0, 1 + below(100) + kPieceTokens * (shared + own), 1 + below(60), 0});
+      trace->requests.push_back({0, 1 + below(100) + kPrefixBlockTokens * (shared + own), 1 + below(60), 0});
       trace->pieces.emplace_back();
       for (int p = 0; p < shared; ++p) trace->pieces.back().push_back(10 * family + p);
       for (int p = 0; p < own; ++p) trace->pieces.back().push_back(1000 + 10 * i + p);
@@ -53,7 +53,7 @@ Case random_case(std::uint64_t seed) {
   c.limits.max_batch_size = 1 + below(16);
   c.limits.block_size = 1 << below(5);
   c.limits.max_batched_tokens = 128 + below(200);
-  const int longest = c.workload.length_trace ? 5 * kPieceTokens + 170 : 280;
+  const int longest = c.workload.length_trace ? 5 * kPrefixBlockTokens + 170 : 280;
   c.limits.kv_blocks = (longest + below(250)) / c.limits.block_size + 6;  // tight: many are preempted
   c.limits.whole_prompts = below(2) == 0;
   c.limits.swap = below(2) == 0;
@@ -145,7 +145,7 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
   const auto run_with = [](bool caching, bool alike, std::int64_t kv_blocks) {
     auto trace = std::make_shared<WorkloadTrace>();
     for (int i = 0; i < 20; ++i) {
-      trace->requests.push_back({0, 2 * kPieceTokens + 100, 5, 0});
+      trace->requests.push_back({0, 2 * kPrefixBlockTokens + 100, 5, 0});
       trace->pieces.push_back(alike ? std::vector<int>{1, 2} : std::vector<int>{10 * i, 10 * i + 1});
     }
     Workload w = poisson(1000, 20, {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
@@ -160,9 +160,9 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
     for (const StepRun& s : log.runs) computed += s.prompt_tokens;
     return std::tuple(computed, r.figures.reused_tokens, r.figures.fingerprint());
   };
-  const std::int64_t prompt = 2 * kPieceTokens + 100;
-  CHECK(std::get<0>(run_with(true, true, 1000)) == 20 * 100 + 2 * kPieceTokens);
-  CHECK(std::get<1>(run_with(true, true, 1000)) == 19 * 2 * kPieceTokens);
+  const std::int64_t prompt = 2 * kPrefixBlockTokens + 100;
+  CHECK(std::get<0>(run_with(true, true, 1000)) == 20 * 100 + 2 * kPrefixBlockTokens);
+  CHECK(std::get<1>(run_with(true, true, 1000)) == 19 * 2 * kPrefixBlockTokens);
   CHECK(run_with(true, false, std::int64_t{1} << 36) ==
         run_with(true, false, 1000));  // room for more than an int counts
   CHECK(std::get<0>(run_with(true, false, 1000)) == 20 * prompt);
@@ -171,22 +171,22 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
   CHECK(std::get<0>(run_with(true, false, 72)) == 20 * prompt);  // a pool of one prompt: each evicts the other
 }
 
-TEST_CASE("the least recently used piece is evicted first, those in use never") {
+TEST_CASE("the least recently used prefix block is evicted first, those in use never") {
   PrefixCache cache;
   const std::vector<int> a{1, 2}, b{3}, c{1, 4};
   CHECK(cache.add(a, 0, 2) == 2);
   CHECK(cache.add(b, 0, 1) == 1);
-  CHECK(cache.add(c, 0, 2) == 0);  // its first piece is another's
-  CHECK(cache.match(c).pieces == 1);
+  CHECK(cache.add(c, 0, 2) == 0);  // its first block is another's
+  CHECK(cache.match(c).blocks == 1);
   CHECK(cache.release(b, 1) == 1);
   CHECK(cache.release(a, 2) == 2);
-  cache.hold(a, 1);
+  cache.acquire(a, 1);
   CHECK(cache.evictable() == 2);
   cache.evict_to(1);
-  CHECK(cache.match(b).pieces == 0);
-  CHECK(cache.match(a).pieces == 2);
+  CHECK(cache.match(b).blocks == 0);
+  CHECK(cache.match(a).blocks == 2);
   cache.evict_to(0);
-  CHECK(cache.match(a).pieces == 1);
+  CHECK(cache.match(a).blocks == 1);
 }
 
 TEST_CASE("many steps at once are the same steps one by one") {
@@ -272,6 +272,27 @@ TEST_CASE("a policy by batch size drafts what its table says") {
     CHECK(s.drafts == (s.sequences < 4 ? 3 : s.sequences < 8 ? 1 : 0));
   }
   CHECK(seen == std::set<int>{0, 1, 3});
+}
+
+TEST_CASE("decoding without drafts never takes more blocks than there are, though steps with drafts left some unused") {
+  // Up to seven sequences draft, eight do not. Whose drafts were refused holds blocks that the others can't have.
+  PlainCost cost;
+  const DraftOutcomes outcomes = DraftOutcomes::from_rates(std::vector<double>{0.5, 0.5, 0.5});
+  Drafting drafting{&outcomes, 3, {0, 3}, 4, {}, 0};
+  drafting.policy.kind = DraftPolicy::Kind::by_batch_size;
+  drafting.policy.rules = {{1, 3}, {8, 0}};
+  const Workload w = poisson(5e5, 300, fixed_length(20), {Lengths::Kind::uniform, 5, 60});
+  SchedulerLimits limits;
+  limits.batching = Batching::prefill_first;
+  limits.block_size = 1;
+  for (limits.kv_blocks = 200; limits.kv_blocks < 260; ++limits.kv_blocks) {
+    INFO(limits.kv_blocks);
+    Log log;
+    Fleet({}, limits, drafting, cost).run(w, 1, {}, &log);
+    const auto most = std::max_element(log.runs.begin(), log.runs.end(),
+                                       [](const auto& a, const auto& b) { return a.kv_blocks < b.kv_blocks; });
+    CHECK(most->kv_blocks <= limits.kv_blocks);
+  }
 }
 
 TEST_CASE("a request that no pool holds is refused") {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/kv_block_manager.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+namespace draftline {
+
+KvBlockManager::KvBlockManager(const SchedulerLimits& limits)
+    : block_size_(limits.block_size),
+      shift_(std::countr_zero(static_cast<unsigned>(limits.block_size))),
+      blocks_per_prefix_block_(limits.prefix_caching ? kPrefixBlockTokens >> shift_ : 0),
+      swap_per_token_(limits.swap_per_token),
+      total_(limits.kv_blocks),
+      free_(limits.kv_blocks) {}
+
+bool KvBlockManager::allocate(std::int64_t blocks) {
+  if (blocks > free_) return false;
+  free_ -= blocks;
+  if (prefixes_.evictable() > 0) prefixes_.evict_to(free_ / blocks_per_prefix_block_);
+  return true;
+}
+
+bool KvBlockManager::allocate_up_to(Sequence& s, std::int64_t tokens) {
+  const int more = std::max(0, blocks_for(tokens) - s.kv_blocks);
+  if (!allocate(more)) return false;
+  s.kv_blocks += more;
+  return true;
+}
+
+bool KvBlockManager::extend(RunningBatch& running, int tokens) {
+  const std::span<const int> lengths = running.lengths(), held = running.kv_blocks();
+  extended_.resize(held.size());
+  std::int64_t more = 0;
+  const int add = tokens + block_size_ - 1;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    extended_[i] = std::max((lengths[i] + add) >> shift_, held[i]);
+    more += extended_[i] - held[i];
+  }
+  if (more == 0) return true;
+  if (!allocate(more)) return false;
+  running.exchange_kv_blocks(extended_);
+  return true;
+}
+
+bool KvBlockManager::extend_sequence(RunningBatch& running, std::size_t i, int tokens) {
+  const int blocks = blocks_for(std::int64_t{running.lengths()[i]} + tokens), more = blocks - running.kv_blocks()[i];
+  if (more <= 0) return true;
+  if (!allocate(more)) return false;
+  running.set_kv_blocks(i, blocks);
+  return true;
+}
+
+std::int64_t KvBlockManager::steps_that_fit(const RunningBatch& running, std::int64_t most) const {
+  const std::span<const int> lengths = running.lengths(), held = running.kv_blocks();
+  const auto more_blocks = [&](std::int64_t steps) {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < held.size(); ++i) sum += std::max(0, blocks_for(lengths[i] + steps) - held[i]);
+    return sum;
+  };
+  std::int64_t fits = 1, high = most;
+  while (fits < high) {
+    const std::int64_t middle = (fits + high + 1) / 2;
+    if (more_blocks(middle) <= free_) fits = middle;
+    else high = middle - 1;
+  }
+  return fits;
+}
+
+void KvBlockManager::release(Sequence& s) {
+  free_ += s.kv_blocks - std::int64_t{s.prefix_blocks} * blocks_per_prefix_block_;
+  if (s.prefix_blocks > 0) {
+    const int unheld = prefixes_.release(*s.record.request.pieces, s.prefix_blocks);
+    free_ += std::int64_t{unheld} * blocks_per_prefix_block_;
+  }
+  s.kv_blocks = s.prefix_blocks = 0;
+}
+
+// Whole prefix blocks of a prompt that is still to be computed, without its last token: its logits are needed.
+PrefixCache::Blocks KvBlockManager::reusable_prefix(const Sequence& s) const {
+  const Request& r = s.record.request;
+  if (r.pieces == nullptr || blocks_per_prefix_block_ == 0 || s.swapped || s.computed > 0) return {};
+  const int whole = std::min(s.prefill_tokens - 1, r.prompt) / kPrefixBlockTokens;
+  const PrefixCache::Blocks all = *r.pieces;
+  return all.first(std::min(all.size(), static_cast<std::size_t>(whole)));
+}
+
+KvBlockManager::CachedPrefix KvBlockManager::cached_prefix(const Sequence& s) const {
+  const PrefixCache::Blocks prefix = reusable_prefix(s);
+  if (prefix.empty()) return {};
+  const PrefixCache::Match cached = prefixes_.match(prefix);
+  return {cached.blocks * kPrefixBlockTokens, cached.evictable * blocks_per_prefix_block_};
+}
+
+int KvBlockManager::reuse_prefix(Sequence& s) {
+  const PrefixCache::Blocks prefix = reusable_prefix(s);
+  if (prefix.empty()) return 0;
+  const PrefixCache::Match cached = prefixes_.match(prefix);
+  prefixes_.acquire(prefix, cached.blocks);
+  check(allocate(std::int64_t{cached.evictable} * blocks_per_prefix_block_),
+        "cached prefix blocks lie in no free ones");
+  s.prefix_blocks = cached.blocks;
+  s.kv_blocks = cached.blocks * blocks_per_prefix_block_;
+  s.computed = cached.blocks * kPrefixBlockTokens;
+  return s.computed;
+}
+
+void KvBlockManager::cache_prompt(Sequence& s) {
+  const Request& r = s.record.request;
+  if (r.pieces == nullptr || blocks_per_prefix_block_ == 0) return;
+  const int whole = std::min(r.prompt / kPrefixBlockTokens, static_cast<int>(r.pieces->size()));
+  if (s.prefix_blocks < whole) s.prefix_blocks += prefixes_.add(*r.pieces, s.prefix_blocks, whole);
+}
+
+void KvBlockManager::swap(int tokens) {
+  swap_time_ = step_ticks(static_cast<double>(swap_time_) + std::round(swap_per_token_ * static_cast<double>(tokens)));
+}
+
+Ticks KvBlockManager::take_swap_time() { return std::exchange(swap_time_, 0); }
+
+}  // namespace draftline

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/scheduler.h"
+
+#include <algorithm>
+
+namespace draftline {
+
+Scheduler::Scheduler(const SchedulerLimits& limits, const Drafting& drafting, RunningBatch& running,
+                     KvBlockManager& blocks, DraftChooser& chooser, ServingFigures& figures)
+    : limits_(limits), drafting_(drafting), running_(running), blocks_(blocks), chooser_(chooser), figures_(figures) {}
+
+std::int64_t Scheduler::outstanding_tokens() const {
+  std::int64_t tokens = 0;
+  for (const auto* queue : {&waiting_, &prefilling_})
+    for (const Sequence& s : *queue) tokens += s.prefill_tokens - s.computed + s.record.request.output - s.generated;
+  for (const int remaining : running_.remaining()) tokens += remaining;
+  return tokens;
+}
+
+// ---- what the next step does
+
+StepPlan Scheduler::schedule(Ticks now) {
+  for (;;) {
+    chunks_.clear();
+    std::optional<StepPlan> next;
+    if (limits_.batching == Batching::fixed) next = plan_fixed_batch(now);
+    else if (limits_.batching == Batching::prefill_first) next = can_admit() ? plan_prefill(now) : plan_decode();
+    else next = !prefilling_.empty() || can_admit() ? plan_mixed_step(now) : plan_decode();
+    if (next) return *next;
+  }
+}
+
+StepPlan Scheduler::plan(StepPlan::Kind kind, int draft_length, std::int64_t kv_blocks_in_use) const {
+  return {kind, draft_length, chunks_, waiting(), kv_blocks_in_use};
+}
+
+std::optional<StepPlan> Scheduler::plan_fixed_batch(Ticks now) {
+  if (anything_runs()) return plan_decode();
+  running_.release_slots();
+  const bool full = waiting() >= limits_.max_batch_size;
+  if (waiting_.empty() || (!full && !closed_)) return StepPlan{};
+  return plan_prefill(now);
+}
+
+// Whole prompts in a step of their own.
+std::optional<StepPlan> Scheduler::plan_prefill(Ticks now) {
+  constexpr int kMostTokens = 1 << 26;
+  const std::int64_t before = blocks_.blocks_in_use();
+  int tokens = 0;
+  while (can_admit()) {
+    const Sequence& next = waiting_.front();
+    const int whole = next.swapped ? 0 : next.prefill_tokens;
+    if (limits_.batching != Batching::fixed && !chunks_.empty() && tokens + whole > limits_.max_batched_tokens) break;
+    Sequence s = admit_next(now);
+    figures_.record_reused_tokens(blocks_.reuse_prefix(s));
+    check(blocks_.allocate_up_to(s, s.prefill_tokens + drafting_.rows), "a sequence was admitted without KV blocks");
+    const int cached = s.swapped ? s.prefill_tokens : s.computed, mine = s.prefill_tokens - cached;
+    if (mine == 0) {
+      swap_in(s);
+      continue;
+    }
+    if (tokens > kMostTokens - mine)
+      throw InputErrors("a static batch would read more than " + std::to_string(kMostTokens) +
+                        " tokens of prompts at once");
+    tokens += mine;
+    chunks_.push_back({mine, cached});
+    prefilling_.push_back(s);
+  }
+  if (chunks_.empty()) return std::nullopt;
+  return plan(StepPlan::Kind::prefill, 0, before);
+}
+
+// One step of all running sequences, and chunks of prompts within what is left of the token budget.
+std::optional<StepPlan> Scheduler::plan_mixed_step(Ticks now) {
+  const std::int64_t before = blocks_.blocks_in_use();
+  const bool all_run_on = reserve_decoding(drafting_.rows);
+  grant_chunks(now, all_run_on);
+  if (running_.empty() && chunks_.empty()) return std::nullopt;
+  return plan(StepPlan::Kind::single_step, choose_draft_length(), before);
+}
+
+std::optional<StepPlan> Scheduler::plan_decode() {
+  if (running_.empty()) {
+    check(waiting_.empty(), "a request waits although nothing runs");
+    return StepPlan{};
+  }
+  const int draft_length = choose_draft_length();
+  if (!reserve_decoding(draft_length == 0 ? 1 : drafting_.rows)) return std::nullopt;
+  return plan(draft_length == 0 ? StepPlan::Kind::steady_decode : StepPlan::Kind::single_step, draft_length,
+              blocks_.blocks_in_use());
+}
+
+int Scheduler::choose_draft_length() {
+  if (drafting_.outcomes == nullptr || running_.empty()) return 0;
+  would_accept_.clear();
+  if (chooser_.looks_ahead()) {
+    for (std::size_t i = 0; i < running_.size(); ++i) {
+      DraftOutcomes::Text text = running_.sequences()[i].text;
+      const int accepted = drafting_.outcomes->accepted(text, running_.generated(i) - 1);
+      would_accept_.push_back(std::min(accepted, running_.remaining()[i] - 1));
+    }
+  }
+  return chooser_.choose(static_cast<int>(running_.size()), running_.context(), would_accept_, chunks_);
+}
+
+// ---- who is admitted, and who must go
+
+int Scheduler::token_budget() const {
+  return limits_.max_batched_tokens - static_cast<int>(running_.size()) * drafting_.rows;
+}
+
+bool Scheduler::can_admit() const {
+  if (waiting_.empty()) return false;
+  if (static_cast<int>(running_.size() + prefilling_.size()) >= limits_.max_batch_size) return false;
+  const Sequence& s = waiting_.front();
+  const KvBlockManager::CachedPrefix cached = blocks_.cached_prefix(s);
+  const std::int64_t free = blocks_.free_blocks() - cached.unheld_blocks;
+  if (limits_.batching == Batching::continuous && !s.swapped) {
+    const int budget = token_budget(), tokens = s.prefill_tokens - s.computed - cached.tokens;
+    return budget > 0 && blocks_.blocks_for(limits_.whole_prompts ? tokens : std::min(tokens, budget)) <= free;
+  }
+  return blocks_.blocks_for(s.prefill_tokens - cached.tokens + drafting_.rows) <= free;
+}
+
+Sequence Scheduler::admit_next(Ticks now) {
+  Sequence s = waiting_.front();
+  waiting_.pop_front();
+  if (s.record.started < 0) s.record.started = now;
+  return s;
+}
+
+// Keys and values come back and nothing is computed. The way from another server is part of its arrival.
+void Scheduler::swap_in(Sequence& s) {
+  if (s.record.preemptions > 0) blocks_.swap(s.prefill_tokens);
+  running_.join(s);
+}
+
+bool Scheduler::grant_chunk(Sequence& s, int& budget) {
+  const int tokens = std::min(budget, s.prefill_tokens - s.computed);
+  if (!blocks_.allocate_up_to(s, s.computed + tokens)) return false;
+  chunks_.push_back({tokens, s.computed});
+  budget -= tokens;
+  return true;
+}
+
+// First come, first served.
+void Scheduler::grant_chunks(Ticks now, bool admit) {
+  int budget = token_budget();
+  for (std::size_t i = 0; i < prefilling_.size() && budget > 0; ++i) {
+    while (i < prefilling_.size() && !grant_chunk(prefilling_[i], budget)) {
+      preempt_last();
+      admit = false;
+    }
+  }
+  while (admit && budget > 0 && can_admit()) {
+    Sequence s = admit_next(now);
+    if (s.swapped) {
+      check(blocks_.allocate_up_to(s, s.prefill_tokens + drafting_.rows), "a sequence was admitted without KV blocks");
+      swap_in(s);
+      budget -= drafting_.rows;
+      continue;
+    }
+    figures_.record_reused_tokens(blocks_.reuse_prefix(s));
+    check(grant_chunk(s, budget), "a sequence was admitted without KV blocks");
+    prefilling_.push_back(s);
+  }
+}
+
+// KV blocks for the next step of all running sequences. False if sequences had to be preempted for that.
+bool Scheduler::reserve_decoding(int rows) {
+  if (blocks_.extend(running_, rows)) return true;
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    while (i < running_.size() && !blocks_.extend_sequence(running_, i, rows)) {
+      check(in_flight() > 1, "a request that no KV pool holds was let in");
+      preempt_last();
+    }
+  }
+  return false;
+}
+
+void Scheduler::preempt_last() {
+  Sequence s;
+  if (prefilling_.empty()) {
+    s = running_.remove_last();
+  } else {
+    s = prefilling_.back();
+    prefilling_.pop_back();
+  }
+  blocks_.release(s);
+  ++s.record.preemptions;
+  figures_.record_preemption();
+  const int decoding =
+      s.record.request.prompt + s.generated - 1;  // tokens in its cache while it decodes: all but the last
+  s.swapped = limits_.swap && s.generated > 0 && s.computed == decoding;
+  s.prefill_tokens = s.swapped ? decoding : s.record.request.prompt + s.generated;
+  if (s.swapped) blocks_.swap(s.prefill_tokens);
+  else s.computed = 0;
+  waiting_.push_front(s);
+}
+
+// ---- what a step leaves behind
+
+std::span<const ServedRequest> Scheduler::finish_step(Ticks now) {
+  leaving_.clear();
+  finish_prefills(now);
+  finished_.clear();
+  running_.remove_finished(finished_);
+  for (Sequence& s : finished_) leave(s, now);
+  if (limits_.batching == Batching::fixed && !chunks_.empty()) running_.keep_slots();
+  chunks_.clear();
+  return leaving_;
+}
+
+void Scheduler::finish_prefills(Ticks now) {
+  for (std::size_t i = 0; i < chunks_.size(); ++i) prefilling_[i].computed += chunks_[i].tokens;
+  while (!prefilling_.empty() && prefilling_.front().computed == prefilling_.front().prefill_tokens) {
+    Sequence s = prefilling_.front();
+    prefilling_.pop_front();
+    ++s.generated;
+    if (s.record.first_token < 0) s.record.first_token = now;
+    else figures_.record_gaps(now - s.last_emission, 0, 1, 1);
+    s.last_emission = now;
+    blocks_.cache_prompt(s);
+    if (s.generated == s.record.request.output || prefill_only_) leave(s, now);
+    else running_.join(s);
+  }
+}
+
+void Scheduler::leave(Sequence& s, Ticks now) {
+  blocks_.release(s);
+  s.record.last_token = now;
+  leaving_.push_back(s.record);
+}
+
+}  // namespace draftline
