@@ -200,6 +200,11 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
       target.max_positions > 0 && longest > target.max_positions)
     out.warnings.push_back("texts of up to " + std::to_string(longest) + " tokens are simulated, though " +
                            target.name + " has " + std::to_string(target.max_positions) + " positions");
+  for (const ServingRun& run : out.runs)
+    if (const std::string some = refusals(run.figures, point->limits); !some.empty()) {
+      out.warnings.push_back(some + ": refused");
+      break;
+    }
   if (o.oracle && point->drafting.lengths.size() > 1 && point->drafting.outcomes != nullptr) {
     point->drafting.policy.kind = DraftPolicy::Kind::oracle;
     out.oracle = point->run(o.seed, serving.targets);

@@ -155,6 +155,11 @@ double mean_rate(const Workload& w) {
   return a.rate;
 }
 
+bool draws_lengths(const Workload& w) {
+  const auto drawn = [](const Lengths& l) { return l.kind != Lengths::Kind::fixed && l.kind != Lengths::Kind::trace; };
+  return drawn(w.prompt) || drawn(w.output);
+}
+
 Workload at_rate(Workload w, double factor) {
   w.arrivals.scale *= factor;
   w.arrivals.rate *= factor;

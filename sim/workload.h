@@ -70,6 +70,7 @@ struct Workload {
 };
 
 double mean_rate(const Workload&);          // requests per second; of a closed loop 0
+bool draws_lengths(const Workload&);        // from a distribution: nobody wrote down each request
 Workload at_rate(Workload, double factor);  // the same requests, so many times as fast
 
 Workload read_workload(const Reader&, Catalogue&);
