@@ -72,7 +72,7 @@ class ServingFigures {
   std::int64_t requests = 0, output_tokens = 0, prompt_tokens = 0;  // served, warm-up apart
   std::int64_t good_requests = 0;                                   // that met every latency target's limit
   std::int64_t all_tokens = 0, steps = 0, preemptions = 0, most_blocks = 0, longest_text = 0, reused_tokens = 0;
-  std::int64_t refused = 0, longest_refused = 0;  // requests; tokens of the longest of them
+  std::int64_t refused = 0, longest_refused = 0;              // requests; tokens of the longest of them
   Ticks first_arrival = kForever, begin = kForever, end = 0;  // begin: arrival of the first request after the warm-up
 
   Seconds makespan() const { return to_seconds(end > begin ? end - begin : 0); }  // from `begin` to the last token
