@@ -123,6 +123,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   Setup& setup = point->setup = sweep_.setup(p);
 
   Workload& workload = point->workload = choice.workload;
+  workload.drawn = &drawn_;
   if (workload.prompt.mean == 0) workload.prompt.mean = setup.prompt_tokens;
   if (workload.output.mean == 0) workload.output.mean = setup.output_tokens;
   if (workload.lengths_of_acceptance) {

@@ -70,6 +70,7 @@ class ServingSweep {
   DraftOutcomes outcomes(const Setup&, const MethodChoice&, bool from_start);
   std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
   Sweep sweep_;
+  DrawnRequests drawn_;
 };
 
 }  // namespace draftline
