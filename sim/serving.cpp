@@ -99,7 +99,7 @@ std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s
   const int depth = sweep_.predictor().method(s, m).usual_depth();
   const bool chain = m.draft_length && *m.draft_length == depth && sweep_.predictor().verified_rows(s, m) == depth + 1;
   std::vector<std::unique_ptr<MethodChoice>> all(static_cast<std::size_t>(depth) + 1);
-  all.front() = std::make_unique<MethodChoice>(autoregressive());
+  if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
   for (int k = 1; chain && k < depth; ++k) {
     nlohmann::json object = method_object(m);
     object["draft_length"] = k;
@@ -113,6 +113,26 @@ std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s
   }
   all.back() = std::make_unique<MethodChoice>(m);
   return all;
+}
+
+MethodPrices::~MethodPrices() = default;
+
+std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& setup, int stages) {
+  Point what = p;
+  what.prompt = what.output = what.batch = what.serving = 0;
+  if (priced_ != what) prices_.clear();
+  priced_ = what;
+  auto& known = prices_[stages];
+  if (!known) {
+    known = std::make_shared<MethodPrices>();
+    const MethodChoice& method = scenario().methods[p.method];
+    known->by_drafts = variants(setup, method);
+    std::vector<const MethodChoice*> by_drafts;
+    for (const auto& m : known->by_drafts) by_drafts.push_back(m.get());
+    known->table = std::make_unique<StepTable>(sweep_.predictor(), setup, by_drafts, method, stages);
+  }
+  known->table->allow(setup.batch_size);
+  return known;
 }
 
 std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
@@ -142,14 +162,6 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     drafting.outcomes = &point->outcomes;
     drafting.rows = predictor.verified_rows(setup, method);
     if (choice.policy) drafting.policy = read_draft_policy(*choice.policy, drafting.draft_length);
-    point->methods = variants(setup, method);
-  } else {
-    point->methods.push_back(std::make_unique<MethodChoice>(method));
-  }
-  std::vector<const MethodChoice*> by_drafts;
-  for (const auto& m : point->methods) {
-    if (m) drafting.lengths.push_back(static_cast<int>(by_drafts.size()));
-    by_drafts.push_back(m.get());
   }
 
   SchedulerLimits& limits = point->limits = choice.limits;
@@ -169,13 +181,16 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   point->fleet.transfer_fixed = choice.transfer_fixed.value * kTicksPerSecond;
   if (point->fleet.prefill_replicas > 0)
     point->fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
-  point->table = std::make_unique<StepTable>(predictor, setup, by_drafts, method, stages);
+  point->prices = prices(p, setup, stages);
+  const auto& by_drafts = point->prices->by_drafts;
+  for (std::size_t k = 0; k < by_drafts.size(); ++k)
+    if (by_drafts[k]) drafting.lengths.push_back(static_cast<int>(k));
   return point;
 }
 
 ServingRun ServingPoint::run(std::uint64_t seed, const LatencyTargets& targets, ServingObserver* observer,
                              const std::function<void(std::int64_t)>& progress) {
-  return Fleet(fleet, limits, drafting, *table).run(workload, seed, targets, observer, progress);
+  return Fleet(fleet, limits, drafting, *prices->table).run(workload, seed, targets, observer, progress);
 }
 
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {
