@@ -158,6 +158,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   drafting.draft_length = predictor.method(setup, method).usual_depth();
   if (drafting.draft_length > 0) {
     point->outcomes = outcomes(setup, method, workload.lengths_of_acceptance);
+    point->outcomes.keep_draws();
     drafting.draft_length = std::min(drafting.draft_length, point->outcomes.depth());
     drafting.outcomes = &point->outcomes;
     drafting.rows = predictor.verified_rows(setup, method);

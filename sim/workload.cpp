@@ -91,7 +91,7 @@ int Lengths::draw(Rng& rng) const {
       return static_cast<int>(mean) +
              static_cast<int>(rng.below(static_cast<std::uint64_t>(deviation - mean) + 1));  // both ends included
     case Kind::exponential: x = mean * rng.exponential(); break;
-    case Kind::gamma: 
+    case Kind::gamma:
       if (deviation > 0) x = gamma_draw(rng, gamma_shape(deviation / mean), mean / gamma_shape(deviation / mean));
       break;
     case Kind::lognormal: x = std::exp(mean + deviation * rng.normal()); break;

@@ -69,7 +69,7 @@ struct Workload {
   bool lengths_of_acceptance = false;  // those of the acceptance trace's prompts, each replayed from its first token
   std::shared_ptr<const WorkloadTrace> arrival_trace, length_trace;
   std::int64_t requests = 0;
-  std::int64_t warm_up = 0;  // of them, left out of the figures of requests; those of steps count them
+  std::int64_t warm_up = 0;        // of them, left out of the figures of requests; those of steps count them
   DrawnRequests* drawn = nullptr;  // draws that runs share; null: each draws its own
 };
 

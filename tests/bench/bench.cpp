@@ -155,7 +155,7 @@ void serve(const Bench& bench, std::int64_t requests, const std::string& method,
   double pricing = 0;
   std::int64_t steps = 0, refused = 0;
   for (int i = 0; i < (requests > 100'000 ? 1 : bench.rounds()); ++i) {
-    const ServingRun run = point->run(0, {});
+    const ServingRun run = point->run(static_cast<std::uint64_t>(i), {});  // a seed again would find its draws kept
     loops.push_back(run.wall_time.value);
     pricing = std::max(pricing, run.pricing_time.value);
     steps = run.figures.steps;
