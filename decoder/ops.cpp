@@ -2,6 +2,7 @@
 #include "decoder/ops.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace draftline {
 
@@ -320,25 +321,29 @@ void Ops::flush(bool waits) {
   if (tape_.ops.empty()) return;
   tape_.hash = hasher_.hash.value();
   auto [it, fresh] = tapes_.try_emplace(tape_.hash);
-  if (fresh) {
-    check_uploads();
-    it->second = std::make_unique<Tape>(tape_);
-  } else {
-    check(it->second->ops.size() == tape_.ops.size(), "two tapes with one hash");
-  }
-  backend_.finish(*it->second);
-  if (on_segment) {
-    SegmentRun run{it->second.get(), {}, waits};
+  SegmentRun run{nullptr, {}, waits};
+  if (on_segment)
     for (const Pass& p : tape_.passes) {
       run.rows.push_back(p.rows.each);
       run.ahead.push_back(p.ahead);
     }
-    on_segment(run);
+  const std::size_t ops = tape_.ops.size(), temps = tape_.temps.size();
+  if (fresh) {
+    check_uploads();
+    it->second = std::make_unique<Tape>(std::exchange(tape_, {}));
+    tape_.ops.reserve(ops);  // the next one is often as long
+    tape_.phases.reserve(ops);
+    tape_.temps.reserve(temps);
+  } else {
+    check(it->second->ops.size() == ops, "two tapes with one hash");
+    tape_.ops.clear();
+    tape_.phases.clear();
+    tape_.passes.clear();
+    tape_.temps.clear();
   }
-  tape_.ops.clear();
-  tape_.phases.clear();
-  tape_.passes.clear();
-  tape_.temps.clear();
+  backend_.finish(*it->second);
+  run.tape = it->second.get();
+  if (on_segment) on_segment(run);
   hasher_ = {};
   ++epoch_;
 }

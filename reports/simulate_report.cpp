@@ -222,6 +222,7 @@ void SimulateReport::write_figures(const ServingResult& r) {
       return r.devices * r.power_watts * run.figures.busy_share(servers) * seconds;
     });
   if (r.price > 0) write("cost_per_million_tokens", "price", cost(r));
+  if (f.refused > 0) w.member("refused_requests", f.refused);
   w.member("preemptions", f.preemptions);
   w.member("reused_prompt_tokens", f.reused_tokens);
   w.member("batch_limit", r.batch_limit);

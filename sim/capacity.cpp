@@ -8,8 +8,9 @@ namespace draftline {
 
 namespace {
 
-// The first target that a run misses, as text; "": none.
-std::string missed(const ServingRun& r, const LatencyTargets& targets) {
+// The first target that a run misses, as text; "": none. A request that is refused misses them all.
+std::string missed(const ServingRun& r, const SchedulerLimits& limits, const LatencyTargets& targets) {
+  if (r.figures.refused > 0) return refusals(r.figures, limits);
   for (const LatencyTargets::Target& t : targets.targets)
     if (!r.figures.meets(t)) return t.name + " " + to_text(r.figures.value_of(t)) + " > " + to_text(t.limit);
   return r.diverges ? "the queue grows" : "";
@@ -35,8 +36,8 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
       p.workload.arrival_trace = nullptr;
       p.fleet.replicas = 1;
       const ServingRun run = p.run(seed, targets);
-      if (const std::string why = missed(run, targets); !why.empty()) {
-        option.obstacle = "even without load " + why;
+      if (const std::string why = missed(run, point->limits, targets); !why.empty()) {
+        option.obstacle = run.figures.refused > 0 ? why : "even without load " + why;
         return option;
       }
       burst = static_cast<double>(whole.requests) / run.figures.e2e.mean();
@@ -52,7 +53,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   const auto enough = [&](int replicas) {
     point->fleet.replicas = replicas;
     ServingRun run = point->run(seed, targets);
-    std::string why = missed(run, targets);
+    std::string why = missed(run, point->limits, targets);
     if (!why.empty()) {
       last_miss = std::move(why);
       return false;
@@ -85,7 +86,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   point->fleet.replicas = 1;
   const auto bears_at = [&](double r) {
     point->workload = at_rate(whole, r / rate);
-    return missed(point->run(seed, targets), targets).empty();
+    return missed(point->run(seed, targets), point->limits, targets).empty();
   };
   while (low == 0) {
     fails *= 2;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/draft_outcomes.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/fingerprint.h"
@@ -48,6 +49,12 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   Text t;
   t.key[0] = static_cast<std::uint32_t>(name.value());
   t.key[1] = static_cast<std::uint32_t>(name.value() >> 32);
+  if (kept_ && request < kMostTexts) {
+    if (kept_->seed != seed) *kept_ = {seed, {}};
+    t.kept = static_cast<std::int32_t>(request);
+    if (kept_->texts.size() <= static_cast<std::size_t>(request))
+      kept_->texts.resize(static_cast<std::size_t>(request) + 1);
+  }
   if (begin_.empty()) return t;
   if (from_start_) {
     t.prompt = static_cast<std::uint32_t>(static_cast<std::uint64_t>(request) % begin_.size());
@@ -59,13 +66,27 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   return t;
 }
 
-int DraftOutcomes::accepted(Text& t, int position) const {
-  if (begin_.empty()) {
-    const std::uint64_t u = philox4x32_10({static_cast<std::uint32_t>(position), 0, 0, 0}, {t.key[0], t.key[1]})[0];
-    int n = 0;
-    for (const std::uint64_t s : survival_) n += u < s ? 1 : 0;
-    return n;
-  }
+void DraftOutcomes::keep_draws() {
+  if (begin_.empty() && depth_ < kUnknown) kept_ = std::make_shared<Kept>();
+}
+
+int DraftOutcomes::draw(const Text& t, int position) const {
+  const std::uint64_t u = philox4x32_10({static_cast<std::uint32_t>(position), 0, 0, 0}, {t.key[0], t.key[1]})[0];
+  int n = 0;
+  for (const std::uint64_t s : survival_) n += u < s ? 1 : 0;
+  return n;
+}
+
+int DraftOutcomes::draw_and_keep(Row& row, const Text& t, int position) const {
+  const int n = draw(t, position);
+  if (position >= kMostPlaces) return n;
+  const auto at = static_cast<std::size_t>(position);
+  if (at >= row.size()) row.resize(std::min<std::size_t>(kMostPlaces, std::max(2 * row.size(), at + 32)), kUnknown);
+  row[at] = static_cast<std::uint8_t>(n);
+  return n;
+}
+
+int DraftOutcomes::replayed(Text& t, int position) const {
   const std::uint32_t at = t.start + (recorded_steps_ ? t.step++ : static_cast<std::uint32_t>(position));
   return places_[begin_[t.prompt] + at % places_in_use_[t.prompt]];
 }

@@ -36,6 +36,14 @@ void finish(Servers& servers) {
 
 }  // namespace
 
+std::string refusals(const ServingFigures& f, const SchedulerLimits& limits) {
+  if (f.refused == 0) return "";
+  return std::to_string(f.refused) + (f.refused == 1 ? " request of " : " requests of up to ") +
+         std::to_string(f.longest_refused) + (f.refused == 1 ? " tokens does" : " tokens do") +
+         " not fit the KV pool of " + std::to_string(limits.kv_blocks) + " blocks of " +
+         std::to_string(limits.block_size);
+}
+
 Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost)
     : shape_(shape), limits_(limits), drafting_(drafting), cost_(cost) {}
 
@@ -56,14 +64,22 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
   drafting.seed = seed;
   Requests requests(workload, seed);
   const std::int64_t most_tokens = limits_.kv_blocks * limits_.block_size - drafting.rows;
-  const auto pull = [&]() -> std::optional<Request> {
-    auto r = requests.next();
-    if (r && std::int64_t{r->prompt} + r->output > most_tokens)
-      throw InputErrors(requests.place(*r) + ": a request of " + std::to_string(r->prompt) + " + " +
-                        std::to_string(r->output) + " tokens does not fit the KV pool of " +
-                        std::to_string(limits_.kv_blocks) + " blocks of " + std::to_string(limits_.block_size));
-    if (r && progress && r->id % 4096 == 0) progress(r->id);
-    return r;
+  const bool may_refuse = draws_lengths(workload);
+  const auto too_large = [&](const Request& r) {
+    return InputErrors(requests.place(r) + ": a request of " + std::to_string(r.prompt) + " + " +
+                       std::to_string(r.output) + " tokens does not fit the KV pool of " +
+                       std::to_string(limits_.kv_blocks) + " blocks of " + std::to_string(limits_.block_size));
+  };
+  std::optional<InputErrors> first_refused;
+  const auto pull = [&]() -> std::optional<Request> {  // the next request that a server takes
+    for (;;) {
+      auto r = requests.next();
+      if (r && progress && r->id % 4096 == 0) progress(r->id);
+      if (!r || std::int64_t{r->prompt} + r->output <= most_tokens) return r;
+      if (!first_refused) first_refused = too_large(*r);
+      if (!may_refuse) throw *first_refused;
+      figures.record_refusal(*r);
+    }
   };
   const Seconds priced = cost_.pricing_time();
   const auto begin = std::chrono::steady_clock::now();
@@ -115,13 +131,17 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
       for (const auto& s : front) n += std::max(0, s->waiting() - (fixed ? limits_.max_batch_size : 0));
       return n;
     };
+    bool halfway = false;
     for (std::int64_t turn = 0; const auto r = pull(); ++turn) {
       advance(shape_, front, turn, r->arrival);
       figures.record_arrival(*r);
       route(shape_, front, turn).submit(*r);
-      if (turn == workload.requests / 2) backlog.half = waiting();
-      if (turn == workload.requests - 1) backlog.all = waiting();
+      if (!halfway && r->id >= workload.requests / 2) {
+        backlog.half = waiting();
+        halfway = true;
+      }
     }
+    backlog.all = waiting();
     finish(front);
     out.diverges = backlog.diverges(workload.requests);
   }
@@ -140,6 +160,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
     }
     finish(decoders);
   }
+  if (first_refused && figures.requests == 0) throw *first_refused;
   for (const Servers* pool : {&decoders, &prefillers})
     for (const auto& s : *pool) check(s->blocks_in_use() == 0 && s->in_flight() == 0, "a served request keeps blocks");
   const Seconds wall{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};

@@ -56,6 +56,7 @@ struct Scenario {
 // Indices into the lists of a scenario: one point of its product. The last field turns fastest.
 struct Point {
   std::size_t device, ranks, transformer, precision, engine, method, prompt, output, batch, serving;
+  bool operator==(const Point&) const = default;
 };
 Point point_at(const Scenario&, std::size_t index);
 

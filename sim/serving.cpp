@@ -99,7 +99,7 @@ std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s
   const int depth = sweep_.predictor().method(s, m).usual_depth();
   const bool chain = m.draft_length && *m.draft_length == depth && sweep_.predictor().verified_rows(s, m) == depth + 1;
   std::vector<std::unique_ptr<MethodChoice>> all(static_cast<std::size_t>(depth) + 1);
-  all.front() = std::make_unique<MethodChoice>(autoregressive());
+  if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
   for (int k = 1; chain && k < depth; ++k) {
     nlohmann::json object = method_object(m);
     object["draft_length"] = k;
@@ -115,6 +115,26 @@ std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s
   return all;
 }
 
+MethodPrices::~MethodPrices() = default;
+
+std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& setup, int stages) {
+  Point what = p;
+  what.prompt = what.output = what.batch = what.serving = 0;
+  if (priced_ != what) prices_.clear();
+  priced_ = what;
+  auto& known = prices_[stages];
+  if (!known) {
+    known = std::make_shared<MethodPrices>();
+    const MethodChoice& method = scenario().methods[p.method];
+    known->by_drafts = variants(setup, method);
+    std::vector<const MethodChoice*> by_drafts;
+    for (const auto& m : known->by_drafts) by_drafts.push_back(m.get());
+    known->table = std::make_unique<StepTable>(sweep_.predictor(), setup, by_drafts, method, stages);
+  }
+  known->table->allow(setup.batch_size);
+  return known;
+}
+
 std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   const ServingChoice& choice = scenario().serving->choices[p.serving];
   const MethodChoice& method = scenario().methods[p.method];
@@ -123,6 +143,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   Setup& setup = point->setup = sweep_.setup(p);
 
   Workload& workload = point->workload = choice.workload;
+  workload.drawn = &drawn_;
   if (workload.prompt.mean == 0) workload.prompt.mean = setup.prompt_tokens;
   if (workload.output.mean == 0) workload.output.mean = setup.output_tokens;
   if (workload.lengths_of_acceptance) {
@@ -137,18 +158,11 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   drafting.draft_length = predictor.method(setup, method).usual_depth();
   if (drafting.draft_length > 0) {
     point->outcomes = outcomes(setup, method, workload.lengths_of_acceptance);
+    point->outcomes.keep_draws();
     drafting.draft_length = std::min(drafting.draft_length, point->outcomes.depth());
     drafting.outcomes = &point->outcomes;
     drafting.rows = predictor.verified_rows(setup, method);
     if (choice.policy) drafting.policy = read_draft_policy(*choice.policy, drafting.draft_length);
-    point->methods = variants(setup, method);
-  } else {
-    point->methods.push_back(std::make_unique<MethodChoice>(method));
-  }
-  std::vector<const MethodChoice*> by_drafts;
-  for (const auto& m : point->methods) {
-    if (m) drafting.lengths.push_back(static_cast<int>(by_drafts.size()));
-    by_drafts.push_back(m.get());
   }
 
   SchedulerLimits& limits = point->limits = choice.limits;
@@ -168,13 +182,16 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   point->fleet.transfer_fixed = choice.transfer_fixed.value * kTicksPerSecond;
   if (point->fleet.prefill_replicas > 0)
     point->fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
-  point->table = std::make_unique<StepTable>(predictor, setup, by_drafts, method, stages);
+  point->prices = prices(p, setup, stages);
+  const auto& by_drafts = point->prices->by_drafts;
+  for (std::size_t k = 0; k < by_drafts.size(); ++k)
+    if (by_drafts[k]) drafting.lengths.push_back(static_cast<int>(k));
   return point;
 }
 
 ServingRun ServingPoint::run(std::uint64_t seed, const LatencyTargets& targets, ServingObserver* observer,
                              const std::function<void(std::int64_t)>& progress) {
-  return Fleet(fleet, limits, drafting, *table).run(workload, seed, targets, observer, progress);
+  return Fleet(fleet, limits, drafting, *prices->table).run(workload, seed, targets, observer, progress);
 }
 
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {
@@ -200,6 +217,11 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
       target.max_positions > 0 && longest > target.max_positions)
     out.warnings.push_back("texts of up to " + std::to_string(longest) + " tokens are simulated, though " +
                            target.name + " has " + std::to_string(target.max_positions) + " positions");
+  for (const ServingRun& run : out.runs)
+    if (const std::string some = refusals(run.figures, point->limits); !some.empty()) {
+      out.warnings.push_back(some + ": refused");
+      break;
+    }
   if (o.oracle && point->drafting.lengths.size() > 1 && point->drafting.outcomes != nullptr) {
     point->drafting.policy.kind = DraftPolicy::Kind::oracle;
     out.oracle = point->run(o.seed, serving.targets);

@@ -34,6 +34,15 @@ struct Estimate {
 };
 Estimate estimate(const ServingResult&, const std::function<double(const ServingRun&)>&, double confidence = 0.95);
 
+class StepTable;
+
+// A method's prices on one device, whatever the workload, the scheduler and the number of replicas.
+struct MethodPrices {
+  std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // the method when it drafts so many; null: it can't
+  std::unique_ptr<StepTable> table;
+  ~MethodPrices();
+};
+
 // One point, ready to be run: under other loads, on other fleets, with other seeds, at the prices it has met.
 struct ServingPoint {
   Setup setup;
@@ -44,9 +53,8 @@ struct ServingPoint {
   ServingRun run(std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});
 
-  DraftOutcomes outcomes;                              // drafting points to it
-  std::vector<std::unique_ptr<MethodChoice>> methods;  // by drafts
-  std::unique_ptr<StepCost> table;
+  DraftOutcomes outcomes;  // drafting points to it
+  std::shared_ptr<MethodPrices> prices;
 };
 
 class ServingSweep {
@@ -68,8 +76,13 @@ class ServingSweep {
  private:
   ServingResult serve(const Point&, const Options&);
   DraftOutcomes outcomes(const Setup&, const MethodChoice&, bool from_start);
+  std::shared_ptr<MethodPrices> prices(const Point&, const Setup&, int stages);
   std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
   Sweep sweep_;
+  DrawnRequests drawn_;
+  // Prices of the method and device that were asked for last, by stages: neighbours in the product share them.
+  std::optional<Point> priced_;
+  std::map<int, std::shared_ptr<MethodPrices>> prices_;
 };
 
 }  // namespace draftline

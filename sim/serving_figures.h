@@ -65,6 +65,11 @@ class ServingFigures {
     inter_token.add_rising(gap, rise, steps, sequences);
   }
   void record_preemption() { ++preemptions; }
+  // A request that no KV pool can hold: it is turned away when it arrives, and no latency includes it.
+  void record_refusal(const Request& r) {
+    ++refused;
+    longest_refused = std::max(longest_refused, std::int64_t{r.prompt} + r.output);
+  }
   void record_reused_tokens(int tokens) { reused_tokens += tokens; }  // of prompts, from a prefix cache
   void record_acceptance(std::int64_t sequence_steps, std::int64_t emitted) {
     sequence_steps_ += sequence_steps;
@@ -75,6 +80,7 @@ class ServingFigures {
   std::int64_t requests = 0, output_tokens = 0, prompt_tokens = 0;  // served, warm-up apart
   std::int64_t good_requests = 0;                                   // that met every latency target's limit
   std::int64_t all_tokens = 0, steps = 0, preemptions = 0, most_blocks = 0, longest_text = 0, reused_tokens = 0;
+  std::int64_t refused = 0, longest_refused = 0;              // requests; tokens of the longest of them
   Ticks first_arrival = kForever, begin = kForever, end = 0;  // begin: arrival of the first request after the warm-up
 
   Seconds makespan() const { return to_seconds(end > begin ? end - begin : 0); }  // from `begin` to the last token

@@ -62,8 +62,10 @@ StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const
       token_(to_ticks(setup.engine->token)),
       stages_(stages),
       batches_(by_drafts_.size()),
-      rows_(by_drafts_.size()) {
-  step_ticks(setup.batch_size * static_cast<double>(by_drafts_.size()) * setup.engine->token);  // of a step's tokens
+      rows_(by_drafts_.size()) {}
+
+void StepTable::allow(int sequences) const {
+  step_ticks(sequences * static_cast<double>(by_drafts_.size()) * setup_.engine->token);  // of a step's tokens
 }
 
 StepTable::Batch& StepTable::batch(int sequences, int drafts) {

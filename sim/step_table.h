@@ -24,7 +24,8 @@ class StepTable : public StepCost {
   Ticks prefill(int sequences, int drafts, std::span<const Chunk>) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
-  int rows(int drafts);  // that a sequence verifies
+  void allow(int sequences) const;  // InputErrors if a step of so many takes longer than can be simulated
+  int rows(int drafts);             // that a sequence verifies
 
  private:
   struct Batch {  // of one number of sequences and drafts

@@ -11,9 +11,10 @@ namespace {
 
 constexpr int kMostTokens = 1 << 24;
 
-double gamma_draw(Rng& rng, double mean, double variation) {
-  const double shape = 1 / (variation * variation);
-  return boost::math::quantile(boost::math::gamma_distribution<>(shape, mean / shape), rng.uniform());
+double gamma_shape(double variation) { return 1 / (variation * variation); }
+
+double gamma_draw(Rng& rng, double shape, double scale) {
+  return boost::math::quantile(boost::math::gamma_distribution<>(shape, scale), rng.uniform());
 }
 
 // Moments of a trace's column, or of its logarithms.
@@ -90,7 +91,9 @@ int Lengths::draw(Rng& rng) const {
       return static_cast<int>(mean) +
              static_cast<int>(rng.below(static_cast<std::uint64_t>(deviation - mean) + 1));  // both ends included
     case Kind::exponential: x = mean * rng.exponential(); break;
-    case Kind::gamma: x = deviation > 0 ? gamma_draw(rng, mean, deviation / mean) : mean; break;
+    case Kind::gamma:
+      if (deviation > 0) x = gamma_draw(rng, gamma_shape(deviation / mean), mean / gamma_shape(deviation / mean));
+      break;
     case Kind::lognormal: x = std::exp(mean + deviation * rng.normal()); break;
     case Kind::fixed:
     case Kind::trace: break;
@@ -155,6 +158,11 @@ double mean_rate(const Workload& w) {
   return a.rate;
 }
 
+bool draws_lengths(const Workload& w) {
+  const auto drawn = [](const Lengths& l) { return l.kind != Lengths::Kind::fixed && l.kind != Lengths::Kind::trace; };
+  return drawn(w.prompt) || drawn(w.output);
+}
+
 Workload at_rate(Workload w, double factor) {
   w.arrivals.scale *= factor;
   w.arrivals.rate *= factor;
@@ -165,17 +173,31 @@ Workload at_rate(Workload w, double factor) {
 
 Requests::Requests(const Workload& w, std::uint64_t seed)
     : workload_(w),
+      drawn_(w.requests <= DrawnRequests::kMostRequests ? w.drawn : nullptr),
       gaps_(seed, "arrivals"),
       prompts_(seed, "prompt lengths"),
       outputs_(seed, "output lengths"),
-      rows_(seed, "rows of a trace") {}
+      rows_(seed, "rows of a trace") {
+  if (drawn_ == nullptr) return;
+  drawn_->prompts.use(w.prompt, seed, "prompt lengths");
+  drawn_->outputs.use(w.output, seed, "output lengths");
+  if (w.arrivals.kind == ArrivalProcess::Kind::gamma)
+    drawn_->gaps.use(gamma_shape(w.arrivals.variation), seed, "arrivals");
+}
+
+double Requests::gamma_gap() {
+  const ArrivalProcess& a = workload_.arrivals;
+  const double shape = gamma_shape(a.variation), scale = 1 / a.rate / shape;
+  const auto unit = [&](Rng& rng) { return gamma_draw(rng, shape, 1); };
+  return (drawn_ != nullptr ? drawn_->gaps.at(made_, unit) : unit(gaps_)) * scale;
+}
 
 // Seconds to the next arrival.
 double Requests::gap() {
   const ArrivalProcess& a = workload_.arrivals;
   switch (a.kind) {
     case ArrivalProcess::Kind::poisson: return gaps_.exponential() / a.rate;
-    case ArrivalProcess::Kind::gamma: return gamma_draw(gaps_, 1 / a.rate, a.variation);
+    case ArrivalProcess::Kind::gamma: return gamma_gap();
     case ArrivalProcess::Kind::on_off: {
       double left = gaps_.exponential() / a.rate, passed = 0;  // of time that is on
       if (made_ == 0) on_left_ = a.on * gaps_.exponential();   // it begins on
@@ -209,8 +231,12 @@ std::optional<Request> Requests::next() {
   }
   if (row != nullptr && !w.length_trace->pieces.empty() && w.prompt.kind == Lengths::Kind::trace)
     r.pieces = &w.length_trace->pieces[static_cast<std::size_t>(row - w.length_trace->requests.data())];
-  r.prompt = w.prompt.kind == Lengths::Kind::trace ? row->prompt : w.prompt.draw(prompts_);
-  r.output = w.output.kind == Lengths::Kind::trace ? row->output : w.output.draw(outputs_);
+  const auto length = [&](const Lengths& lengths, auto DrawnRequests::*kept, Rng& own) {
+    if (drawn_ == nullptr) return lengths.draw(own);
+    return (drawn_->*kept).at(made_, [&](Rng& rng) { return lengths.draw(rng); });
+  };
+  r.prompt = w.prompt.kind == Lengths::Kind::trace ? row->prompt : length(w.prompt, &DrawnRequests::prompts, prompts_);
+  r.output = w.output.kind == Lengths::Kind::trace ? row->output : length(w.output, &DrawnRequests::outputs, outputs_);
   ++made_;
   return r;
 }

@@ -48,6 +48,7 @@ struct Lengths {
   } kind = Kind::fixed;            // fixed at 0: the scenario's
   double mean = 0, deviation = 0;  // of lognormal: of the logarithm; of uniform: the ends
   int draw(Rng&) const;            // not of traces; at least 1
+  bool operator==(const Lengths&) const = default;
 };
 
 struct ArrivalProcess {
@@ -59,6 +60,8 @@ struct ArrivalProcess {
   double scale = 1;        // of a trace's rate
 };
 
+class DrawnRequests;
+
 struct Workload {
   ArrivalProcess arrivals;
   Lengths prompt, output;
@@ -66,13 +69,49 @@ struct Workload {
   bool lengths_of_acceptance = false;  // those of the acceptance trace's prompts, each replayed from its first token
   std::shared_ptr<const WorkloadTrace> arrival_trace, length_trace;
   std::int64_t requests = 0;
-  std::int64_t warm_up = 0;  // of them, left out of the figures of requests; those of steps count them
+  std::int64_t warm_up = 0;        // of them, left out of the figures of requests; those of steps count them
+  DrawnRequests* drawn = nullptr;  // draws that runs share; null: each draws its own
 };
 
 double mean_rate(const Workload&);          // requests per second; of a closed loop 0
+bool draws_lengths(const Workload&);        // from a distribution: nobody wrote down each request
 Workload at_rate(Workload, double factor);  // the same requests, so many times as fast
 
 Workload read_workload(const Reader&, Catalogue&);
+
+// Draws of one stream, kept for later runs that would repeat them: a quantile costs more than a request's share of the event
+// loop. A stream of another distribution or seed takes their place.
+template <class Distribution, class Value>
+class KeptDraws {
+ public:
+  void use(const Distribution& distribution, std::uint64_t seed, std::string_view purpose) {
+    if (rng_ && distribution_ == distribution && seed_ == seed) return;
+    distribution_ = distribution;
+    seed_ = seed;
+    rng_.emplace(seed, purpose);
+    values_.clear();
+  }
+  // The i-th value; `draw` makes the next one.
+  template <class Draw>
+  Value at(std::int64_t i, Draw draw) {
+    while (static_cast<std::int64_t>(values_.size()) <= i) values_.push_back(draw(*rng_));
+    return values_[static_cast<std::size_t>(i)];
+  }
+
+ private:
+  Distribution distribution_{};
+  std::uint64_t seed_ = 0;
+  std::optional<Rng> rng_;
+  std::vector<Value> values_;
+};
+
+// What runs of one workload draw alike, whatever the rate and the fleet. Gaps: gamma variates of scale 1, by their shape.
+class DrawnRequests {
+ public:
+  static constexpr std::int64_t kMostRequests = 1 << 18;  // of a longer run nothing is kept
+  KeptDraws<Lengths, int> prompts, outputs;
+  KeptDraws<double, double> gaps;
+};
 
 // The requests of one run, in order of arrival. Closed loops: all arrive at 0, who serves them holds them back.
 class Requests {
@@ -83,7 +122,9 @@ class Requests {
 
  private:
   double gap();
+  double gamma_gap();
   const Workload& workload_;
+  DrawnRequests* drawn_;
   Rng gaps_, prompts_, outputs_, rows_;
   std::int64_t made_ = 0;
   double time_ = 0, on_left_ = 0;

@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast: a sweep of 100,000 points with its JSON streamed away, and what its parts cost. Figures are medians of several
-// rounds of one run; machines are shared, so compare within a run.
+// How fast the program is: a sweep of 100,000 points with its JSON streamed away, the prices of a plan's configurations, a
+// plan of a thousand options, and the event loop. Figures are medians of several rounds of one run; machines are shared, so
+// compare within a run. `--short` runs a small part of each, for the tests.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <ostream>
 #include <streambuf>
+#include <string_view>
 
 #include "model/kernel_time.h"
 #include "reports/run_report.h"
-#include "sim/serving.h"
+#include "sim/capacity.h"
 
 using namespace draftline;
 
 namespace {
+
+struct Bench {
+  std::string scenarios = DRAFTLINE_SOURCE_DIR "/tests/bench", data = DRAFTLINE_SOURCE_DIR "/data";
+  bool brief = false;
+  int rounds() const { return brief ? 1 : 5; }
+};
 
 class Away : public std::streambuf {  // counts what is written
  public:
@@ -34,12 +43,16 @@ double seconds(F f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+double median(std::vector<double> times) {
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
 template <class F>
 double median_of(int rounds, F f) {
   std::vector<double> times;
   for (int i = 0; i < rounds; ++i) times.push_back(seconds(f));
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[static_cast<std::size_t>(rounds / 2)];
+  return median(std::move(times));
 }
 
 double peak_memory_mib() {
@@ -48,67 +61,30 @@ double peak_memory_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// The event loop on the peers' work (docs/simulator.md): Llama-2-70B on two A100s, Poisson arrivals of 1 request/s, chunks of
-// 512, at most 128 sequences; lengths of the Azure conversation trace where it is at hand, else drawn with its moments.
-void serve(const std::string& root, std::int64_t requests, const std::string& method, const char* name) {
-  const std::string trace = std::string(DRAFTLINE_REFERENCE_DATA) + "/workloads/splitwise_conv.csv";
-  const std::string lengths = std::filesystem::exists(trace)
-                                  ? R"({"trace": ")" + trace + R"("})"
-                                  : R"({"prompt": {"distribution": "lognormal", "mean": 1155, "variation": 0.96},
-                "output": {"distribution": "lognormal", "mean": 211, "variation": 0.77}})";
-  const Document scenario = Document::from_text(
-      R"({"device": "a100-sxm", "tensor_parallel": 2, "transformer": "llama-2-70b", "engine": "vllm", "method": )" +
-          method + R"(, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "lengths": )" + lengths +
-          R"(, "requests": )" + std::to_string(requests) +
-          R"(}, "scheduler": {"max_batch_size": 128, "max_batched_tokens": 512}})",
-      root + "/bench.json");
-  ServingSweep sweep(scenario, root + "/data");
-  sweep.validate();
+void sweep(const Bench& bench) {
   const double before = peak_memory_mib();
-  const auto point = sweep.prepare(point_at(sweep.scenario(), 0));
-  std::vector<double> loops;
-  double pricing = 0;
-  std::int64_t steps = 0;
-  for (int i = 0; i < (requests > 100'000 ? 1 : 5); ++i) {
-    const ServingRun run = point->run(0, {});
-    loops.push_back(run.wall_time.value);
-    pricing = std::max(pricing, run.pricing_time.value);
-    steps = run.figures.steps;
-  }
-  std::nth_element(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(loops.size() / 2), loops.end());
-  const double loop = loops[loops.size() / 2];
-  std::printf(
-      "serving, %s: %9lld requests, %9lld steps in %.4f s: %.0f requests/s, %.0f ns a step; prices %.3f s; "
-      "peak memory +%.0f MiB\n",
-      name, static_cast<long long>(requests), static_cast<long long>(steps), loop, static_cast<double>(requests) / loop,
-      1e9 * loop / static_cast<double>(steps), pricing, peak_memory_mib() - before);
-}
-
-}  // namespace
-
-int main() {
-  const std::string root = DRAFTLINE_SOURCE_DIR;
-  const std::string file = root + "/tests/bench/sweep.json";
-  const double start_mib = peak_memory_mib();
   std::size_t points = 0, bytes = 0;
-  const double sweep = median_of(5, [&] {
+  const double time = median_of(bench.rounds(), [&] {
     Away away;
     std::ostream out(&away);
-    Sweep s(file, root + "/data");
+    Sweep s(bench.scenarios + "/sweep.json", bench.data);
     s.validate();
-    RunReport report({out, Format::json, {"run", root + "/data"}}, s.scenario());
-    points = s.scenario().points();
+    RunReport report({out, Format::json, {"run", bench.root + "/data"}}, s.scenario());
+    points = s.scenario().points() / (bench.brief ? 10 : 1);
     for (std::size_t i = 0; i < points; ++i) report.add(s.at(i));
     report.finish();
     bytes = away.bytes;
   });
   std::printf("sweep: %zu points in %.2f s on one core, %.1f us a point, %.0f MB of JSON; peak memory +%.0f MiB\n",
-              points, sweep, 1e6 * sweep / static_cast<double>(points), static_cast<double>(bytes) / 1e6,
-              peak_memory_mib() - start_mib);
+              points, time, 1e6 * time / static_cast<double>(points), static_cast<double>(bytes) / 1e6,
+              peak_memory_mib() - before);
+}
 
-  Catalogue catalogue(root + "/data");
+void kernel_times(const Bench& bench) {
+  Catalogue catalogue(bench.data);
   const Document name = Document::from_text("\"h100-sxm\"", "bench");
   const auto device = catalogue.device(name.root());
+  if (!device) name.finish();
   constexpr int kTimes = 20000;
   volatile double sink = 0;
   const double gemm = median_of(5, [&] {
@@ -118,12 +94,110 @@ int main() {
     for (int i = 0; i < kTimes; ++i)
       sink = kernel_time(*device, Attention{8, 8, 1, 32, 8, 128}, Span{8.0 * (i % 4096), 8.0 * (i % 4096)}).value;
   });
-  std::printf("kernel times: a GEMM %.0f ns, an attention %.0f ns\n", 1e9 * gemm / kTimes, 1e9 * attention / kTimes);
   static_cast<void>(sink);
+  std::printf("kernel times: a GEMM %.0f ns, an attention %.0f ns\n", 1e9 * gemm / kTimes, 1e9 * attention / kTimes);
+}
+
+// What it takes to price a configuration (device, ranks, precision, method) for the event loop: what is found out before
+// the first run, and the prices of the batches and chunks that the run meets.
+void prices(const Bench& bench) {
+  ServingSweep sweep(bench.scenarios + "/plan.json", bench.data);
+  sweep.validate();
+  const std::size_t choices = sweep.scenario().serving->choices.size(), all = sweep.scenario().points() / choices;
+  const std::size_t stride = bench.brief ? 24 : 4;
+  double prepared = 0, priced = 0;
+  int configurations = 0;
+  for (std::size_t i = 0; i < all; i += stride, ++configurations) {
+    std::unique_ptr<ServingPoint> point;
+    prepared += seconds([&] { point = sweep.prepare(point_at(sweep.scenario(), i * choices + choices / 2)); });
+    priced += point->run(0, {}).pricing_time.value;
+  }
+  std::printf("prices: %d configurations, %.2f ms each: %.2f ms before the first run, %.2f ms in it\n", configurations,
+              1e3 * (prepared + priced) / configurations, 1e3 * prepared / configurations,
+              1e3 * priced / configurations);
+}
+
+void plan(const Bench& bench) {
+  ServingSweep sweep(bench.scenarios + "/plan.json", bench.data);
+  sweep.validate();
+  const Prices prices{sweep.scenario().serving->prices};
+  const std::size_t options = bench.brief ? 12 : sweep.scenario().points();
+  int feasible = 0;
+  const double time = seconds([&] {
+    for (std::size_t i = 0; i < options; ++i)
+      feasible += smallest_fleet(sweep, i, prices, 1024, 0).obstacle.empty() ? 1 : 0;
+  });
+  std::printf("plan: %zu options, %d of them feasible, in %.2f s on one core, %.1f ms each\n", options, feasible, time,
+              1e3 * time / static_cast<double>(options));
+}
+
+// The event loop on the peers' work (docs/simulator.md): Llama-2-70B on two A100s, Poisson arrivals of 1 request/s, chunks of
+// 512, at most 128 sequences; lengths of the Azure conversation trace where it is at hand, else drawn with its moments. The
+// short form draws them and has a small KV pool, so that some requests are refused.
+void serve(const Bench& bench, std::int64_t requests, const std::string& method, const char* name) {
+  const std::string trace = std::string(DRAFTLINE_REFERENCE_DATA) + "/workloads/splitwise_conv.csv";
+  const std::string lengths = !bench.brief && std::filesystem::exists(trace)
+                                  ? R"({"trace": ")" + trace + R"("})"
+                                  : R"({"prompt": {"distribution": "lognormal", "mean": 1155, "variation": 0.96},
+                "output": {"distribution": "lognormal", "mean": 211, "variation": 0.77}})";
+  const Document scenario = Document::from_text(
+      R"({"device": "a100-sxm", "tensor_parallel": 2, "transformer": "llama-2-70b", "engine": "vllm", "method": )" +
+          method + R"(, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "lengths": )" + lengths +
+          R"(, "requests": )" + std::to_string(requests) +
+          R"(}, "scheduler": {"max_batch_size": 128, "max_batched_tokens": 512)" +
+          (bench.brief ? R"(, "kv_blocks": 400}})" : "}}"),
+      bench.scenarios + "/serving.json");
+  ServingSweep sweep(scenario, bench.data);
+  sweep.validate();
+  const double before = peak_memory_mib();
+  const auto point = sweep.prepare(point_at(sweep.scenario(), 0));
+  std::vector<double> loops;
+  double pricing = 0;
+  std::int64_t steps = 0, refused = 0;
+  for (int i = 0; i < (requests > 100'000 ? 1 : bench.rounds()); ++i) {
+    const ServingRun run = point->run(static_cast<std::uint64_t>(i), {});  // a seed again would find its draws kept
+    loops.push_back(run.wall_time.value);
+    pricing = std::max(pricing, run.pricing_time.value);
+    steps = run.figures.steps;
+    refused = run.figures.refused;
+  }
+  const double loop = median(std::move(loops));
+  std::printf("serving, %s: %9lld requests, %lld refused, %9lld steps in %.4f s: %.0f requests/s, %.0f ns a step; ",
+              name, static_cast<long long>(requests), static_cast<long long>(refused), static_cast<long long>(steps),
+              loop, static_cast<double>(requests) / loop, 1e9 * loop / static_cast<double>(steps));
+  std::printf("prices %.3f s; peak memory +%.0f MiB\n", pricing, peak_memory_mib() - before);
+}
+
+void run(const Bench& bench) {
+  sweep(bench);
+  kernel_times(bench);
+  prices(bench);
+  plan(bench);
   const std::string plain = R"({"name": "autoregressive"})",
                     eagle = R"({"name": "eagle3", "draft_length": 4, "acceptance": {"rates": [0.8, 0.75, 0.7, 0.65]}})";
   for (const std::int64_t requests : {1'000, 10'000, 100'000, 1'000'000, 8'000'000}) {
-    serve(root, requests, plain, "plain         ");
-    serve(root, requests, eagle, "EAGLE-3, k = 4");
+    if (bench.brief && requests > 10'000) break;
+    serve(bench, requests, plain, "plain         ");
+    serve(bench, requests, eagle, "EAGLE-3, k = 4");
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Bench bench;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--short") bench.brief = true;
+    else if (argument == "--data" && i + 1 < argc) bench.data = argv[++i];
+    else return std::fprintf(stderr, "usage: draftline_bench [--short] [--data DIR]\n"), 2;
+  }
+  try {
+    run(bench);
+  } catch (const std::exception& e) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "draftline_bench: %s\n", e.what());
+    return 1;
+  }
+  return 0;
 }

@@ -60,6 +60,13 @@ TEST_CASE("requests of the warm-up are no obstacle of a plan") {
   CHECK(o.obstacle == "");
 }
 
+TEST_CASE("a fleet that must refuse requests is no option") {
+  const FleetOption o = fleet_of(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 100, "lengths":
+                                     {"prompt": 100, "output": {"distribution": "uniform", "least": 1, "most": 1000000}}})",
+                                 R"({"ttft_p99": "1 h"})");
+  CHECK(o.obstacle.find(" tokens do not fit the KV pool of ") != std::string::npos);
+}
+
 TEST_CASE("the load up to which speculation pays knows no warm-up, and is not asked of what has none") {
   const std::string poisson = R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": )";
   const auto with_warm_up = advice_of(poisson + R"(600, "warm_up": 60})").rate,

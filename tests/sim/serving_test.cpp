@@ -209,6 +209,28 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
   CHECK(mistakes(c.json).find(c.message) != std::string::npos);
 }
 
+TEST_CASE("a drawn request that no KV pool holds is refused and counted, and the others are served") {
+  // 100 blocks of 16 hold 1,600 tokens less the row of a step; of lengths of at most 800 + 900 some are longer.
+  const auto lengths = [](const std::string& prompt) {
+    return R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 300, "lengths": {"prompt": )" + prompt +
+           R"(, "output": {"distribution": "uniform", "least": 1, "most": 900}}})";
+  };
+  const std::string pool = R"("scheduler": {"kv_blocks": 100})";
+  const auto method = R"({"name": "autoregressive"})";
+  const Scene s(serving(pool, method, lengths("800")));
+  const ServingResult r = s.at(0);
+  const ServingFigures& f = r.runs.front().figures;
+  CHECK(f.refused > 15);  // about 101 / 900 of 300
+  CHECK(f.refused < 60);
+  CHECK(f.requests + f.refused == 300);
+  CHECK(f.longest_text <= 1599);
+  CHECK(f.longest_refused >= 1600);
+  REQUIRE(r.warnings.size() == 1);
+  CHECK(r.warnings.front() == std::to_string(f.refused) + " requests of up to " + std::to_string(f.longest_refused) +
+                                  " tokens do not fit the KV pool of 100 blocks of 16: refused");
+  CHECK(mistakes(serving(pool, method, lengths("1700"))).find("skipped: request 0: a request of 1700 + ") == 0);
+}
+
 TEST_CASE("lists in a workload, its scheduler and its policy are swept") {
   const Scene s(serving(R"("scheduler": {"max_batch_size": [4, 64]}, "policy": ["fixed", "goodput"])", kEagle,
                         R"({"arrivals": {"process": "poisson", "rate": ["1 /s", "8 /s"]}, "requests": 100})"));
