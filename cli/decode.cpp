@@ -128,9 +128,7 @@ int trace(const Options& o, const TransformerShape& shape, const std::string& we
 
 int decode(const Options& o, const Common& common) {
   Catalogue catalogue(common.data);
-  const Document name = Document::from_text(nlohmann::json(o.transformer).dump(), "--transformer");
-  const auto shape = catalogue.transformer(name.root());
-  name.finish();
+  const auto shape = catalogue.transformer(o.transformer, "--transformer");
   const auto prompts = read_prompts(o, shape->vocabulary);
   std::size_t longest = 0;
   for (const auto& p : prompts) longest = std::max(longest, p.size());
@@ -144,11 +142,7 @@ int decode(const Options& o, const Common& common) {
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
   std::shared_ptr<const Device> limits;
-  if (!o.limits.empty()) {
-    const Document device = Document::from_text(nlohmann::json(o.limits).dump(), "--limits");
-    limits = catalogue.device(device.root());
-    device.finish();
-  }
+  if (!o.limits.empty()) limits = catalogue.device(o.limits, "--limits");
   const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
   constexpr int kPositions = 64;  // that a trace takes at once: rows enough for the CPU; more cost masked keys
   const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / seats);

@@ -60,24 +60,11 @@ const PaperSetting* PaperStack::setting_of(const PaperTable& table, const PaperC
 const Device& PaperStack::device(const PaperSetting& s, const PaperTable& table) {
   if (s.device) return *s.device;
   const auto name = table.context.find("device");
-  auto& found = devices_[name == table.context.end() ? "" : name->second];
-  if (!found) {
-    const Document d =
-        Document::from_text(nlohmann::json(name == table.context.end() ? "" : name->second).dump(), root_.file());
-    found = catalogue_.device(d.root());
-    d.finish();
-  }
-  return *found;
+  return *catalogue_.device(name == table.context.end() ? "" : name->second, root_.file());  // the catalogue keeps it
 }
 
 std::shared_ptr<const TransformerShape> PaperStack::transformer_named(const std::string& name) {
-  auto& shape = shapes_[name];
-  if (!shape) {
-    const Document d = Document::from_text(nlohmann::json(name).dump(), root_.file());
-    shape = catalogue_.transformer(d.root());
-    d.finish();
-  }
-  return shape;
+  return catalogue_.transformer(name, root_.file());
 }
 
 const TransformerShape* PaperStack::transformer(const PaperSetting& s, const PaperTable& table, const PaperCell& cell) {

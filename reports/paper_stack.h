@@ -70,8 +70,6 @@ class PaperStack {
   Catalogue catalogue_;
   Predictor predictor_;
   std::vector<PaperSetting> settings_;
-  std::map<std::string, std::shared_ptr<const TransformerShape>> shapes_;
-  std::map<std::string, std::shared_ptr<const Device>> devices_;
   std::map<std::tuple<const void*, std::string, int>, std::unique_ptr<MethodChoice>> methods_;
   std::map<std::tuple<const void*, const void*, const void*, std::string, int, int, double>, PaperStep> steps_;
 };

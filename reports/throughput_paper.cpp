@@ -95,11 +95,7 @@ class ThroughputPaper {
     if (name.empty())
       if (const auto it = table.context.find("transformer"); it != table.context.end()) name = it->second;
     if (name.empty()) return nullptr;
-    const Document d = Document::from_text(nlohmann::json(name).dump(), "transformer");
-    const auto shape = catalogue_.transformer(d.root());
-    d.finish();
-    shapes_.push_back(shape);
-    return shape.get();
+    return catalogue_.transformer(name, root_.file()).get();  // the catalogue keeps it
   }
 
   // The paper's own code for a method: parameters, in which "draft_length" stands for k.
@@ -187,7 +183,6 @@ class ThroughputPaper {
   std::shared_ptr<const Device> device_;
   std::shared_ptr<const Engine> engine_;
   int prompt_tokens_ = 0, output_tokens_ = 0;
-  std::vector<std::shared_ptr<const TransformerShape>> shapes_;
   std::deque<Document> documents_;
   std::map<std::pair<std::string, int>, std::unique_ptr<MethodChoice>> methods_;
   std::map<std::tuple<const TransformerShape*, int, double>, Calibrated> calibrated_;
