@@ -39,12 +39,10 @@ std::string_view text(methods::Losslessness l) {
 
 // Rows that a step verifies with the method's defaults, on an ordinary target.
 int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
-  const Document method =
-      Document::from_text(nlohmann::json{{"name", e.name}, {"draft", "llama-68m"}}.dump(), std::string(e.name));
   const RankAcceptance halves(8, {0.5, 0.25, 0.125});  // whatever they are: a budget has as many rows
   Decoder decoder(
-      {*catalogue.transformer("llama-2-7b"), DType::bf16, DType::bf16, 1, 1, 1, {}, halves}, method.root(),
-      [&](const Reader& in) { return *catalogue.transformer(in); },
+      {*catalogue.transformer("llama-2-7b"), DType::bf16, DType::bf16, 1, 1, 1, {}, halves},
+      MethodSpec(e).with_parameter("draft", "llama-68m"), [&](const Reader& in) { return *catalogue.transformer(in); },
       [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;
   decoder.ops.on_segment = [&](const SegmentRun& run) { rows = std::max(rows, verified_rows(run)); };

@@ -64,7 +64,8 @@ class PaperStack {
  private:
   PaperSetting read(const Reader&);
   TransformerShape shape_of(const Reader&);
-  const MethodChoice& method(const PaperSetting&, const std::string& name, int draft_length);
+  const MethodChoice& method(const PaperSetting&, const std::string& name, int draft_length,
+                             const TransformerShape& target);
 
   Reader root_;
   Catalogue catalogue_;
