@@ -17,8 +17,6 @@ namespace draftline::cli {
 
 namespace {
 
-constexpr const char* kPlain = R"({"name":"autoregressive"})";
-
 struct Means {
   double throughput = 0, ttft = 0, tpot = 0;
 };
@@ -42,7 +40,7 @@ class Comparing {
       : asked_(asked), load_(asked.load), networks_(networks), on_(on) {
     constexpr double kPromptsBetween = 1.3;  // by which they make the time from step to step longer
     const Seconds step =
-        validation.expected(asked.network, kPlain, load_.max_batch_size, load_.prompt + load_.output / 2);
+        validation.expected(asked.network, MethodSpec(), load_.max_batch_size, load_.prompt + load_.output / 2);
     const double rate = load_.load * load_.max_batch_size / (load_.output * step.value * kPromptsBetween);
     offered_ = live_requests(asked.requests, rate, load_.prompt, load_.output, 1);
     std::string csv = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
@@ -52,19 +50,18 @@ class Comparing {
   }
 
   std::vector<ComparedServing> all() {
-    const std::vector<std::string> methods{kPlain, load_.method};
+    const std::vector<MethodSpec> methods{MethodSpec(), load_.method};
     for (std::size_t m = 0; m < methods.size(); ++m) {
-      const nlohmann::json method = nlohmann::json::parse(methods[m]);
+      const MethodSpec& method = methods[m];
       std::unique_ptr<Decoding> decoding;
       std::unique_ptr<LiveServer> server;
       for (const bool fixed : {false, true}) {
-        ComparedServing c{fixed ? "static" : "continuous", method["name"], offered_.size(), 0, 1, {}, {}};
+        ComparedServing c{fixed ? "static" : "continuous", std::string(method.name()), offered_.size(), 0, 1, {}, {}};
         until_ = 0.25 * static_cast<double>(2 * m + (fixed ? 2 : 1));
         try {
           if (elapsed() > 1) c.skipped = "the time for live servers was over";
           else if (!server) {
-            decoding =
-                on_.server(asked_.network, methods[m], load_.max_batch_size, 2 * load_.prompt + 2 * load_.output);
+            decoding = on_.server(asked_.network, method, load_.max_batch_size, 2 * load_.prompt + 2 * load_.output);
             server = std::make_unique<LiveServer>(*decoding, load_.max_batch_size, load_.prompt / 2 + load_.prompt);
           }
           if (server && c.skipped.empty()) compare(c, *decoding, *server, method);
@@ -87,7 +84,7 @@ class Comparing {
     return asked_.time ? std::chrono::duration<double>(Clock::now() - start_).count() / asked_.time->value : 0;
   }
 
-  void compare(ComparedServing& c, Decoding& decoding, LiveServer& server, const nlohmann::json& method) {
+  void compare(ComparedServing& c, Decoding& decoding, LiveServer& server, const MethodSpec& method) {
     constexpr int kFewestTries = 3;  // until one is settled, also when time is over
     const bool fixed = c.batching == "static";
     std::vector<Means> runs;
@@ -125,25 +122,40 @@ class Comparing {
   }
 
   // The same requests, and the live run's own steps.
-  Means simulated(Decoding& decoding, const std::vector<LiveServed>& served, const nlohmann::json& method,
+  Means simulated(Decoding& decoding, const std::vector<LiveServed>& served, const MethodSpec& method,
                   bool fixed) const {
-    nlohmann::json in_scenario = method;
-    nlohmann::json workload{{"arrivals", {{"trace", arrivals().string()}}}, {"requests", offered_.size()}};
+    MethodChoice choice{method};
+    ServingChoice serving;
+    Workload& workload = serving.workload;
+    workload.arrival_trace = std::make_shared<const WorkloadTrace>(read_workload_trace(arrivals()));
+    workload.arrivals.kind = ArrivalProcess::Kind::trace;
+    workload.requests = static_cast<std::int64_t>(offered_.size());
+    workload.prompt.kind = workload.output.kind = Lengths::Kind::trace;
     if (decoding.method().depth() > 0) {
-      const std::filesystem::path trace = asked_.out / (method["name"].get<std::string>() + ".trace.gz");
-      record(trace, decoding, served, method);
-      in_scenario["acceptance"] = {{"trace", trace.string()}};
-      workload["lengths"] = "acceptance_trace";
+      const std::filesystem::path file = asked_.out / (std::string(method.name()) + ".trace.gz");
+      record(file, decoding, served, method);
+      choice.acceptance = Acceptance(Acceptance::Traced{std::make_shared<const Trace>(Trace::read(file)), {}});
+      workload.lengths_of_acceptance = true;
+    } else {
+      workload.length_trace = workload.arrival_trace;
     }
-    nlohmann::json scenario{{"device", (asked_.out / "device.json").string()},
-                            {"engine", (asked_.out / "engine.json").string()},
-                            {"transformer", std::filesystem::absolute(networks_.file(asked_.network)).string()},
-                            {"precision", name(on_.format())},
-                            {"method", in_scenario},
-                            {"workload", workload},
-                            {"scheduler", {{"max_batch_size", load_.max_batch_size}, {"prefix_caching", false}}}};
-    scenario["scheduler"][fixed ? "static_batching" : "chunked_prefill"] = fixed;
-    ServingSweep sweep(Document::from_text(scenario.dump(), "live.json"), asked_.data);
+    using Batching = SchedulerLimits::Batching;
+    serving.limits.max_batch_size = load_.max_batch_size;
+    serving.limits.prefix_caching = false;
+    serving.limits.batching = fixed ? Batching::fixed : Batching::prefill_first;
+
+    Catalogue catalogue(asked_.data);
+    Scenario s;
+    s.devices = {catalogue.device((asked_.out / "device.json").string())};
+    s.engines = {catalogue.engine((asked_.out / "engine.json").string())};
+    s.transformers = {catalogue.transformer(std::filesystem::absolute(networks_.file(asked_.network)).string())};
+    s.precisions = {{std::string(name(on_.format())), on_.format(), on_.format()}};
+    s.methods = {choice};
+    s.tensor_parallel = s.batch_sizes = {1};
+    s.prompt_tokens = {load_.prompt};
+    s.output_tokens = {load_.output};
+    s.serving.emplace().choices = {serving};
+    ServingSweep sweep(std::move(s), asked_.data);
     sweep.validate();
     const ServingOutcome outcome = sweep.at(0, {0, false, nullptr, {}});
     if (const auto* why = std::get_if<std::string>(&outcome.result)) throw InputErrors("simulating: " + *why);
@@ -152,12 +164,12 @@ class Comparing {
   }
 
   void record(const std::filesystem::path& trace, Decoding& decoding, const std::vector<LiveServed>& served,
-              const nlohmann::json& method) const {
+              const MethodSpec& method) const {
     TraceHeader h;
     h.target = asked_.network;
     h.weights = "random";
     h.fingerprint = target_fingerprint(networks_.at(asked_.network), h.weights);
-    h.method = method.dump();
+    h.method = method.object().dump();
     h.steps_because = "recorded by a live server";
     h.depth = decoding.method().depth();
     h.commit = build_commit();

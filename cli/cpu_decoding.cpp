@@ -30,18 +30,17 @@ void CpuDecoding::Weights::load(const std::string& name, int in, int out, std::s
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = (norm ? 1.0F : 0.0F) + size * uniform(from + i);
 }
 
-CpuDecoding::CpuDecoding(const Networks& networks, const std::string& target, const std::string& method, int seats,
+CpuDecoding::CpuDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int seats,
                          int longest_context, Yardstick& yardstick, float late_layers)
     : Decoding(networks, target, method), weights_(late_layers) {
   const int capacity = longest_context + kGrown + kTail;
   auto decoder = std::make_unique<Decoder>(
-      Decoder::Options{networks.at(target), DType::fp32, DType::fp32, seats, capacity, 1, {}, {}}, document().root(),
+      Decoder::Options{networks.at(target), DType::fp32, DType::fp32, seats, capacity, 1, {}, {}}, spec(),
       networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
         return std::make_unique<CpuBackend>(store, weights_,
                                             CpuBackend::Options{CpuBackend::Mode::planned, 1, false, true});
       });
-  document().root().done();
-  document().finish();
+  spec().finish();
   auto meter = std::make_unique<CpuMeter>(static_cast<CpuBackend&>(*decoder->backend), yardstick);
   use(std::move(decoder), std::move(meter), capacity, kTail, 0);
 }

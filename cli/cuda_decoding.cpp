@@ -36,19 +36,18 @@ class CudaMeter : public StepMeter {
 
 }  // namespace
 
-CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, const std::string& method, int seats,
+CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int seats,
                            int context, double rate, std::shared_ptr<void> shared, std::shared_ptr<void> algorithms)
     : Decoding(networks, target, method) {
   constexpr DType kFormat = DType::bf16;
   constexpr int kWarmUp = 4;  // first sight, capture, and replays
   const auto make = [&](int capacity, const Decoder::MakeBackend& backend) {
     return std::make_unique<Decoder>(
-        Decoder::Options{networks.at(target), kFormat, kFormat, seats, capacity, 1, {}, {}}, document().root(),
-        networks.find(), backend);
+        Decoder::Options{networks.at(target), kFormat, kFormat, seats, capacity, 1, {}, {}}, spec(), networks.find(),
+        backend);
   };
   const auto dry = make(1, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
-  document().root().done();
-  document().finish();
+  spec().finish();
   const DryStep step = dry_step(*dry, seats, context);
   const bool steady = dry->method->static_plan();
   const int tail = steady ? step.rows_behind_text : kTail,

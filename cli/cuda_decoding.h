@@ -11,8 +11,8 @@ class CudaDecoding : public Decoding {
  public:
   // `shared`: of share_cuda_weights(). `algorithms`: of cuda_algorithms(). `rate`: of a draft's acceptance.
   // OutOfDeviceMemory where it does not fit, at once or at the first steps.
-  CudaDecoding(const Networks&, const std::string& target, const std::string& method, int seats, int context,
-               double rate, std::shared_ptr<void> shared, std::shared_ptr<void> algorithms);
+  CudaDecoding(const Networks&, const std::string& target, const MethodSpec&, int seats, int context, double rate,
+               std::shared_ptr<void> shared, std::shared_ptr<void> algorithms);
 
  private:
   RandomWeights weights_{1};

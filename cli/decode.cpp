@@ -49,9 +49,9 @@ struct Options {
 };
 
 // "eagle3", or a scenario's method object: {"name": "eagle3", "draft_length": 3}.
-Document method_document(const std::string& text) {
+MethodSpec method_asked(const std::string& text) {
   const bool object = text.find('{') != std::string::npos;
-  return Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method");
+  return MethodSpec(Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method").root());
 }
 
 std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
@@ -128,14 +128,12 @@ int trace(const Options& o, const TransformerShape& shape, const std::string& we
 
 int decode(const Options& o, const Common& common) {
   Catalogue catalogue(common.data);
-  const Document name = Document::from_text(nlohmann::json(o.transformer).dump(), "--transformer");
-  const auto shape = catalogue.transformer(name.root());
-  name.finish();
+  const auto shape = catalogue.transformer(o.transformer, "--transformer");
   const auto prompts = read_prompts(o, shape->vocabulary);
   std::size_t longest = 0;
   for (const auto& p : prompts) longest = std::max(longest, p.size());
 
-  const Document method = method_document(o.method);
+  const MethodSpec method = method_asked(o.method);
   const DType format = o.format();
   if (!o.cuda() && format != DType::fp32) throw InputErrors("--precision: the CPU decodes in fp32");
   if (!o.cuda() && !o.algorithms.empty())
@@ -144,20 +142,16 @@ int decode(const Options& o, const Common& common) {
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
   std::shared_ptr<const Device> limits;
-  if (!o.limits.empty()) {
-    const Document device = Document::from_text(nlohmann::json(o.limits).dump(), "--limits");
-    limits = catalogue.device(device.root());
-    device.finish();
-  }
+  if (!o.limits.empty()) limits = catalogue.device(o.limits, "--limits");
   const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
   constexpr int kPositions = 64;  // that a trace takes at once: rows enough for the CPU; more cost masked keys
   const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / seats);
   DecodedWeights source(checkpoint(o.transformer), o.draft_noise, o.seed);
   const auto algorithms = cuda_algorithms(o.algorithms);
   bool priced = false;
-  const auto make = [&](const Document& m) {
+  const auto make = [&](const MethodSpec& m) {
     return std::make_unique<Decoder>(
-        Decoder::Options{*shape, format, format, seats, capacity, 1, o.sampling, {}, at_once}, m.root(),
+        Decoder::Options{*shape, format, format, seats, capacity, 1, o.sampling, {}, at_once}, m,
         [&](const Reader& in) {
           const auto draft = catalogue.transformer(in);
           if (!draft) return TransformerShape{};
@@ -174,14 +168,13 @@ int decode(const Options& o, const Common& common) {
   };
   if (!o.trace.empty()) {
     Tracing t;
-    t.make = [&](const Document& m) {
+    t.make = [&](const MethodSpec& m) {
       auto decoder = make(m);
-      m.root().done();
       m.finish();
       check_memory(decoder->weights);
       return decoder;
     };
-    t.method = method.root().json().dump();
+    t.method = method;
     t.seats = seats;
     t.new_tokens = o.new_tokens;
     t.depth = o.trace_depth;
@@ -197,7 +190,6 @@ int decode(const Options& o, const Common& common) {
   if (o.cuda()) {  // caches are no larger than steps need
     priced = true;
     const auto dry = make(method);
-    method.root().done();
     method.finish();
     capacity = static_cast<int>(longest) + o.new_tokens +
                rows_behind_text(*dry, seats, static_cast<int>(longest) + o.new_tokens);
@@ -205,15 +197,13 @@ int decode(const Options& o, const Common& common) {
   }
   const auto decoder_of_method = make(method);
   Decoder& decoder = *decoder_of_method;
-  method.root().done();
   method.finish();
   if (!o.cuda()) check_memory(decoder.weights);
   const bool forced = !o.accept.empty() || !o.accept_trace.empty();
   if (forced && !o.sampling.greedy())
     throw InputErrors("--accept and --accept-trace are judged greedily: they can't be combined with --temperature");
   if (!o.accept.empty()) decoder.generator.force_acceptance(accept_by_rates(o.accept, *decoder.method, o.seed));
-  else if (forced)
-    decoder.generator.force_acceptance(accept_by_trace(o.accept_trace, *decoder.method, method.root().json().dump()));
+  else if (forced) decoder.generator.force_acceptance(accept_by_trace(o.accept_trace, *decoder.method, method));
 
   Progress progress("decoding", prompts.size());
   constexpr int kWarmUp = 4;  // steps in which a device captures graphs and chooses algorithms
@@ -260,7 +250,7 @@ int decode(const Options& o, const Common& common) {
   w.begin_object();
   w.member("transformer", shape->name);
   w.member("weights", source.target_kind());
-  w.member("method", method.root().json());
+  w.member("method", method.in().json());
   w.member("batch_size", seats);
   w.member("new_tokens", o.new_tokens);
   w.member("temperature", o.sampling.temperature);

@@ -28,14 +28,14 @@ class Decoding {
   static constexpr int kGrown = 640;  // by which a text may grow, where steps differ
 
   // `decoder`: of `capacity` rows, of which a step needs `tail` beyond the text. `warm_up`: steps until all runs as it will.
-  Decoding(const Networks& networks, const std::string& target, const std::string& method)
-      : target_(networks.at(target)), document_(Document::from_text(method, "method")) {}
+  Decoding(const Networks& networks, const std::string& target, MethodSpec method)
+      : target_(networks.at(target)), spec_(std::move(method)) {}
   void use(std::unique_ptr<Decoder> decoder, std::unique_ptr<StepMeter> meter, int capacity, int tail, int warm_up);
-  const Document& document() const { return document_; }
+  const MethodSpec& spec() const { return spec_; }
 
  private:
   TransformerShape target_;
-  Document document_;
+  MethodSpec spec_;
   std::unique_ptr<Decoder> decoder_;
   std::unique_ptr<StepMeter> meter_;
   std::unique_ptr<StepClock> clock_;

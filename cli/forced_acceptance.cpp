@@ -29,10 +29,10 @@ ForcedAcceptance accept_by_rates(const std::vector<double>& rates, const Method&
   };
 }
 
-ForcedAcceptance accept_by_trace(const std::string& file, const Method& method, const std::string& object) {
+ForcedAcceptance accept_by_trace(const std::string& file, const Method& method, const MethodSpec& spec) {
   const Trace trace = Trace::read(file);
   const TraceHeader& h = trace.header();
-  const bool as_recorded = nlohmann::json::parse(object) == nlohmann::json::parse(h.method);
+  const bool as_recorded = spec.object() == nlohmann::json::parse(h.method);
   std::vector<std::vector<int>> steps;
   if (h.steps()) {
     for (int i = 0; i < trace.prompts(); ++i) steps.push_back(trace.steps(i));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decoder/method.h"
+#include "methods/method_spec.h"
 
 namespace draftline::cli {
 
@@ -15,7 +16,7 @@ using ForcedAcceptance = std::function<int(int id, int step)>;  // tokens emitte
 
 // A rate for each draft in turn.
 ForcedAcceptance accept_by_rates(const std::vector<double>& rates, const Method&, std::uint64_t seed);
-// `object`: the method's, JSON; a trace of lengths serves the very method that it was recorded of.
-ForcedAcceptance accept_by_trace(const std::string& file, const Method&, const std::string& object);
+// A trace of lengths serves the very method that it was recorded of.
+ForcedAcceptance accept_by_trace(const std::string& file, const Method&, const MethodSpec&);
 
 }  // namespace draftline::cli

@@ -39,13 +39,10 @@ std::string_view text(methods::Losslessness l) {
 
 // Rows that a step verifies with the method's defaults, on an ordinary target.
 int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
-  const Document method =
-      Document::from_text(nlohmann::json{{"name", e.name}, {"draft", "llama-68m"}}.dump(), std::string(e.name));
-  const Document target = Document::from_text("\"llama-2-7b\"", "target");
   const RankAcceptance halves(8, {0.5, 0.25, 0.125});  // whatever they are: a budget has as many rows
   Decoder decoder(
-      {*catalogue.transformer(target.root()), DType::bf16, DType::bf16, 1, 1, 1, {}, halves}, method.root(),
-      [&](const Reader& in) { return *catalogue.transformer(in); },
+      {*catalogue.transformer("llama-2-7b"), DType::bf16, DType::bf16, 1, 1, 1, {}, halves},
+      MethodSpec(e).with_parameter("draft", "llama-68m"), [&](const Reader& in) { return *catalogue.transformer(in); },
       [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;
   decoder.ops.on_segment = [&](const SegmentRun& run) { rows = std::max(rows, verified_rows(run)); };
@@ -84,16 +81,6 @@ void print_methods(const Listing& l) {
   }
 }
 
-// Any file of data/ by its name, as a scenario would give it.
-template <class Load>
-void each(const Catalogue& catalogue, const std::string& kind, Load load) {
-  for (const std::string& name : catalogue.names(kind)) {
-    const Document d = Document::from_text(nlohmann::json(name).dump(), kind);
-    load(d.root());
-    d.finish();
-  }
-}
-
 Listing list_devices(Catalogue& catalogue) {
   Listing l{{"name",
              "title",
@@ -103,14 +90,13 @@ Listing list_devices(Catalogue& catalogue) {
              "fits",
              "source"},
             {}};
-  each(catalogue, "devices", [&](const Reader& in) {
-    const auto d = catalogue.device(in);
-    if (!d) return;
+  for (const std::string& name : catalogue.names("devices")) {
+    const auto d = catalogue.device(name);
     const FlopsPerSecond peak = d->peak_of(DType::bf16);
     l.rows.push_back({d->name, d->title, Cell(peak.value, to_text(peak)),
                       Cell(d->bandwidth.value, to_text(d->bandwidth)), Cell(d->memory.value, to_text(d->memory)),
                       d->fits.borrowed ? "borrowed from a relative" : "own kernels", d->source});
-  });
+  }
   return l;
 }
 
@@ -124,25 +110,23 @@ Listing list_transformers(Catalogue& catalogue) {
              "vocabulary",
              "source"},
             {}};
-  each(catalogue, "transformers", [&](const Reader& in) {
-    const auto t = catalogue.transformer(in);
-    if (!t) return;
+  for (const std::string& name : catalogue.names("transformers")) {
+    const auto t = catalogue.transformer(name);
     const double all = parameters(*t);
     l.rows.push_back({t->name, Cell(all, significant(all / 1e9, 3)), t->layers, t->hidden, t->heads, t->kv_heads,
                       t->vocabulary, t->source});
-  });
+  }
   return l;
 }
 
 Listing list_engines(Catalogue& catalogue) {
   Listing l{{"name", "version", "graphs", "guesses", "source"}, {}};
-  each(catalogue, "engines", [&](const Reader& in) {
-    const auto e = catalogue.engine(in);
-    if (!e) return;
+  for (const std::string& name : catalogue.names("engines")) {
+    const auto e = catalogue.engine(name);
     std::string guesses;
     for (const std::string& g : e->guesses) guesses += (guesses.empty() ? "" : ", ") + g;
     l.rows.push_back({e->name, e->version, e->graphs, guesses.empty() ? "none" : guesses, e->source});
-  });
+  }
   return l;
 }
 

@@ -149,12 +149,9 @@ class Validating {
     std::cerr << "interrupted; the same command goes on\n";
     return kInterrupted;
   }
-  bool asked(const std::string& network, const std::string& method, int batch) const {
-    const auto named = [&](const std::string& name) {
-      return method.find("\"name\":\"" + name + "\"") != std::string::npos;
-    };
+  bool asked(const std::string& network, const MethodSpec& method, int batch) const {
     return (o_.networks.empty() || std::find(o_.networks.begin(), o_.networks.end(), network) != o_.networks.end()) &&
-           (o_.methods.empty() || std::any_of(o_.methods.begin(), o_.methods.end(), named)) &&
+           (o_.methods.empty() || std::find(o_.methods.begin(), o_.methods.end(), method.name()) != o_.methods.end()) &&
            (o_.batches.empty() || std::find(o_.batches.begin(), o_.batches.end(), batch) != o_.batches.end());
   }
 

@@ -10,7 +10,6 @@ namespace draftline::cli {
 
 namespace {
 
-constexpr const char* kPlain = R"({"name":"autoregressive"})";
 constexpr float kLateLayers = 0.35F;  // of a server on a processor: so that some drafts are right and some are not
 
 // Weights are what takes long to make: decoders serve all batches and contexts.
@@ -21,9 +20,9 @@ class Processor : public ValidationDevice {
   std::string title() const override { return this_machine().processor; }
   DType format() const override { return DType::fp32; }
   Pair decodings(const GridCell& c) override {
-    return {known(plain_, c.transformer, kPlain), known(method_, c.transformer, c.method)};
+    return {known(plain_, c.transformer, MethodSpec()), known(method_, c.transformer, c.method)};
   }
-  std::unique_ptr<Decoding> server(const std::string& network, const std::string& method, int seats,
+  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int seats,
                                    int longest) override {
     forget();
     return std::make_unique<CpuDecoding>(networks_, network, method, seats, longest, yardstick_, kLateLayers);
@@ -35,10 +34,11 @@ class Processor : public ValidationDevice {
 
  private:
   struct Known {
-    std::string network, method;
+    std::string network;
+    MethodSpec method;
     std::unique_ptr<Decoding> decoding;
   };
-  Decoding& known(Known& k, const std::string& network, const std::string& method) {
+  Decoding& known(Known& k, const std::string& network, const MethodSpec& method) {
     if (k.decoding && k.network == network && k.method == method) return *k.decoding;
     k = {};
     k = {network, method, std::make_unique<CpuDecoding>(networks_, network, method, seats_, longest_, yardstick_)};
@@ -63,17 +63,17 @@ class Gpu : public ValidationDevice {
   DType format() const override { return DType::bf16; }
   Pair decodings(const GridCell& c) override {
     method_.reset();
-    if (now_.method != c.method) drop_unused_cuda_weights(weights_.get());  // while plain_ keeps the target's
+    if (!(now_.method == c.method)) drop_unused_cuda_weights(weights_.get());  // while plain_ keeps the target's
     if (!plain_ || now_.transformer != c.transformer || now_.batch_size != c.batch_size || now_.context != c.context) {
       plain_.reset();
       if (now_.transformer != c.transformer) drop_unused_cuda_weights(weights_.get());
-      plain_ = make(c, kPlain);
+      plain_ = make(c, MethodSpec());
     }
     now_ = c;
     method_ = make(c, c.method);
     return {*plain_, *method_};
   }
-  std::unique_ptr<Decoding> server(const std::string& network, const std::string& method, int seats,
+  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int seats,
                                    int longest) override {
     forget();
     drop_unused_cuda_weights(weights_.get());
@@ -86,7 +86,7 @@ class Gpu : public ValidationDevice {
   }
 
  private:
-  std::unique_ptr<Decoding> make(const GridCell& c, const std::string& method) const {
+  std::unique_ptr<Decoding> make(const GridCell& c, const MethodSpec& method) const {
     return std::make_unique<CudaDecoding>(networks_, c.transformer, method, c.batch_size, c.context, rate_, weights_,
                                           algorithms_);
   }
@@ -96,7 +96,7 @@ class Gpu : public ValidationDevice {
   std::filesystem::path kept_;
   std::shared_ptr<void> weights_ = share_cuda_weights(), algorithms_;
   std::unique_ptr<Decoding> plain_, method_;
-  GridCell now_{"", "", 0, 0};
+  GridCell now_{"", {}, 0, 0};
 };
 
 }  // namespace

@@ -20,8 +20,7 @@ class ValidationDevice {
   };
   virtual Pair decodings(const GridCell&) = 0;
   // A decoder of its own that serves; none of the others lives on. What is accepted is live, or forced on a GPU.
-  virtual std::unique_ptr<Decoding> server(const std::string& network, const std::string& method, int seats,
-                                           int longest) = 0;
+  virtual std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec&, int seats, int longest) = 0;
   virtual void keep() {}      // what was chosen here, for other runs
   virtual void forget() = 0;  // all decoders: one of them failed
 };

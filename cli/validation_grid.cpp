@@ -56,7 +56,7 @@ Grid read_grid(const Reader& in) {
 
 struct GridMethod {
   Tier from;
-  nlohmann::json object;
+  MethodSpec method;
 };
 struct GridFile {
   std::map<std::string, Grid> grids;  // of the device asked for
@@ -67,10 +67,9 @@ struct GridFile {
 
 ServingLoad read_load(const Reader& in) {
   constexpr int kMostTokens = 1 << 16, kMostSeats = 1 << 10;
-  ServingLoad load{in.at("method").json().dump(), in.at("prompt").integer(2, kMostTokens),
+  ServingLoad load{MethodSpec(in.at("method")), in.at("prompt").integer(2, kMostTokens),
                    in.at("output").integer(4, kMostTokens), in.at("max_batch_size").integer(1, kMostSeats),
                    in.at("load").number(0.01, 10)};
-  in.at("method").entries();
   in.done();
   return load;
 }
@@ -89,8 +88,7 @@ GridFile read_grids(const Reader& in, std::string_view device) {
     if (name == device) f.serving = load;
   }
   for (const Reader& m : in.at("methods").items()) {
-    f.methods.push_back({static_cast<Tier>(m.at("from").choice(kTiers)), m.at("method").json()});
-    m.at("method").entries();
+    f.methods.push_back({static_cast<Tier>(m.at("from").choice(kTiers)), MethodSpec(m.at("method"))});
     m.done();
   }
   in.done();
@@ -139,9 +137,8 @@ std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::st
   for (const std::string& target : grid.networks)
     for (const GridMethod& m : f.methods) {
       if (m.from > tier) continue;
-      nlohmann::json object = m.object;
-      if (object.value("draft", "") == "DRAFT") object["draft"] = draft_of(f, target);
-      const std::string method = object.dump();
+      const bool drafted = m.method.parameters().value("draft", "") == "DRAFT";
+      const MethodSpec method = drafted ? m.method.with_parameter("draft", draft_of(f, target)) : m.method;
       for (const int batch : m.from == variants ? grid.of_variants : grid.batches) {
         cells.push_back({target, method, batch, grid.context});
         const auto& more = grid.with_long;

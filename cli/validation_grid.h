@@ -27,7 +27,8 @@ class Networks {
 };
 
 struct GridCell {
-  std::string transformer, method;  // method: its object, JSON
+  std::string transformer;
+  MethodSpec method;
   int batch_size, context;
 };
 // `kind`: "small", "standard" or "full". Batches are in the order in which they matter.
@@ -35,7 +36,7 @@ std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::st
                                       std::string_view kind);
 // What the live server serves; its network is the first of the grid.
 struct ServingLoad {
-  std::string method;          // its object, JSON; the other server is plain
+  MethodSpec method;           // the other server is plain
   int prompt = 1, output = 2;  // tokens of a request, on average
   int max_batch_size = 1;
   double load = 1;  // of what full batches could serve

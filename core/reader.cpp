@@ -104,6 +104,17 @@ std::string Reader::place() const { return state_->place(pointer_); }
 const std::filesystem::path& Reader::file() const { return state_->file; }
 const Json& Reader::json() const { return value_ ? *value_ : kNull; }
 
+Json Reader::chosen() const {
+  Json all = json();
+  if (is_object()) {
+    for (const auto& [key, value] : look()) all[key] = value.chosen();
+  } else if (is_array()) {
+    all.clear();
+    for (const Reader& item : items()) all.push_back(item.chosen());
+  }
+  return all;
+}
+
 void Reader::fail(std::string message) const {
   if (value_) state_->note(place() + ": " + std::move(message));
 }
@@ -118,6 +129,13 @@ void Reader::note_input(const std::filesystem::path& file, std::uint64_t fingerp
 }
 
 bool Reader::failed() const { return !state_->messages.empty(); }
+
+void Reader::finish() const {
+  if (state_->messages.empty()) return;
+  std::vector<std::string> all = state_->messages;
+  if (state_->unsaid > 0) all.push_back(state_->shown_file + ": and " + std::to_string(state_->unsaid) + " more");
+  throw InputErrors(std::move(all));
+}
 
 bool Reader::expect(bool holds, std::string_view what) const {
   if (!value_) return false;
@@ -311,12 +329,5 @@ Document Document::from_text(std::string_view text, std::filesystem::path name) 
 }
 
 Reader Document::root() const { return Reader(state_, nullptr, &state_->root, ""); }
-
-void Document::finish() const {
-  if (state_->messages.empty()) return;
-  std::vector<std::string> all = state_->messages;
-  if (state_->unsaid > 0) all.push_back(state_->shown_file + ": and " + std::to_string(state_->unsaid) + " more");
-  throw InputErrors(std::move(all));
-}
 
 }  // namespace draftline

@@ -30,6 +30,7 @@ class Reader {
   std::string place() const;  // "scenario.json#/method/0/draft_length"; of the whole file "scenario.json#"
   const std::filesystem::path& file() const;
   const nlohmann::json& json() const;  // null where a read failed; knows nothing of choosing()
+  nlohmann::json chosen() const;       // the same, with what was chosen in place of each list
 
   // Objects. at() notes a missing key; find() marks the key as known without demanding it. On anything but an object both
   // note a mistake, once.
@@ -77,6 +78,7 @@ class Reader {
   const InputFiles& input_files() const;
   void note_input(const std::filesystem::path&, std::uint64_t fingerprint) const;
   bool failed() const;  // has the document any mistake so far?
+  void finish() const;  // throws InputErrors if it has; after a hundred of them it only counts
 
   // Sweeps. `Reader in = root.choosing({{list, 3}, ...})` reads as if the fourth element stood where the list stands, while
   // places stay those of the file ("scenario.json#/batch_size/3"). The choices hold for all Readers made from `in`, also
@@ -116,7 +118,7 @@ class Document {
   // A file that another document asks for: it counts among that one's input files.
   static Document below(const Reader& asking, const std::filesystem::path&);
   Reader root() const;
-  void finish() const;  // throws InputErrors if any mistake was noted; after a hundred it only counts
+  void finish() const { root().finish(); }
 
  private:
   explicit Document(std::shared_ptr<Reader::State>);

@@ -59,7 +59,8 @@ All cells_of(const MeasuredSteps& m) {
       all[name] = {kind, quantile(times, 0.5), median_interval(times), times.size(), times};
     };
     add("plain step, " + where, "plain step", c.plain);
-    add(c.method + ", " + where, c.method, c.turns);
+    const std::string method = c.method.object().dump();
+    add(method + ", " + where, method, c.turns);
   }
   return all;
 }

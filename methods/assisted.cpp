@@ -92,14 +92,15 @@ class Assisted : public Method {
   std::map<int, History> history_;  // by sequence
 };
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const Reader& in = spec.in();
   constexpr std::string_view kSchedules[] = {"constant", "heuristic", "heuristic_transient"};
   const auto given = in.find("schedule");
   const auto schedule = static_cast<Schedule>(given ? given->choice(kSchedules) : 0);
   const bool constant = schedule == Schedule::constant;
-  const int length = read_draft_length(in, constant ? 20 : 5, kMost);
+  const int length = spec.draft_length().value_or(constant ? 20 : 5);
   const auto threshold = in.find("confidence"), fits = in.find("fit_confidence");
-  return std::make_unique<Assisted>(DraftNetwork(in, c), length, schedule,
+  return std::make_unique<Assisted>(DraftNetwork(spec, c), length, schedule,
                                     threshold  ? threshold->ratio()
                                     : constant ? 0.4
                                                : 0,
@@ -120,7 +121,9 @@ Entry assisted() {
           make,
           {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
            R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
-           R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"}};
+           R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"},
+          {kMost},
+          true};
 }
 
 }  // namespace draftline::methods

@@ -22,7 +22,7 @@ Entry autoregressive() {
           "section 3.1",
           Losslessness::lossless,
           "",
-          [](const Reader&, Context&) -> std::unique_ptr<Method> { return std::make_unique<Autoregressive>(); }};
+          [](const MethodSpec&, Context&) -> std::unique_ptr<Method> { return std::make_unique<Autoregressive>(); }};
 }
 
 }  // namespace draftline::methods

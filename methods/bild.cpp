@@ -39,10 +39,11 @@ class Bild : public Method {
   double fallback_, rollback_;
 };
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
-  const int length = read_draft_length(in, 10);
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const Reader& in = spec.in();
+  const int length = spec.draft_length().value_or(10);
   const auto fallback = in.find("fallback"), rollback = in.find("rollback");
-  return std::make_unique<Bild>(DraftNetwork(in, c), length, fallback ? fallback->ratio() : 0.6,
+  return std::make_unique<Bild>(DraftNetwork(spec, c), length, fallback ? fallback->ratio() : 0.6,
                                 rollback ? rollback->number(0, 1e6) : 5.0);
 }
 
@@ -56,7 +57,9 @@ Entry bild() {
           Losslessness::lossy,
           "draft: a transformer of the same vocabulary; draft_length (10), fallback (0.6), rollback (5.0)",
           make,
-          {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"}};
+          {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"},
+          {64},
+          true};
 }
 
 }  // namespace draftline::methods

@@ -114,9 +114,10 @@ class Clover : public Method {
   std::vector<Head> heads_;
 };
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const Reader& in = spec.in();
   constexpr std::string_view kWithout[] = {"nothing", "attention_decoder", "regressive_connection", "augmenting_block"};
-  const int levels = read_draft_length(in, 3, 16);
+  const int levels = spec.draft_length().value_or(3);
   const auto nodes = in.find("nodes");
   const auto without = in.find("without");
   return std::make_unique<Clover>(c, levels, nodes ? nodes->integer(1, 64) : 4,
@@ -137,7 +138,8 @@ Entry clover() {
           make,
           {R"("draft_length": 3)", R"("draft_length": 2, "nodes": 3, "without": "attention_decoder")",
            R"("draft_length": 2, "without": "regressive_connection")",
-           R"("draft_length": 2, "without": "augmenting_block")"}};
+           R"("draft_length": 2, "without": "augmenting_block")"},
+          {16}};
 }
 
 }  // namespace draftline::methods

@@ -3,18 +3,17 @@
 
 namespace draftline {
 
-static std::unique_ptr<Method> make_method(const Reader& in, methods::Context context) {
-  const methods::Entry* entry = methods::named(in.at("name"));
-  return (entry != nullptr ? *entry : methods::all().front()).make(in, context);
+static std::unique_ptr<Method> make_method(const MethodSpec& spec, methods::Context context) {
+  return spec.entry().make(spec, context);
 }
 
-Decoder::Decoder(const Options& o, const Reader& in, const FindTransformer& find, const MakeBackend& make_backend)
+Decoder::Decoder(const Options& o, const MethodSpec& spec, const FindTransformer& find, const MakeBackend& make_backend)
     : weights(o.matrices, o.activations),
       backend(make_backend(weights)),
       ops(*backend, o.activations, o.seats * o.positions_per_seat, o.seats),
       target(o.ranks == 1 ? o.target : shard(o.target, o.ranks), weights, ops, o.capacity, "", o.ranks),
       target_bytes(weights.bytes()),
-      method(make_method(in, {ops, weights, target, o.capacity, find, o.accepted})),
+      method(make_method(spec, {ops, weights, target, o.capacity, find, o.accepted})),
       generator(ops, target, *method, o.sampling) {}
 
 }  // namespace draftline

@@ -22,8 +22,8 @@ class Decoder {
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
   using FindTransformer = std::function<TransformerShape(const Reader&)>;
 
-  // `method`: the scenario's object; reads it but for "name" and "acceptance", and closes nothing.
-  Decoder(const Options&, const Reader& method, const FindTransformer&, const MakeBackend&);
+  // Reads the method's parameters where its spec says, and closes nothing: see MethodSpec::finish().
+  Decoder(const Options&, const MethodSpec&, const FindTransformer&, const MakeBackend&);
 
   WeightStore weights;
   std::unique_ptr<Backend> backend;

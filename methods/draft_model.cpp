@@ -44,9 +44,9 @@ class DraftModel : public Method {
   int length_;
 };
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
-  const int length = read_draft_length(in, 4);
-  return std::make_unique<DraftModel>(DraftNetwork(in, c), length);
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const int length = spec.draft_length().value_or(4);
+  return std::make_unique<DraftModel>(DraftNetwork(spec, c), length);
 }
 
 }  // namespace
@@ -59,7 +59,9 @@ Entry draft_model() {
           Losslessness::lossless,
           "draft: a transformer of the same vocabulary; draft_length (4)",
           make,
-          {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)"}};
+          {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)"},
+          {64},
+          true};
 }
 
 }  // namespace draftline::methods

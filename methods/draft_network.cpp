@@ -4,27 +4,24 @@
 namespace draftline::methods {
 
 // Whole on every rank of a tensor-parallel target, or divided as the target is.
-static int read_ranks(const Reader& method, const Context& c) {
-  const auto divided = method.find("shard_draft");
-  return divided && divided->boolean() ? c.target.ranks : 1;
-}
+static int ranks_of(const MethodSpec& spec, const Context& c) { return spec.shards_draft() ? c.target.ranks : 1; }
 
-static TransformerShape read_shape(const Reader& method, const Context& c) {
-  const Reader draft = method.at("draft");
+static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
+  const Reader draft = spec.in().at("draft");
   TransformerShape shape = c.transformer(draft);
   if (draft.failed()) return c.target.shape;  // already noted
   if (shape.vocabulary != c.target.shape.vocabulary && c.target.ranks == 1)
     draft.fail("its vocabulary has " + std::to_string(shape.vocabulary) + " tokens, the target's " +
                std::to_string(c.target.shape.vocabulary));
-  const int ranks = read_ranks(method, c);
+  const int ranks = ranks_of(spec, c);
   if (ranks > 1) try {
       return shard(shape, ranks);
     } catch (const InputErrors& e) { draft.fail(e.what()); }
   return shape;
 }
 
-DraftNetwork::DraftNetwork(const Reader& method, Context& c)
-    : network_(read_shape(method, c), c.weights, c.ops, c.capacity, "draft.", read_ranks(method, c)) {}
+DraftNetwork::DraftNetwork(const MethodSpec& spec, Context& c)
+    : network_(read_shape(spec, c), c.weights, c.ops, c.capacity, "draft.", ranks_of(spec, c)) {}
 
 void DraftNetwork::extend(Ops& ops, const Session& s, const Committed& c) {
   if (c.prefill) prefill(ops, s, c);

@@ -9,8 +9,8 @@ namespace draftline::methods {
 
 class DraftNetwork {
  public:
-  // "draft": a transformer with the target's vocabulary; "shard_draft": true divides it among the target's ranks
-  DraftNetwork(const Reader& method, Context&);
+  // "draft": a transformer with the target's vocabulary
+  DraftNetwork(const MethodSpec&, Context&);
   const Cache& cache() const { return network_.cache; }
 
   void extend(Ops&, const Session&, const Committed&);

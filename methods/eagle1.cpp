@@ -72,12 +72,13 @@ Entry eagle1() {
           "sections 3 and 4",
           Losslessness::lossless,
           "draft_length (a chain), or tree: \"default\" (25 nodes), {nodes} or {optimal}",
-          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
-            const RankLimits limits{32, std::min(64, c.target.shape.vocabulary)};
-            return std::make_unique<Eagle1>(c, read_rank_plan(in, limits, official_tree(), c.accepted));
+          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+            const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
+            return std::make_unique<Eagle1>(c, read_rank_plan(spec, limits, official_tree(), c.accepted));
           },
           {R"("draft_length": 3)",
-           R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"}};
+           R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"},
+          {32}};
 }
 
 }  // namespace draftline::methods

@@ -12,10 +12,11 @@ Entry eagle2() {
           "section 4",
           Losslessness::lossless,
           "draft_length (a chain), or tree: \"default\" (10 wide, 5 passes, 59 nodes) or {top_k, passes, nodes}",
-          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
-            return std::make_unique<Eagle>(c, "eagle2.", read_draft_shape(in, c.target.shape.vocabulary, 5));
+          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+            return std::make_unique<Eagle>(c, "eagle2.", read_draft_shape(spec, c.target.shape.vocabulary, 5));
           },
-          {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"}};
+          {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
+          {64}};
 }
 
 }  // namespace draftline::methods

@@ -61,11 +61,12 @@ class Eagle3 : public FeatureDrafter {
   LayerWeights layer_;
 };
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const Reader& in = spec.in();
   const int target = c.target.shape.vocabulary;
   const auto given = in.find("draft_vocabulary");
   const int vocabulary = given ? given->integer(1, target) : std::min(32000, target);
-  return std::make_unique<Eagle3>(c, read_draft_shape(in, vocabulary, 7), vocabulary);
+  return std::make_unique<Eagle3>(c, read_draft_shape(spec, vocabulary, 7), vocabulary);
 }
 
 }  // namespace
@@ -79,7 +80,8 @@ Entry eagle3() {
           "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes}; "
           "draft_vocabulary (32000)",
           make,
-          {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"}};
+          {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
+          {64}};
 }
 
 }  // namespace draftline::methods

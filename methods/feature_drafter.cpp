@@ -5,12 +5,13 @@
 
 namespace draftline::methods {
 
-DraftShape read_draft_shape(const Reader& in, int vocabulary, int official_passes) {
+DraftShape read_draft_shape(const MethodSpec& spec, int vocabulary, int official_passes) {
+  const Reader& in = spec.in();
   const int most = std::min(64, vocabulary);
   DraftShape s;
   s.top_k = std::min(10, most);
   s.passes = official_passes;
-  const auto length = in.find("draft_length");
+  const auto length = spec.draft_length();
   if (const auto tree = in.find("tree")) {
     if (length) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
     if (tree->is_object()) {
@@ -22,7 +23,7 @@ DraftShape read_draft_shape(const Reader& in, int vocabulary, int official_passe
       tree->fail("must be \"default\" or {\"top_k\": n, \"passes\": n, \"nodes\": n}");
     }
   } else if (length) {
-    s.length = length->integer(1, 64);
+    s.length = *length;
     s.top_k = 0;
   }
   s.nodes = std::min(s.nodes, s.top_k + s.passes * s.top_k * s.top_k);  // no more than are ever proposed

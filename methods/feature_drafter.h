@@ -14,8 +14,8 @@ struct DraftShape {  // a chain of `length`, or a tree if top_k > 0
   int nodes = 59;  // drafts kept for verification
   int depth() const { return top_k == 0 ? length : passes + 1; }
 };
-// "draft_length": a chain; "tree": "default" or {"top_k", "passes", "nodes"}. Neither: the official tree.
-DraftShape read_draft_shape(const Reader& method, int vocabulary, int official_passes);
+// A draft length: a chain; "tree": "default" or {"top_k", "passes", "nodes"}. Neither: the official tree.
+DraftShape read_draft_shape(const MethodSpec&, int vocabulary, int official_passes);
 
 // The layer of a drafter beside such a target: its heads and widths, without what only some targets have.
 TransformerShape drafter_layer_shape(const TransformerShape& target);

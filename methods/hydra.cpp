@@ -109,9 +109,9 @@ class Hydra : public Method {
 };
 
 template <bool plus>
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
-  const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
-  return std::make_unique<Hydra>(c, read_rank_plan(in, limits, official_tree(), c.accepted), plus);
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
+  return std::make_unique<Hydra>(c, read_rank_plan(spec, limits, official_tree(), c.accepted), plus);
 }
 
 const std::vector<std::string_view> kExamples{
@@ -127,7 +127,8 @@ Entry hydra() {
           Losslessness::lossless,
           "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
           make<false>,
-          kExamples};
+          kExamples,
+          {16}};
 }
 
 Entry hydra_plus() {
@@ -138,7 +139,8 @@ Entry hydra_plus() {
           Losslessness::lossless,
           "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
           make<true>,
-          kExamples};
+          kExamples,
+          {16}};
 }
 
 }  // namespace draftline::methods

@@ -85,7 +85,8 @@ class Jacobi : public Method {
   std::map<int, Block> blocks_;  // by sequence
 };
 
-std::unique_ptr<Method> make(const Reader& in, Context&) {
+std::unique_ptr<Method> make(const MethodSpec& spec, Context&) {
+  const Reader& in = spec.in();
   const auto block = in.find("block");
   return std::make_unique<Jacobi>(block ? block->integer(2, 256) : 16);
 }

@@ -105,14 +105,16 @@ Entry kangaroo() {
           "section 3",
           Losslessness::lossless,
           "exit (a fifteenth of the layers: 2 of 32, 3 of 40), draft_length (6), threshold (0.6)",
-          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
+          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+            const Reader& in = spec.in();
             const int layers = c.target.shape.layers, most = std::max(1, layers - 1);
             const int official = std::clamp((2 * layers + 15) / 30, 1, most);  // the authors': 2 of 32, 3 of 40
             const auto exit = in.find("exit"), threshold = in.find("threshold");
-            return std::make_unique<Kangaroo>(c, exit ? exit->integer(1, most) : official, read_draft_length(in, 6),
-                                              threshold ? threshold->ratio() : 0.6);
+            return std::make_unique<Kangaroo>(c, exit ? exit->integer(1, most) : official,
+                                              spec.draft_length().value_or(6), threshold ? threshold->ratio() : 0.6);
           },
-          {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"}};
+          {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"},
+          {64}};
 }
 
 }  // namespace draftline::methods

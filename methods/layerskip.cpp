@@ -50,13 +50,15 @@ Entry layerskip() {
           "section 4",
           Losslessness::own_target,
           "exit (a quarter of the layers; all: every draft is the target's own), draft_length (6)",
-          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
+          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+            const Reader& in = spec.in();
             const int layers = c.target.shape.layers;
             const auto exit = in.find("exit");
             return std::make_unique<LayerSkip>(c, exit ? exit->integer(1, layers) : std::max(1, layers / 4),
-                                               read_draft_length(in, 6));
+                                               spec.draft_length().value_or(6));
           },
-          {R"("draft_length": 3, "exit": 5)"}};
+          {R"("draft_length": 3, "exit": 5)"},
+          {64}};
 }
 
 }  // namespace draftline::methods

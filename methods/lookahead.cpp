@@ -122,7 +122,8 @@ Entry lookahead() {
           "section 3",
           Losslessness::lossless,
           "window (15), ngram (5), guesses (15)",
-          [](const Reader& in, Context&) -> std::unique_ptr<Method> {
+          [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
+            const Reader& in = spec.in();
             const auto w = in.find("window"), n = in.find("ngram"), g = in.find("guesses");
             const int window = w ? w->integer(1, 64) : 15;
             return std::make_unique<Lookahead>(WindowShape{window, n ? n->integer(3, 16) : 5},

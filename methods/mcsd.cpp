@@ -26,8 +26,9 @@ RankTree full_tree(const std::vector<int>& widths) {
   return rank_tree(std::move(paths), {static_cast<int>(widths.size()), 64});
 }
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
-  const RankLimits limits{32, std::min(64, c.target.shape.vocabulary)};
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const Reader& in = spec.in();
+  const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
   std::vector<int> widths;
   if (const auto given = in.find("widths")) {
     double nodes = 0, level = 1;
@@ -38,15 +39,15 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
     if (widths.empty() && !given->failed()) given->fail("needs at least one level");
     if (nodes > kMostNodes) given->fail("more than " + std::to_string(kMostNodes) + " drafts in all");
     if (given->failed() || nodes > kMostNodes) widths.clear();
-    if (in.has("tree") || in.has("draft_length"))
+    if (in.has("tree") || spec.draft_length())
       in.fail("give \"widths\", \"tree\" or \"draft_length\", not two of them");
   }
   const auto replacement = in.find("replacement");
   const bool replaced = replacement && replacement->boolean();
   RankTree tree = !widths.empty()
                       ? full_tree(widths)
-                      : read_rank_plan(in, limits, full_tree({std::min(4, limits.ranks), 2, 2}), c.accepted);
-  return std::make_unique<NetworkTree>(DraftNetwork(in, c), std::move(tree),
+                      : read_rank_plan(spec, limits, full_tree({std::min(4, limits.ranks), 2, 2}), c.accepted);
+  return std::make_unique<NetworkTree>(DraftNetwork(spec, c), std::move(tree),
                                        replaced ? Children::drawn_with_replacement : Children::drawn);
 }
 
@@ -62,7 +63,9 @@ Entry mcsd() {
       "draft: a transformer of the same vocabulary; widths ([[4, 2, 2]]: children per node of each level), or tree or "
       "draft_length; replacement (false)",
       make,
-      {R"("draft": "half", "widths": [2, 2])", R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"}};
+      {R"("draft": "half", "widths": [2, 2])", R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
+      {32},
+      true};
 }
 
 }  // namespace draftline::methods

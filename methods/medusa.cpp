@@ -69,10 +69,10 @@ class Medusa : public Method {
   std::optional<Relaxed> typical_;
 };
 
-std::unique_ptr<Method> build(const Reader& in, Context& c, std::optional<Relaxed> typical) {
-  const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
+std::unique_ptr<Method> build(const MethodSpec& spec, Context& c, std::optional<Relaxed> typical) {
+  const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
   return std::make_unique<Medusa>(
-      c, read_rank_plan(in, limits, rank_tree(official_tree(), {limits.levels, 10}), c.accepted), typical);
+      c, read_rank_plan(spec, limits, rank_tree(official_tree(), {limits.levels, 10}), c.accepted), typical);
 }
 
 }  // namespace
@@ -84,8 +84,9 @@ Entry medusa() {
           "section 3.1",
           Losslessness::lossless,
           "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          [](const Reader& in, Context& c) { return build(in, c, {}); },
-          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"}};
+          [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
+          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
+          {16}};
 }
 
 Entry medusa_typical() {
@@ -95,13 +96,15 @@ Entry medusa_typical() {
           "typical acceptance",
           Losslessness::lossy,
           "as medusa; epsilon (0.09), delta (0.3). Greedy text is the target's",
-          [](const Reader& in, Context& c) {
+          [](const MethodSpec& spec, Context& c) {
+            const Reader& in = spec.in();
             const auto epsilon = in.find("epsilon"), delta = in.find("delta");
             return build(
-                in, c,
+                spec, c,
                 Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3});
           },
-          {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"}};
+          {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
+          {16}};
 }
 
 }  // namespace draftline::methods

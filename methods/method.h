@@ -12,6 +12,7 @@
 #include "core/reader.h"
 #include "decoder/method.h"
 #include "decoder/transformer.h"
+#include "methods/method_spec.h"
 #include "model/tree_search.h"
 
 namespace draftline::methods {
@@ -30,15 +31,24 @@ struct Context {
   RankAcceptance accepted = {};  // what the scenario's acceptance knows of ranks, however it says it; empty: nothing
 };
 
+// The chains that a method can draft.
+struct DraftLengths {
+  int most = 0;  // 0: "draft_length" is no parameter of it
+  // Whether such a draft length goes with its other parameters and the target; null: each does.
+  bool (*fit)(const MethodSpec&, const TransformerShape& target) = nullptr;
+};
+
 struct Entry {
   std::string_view name, title, source;  // source: a key of data/sources.json
   std::string_view locator;              // where in the source the method is described
   Losslessness lossless;
   std::string_view parameters;  // of the scenario, for people
-  // `in` is the scenario's method object; reads its own parameters, not "name" or "acceptance".
-  std::unique_ptr<Method> (*make)(const Reader& in, Context&);
+  // Reads its own parameters where the spec says; mistakes are noted there.
+  std::unique_ptr<Method> (*make)(const MethodSpec&, Context&);
   // Parameters, as members of the method's object, that every contract is tested with: small ones, chains and trees.
   std::vector<std::string_view> examples = {""};
+  DraftLengths lengths = {};
+  bool draft_network = false;  // "draft" names a network, which "shard_draft" divides among the target's ranks
 };
 
 std::span<const Entry> all();
@@ -50,8 +60,5 @@ template <class T>
 void keep_present(std::map<int, T>& of_sequence, const std::vector<int>& ids) {
   std::erase_if(of_sequence, [&](const auto& e) { return std::find(ids.begin(), ids.end(), e.first) == ids.end(); });
 }
-
-// Shared readers of parameters.
-int read_draft_length(const Reader& method, int otherwise, int most = 64);
 
 }  // namespace draftline::methods

@@ -69,11 +69,12 @@ Entry mtp_heads() {
           "section 2",
           Losslessness::own_target,
           "draft_length (3: four tokens per pass), or tree: {nodes} or {optimal}",
-          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
-            const RankLimits limits{16, std::min(64, c.target.shape.vocabulary)};
-            return std::make_unique<MtpHeads>(c, read_rank_plan(in, limits, rank_chain(3), c.accepted));
+          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+            const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
+            return std::make_unique<MtpHeads>(c, read_rank_plan(spec, limits, rank_chain(3), c.accepted));
           },
-          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [0, 0], [0, 1], [1, 0]]})"}};
+          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [0, 0], [0, 1], [1, 0]]})"},
+          {16}};
 }
 
 }  // namespace draftline::methods

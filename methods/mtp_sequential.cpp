@@ -59,12 +59,14 @@ Entry mtp_sequential() {
           "section 2.2",
           Losslessness::lossless,
           "draft_length (1), or tree: {top_k, passes, nodes}",
-          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
-            DraftShape shape = read_draft_shape(in, c.target.shape.vocabulary, 5);
-            if (!in.has("draft_length") && !in.has("tree")) shape = {1, 0, 0, 0};
+          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+            const Reader& in = spec.in();
+            DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);
+            if (!spec.draft_length() && !in.has("tree")) shape = {1, 0, 0, 0};
             return std::make_unique<MtpSequential>(c, shape);
           },
-          {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"}};
+          {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"},
+          {64}};
 }
 
 }  // namespace draftline::methods

@@ -290,16 +290,17 @@ class Ouroboros : public Method {
   std::map<int, State> states_;  // by sequence
 };
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const Reader& in = spec.in();
   const auto window = in.find("window"), ngram = in.find("ngram"), guesses = in.find("guesses"),
              phrases = in.find("phrases"), per_pass = in.find("drafted_per_pass");
   Parameters p{};
-  p.draft_length = read_draft_length(in, 12);
+  p.draft_length = spec.draft_length().value_or(12);
   p.window = {window ? window->integer(1, 64) : 20, ngram ? ngram->integer(3, 16) : 7};
   p.guesses = guesses ? guesses->integer(0, 64) : p.window.columns;
   p.phrases = phrases ? phrases->integer(0, 64) : 3;
   p.drafted_per_pass = per_pass ? per_pass->number(1, p.window.ngram) : 1;
-  return std::make_unique<Ouroboros>(DraftNetwork(in, c), p);
+  return std::make_unique<Ouroboros>(DraftNetwork(spec, c), p);
 }
 
 }  // namespace
@@ -316,7 +317,9 @@ Entry ouroboros() {
       "not run",
       make,
       {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
-       R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"}};
+       R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},
+      {64},
+      true};
 }
 
 }  // namespace draftline::methods

@@ -40,15 +40,19 @@ std::vector<LayerUse> read_kept_layers(const Reader& method, int layers) {
   return kept(before, after - 1, layers);
 }
 
-void check_positions(const Reader& method, const Transformer& target, int rows) {
-  const int most = target.shape.max_positions;
-  if (most == 0 || rows <= most) return;
+bool has_positions(const TransformerShape& target, int rows) {
+  return target.max_positions == 0 || rows <= target.max_positions;
+}
+
+void check_positions(const MethodSpec& spec, const Transformer& target, int rows) {
+  if (has_positions(target.shape, rows)) return;
+  const Reader& method = spec.in();
   const auto length = method.find("draft_length"), tree = method.find("tree");
   (length ? *length
    : tree ? *tree
           : method)
       .fail("its masks reach " + std::to_string(rows) + " positions, " + target.shape.name + " has " +
-            std::to_string(most));
+            std::to_string(target.shape.max_positions));
 }
 
 Tensor embed_with_masks(Ops& ops, const Transformer& target, Weight mask, Tensor tokens,

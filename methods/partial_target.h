@@ -5,6 +5,7 @@
 
 #include "core/reader.h"
 #include "decoder/transformer.h"
+#include "methods/method_spec.h"
 
 namespace draftline::methods {
 
@@ -12,8 +13,10 @@ namespace draftline::methods {
 // the share that S3D's 5->26 of 32 layers keeps.
 std::vector<LayerUse> read_kept_layers(const Reader& method, int layers);
 
-// Notes a mistake if rows that far ahead of the text, the root's included, are more than the target has positions.
-void check_positions(const Reader& method, const Transformer&, int rows);
+// Whether rows that far ahead of a text, the root's included, are no more than the target has positions; notes a mistake
+// where they are.
+bool has_positions(const TransformerShape& target, int rows);
+void check_positions(const MethodSpec&, const Transformer&, int rows);
 
 // Mask tokens among real ones: embedding rows, in the order of `index` into [embedded tokens, the mask's].
 Tensor embed_with_masks(Ops&, const Transformer&, Weight mask, Tensor tokens, const std::vector<int>& index);

@@ -68,11 +68,13 @@ Entry prompt_lookup() {
           "prompt_lookup_decoding_demo",
           Losslessness::lossless,
           "draft_length (10), max_ngram (3)",
-          [](const Reader& in, Context&) -> std::unique_ptr<Method> {
+          [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
+            const Reader& in = spec.in();
             const auto ngram = in.find("max_ngram");
-            return std::make_unique<PromptLookup>(ngram ? ngram->integer(1, 64) : 3, read_draft_length(in, 10));
+            return std::make_unique<PromptLookup>(ngram ? ngram->integer(1, 64) : 3, spec.draft_length().value_or(10));
           },
-          {R"("draft_length": 2, "max_ngram": 2)"}};
+          {R"("draft_length": 2, "max_ngram": 2)"},
+          {64}};
 }
 
 }  // namespace draftline::methods

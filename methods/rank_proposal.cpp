@@ -31,16 +31,17 @@ static RankTree read_optimal(const Reader& in, const Reader& method, const RankL
   return rank_tree(best_tree(levels, budget), limits);
 }
 
-RankTree read_rank_plan(const Reader& in, const RankLimits& limits, const RankTree& official,
+RankTree read_rank_plan(const MethodSpec& spec, const RankLimits& limits, const RankTree& official,
                         const RankAcceptance& accepted) {
-  const auto length = in.find("draft_length");
+  const Reader& in = spec.in();
+  const auto length = spec.draft_length();
   const auto tree = in.find("tree");
   if (length && tree) in.fail("give \"draft_length\" (a chain) or \"tree\", not both");
   if (tree && tree->is_object())
     return tree->has("optimal") ? read_optimal(*tree, in, limits, accepted) : read_rank_tree(*tree, limits);
   if (tree && tree->text() != "default")
     tree->fail("must be \"default\", {\"nodes\": [paths of ranks]} or {\"optimal\": {\"budget\": n}}");
-  return length ? rank_chain(length->integer(1, limits.levels)) : official;
+  return length ? rank_chain(*length) : official;
 }
 
 int width_of_level(const RankTree& t, int level) {

@@ -88,7 +88,8 @@ std::vector<int> read_skipped(const Reader& in, const char* key, int layers, dou
   return skipped;
 }
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const Reader& in = spec.in();
   const int layers = c.target.shape.layers;
   const auto attention = read_skipped(in, "skip_attention", layers, 24.0 / 40),
              mlp = read_skipped(in, "skip_mlp", layers, 10.0 / 40);
@@ -102,7 +103,7 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
     in.fail("\"skip_attention\" and \"skip_mlp\" leave no sublayer to draft with");
     uses = layers_between(0, layers);
   }
-  const int length = read_draft_length(in, 8);
+  const int length = spec.draft_length().value_or(8);
   const auto threshold = in.find("threshold"), adaptive = in.find("adaptive");
   return std::make_unique<SelfSpec>(c, std::move(uses), length, threshold ? threshold->ratio() : 0.8,
                                     !adaptive || adaptive->boolean());
@@ -120,7 +121,8 @@ Entry self_spec() {
           "(0.8), adaptive "
           "(true)",
           make,
-          {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"}};
+          {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"},
+          {64}};
 }
 
 }  // namespace draftline::methods

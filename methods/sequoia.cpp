@@ -12,8 +12,9 @@ namespace draftline::methods {
 
 namespace {
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
-  const RankLimits limits{32, std::min(64, c.target.shape.vocabulary)};
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const Reader& in = spec.in();
+  const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
   RankAcceptance accepted{{1}};
   int levels = 8;
   if (const auto given = in.find("depth")) levels = given->integer(1, limits.levels);
@@ -32,7 +33,7 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
   } else if (!c.accepted.empty()) {
     accepted = c.accepted;
     levels = std::min(levels, static_cast<int>(accepted.size()));
-  } else if (!in.has("tree") && !in.has("draft_length")) {
+  } else if (!in.has("tree") && !spec.draft_length()) {
     in.fail(
         "the shape of its tree needs to know which ranks are accepted: \"rank_acceptance\": [shares of ranks 0, 1, "
         "..], or "
@@ -43,7 +44,7 @@ std::unique_ptr<Method> make(const Reader& in, Context& c) {
   const auto given = in.find("budget");
   const int budget = given ? given->integer(1, 1023) : 63;
   const RankTree best = rank_tree(best_tree(accepted, budget), limits);
-  return std::make_unique<NetworkTree>(DraftNetwork(in, c), read_rank_plan(in, limits, best, c.accepted),
+  return std::make_unique<NetworkTree>(DraftNetwork(spec, c), read_rank_plan(spec, limits, best, c.accepted),
                                        Children::drawn);
 }
 
@@ -58,7 +59,9 @@ Entry sequoia() {
           "draft: a transformer of the same vocabulary; budget (63 drafts), depth (8), rank_acceptance ([0.5, ..] of "
           "ranks 0, 1, ..; else that of the acceptance); or tree or draft_length",
           make,
-          {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"}};
+          {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"},
+          {32},
+          true};
 }
 
 }  // namespace draftline::methods

@@ -88,6 +88,8 @@ class Space : public Method {
   TokenTree tree_;
 };
 
+int rows_ahead(int drafts) { return 2 * drafts + 1; }  // a group behind the last draft
+
 }  // namespace
 
 Entry space() {
@@ -97,12 +99,15 @@ Entry space() {
           "section 3",
           Losslessness::own_target,
           "draft_length (5): masks per group; (draft_length + 1)^2 rows per step",
-          [](const Reader& in, Context& c) -> std::unique_ptr<Method> {
-            const int drafts = read_draft_length(in, 5, 31);
-            check_positions(in, c.target, 2 * drafts + 1);  // a group behind the last draft
+          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+            const int drafts = spec.draft_length().value_or(5);
+            check_positions(spec, c.target, rows_ahead(drafts));
             return std::make_unique<Space>(c, drafts);
           },
-          {R"("draft_length": 1)", R"("draft_length": 3)"}};
+          {R"("draft_length": 1)", R"("draft_length": 3)"},
+          {31, [](const MethodSpec& spec, const TransformerShape& target) {
+             return has_positions(target, rows_ahead(*spec.draft_length()));
+           }}};
 }
 
 }  // namespace draftline::methods

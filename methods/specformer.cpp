@@ -105,9 +105,16 @@ class SpecFormer : public Method {
   Cache cache_;
 };
 
-std::unique_ptr<Method> make(const Reader& in, Context& c) {
-  const auto given = in.find("positions");
-  const int length = read_draft_length(in, 8, 32), positions = given ? given->integer(1, 32) : std::max(8, length);
+constexpr int kUsual = 8;
+
+int read_positions(const MethodSpec& spec) {
+  const auto given = spec.in().find("positions");
+  return given ? given->integer(1, 32) : std::max(kUsual, spec.draft_length().value_or(kUsual));
+}
+
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const Reader& in = spec.in();
+  const int length = spec.draft_length().value_or(kUsual), positions = read_positions(spec);
   if (length > positions) in.fail("\"draft_length\" can't exceed \"positions\"");
   Variant variant;
   if (const auto without = in.find("without")) {
@@ -133,7 +140,9 @@ Entry specformer() {
       make,
       {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
        R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",
-       R"("draft_length": 3, "positions": 4, "causal": true)", R"("draft_length": 3, "positions": 4, "width": 2)"}};
+       R"("draft_length": 3, "positions": 4, "causal": true)", R"("draft_length": 3, "positions": 4, "width": 2)"},
+      {32,
+       [](const MethodSpec& spec, const TransformerShape&) { return *spec.draft_length() <= read_positions(spec); }}};
 }
 
 }  // namespace draftline::methods

@@ -35,9 +35,4 @@ const Entry* named(const Reader& name) {
   return entry;
 }
 
-int read_draft_length(const Reader& method, int otherwise, int most) {
-  const auto in = method.find("draft_length");
-  return in ? in->integer(1, most) : otherwise;
-}
-
 }  // namespace draftline::methods

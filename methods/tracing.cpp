@@ -36,14 +36,6 @@ class StepTeacher : public Method, public RankTeacher {
   Method& inner_;
 };
 
-// The same drafter as a chain: its ranks serve every tree.
-nlohmann::json as_chain(nlohmann::json method, int depth) {
-  for (const char* key : {"tree", "widths", "replacement", "budget", "depth", "rank_acceptance", "acceptance"})
-    method.erase(key);
-  method["draft_length"] = depth;
-  return method;
-}
-
 std::size_t kept(const std::vector<int>& tokens, const Tracing& t) {
   auto end =
       std::find_first_of(tokens.begin(), tokens.begin() + t.new_tokens, t.end_of_text.begin(), t.end_of_text.end());
@@ -51,8 +43,7 @@ std::size_t kept(const std::vector<int>& tokens, const Tracing& t) {
 }
 
 std::vector<TracedPrompt> record_steps(const Tracing& t, const std::vector<std::vector<int>>& prompts) {
-  const Document method = Document::from_text(t.method, "--method");
-  const auto decoder = t.make(method);
+  const auto decoder = t.make(t.method);
   const auto texts = generate(decoder->generator, prompts, {t.new_tokens, t.end_of_text, t.seats}, t.progress);
   std::vector<TracedPrompt> all(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i)
@@ -144,16 +135,18 @@ std::vector<TracedPrompt> record_positions(const Tracing& t, Decoder& decoder, N
   return all;
 }
 
-// None: it doesn't draft the best tokens of one chain.
-std::vector<TracedPrompt> record_ranks(const Tracing& t, int own_depth, TraceHeader& h,
+// None: it doesn't draft the best tokens of one chain, whose ranks would serve every tree.
+std::vector<TracedPrompt> record_ranks(const Tracing& t, const Decoder& own, TraceHeader& h,
                                        const std::vector<std::vector<int>>& prompts) {
+  const int own_depth = own.method->depth();
   std::unique_ptr<Decoder> decoder;
-  for (const int levels : {std::max(t.depth, own_depth), own_depth}) {  // fewer if it has no more heads
+  for (const int levels : {std::max(t.depth, own_depth), own_depth}) {
+    const auto chain = t.method.as_chain(levels, own.target.shape);
+    if (!chain) continue;
     try {
-      const Document chain = Document::from_text(as_chain(nlohmann::json::parse(t.method), levels).dump(), "--method");
-      decoder = t.make(chain);
+      decoder = t.make(*chain);
       break;
-    } catch (const InputErrors&) {}
+    } catch (const InputErrors&) {}  // more heads than this machine has memory for
   }
   if (!decoder || decoder->method->depth() == 0 || !decoder->method->static_plan()) return {};
   try {
@@ -165,9 +158,8 @@ std::vector<TracedPrompt> record_ranks(const Tracing& t, int own_depth, TraceHea
 
 std::vector<TracedPrompt> record_lengths(const Tracing& t, const std::vector<std::vector<int>>& prompts) {
   for (const int at_once : {t.positions_at_once, 0}) {
-    const Document own = Document::from_text(t.method, "--method");
     try {
-      return record_positions(t, *t.make(own), Noted::lengths, at_once, prompts);
+      return record_positions(t, *t.make(t.method), Noted::lengths, at_once, prompts);
     } catch (const NotByRank&) {  // only of many at once
       check(at_once > 0, "lengths can be noted step by step");
     }
@@ -186,9 +178,8 @@ bool grows_a_tree(Decoder& d) {
 }  // namespace
 
 std::vector<TracedPrompt> record_trace(const Tracing& t, const std::vector<std::vector<int>>& prompts, TraceHeader& h) {
-  h.method = t.method;
-  const Document original = Document::from_text(t.method, "--method");
-  const auto decoder = t.make(original);
+  h.method = t.method.object().dump();
+  const auto decoder = t.make(t.method);
   const int depth = decoder->method->depth();
   if (depth == 0) h.steps_because = "it drafts nothing";
   else if (!h.sampling.greedy()) h.steps_because = "sampled text depends on the path; its seed is stored";
@@ -198,7 +189,7 @@ std::vector<TracedPrompt> record_trace(const Tracing& t, const std::vector<std::
     h.depth = depth;
     return record_steps(t, prompts);
   }
-  auto traced = record_ranks(t, depth, h, prompts);
+  auto traced = record_ranks(t, *decoder, h, prompts);
   if (traced.empty()) h.lengths_because = "its drafts are not the best tokens of one chain";
   else if (grows_a_tree(*decoder))
     h.lengths_because = "its tree grows with what it finds likely, ranks alone don't tell which";

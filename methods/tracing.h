@@ -12,9 +12,10 @@
 namespace draftline {
 
 struct Tracing {
-  // Builds a decoder of the method object, on a backend that runs segments at their end; the InputErrors of parameters that don't fit may come out of it.
-  std::function<std::unique_ptr<Decoder>(const Document& method)> make;
-  std::string method;  // the object whose acceptance is traced, JSON
+  // Builds a decoder of the method, on a backend that runs segments at their end; InputErrors of parameters that don't fit,
+  // or of a machine too small, may come out of it.
+  std::function<std::unique_ptr<Decoder>(const MethodSpec&)> make;
+  MethodSpec method;  // whose acceptance is traced
   int seats = 1, new_tokens = 128, depth = 8;
   int positions_at_once = 64;  // of each text; the decoders that `make` builds have room for them. 0: a step for each
   int spare = 0;               // cache entries of those decoders beyond prompt and new tokens

@@ -59,13 +59,18 @@ double active_parameters(const TransformerShape& s) {
          head_parameters(s);
 }
 
-TransformerShape shard(const TransformerShape& s, int ranks) {
-  if (ranks < 1) throw InputErrors("tensor_parallel must be at least 1, got " + std::to_string(ranks));
+std::optional<std::string> refuses_shards(const TransformerShape& s, int ranks) {
+  if (ranks < 1) return "tensor_parallel must be at least 1, got " + std::to_string(ranks);
   const std::string degree = "tensor_parallel " + std::to_string(ranks) + " does not ";
-  if (s.heads % ranks != 0) throw InputErrors(degree + "divide the " + std::to_string(s.heads) + " heads of " + s.name);
+  if (s.heads % ranks != 0) return degree + "divide the " + std::to_string(s.heads) + " heads of " + s.name;
   if (s.kv_heads % ranks != 0 && ranks % s.kv_heads != 0)
-    throw InputErrors(degree + "divide the " + std::to_string(s.kv_heads) + " KV heads of " + s.name +
-                      " and is no multiple of them");
+    return degree + "divide the " + std::to_string(s.kv_heads) + " KV heads of " + s.name +
+           " and is no multiple of them";
+  return std::nullopt;
+}
+
+TransformerShape shard(const TransformerShape& s, int ranks) {
+  if (const auto why = refuses_shards(s, ranks)) throw InputErrors(*why);
   TransformerShape one = s;
   one.heads = s.heads / ranks;
   one.kv_heads = std::max(1, s.kv_heads / ranks);

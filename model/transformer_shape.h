@@ -68,6 +68,7 @@ double active_parameters(const TransformerShape&);  // read for one token: its e
 // the ranks don't divide evenly (MLP columns, vocabulary) is rounded up.
 // InputErrors if the ranks don't divide the heads, or neither divide nor are a multiple of the KV heads.
 TransformerShape shard(const TransformerShape&, int ranks);
+std::optional<std::string> refuses_shards(const TransformerShape&, int ranks);  // why shard() throws; none: it does not
 
 // A config.json: keys that are not needed are left alone; a mistake for an architecture that is not known and for what the
 // shape can't express. Its name is that of the file, or of the folder of a "config.json". (In transformer_config.cpp.)

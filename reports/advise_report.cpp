@@ -21,7 +21,7 @@ constexpr std::array<Part, 7> kParts{{{"draft", &StepLosses::draft},
 
 std::string subject(const Scenario& s, const Point& p) {
   const MethodChoice& m = s.methods[p.method];
-  std::string text = method_label(m);
+  std::string text = m.spec.label();
   if (m.draft_length)
     text += " with " + std::to_string(*m.draft_length) + (*m.draft_length == 1 ? " draft" : " drafts");
   text += " on ";

@@ -60,24 +60,11 @@ const PaperSetting* PaperStack::setting_of(const PaperTable& table, const PaperC
 const Device& PaperStack::device(const PaperSetting& s, const PaperTable& table) {
   if (s.device) return *s.device;
   const auto name = table.context.find("device");
-  auto& found = devices_[name == table.context.end() ? "" : name->second];
-  if (!found) {
-    const Document d =
-        Document::from_text(nlohmann::json(name == table.context.end() ? "" : name->second).dump(), root_.file());
-    found = catalogue_.device(d.root());
-    d.finish();
-  }
-  return *found;
+  return *catalogue_.device(name == table.context.end() ? "" : name->second, root_.file());  // the catalogue keeps it
 }
 
 std::shared_ptr<const TransformerShape> PaperStack::transformer_named(const std::string& name) {
-  auto& shape = shapes_[name];
-  if (!shape) {
-    const Document d = Document::from_text(nlohmann::json(name).dump(), root_.file());
-    shape = catalogue_.transformer(d.root());
-    d.finish();
-  }
-  return shape;
+  return catalogue_.transformer(name, root_.file());
 }
 
 const TransformerShape* PaperStack::transformer(const PaperSetting& s, const PaperTable& table, const PaperCell& cell) {
@@ -101,18 +88,27 @@ bool PaperStack::is_plain(const PaperSetting& s, const std::string& name) const 
   return ours && ours->text() == kPlain;
 }
 
-const MethodChoice& PaperStack::method(const PaperSetting& s, const std::string& name, int draft_length) {
+const MethodChoice& PaperStack::method(const PaperSetting& s, const std::string& name, int draft_length,
+                                       const TransformerShape& target) {
   auto& choice = methods_[{&s, name, draft_length}];
   if (choice) return *choice;
-  nlohmann::json object{{"name", name == "baseline" ? kPlain : name}};
-  if (const auto e = entry(s, name))
-    for (const auto& [key, value] : e->at("parameters").entries()) object[key] = value.json();
-  if (draft_length > 0 && !object.contains("tree")) object["draft_length"] = draft_length;
-
-  const std::string ours = object["name"].get<std::string>();
-  const Document d = Document::from_text(object.dump(), root_.file());
-  object.erase("name");
-  choice = std::make_unique<MethodChoice>(MethodChoice{d.root(), ours, object.dump(), std::nullopt, {}});
+  const auto e = entry(s, name);
+  MethodSpec spec;
+  if (e) {
+    const Reader parameters = e->at("parameters");
+    parameters.entries();
+    const methods::Entry* same = methods::find(name);
+    spec = parameters.has("name") || same == nullptr ? MethodSpec(parameters) : MethodSpec(*same, parameters);
+  } else if (const methods::Entry* ours = methods::find(name)) {
+    spec = MethodSpec(*ours);
+  }
+  if (draft_length > 0 && spec.entry().lengths.most > 0 && !spec.parameters().contains("tree")) {
+    const auto chain = spec.with_draft_length(draft_length, target);
+    if (!chain)
+      throw InputErrors(root_.place() + ": " + name + " can't draft " + std::to_string(draft_length) + " tokens");
+    spec = *chain;
+  }
+  choice = std::make_unique<MethodChoice>(MethodChoice{spec});
   return *choice;
 }
 
@@ -129,7 +125,7 @@ const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table
   if (issue) engine.issue = *issue;
   engine.token = {};
   const Setup setup{&on, nullptr, &shape, s.precision, s.ranks, batch, s.prompt_tokens, s.output_tokens};
-  const auto segments = predictor_.recorded_step(setup, method(s, name, draft_length));
+  const auto segments = predictor_.recorded_step(setup, method(s, name, draft_length, shape));
   const StepPrice price(segments, batch, on, engine, !is_plain(s, name));
   PaperStep& made = it->second;
   made.time = mean_step_time(price, s.prompt_tokens, s.output_tokens);

@@ -64,14 +64,13 @@ class PaperStack {
  private:
   PaperSetting read(const Reader&);
   TransformerShape shape_of(const Reader&);
-  const MethodChoice& method(const PaperSetting&, const std::string& name, int draft_length);
+  const MethodChoice& method(const PaperSetting&, const std::string& name, int draft_length,
+                             const TransformerShape& target);
 
   Reader root_;
   Catalogue catalogue_;
   Predictor predictor_;
   std::vector<PaperSetting> settings_;
-  std::map<std::string, std::shared_ptr<const TransformerShape>> shapes_;
-  std::map<std::string, std::shared_ptr<const Device>> devices_;
   std::map<std::tuple<const void*, std::string, int>, std::unique_ptr<MethodChoice>> methods_;
   std::map<std::tuple<const void*, const void*, const void*, std::string, int, int, double>, PaperStep> steps_;
 };

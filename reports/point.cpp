@@ -12,16 +12,12 @@ namespace {
 
 std::string version_of(const Engine& e) { return e.name + "-" + e.version; }
 
-// draft_model {"draft":"llama-3.2-1b"} reads draft_model draft:llama-3.2-1b.
-// Without quotes and outer braces; an object of one member, in another, reads as a path: tree.optimal.budget:4.
-std::string plain(const nlohmann::json& object) {
-  std::string text;
-  for (const auto& [key, value] : object.items()) {
-    text += text.empty() ? key : "," + key;
-    if (value.is_object() && value.size() == 1) text += "." + plain(value);
-    else text += ":" + value.dump();
-  }
-  return text;
+// The method's name, drafts, parameters and acceptance, as members of an open object.
+void write_method(JsonWriter& w, std::string_view name, const MethodChoice& m, bool always_drafts) {
+  w.member(name, m.spec.name());
+  if (always_drafts || m.spec.draft_length()) w.member("draft_length", m.spec.draft_length());
+  if (!m.spec.parameters().empty()) w.member("parameters", m.spec.parameters());
+  if (!m.acceptance.text().empty()) w.member("acceptance", nlohmann::json::parse(m.acceptance.text()));
 }
 
 void write_resolved(JsonWriter& w, const Scenario& s) {
@@ -35,12 +31,7 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   w.list("transformer", s.transformers, of_name);
   w.list("precision", s.precisions, [](const PrecisionChoice& p) { return p.name; });
   w.list("engine", s.engines, [](const auto& e) { return version_of(*e); });
-  w.objects("method", s.methods, [&](const MethodChoice& m) {
-    w.member("name", m.name);
-    if (m.draft_length) w.member("draft_length", *m.draft_length);
-    if (!m.parameters.empty()) w.member("parameters", nlohmann::json::parse(m.parameters));
-    if (!m.acceptance.text.empty()) w.member("acceptance", nlohmann::json::parse(m.acceptance.text));
-  });
+  w.objects("method", s.methods, [&](const MethodChoice& m) { write_method(w, "name", m, false); });
   if (!s.serving) w.list("batch_size", s.batch_sizes);
   w.list("prompt_tokens", s.prompt_tokens);
   w.list("output_tokens", s.output_tokens);
@@ -56,13 +47,6 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
 }
 
 }  // namespace
-
-std::string method_label(const MethodChoice& m) {
-  if (m.parameters.empty()) return m.name;
-  std::string label = m.name + " " + plain(nlohmann::json::parse(m.parameters));
-  std::erase(label, '"');
-  return label;
-}
 
 void write_program(JsonWriter& w, int schema_version) {
   w.member("schema_version", schema_version);
@@ -118,7 +102,7 @@ std::vector<Table::Column> point_columns(const Scenario& s, bool all) {
 }
 
 std::vector<Cell> point_cells(const Scenario& s, const Point& p, bool all) {
-  const MethodChoice& m = s.methods[p.method];
+  const MethodSpec& m = s.methods[p.method].spec;
   std::vector<Cell> cells;
   const auto axis = [&](std::size_t n, Cell cell) {
     if (all || n > 1) cells.push_back(std::move(cell));
@@ -128,8 +112,8 @@ std::vector<Cell> point_cells(const Scenario& s, const Point& p, bool all) {
   axis(s.transformers.size(), s.transformers[p.transformer]->name);
   axis(s.precisions.size(), s.precisions[p.precision].name);
   axis(s.engines.size(), version_of(*s.engines[p.engine]));
-  cells.emplace_back(method_label(m));
-  cells.push_back(m.draft_length ? Cell(*m.draft_length) : Cell());
+  cells.emplace_back(m.label());
+  cells.push_back(m.draft_length() ? Cell(*m.draft_length()) : Cell());
   axis(s.prompt_tokens.size(), s.prompt_tokens[p.prompt]);
   axis(s.output_tokens.size(), s.output_tokens[p.output]);
   if (!s.serving) cells.emplace_back(s.batch_sizes[p.batch]);
@@ -146,10 +130,7 @@ void write_inputs(JsonWriter& w, const Scenario& s, const Point& p) {
     w.member("transformer", s.transformers[p.transformer]->name);
     w.member("precision", s.precisions[p.precision].name);
     w.member("engine", version_of(*s.engines[p.engine]));
-    w.member("method", m.name);
-    w.member("draft_length", m.draft_length);
-    if (!m.parameters.empty()) w.member("parameters", nlohmann::json::parse(m.parameters));
-    if (!m.acceptance.text.empty()) w.member("acceptance", nlohmann::json::parse(m.acceptance.text));
+    write_method(w, "method", m, true);
     if (!s.serving) w.member("batch_size", s.batch_sizes[p.batch]);
     w.member("prompt_tokens", s.prompt_tokens[p.prompt]);
     w.member("output_tokens", s.output_tokens[p.output]);

@@ -12,8 +12,6 @@
 
 namespace draftline {
 
-std::string method_label(const MethodChoice&);  // draft_model draft:llama-3.2-1b
-
 // Columns of what varies, or of `all`; the method and its drafts always stand there.
 std::vector<Table::Column> point_columns(const Scenario&, bool all);
 std::vector<Cell> point_cells(const Scenario&, const Point&, bool all);

@@ -23,7 +23,7 @@ std::string rate_text(double rate) { return rate < 9.995 ? significant(rate, 3) 
 // A chain verifies a row for each draft and one more: trees and blocks say how many.
 bool beyond_chains(const Scenario& s) {
   return std::any_of(s.methods.begin(), s.methods.end(),
-                     [](const MethodChoice& m) { return !m.draft_length && m.name != "autoregressive"; });
+                     [](const MethodChoice& m) { return !m.spec.draft_length() && !m.spec.is_plain(); });
 }
 
 Interval scaled(const Interval& i, double by) { return {by * i.low, by * i.high}; }

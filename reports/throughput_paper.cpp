@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/throughput_paper.h"
 
-#include <deque>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -95,18 +94,16 @@ class ThroughputPaper {
     if (name.empty())
       if (const auto it = table.context.find("transformer"); it != table.context.end()) name = it->second;
     if (name.empty()) return nullptr;
-    const Document d = Document::from_text(nlohmann::json(name).dump(), "transformer");
-    const auto shape = catalogue_.transformer(d.root());
-    d.finish();
-    shapes_.push_back(shape);
-    return shape.get();
+    return catalogue_.transformer(name, root_.file()).get();  // the catalogue keeps it
   }
 
   // The paper's own code for a method: parameters, in which "draft_length" stands for k.
-  const MethodChoice& method(const std::string& name, int draft_length) {
+  const MethodChoice& method(const std::string& name, int draft_length, const TransformerShape& target) {
     auto [it, fresh] = methods_.try_emplace({name, draft_length});
     if (!fresh) return *it->second;
-    nlohmann::json object{{"name", name}};
+    const methods::Entry* ours = methods::find(name);
+    if (ours == nullptr) throw InputErrors(root_.place() + ": unknown method \"" + name + "\"");
+    MethodSpec spec(*ours);
     bool in_tree = false;
     for (const Reader& entry : root_.at("methods").items()) {
       if (entry.at("method").text() != name) continue;
@@ -118,14 +115,18 @@ class ThroughputPaper {
               inner = draft_length;
               in_tree = true;
             }
-        object[key] = std::move(j);
+        spec = spec.with_parameter(key, j);
       }
     }
-    if (draft_length > 0 && !in_tree) object["draft_length"] = draft_length;
-    documents_.push_back(Document::from_text(object.dump(), root_.file()));
-    object.erase("name");
-    it->second =
-        std::make_unique<MethodChoice>(MethodChoice{documents_.back().root(), name, object.dump(), std::nullopt, {}});
+    if (draft_length > 0 && !in_tree && spec.entry().lengths.most > 0) {
+      auto chain = spec.with_draft_length(draft_length, target);
+      if (!chain)  // the same drafter, trained for as many positions
+        chain = spec.with_parameter("positions", draft_length).with_draft_length(draft_length, target);
+      if (!chain)
+        throw InputErrors(root_.place() + ": " + name + " can't draft " + std::to_string(draft_length) + " tokens");
+      spec = *chain;
+    }
+    it->second = std::make_unique<MethodChoice>(MethodChoice{spec});
     return *it->second;
   }
 
@@ -144,7 +145,7 @@ class ThroughputPaper {
 
   Step step(const Setup& s, const std::string& name, int draft_length, Seconds issue) {
     const Engine engine = engine_for(name, issue);
-    const auto segments = predictor_.recorded_step(s, method(name, draft_length));
+    const auto segments = predictor_.recorded_step(s, method(name, draft_length, *s.transformer));
     const StepPrice price(segments, s.batch_size, *device_, engine, name != "autoregressive");
     const double middle = s.prompt_tokens + s.output_tokens / 2.0;
     return {mean_step_time(price, s.prompt_tokens, s.output_tokens) + s.batch_size * engine.token, price.work(middle),
@@ -187,8 +188,6 @@ class ThroughputPaper {
   std::shared_ptr<const Device> device_;
   std::shared_ptr<const Engine> engine_;
   int prompt_tokens_ = 0, output_tokens_ = 0;
-  std::vector<std::shared_ptr<const TransformerShape>> shapes_;
-  std::deque<Document> documents_;
   std::map<std::pair<std::string, int>, std::unique_ptr<MethodChoice>> methods_;
   std::map<std::tuple<const TransformerShape*, int, double>, Calibrated> calibrated_;
 };

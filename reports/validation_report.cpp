@@ -77,8 +77,8 @@ std::vector<Table::Column> cell_columns() {
 }
 std::vector<Cell> cell_row(const ValidationCell& c) {
   return {c.measured->transformer,
-          method_label(*c.method),
-          c.method->draft_length ? Cell(*c.method->draft_length) : Cell(),
+          c.measured->method.label(),
+          c.measured->method.draft_length() ? Cell(*c.measured->method.draft_length()) : Cell(),
           c.measured->batch_size,
           c.measured->context,
           time(c.step.predicted),
@@ -147,25 +147,22 @@ Table blame_table(const std::vector<ValidationCell>& cells, std::size_t most) {
   return t;
 }
 
-std::string label_of(const std::vector<ValidationCell>& cells, const std::string& method) {
-  for (const ValidationCell& c : cells)
-    if (c.measured->method == method)
-      return method_label(*c.method) + (c.method->draft_length ? " k=" + std::to_string(*c.method->draft_length) : "");
-  return method;
+std::string label_of(const MethodSpec& m) {
+  return m.label() + (m.draft_length() ? " k=" + std::to_string(*m.draft_length()) : "");
 }
 
 Table stop_table(const std::vector<ValidationCell>& cells) {
   Table t({"network", "method", "context", "stops paying: predicted", "measured", "ratio"});
   const auto batch = [](const std::optional<double>& b) { return b ? Cell(*b) : Cell("never, or at once"); };
   for (const StopsPaying& s : stops_paying(cells))
-    t.add({s.transformer, label_of(cells, s.method), s.context, batch(s.predicted), batch(s.measured),
+    t.add({s.transformer, label_of(s.method), s.context, batch(s.predicted), batch(s.measured),
            s.predicted && s.measured ? Cell(*s.predicted / *s.measured) : Cell()});
   return t;
 }
 
 Table skipped_table(const std::vector<MeasuredCell>& cells) {
   Table t({"network", "method", "batch", "context", "because"});
-  for (const MeasuredCell& c : cells) t.add({c.transformer, c.method, c.batch_size, c.context, c.skipped});
+  for (const MeasuredCell& c : cells) t.add({c.transformer, label_of(c.method), c.batch_size, c.context, c.skipped});
   return t;
 }
 
@@ -283,10 +280,11 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
   });
   w.objects("cells", r.cells, [&](const ValidationCell& c) {
     w.member("transformer", c.measured->transformer);
-    w.member("method", c.method->name);
+    w.member("method", c.measured->method.name());
     w.member("batch_size", c.measured->batch_size);
-    w.member("draft_length", c.method->draft_length);
-    if (!c.method->parameters.empty()) w.member("parameters", nlohmann::json::parse(c.method->parameters));
+    w.member("draft_length", c.measured->method.draft_length());
+    if (const auto& parameters = c.measured->method.parameters(); !parameters.empty())
+      w.member("parameters", parameters);
     w.member("context", c.measured->context);
     w.member("predicted", c.speedup.predicted);
     w.member("measured", c.speedup.measured);
@@ -301,7 +299,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
   });
   w.objects("skipped", r.skipped, [&](const MeasuredCell& c) {
     w.member("transformer", c.transformer);
-    w.member("method", nlohmann::json::parse(c.method));
+    w.member("method", c.method.object());
     w.member("batch_size", c.batch_size);
     w.member("context", c.context);
     w.member("because", c.skipped);
@@ -322,7 +320,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
   });
   w.objects("stops_paying", stops_paying(r.cells), [&](const StopsPaying& s) {
     w.member("transformer", s.transformer);
-    w.member("method", label_of(r.cells, s.method));
+    w.member("method", label_of(s.method));
     w.member("context", s.context);
     w.member("predicted", s.predicted);
     w.member("measured", s.measured);

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "model/acceptance.h"
 #include "model/kernel_time.h"
 
 namespace draftline {
@@ -59,47 +57,21 @@ BatchAdvice at_batch(Predictor& predictor, const Setup& s, const MethodChoice& m
   return a;
 }
 
-// The method with other drafts, or with its network divided: its object with one member set.
-std::unique_ptr<MethodChoice> changed(Predictor& predictor, const Setup& s, const MethodChoice& m,
-                                      const std::string& key, const nlohmann::json& value) {
-  nlohmann::json object = method_object(m);
-  object[key] = value;
-  try {
-    const Document document = Document::from_text(object.dump(), m.in.file());
-    auto other = std::make_unique<MethodChoice>(m);
-    other->in = document.root();
-    if (key == "draft_length") other->draft_length = value.get<int>();
-    else other->parameters = object.dump();
-    predictor.method(s, *other);
-    document.finish();
-    return other;
-  } catch (const InputErrors&) { return nullptr; }
-}
-
 // Longest chain whose acceptance is known; 0: it is no chain.
 int longest_known(Predictor& predictor, const Setup& s, const MethodChoice& m) {
   const int depth = predictor.method(s, m).usual_depth();
-  if (!m.draft_length || *m.draft_length != depth || predictor.verified_rows(s, m) != depth + 1) return 0;
-  switch (m.acceptance.kind) {
-    case Acceptance::Kind::rates: return static_cast<int>(m.acceptance.rates.size());
-    case Acceptance::Kind::rate:
-    case Acceptance::Kind::mean_length: return kMostDrafts;
-    case Acceptance::Kind::ranks: return static_cast<int>(m.acceptance.ranks.size());
-    case Acceptance::Kind::trace: return m.acceptance.trace->header().ranks() ? m.acceptance.trace->header().depth : 0;
-    case Acceptance::Kind::none: break;
-  }
-  return 0;
+  if (m.spec.draft_length() != depth || predictor.verified_rows(s, m) != depth + 1) return 0;
+  return m.acceptance.longest_chain().value_or(kMostDrafts);
 }
 
-std::vector<std::unique_ptr<MethodChoice>> lengths_of(Predictor& predictor, const Setup& s, const MethodChoice& m) {
-  std::vector<std::unique_ptr<MethodChoice>> all;
-  MethodChoice any = m;
-  if (m.acceptance.kind == Acceptance::Kind::mean_length && m.draft_length) {  // a length of other chains: by its rate
-    any.acceptance.kind = Acceptance::Kind::rate;
-    any.acceptance.rates = {iid_rate(m.acceptance.rates[0], *m.draft_length)};
-  }
-  for (int k = 1; k <= longest_known(predictor, s, m); ++k)
-    if (auto one = changed(predictor, s, any, "draft_length", k)) all.push_back(std::move(one));
+// The method at each draft length.
+std::vector<MethodChoice> lengths_of(Predictor& predictor, const Setup& s, const MethodChoice& m) {
+  std::vector<MethodChoice> all;
+  const int longest = longest_known(predictor, s, m);
+  if (longest == 0) return all;
+  const Acceptance acceptance = m.acceptance.of_other_lengths(*m.spec.draft_length());
+  for (int k = 1; k <= longest; ++k)
+    if (const auto spec = m.spec.with_draft_length(k, *s.transformer)) all.push_back({*spec, acceptance});
   return all;
 }
 
@@ -197,8 +169,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   }
   out.pays_to_batch = pays;
 
-  const bool has_network = m.in.json().is_object() && m.in.json().contains("draft") && s.ranks > 1;
-  const auto sharded = has_network ? changed(predictor, s, m, "shard_draft", true) : nullptr;
+  const auto sharded = predictor.with_sharded_draft(s, m);
   for (const int batch : batches) {
     const auto prediction = at(batch);
     if (!prediction) continue;
@@ -216,9 +187,9 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
       BestLength best{prompt, batch, 0, 1};
       bool any = false;
       for (const auto& one : lengths)
-        if (const auto p = predict(predictor, other, *one)) {
+        if (const auto p = predict(predictor, other, one)) {
           any = true;
-          if (p->speedup > best.speedup) best.draft_length = *one->draft_length, best.speedup = p->speedup;
+          if (p->speedup > best.speedup) best.draft_length = *one.spec.draft_length(), best.speedup = p->speedup;
         }
       if (any) out.best.push_back(best);
     }
@@ -233,7 +204,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   if (serving != nullptr) {
     const auto& methods = serving->scenario().methods;
     const auto plain =
-        std::find_if(methods.begin(), methods.end(), [](const MethodChoice& x) { return x.name == "autoregressive"; });
+        std::find_if(methods.begin(), methods.end(), [](const MethodChoice& x) { return x.spec.is_plain(); });
     Point p = out.point;
     p.batch = 0;
     try {
@@ -244,18 +215,16 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   return out;
 }
 
-Document with_arrivals(const Document& document) {
-  const Reader root = document.root();
-  nlohmann::json j = root.json();
-  j.erase("batch_size");
-  if (!j.contains("workload"))
-    j["workload"] = {{"arrivals", {{"process", "poisson"}, {"rate", "1 /s"}}}, {"requests", 600}};
-  nlohmann::json methods = nlohmann::json::array();
-  if (j.at("method").is_array()) methods = j.at("method");
-  else methods.push_back(j.at("method"));
-  methods.push_back({{"name", "autoregressive"}});  // last: the others keep their places
-  j["method"] = methods;
-  return Document::from_text(j.dump(), root.file());
+Scenario with_arrivals(Scenario s) {
+  s.batch_sizes = {1};
+  if (!s.serving) {
+    ServingChoice load;
+    load.workload.arrivals.rate = 1;
+    load.workload.requests = 600;
+    s.serving.emplace().choices = {load};
+  }
+  s.methods.push_back(autoregressive());  // last: the others keep their places
+  return s;
 }
 
 }  // namespace draftline

@@ -56,7 +56,7 @@ struct Advice {
 // `batches`: to report at. `serving`: the same scenario with a workload, or null.
 Advice advise(Sweep&, std::size_t index, const std::vector<int>& batches, ServingSweep* serving, std::uint64_t seed);
 
-// A scenario for `run` with Poisson arrivals of its own lengths instead of a batch.
-Document with_arrivals(const Document&);
+// The scenario with plain decoding beside its methods, and with Poisson arrivals instead of a batch if it has no workload.
+Scenario with_arrivals(Scenario);
 
 }  // namespace draftline

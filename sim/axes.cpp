@@ -33,17 +33,6 @@ void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes
   }
 }
 
-nlohmann::json chosen(const Reader& in) {
-  nlohmann::json all = in.json();
-  if (in.is_object()) {
-    for (const auto& [key, value] : in.look()) all[key] = chosen(value);
-  } else if (in.is_array()) {
-    all.clear();
-    for (const Reader& item : in.items()) all.push_back(chosen(item));
-  }
-  return all;
-}
-
 std::size_t combinations(const std::vector<Axis>& axes) {
   std::size_t count = 1;
   for (const Axis& axis : axes) count = std::min(count * axis.list.items().size(), kMostChoices + 1);

@@ -2,7 +2,6 @@
 // Sweeps: any value of a scenario may be a list of alternatives. Values that are lists by nature
 // (rates, tree paths) sweep as lists of such lists.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -35,8 +34,5 @@ struct Axis {
 void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes);
 std::size_t combinations(const std::vector<Axis>&);  // more than kMostChoices: at least that many
 std::vector<Reader::Choice> combination(const std::vector<Axis>&, std::size_t index);
-
-// The value, with what was chosen in place of each swept list.
-nlohmann::json chosen(const Reader& in);
 
 }  // namespace draftline

@@ -9,7 +9,7 @@ namespace draftline {
 
 static constexpr std::size_t kMostLengths = 65;
 
-DraftPolicy read_draft_policy(const Reader& in, int draft_length) {
+DraftPolicy read_draft_policy(const Reader& in) {
   DraftPolicy p;
   if (in.is_string()) {
     static constexpr std::array<std::string_view, 3> names{"fixed", "goodput", "oracle"};
@@ -20,20 +20,26 @@ DraftPolicy read_draft_policy(const Reader& in, int draft_length) {
   p.kind = DraftPolicy::Kind::by_batch_size;
   const auto off = in.find("off_above"), table = in.find("draft_length_by_batch_size");
   if (off.has_value() == table.has_value()) in.fail("give \"off_above\" or \"draft_length_by_batch_size\"");
-  if (off) p.rules = {{1, draft_length}, {off->positive_int(1 << 20) + 1, 0}};
+  if (off) p.rules = {{1, std::nullopt}, {off->positive_int(1 << 20) + 1, 0}};
   if (table) {
     for (const auto& [key, drafts] : table->entries()) {
       int batch = 0;
       const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), batch);
       if (error != std::errc() || end != key.data() + key.size() || batch < 1)
         drafts.fail("\"" + key + "\" is no batch size");
-      p.rules.push_back({batch, drafts.integer(0, draft_length)});
+      p.rules.push_back({batch, drafts.integer(0), drafts});
     }
     std::sort(p.rules.begin(), p.rules.end(), [](const auto& a, const auto& b) { return a.batch_size < b.batch_size; });
     if (p.rules.empty() || p.rules.front().batch_size != 1) table->fail("the first batch size must be \"1\"");
   }
   in.done();
   return p;
+}
+
+void check_drafts(const DraftPolicy& p, int draft_length) {
+  for (const DraftPolicy::Rule& r : p.rules)
+    if (r.place && r.drafts > draft_length)
+      r.place->fail("must be at most " + std::to_string(draft_length) + ", got " + std::to_string(*r.drafts));
 }
 
 DraftChooser::DraftChooser(const DraftPolicy& policy, std::vector<int> lengths, StepCost& cost)
@@ -63,7 +69,7 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
   if (policy_.kind == DraftPolicy::Kind::by_batch_size) {
     int drafts = 0;
     for (const DraftPolicy::Rule& r : policy_.rules)
-      if (r.batch_size <= sequences) drafts = r.drafts;
+      if (r.batch_size <= sequences) drafts = r.drafts.value_or(lengths_.back());
     return *std::prev(std::upper_bound(lengths_.begin(), lengths_.end(), drafts));
   }
   if (plain_steps_ >= kTry && !looks_ahead() && lengths_.size() > 1) return lengths_[1];

@@ -27,8 +27,7 @@ MeasuredTurn read_turn(const Reader& in) {
 MeasuredCell read_cell(const Reader& in) {
   MeasuredCell c;
   c.transformer = in.at("transformer").text();
-  c.method = in.at("method").json().dump();
-  in.at("method").entries();
+  c.method = MethodSpec(in.at("method"));
   c.batch_size = in.at("batch_size").integer(1, 1 << 12);
   c.context = in.at("context").integer(1, 1 << 24);
   if (const auto why = in.find("skipped")) {
@@ -93,7 +92,7 @@ void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
   const auto write = [&](const MeasuredTurn& t) { write_turn(w, t); };
   w.objects("cells", m.cells, [&](const MeasuredCell& c) {
     w.member("transformer", c.transformer);
-    w.member("method", nlohmann::json::parse(c.method));
+    w.member("method", c.method.object());
     w.member("batch_size", c.batch_size);
     w.member("context", c.context);
     if (!c.skipped.empty()) {

@@ -2,12 +2,8 @@
 #include "sim/prediction.h"
 
 #include <array>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "decoder/priced/backend.h"
-#include "methods/tracing.h"
-#include "model/acceptance.h"
 
 namespace draftline {
 
@@ -20,8 +16,7 @@ constexpr std::array<std::pair<double, double>, 3> kGauss{
 }  // namespace
 
 const MethodChoice& autoregressive() {
-  static thread_local const Document document = Document::from_text(R"({"name": "autoregressive"})", "autoregressive");
-  static thread_local const MethodChoice choice{document.root(), "autoregressive", "", std::nullopt, {}};
+  static thread_local const MethodChoice choice{};
   return choice;
 }
 
@@ -51,116 +46,18 @@ struct MeanStep {
   }
 };
 
-// Root paths of ranks of a tree, or of a chain that always drafts its best.
-std::vector<std::vector<int>> rank_paths(const Method& method) {
-  std::vector<std::vector<int>> paths;
-  if (const RankTree* t = method.tree()) {
-    for (int row = 1; row < t->tree.rows(); ++row) {
-      paths.emplace_back();
-      for (const int above : t->tree.path(row))
-        if (above > 0) paths.back().push_back(t->ranks[static_cast<std::size_t>(above)]);
-    }
-  } else {
-    for (int n = 1; n <= method.depth(); ++n) paths.emplace_back(static_cast<std::size_t>(n), 0);
-  }
-  return paths;
-}
-
-// The method's object with the choices of this point.
-nlohmann::json method_object(const MethodChoice& m) {
-  auto object = m.parameters.empty() ? nlohmann::json::object() : nlohmann::json::parse(m.parameters);
-  object["name"] = m.name;
-  if (m.draft_length) object["draft_length"] = *m.draft_length;
-  return object;
-}
-
-// What of it makes the drafter, whatever is drafted; a network by its file's name.
-static nlohmann::json drafter_of(nlohmann::json object) {
-  for (const char* plan : {"draft_length", "tree", "widths", "budget", "depth", "rank_acceptance", "replacement"})
-    object.erase(plan);
-  if (const auto draft = object.find("draft"); draft != object.end() && draft->is_string())
-    *draft = std::filesystem::path(draft->get<std::string>()).filename().string();
-  return object;
-}
-
-std::optional<DraftPlan> replay_plan(const MethodChoice& m, const Method& method, bool tree) {
-  const Trace& trace = *m.acceptance.trace;
-  const TraceHeader& h = trace.header();
-  const auto recorded = nlohmann::json::parse(h.method);
-  const bool as_recorded = method_object(m) == recorded;
-  if (as_recorded && h.steps()) return DraftPlan::chain(method.usual_depth());
-  if (as_recorded && h.lengths()) return DraftPlan::recorded(h);
-  const Reader at = m.in.find("acceptance").value_or(m.in);
-  if (!h.ranks()) {
-    at.fail(*trace.refuses(DraftPlan::chain(method.usual_depth())));
-  } else if (const auto name = recorded.value("name", ""); name != m.name) {
-    at.fail("the trace was recorded of " + name + ", not of " + m.name);
-  } else if (drafter_of(method_object(m)) != drafter_of(recorded)) {
-    at.fail("the trace was recorded of another drafter: " + h.method);
-  } else if (const auto plan = draft_plan(method, tree); !plan) {
-    at.fail("a tree that grows with the text is replayed from its own trace alone, recorded of the very same method");
-  } else if (const auto why = trace.refuses(*plan)) {
-    at.fail(*why);
-  } else {
-    return plan;
-  }
-  return std::nullopt;
-}
-
-double acceptance_length(const MethodChoice& m, const Method& method, bool tree) {
-  const Acceptance& a = m.acceptance;
-  const int depth = method.usual_depth();
-  if (depth == 0) {
-    if (a.kind != Acceptance::Kind::none) m.in.fail("it drafts nothing: \"acceptance\" has no meaning here");
-    return 1;
-  }
-  const auto at = [&] { return m.in.find("acceptance").value_or(m.in); };
-  switch (a.kind) {
-    case Acceptance::Kind::none:
-      m.in.fail(
-          "\"acceptance\" is needed: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, {\"mean_length\": x}, "
-          "{\"ranks\": [[..] per level]} or {\"trace\": FILE}");
-      break;
-    case Acceptance::Kind::rates:
-      if (tree) at().fail("rates per position fit a chain, not a tree: give \"mean_length\"");
-      else if (a.rates.size() < static_cast<std::size_t>(depth))
-        at().fail("fewer rates (" + std::to_string(a.rates.size()) + ") than drafts (" + std::to_string(depth) + ")");
-      else return chain_lengths(std::span(a.rates).first(static_cast<std::size_t>(depth))).mean();
-      break;
-    case Acceptance::Kind::rate:
-      if (tree) at().fail("one rate fits a chain, not a tree: give \"mean_length\"");
-      else return iid_chain_length(a.rates[0], depth);
-      break;
-    case Acceptance::Kind::ranks:
-      if (tree && method.tree() == nullptr)
-        at().fail(
-            "\"ranks\" fit a chain or a tree of fixed shape, not one that grows with the text: give \"mean_length\"");
-      else if (a.ranks.size() < static_cast<std::size_t>(depth))
-        at().fail("\"ranks\" of fewer levels (" + std::to_string(a.ranks.size()) + ") than are drafted (" +
-                  std::to_string(depth) + ")");
-      else return tree_length(a.ranks, rank_paths(method));
-      break;
-    case Acceptance::Kind::trace: {
-      if (!a.trace) break;
-      if (const auto plan = replay_plan(m, method, tree)) return a.trace->mean_length(*plan);
-      break;
-    }
-    case Acceptance::Kind::mean_length:
-      if (a.rates[0] > depth + 1)
-        at().fail("a \"mean_length\" above the longest possible: " + std::to_string(depth) +
-                  (depth == 1 ? " draft" : " drafts") + " and a bonus token make " + std::to_string(depth + 1));
-      else return a.rates[0];
-      break;
-  }
-  return 1;
-}
-
 // One method on one transformer: recorded once per batch size, on the interpreter that computes nothing.
 struct Predictor::Plan {
   Plan(const Setup& s, const MethodChoice& m, const Decoder::FindTransformer& find)
-      : decoder(
-            {*s.transformer, s.precision.matrices, s.precision.activations, kSeats, 1, s.ranks, {}, m.acceptance.ranks},
-            m.in, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
+      : decoder({*s.transformer,
+                 s.precision.matrices,
+                 s.precision.activations,
+                 kSeats,
+                 1,
+                 s.ranks,
+                 {},
+                 m.acceptance.ranks()},
+                m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
   static constexpr int kSeats = 1 << 17;
@@ -190,11 +87,11 @@ struct Predictor::Plan {
 };
 
 Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
-  const std::string what =
-      m.name + " " + std::to_string(m.draft_length.value_or(0)) + m.parameters + m.acceptance.ranks_text;
-  auto& entry = plans_[{s.transformer, s.ranks, s.precision.matrices, nullptr, what}];
-  if (!entry) entry = std::make_shared<Plan>(s, m, find_);
-  return *entry;
+  const auto found = plans_.find(std::tie(s.transformer, s.ranks, s.precision.matrices, m.spec, m.acceptance.ranks()));
+  if (found != plans_.end()) return *found->second;
+  const auto plan = std::make_shared<Plan>(s, m, find_);
+  plans_[{s.transformer, s.ranks, s.precision.matrices, m.spec, m.acceptance.ranks()}] = plan;
+  return *plan;
 }
 
 const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool speculating) {
@@ -247,15 +144,32 @@ std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodCho
   return plan(s, m).record_step(s.batch_size);
 }
 
+std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const MethodChoice& m) {
+  if (s.ranks == 1 || !m.spec.entry().draft_network) return std::nullopt;
+  if (refuses_shards(find_(m.spec.in().at("draft")), s.ranks)) return std::nullopt;
+  return MethodChoice{m.spec.with_sharded_draft(), m.acceptance};
+}
+
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
   const auto known = plans_.size();
   Plan& p = plan(s, m);
   if (plans_.size() == known) Plan(s, m, find_);  // another object of the same plan: its keys are to be read too
-  if (m.in.failed()) return;
-  if (m.acceptance.trace)
-    if (const auto why = m.acceptance.trace->wrong_target(*s.transformer)) m.in.at("acceptance").fail(*why);
-  acceptance_length(m, *p.decoder.method,
-                    priced(p, s, p.decoder.method->depth() > 0).rows > p.decoder.method->depth() + 1);
+  if (m.spec.in().failed()) return;
+  if (const Trace* trace = m.acceptance.trace())
+    if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
+  acceptance_length(m, *p.decoder.method, priced(p, s, p.decoder.method->depth() > 0).rows);
+}
+
+double Predictor::acceptance_length(const MethodChoice& m, const Method& method, int verified_rows) {
+  const Reader& at = m.spec.in();
+  if (method.usual_depth() == 0) {
+    if (m.acceptance.given()) at.fail("it drafts nothing: \"acceptance\" has no meaning here");
+    return 1;
+  }
+  const auto length = m.acceptance.mean_length({m.spec, method, verified_rows});
+  if (const auto* tokens = std::get_if<double>(&length)) return *tokens;
+  at.find("acceptance").value_or(at).fail(std::get<std::string>(length));
+  return 1;
 }
 
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
@@ -283,7 +197,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   const Priced& mine = priced(p, s, speculating);
   Prediction out{};
   out.verified_rows = mine.rows;
-  out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows > depth + 1);
+  out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows);
   out.memory = memory(p, mine, s);
   const int context = s.prompt_tokens + s.output_tokens, most = s.transformer->max_positions;
   if (most > 0 && context > most)

@@ -4,7 +4,6 @@
 #pragma once
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <tuple>
 #include <variant>
@@ -55,6 +54,9 @@ class Predictor {
   int verified_rows(const Setup&, const MethodChoice&);
   const Method& method(const Setup&, const MethodChoice&);
 
+  // The method with its draft network divided among the ranks; none: it has no network, or there is nothing to divide.
+  std::optional<MethodChoice> with_sharded_draft(const Setup&, const MethodChoice&);
+
   // What lies on each device beside the caches while a batch decodes, and what one token's caches take there.
   struct Room {
     Bytes weights, activations, per_token;
@@ -72,15 +74,17 @@ class Predictor {
     Bytes activations;
     int rows = 1, slots = 1;  // per sequence: verified; of the widest pass, drafting included
   };
-  using PlanKey = std::tuple<const TransformerShape*, int, DType, const void*, std::string>;
+  using PlanKey = std::tuple<const TransformerShape*, int, DType, MethodSpec, RankAcceptance>;
   using PriceKey = std::tuple<const void*, const Device*, const Engine*, int>;
   Plan& plan(const Setup&, const MethodChoice&);
   const Priced& priced(Plan&, const Setup&, bool speculating);
+  // Mean tokens a step emits, the bonus included. Mistakes are noted where the acceptance stands.
+  static double acceptance_length(const MethodChoice&, const Method&, int verified_rows);
   Seconds prefill(Plan&, const Setup&);
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
 
   Decoder::FindTransformer find_;
-  std::map<PlanKey, std::shared_ptr<Plan>> plans_;
+  std::map<PlanKey, std::shared_ptr<Plan>, std::less<>> plans_;
   std::map<PriceKey, Priced> prices_;
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
 };
@@ -89,16 +93,5 @@ class Predictor {
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 
 const MethodChoice& autoregressive();  // the baseline
-
-// The method's object with the choices of this point, JSON; root paths of a tree's ranks, or of a chain's.
-nlohmann::json method_object(const MethodChoice&);
-std::vector<std::vector<int>> rank_paths(const Method&);
-
-// How the method's drafts are replayed from its acceptance, a trace; none: they can't be, and the mistake is noted.
-std::optional<DraftPlan> replay_plan(const MethodChoice&, const Method&, bool tree);
-
-// Mean tokens a step emits, the bonus included: how an Acceptance reads for the method's drafts. `tree`: it verifies more
-// rows than a chain has. Mistakes are noted.
-double acceptance_length(const MethodChoice&, const Method&, bool tree);
 
 }  // namespace draftline

@@ -2,11 +2,8 @@
 #include "sim/scenario.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
-#include "methods/method.h"
 #include "sim/axes.h"
 
 namespace draftline {
@@ -16,72 +13,9 @@ namespace {
 constexpr std::size_t kMostPoints = 100'000'000;
 constexpr int kMostBatch = 1 << 16, kMostTokens = 1 << 24;
 
-Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
-  Acceptance a;
-  a.text = chosen(in).dump();
-  int given = 0;
-  if (const auto rates = in.find("rates")) {
-    ++given;
-    a.kind = Acceptance::Kind::rates;
-    a.rates = rates->numbers(0, 1);
-    if (a.rates.empty()) rates->fail("at least one rate is needed");
-  }
-  if (const auto shares = in.find("per_position")) {  // as vLLM logs them: of all steps, not of those that came so far
-    ++given;
-    a.kind = Acceptance::Kind::rates;
-    double before = 1;
-    for (const Reader& one : shares->items()) {
-      const double share = one.ratio();
-      if (share > before) one.fail("must not be above the share of the position before it");
-      a.rates.push_back(before > 0 ? std::min(share / before, 1.0) : 0);
-      before = share;
-    }
-    if (a.rates.empty()) shares->fail("at least one share is needed");
-  }
-  if (const auto rate = in.find("rate")) {
-    ++given;
-    a.kind = Acceptance::Kind::rate;
-    a.rates = {rate->ratio()};
-  }
-  if (const auto length = in.find("mean_length")) {
-    ++given;
-    a.kind = Acceptance::Kind::mean_length;
-    a.rates = {length->number(1, 1024)};
-  }
-  if (const auto ranks = in.find("ranks")) {
-    ++given;
-    a.kind = Acceptance::Kind::ranks;
-    a.ranks = read_rank_acceptance(*ranks);
-  }
-  if (const auto trace = in.find("trace")) {
-    ++given;
-    a.kind = Acceptance::Kind::trace;
-    a.trace = catalogue.trace(*trace);
-  }
-  if (a.trace) a.ranks = a.trace->rank_acceptance();
-  if (!a.ranks.empty()) a.ranks_text = nlohmann::json(a.ranks).dump();
-  if (given != 1)
-    in.fail("give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"trace\" and \"mean_length\"");
-  in.done();
-  return a;
-}
-
-// The name of a method with its parameters, without what is said elsewhere.
-std::string parameters_of(const Reader& in) {
-  nlohmann::json rest = nlohmann::json::object();
-  for (const auto& [key, value] : in.look())
-    if (key != "name" && key != "acceptance" && key != "draft_length") rest[key] = chosen(value);
-  return rest.empty() ? "" : rest.dump();
-}
-
 MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
-  MethodChoice m{in, in.at("name").text(), parameters_of(in), std::nullopt, {}};
-  methods::named(in.at("name"));
+  MethodChoice m{MethodSpec(in)};
   if (const auto acceptance = in.find("acceptance")) m.acceptance = read_acceptance(*acceptance, catalogue);
-  for (const auto& [key, value] : in.look()) {  // the method reads it, or it is an unknown key
-    const double length = key == "draft_length" && value.is_number() ? value.json().get<double>() : 0.5;
-    if (std::abs(length) <= 1e9 && length == std::floor(length)) m.draft_length = static_cast<int>(length);
-  }
   return m;
 }
 
@@ -110,14 +44,15 @@ PrecisionChoice read_precision(const Reader& in) {
 
 // Where the transformer is a folder with a checkpoint, a trace of its acceptance is one of those weights.
 void check_weights(const Scenario& s, const Catalogue& catalogue) {
-  const bool traced = std::any_of(s.methods.begin(), s.methods.end(), [](const auto& m) { return m.acceptance.trace; });
+  const bool traced =
+      std::any_of(s.methods.begin(), s.methods.end(), [](const auto& m) { return m.acceptance.trace() != nullptr; });
   if (!traced) return;
   for (const auto& shape : s.transformers) {
     const auto weights = shape ? catalogue.weights(shape.get()) : std::nullopt;
     if (!weights) continue;
     for (const MethodChoice& m : s.methods)
-      if (m.acceptance.trace && !m.acceptance.trace->wrong_target(*shape))
-        if (const auto why = m.acceptance.trace->wrong_weights(*weights)) m.in.at("acceptance").fail(*why);
+      if (const Trace* trace = m.acceptance.trace(); trace != nullptr && !trace->wrong_target(*shape))
+        if (const auto why = trace->wrong_weights(*weights)) m.spec.in().at("acceptance").fail(*why);
   }
 }
 
@@ -125,7 +60,8 @@ void check_weights(const Scenario& s, const Catalogue& catalogue) {
 
 Scenario read_scenario(Document document, Catalogue& catalogue) {
   const Reader in = document.root();
-  Scenario s{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::move(document)};
+  Scenario s;
+  s.document = std::move(document);
   if (const auto name = in.find("name")) s.name = name->text();
   if (const auto question = in.find("question")) s.question = question->text();
   if (const auto note = in.find("note")) s.note = note->text();

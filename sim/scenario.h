@@ -8,29 +8,17 @@
 #include <vector>
 
 #include "core/reader.h"
-#include "decoder/trace.h"
-#include "model/tree_search.h"
+#include "methods/method_spec.h"
+#include "sim/acceptance.h"
 #include "sim/catalogue.h"
 #include "sim/serving_choice.h"
 
 namespace draftline {
 
-// Where the acceptance of drafts comes from.
-struct Acceptance {
-  enum class Kind { none, rates, rate, mean_length, ranks, trace } kind = Kind::none;
-  std::vector<double> rates;  // conditional, per position; or the one value of `rate` and `mean_length`
-  RankAcceptance ranks;       // of each level: for trees of fixed shape; of a trace too, if it holds ranks
-  std::string ranks_text;     // them in full: tells optimal trees apart
-  std::shared_ptr<const Trace> trace;
-  std::string text;  // as the scenario gives it, for the output
-};
-
 // One method of the product: its object with one choice of each of its lists.
 struct MethodChoice {
-  Reader in;
-  std::string name, parameters;  // parameters: what tells it from others of its name, compact JSON
-  std::optional<int> draft_length;
-  Acceptance acceptance;
+  MethodSpec spec;
+  Acceptance acceptance = {};
 };
 
 struct PrecisionChoice {
@@ -47,8 +35,8 @@ struct Scenario {
   std::vector<std::shared_ptr<const Engine>> engines;
   std::vector<MethodChoice> methods;
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;
-  std::optional<Serving> serving;  // it has a workload: for the simulator
-  Document document;
+  std::optional<Serving> serving;                             // it has a workload: for the simulator
+  Document document = Document::from_text("{}", "scenario");  // that it was read from, as far as it was
 
   std::size_t points() const;  // of the product
 };

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "core/fingerprint.h"
-#include "methods/tracing.h"
-#include "model/acceptance.h"
 #include "sim/step_table.h"
 
 namespace draftline {
@@ -29,6 +26,7 @@ Estimate estimate(const ServingResult& r, const std::function<double(const Servi
 ServingSweep::ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
     : sweep_(scenario, data) {}
 ServingSweep::ServingSweep(Document scenario, const std::filesystem::path& data) : sweep_(std::move(scenario), data) {}
+ServingSweep::ServingSweep(Scenario scenario, const std::filesystem::path& data) : sweep_(std::move(scenario), data) {}
 
 void ServingSweep::validate() {
   const Scenario& s = scenario();
@@ -47,70 +45,25 @@ void ServingSweep::validate() {
     const MethodChoice& m = s.methods[p.method];
     const int depth = sweep_.predictor().method(sweep_.setup(p), m).usual_depth();
     for (const ServingChoice& c : s.serving->choices) {
-      if (depth > 0 && c.policy) read_draft_policy(*c.policy, depth);
+      if (depth > 0) check_drafts(c.policy, depth);
       if (c.fleet.stages > scenario().transformers[p.transformer]->layers)
         root.at("pipeline_parallel").fail("more stages than " + s.transformers[p.transformer]->name + " has layers");
-      if (c.workload.lengths_of_acceptance && !m.acceptance.trace)
+      if (c.workload.lengths_of_acceptance && m.acceptance.trace() == nullptr)
         root.at("workload").at("lengths").fail("every method needs an acceptance trace for that");
     }
   }
   s.document.finish();
 }
 
-namespace {
-
-// The conditional rates of a distribution of lengths.
-std::vector<double> rates_of(const LengthDistribution& lengths) {
-  std::vector<double> rates;
-  double left = 1;
-  for (int n = 1; n < lengths.longest(); ++n) {
-    const double next = left - lengths.probability(n);
-    rates.push_back(left > 0 ? std::clamp(next / left, 0.0, 1.0) : 0);
-    left = next;
-  }
-  return rates;
-}
-
-}  // namespace
-
-DraftOutcomes ServingSweep::outcomes(const Setup& s, const MethodChoice& m, bool from_start) {
-  const Method& method = sweep_.predictor().method(s, m);
-  const Acceptance& a = m.acceptance;
-  const auto depth = static_cast<std::size_t>(method.usual_depth());
-  switch (a.kind) {
-    case Acceptance::Kind::none: break;
-    case Acceptance::Kind::rates: return DraftOutcomes::from_rates(std::span(a.rates).first(depth));
-    case Acceptance::Kind::rate: return DraftOutcomes::from_rates(std::vector<double>(depth, a.rates[0]));
-    case Acceptance::Kind::mean_length:
-      return DraftOutcomes::from_rates(std::vector<double>(depth, iid_rate(a.rates[0], static_cast<int>(depth))));
-    case Acceptance::Kind::ranks: return DraftOutcomes::from_rates(rates_of(tree_lengths(rank_paths(method), a.ranks)));
-    case Acceptance::Kind::trace: {
-      const bool tree = sweep_.predictor().verified_rows(s, m) > method.depth() + 1;
-      const auto plan = replay_plan(m, method, tree);
-      check(plan.has_value(), "a trace that can't be replayed was refused before");
-      return DraftOutcomes::from_trace(a.trace, *plan, from_start);
-    }
-  }
-  return {};
-}
-
 // The method at every draft length from 0 to its own; of a tree, at 0 and its own.
 std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s, const MethodChoice& m) {
   const int depth = sweep_.predictor().method(s, m).usual_depth();
-  const bool chain = m.draft_length && *m.draft_length == depth && sweep_.predictor().verified_rows(s, m) == depth + 1;
+  const bool chain = m.spec.draft_length() == depth && sweep_.predictor().verified_rows(s, m) == depth + 1;
   std::vector<std::unique_ptr<MethodChoice>> all(static_cast<std::size_t>(depth) + 1);
   if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
-  for (int k = 1; chain && k < depth; ++k) {
-    nlohmann::json object = method_object(m);
-    object["draft_length"] = k;
-    try {
-      const Document document = Document::from_text(object.dump(), m.in.file());
-      auto shorter = std::make_unique<MethodChoice>(MethodChoice{document.root(), m.name, m.parameters, k, {}});
-      sweep_.predictor().method(s, *shorter);
-      document.finish();
-      all[static_cast<std::size_t>(k)] = std::move(shorter);
-    } catch (const InputErrors&) {}  // it has no such length
-  }
+  for (int k = 1; chain && k < depth; ++k)
+    if (const auto shorter = m.spec.with_draft_length(k, *s.transformer))
+      all[static_cast<std::size_t>(k)] = std::make_unique<MethodChoice>(MethodChoice{*shorter});
   all.back() = std::make_unique<MethodChoice>(m);
   return all;
 }
@@ -148,7 +101,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   if (workload.output.mean == 0) workload.output.mean = setup.output_tokens;
   if (workload.lengths_of_acceptance) {
     auto lengths = std::make_shared<WorkloadTrace>();
-    const Trace& trace = *method.acceptance.trace;
+    const Trace& trace = *method.acceptance.trace();
     for (int i = 0; i < trace.prompts(); ++i)
       lengths->requests.push_back({0, trace.prompt_tokens(i), trace.positions(i), 0});
     workload.length_trace = lengths;
@@ -157,12 +110,14 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   Drafting& drafting = point->drafting;
   drafting.draft_length = predictor.method(setup, method).usual_depth();
   if (drafting.draft_length > 0) {
-    point->outcomes = outcomes(setup, method, workload.lengths_of_acceptance);
+    const Method& built = predictor.method(setup, method);
+    point->outcomes = method.acceptance.outcomes({method.spec, built, predictor.verified_rows(setup, method)},
+                                                 workload.lengths_of_acceptance);
     point->outcomes.keep_draws();
     drafting.draft_length = std::min(drafting.draft_length, point->outcomes.depth());
     drafting.outcomes = &point->outcomes;
     drafting.rows = predictor.verified_rows(setup, method);
-    if (choice.policy) drafting.policy = read_draft_policy(*choice.policy, drafting.draft_length);
+    drafting.policy = choice.policy;
   }
 
   SchedulerLimits& limits = point->limits = choice.limits;

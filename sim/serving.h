@@ -61,6 +61,7 @@ class ServingSweep {
  public:
   ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data);
   ServingSweep(Document scenario, const std::filesystem::path& data);
+  ServingSweep(Scenario, const std::filesystem::path& data);
   const Scenario& scenario() const { return sweep_.scenario(); }
   void validate();
 
@@ -75,7 +76,6 @@ class ServingSweep {
 
  private:
   ServingResult serve(const Point&, const Options&);
-  DraftOutcomes outcomes(const Setup&, const MethodChoice&, bool from_start);
   std::shared_ptr<MethodPrices> prices(const Point&, const Setup&, int stages);
   std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
   Sweep sweep_;

@@ -116,7 +116,7 @@ Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
     c.workload = read_workload(in.at("workload"), catalogue);
     if (const auto scheduler = in.find("scheduler")) read_scheduler(*scheduler, c);
     read_fleet(in, c);
-    c.policy = in.find("policy");
+    if (const auto policy = in.find("policy")) c.policy = read_draft_policy(*policy);
     for (auto choice = choices.rbegin(); choice != choices.rend(); ++choice) {
       c.varying.push_back(label(choice->list.items()[choice->index].json()));
     }

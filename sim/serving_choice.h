@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/reader.h"
+#include "sim/draft_policy.h"
 #include "sim/fleet.h"
 #include "sim/workload.h"
 
@@ -22,7 +23,7 @@ struct ServingChoice {
   FleetShape fleet;          // its stages: pipeline_parallel
   Seconds transfer_fixed;    // of keys and values between servers
   BytesPerSecond transfer_rate;
-  std::optional<Reader> policy;      // read for each method: its drafts bound it
+  DraftPolicy policy;
   std::vector<std::string> varying;  // its value on each of Serving::axes, for tables
 };
 

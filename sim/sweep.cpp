@@ -7,11 +7,17 @@
 
 namespace draftline {
 
-Sweep::Sweep(Document scenario, const std::filesystem::path& data)
-    : catalogue_(data), scenario_(read_scenario(std::move(scenario), catalogue_)), predictor_([this](const Reader& in) {
-        const auto shape = catalogue_.transformer(in);
-        return shape ? *shape : TransformerShape{};
-      }) {}
+Sweep::Sweep(Document document, const std::filesystem::path& data)
+    : catalogue_(data), scenario_(read_scenario(std::move(document), catalogue_)), predictor_(finder()) {}
+Sweep::Sweep(Scenario scenario, const std::filesystem::path& data)
+    : catalogue_(data), scenario_(std::move(scenario)), predictor_(finder()) {}
+
+Decoder::FindTransformer Sweep::finder() {
+  return [this](const Reader& in) {
+    const auto shape = catalogue_.transformer(in);
+    return shape ? *shape : TransformerShape{};
+  };
+}
 
 Setup Sweep::setup(const Point& p) const {
   const Scenario& s = scenario_;
@@ -45,8 +51,9 @@ void Sweep::validate() {
       s.ranks = 1;  // whole, so that sizes are those the user knows
       predictor_.validate(s, m);
     }
-  for (const MethodChoice& m : scenario_.methods) m.in.done();
+  for (const MethodChoice& m : scenario_.methods) m.spec.in().done();
   scenario_.document.finish();
+  for (const MethodChoice& m : scenario_.methods) m.spec.finish();  // those of other documents
 }
 
 void Sweep::find_one_that_fits() {

@@ -22,6 +22,7 @@ std::vector<Outcome> unpack(const std::string&);
 class Sweep {
  public:
   Sweep(Document scenario, const std::filesystem::path& data);
+  Sweep(Scenario, const std::filesystem::path& data);  // of a value that was read, or made
   Sweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
       : Sweep(Document::from_file(scenario), data) {}
   const Scenario& scenario() const { return scenario_; }
@@ -35,6 +36,7 @@ class Sweep {
   Predictor& predictor() { return predictor_; }
 
  private:
+  Decoder::FindTransformer finder();  // by name or file
   Catalogue catalogue_;
   Scenario scenario_;
   Predictor predictor_;

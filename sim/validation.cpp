@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "decoder/priced/backend.h"
@@ -31,9 +30,9 @@ bool Compared::drowned() const { return noise > std::abs(error()); }
 
 // A method on a target, told what steered the steps of a measured run.
 struct Validation::Replay {
-  Replay(const TransformerShape& target, DType format, const MethodChoice& m, const Decoder::FindTransformer& find,
+  Replay(const TransformerShape& target, DType format, const MethodSpec& m, const Decoder::FindTransformer& find,
          int batch_size, int context)
-      : decoder({target, format, format, kSeats, 1, 1, {}, {}}, m.in, find,
+      : decoder({target, format, format, kSeats, 1, 1, {}, {}}, m, find,
                 [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
     decoder.generator.assume(batch_size, context);
@@ -64,39 +63,25 @@ Validation::Validation(const Device& device, const Engine& engine, std::map<std:
       predictor_(find) {}
 Validation::~Validation() = default;
 
-const MethodChoice& Validation::choice(const std::string& method) {
-  const auto known = choices_.find(method);
-  if (known != choices_.end()) return known->second.choice;
-  Document document = Document::from_text(method, "a measured method");
-  auto object = nlohmann::json::parse(method);
-  MethodChoice m{document.root(), object.value("name", ""), "", std::nullopt, {}};
-  if (const auto length = object.find("draft_length"); length != object.end()) m.draft_length = length->get<int>();
-  object.erase("name");
-  object.erase("draft_length");
-  if (!object.empty()) m.parameters = object.dump();
-  return choices_.emplace(method, Chosen{document, m}).first->second.choice;
-}
-
 Setup Validation::setup(const std::string& transformer, int batch_size, int context) const {
   return {&device_, &engine_, &targets_.at(transformer), precision_, 1, batch_size, context, 2};
 }
 
-Seconds Validation::expected(const std::string& transformer, const std::string& method, int batch_size, int context) {
-  return predictor_.step_price(setup(transformer, batch_size, context), choice(method))(context);
+Seconds Validation::expected(const std::string& transformer, const MethodSpec& method, int batch_size, int context) {
+  return predictor_.step_price(setup(transformer, batch_size, context), {method})(context);
 }
 
-bool Validation::steered(const std::string& transformer, const std::string& method) {
-  return !predictor_.method(setup(transformer, 1, 1), choice(method)).static_plan();
+bool Validation::steered(const std::string& transformer, const MethodSpec& method) {
+  return !predictor_.method(setup(transformer, 1, 1), {method}).static_plan();
 }
 
 ValidationCell Validation::compare(const MeasuredCell& m) {
-  const MethodChoice& choice = this->choice(m.method);
+  const MethodChoice choice{m.method};
   const Setup setup = this->setup(m.transformer, m.batch_size, m.context);
   const Method& method = predictor_.method(setup, choice);
   const bool speculates = method.depth() > 0;
   ValidationCell cell;
   cell.measured = &m;
-  cell.method = &choice;
 
   const auto tokens = [&](double emitted) { return m.batch_size * emitted * engine_.token; };
   std::vector<double> plain, times, ratios, steps_off;
@@ -141,7 +126,7 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
       for (const int step : m.turns[t].steered) turn_of[step] = t;
     const double share = 1.0 / static_cast<double>(turn_of.size());
     std::vector<double> by_turn(m.turns.size());
-    Replay replay(*setup.transformer, precision_.matrices, choice, find_, m.batch_size, m.context);
+    Replay replay(*setup.transformer, precision_.matrices, m.method, find_, m.batch_size, m.context);
     for (std::size_t i = 0; i < m.history.size(); ++i) {
       const double before = replay.length();
       const auto& segments = replay.next(m.history[i]);
@@ -216,7 +201,7 @@ std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>& cells) 
   struct Curves {
     std::map<int, double> predicted, measured;
   };
-  std::map<std::tuple<std::string, std::string, int>, Curves> all;
+  std::map<std::tuple<std::string, MethodSpec, int>, Curves> all;
   for (const ValidationCell& c : cells) {
     Curves& one = all[{c.measured->transformer, c.measured->method, c.measured->context}];
     one.predicted[c.measured->batch_size] = c.speedup.predicted;

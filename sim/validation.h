@@ -29,7 +29,8 @@ struct MeasuredOp {
   double calls = 0;
 };
 struct MeasuredCell {
-  std::string transformer, method;  // method: its object, JSON
+  std::string transformer;
+  MethodSpec method;
   int batch_size = 1, context = 1;
   std::vector<MeasuredTurn> plain, turns;  // without and with the method, in turn
   std::vector<MeasuredOp> ops;             // of the method's step, from a run whose ops were clocked
@@ -62,7 +63,6 @@ struct ComparedOp {
 };
 struct ValidationCell {
   const MeasuredCell* measured = nullptr;
-  const MethodChoice* method = nullptr;       // owned by the Validation
   double acceptance_length = 1, emitted = 1;  // input; by the measured run itself
   Compared step, plain, speedup;
   std::vector<ComparedOp> ops;
@@ -80,7 +80,8 @@ struct ComparedServing {
 
 // The batch at which a method stops paying, between the sizes measured; none: not within them.
 struct StopsPaying {
-  std::string transformer, method;
+  std::string transformer;
+  MethodSpec method;
   int context = 0;
   std::optional<double> predicted, measured;
 };
@@ -93,13 +94,12 @@ class Validation {
   ~Validation();
   ValidationCell compare(const MeasuredCell&);  // one that was not skipped; the cell points to what it is given
   // What a step is priced at: to know beforehand how long a measurement takes.
-  Seconds expected(const std::string& transformer, const std::string& method, int batch_size, int context);
+  Seconds expected(const std::string& transformer, const MethodSpec&, int batch_size, int context);
   // Its steps differ, and what they do follows the text: prompts are read to begin with.
-  bool steered(const std::string& transformer, const std::string& method);
+  bool steered(const std::string& transformer, const MethodSpec&);
 
  private:
   struct Replay;
-  const MethodChoice& choice(const std::string& method);
   Setup setup(const std::string& transformer, int batch_size, int context) const;
   const Device& device_;
   const Engine& engine_;
@@ -108,11 +108,6 @@ class Validation {
   double rate_;
   PrecisionChoice precision_;
   Predictor predictor_;
-  struct Chosen {
-    Document document;
-    MethodChoice choice;
-  };
-  std::map<std::string, Chosen> choices_;
 };
 
 std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>&);

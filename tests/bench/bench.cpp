@@ -69,7 +69,7 @@ void sweep(const Bench& bench) {
     std::ostream out(&away);
     Sweep s(bench.scenarios + "/sweep.json", bench.data);
     s.validate();
-    RunReport report({out, Format::json, {"run", bench.root + "/data"}}, s.scenario());
+    RunReport report({out, Format::json, {"run", bench.data}}, s.scenario());
     points = s.scenario().points() / (bench.brief ? 10 : 1);
     for (std::size_t i = 0; i < points; ++i) report.add(s.at(i));
     report.finish();

@@ -19,7 +19,7 @@ class FullDevice : public ValidationDevice {
     measured.push_back(c.batch_size);
     throw OutOfDeviceMemory("no room");
   }
-  std::unique_ptr<Decoding> server(const std::string&, const std::string&, int, int) override { return {}; }
+  std::unique_ptr<Decoding> server(const std::string&, const MethodSpec&, int, int) override { return {}; }
   void forget() override {}
   std::vector<int> measured;
 };
@@ -33,7 +33,7 @@ TEST_CASE("cells that others disturbed are measured once more, behind the others
   Validation unused({}, {}, networks.all(), networks.find(), 0.7);
   FullDevice device;
   GridAsked asked{folder.path() / "steps.json", "cpu", {"validate"}, {}, 1, {}, {}};
-  for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", R"({"name":"autoregressive"})", batch, 64});
+  for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
   Yardstick::Readings so_far;
   FreeCore core(
       [&](int more) {
@@ -52,7 +52,7 @@ TEST_CASE("cells that others disturbed are measured once more, behind the others
   CHECK(grid.steps.cells.back().batch_size == 2);
   CHECK(grid.steps.cells.back().skipped == "no room");
   // What is in the file is not measured again.
-  asked.cells.push_back({"cpu-small", R"({"name":"autoregressive"})", 8, 64});
+  asked.cells.push_back({"cpu-small", {}, 8, 64});
   CHECK(decode_grid(asked, device, unused, core).steps.cells.size() == 4);
   CHECK(device.measured == std::vector<int>{1, 2, 4, 2, 8});
 }

@@ -36,11 +36,11 @@ class FixedMeter : public StepMeter {
 
 class FixedDecoding : public Decoding {
  public:
-  explicit FixedDecoding(const Networks& networks) : Decoding(networks, "cpu-small", R"({"name":"autoregressive"})") {
+  explicit FixedDecoding(const Networks& networks) : Decoding(networks, "cpu-small", {}) {
     constexpr int kSeats = 2, kCapacity = 64;
     auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{networks.at("cpu-small"), DType::fp32, DType::fp32, kSeats, kCapacity, 1, {}, {}},
-        document().root(), networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+        Decoder::Options{networks.at("cpu-small"), DType::fp32, DType::fp32, kSeats, kCapacity, 1, {}, {}}, spec(),
+        networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
           return std::make_unique<CpuBackend>(store, weights_, CpuBackend::Options{});
         });
     auto meter = std::make_unique<FixedMeter>();

@@ -23,7 +23,7 @@ struct Recorded {
 };
 
 struct Building {  // a rig per decoder, kept alive for as long as the recording lasts
-  std::unique_ptr<Decoder> operator()(const Document& method) const {
+  std::unique_ptr<Decoder> operator()(const MethodSpec& method) const {
     auto random = std::make_shared<RandomWeights>(7, [](const std::string& name) {
       static const std::vector<std::string> weak{"hass.", "eagle1.", "eagle2.", "eagle3."};
       return std::any_of(weak.begin(), weak.end(), [&](const auto& w) { return name.starts_with(w); }) ? 0.5 : 1.0;
@@ -33,7 +33,7 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
     alive->push_back(source);
     auto decoder = std::make_unique<Decoder>(
         Decoder::Options{tiny_shape(Network::llama), DType::fp32, DType::fp32, kSeats, kCapacity, 1, {}, {}, kAtOnce},
-        method.root(),
+        method,
         [](const Reader& in) {
           static_cast<void>(in.text());
           return tiny_shape(Network::llama);
@@ -41,7 +41,6 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
         [&](const WeightStore& store) {
           return std::make_unique<CpuBackend>(store, *source, CpuBackend::Options{CpuBackend::Mode::planned, 1, false});
         });
-    method.root().done();
     method.finish();
     return decoder;
   }
@@ -52,7 +51,7 @@ Recorded record(const Plan& plan, const std::vector<std::vector<int>>& questions
                 const std::vector<std::vector<int>>& continuations = {}) {
   Tracing t;
   t.make = Building{};
-  t.method = "{\"name\":\"" + plan.method + "\"" + plan.parameters + "}";
+  t.method = MethodSpec(Rig::text_of(plan).root());
   t.seats = kSeats;
   t.new_tokens = kTokens;
   t.end_of_text = kEndOfText;

@@ -33,7 +33,8 @@ struct CudaRig {
         source(random, "draft.", noise, 11),
         method_text(Rig::text_of(plan)),
         decoder(
-            {tiny_shape(network), o.activations, o.activations, seats, capacity, 1, sampling}, method_text.root(),
+            {tiny_shape(network), o.activations, o.activations, seats, capacity, 1, sampling},
+            MethodSpec(method_text.root()),
             [network](const Reader& in) {
               static_cast<void>(in.text());
               return tiny_shape(network);

@@ -28,8 +28,8 @@ struct Added {
 Added added(const std::string& method, const std::string& parameters = "") {
   const Document text = Document::from_text("{\"name\":\"" + method + "\"" + parameters + "}", "method.json");
   Decoder decoder(
-      {llama_7b(), DType::bf16, DType::bf16, 4, 1, 1, {}}, text.root(), [](const Reader&) { return llama_7b(); },
-      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+      {llama_7b(), DType::bf16, DType::bf16, 4, 1, 1, {}}, MethodSpec(text.root()),
+      [](const Reader&) { return llama_7b(); }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;
   decoder.ops.on_segment = [&](const SegmentRun& run) {
     for (std::size_t i = 0; i < run.tape->passes.size(); ++i) rows = std::max(rows, run.tape->passes[i].rows.widest);
@@ -54,10 +54,9 @@ TEST_CASE("drafters have the sizes their authors state") {
 
 TEST_CASE("Kangaroo's adapter and head run once for each draft, its early layers once more for the last") {
   // One step, 6 drafts: the target's head verifies too; the adapter sees the newest committed row with the first.
-  const Document text = Document::from_text(R"({"name": "kangaroo"})", "method.json");
   Decoder decoder(
-      {llama_7b(), DType::bf16, DType::bf16, 4, 1, 1, {}}, text.root(), [](const Reader&) { return llama_7b(); },
-      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+      {llama_7b(), DType::bf16, DType::bf16, 4, 1, 1, {}}, MethodSpec(*methods::find("kangaroo")),
+      [](const Reader&) { return llama_7b(); }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int heads = 0;
   std::vector<int> adapter_rows, early_rows;
   decoder.ops.on_segment = [&](const SegmentRun& run) {
@@ -83,10 +82,9 @@ TEST_CASE("Kangaroo leaves 32 layers behind the second and 40 behind the third")
   for (const auto& [layers, exit] : {std::pair{32, 2}, {40, 3}, {2, 1}}) {
     TransformerShape shape = llama_7b();
     shape.layers = layers;
-    const Document text = Document::from_text(R"({"name": "kangaroo"})", "method.json");
     const Decoder decoder(
-        {shape, DType::bf16, DType::bf16, 4, 1, 1, {}}, text.root(), [&](const Reader&) { return shape; },
-        [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+        {shape, DType::bf16, DType::bf16, 4, 1, 1, {}}, MethodSpec(*methods::find("kangaroo")),
+        [&](const Reader&) { return shape; }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     CHECK(decoder.method->taps() == std::vector<int>{exit});
   }
 }

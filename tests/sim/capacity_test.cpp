@@ -35,7 +35,7 @@ Advice advice_of(const std::string& workload) {
   std::ofstream(file) << with(R"("workload": )" + workload, kEagle);
   Sweep sweep(file, kData);
   sweep.validate();
-  ServingSweep serving(with_arrivals(sweep.scenario().document), kData);
+  ServingSweep serving(with_arrivals(sweep.scenario()), kData);
   serving.validate();
   return advise(sweep, 0, {1}, &serving, 1);
 }

@@ -39,6 +39,19 @@ TEST_CASE("what was read once is given again") {
   CHECK(c.engine(name("vllm")) == c.engine(name("vllm-0.19")));
 }
 
+TEST_CASE("a name that stands in no file is looked up as one that does, and the mistake names who asked") {
+  Catalogue c(kData);
+  CHECK(c.device("h200") == c.device(name("h200")));
+  CHECK(c.transformer("llama-3.2-1b")->name == "llama-3.2-1b");
+  CHECK(c.engine("vllm") == c.engine(name("vllm")));
+  CHECK(starts_with(mistake_of([&] { c.device("h20", "--limits"); }), "--limits#: unknown name \"h20\""));
+  CHECK(mistake_of([&] { c.transformer("", "--transformer"); }) ==
+        "--transformer#: must name one of transformers or a file");
+  const FreshFolder folder;
+  std::filesystem::copy_file(kData / "transformers" / "llama-68m.json", folder.path() / "mine.json");
+  CHECK(c.transformer("mine.json", folder.path() / "asks.json")->name == "mine");  // relative to who asks
+}
+
 TEST_CASE("an engine without a version is its newest profile, number by number") {
   const FreshFolder folder;
   std::filesystem::create_directories(folder.path() / "engines");

@@ -51,11 +51,14 @@ TEST_CASE("lists inside a method multiply, the last turns fastest, and each choi
   const auto sweep = ScenarioText(eagle(R"("draft_length": [1, 2], "acceptance": {"rate": [0.5, 0.6]})")).sweep();
   const auto& m = sweep->scenario().methods;
   REQUIRE(m.size() == 4);
+  const auto rate = [](const MethodChoice& one) {
+    return std::get<Acceptance::Rate>(one.acceptance.form()).conditional;
+  };
   // Keys are walked in the order of the file.
-  CHECK((m[0].draft_length == 1 && m[0].acceptance.rates == std::vector{0.5}));
-  CHECK((m[1].draft_length == 1 && m[1].acceptance.rates == std::vector{0.6}));
-  CHECK((m[2].draft_length == 2 && m[2].acceptance.rates == std::vector{0.5}));
-  CHECK(m[3].acceptance.text == R"({"rate":0.6})");
+  CHECK((m[0].spec.draft_length() == 1 && rate(m[0]) == 0.5));
+  CHECK((m[1].spec.draft_length() == 1 && rate(m[1]) == 0.6));
+  CHECK((m[2].spec.draft_length() == 2 && rate(m[2]) == 0.5));
+  CHECK(m[3].acceptance.text() == R"({"rate":0.6})");
 }
 
 TEST_CASE("rates sweep as a list of lists") {
@@ -64,8 +67,9 @@ TEST_CASE("rates sweep as a list of lists") {
   const auto two =
       ScenarioText(eagle(R"("draft_length": 2, "acceptance": {"rates": [[0.5, 0.4], [0.9, 0.8, 0.7]]})")).sweep();
   REQUIRE(two->scenario().methods.size() == 2);
-  CHECK(two->scenario().methods[1].acceptance.rates == std::vector{0.9, 0.8, 0.7});
-  CHECK(two->scenario().methods[1].acceptance.text == R"({"rates":[0.9,0.8,0.7]})");
+  CHECK(std::get<Acceptance::Rates>(two->scenario().methods[1].acceptance.form()).conditional ==
+        std::vector{0.9, 0.8, 0.7});
+  CHECK(two->scenario().methods[1].acceptance.text() == R"({"rates":[0.9,0.8,0.7]})");
 }
 
 TEST_CASE("a tree's paths are a list of lists by nature, its node counts are not") {

@@ -73,13 +73,12 @@ TEST_CASE("at a batch that never changes, a served step costs what run predicts"
 TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   Catalogue catalogue(kData);
   Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
-  const Document names = Document::from_text(
-      R"({"device": "h100-sxm", "engine": "draftline", "transformer": "llama-3.1-8b", "method": {"name": "autoregressive"}})",
-      "names");
+  const Document names =
+      Document::from_text(R"({"device": "h100-sxm", "engine": "draftline", "transformer": "llama-3.1-8b"})", "names");
   const auto device = catalogue.device(names.root().at("device"));
   const auto engine = catalogue.engine(names.root().at("engine"));
   const auto transformer = catalogue.transformer(names.root().at("transformer"));
-  const MethodChoice method{names.root().at("method"), "autoregressive", "", std::nullopt, {}};
+  const MethodChoice& method = autoregressive();
   const Setup setup{device.get(), engine.get(), transformer.get(), {"bf16", DType::bf16, DType::bf16}, 1, 1, 512, 256};
   StepTable table(predictor, setup, {&method}, method);
   const auto alone = [&](std::vector<Chunk> chunks) {

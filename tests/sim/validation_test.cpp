@@ -19,11 +19,13 @@ struct World {
   Validation validation{device, engine, {{"net", target}}, [](const Reader&) { return TransformerShape{}; }, 0.5};
 };
 
-MeasuredCell cell(const std::string& method, int batch, double plain, double step, double length = 100) {
+MeasuredCell cell(const MethodSpec& method, int batch, double plain, double step, double length = 100) {
   return {"net", method, batch, 100, {{Seconds{plain}, length, 1, {}}}, {{Seconds{step}, length, 1, {}}}, {}, {}, {}};
 }
 
-const std::string kHeads = R"({"draft_length":3,"name":"medusa"})";
+MethodSpec spec(const char* object) { return MethodSpec(Document::from_text(object, "method").root()); }
+
+const MethodSpec kHeads = spec(R"({"draft_length":3,"name":"medusa"})");
 
 }  // namespace
 
@@ -53,7 +55,7 @@ TEST_CASE("what is compared is what `run` predicts: the predictor's own price of
   const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
   const MeasuredCell m = cell(kHeads, 4, 1, 1, 123);
   const ValidationCell c = w.validation.compare(m);
-  CHECK(c.step.predicted == Approx(predictor.step_price(setup, *c.method)(123).value));
+  CHECK(c.step.predicted == Approx(predictor.step_price(setup, {kHeads})(123).value));
   CHECK(c.plain.predicted == Approx(predictor.step_price(setup, autoregressive())(123).value));
 }
 
@@ -71,7 +73,7 @@ TEST_CASE("the median over turns is compared, and their spread is the noise") {
 
 TEST_CASE("a step that was steered is replayed from its answers") {
   World w;
-  const std::string lookup = R"({"draft_length":4,"name":"prompt_lookup"})";
+  const MethodSpec lookup = spec(R"({"draft_length":4,"name":"prompt_lookup"})");
   const auto steered = [&](const std::vector<int>& drafted) {
     MeasuredCell m = cell(lookup, 2, 1, 1);
     m.turns = {{Seconds{1}, 100, 1, {0}}};
@@ -88,7 +90,7 @@ TEST_CASE("a step that was steered is replayed from its answers") {
 
 TEST_CASE("a block that shrinks by what is accepted is replayed with the steps before it") {
   World w;
-  const std::string block = R"({"block":6,"name":"jacobi"})";
+  const MethodSpec block = spec(R"({"block":6,"name":"jacobi"})");
   MeasuredCell m = cell(block, 1, 1, 1);
   m.history = {{{1}}, {{1}}, {{4}}, {{1}}};  // rows of the steps: 6, 5, 4, and, the block being done, 6
   std::vector<double> predicted;
@@ -197,8 +199,7 @@ TEST_CASE("measured steps are what they were after a way through their file, and
 TEST_CASE("on one thread host and device add up, and the walk over a step is its folded price") {
   World w;
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
-  const auto choice = Document::from_text(kHeads, "method");
-  const MethodChoice method{choice.root(), "medusa", "", 3, {}};
+  const MethodChoice method{kHeads};
   const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
   const auto step = predictor.recorded_step(setup, method);
   double ops = 0;
@@ -223,8 +224,7 @@ TEST_CASE("the longer a processor's step takes the more of its weights others pu
   World w;
   w.device.l2 = w.device.cpu->caches[2] = Bytes{64e6};  // holds them
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
-  const auto choice = Document::from_text(kHeads, "method");
-  const MethodChoice method{choice.root(), "medusa", "", 3, {}};
+  const MethodChoice method{kHeads};
   const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
   const auto step = predictor.recorded_step(setup, method);
   const std::vector<int> lengths(4, 200);
@@ -248,8 +248,7 @@ TEST_CASE("the longer a processor's step takes the more of its weights others pu
 TEST_CASE("keys and values that a draft pass has just met are nearer to the next one") {
   World w;
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
-  const auto choice = Document::from_text(R"({"draft_length":3,"exit":2,"name":"layerskip"})", "method");
-  const MethodChoice method{choice.root(), "layerskip", "", 3, {}};
+  const MethodChoice method{spec(R"({"draft_length":3,"exit":2,"name":"layerskip"})")};
   const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
   const auto step = predictor.recorded_step(setup, method);
   const std::vector<int> lengths(4, 200);

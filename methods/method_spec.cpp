@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods/method_spec.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "methods/method.h"
+
+namespace draftline {
+
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr const char* kShardDraft = "shard_draft";
+// What says which drafts are made, not by whom.
+constexpr std::array<const char*, 6> kOfDrafts{"tree", "widths", "budget", "depth", "rank_acceptance", "replacement"};
+
+Json parameters_in(const Reader& object) {
+  Json all = Json::object();
+  for (const auto& [key, value] : object.look())
+    if (key != "name" && key != "acceptance" && key != "draft_length") all[key] = value.chosen();
+  return all;
+}
+
+// {"draft": "llama-3.2-1b"} reads draft:llama-3.2-1b; an object of one member, in another, is a path: tree.optimal.budget:4.
+std::string plain(const Json& object) {
+  std::string text;
+  for (const auto& [key, value] : object.items()) {
+    text += text.empty() ? key : "," + key;
+    if (value.is_object() && value.size() == 1) text += "." + plain(value);
+    else text += ":" + value.dump();
+  }
+  return text;
+}
+
+const methods::Entry& entry_named(const Reader& name) {
+  const methods::Entry* entry = methods::named(name);
+  return entry != nullptr ? *entry : methods::all().front();
+}
+
+}  // namespace
+
+MethodSpec::MethodSpec() : MethodSpec(methods::all().front()) {}
+MethodSpec::MethodSpec(const methods::Entry& entry) : MethodSpec(entry, Json::object(), std::string(entry.name)) {}
+MethodSpec::MethodSpec(const Reader& object) : MethodSpec(entry_named(object.at("name")), object) {}
+MethodSpec::MethodSpec(const methods::Entry& entry, const Reader& parameters)
+    : entry_(&entry), in_(parameters), parameters_(std::make_shared<const Json>(parameters_in(parameters))) {
+  read_typed();
+}
+MethodSpec::MethodSpec(const methods::Entry& entry, const Json& parameters, const std::filesystem::path& file)
+    : entry_(&entry),
+      in_(Document::from_text(parameters.dump(), file).root()),
+      parameters_(std::make_shared<const Json>(parameters)) {
+  read_typed();
+}
+
+void MethodSpec::read_typed() {
+  if (entry_->lengths.most > 0)
+    if (const auto length = in_.find("draft_length")) draft_length_ = length->integer(1, entry_->lengths.most);
+  if (entry_->draft_network)
+    if (const auto divided = in_.find(kShardDraft)) shards_draft_ = divided->boolean();
+}
+
+std::string_view MethodSpec::name() const { return entry_->name; }
+
+bool MethodSpec::is_plain() const { return entry_ == &methods::all().front(); }
+
+Json MethodSpec::object() const {
+  Json all = *parameters_;
+  all["name"] = entry_->name;
+  if (draft_length_) all["draft_length"] = *draft_length_;
+  return all;
+}
+
+std::string MethodSpec::label() const {
+  if (parameters_->empty()) return std::string(entry_->name);
+  std::string label = std::string(entry_->name) + " " + plain(*parameters_);
+  std::erase(label, '"');
+  return label;
+}
+
+std::optional<MethodSpec> MethodSpec::with_draft_length(int drafts, const TransformerShape& target) const {
+  if (drafts < 1 || drafts > entry_->lengths.most) return std::nullopt;
+  MethodSpec other = *this;
+  other.draft_length_ = drafts;
+  if (entry_->lengths.fit != nullptr && !entry_->lengths.fit(other, target)) return std::nullopt;
+  return other;
+}
+
+std::optional<MethodSpec> MethodSpec::as_chain(int drafts, const TransformerShape& target) const {
+  Json drafter = *parameters_;
+  for (const char* key : kOfDrafts) drafter.erase(key);
+  return MethodSpec(*entry_, drafter, in_.file()).with_draft_length(drafts, target);
+}
+
+MethodSpec MethodSpec::with_sharded_draft() const {
+  check(entry_->draft_network, "a method without a draft network has none to divide");
+  MethodSpec other = *this;
+  Json parameters = *parameters_;
+  parameters[kShardDraft] = true;
+  other.parameters_ = std::make_shared<const Json>(std::move(parameters));
+  other.shards_draft_ = true;
+  return other;
+}
+
+MethodSpec MethodSpec::with_parameter(const std::string& key, const Json& value) const {
+  Json parameters = *parameters_;
+  parameters[key] = value;
+  MethodSpec other(*entry_, parameters, in_.file());
+  other.draft_length_ = draft_length_;
+  return other;
+}
+
+bool MethodSpec::same_drafter(const MethodSpec& other) const {
+  const auto drafter = [](Json parameters) {
+    for (const char* key : kOfDrafts) parameters.erase(key);
+    if (const auto draft = parameters.find("draft"); draft != parameters.end() && draft->is_string())
+      *draft = std::filesystem::path(draft->get<std::string>()).filename().string();
+    return parameters;
+  };
+  return entry_ == other.entry_ && drafter(*parameters_) == drafter(*other.parameters_);
+}
+
+void MethodSpec::finish() const {
+  in_.done();
+  in_.finish();
+}
+
+bool operator==(const MethodSpec& a, const MethodSpec& b) {
+  return a.entry_ == b.entry_ && a.draft_length_ == b.draft_length_ &&
+         (a.parameters_ == b.parameters_ || *a.parameters_ == *b.parameters_);
+}
+
+bool operator<(const MethodSpec& a, const MethodSpec& b) {
+  if (a.entry_ != b.entry_) return a.entry_->name < b.entry_->name;
+  if (a.draft_length_ != b.draft_length_) return a.draft_length_ < b.draft_length_;
+  return a.parameters_ != b.parameters_ && *a.parameters_ < *b.parameters_;
+}
+
+}  // namespace draftline

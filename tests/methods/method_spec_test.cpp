@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods/method_spec.h"
+
+#include <nlohmann/json.hpp>
+
+#include "decoder/priced/backend.h"
+#include "methods/decoder.h"
+#include "tests/core/messages.h"
+
+using namespace draftline;
+
+namespace {
+
+MethodSpec spec(const std::string& object) { return MethodSpec(Document::from_text(object, "s.json").root()); }
+
+TransformerShape target() {
+  TransformerShape s;
+  s.name = "target";
+  s.hidden = 64;
+  s.layers = 12;
+  s.heads = s.kv_heads = 4;
+  s.head_dim = 16;
+  s.intermediate = 128;
+  s.vocabulary = 128;
+  s.max_positions = 100;
+  return s;
+}
+
+void build(const MethodSpec& m) {
+  const Decoder decoder(
+      {target(), DType::bf16, DType::bf16, 1, 1, 1, {}}, m,
+      [](const Reader& in) {
+        static_cast<void>(in.text());
+        return target();
+      },
+      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+}
+
+}  // namespace
+
+TEST_CASE("a method's draft length is typed, the rest stays together, and its acceptance is another's") {
+  const MethodSpec m =
+      spec(R"({"draft_length": 3, "name": "draft_model", "draft": "small", "acceptance": {"rate": 1}})");
+  CHECK(m.name() == "draft_model");
+  CHECK(m.draft_length() == 3);
+  CHECK(m.parameters() == nlohmann::json{{"draft", "small"}});
+  CHECK(m.label() == "draft_model draft:small");
+  CHECK(m.object().dump() == R"({"draft":"small","draft_length":3,"name":"draft_model"})");
+  CHECK(MethodSpec().is_plain());
+  CHECK(MethodSpec().label() == "autoregressive");
+}
+
+TEST_CASE("methods are equal by name, draft length and parameters, wherever they stand") {
+  const MethodSpec m = spec(R"({"name": "self_spec", "threshold": 1, "draft_length": 2})");
+  CHECK(m == spec(R"({"draft_length": 2, "threshold": 1.0, "name": "self_spec"})"));
+  for (const char* other :
+       {R"({"name": "self_spec", "threshold": 1, "draft_length": 3})", R"({"name": "self_spec", "threshold": 1})",
+        R"({"name": "self_spec", "draft_length": 2})", R"({"name": "kangaroo", "threshold": 1, "draft_length": 2})"}) {
+    INFO(other);
+    CHECK(!(m == spec(other)));
+    CHECK((m < spec(other)) != (spec(other) < m));
+  }
+  CHECK(!(m < m));
+}
+
+TEST_CASE("another draft length is the same method, where it can draft so many") {
+  const MethodSpec m = spec(R"({"name": "draft_model", "draft": "small", "draft_length": 3})");
+  REQUIRE(m.with_draft_length(5, target()));
+  CHECK(*m.with_draft_length(5, target()) == spec(R"({"name": "draft_model", "draft": "small", "draft_length": 5})"));
+  CHECK(m.with_draft_length(3, target()) == m);
+  CHECK(!m.with_draft_length(0, target()));
+  CHECK(!m.with_draft_length(65, target()));
+  CHECK(!spec(R"({"name": "lookahead"})").with_draft_length(1, target()));
+  // Heads were trained for so many positions; masks reach two groups ahead of a text of at most a hundred.
+  const MethodSpec heads = spec(R"({"name": "specformer", "positions": 4, "draft_length": 4})");
+  CHECK(heads.with_draft_length(3, target()));
+  CHECK(!heads.with_draft_length(5, target()));
+  TransformerShape narrow = target();
+  narrow.max_positions = 10;
+  CHECK(spec(R"({"name": "space"})").with_draft_length(4, narrow));
+  CHECK(!spec(R"({"name": "space"})").with_draft_length(5, narrow));
+}
+
+TEST_CASE("every method takes its longest chain and no longer one, and says whether it has a draft length") {
+  for (const methods::Entry& e : methods::all()) {
+    INFO(e.name);
+    CHECK((e.lengths.most > 0) ==
+          (e.parameters.find("draft_length") != std::string_view::npos || e.parameters.starts_with("as medusa")));
+    CHECK(e.draft_network == e.parameters.starts_with("draft:"));
+    MethodSpec m(e);
+    if (e.draft_network) m = m.with_parameter("draft", "small");
+    CHECK(!m.with_draft_length(e.lengths.most + 1, target()));
+    if (e.lengths.most == 0) continue;
+    if (e.name == "specformer") m = m.with_parameter("positions", e.lengths.most);
+    const auto longest = m.with_draft_length(e.lengths.most, target());
+    REQUIRE(longest);
+    build(*longest);
+    CHECK(mistake_of([&] { longest->finish(); }) == "none");
+  }
+}
+
+TEST_CASE("a chain of the same drafter leaves its tree behind, and a network is known by its file's name") {
+  const MethodSpec tree = spec(R"({"name": "mcsd", "draft": "a/small", "widths": [2, 2], "replacement": true})");
+  const auto chain = tree.as_chain(4, target());
+  REQUIRE(chain);
+  CHECK(chain->object().dump() == R"({"draft":"a/small","draft_length":4,"name":"mcsd"})");
+  CHECK(tree.same_drafter(*chain));
+  CHECK(tree.same_drafter(spec(R"({"name": "mcsd", "draft": "b/small"})")));
+  CHECK(!tree.same_drafter(spec(R"({"name": "mcsd", "draft": "b/large"})")));
+  CHECK(!tree.same_drafter(spec(R"({"name": "sequoia", "draft": "a/small"})")));
+}
+
+TEST_CASE("a draft network that is divided is one more parameter") {
+  const MethodSpec m = spec(R"({"name": "draft_model", "draft": "small"})");
+  CHECK(!m.shards_draft());
+  CHECK(m.with_sharded_draft().shards_draft());
+  CHECK(m.with_sharded_draft() == spec(R"({"name": "draft_model", "draft": "small", "shard_draft": true})"));
+}
+
+TEST_CASE("mistakes in a method are noted where they stand") {
+  const auto mistakes = [](const std::string& object) {
+    const Document d = Document::from_text(object, "s.json");
+    return mistake_of([&] {
+      const MethodSpec m(d.root());
+      build(m);
+      m.finish();
+    });
+  };
+  CHECK(mistakes(R"({"name": "draft_model", "draft": "x", "draft_length": 65})") ==
+        "s.json#/draft_length: must be at most 64, got 65");
+  CHECK(starts_with(mistakes(R"({"name": "meduza"})"), "s.json#/name: unknown method \"meduza\""));
+  CHECK(mistakes(R"({"name": "medusa", "draft_lenght": 2})") ==
+        "s.json#/draft_lenght: unknown key; did you mean \"draft_length\"?");
+  CHECK(starts_with(mistakes(R"({"name": "jacobi", "draft_length": 2})"), "s.json#/draft_length: unknown key"));
+  CHECK(starts_with(mistakes(R"({"name": "medusa", "shard_draft": true})"), "s.json#/shard_draft: unknown key"));
+  CHECK(mistakes(R"({"name": "medusa", "draft_length": 2, "tree": "default"})") ==
+        "s.json#: give \"draft_length\" (a chain) or \"tree\", not both");
+}
