@@ -62,14 +62,14 @@ Subject this_processor(GridSize size) {
   const Machine machine = this_machine();
   constexpr Seconds kWatch{2}, kGlance{0.05};
   auto yardstick = std::make_shared<Yardstick>(size == GridSize::full ? kWatch : kGlance);
-  std::vector<MeasuredPoint> grid = cpu_grid(machine.last_cache, size);
+  std::vector<MeasuredPoint> grid = cpu_grid(machine.last_level_cache, size);
   for (const MeasuredPoint& p : host_grid()) grid.push_back(p);
   grid.push_back({"yardstick", {}, {}, {}, {}, 0, 0, {}});  // last: a mean over all that went before
-  return {machine.processor,
+  return {machine.cpu,
           [machine] {
-            return std::map<std::string, double>{{"first_cache", machine.first_cache},
-                                                 {"second_cache", machine.second_cache},
-                                                 {"last_cache", machine.last_cache},
+            return std::map<std::string, double>{{"l1_cache", machine.l1_cache},
+                                                 {"l2_cache", machine.l2_cache},
+                                                 {"last_level_cache", machine.last_level_cache},
                                                  {"memory", machine.memory},
                                                  {"cores", static_cast<double>(machine.cores)}};
           },

@@ -36,7 +36,7 @@ struct Options {
   }
   double of_probing() const { return probe_seconds.value_or(gpu() ? 140 : 60); }
   double of_decoding() const { return seconds.value_or(gpu() ? 180 : 290); }
-  // For others to leave a processor's core: while probing, and after it.
+  // For others to leave a CPU's core: while probing, and after it.
   double of_waiting() const { return 0.5 * wait.value_or(grid == "small" ? 0 : 100); }
   std::optional<Seconds> of_serving() const {
     if (serving_seconds) return Seconds{*serving_seconds};
@@ -265,7 +265,7 @@ void add_validate(CLI::App& app, Action& chosen) {
                    "given")
       ->check(CLI::Range(0.1, 1e6));
   verb->add_option("--wait", o->wait,
-                   "how long it may wait, in all, for other programs to leave a processor's core;\n"
+                   "how long it may wait, in all, for other programs to leave a CPU's core;\n"
                    "100, none on the small grid, if not given")
       ->check(CLI::Range(0.0, 1e5));
   verb->add_option("--requests", o->requests, "of the live server")

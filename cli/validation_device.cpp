@@ -10,14 +10,14 @@ namespace draftline::cli {
 
 namespace {
 
-constexpr float kLateLayers = 0.35F;  // of a server on a processor: so that some drafts are right and some are not
+constexpr float kLateLayers = 0.35F;  // of a server on a CPU: so that some drafts are right and some are not
 
 // Weights are what takes long to make: decoders serve all batches and contexts.
 class Processor : public ValidationDevice {
  public:
   Processor(const Networks& networks, int seats, int longest, Yardstick& yardstick)
       : networks_(networks), seats_(seats), longest_(longest), yardstick_(yardstick) {}
-  std::string title() const override { return this_machine().processor; }
+  std::string title() const override { return this_machine().cpu; }
   DType format() const override { return DType::fp32; }
   Pair decodings(const GridCell& c) override {
     return {known(plain_, c.transformer, MethodSpec()), known(method_, c.transformer, c.method)};

@@ -32,6 +32,7 @@ struct Reader::State {
   std::vector<std::string> messages;
   std::unordered_set<std::string> noted;
   std::size_t unsaid = 0;
+  std::vector<std::string> notes;
   std::shared_ptr<InputFiles> input_files = std::make_shared<InputFiles>();  // shared with the documents below
 
   void note(std::string message) {
@@ -162,6 +163,22 @@ Reader Reader::at(std::string_view key) const {
   if (is_object()) fail("missing key " + in_quotes(key));
   return below(nullptr, key);
 }
+
+std::optional<Reader> Reader::find(std::string_view key, std::string_view old_key) const {
+  if (const std::optional<Reader> found = find(key)) return found;
+  if (!has_silently(old_key)) return std::nullopt;
+  const std::optional<Reader> found = find(old_key);
+  const std::string note = found->place() + ": is called " + in_quotes(key) + " now; the old name is still read";
+  if (std::find(state_->notes.begin(), state_->notes.end(), note) == state_->notes.end()) state_->notes.push_back(note);
+  return found;
+}
+
+Reader Reader::at(std::string_view key, std::string_view old_key) const {
+  if (const std::optional<Reader> found = find(key, old_key)) return *found;
+  return at(key);
+}
+
+bool Reader::has_silently(std::string_view key) const { return is_object() && value_->contains(key); }
 
 bool Reader::has(std::string_view key) const {
   if (!is_object()) return false;
@@ -329,5 +346,7 @@ Document Document::from_text(std::string_view text, std::filesystem::path name) 
 }
 
 Reader Document::root() const { return Reader(state_, nullptr, &state_->root, ""); }
+
+const std::vector<std::string>& Document::notes() const { return state_->notes; }
 
 }  // namespace draftline

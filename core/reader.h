@@ -36,6 +36,9 @@ class Reader {
   // note a mistake, once.
   Reader at(std::string_view key) const;
   std::optional<Reader> find(std::string_view key) const;
+  // A key that had another name: the old one is read too, and noted (Document::notes); both at once are a mistake.
+  std::optional<Reader> find(std::string_view key, std::string_view old_key) const;
+  Reader at(std::string_view key, std::string_view old_key) const;
   bool has(std::string_view key) const;                         // marks the key as known, not as read
   std::vector<std::pair<std::string, Reader>> entries() const;  // all keys, in file order; each counts as read
   std::vector<std::pair<std::string, Reader>> look() const;     // the same, but none counts as read: for a walk ahead
@@ -95,6 +98,7 @@ class Reader {
   Reader below(const nlohmann::json*, std::string_view step) const;
   Object* object() const;  // null and a mistake if this is none
   std::vector<std::pair<std::string, Reader>> all_entries(bool mark) const;
+  bool has_silently(std::string_view key) const;  // a name nobody should be told of
   bool expect(bool holds, std::string_view what) const;
   double quantity_value(Dimension, std::optional<double> least) const;
 
@@ -118,6 +122,8 @@ class Document {
   // A file that another document asks for: it counts among that one's input files.
   static Document below(const Reader& asking, const std::filesystem::path&);
   Reader root() const;
+  // What a user should know though it is no mistake, each with its place.
+  const std::vector<std::string>& notes() const;
   void finish() const { root().finish(); }
 
  private:

@@ -15,7 +15,7 @@ Tensor target_pass(Ops&, const Transformer& target, const Method&, Stream&, Pass
                    std::map<int, Tensor>& taps);
 
 // Lengths of sequences that are measured together, the longest last: on average `mean`, but different, as in a decoder that
-// is in use. A processor learns where loops end that always end at the same place.
+// is in use. A CPU learns where loops end that always end at the same place.
 std::vector<int> lengths_around(int mean, int sequences);
 
 class Generator {

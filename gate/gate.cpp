@@ -20,7 +20,7 @@ std::string short_commit(std::string commit) {
 
 std::string program_change(const std::string& commit, const std::string& model) {
   if (model == build_model())
-    return "neither an input nor the program's model differs: another compiler, C library or processor computed it";
+    return "neither an input nor the program's model differs: another compiler, C library or CPU computed it";
   return "the program changed: commit " + short_commit(commit) + " -> " + short_commit(std::string(build_commit()));
 }
 

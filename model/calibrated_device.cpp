@@ -6,6 +6,7 @@
 #include "core/quantity_text.h"
 #include "core/text_file.h"
 #include "model/cpu_fit.h"
+#include "model/fit_fields.h"
 #include "model/kernel_tables.h"
 
 namespace draftline {
@@ -30,12 +31,20 @@ OrderedJson certificate(const CalibrationInput& o, const FitQuality& q, bool wit
   return j;
 }
 
-void add_reach(OrderedJson& to, const CpuReach& r) {
-  to["second_byte"] = in_ns(r.byte[0]);
-  to["last_byte"] = in_ns(r.byte[1]);
+// Every coefficient of a fit, by its list of them; `time` writes those with a unit.
+template <class Fit>
+void add_fields(OrderedJson& to, const Fit& fit, std::string (*time)(Seconds)) {
+  for (const FitField<Fit>& field : fields_of(fit))
+    if (field.unit == FitUnit::ratio) to[field.name] = rounded(field.value(fit));
+    else to[field.name] = time(Seconds{field.value(fit)});
+}
+
+void add_reach(OrderedJson& to, const CpuByteCost& r) {
+  to["l2_byte"] = in_ns(r.byte[0]);
+  to["llc_byte"] = in_ns(r.byte[1]);
   to["memory_byte"] = in_ns(r.byte[2]);
   to["cache_share"] = rounded(r.cache_share);
-  to["last_share"] = rounded(r.last_share);
+  to["llc_share"] = rounded(r.llc_share);
 }
 
 CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
@@ -49,35 +58,22 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
                                                    {"peak", {{"fp32", peak}, {"bf16", peak}, {"fp16", peak}}},
                                                    {"bandwidth", significant(c.read_bandwidth / 1e9, 4) + " GB/s"},
                                                    {"memory", bytes(m.of_machine("memory"))},
-                                                   {"l2", bytes(m.of_machine("last_cache"))},
+                                                   {"l2", bytes(m.of_machine("last_level_cache"))},
                                                    {"multiprocessors", 1}}});
   OrderedJson& cpu = d["fits"]["cpu"];
-  cpu["caches"] = {{"first", bytes(c.fit.caches[0].value)}, {"second", bytes(c.fit.caches[1].value)}};
+  cpu["caches"] = {{"l1", bytes(c.fit.caches[0].value)}, {"l2", bytes(c.fit.caches[1].value)}};
   OrderedJson gemm = certificate(o, c.quality[0]);
-  const CpuGemmFit& g = c.fit.gemm;
-  gemm["fixed"] = in_ns(g.fixed);
-  gemm["tile"] = in_ns(g.tile);
-  for (std::size_t i = 0; i < g.step.size(); ++i) gemm["step_" + std::to_string(i + 1)] = in_ns(g.step[i]);
-  add_reach(gemm, g.reach);
-  gemm["blend"] = rounded(g.blend);
-  gemm["inflow"] = significant(c.fit.inflow.value / 1e9, 4) + " GB/s";
+  add_fields(gemm, c.fit.gemm, in_ns);
+  gemm["co_runner_traffic"] = significant(c.fit.co_runner_traffic.value / 1e9, 4) + " GB/s";
   cpu["gemm"] = gemm;
   OrderedJson attention = certificate(o, c.quality[1]);
-  const CpuAttentionFit& a = c.fit.attention;
-  attention["fixed"] = in_ns(a.fixed);
-  attention["row"] = in_ns(a.row);
-  attention["pair"] = in_ns(a.pair);
-  attention["step"] = in_ns(a.step);
-  add_reach(attention, a.reach);
-  attention["last_start"] = in_ns(a.last_start);
-  attention["memory_start"] = in_ns(a.memory_start);
-  attention["blend"] = rounded(a.blend);
+  add_fields(attention, c.fit.attention, in_ns);
   cpu["attention"] = attention;
   OrderedJson elementwise = certificate(o, c.elements);
   const CpuElementFit& e = c.fit.elements;
   elementwise["byte"] = in_ns(e.byte);
-  elementwise["beyond_first_byte"] = in_ns(e.beyond_first_byte);
-  elementwise["far_byte"] = in_ns(e.far_byte);
+  elementwise["beyond_l1_byte"] = in_ns(e.beyond_l1_byte);
+  elementwise["beyond_l2_byte"] = in_ns(e.beyond_l2_byte);
   elementwise["slow_for"] = in_us(e.slow_for);
   elementwise["slow_clock"] = rounded(e.slow_clock);
   add_reach(elementwise["lines"], e.lines);
@@ -143,41 +139,12 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   const GpuCalibration c =
       calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o), datasheet, o.measured.string());
   CalibratedDevice r{OrderedJson::parse(read_text_file(file)), {c.of_gemm, c.of_attention}};
-  const GemmFit& g = c.gemm;
-  OrderedJson gemm = certificate(o, c.of_gemm);
-  gemm.update(OrderedJson{{"fixed", in_us(g.fixed)},
-                          {"peak_share", rounded(g.peak_share)},
-                          {"bandwidth_share", rounded(g.bandwidth_share)},
-                          {"blend", rounded(g.blend)},
-                          {"k_loop", in_us(g.k_loop)},
-                          {"l2_speed", rounded(g.l2_speed)},
-                          {"l2_share", rounded(g.l2_share)},
-                          {"split", in_us(g.split)},
-                          {"tile_half", rounded(g.tile_half)},
-                          {"output_cost", rounded(g.output_cost)},
-                          {"latency", in_us(g.latency)},
-                          {"wave_softness", rounded(g.wave_softness)}});
-  const DecodeAttentionFit& one_row = c.attention.decode;
-  OrderedJson decode = certificate(o, c.of_attention);
-  decode.update(OrderedJson{{"fixed", in_us(one_row.fixed)},
-                            {"per_unit", in_us(one_row.per_unit)},
-                            {"join", in_us(one_row.join)},
-                            {"per_root_key", in_us(one_row.per_root_key)},
-                            {"bandwidth_share", rounded(one_row.bandwidth_share)},
-                            {"l2_speed", rounded(one_row.l2_speed)},
-                            {"l2_share", rounded(one_row.l2_share)},
-                            {"blend", rounded(one_row.blend)}});
-  const PrefillAttentionFit& rows = c.attention.prefill;
-  OrderedJson prefill = certificate(o, c.of_attention, false);
-  prefill.update(OrderedJson{{"fixed", in_us(rows.fixed)},
-                             {"per_tile", in_us(rows.per_tile)},
-                             {"peak_share", rounded(rows.peak_share)},
-                             {"bandwidth_share", rounded(rows.bandwidth_share)},
-                             {"write_share", rounded(rows.write_share)},
-                             {"per_row", in_us(rows.per_row)},
-                             {"blend", rounded(rows.blend)},
-                             {"wave_softness", rounded(rows.wave_softness)},
-                             {"packed", rows.packed}});
+  OrderedJson gemm = certificate(o, c.of_gemm), decode = certificate(o, c.of_attention),
+              prefill = certificate(o, c.of_attention, false);
+  add_fields(gemm, c.gemm, in_us);
+  add_fields(decode, c.attention.decode, in_us);
+  add_fields(prefill, c.attention.prefill, in_us);
+  prefill["packed"] = c.attention.prefill.packed;
   OrderedJson& fits = r.device["fits"];
   fits["gemm"] = gemm;
   fits["decode_attention"] = decode;
@@ -185,7 +152,7 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   if (c.copy) {
     r.quality.push_back(c.of_copy);
     OrderedJson copy = certificate(o, c.of_copy);
-    copy.update(OrderedJson{{"fixed", in_us(c.copy->fixed)}, {"bandwidth_share", rounded(c.copy->bandwidth_share)}});
+    add_fields(copy, *c.copy, in_us);
     fits["copy"] = copy;
   }
   if (!c.all_reduce.empty()) {

@@ -19,12 +19,12 @@ OrderedJson known(OrderedJson value, const char* because, const CalibrationInput
                      {"because", because}};
 }
 
-// The profile of our decoder on a processor: one thread is host and device.
+// The profile of our decoder on a CPU: one thread is host and device.
 OrderedJson engine_of(const HostFit& f, const CalibrationInput& o) {
   const auto measured = [&](Seconds t) { return measured_time(t, o); };
   OrderedJson e{{"name", "draftline-cpu"},
                 {"version", "0.1"},
-                {"title", "our own decoder on one thread of a processor"},
+                {"title", "our own decoder on one thread of a CPU"},
                 {"source", o.source},
                 {"locator", o.locator}};
   e["graphs"] = known(false, "an interpreter walks the tape", o);

@@ -30,7 +30,7 @@ struct CalibratedDevice {
 CalibratedDevice calibrated_device(const CalibrationInput&, const Measured&);
 CalibratedDevice calibrated_from_tables(const CalibrationInput&);
 
-// Of a processor's measured file, or a GPU's; `knows_host`: is there what it takes?
+// Of a CPU's measured file, or a GPU's; `knows_host`: is there what it takes?
 bool knows_host(const Measured&);
 OrderedJson calibrated_engine(const CalibrationInput&, const Measured&);
 

@@ -66,8 +66,8 @@ ComparedKind summed_up(std::string kind, const std::vector<const ComparedPoint*>
 std::vector<ComparedPoint> compare_devices(const Measured& m, const Device& first, const Device& second) {
   for (const Device* d : {&first, &second})
     if (d->cpu.has_value() != (m.device == "cpu"))
-      throw InputErrors(m.file.string() + ": was measured on a " + (m.device == "cpu" ? "processor" : "GPU") +
-                        ", and " + d->name + " is none");
+      throw InputErrors(m.file.string() + ": was measured on a " + (m.device == "cpu" ? "CPU" : "GPU") + ", and " +
+                        d->name + " is none");
   std::vector<ComparedPoint> all;
   for (const MeasuredPoint& p : m.points) {
     if (!p.skipped.empty()) continue;

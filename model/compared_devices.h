@@ -16,7 +16,7 @@ struct ComparedPoint {
   MeasuredPoint point;
   std::array<Seconds, 2> predicted;  // by the first, by the second
 };
-// The measured kernels that both devices predict. InputErrors if one is a processor and the points are a GPU's, or the reverse.
+// The measured kernels that both devices predict. InputErrors if one is a CPU and the points are a GPU's, or the reverse.
 std::vector<ComparedPoint> compare_devices(const Measured&, const Device& first, const Device& second);
 
 struct ComparedKind {

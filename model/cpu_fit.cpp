@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/fingerprint.h"
+#include "model/fit_fields.h"
 #include "model/least_squares.h"
 #include "model/measured_work.h"
 
@@ -14,8 +15,7 @@ namespace draftline {
 namespace {
 
 constexpr double kNanosecond = 1e-9, kGiga = 1e9;
-constexpr double kMostShare = 1.5;  // of a cache: what is met in turn, back and forth, is found a little past its size
-constexpr double kHold = 0.02;      // of a prior, in points of one per factor e
+constexpr double kHold = 0.02;  // of a prior, in points of one per factor e
 
 // Fitted as x: least + e^x, or, below a bound, least + (most - least) / (1 + e^-x).
 struct Coefficient {
@@ -115,19 +115,18 @@ FitQuality judge(const std::vector<Coefficient>& coefficients, const std::vector
   return q;
 }
 
-CpuReach reach_of(const std::vector<double>& v, std::size_t from, std::size_t last_share) {
-  return {{Seconds{v[from]}, Seconds{v[from + 1]}, Seconds{v[from + 2]}}, v[from + 3], v[last_share]};
+template <class Fit>
+std::vector<Coefficient> coefficients_of(const Fit& fit) {
+  std::vector<Coefficient> all;
+  for (const FitField<Fit>& f : fields_of(fit)) all.push_back({f.name, f.start, f.low, f.high});
+  return all;
 }
-CpuGemmFit gemm_fit_of(const std::vector<double>& v) {
-  return {Seconds{v[0]},
-          Seconds{v[1]},
-          {Seconds{v[2]}, Seconds{v[3]}, Seconds{v[4]}, Seconds{v[5]}},
-          reach_of(v, 6, 10),
-          v[11]};
-}
-CpuAttentionFit attention_fit_of(const std::vector<double>& v) {
-  return {Seconds{v[0]},     Seconds{v[1]},  Seconds{v[2]},  Seconds{v[3]},
-          reach_of(v, 4, 8), Seconds{v[10]}, Seconds{v[11]}, v[9]};
+template <class Fit>
+Fit fit_of_values(const std::vector<double>& values) {
+  Fit fit;
+  std::size_t i = 0;
+  for (const FitField<Fit>& f : fields_of(fit)) f.of(fit) = values[i++];
+  return fit;
 }
 std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
   std::vector<MeasuredPoint> points;
@@ -144,8 +143,8 @@ Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
     const double copies = p.at("copies");
     const Bytes ours{4.0 * k.in * k.out * copies};
     const Seconds pause{1e-6 * p.at("pause_us", 0)},
-        round = pause + copies * cpu_time(fit, k, {ours, fit.inflow * pause});
-    return cpu_time(fit, k, {ours, fit.inflow * round});
+        round = pause + copies * cpu_time(fit, k, {ours, fit.co_runner_traffic * pause});
+    return cpu_time(fit, k, {ours, fit.co_runner_traffic * round});
   }
   if (const auto op = element_op_named(p.op)) {
     const Copy k = copy_of(*op, p, DType::fp32);
@@ -163,12 +162,12 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
   constexpr std::size_t kAdd = static_cast<std::size_t>(ElementOp::add),
                         kGate = static_cast<std::size_t>(ElementOp::silu_mul);
   std::vector<Coefficient> coefficients{{"byte", 0},
-                                        {"beyond_first_byte", 0},
-                                        {"far_byte", 0},
+                                        {"beyond_l1_byte", 0},
+                                        {"beyond_l2_byte", 0},
                                         {"slow_for", 0.5 * kMillisecond},
                                         {"slow_clock", 1.1, 1, 2},
-                                        {"line_second_byte", 0.01 * kNanosecond},
-                                        {"line_last_byte", 0.05 * kNanosecond},
+                                        {"line_l2_byte", 0.01 * kNanosecond},
+                                        {"line_llc_byte", 0.05 * kNanosecond},
                                         {"line_memory_byte", 0.15 * kNanosecond}};
   std::array<std::size_t, kElementOpNames.size()> first{};  // of an op's coefficients
   std::vector<MeasuredPoint> points;
@@ -229,61 +228,49 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
 }
 
 CpuCalibration calibrate_cpu(const Measured& m) {
-  const double last_cache = m.of_machine("last_cache");
+  const double llc = m.of_machine("last_level_cache");
   const auto gemms = points_of(m, "gemm"), attentions = points_of(m, "attention");
   if (gemms.empty() || attentions.empty())
     throw InputErrors(m.file.string() + "#/points: a CPU device needs measured points of gemm and of attention");
   CpuCalibration c;
-  c.fit.caches = {Bytes{m.of_machine("first_cache")}, Bytes{m.of_machine("second_cache")}, Bytes{last_cache}};
+  c.fit.caches = {Bytes{m.of_machine("l1_cache")}, Bytes{m.of_machine("l2_cache")}, Bytes{llc}};
   for (const auto& p : points_of(m, "read"))
-    if (const double bytes = 1024.0 * p.at("kib"); bytes > 2 * last_cache)
+    if (const double bytes = 1024.0 * p.at("kib"); bytes > 2 * llc)
       c.read_bandwidth = std::max(c.read_bandwidth, bytes / p.median.value);
   if (c.read_bandwidth <= 0)
-    throw InputErrors(m.file.string() + "#/points: a CPU device needs a point of read past the last cache");
+    throw InputErrors(m.file.string() + "#/points: a CPU device needs a point of read past the last-level cache");
   for (const auto& p : gemms) {
     const double flops = 2.0 * p.at("rows") * p.at("in") * p.at("out");
     c.peak = std::max(c.peak, flops / p.median.value);
   }
 
-  const std::vector<Coefficient> of_gemm{{"fixed", 200 * kNanosecond},
-                                         {"tile", 20 * kNanosecond},
-                                         {"step_1", 10 * kNanosecond},
-                                         {"step_2", 15 * kNanosecond},
-                                         {"step_3", 20 * kNanosecond},
-                                         {"step_4", 25 * kNanosecond},
-                                         {"second_byte", 0.01 * kNanosecond},
-                                         {"last_byte", 0.3 / c.read_bandwidth},
-                                         {"memory_byte", 1.0 / c.read_bandwidth},
-                                         {"cache_share", 0.7, 0, kMostShare},
-                                         {"last_share", 0.5, 0, 1},
-                                         {"blend", 3, 1},
-                                         {"inflow", 0.1 * c.read_bandwidth / kGiga}};
+  std::vector<Coefficient> of_gemm = coefficients_of(CpuGemmFit{});
+  for (Coefficient& k : of_gemm) {  // memory streams at the bandwidth that was read
+    if (k.name == "llc_byte") k.start = 0.3 / c.read_bandwidth;
+    if (k.name == "memory_byte") k.start = 1.0 / c.read_bandwidth;
+  }
+  of_gemm.push_back({"co_runner_traffic", 0.1 * c.read_bandwidth / kGiga});
   const Predict gemm = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
     f.caches = caches;
-    f.gemm = gemm_fit_of(v);
-    f.inflow = BytesPerSecond{kGiga * v.back()};
+    f.gemm = fit_of_values<CpuGemmFit>(v);
+    f.co_runner_traffic = BytesPerSecond{kGiga * v.back()};
     return predicted(f, p).value;
   };
   const Fitted g = fit(of_gemm, gemms, gemm);
-  c.fit.gemm = gemm_fit_of(g.values);
-  c.fit.inflow = BytesPerSecond{kGiga * g.values.back()};
+  c.fit.gemm = fit_of_values<CpuGemmFit>(g.values);
+  c.fit.co_runner_traffic = BytesPerSecond{kGiga * g.values.back()};
   c.quality.push_back(judge(of_gemm, gemms, gemm, g));
 
-  const std::vector<Coefficient> of_attention{{"fixed", 200 * kNanosecond},        {"row", 100 * kNanosecond},
-                                              {"pair", 10 * kNanosecond},          {"step", 2 * kNanosecond},
-                                              {"second_byte", 0.01 * kNanosecond}, {"last_byte", 0.05 * kNanosecond},
-                                              {"memory_byte", 0.1 * kNanosecond},  {"cache_share", 0.7, 0, kMostShare},
-                                              {"last_share", 0.5, 0, 1},           {"blend", 2, 1},
-                                              {"last_start", 100 * kNanosecond},   {"memory_start", 500 * kNanosecond}};
+  const std::vector<Coefficient> of_attention = coefficients_of(CpuAttentionFit{});
   const Predict attention = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuFit f;
     f.caches = caches;
-    f.attention = attention_fit_of(v);
+    f.attention = fit_of_values<CpuAttentionFit>(v);
     return predicted(f, p).value;
   };
   const Fitted a = fit(of_attention, attentions, attention);
-  c.fit.attention = attention_fit_of(a.values);
+  c.fit.attention = fit_of_values<CpuAttentionFit>(a.values);
   c.quality.push_back(judge(of_attention, attentions, attention, a));
   fit_elements(m, c);
 

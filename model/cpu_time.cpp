@@ -10,36 +10,36 @@ namespace draftline {
 
 constexpr double kStoredBytes = 4, kLineBytes = kStoredBytes * kCpuPanelColumns;
 
-std::array<double, 3> CpuReach::found(const Between& since, const std::array<Bytes, 3>& caches) const {
-  const auto missed = [](double x) { return 1 - 1 / (1 + x * x * x * x); };  // by a cache, of what is looked for there
-  const double first = missed(since.ours / (cache_share * caches[0])),
-               second = missed(since.ours / (cache_share * caches[1])),
-               last = missed((since.ours + since.others) / (last_share * caches[2]));
-  return {first * (1 - second), second * (1 - last), second * last};
+std::array<double, 3> CpuByteCost::served_by(const ReuseDistance& distance, const std::array<Bytes, 3>& caches) const {
+  const auto miss_rate = [](double x) { return 1 - 1 / (1 + x * x * x * x); };  // x: reuse distance over capacity
+  const double l1 = miss_rate(distance.own / (cache_share * caches[0])),
+               l2 = miss_rate(distance.own / (cache_share * caches[1])),
+               llc = miss_rate((distance.own + distance.co_runners) / (llc_share * caches[2]));
+  return {l1 * (1 - l2), l2 * (1 - llc), l2 * llc};
 }
 
-// Work and the bytes that it meets: those from the last cache come while others are worked on, for the rest work waits.
-static double streamed(Seconds work, double bytes, const CpuReach& reach, const std::array<double, 3>& found,
+// Arithmetic and the bytes that it needs: loads from the LLC overlap with it, for the others it waits.
+static double streamed(Seconds arithmetic, double bytes, const CpuByteCost& reach, const std::array<double, 3>& served,
                        double blend) {
   const auto& byte = reach.byte;
-  return smooth_max(work.value, bytes * (found[1] * byte[1]).value, blend) +
-         bytes * (found[0] * byte[0] + found[2] * byte[2]).value;
+  return smooth_max(arithmetic.value, bytes * (served[1] * byte[1]).value, blend) +
+         bytes * (served[0] * byte[0] + served[2] * byte[2]).value;
 }
 
-// The first group of rows streams the weights from wherever they are; the next find the panel that was just met.
-Seconds cpu_time(const CpuFit& fit, const Gemm& k, const Between& since) {
+// The first group of rows streams the weights from the level that holds them; the next groups find the panel in L1.
+Seconds cpu_time(const CpuFit& fit, const Gemm& k, const ReuseDistance& distance) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
   const CpuGemmFit& f = fit.gemm;
   const int panels = (k.out + kCpuPanelColumns - 1) / kCpuPanelColumns;
   const double in = k.in, bytes = kStoredBytes * in * kCpuPanelColumns;  // of a panel
   const int groups = (k.rows + kCpuRowGroup - 1) / kCpuRowGroup, rest = k.rows - (groups - 1) * kCpuRowGroup;
-  const auto group = [&](int rows, const Between& met) {
+  const auto group = [&](int rows, const ReuseDistance& here) {
     const Seconds arithmetic = in * f.step[static_cast<std::size_t>(rows - 1)] + f.tile;
-    return streamed(arithmetic, bytes, f.reach, f.reach.found(met, fit.caches), f.blend);
+    return streamed(arithmetic, bytes, f.reach, f.reach.served_by(here, fit.caches), f.blend);
   };
-  double one_panel = group(groups > 1 ? kCpuRowGroup : rest, since);
+  double one_panel = group(groups > 1 ? kCpuRowGroup : rest, distance);
   if (groups > 1) {
-    const Between near{Bytes{bytes}, {}};
+    const ReuseDistance near{Bytes{bytes}, {}};
     one_panel += (groups - 2) * group(kCpuRowGroup, near) + group(rest, near);
   }
   return f.fixed + Seconds{panels * one_panel};
@@ -57,7 +57,7 @@ static double mean_panels(double least, double most, double keys_each) {
   return (sum(most) - sum(least)) / (most - least);
 }
 
-Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const Between& since) {
+Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const ReuseDistance& distance) {
   if (k.rows <= 0 || k.sequences <= 0) return {};
   const CpuAttentionFit& f = fit.attention;
   const int blocks = (k.head_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
@@ -65,7 +65,7 @@ Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const Between& s
   const double rows = std::max(1.0, static_cast<double>(k.rows) / k.sequences), group = 1.0 * k.heads / k.kv_heads;
   const double keys = s.pairs / k.rows, of_group = rows * group;
   const double window = k.masked ? 1 : rows;  // how many lengths of keys there are: under a mask one
-  const auto tile = [&](int together, const Between& met) {
+  const auto tile = [&](int together, const ReuseDistance& here) {
     const double at_once = together == 1 ? 4 : together == 2 ? 2 : 1, blocks_in_turn = std::ceil(blocks / at_once);
     // Its rows go as far as the one that sees most.
     const double most = keys + (k.masked ? 0 : (std::max(1.0, together / group) - 1) / 2);
@@ -73,15 +73,15 @@ Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const Between& s
       return mean_panels(most - (window + 1) / 2, most + (window - 1) / 2, of * kCpuPanelColumns);
     };
     const double lines = columns * panels(1) + blocks * most, starts = 1 + blocks_in_turn;
-    const auto found = f.reach.found(met, fit.caches);
-    return streamed((columns * panels(at_once) + blocks_in_turn * most) * f.step, kLineBytes * lines, f.reach, found,
+    const auto served = f.reach.served_by(here, fit.caches);
+    return streamed((columns * panels(at_once) + blocks_in_turn * most) * f.step, kLineBytes * lines, f.reach, served,
                     f.blend) +
-           starts * (found[1] * f.last_start + found[2] * f.memory_start).value;
+           starts * (served[1] * f.llc_start + served[2] * f.memory_start).value;
   };
   const int tiles = static_cast<int>(std::ceil(of_group / kCpuRowGroup)),
             rest = static_cast<int>(std::ceil(of_group)) - (tiles - 1) * kCpuRowGroup;
-  const Between near{Bytes{kStoredBytes * 2 * columns * keys}, {}};  // a head's keys and values
-  double head = tile(tiles > 1 ? kCpuRowGroup : rest, since);
+  const ReuseDistance near{Bytes{kStoredBytes * 2 * columns * keys}, {}};  // a head's keys and values
+  double head = tile(tiles > 1 ? kCpuRowGroup : rest, distance);
   if (tiles > 1) head += (tiles - 2) * tile(kCpuRowGroup, near) + tile(rest, near);
   return f.fixed + k.rows * k.heads * f.row + s.pairs * k.heads * f.pair + Seconds{k.sequences * k.kv_heads * head};
 }
@@ -92,7 +92,7 @@ Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim) {
   return Bytes{kStoredBytes * kCpuPanelColumns * kv_heads * (panels * head_dim + rows * blocks)};
 }
 
-Seconds cpu_time(const CpuFit& fit, const Copy& k, const Between& since) {
+Seconds cpu_time(const CpuFit& fit, const Copy& k, const ReuseDistance& distance) {
   constexpr double kFlopsOfPairColumn = 4;  // of attention without a cache: its additions wait for each other
   const CpuElementFit& f = fit.elements;
   const auto& op = f.of[static_cast<std::size_t>(k.op)];
@@ -102,15 +102,16 @@ Seconds cpu_time(const CpuFit& fit, const Copy& k, const Between& since) {
     return 1 - 1 / (1 + x4);
   };
   const auto& line = f.lines.byte;
-  const auto found = f.lines.found(since, fit.caches);
+  const auto served = f.lines.served_by(distance, fit.caches);
   const Seconds slow =
-      op.fixed + bytes * (f.byte + beyond(fit.caches[0]) * f.beyond_first_byte + beyond(fit.caches[1]) * f.far_byte) +
+      op.fixed +
+      bytes * (f.byte + beyond(fit.caches[0]) * f.beyond_l1_byte + beyond(fit.caches[1]) * f.beyond_l2_byte) +
       k.elements * op.element + k.flops.value / kFlopsOfPairColumn * fit.gemm.step[0] +
-      k.old_lines.value * (found[0] * line[0] + found[1] * line[1] + found[2] * line[2]);
+      k.old_lines.value * (served[0] * line[0] + served[1] * line[1] + served[2] * line[2]);
   return slow < f.slow_for ? slow : f.slow_for + 1 / f.slow_clock * (slow - f.slow_for);
 }
 
-// One row at a time, unvectorised: as many steps of a panel as there are weights met.
+// One row at a time, unvectorised: as many steps of a panel as there are weights.
 Seconds cpu_time(const CpuFit& fit, const ExpertMlp& k) {
   const double weights =
       static_cast<double>(k.hidden) * k.experts + 3.0 * k.per_token * k.hidden * static_cast<double>(k.intermediate);

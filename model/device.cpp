@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "model/fit_fields.h"
+
 namespace draftline {
 namespace {
 
@@ -72,107 +74,59 @@ void read_datasheet(Reader blocks, Device& d) {
     if (!seen.contains(key)) blocks.fail("no block gives the " + std::string(key));
 }
 
-GemmFit read_gemm(Reader in) {
-  GemmFit f;
-  f.fixed = duration(in.at("fixed"));
-  f.peak_share = positive(in.at("peak_share"));
-  f.bandwidth_share = positive(in.at("bandwidth_share"));
-  f.blend = in.at("blend").number(0.5, 1e3);
-  f.k_loop = duration(in.at("k_loop"));
-  f.l2_speed = positive(in.at("l2_speed"));
-  f.l2_share = positive(in.at("l2_share"));
-  f.split = duration(in.at("split"));
-  f.tile_half = in.at("tile_half").number(0, 1e6);
-  f.output_cost = in.at("output_cost").number(0, 1e6);
-  f.latency = duration(in.at("latency"));
-  f.wave_softness = in.at("wave_softness").ratio();
-  return f;
+// Every coefficient of a fit, by its list of them.
+template <class Fit>
+Fit read_fields(const Reader& in) {
+  Fit fit;
+  for (const FitField<Fit>& field : fields_of(fit)) {
+    const Reader value = field.old_name == nullptr ? in.at(field.name) : in.at(field.name, field.old_name);
+    field.of(fit) = field.unit == FitUnit::ratio ? value.number(field.least, field.most) : duration(value).value;
+  }
+  return fit;
 }
 
-DecodeAttentionFit read_decode(Reader in) {
-  DecodeAttentionFit f;
-  f.fixed = duration(in.at("fixed"));
-  f.per_unit = duration(in.at("per_unit"));
-  f.join = duration(in.at("join"));
-  f.per_root_key = duration(in.at("per_root_key"));
-  f.bandwidth_share = positive(in.at("bandwidth_share"));
-  f.l2_speed = positive(in.at("l2_speed"));
-  f.l2_share = positive(in.at("l2_share"));
-  f.blend = in.at("blend").number(0.5, 1e3);
-  return f;
-}
-
+GemmFit read_gemm(Reader in) { return read_fields<GemmFit>(in); }
+DecodeAttentionFit read_decode(Reader in) { return read_fields<DecodeAttentionFit>(in); }
 PrefillAttentionFit read_prefill(Reader in) {
-  PrefillAttentionFit f;
-  f.fixed = duration(in.at("fixed"));
-  f.per_tile = duration(in.at("per_tile"));
-  f.peak_share = positive(in.at("peak_share"));
-  f.bandwidth_share = positive(in.at("bandwidth_share"));
-  f.write_share = positive(in.at("write_share"));
-  f.per_row = duration(in.at("per_row"));
-  f.blend = in.at("blend").number(0.5, 1e3);
-  f.wave_softness = in.at("wave_softness").ratio();
+  PrefillAttentionFit f = read_fields<PrefillAttentionFit>(in);
   f.packed = in.at("packed").boolean();
   return f;
 }
+CopyFit read_copy(Reader in) { return read_fields<CopyFit>(in); }
 
-CopyFit read_copy(Reader in) { return {duration(in.at("fixed")), positive(in.at("bandwidth_share")), {}}; }
-
-CpuReach read_cpu_reach(Reader in) {
-  return {{duration(in.at("second_byte")), duration(in.at("last_byte")), duration(in.at("memory_byte"))},
+CpuByteCost read_byte_cost(Reader in) {
+  return {{duration(in.at("l2_byte", "second_byte")), duration(in.at("llc_byte", "last_byte")),
+           duration(in.at("memory_byte"))},
           positive(in.at("cache_share")),
-          positive(in.at("last_share"))};
+          positive(in.at("llc_share", "last_share"))};
 }
 
-CpuGemmFit read_cpu_gemm(Reader in) {
-  CpuGemmFit f;
-  f.fixed = duration(in.at("fixed"));
-  f.tile = duration(in.at("tile"));
-  for (std::size_t rows = 0; rows < f.step.size(); ++rows)
-    f.step[rows] = duration(in.at("step_" + std::to_string(rows + 1)));
-  f.reach = read_cpu_reach(in);
-  f.blend = in.at("blend").number(0.5, 1e3);
-  return f;
-}
-
-CpuAttentionFit read_cpu_attention(Reader in) {
-  CpuAttentionFit f;
-  f.fixed = duration(in.at("fixed"));
-  f.row = duration(in.at("row"));
-  f.pair = duration(in.at("pair"));
-  f.step = duration(in.at("step"));
-  f.reach = read_cpu_reach(in);
-  f.last_start = duration(in.at("last_start"));
-  f.memory_start = duration(in.at("memory_start"));
-  f.blend = in.at("blend").number(0.5, 1e3);
-  return f;
-}
-
-// The form of a processor. What other code asks of a device's fits is derived from it: no launches, and the bytes that
+// The form of a CPU. What other code asks of a device's fits is derived from it: no launches, and the bytes that
 // an engine adds to an op at the rate of an addition.
 void read_cpu(Reader in, Device& d) {
   CpuFit f;
   const Reader caches = in.at("caches"), gemm = in.at("gemm"), attention = in.at("attention"),
                elementwise = in.at("elementwise");
-  f.caches = {caches.at("first").quantity<Bytes>(), caches.at("second").quantity<Bytes>(), d.l2};
+  f.caches = {caches.at("l1", "first").quantity<Bytes>(), caches.at("l2", "second").quantity<Bytes>(), d.l2};
   caches.done();
-  f.gemm = read_cpu_gemm(gemm);
-  f.inflow = gemm.at("inflow").quantity<BytesPerSecond>();
+  f.gemm = read_fields<CpuGemmFit>(gemm);
+  f.co_runner_traffic = gemm.at("co_runner_traffic", "inflow").quantity<BytesPerSecond>();
   d.fits.gemm.origin = read_origin(gemm);
   gemm.done();
-  f.attention = read_cpu_attention(attention);
+  f.attention = read_fields<CpuAttentionFit>(attention);
   d.fits.decode.origin = d.fits.prefill.origin = read_origin(attention);
   attention.done();
   d.fits.copy.origin = read_origin(elementwise);
   f.elements.byte = elementwise.at("byte").quantity<Seconds>();
-  f.elements.far_byte = duration(elementwise.at("far_byte"));
-  if (const auto byte = elementwise.find("beyond_first_byte")) f.elements.beyond_first_byte = duration(*byte);
+  f.elements.beyond_l2_byte = duration(elementwise.at("beyond_l2_byte", "far_byte"));
+  if (const auto byte = elementwise.find("beyond_l1_byte", "beyond_first_byte"))
+    f.elements.beyond_l1_byte = duration(*byte);
   if (const auto slow = elementwise.find("slow_for")) {
     f.elements.slow_for = duration(*slow);
     f.elements.slow_clock = elementwise.at("slow_clock").number(1, 10);
   }
   if (const auto lines = elementwise.find("lines")) {
-    f.elements.lines = read_cpu_reach(*lines);
+    f.elements.lines = read_byte_cost(*lines);
     lines->done();
   }
   const Reader ops = elementwise.at("ops");
@@ -190,7 +144,7 @@ void read_cpu(Reader in, Device& d) {
   ops.done();
   elementwise.done();
   d.fits.copy.bandwidth_share = 1 / (f.elements.byte.value * d.bandwidth.value);
-  d.fits.gemm.l2_share = f.gemm.reach.last_share;
+  d.fits.gemm.l2_share = f.gemm.reach.llc_share;
   in.done();
   d.cpu = f;
 }

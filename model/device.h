@@ -98,7 +98,7 @@ struct Device {
   int multiprocessors = 1;
   double power_watts = 0;  // thermal design power; 0: unknown
   KernelFits fits;
-  std::optional<CpuFit> cpu;               // a processor that runs our own interpreter: its form replaces `fits`
+  std::optional<CpuFit> cpu;               // a CPU that runs our own interpreter: its form replaces `fits`
   std::vector<AllReducePoint> all_reduce;  // by ranks, then message; empty: no link, one device only
   Origin all_reduce_origin;
   FlopsPerSecond peak_of(DType t) const { return peak[static_cast<std::size_t>(t)]; }

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "core/errors.h"
+#include "model/fit_fields.h"
 #include "model/kernel_time.h"
 #include "model/least_squares.h"
 
@@ -18,9 +19,20 @@ namespace {
 
 // A coefficient: where it starts, how tightly its prior holds (0.05 of a data point's weight per factor e), its bounds.
 struct Coefficient {
-  const char* name;
+  std::string name;
   double start, hold, least, most;
 };
+template <class Fit>
+void add_coefficients(std::vector<Coefficient>& all, const Fit& fit, double hold, const std::string& prefix = "") {
+  for (const FitField<Fit>& f : fields_of(fit)) all.push_back({prefix + f.name, f.start, hold, f.low, f.high});
+}
+// The values from `from` on as a fit.
+template <class Fit>
+Fit fit_of_values(const std::vector<double>& values, std::size_t from = 0) {
+  Fit fit;
+  for (const FitField<Fit>& f : fields_of(fit)) f.of(fit) = values[from++];
+  return fit;
+}
 
 // Between the bounds, whatever the unknown: a logistic curve over the logarithm.
 double value_of(const Coefficient& c, double unknown) {
@@ -82,8 +94,6 @@ Best best_of(std::span<const Coefficient> coefficients, std::span<const double> 
   return b;
 }
 
-constexpr double us = 1e-6;
-
 // A cache that fits twice into L2 says little about serving, where it never is there; one that doesn't says most.
 constexpr double kHotWeight = 0.15, kColdWeight = 2;
 
@@ -129,33 +139,12 @@ Seconds predicted(const Device& d, const CopyPoint& p) {
 GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, FitSpread* spread) {
   check(!points.empty(), "a fit needs points");
   constexpr double kHold = 0.01;
-  const std::vector<Coefficient> coefficients{{"fixed", 2 * us, kHold, 0.01 * us, 50 * us},
-                                              {"peak_share", 0.9, kHold, 0.05, 2},
-                                              {"bandwidth_share", 0.8, kHold, 0.1, 1.2},
-                                              {"blend", 3, kHold, 1, 20},
-                                              {"k_loop", 3 * us, kHold, 0.1 * us, 50 * us},
-                                              {"l2_speed", 2, kHold, 1, 8},
-                                              {"l2_share", 0.7, kHold, 0.2, 1.01},
-                                              {"split", 2 * us, kHold, 0.05 * us, 50 * us},
-                                              {"tile_half", 10, kHold, 0.05, 200},
-                                              {"output_cost", 1, kHold, 0.05, 5},
-                                              {"latency", 0.1 * us, kHold, 0.001 * us, 5 * us},
-                                              {"wave_softness", 0.5, kHold, 0.01, 1}};
+  std::vector<Coefficient> coefficients;
+  add_coefficients(coefficients, GemmFit{}, kHold);
   const auto fit_of = [](const std::vector<double>& v) {
-    GemmFit f;
-    f.fixed = Seconds{v[0]};
+    GemmFit f = fit_of_values<GemmFit>(v);
     // However fast the chip was clocked, the largest tile (harmonic size 256/3) stays within the datasheet's peak.
-    f.peak_share = std::min(v[1], 1 + v[8] * 3 / 256);
-    f.bandwidth_share = v[2];
-    f.blend = v[3];
-    f.k_loop = Seconds{v[4]};
-    f.l2_speed = v[5];
-    f.l2_share = v[6];
-    f.split = Seconds{v[7]};
-    f.tile_half = v[8];
-    f.output_cost = v[9];
-    f.latency = Seconds{v[10]};
-    f.wave_softness = v[11];
+    f.peak_share = std::min(f.peak_share, 1 + f.tile_half * 3 / 256);
     return f;
   };
   Device d = datasheet;
@@ -173,40 +162,14 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
 AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Device& datasheet, FitSpread* spread) {
   check(!points.empty(), "a fit needs points");
   constexpr double kHold = 0.03;
-  const std::vector<Coefficient> coefficients{{"decode/fixed", 12 * us, kHold, 0.5 * us, 100 * us},
-                                              {"decode/per_unit", 3 * us, kHold, 0.05 * us, 50 * us},
-                                              {"decode/per_root_key", 0.1 * us, kHold, 0.001 * us, 2 * us},
-                                              {"decode/bandwidth_share", 0.85, kHold, 0.1, 1},
-                                              {"decode/l2_speed", 3, kHold, 1, 8},
-                                              {"decode/l2_share", 0.7, kHold, 0.2, 1.5},
-                                              {"decode/blend", 2, kHold, 0.6, 20},
-                                              {"prefill/fixed", 10 * us, kHold, 0.5 * us, 100 * us},
-                                              {"prefill/peak_share", 0.6, kHold, 0.05, 1.2},
-                                              {"prefill/bandwidth_share", 1, kHold, 0.1, 3},
-                                              {"prefill/blend", 1, kHold, 0.5, 5},
-                                              {"prefill/write_share", 0.7, kHold, 0.1, 1},
-                                              {"prefill/per_row", 0.05 * us, kHold, 1e-4 * us, 2 * us},
-                                              {"decode/join", 3 * us, kHold, 0.01 * us, 50 * us},
-                                              {"prefill/per_tile", 3 * us, kHold, 0.01 * us, 50 * us},
-                                              {"prefill/wave_softness", 0.5, kHold, 0.01, 1}};
-  const auto fits_of = [](const std::vector<double>& v, bool packed) {
-    AttentionFits f;
-    f.decode.fixed = Seconds{v[0]};
-    f.decode.per_unit = Seconds{v[1]};
-    f.decode.per_root_key = Seconds{v[2]};
-    f.decode.bandwidth_share = v[3];
-    f.decode.l2_speed = v[4];
-    f.decode.l2_share = v[5];
-    f.prefill.blend = v[10];
-    f.decode.blend = std::max(v[6], v[10]);
-    f.prefill.fixed = Seconds{std::min(v[7], v[0])};
-    f.prefill.peak_share = v[8];
-    f.prefill.bandwidth_share = v[9];
-    f.prefill.write_share = v[11];
-    f.prefill.per_row = Seconds{v[12]};
-    f.decode.join = Seconds{v[13]};
-    f.prefill.per_tile = Seconds{v[14]};
-    f.prefill.wave_softness = v[15];
+  std::vector<Coefficient> coefficients;
+  add_coefficients(coefficients, DecodeAttentionFit{}, kHold, "decode/");
+  const std::size_t of_decode = coefficients.size();
+  add_coefficients(coefficients, PrefillAttentionFit{}, kHold, "prefill/");
+  const auto fits_of = [of_decode](const std::vector<double>& v, bool packed) {
+    AttentionFits f{fit_of_values<DecodeAttentionFit>(v), fit_of_values<PrefillAttentionFit>(v, of_decode)};
+    f.decode.blend = std::max(f.decode.blend, f.prefill.blend);
+    f.prefill.fixed = std::min(f.prefill.fixed, f.decode.fixed);
     f.prefill.packed = packed;
     return f;
   };
@@ -244,22 +207,18 @@ AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Dev
 CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, FitSpread* spread) {
   check(!points.empty(), "a fit needs points");
   constexpr double kHold = 0.01;
-  const std::vector<Coefficient> coefficients{{"fixed", 2 * us, kHold, 0.05 * us, 50 * us},
-                                              {"bandwidth_share", 0.85, kHold, 0.05, 1}};
+  std::vector<Coefficient> coefficients;
+  add_coefficients(coefficients, CopyFit{}, kHold);
   Device d = datasheet;
   const Best best = best_of(coefficients, {}, static_cast<Eigen::Index>(points.size()),
                             [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                              d.fits.copy.fixed = Seconds{v[0]};
-                              d.fits.copy.bandwidth_share = v[1];
+                              d.fits.copy = fit_of_values<CopyFit>(v);
                               for (std::size_t i = 0; i < points.size(); ++i)
                                 errors[static_cast<Eigen::Index>(i)] =
                                     std::log(predicted(d, points[i]) / points[i].time);
                             });
   if (spread != nullptr) *spread = best.spread;
-  CopyFit f;
-  f.fixed = Seconds{best.values[0]};
-  f.bandwidth_share = best.values[1];
-  return f;
+  return fit_of_values<CopyFit>(best.values);
 }
 
 }  // namespace draftline

@@ -33,12 +33,12 @@ Seconds roofline_time(const Device& d, const Work& w, DType t) {
   return std::max(w.flops / matrix_rate(d, t, t), w.bytes() / d.bandwidth);
 }
 
-Seconds kernel_time(const Device& d, const Attention& k, Span s, const Between& since) {
-  return d.cpu ? cpu_time(*d.cpu, k, s, since) : attention_time(d, k, s, CacheState::cold);
+Seconds kernel_time(const Device& d, const Attention& k, Span s, const ReuseDistance& distance) {
+  return d.cpu ? cpu_time(*d.cpu, k, s, distance) : attention_time(d, k, s, CacheState::cold);
 }
 
-Seconds kernel_time(const Device& d, const Copy& k, const Between& since) {
-  if (d.cpu) return cpu_time(*d.cpu, k, since);
+Seconds kernel_time(const Device& d, const Copy& k, const ReuseDistance& distance) {
+  if (d.cpu) return cpu_time(*d.cpu, k, distance);
   const CopyFit& f = d.fits.copy;
   const Seconds memory = (k.read + k.written) / (f.bandwidth_share * d.bandwidth);
   return f.fixed + std::max(memory, k.flops / matrix_rate(d, DType::bf16, DType::bf16));

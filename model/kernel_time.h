@@ -18,11 +18,11 @@ FlopsPerSecond matrix_rate(const Device&, DType weights, DType activations);
 // `hot`: share of the weights found in L2, because an earlier kernel of the step has just read them (0: all from memory).
 Seconds kernel_time(const Device&, const Gemm&, double hot = 0);
 // Decode (one row a sequence), verify (2-64 rows over a long cache) and prefill: one function, continuous between them.
-// `since`: what was met since the keys and values of earlier steps were; a processor's caches may still hold them.
+// `distance`: of the keys and values of earlier steps, which a CPU's caches may still hold.
 Seconds kernel_time(const Device&, const Attention&, Span,
-                    const Between& since = {Bytes{std::numeric_limits<double>::infinity()}, {}});
-Seconds kernel_time(const Device&, const Copy&, const Between& since = {});  // `since`: its old lines were met
-Seconds kernel_time(const Device&, const AllReduce&);                        // InputErrors if the device has no link
+                    const ReuseDistance& distance = {Bytes{std::numeric_limits<double>::infinity()}, {}});
+Seconds kernel_time(const Device&, const Copy&, const ReuseDistance& distance = {});  // `distance`: of its old lines
+Seconds kernel_time(const Device&, const AllReduce&);  // InputErrors if the device has no link
 Seconds kernel_time(const Device&, const ExpertMlp&);
 
 // Share of a weight that is still in L2 after `distance` bytes of other traffic since its last use.

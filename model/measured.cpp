@@ -49,7 +49,7 @@ static const std::vector<ShapeOf>& shapes() {
        {{"sequences", 1}, {"copies", 1}, {"met_kib", 1}}},  // layers in turn; other bytes met before each turn
       {"step_host", {{"layers", 1}, {"sequences", 1}, {"ops", 1}}},
       {"segment_host", {{"ops", 1}}},
-      {"yardstick", {}},  // a fixed piece of work, at the clock that a processor's short times are told at
+      {"yardstick", {}},  // a fixed piece of work, at the clock that a CPU's short times are told at
       {"read", {{"kib", 1}}},
       {"copy", {{"kib", 1}}},
       // The host's part on a GPU: to launch one of so many kernels; a graph of them, or a row of them, and waiting for it;
@@ -126,8 +126,13 @@ Provenance read_provenance(const Reader& in) {
   m.source = in.at("source").text();
   m.locator = in.at("locator").text();
   for (const Reader& a : in.at("arguments").items()) m.arguments.push_back(a.text());
-  for (const auto& [name, value] : in.at("machine").entries())
-    m.machine[name] = value.number(name.ends_with("cache") ? 1 : 0, 1e18);
+  static const std::map<std::string, std::string> kNewNames{
+      {"first_cache", "l1_cache"}, {"second_cache", "l2_cache"}, {"last_cache", "last_level_cache"}};
+  for (const auto& [name, value] : in.at("machine").entries()) {
+    const auto renamed = kNewNames.find(name);  // files of before
+    m.machine[renamed == kNewNames.end() ? name : renamed->second] =
+        value.number(name.ends_with("cache") ? 1 : 0, 1e18);
+  }
   return m;
 }
 

@@ -28,7 +28,7 @@ struct MeasuredPoint {
 struct Provenance {
   std::string device, title, commit, source, locator;  // device: "cpu", "cuda"; title: the machine's
   std::vector<std::string> arguments;
-  std::map<std::string, double> machine;  // "last_cache" and "memory" in bytes, "cores"
+  std::map<std::string, double> machine;  // "last_level_cache" and "memory" in bytes, "cores"
   // InputErrors if what lies in `file` was measured on another machine or by another draftline.
   void must_go_on(const Provenance& before, const std::filesystem::path& file) const;
 };

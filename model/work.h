@@ -48,7 +48,7 @@ struct Span {
   double pairs = 0, keys = 0;
 };
 
-// What is done to each element on the way, by the op that is nearest among those a probe times: to a processor an
+// What is done to each element on the way, by the op that is nearest among those a probe times: to a CPU an
 // exponential costs more than its bytes, to a GPU nothing.
 enum class ElementOp { add, rms_norm, silu_mul, rope_append, argmax, top_k, sample };
 inline constexpr std::array<std::string_view, 7> kElementOpNames{"add",    "rms_norm", "silu_mul", "rope_append",
@@ -61,7 +61,7 @@ struct Copy {
   ElementOp op = ElementOp::add;
   double elements = 0;         // to which the op is done, beyond adding
   DType format = DType::fp32;  // of most of what is moved
-  Bytes old_lines = {};        // a processor's cache lines among these that were last met a step ago: a cache's
+  Bytes old_lines = {};        // a CPU's cache lines among these that were last accessed a step ago: a KV cache's
   bool operator==(const Copy&) const = default;
 };
 
@@ -78,7 +78,7 @@ struct ExpertMlp {
   DType weights = DType::bf16, activations = DType::bf16;
   bool operator==(const ExpertMlp&) const = default;
 };
-// Expected number of distinct experts met by `rows` independent rows: E (1 - (1 - k/E)^rows).
+// Expected number of distinct experts that are chosen by `rows` independent rows: E (1 - (1 - k/E)^rows).
 double experts_touched(const ExpertMlp&);
 
 using Kernel = std::variant<Gemm, Attention, Copy, AllReduce, ExpertMlp>;

@@ -52,16 +52,16 @@ class Grid {
   std::vector<MeasuredPoint> points;
 };
 
-int copies_past(double last_cache, double bytes) { return static_cast<int>(2 * last_cache / bytes) + 2; }
+int copies_past(double last_level_cache, double bytes) { return static_cast<int>(2 * last_level_cache / bytes) + 2; }
 int copies_within(double bytes, double of_one) { return std::max(2, static_cast<int>(bytes / of_one)); }
-int past_kib(double last_cache) { return std::max(1 << 18, static_cast<int>(3 * last_cache / 1024)); }
+int past_kib(double last_level_cache) { return std::max(1 << 18, static_cast<int>(3 * last_level_cache / 1024)); }
 
-std::vector<MeasuredPoint> small_grid(double last_cache) {
+std::vector<MeasuredPoint> small_grid(double last_level_cache) {
   Grid g;
-  g.add("read", {{"kib", past_kib(last_cache)}});
+  g.add("read", {{"kib", past_kib(last_level_cache)}});
   for (const int rows : {1, 2, 3, 4, 9}) {
     for (const auto& [in, out] : {std::pair{64, 256}, {256, 256}, {512, 128}}) g.gemm(rows, in, out);
-    if (rows < 4) g.gemm(rows, 512, 512, copies_past(last_cache, 4.0 * 512 * 512));
+    if (rows < 4) g.gemm(rows, 512, 512, copies_past(last_level_cache, 4.0 * 512 * 512));
   }
   for (const Layout& l : {Layout{4, 4, 32}, Layout{8, 2, 64}})
     for (const int context : {15, 257})
@@ -82,10 +82,10 @@ std::vector<MeasuredPoint> small_grid(double last_cache) {
 
 }  // namespace
 
-std::vector<MeasuredPoint> cpu_grid(double last_cache, GridSize size) {
-  if (size == GridSize::small) return small_grid(last_cache);
+std::vector<MeasuredPoint> cpu_grid(double last_level_cache, GridSize size) {
+  if (size == GridSize::small) return small_grid(last_level_cache);
   Grid g;
-  for (const int kib : {64, 4096, past_kib(last_cache)})
+  for (const int kib : {64, 4096, past_kib(last_level_cache)})
     for (const char* op : {"read", "copy"}) g.add(op, {{"kib", kib}});
   // Inputs and outputs of small networks, powers of two and not.
   const std::vector<std::pair<int, int>> products{{64, 256},    {128, 384},  {256, 256},   {256, 1024},  {384, 640},
@@ -96,11 +96,11 @@ std::vector<MeasuredPoint> cpu_grid(double last_cache, GridSize size) {
     for (const int rows : {1, 2, 3, 4, 5, 8, 16, 33}) {
       g.gemm(rows, in, out);
       const double bytes = 4.0 * in * out;
-      if (rows <= 8 && rows != 3 && bytes >= 1 << 20) g.gemm(rows, in, out, copies_past(last_cache, bytes));
+      if (rows <= 8 && rows != 3 && bytes >= 1 << 20) g.gemm(rows, in, out, copies_past(last_level_cache, bytes));
     }
   for (const auto& [in, out] : {std::pair{128, 384}, {256, 256}, {192, 128}})  // a small network's
     for (const double share : {0.06, 0.15, 0.35})
-      for (const int rows : {1, 4, 16}) g.gemm(rows, in, out, copies_within(share * last_cache, 4.0 * in * out));
+      for (const int rows : {1, 4, 16}) g.gemm(rows, in, out, copies_within(share * last_level_cache, 4.0 * in * out));
   for (const auto& [in, out] : {std::pair{640, 768}, {768, 2048}, {2048, 1152}})
     for (const int milliseconds : {1, 3, 10})
       for (const int rows : {1, 5}) g.gemm(rows, in, out, 1, 1000 * milliseconds);
@@ -114,7 +114,7 @@ std::vector<MeasuredPoint> cpu_grid(double last_cache, GridSize size) {
         for (const int tree : {0, 1}) g.attention(l, rows <= 8 ? 4 : 1, rows, context, tree);
     for (const int rows : {16, 64}) g.append(l, 1, rows);  // prefill
     for (const double share : {0.0, 0.05, 0.3, 2.0}) {
-      const int met_kib = static_cast<int>(share * last_cache / 1024);
+      const int met_kib = static_cast<int>(share * last_level_cache / 1024);
       for (const int sequences : {1, 8}) {
         for (const int rows : {1, 4}) g.append(l, sequences, rows, met_kib);
         for (const int context : {24, 80, 300}) g.attention(l, sequences, 1, context, 0, met_kib);

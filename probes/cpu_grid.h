@@ -11,7 +11,7 @@ namespace draftline {
 // small: seconds, and just enough to calibrate; to see that the machine can be probed at all.
 enum class GridSize { full, small };
 
-// `last_cache` in bytes.
-std::vector<MeasuredPoint> cpu_grid(double last_cache, GridSize = GridSize::full);
+// `last_level_cache` in bytes.
+std::vector<MeasuredPoint> cpu_grid(double last_level_cache, GridSize = GridSize::full);
 
 }  // namespace draftline

@@ -10,7 +10,7 @@
 namespace draftline {
 
 // A fixed piece of arithmetic: while it takes what it usually takes, the clock is what it was and nobody shares the core. Wide
-// vectors lower a processor's clock for most of a millisecond, and a decoder's products use them all the time: so the
+// vectors lower a CPU's clock for most of a millisecond, and a decoder's products use them all the time: so the
 // yardstick starts with products, and what is timed behind it runs at the clock that it has in a decoder.
 class Yardstick {
  public:

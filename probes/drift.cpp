@@ -28,7 +28,7 @@ std::vector<MeasuredPoint> products_of(const Measured& m, double beyond, double 
 
 std::vector<Drift> drift_since(const Measured& m, Seconds patience, Yardstick& yardstick) {
   constexpr double kMostly = 0.7;  // of the last cache: others have the rest
-  const double second = m.of_machine("second_cache"), last = m.of_machine("last_cache"),
+  const double second = m.of_machine("l2_cache"), last = m.of_machine("last_level_cache"),
                memory = m.of_machine("memory");
   std::vector<Drift> all;
   const auto add = [&](const char* kind, double beyond, double within) {

@@ -24,8 +24,8 @@ static std::string value_of(const char* file, const std::string& name) {
 Machine this_machine() {
   const std::map<int, double> kUsualCaches{{1, 32 << 10}, {2, 1 << 20}, {3, 8 << 20}};  // where Linux does not say
   Machine m;
-  m.processor = value_of("/proc/cpuinfo", "model name");
-  if (m.processor.empty()) m.processor = "a processor without a name";
+  m.cpu = value_of("/proc/cpuinfo", "model name");
+  if (m.cpu.empty()) m.cpu = "a CPU without a name";
   const std::string kilobytes = value_of("/proc/meminfo", "MemTotal");
   m.memory = kilobytes.empty() ? 0 : 1024 * std::strtod(kilobytes.c_str(), nullptr);
   m.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -41,9 +41,9 @@ Machine this_machine() {
       caches[level] = size * (unit == 'M' ? 1 << 20 : 1 << 10);
   }
   if (caches.empty()) caches = kUsualCaches;
-  m.first_cache = caches.begin()->second;
-  m.last_cache = caches.rbegin()->second;
-  m.second_cache = caches.size() > 2 ? std::next(caches.begin())->second : m.last_cache;
+  m.l1_cache = caches.begin()->second;
+  m.last_level_cache = caches.rbegin()->second;
+  m.l2_cache = caches.size() > 2 ? std::next(caches.begin())->second : m.last_level_cache;
   return m;
 }
 

@@ -27,7 +27,7 @@ class UsualClock {
   std::size_t all_ = 0;
 };
 
-// A processor's clock goes from step to step, each of which holds for a millisecond or two. What is shorter meets one of
+// A CPU's clock goes from step to step, each of which holds for a millisecond or two. What is shorter meets one of
 // them; what is longer their mean.
 inline constexpr double kClockHolds = 1e-3;
 

@@ -40,7 +40,7 @@ class StepMeter {
   virtual Seconds clock_time() = 0;  // what the clock adds to an op
 };
 
-// A processor: this thread, its yardstick, and the interpreter's own clock.
+// A CPU: this thread, its yardstick, and the interpreter's own clock.
 class CpuMeter : public StepMeter {
  public:
   CpuMeter(CpuBackend& backend, Yardstick& yardstick) : backend_(backend), yardstick_(yardstick) {}

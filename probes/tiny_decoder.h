@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder so small that its steps are the host's work: what probes of the host run, on a processor and on a GPU, without
+// A decoder so small that its steps are the host's work: what probes of the host run, on a CPU and on a GPU, without
 // speculation (group A of an engine's profile).
 #pragma once
 #include "decoder/generate.h"

@@ -112,7 +112,7 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
   return line;
 }
 
-// A processor's caches alone know what came before; a GPU's L2 is the GPU's own, and smaller than a step.
+// A CPU's caches alone know what came before; a GPU's L2 is the GPU's own, and smaller than a step.
 Ticks StepTable::after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) {
   if (!setup_.device->cpu) return 0;
   const StepPrice& price = *batch(sequences, drafts).price;

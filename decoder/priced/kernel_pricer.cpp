@@ -53,16 +53,16 @@ Seconds KernelPricer::operator()(const Op& op, const Kernel& kernel, const OpCos
   return std::visit([&](const auto& k) { return time(k, cost, hot); }, kernel) + extra_launches(cost);
 }
 
-MetSince KernelPricer::met_since(const Op& op) {
-  MetSince met{Bytes{INFINITY}, true};
-  const auto since = [&](Bytes last, Bytes own) { met = {moved_ - last + own, last.value <= 0}; };
+LastAccess KernelPricer::last_access(const Op& op) {
+  LastAccess access{Bytes{INFINITY}, true};
+  const auto since = [&](Bytes last, Bytes own) { access = {moved_ - last + own, last.value <= 0}; };
   if (const auto weight = streamed_weight(op)) since(last_use_.at(weight->id), held_bytes(*weight));
   else if (const auto layer = layer_of(op)) {
     const auto it = last_attended_.find(*layer);
     since(it == last_attended_.end() ? moved_ - step_ : it->second, {});
   }
   note(op);
-  return met;
+  return access;
 }
 
 Gemm KernelPricer::padded(Gemm k) const {
@@ -104,10 +104,10 @@ void KernelPricer::note(const Op& op) {
 }
 
 Seconds attention_time(const Device& d, const Attention& k, Span span, double launches, double cache_traffic,
-                       double bytes_per_pair, const Between& since) {
+                       double bytes_per_pair, const ReuseDistance& distance) {
   const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
   const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * k.heads * span.pairs};
-  return kernel_time(d, k, span, since) + (launches - 1) * d.fits.copy.fixed +
+  return kernel_time(d, k, span, distance) + (launches - 1) * d.fits.copy.fixed +
          more / (d.fits.copy.bandwidth_share * d.bandwidth);
 }
 
@@ -117,21 +117,21 @@ Copy with_traffic(Copy k, const OpCost& cost) {
   return k;
 }
 
-Between since_weights(const Device& d, const MetSince& met, const StepOfProcessor& s) {
-  if (!std::isfinite(met.weights.value) || s.weights.value <= 0) return {met.weights, {}};
+ReuseDistance distance_of_weights(const Device& d, const LastAccess& last, const StepOnCpu& s) {
+  if (!std::isfinite(last.weights.value) || s.weights.value <= 0) return {last.weights, {}};
   const Seconds time =
-      met.before && s.prompts.time.value > 0 ? 0.5 * (s.prompts.time + s.time) : (met.weights / s.weights) * s.time;
-  return {met.weights, d.cpu->inflow * time};
+      last.before && s.prompts.time.value > 0 ? 0.5 * (s.prompts.time + s.time) : (last.weights / s.weights) * s.time;
+  return {last.weights, d.cpu->co_runner_traffic * time};
 }
 
-Between since_entries(const Device& d, const MetSince& met, const StepOfProcessor& s) {
-  const double share = s.weights.value > 0 ? met.weights / s.weights : 1;
-  const Seconds time = share * s.time + (met.before ? s.prompts.waiting * s.prompts.time : Seconds{});
-  return {share * (s.weights + s.caches), d.cpu->inflow * time};
+ReuseDistance distance_of_entries(const Device& d, const LastAccess& last, const StepOnCpu& s) {
+  const double share = s.weights.value > 0 ? last.weights / s.weights : 1;
+  const Seconds time = share * s.time + (last.before ? s.prompts.waiting * s.prompts.time : Seconds{});
+  return {share * (s.weights + s.caches), d.cpu->co_runner_traffic * time};
 }
 
-Seconds product_time(const Device& d, const Gemm& k, double weight_traffic, const Between& since) {
-  return cpu_time(*d.cpu, k, since) + dequantising(d, k, weight_traffic);
+Seconds gemm_time_on_cpu(const Device& d, const Gemm& k, double weight_traffic, const ReuseDistance& distance) {
+  return cpu_time(*d.cpu, k, distance) + dequantising(d, k, weight_traffic);
 }
 
 // ---- where a kernel's time is counted

@@ -32,20 +32,20 @@ class CostTable {
 Copy with_traffic(Copy, const OpCost&);  // with the bytes that an engine adds
 
 // Device time of the ops whose time depends on neither the context nor the step as a whole. Walks a step in order, so that
-// weights met again within L2's reach are read from L2. On a processor, whose caches may hold a small network from step to step,
-// the walk starts where the step before it ended; activations lie where those before them lay, so they push nothing out.
+// weights accessed again before L2 has evicted them are read from L2. On a CPU, whose caches may hold a small network from step
+// to step, the walk starts where the step before it ended; activations lie where those before them lay, so they push nothing out.
 class KernelPricer {
  public:
   KernelPricer(const Device&, const Engine&, std::span<const SegmentRun> steps);
-  // Of any kernel but attention and, on a processor, a product and what writes to lines last met a step ago.
+  // Of any kernel but attention and, on a CPU, a GEMM and what writes to lines last accessed a step ago.
   Seconds operator()(const Op&, const Kernel&, const OpCost&);
   Seconds extra_launches(const OpCost& cost) const { return (cost.launches - 1) * device_.fits.copy.fixed; }
   Gemm padded(Gemm) const;  // to the rows of the engine's graphs
 
-  // On a processor: bytes of weights that a step meets, and those met since this op's were, its own included; of an op on a
-  // cache, since attention last met the entries of its layer.
+  // On a CPU: bytes of weights that a step accesses; and those accessed since this op's weights were, its own included, or,
+  // of an op on a KV cache, since attention last read the entries of its layer.
   Bytes step_weights() const { return step_; }
-  MetSince met_since(const Op&);
+  LastAccess last_access(const Op&);
 
  private:
   Seconds time(const Gemm&, const OpCost&, double hot);
@@ -70,24 +70,25 @@ class KernelPricer {
 };
 
 Seconds attention_time(const Device&, const Attention&, Span, double launches, double cache_traffic,
-                       double bytes_per_pair, const Between& since);
-// A step of a processor: how long it takes, how much it meets, and what came before it.
-struct StepOfProcessor {
+                       double bytes_per_pair, const ReuseDistance& distance);
+// A step on a CPU: how long it takes, how many bytes it accesses, and the prompts that were read before it.
+struct StepOnCpu {
   Seconds time;
   Bytes weights, caches;
   PromptsBetween prompts;
 };
-// What went by since an op's weights were met: as much of the step's time as of its weights. A prompt meets each of them too: on
-// average half of its time, and half of the step's, lie between.
-Between since_weights(const Device&, const MetSince&, const StepOfProcessor&);
-// Since entries of a cache were: as much of the step's caches as of its weights. A prompt meets none of
-// those that wait.
-Between since_entries(const Device&, const MetSince&, const StepOfProcessor&);
-Seconds product_time(const Device&, const Gemm&, double weight_traffic, const Between& since);
+// Of an op's weights: co-runners had as large a share of the step's time as was accessed of its weights. A prompt accesses each
+// weight too: on average half of its time, and half of the step's, lie between.
+ReuseDistance distance_of_weights(const Device&, const LastAccess&, const StepOnCpu&);
+// Of entries of a KV cache: as large a share of the step's caches was accessed as of its weights. A prompt accesses no entries
+// of the sequences that wait.
+ReuseDistance distance_of_entries(const Device&, const LastAccess&, const StepOnCpu&);
+Seconds gemm_time_on_cpu(const Device&, const Gemm&, double weight_traffic, const ReuseDistance& distance);
 
-// The time of a step of a processor, `time` of how long it takes: longer, the longer others fill the last cache meanwhile.
+// The time of a step on a CPU, where `time` tells it from how long it takes: the longer that is, the more of the LLC co-runners
+// have filled meanwhile.
 template <class Time>
-Seconds settled(const Device& d, Time time) {
+Seconds fixed_point(const Device& d, Time time) {
   constexpr int kMost = 100;
   constexpr double kClose = 1e-10;
   Seconds t = time(Seconds{});

@@ -41,14 +41,14 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
       const auto* copy = std::get_if<Copy>(&kernel);
       if (attention) {
         const auto& [s0, s1] = spans[static_cast<std::size_t>(pass_of(op).index)];
-        of_shape({*attention, d.cpu ? price.met_since(op) : MetSince{}, cost.launches, cost.cache_traffic,
+        of_shape({*attention, d.cpu ? price.last_access(op) : LastAccess{}, cost.launches, cost.cache_traffic,
                   cost.bytes_per_pair.value, s0.pairs, s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys});
       } else {
         constant_work_ += draftline::work(kernel, {});
         if (product && d.cpu)
-          of_shape({price.padded(*product), price.met_since(op), cost.launches, cost.weight_traffic});
+          of_shape({price.padded(*product), price.last_access(op), cost.launches, cost.weight_traffic});
         else if (copy && d.cpu && copy->old_lines.value > 0)
-          of_shape({with_traffic(*copy, cost), price.met_since(op), cost.launches, 1});
+          of_shape({with_traffic(*copy, cost), price.last_access(op), cost.launches, 1});
         else line.constant = price(op, kernel, cost);
       }
       sum.constant += line.constant;
@@ -113,7 +113,7 @@ StepPrice::Segment StepPrice::prune(Segment all) {
 
 StepPrice::ShapeTimes StepPrice::shape_times(double length, const PromptsBetween& between) const {
   ShapeTimes times;
-  settled(device_, [&](Seconds step) {
+  fixed_point(device_, [&](Seconds step) {
     times = shape_times(length, step, between);
     return device_.cpu ? evaluate(times) : Seconds{};
   });
@@ -121,13 +121,15 @@ StepPrice::ShapeTimes StepPrice::shape_times(double length, const PromptsBetween
 }
 
 StepPrice::ShapeTimes StepPrice::shape_times(double length, Seconds time, const PromptsBetween& between) const {
-  StepOfProcessor step{time, step_weights_, {}, between};
+  StepOnCpu step{time, step_weights_, {}, between};
   if (device_.cpu)
     for (const Line& sum : sums_)
       for (std::size_t g = 0; g < sum.counts.size(); ++g)
         if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel))
           step.caches += sum.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
-  const auto entries = [&](const Shape& s) { return device_.cpu ? since_entries(device_, s.met, step) : Between{}; };
+  const auto entries = [&](const Shape& s) {
+    return device_.cpu ? distance_of_entries(device_, s.last_access, step) : ReuseDistance{};
+  };
   ShapeTimes times(shapes_.size());
   for (std::size_t g = 0; g < shapes_.size(); ++g) {
     const Shape& s = shapes_[g];
@@ -136,7 +138,8 @@ StepPrice::ShapeTimes StepPrice::shape_times(double length, Seconds time, const 
     else if (const auto* c = std::get_if<Copy>(&s.kernel))
       times[g] = kernel_time(device_, *c, entries(s)) + (s.launches - 1) * device_.fits.copy.fixed;
     else
-      times[g] = product_time(device_, std::get<Gemm>(s.kernel), s.traffic, since_weights(device_, s.met, step)) +
+      times[g] = gemm_time_on_cpu(device_, std::get<Gemm>(s.kernel), s.traffic,
+                                  distance_of_weights(device_, s.last_access, step)) +
                  (s.launches - 1) * device_.fits.copy.fixed;
   }
   return times;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step costs, from its tapes: two clocks, the host that issues kernels and the device that runs them in
 // order. step_time() walks every op; StepPrice is the same, folded into a function of the context that
-// costs nanoseconds: per segment T = max_i(issue_i + device time from op i on), of which few i can win. On a processor a
-// step's time stands on both sides: while it runs, other programs fill the last cache, and its weights are met again in it.
+// costs nanoseconds: per segment T = max_i(issue_i + device time from op i on), of which few i can win. On a CPU a
+// step's time stands on both sides: while it runs, co-runners fill the last-level cache, in which it looks for its weights again.
 #pragma once
 #include <array>
 #include <boost/container/small_vector.hpp>
@@ -48,17 +48,18 @@ std::vector<OpPrice> op_prices(std::span<const SegmentRun>, std::span<const int>
                                bool speculating);
 
 // Prompts that were read between the step before and this one: how long that took, and the share of this step's sequences that
-// waited meanwhile. Others fill a processor's last cache in that time.
+// waited meanwhile. Co-runners fill a CPU's last-level cache in that time.
 struct PromptsBetween {
   Seconds time;
   double waiting = 1;
 };
 
-// On a processor: weights that a step met since an op's own, or its layer's entries, were; `before`: that was in the step before.
-struct MetSince {
+// On a CPU: the bytes of weights that were accessed since an op's own weights, or the entries of its layer's KV cache, were;
+// `before`: that was in the step before.
+struct LastAccess {
   Bytes weights;
   bool before = false;
-  bool operator==(const MetSince&) const = default;
+  bool operator==(const LastAccess&) const = default;
 };
 
 class StepPrice {
@@ -79,10 +80,10 @@ class StepPrice {
   friend StepParts step_time(std::span<const SegmentRun>, std::span<const int>, const Device&, const Engine&, bool);
   using ShapeTimes = boost::container::small_vector<Seconds, 16>;  // of each of shapes_
   // One kind of kernel whose time depends on the context: attention, whose pairs and keys are affine in the mean length; on
-  // a processor also a product, by how long the step takes, and what writes to a cache's old lines.
+  // a CPU also a GEMM, by how long the step takes, and what writes to a cache's old lines.
   struct Shape {
     std::variant<Attention, Gemm, Copy> kernel;
-    MetSince met;
+    LastAccess last_access;
     double launches, traffic;  // traffic: of the cache; of the weights
     double bytes_per_pair = 0, pairs = 0, pairs_per_length = 0, keys = 0, keys_per_length = 0;
     bool operator==(const Shape&) const = default;
@@ -116,7 +117,7 @@ class StepPrice {
   std::vector<Segment> segments_;
   std::array<Line, 4> sums_;  // device time: draft, verify, commit, communication
   double kernels_ = 0;
-  Bytes step_weights_;  // met by a step of a processor
+  Bytes step_weights_;  // accessed by a step on a CPU
   Work constant_work_;
 };
 

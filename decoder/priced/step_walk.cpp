@@ -20,7 +20,7 @@ Bytes caches_met(std::span<const SegmentRun> segments, std::span<const int> leng
   return met;
 }
 
-// Times of a step's ops, one by one; on a processor, of a step that takes so long.
+// Times of a step's ops, one by one; on a CPU, of a step that takes so long.
 class OpTimes {
  public:
   OpTimes(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
@@ -33,8 +33,8 @@ class OpTimes {
       return attention_time(device_, *k, span_of(run, pass_of(op).index, lengths_), cost.launches, cost.cache_traffic,
                             cost.bytes_per_pair.value, entries(op));
     if (const auto* k = std::get_if<Gemm>(&kernel); k && device_.cpu)
-      return product_time(device_, price_.padded(*k), cost.weight_traffic,
-                          since_weights(device_, price_.met_since(op), step_)) +
+      return gemm_time_on_cpu(device_, price_.padded(*k), cost.weight_traffic,
+                              distance_of_weights(device_, price_.last_access(op), step_)) +
              price_.extra_launches(cost);
     if (const auto* k = std::get_if<Copy>(&kernel); k && device_.cpu && k->old_lines.value > 0)
       return kernel_time(device_, with_traffic(*k, cost), entries(op)) + price_.extra_launches(cost);
@@ -42,13 +42,13 @@ class OpTimes {
   }
 
  private:
-  Between entries(const Op& op) {
-    return device_.cpu ? since_entries(device_, price_.met_since(op), step_) : Between{};
+  ReuseDistance entries(const Op& op) {
+    return device_.cpu ? distance_of_entries(device_, price_.last_access(op), step_) : ReuseDistance{};
   }
   const Device& device_;
   std::span<const int> lengths_;
   KernelPricer price_;
-  StepOfProcessor step_;
+  StepOnCpu step_;
 };
 
 StepParts walked(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
@@ -85,7 +85,7 @@ StepParts walked(std::span<const SegmentRun> segments, std::span<const int> leng
 StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
                     const Engine& e, bool speculating) {
   StepParts parts;
-  settled(d, [&](Seconds step) {
+  fixed_point(d, [&](Seconds step) {
     parts = walked(segments, lengths, d, e, speculating, step);
     return parts.total();
   });

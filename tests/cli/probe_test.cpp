@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `probe` and `calibrate` as a user meets them, on the smallest grid of this machine's processor.
+// `probe` and `calibrate` as a user meets them, on the smallest grid of this machine's CPU.
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -32,7 +32,7 @@ void add_point(Json& m, const char* op, Json shape, double us) {
                          {"discarded", 0}});
 }
 
-// Times of a processor that does 1 ns a step and a byte: a measured file for those tests that need no machine.
+// Times of a CPU that does 1 ns a step and a byte: a measured file for those tests that need no machine.
 Json made_up() {
   Json m{{"schema_version", 1},
          {"device", "cpu"},
@@ -42,7 +42,7 @@ Json made_up() {
          {"locator", "a test"},
          {"arguments", Json::array()},
          {"machine",
-          {{"first_cache", 32768}, {"second_cache", 1048576}, {"last_cache", 8388608}, {"memory", 1e9}, {"cores", 1}}},
+          {{"l1_cache", 32768}, {"l2_cache", 1048576}, {"last_level_cache", 8388608}, {"memory", 1e9}, {"cores", 1}}},
          {"points", Json::array()}};
   const auto add = [&](const char* op, Json shape, double us) { add_point(m, op, std::move(shape), us); };
   add("read", {{"kib", 65536}}, 6000);
@@ -85,7 +85,7 @@ TEST_CASE("a probe says what it measured and with what, and a calibration of it 
   for (const char* key : {"title", "commit", "source", "locator"}) CHECK(!m.at(key).get<std::string>().empty());
   CHECK(m.at("arguments").at(0) == "probe");
   CHECK(m.at("arguments").at(4) == "small");
-  for (const char* key : {"first_cache", "second_cache", "last_cache", "memory", "cores"})
+  for (const char* key : {"l1_cache", "l2_cache", "last_level_cache", "memory", "cores"})
     CHECK(m.at("machine").at(key).get<double>() > 0);
   REQUIRE(m.at("points").size() > 30);
   for (const Json& p : m.at("points")) {
@@ -310,7 +310,7 @@ TEST_CASE("two calibrations of processors are compared over a third's points") {
 
   const Ran other = draftline("calibrate m.json --compare h100-sxm");
   CHECK(other.code == 2);
-  CHECK(contains(other.err, "was measured on a processor, and h100-sxm is none"));
+  CHECK(contains(other.err, "was measured on a CPU, and h100-sxm is none"));
   CHECK(draftline("calibrate m.json --compare-out c.csv").code == 2);
 }
 
@@ -334,8 +334,8 @@ TEST_CASE("hostile measured files are refused with the place and the reason, and
                     "\"skipped\": \"\"}",
                     "m.json#/points/2/skipped: must say why"},
                Case{"/points", "[]", "m.json#/points: a CPU device needs "},
-               Case{"/machine/last_cache", "0", "m.json#/machine/last_cache: "},
-               Case{"/machine", "{}", "m.json#/machine: missing key \"last_cache\""},
+               Case{"/machine/last_level_cache", "0", "m.json#/machine/last_level_cache: "},
+               Case{"/machine", "{}", "m.json#/machine: missing key \"last_level_cache\""},
                Case{"/schema_version", "2", "m.json#/schema_version: "},
                Case{"/device", "\"fpga\"", "m.json#/device: "}, Case{"/pionts", "[]", "m.json#/pionts: unknown key"});
   Json m = made_up();

@@ -75,7 +75,7 @@ TEST_CASE("two GPUs over the same points: errors of each, and how far they are a
   CHECK(compare_devices(m, a, a).size() == 7);  // with the link
 }
 
-TEST_CASE("a processor is compared with processors") {
+TEST_CASE("a CPU is compared with processors") {
   const Device cpu = known_device("cpu");
   Measured m;
   m.device = "cpu";

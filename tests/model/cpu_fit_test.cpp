@@ -23,7 +23,7 @@ CpuFit known() {
             {Seconds{10 * kNs}, Seconds{12 * kNs}, Seconds{18 * kNs}, Seconds{20 * kNs}},
             {{Seconds{0.03 * kNs}, Seconds{0.08 * kNs}, Seconds{0.15 * kNs}}, 0.9, 0.6},
             1.5};
-  f.inflow = BytesPerSecond{3e9};
+  f.co_runner_traffic = BytesPerSecond{3e9};
   f.attention = {Seconds{100 * kNs},
                  Seconds{50 * kNs},
                  Seconds{6 * kNs},
@@ -33,8 +33,8 @@ CpuFit known() {
                  Seconds{400 * kNs},
                  1.5};
   f.elements.byte = Seconds{0.02 * kNs};
-  f.elements.beyond_first_byte = Seconds{0.02 * kNs};
-  f.elements.far_byte = Seconds{0.03 * kNs};
+  f.elements.beyond_l1_byte = Seconds{0.02 * kNs};
+  f.elements.beyond_l2_byte = Seconds{0.03 * kNs};
   f.elements.slow_for = Seconds{3e-4};
   f.elements.slow_clock = 1.25;
   f.elements.lines = f.attention.reach;
@@ -52,7 +52,7 @@ Measured measured_by(const CpuFit& truth, double noise, const char* stream = "no
   m.commit = "none";
   m.source = "none";
   m.locator = "a test";
-  m.machine = {{"first_cache", 32768}, {"second_cache", 1 << 20}, {"last_cache", 32 << 20}, {"memory", 1e9}};
+  m.machine = {{"l1_cache", 32768}, {"l2_cache", 1 << 20}, {"last_level_cache", 32 << 20}, {"memory", 1e9}};
   Rng rng(1, stream);
   const auto add = [&](const char* op, std::map<std::string, int> shape) {
     MeasuredPoint p{op, std::move(shape), {}, {}, {}, 5, 0, {}};
@@ -112,7 +112,7 @@ Measured measured_by(const CpuFit& truth, double noise, const char* stream = "no
     for (const int out : {96, 512, 1536})
       for (const int rows : {1, 2, 6})
         for (const double share : {0.1, 0.3, 0.6, 1.0}) {
-          const int copies = static_cast<int>(share * m.of_machine("last_cache") / (4.0 * in * out));
+          const int copies = static_cast<int>(share * m.of_machine("last_level_cache") / (4.0 * in * out));
           if (copies > 1 && copies != 40) add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies}});
         }
   for (const int in : {500, 1000, 2000})
@@ -148,11 +148,11 @@ TEST_CASE("a fit gives back the CPU that made the times") {
   const CpuCalibration c = calibrate_cpu(measured_by(truth, 0));
   CHECK(c.fit.gemm.step[3].value == Approx(truth.gemm.step[3].value).epsilon(0.01));
   CHECK(c.fit.gemm.reach.byte[2].value == Approx(truth.gemm.reach.byte[2].value).epsilon(0.03));
-  CHECK(c.fit.inflow.value == Approx(truth.inflow.value).epsilon(0.03));
+  CHECK(c.fit.co_runner_traffic.value == Approx(truth.co_runner_traffic.value).epsilon(0.03));
   CHECK(c.fit.attention.pair.value == Approx(truth.attention.pair.value).epsilon(0.03));
   CHECK(c.fit.attention.step.value == Approx(truth.attention.step.value).epsilon(0.03));
   CHECK(c.fit.attention.reach.byte[2].value == Approx(truth.attention.reach.byte[2].value).epsilon(0.03));
-  CHECK(c.fit.attention.last_start.value == Approx(truth.attention.last_start.value).epsilon(0.03));
+  CHECK(c.fit.attention.llc_start.value == Approx(truth.attention.llc_start.value).epsilon(0.03));
   CHECK(c.fit.attention.memory_start.value == Approx(truth.attention.memory_start.value).epsilon(0.03));
   CHECK(c.fit.elements.byte.value == Approx(truth.elements.byte.value).epsilon(0.02));
   CHECK(c.fit.elements.slow_for.value == Approx(truth.elements.slow_for.value).epsilon(0.03));
@@ -168,7 +168,7 @@ TEST_CASE("a fit gives back the CPU that made the times") {
 namespace {
 
 std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string& op) {
-  const auto reach = [](std::map<std::string, double> all, const CpuReach& r) {
+  const auto reach = [](std::map<std::string, double> all, const CpuByteCost& r) {
     all["second_byte"] = r.byte[0].value;
     all["last_byte"] = r.byte[1].value;
     all["memory_byte"] = r.byte[2].value;
@@ -186,14 +186,14 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
                   {"step_3", g.step[2].value},
                   {"step_4", g.step[3].value},
                   {"blend", g.blend},
-                  {"inflow", f.inflow.value}},
+                  {"co_runner_traffic", f.co_runner_traffic.value}},
                  g.reach);
   if (op == "attention")
     return reach({{"fixed", a.fixed.value},
                   {"row", a.row.value},
                   {"pair", a.pair.value},
                   {"step", a.step.value},
-                  {"last_start", a.last_start.value},
+                  {"llc_start", a.llc_start.value},
                   {"memory_start", a.memory_start.value},
                   {"blend", a.blend}},
                  a.reach);
@@ -201,8 +201,8 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
     if (op == kElementOpNames[i])
       return {{"fixed", f.elements.of[i].fixed.value}, {"element", f.elements.of[i].element.value}};
   std::map<std::string, double> all{{"byte", f.elements.byte.value},
-                                    {"beyond_first_byte", f.elements.beyond_first_byte.value},
-                                    {"far_byte", f.elements.far_byte.value},
+                                    {"beyond_l1_byte", f.elements.beyond_l1_byte.value},
+                                    {"beyond_l2_byte", f.elements.beyond_l2_byte.value},
                                     {"slow_for", f.elements.slow_for.value},
                                     {"slow_clock", f.elements.slow_clock},
                                     {"line_second_byte", f.elements.lines.byte[0].value},

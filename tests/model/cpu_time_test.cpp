@@ -33,7 +33,7 @@ TEST_CASE("a byte comes from the nearest cache that still has it") {
   CpuFit f;
   f.caches = {Bytes{1e3}, Bytes{1e5}, Bytes{1e7}};
   f.gemm.reach.byte = {Seconds{kNs}, Seconds{10 * kNs}, Seconds{100 * kNs}};
-  const auto of = [&](const Between& since) { return cpu_time(f, Gemm{1, 10, 32}, since).value / (1280 * kNs); };
+  const auto of = [&](const ReuseDistance& since) { return cpu_time(f, Gemm{1, 10, 32}, since).value / (1280 * kNs); };
   CHECK(of({Bytes{10}, {}}) < 0.01);
   CHECK(of({Bytes{1e4}, {}}) == Approx(1).epsilon(0.01));
   CHECK(of({Bytes{1e6}, {}}) == Approx(10).epsilon(0.01));
@@ -69,7 +69,7 @@ TEST_CASE("what comes from the last cache comes while others are worked on, what
   CHECK(attention(1e9) == Approx(2).epsilon(0.01));
   // And what first lines take, of each sequence and KV head: those of its keys, and of its only block of values.
   f.attention = {};
-  f.attention.last_start = Seconds{70 * kNs};
+  f.attention.llc_start = Seconds{70 * kNs};
   f.attention.memory_start = Seconds{300 * kNs};
   k.sequences = k.rows = 3;
   k.heads = 8;
@@ -138,10 +138,10 @@ TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
   k.written = Bytes{20};
   CHECK(cpu_time(f, k, {}).value == Approx((7 + 120 + 500) * kNs));
   f.caches[1] = Bytes{12};  // a tenth of it: each byte is a far one too
-  f.elements.far_byte = Seconds{kNs};
+  f.elements.beyond_l2_byte = Seconds{kNs};
   CHECK(cpu_time(f, k, {}).value == Approx((7 + 240 + 500) * kNs).epsilon(1e-4));
   f.caches[0] = Bytes{3};  // and a byte beyond the first
-  f.elements.beyond_first_byte = Seconds{kNs};
+  f.elements.beyond_l1_byte = Seconds{kNs};
   CHECK(cpu_time(f, k, {}).value == Approx((7 + 360 + 500) * kNs).epsilon(1e-4));
 }
 

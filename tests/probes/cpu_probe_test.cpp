@@ -153,11 +153,11 @@ TEST_CASE("an elementwise op is priced by the accounting that its probe is fitte
 
 TEST_CASE("the machine has caches in their order") {
   const Machine m = this_machine();
-  CHECK_FALSE(m.processor.empty());
+  CHECK_FALSE(m.cpu.empty());
   CHECK(m.cores >= 1);
-  CHECK(m.first_cache > 0);
-  CHECK(m.first_cache <= m.second_cache);
-  CHECK(m.second_cache <= m.last_cache);
+  CHECK(m.l1_cache > 0);
+  CHECK(m.l1_cache <= m.l2_cache);
+  CHECK(m.l2_cache <= m.last_level_cache);
 }
 
 TEST_CASE("a probe notes the clock that its times are told at, and another process can tell its own at that") {

@@ -19,7 +19,7 @@ MeasuredPoint product(int rows, int in, int out, int copies, int pause_us, doubl
 TEST_CASE("products of one row are timed again, by where their weights lie") {
   constexpr double kNever = 1e3, kAtOnce = 1e-12;  // seconds
   Measured m;
-  m.machine = {{"second_cache", 1e5}, {"last_cache", 1e6}, {"memory", 1e9}};
+  m.machine = {{"l2_cache", 1e5}, {"last_level_cache", 1e6}, {"memory", 1e9}};
   m.points = {product(1, 32, 64, 1, 0, kNever),    product(1, 64, 64, 1, 0, kNever),  // 8, 16 KB: the second cache
               product(1, 256, 512, 1, 0, kAtOnce),                                    // 0.5 MB
               product(1, 128, 128, 64, 0, kNever),                                    // 4 MB

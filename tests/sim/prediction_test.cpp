@@ -132,7 +132,7 @@ TEST_CASE("two devices never need more memory each than one, and every rank talk
 }
 
 TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
-  // On a processor each product is a kind by when its weights were met: layers left out make that differ from pass to pass.
+  // On a CPU each product is a kind by when its weights were met: layers left out make that differ from pass to pass.
   const Prediction p = prediction(
       R"({"device": "cpu", "engine": "draftline", "transformer": "qwen2.5-3b", "prompt_tokens": 64, "output_tokens": 64,
     "method": {"name": "self_spec", "draft_length": 4, "acceptance": {"rate": 0.5}}})");

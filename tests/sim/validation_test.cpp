@@ -151,7 +151,7 @@ TEST_CASE("a summary of errors counts their sizes, whatever their sign") {
 }
 
 TEST_CASE("measured steps are what they were after a way through their file, and hostile files are refused") {
-  MeasuredSteps m{{"cpu", "a processor", "abc", "draftline-probe", "here", {"validate"}, {{"cores", 4}}},
+  MeasuredSteps m{{"cpu", "a CPU", "abc", "draftline-probe", "here", {"validate"}, {{"cores", 4}}},
                   {cell(kHeads, 4, 0.5, 0.25)}};
   m.cells[0].turns[0].steered = {1};
   m.cells[0].history = {{{1, 2}, {}, {3}}, {{7}}};
@@ -206,7 +206,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   for (const SegmentRun& run : step) ops += static_cast<double>(run.tape->ops.size());
   Engine nothing, serial;
   nothing.overlap = serial.overlap = false;
-  w.device.cpu->inflow = BytesPerSecond{};  // here a longer step pushes nothing out
+  w.device.cpu->co_runner_traffic = BytesPerSecond{};  // here a longer step pushes nothing out
   serial.issue = Seconds{1e-6};
   serial.graph_launch = Seconds{1e-3};
   serial.step = serial.step_speculating = Seconds{1};
@@ -220,7 +220,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   CHECK(sum == Approx(price(nothing)).epsilon(1e-9));
 }
 
-TEST_CASE("the longer a processor's step takes the more of its weights others push out, and its price knows") {
+TEST_CASE("the longer a CPU's step takes the more of its weights others push out, and its price knows") {
   World w;
   w.device.l2 = w.device.cpu->caches[2] = Bytes{64e6};  // holds them
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
@@ -228,16 +228,16 @@ TEST_CASE("the longer a processor's step takes the more of its weights others pu
   const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
   const auto step = predictor.recorded_step(setup, method);
   const std::vector<int> lengths(4, 200);
-  const auto price = [&](double inflow) {
-    w.device.cpu->inflow = BytesPerSecond{inflow};
+  const auto price = [&](double co_runner_traffic) {
+    w.device.cpu->co_runner_traffic = BytesPerSecond{co_runner_traffic};
     const StepPrice folded(step, 4, w.device, w.engine, true);
     CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
     return folded(200).value;
   };
   const double alone = price(0), most = price(1e15);
   double before = alone;
-  for (const double inflow : {1e9, 1e10, 1e11}) {
-    const double now = price(inflow);
+  for (const double co_runner_traffic : {1e9, 1e10, 1e11}) {
+    const double now = price(co_runner_traffic);
     CHECK(now > before);
     CHECK(now < most);
     before = now;
@@ -254,12 +254,12 @@ TEST_CASE("keys and values that a draft pass has just met are nearer to the next
   const std::vector<int> lengths(4, 200);
   // The last cache holds what a draft pass meets, but not what a step does; entries alone cost time.
   CpuFit& cpu = *w.device.cpu;
-  cpu.inflow = {};
+  cpu.co_runner_traffic = {};
   cpu.attention = {};
   cpu.attention.reach.byte[2] = Seconds{1e-9};
   cpu.gemm.reach.byte[2] = Seconds{};
-  const auto attention = [&](double last_cache) {
-    w.device.l2 = cpu.caches[2] = Bytes{last_cache};
+  const auto attention = [&](double last_level_cache) {
+    w.device.l2 = cpu.caches[2] = Bytes{last_level_cache};
     const StepPrice folded(step, 4, w.device, w.engine, true);
     CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
     std::vector<double> drafts;
@@ -279,7 +279,7 @@ TEST_CASE("keys and values that a draft pass has just met are nearer to the next
   for (const double t : far) CHECK(t == Approx(far[0]).epsilon(0.02));
 }
 
-TEST_CASE("while prompts are read others fill a processor's last cache, and a step after them finds less there") {
+TEST_CASE("while prompts are read others fill a CPU's last cache, and a step after them finds less there") {
   World w;
   w.device.l2 = w.device.cpu->caches[2] = Bytes{64e6};
   const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
@@ -294,15 +294,15 @@ TEST_CASE("while prompts are read others fill a processor's last cache, and a st
     before = after(seconds, 1);
   }
   CHECK(after(100, 1) == Approx(after(1e3, 1)).epsilon(1e-6));  // all of it is gone
-  w.device.cpu->inflow = {};
+  w.device.cpu->co_runner_traffic = {};
   CHECK(after(1, 1) == price(200).value);
 }
 
-TEST_CASE("a network that a processor's caches hold is met there again by the next step") {
+TEST_CASE("a network that a CPU's caches hold is met there again by the next step") {
   World w;
-  const auto price = [&](double last_cache) {
+  const auto price = [&](double last_level_cache) {
     Device d = w.device;
-    d.l2 = d.cpu->caches[2] = Bytes{last_cache};
+    d.l2 = d.cpu->caches[2] = Bytes{last_level_cache};
     const Setup setup{&d, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 1, 100, 2};
     return Predictor([](const Reader&) { return TransformerShape{}; }).step_price(setup, autoregressive())(100).value;
   };

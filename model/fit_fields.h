@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coefficients of every fit as lists: what a device file calls them, in which unit and range, and where fitting them
+// starts and ends. Files are read and written, and fits made, by these lists alone. Meanings stand at the structs
+// (model/device.h, model/cpu_time.h).
+#pragma once
+#include <limits>
+#include <span>
+
+#include "model/cpu_time.h"
+#include "model/device.h"
+
+namespace draftline {
+
+enum class FitUnit { seconds, seconds_per_byte, ratio };
+
+template <class Fit>
+struct FitField {
+  const char* name;
+  FitUnit unit;
+  double least, most;              // what a device file may hold, in base units
+  double start, low, high;         // of a fit: its start (the prior's centre) and its bounds
+  double& (*of)(Fit&);             // the coefficient, in base units
+  const char* old_name = nullptr;  // what files called it before; still read
+
+  double value(const Fit& f) const { return of(const_cast<Fit&>(f)); }
+};
+
+std::span<const FitField<GemmFit>> fields_of(const GemmFit&);
+std::span<const FitField<DecodeAttentionFit>> fields_of(const DecodeAttentionFit&);
+std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&);  // but for `packed`, a choice
+std::span<const FitField<CopyFit>> fields_of(const CopyFit&);
+std::span<const FitField<CpuGemmFit>> fields_of(const CpuGemmFit&);
+std::span<const FitField<CpuAttentionFit>> fields_of(const CpuAttentionFit&);
+
+}  // namespace draftline
