@@ -7,19 +7,6 @@
 
 namespace draftline {
 
-struct FleetShape {
-  int replicas = 1;
-  // Pipeline parallelism: a replica spans so many devices, each with its share of the layers, and keeps as many batches in
-  // flight. A batch passes all stages at the pace of a whole pass; as each stage serves them in turn, the batches don't slow
-  // each other down: they are servers of their own, which share the replica's memory. Uneven batches are not priced.
-  int stages = 1;
-  enum class Routing { round_robin, least_loaded } routing = Routing::round_robin;
-  // Disaggregation: so many more servers compute prompts; `replicas` decode. Keys and values travel between them.
-  int prefill_replicas = 0;
-  double transfer_fixed = 0, transfer_per_token = 0;  // ps
-  int servers() const { return (replicas + prefill_replicas) * stages; }
-};
-
 struct ServingRun {
   ServingFigures figures;
   Seconds wall_time;      // that the event loop took here, prices apart

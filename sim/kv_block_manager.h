@@ -5,7 +5,7 @@
 #pragma once
 #include "sim/prefix_cache.h"
 #include "sim/running_batch.h"
-#include "sim/server_config.h"
+#include "sim/drafting.h"
 
 namespace draftline {
 

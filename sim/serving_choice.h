@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/reader.h"
-#include "sim/draft_policy.h"
-#include "sim/fleet.h"
+#include "inputs/draft_policy.h"
+#include "inputs/serving_limits.h"
 #include "sim/workload.h"
 
 namespace draftline {

@@ -6,19 +6,10 @@
 
 #include "core/fingerprint.h"
 #include "sim/histogram.h"
+#include "inputs/serving_limits.h"
 #include "sim/workload.h"
 
 namespace draftline {
-
-struct LatencyTargets {
-  struct Target {
-    enum class Of { ttft, tpot, e2e } of = Of::ttft;
-    double share = 0.99;  // so many requests must meet it; 0: the mean must
-    Seconds limit;
-    std::string name;
-  };
-  std::vector<Target> targets;
-};
 
 // A request that is done.
 struct ServedRequest {

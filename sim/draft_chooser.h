@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many drafts the next step verifies in each sequence: fixed, by the batch's size, what promises the best rate by the
-// priced step and the acceptance seen so far, or, as an upper bound, what would have been best.
+// Chooses how many drafts the next step verifies in each sequence, by a policy (inputs/draft_policy): by the priced step and the
+// acceptance seen so far, where the policy learns.
 #pragma once
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/reader.h"
+#include "inputs/draft_policy.h"
 #include "sim/step_cost.h"
 
 namespace draftline {
-
-struct DraftPolicy {
-  enum class Kind { fixed, by_batch_size, goodput, oracle } kind = Kind::fixed;
-  struct Rule {
-    int batch_size;                    // from this one on
-    std::optional<int> drafts;         // none: as many as the method makes
-    std::optional<Reader> place = {};  // for a mistake that shows when the method is known
-  };
-  std::vector<Rule> rules;  // rising
-};
-
-// "fixed", "goodput", "oracle", {"off_above": 32} or {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}}.
-DraftPolicy read_draft_policy(const Reader&);
-// Notes the rules that want more drafts than a method makes.
-void check_drafts(const DraftPolicy&, int draft_length);
 
 // The chooser of one server. It learns from the steps that are recorded.
 class DraftChooser {

@@ -1,46 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/draft_policy.h"
+#include "sim/draft_chooser.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace draftline {
 
 static constexpr std::size_t kMostLengths = 65;
-
-DraftPolicy read_draft_policy(const Reader& in) {
-  DraftPolicy p;
-  if (in.is_string()) {
-    static constexpr std::array<std::string_view, 3> names{"fixed", "goodput", "oracle"};
-    static constexpr std::array kinds{DraftPolicy::Kind::fixed, DraftPolicy::Kind::goodput, DraftPolicy::Kind::oracle};
-    p.kind = kinds[in.choice(names)];
-    return p;
-  }
-  p.kind = DraftPolicy::Kind::by_batch_size;
-  const auto off = in.find("off_above"), table = in.find("draft_length_by_batch_size");
-  if (off.has_value() == table.has_value()) in.fail("give \"off_above\" or \"draft_length_by_batch_size\"");
-  if (off) p.rules = {{1, std::nullopt}, {off->positive_int(1 << 20) + 1, 0}};
-  if (table) {
-    for (const auto& [key, drafts] : table->entries()) {
-      int batch = 0;
-      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), batch);
-      if (error != std::errc() || end != key.data() + key.size() || batch < 1)
-        drafts.fail("\"" + key + "\" is no batch size");
-      p.rules.push_back({batch, drafts.integer(0), drafts});
-    }
-    std::sort(p.rules.begin(), p.rules.end(), [](const auto& a, const auto& b) { return a.batch_size < b.batch_size; });
-    if (p.rules.empty() || p.rules.front().batch_size != 1) table->fail("the first batch size must be \"1\"");
-  }
-  in.done();
-  return p;
-}
-
-void check_drafts(const DraftPolicy& p, int draft_length) {
-  for (const DraftPolicy::Rule& r : p.rules)
-    if (r.place && r.drafts > draft_length)
-      r.place->fail("must be at most " + std::to_string(draft_length) + ", got " + std::to_string(*r.drafts));
-}
 
 DraftChooser::DraftChooser(const DraftPolicy& policy, std::vector<int> lengths, StepCost& cost)
     : policy_(policy),
