@@ -9,23 +9,25 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/decode_device.h"
-#include "cli/decode_inputs.h"
-#include "cli/decode_timing.h"
-#include "cli/dry_step.h"
-#include "cli/forced_acceptance.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/json_writer.h"
 #include "core/rng.h"
 #include "decoder/cpu/backend.h"
 #include "decoder/priced/backend.h"
+#include "inputs/catalogue.h"
+#include "measure/decode_device.h"
+#include "measure/decode_inputs.h"
+#include "measure/decode_timing.h"
+#include "measure/dry_step.h"
+#include "measure/forced_acceptance.h"
 #include "methods/decoder.h"
-#include "methods/tracing.h"
 #include "reports/table.h"
-#include "sim/catalogue.h"
+#include "trace/tracing.h"
 
 namespace draftline::cli {
+
+using namespace measure;
 
 namespace {
 

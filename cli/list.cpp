@@ -8,10 +8,10 @@
 #include "core/json_writer.h"
 #include "decoder/op_work.h"
 #include "decoder/priced/backend.h"
+#include "inputs/catalogue.h"
 #include "methods/decoder.h"
 #include "methods/method.h"
 #include "reports/table.h"
-#include "sim/catalogue.h"
 
 namespace draftline::cli {
 

@@ -3,9 +3,10 @@
 #include <iostream>
 
 #include "cli/command.h"
-#include "reports/inferred_paper.h"
+#include "papers/inferred_paper.h"
+#include "papers/throughput_paper.h"
+#include "reports/paper_report.h"
 #include "reports/point.h"
-#include "reports/throughput_paper.h"
 
 namespace draftline::cli {
 

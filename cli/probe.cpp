@@ -8,7 +8,6 @@
 #include <set>
 
 #include "cli/command.h"
-#include "cli/free_core.h"
 #include "cli/in_order.h"
 #include "cli/measuring.h"
 #include "cli/progress.h"
@@ -16,6 +15,7 @@
 #include "core/errors.h"
 #include "core/quantity_text.h"
 #include "core/text_file.h"
+#include "measure/free_core.h"
 #include "probes/cpu_grid.h"
 #include "probes/cpu_probe.h"
 #include "probes/cuda_grid.h"
@@ -24,6 +24,8 @@
 #include "probes/machine.h"
 
 namespace draftline::cli {
+
+using namespace measure;
 
 namespace {
 
@@ -183,7 +185,8 @@ bool probe_into(const ProbeOptions& o) {
     bool shared;   // others came meanwhile
   };
   std::vector<Judged> judged;
-  FreeCore core(subject.read, Seconds{o.wait.value_or(size == GridSize::small ? 0 : kToWait * seconds)});
+  FreeCore core(subject.read, Seconds{o.wait.value_or(size == GridSize::small ? 0 : kToWait * seconds)},
+                Interruptible::asked);
   {
     constexpr double kTicks = 1000;  // the bar counts milliseconds that are expected, so that its time left is right
     const Interruptible interruptible;

@@ -7,9 +7,9 @@
 #include "cli/in_order.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
+#include "predict/sweep.h"
 #include "reports/point.h"
 #include "reports/run_report.h"
-#include "sim/sweep.h"
 
 namespace draftline::cli {
 

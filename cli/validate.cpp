@@ -6,15 +6,17 @@
 #include <iostream>
 
 #include "cli/command.h"
-#include "cli/compare_serving.h"
-#include "cli/decode_grid.h"
 #include "cli/measuring.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
+#include "measure/compare_serving.h"
+#include "measure/decode_grid.h"
 #include "probes/drift.h"
 #include "reports/validation_report.h"
 
 namespace draftline::cli {
+
+using namespace measure;
 
 namespace {
 
@@ -59,7 +61,8 @@ class Validating {
         common_(common),
         networks_(common.data),
         core_(
-            o.gpu() ? FreeCore::Read() : [this](int more) { return yardstick_.read(more); }, Seconds{o.of_waiting()}) {
+            o.gpu() ? FreeCore::Read() : [this](int more) { return yardstick_.read(more); }, Seconds{o.of_waiting()},
+            Interruptible::asked) {
     for (const double figure :
          {o.patience, o.of_probing(), o.of_decoding(), o.serving_seconds.value_or(1), o.of_waiting(), o.rate})
       if (std::isnan(figure))  // a range lets them through

@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -P check_layers.cmake TREE: compares every #include with the order of rooms,
-#   core <- model <- decoder <- methods <- sim <- reports <- gate <- cli,   probes on decoder, seen by cli alone,
+#   core <- model <- decoder <- methods <- trace <- inputs <- predict <- sim <- measure <- reports <- gate <- cli,
+#   papers on predict, seen from reports on;   probes on decoder, seen by measure and cli alone,
 # keeps third parties to their rooms and the console and environment to cli/. Names each offender as file:line.
 cmake_minimum_required(VERSION 3.25)
 math(EXPR last "${CMAKE_ARGC} - 1")
 set(tree ${CMAKE_ARGV${last}})
 
-set(rooms core model decoder methods sim probes reports gate cli)
+set(rooms core model decoder methods trace inputs predict sim probes measure papers reports gate cli)
 set(sees_core core)
 set(sees_model core model)
 set(sees_decoder core model decoder)
 set(sees_methods core model decoder methods)
-set(sees_sim core model decoder methods sim)
-set(sees_probes core model decoder probes)
-set(sees_reports core model decoder methods sim reports)
-set(sees_gate core model decoder methods sim reports gate)
+set(sees_trace ${sees_methods} trace)
+set(sees_inputs ${sees_trace} inputs)
+set(sees_predict ${sees_inputs} predict)
+set(sees_sim ${sees_predict} sim)
+set(sees_probes ${sees_decoder} probes)
+set(sees_measure ${sees_sim} probes measure)
+set(sees_papers ${sees_predict} papers)
+set(sees_reports ${sees_sim} measure papers reports)
+set(sees_gate ${sees_reports} gate)
 set(sees_cli ${rooms})
 
 # Third parties: what the include looks like | the rooms that may have it.
 set(third_parties
   "^Eigen/|model"
-  "^boost/|core model decoder sim"
+  "^boost/|core model decoder predict sim"
   "^Random123/|core"
   "^zlib\\.h$|core"
   "^(oneapi/)?tbb/|cli"
@@ -62,7 +68,7 @@ foreach(room IN LISTS rooms)
           offend(${file} ${number} "\"${header}\" does not start with a room")
         elseif(NOT other IN_LIST sees_${room})
           offend(${file} ${number} "${room} must not include ${other} (\"${header}\")")
-        elseif(header MATCHES "^decoder/(cpu|cuda)/" AND room MATCHES "^(methods|sim)$")
+        elseif(header MATCHES "^decoder/(cpu|cuda)/" AND room MATCHES "^(methods|trace|inputs|predict|sim|papers|reports|gate)$")
           offend(${file} ${number} "${room} sees decoder/ops.h, never a backend that computes (\"${header}\")")
         elseif(header MATCHES "^decoder/(cpu|cuda|priced)/" AND room STREQUAL "decoder")
           string(REGEX MATCH "^decoder/[a-z]+/" backend ${header})

@@ -24,7 +24,7 @@ endif()
 
 # The rooms that predict: what else changes (the command line, tests, documents) moves no figure.
 set(all "")
-foreach(room core model decoder methods sim reports)
+foreach(room core model decoder methods trace inputs predict sim papers reports)
   file(GLOB sources ${SOURCE}/${room}/*.h ${SOURCE}/${room}/*.cpp ${SOURCE}/${room}/priced/*.h ${SOURCE}/${room}/priced/*.cpp)
   list(SORT sources)
   foreach(source ${sources})

@@ -12,7 +12,7 @@
 #include "model/rank_test.h"
 #include "reports/point.h"
 #include "reports/table.h"
-#include "sim/validation.h"
+#include "measure/validation.h"
 
 namespace draftline::gate {
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/json_writer.h"
+#include "inputs/scenario.h"
 #include "reports/output.h"
 #include "reports/table.h"
-#include "sim/scenario.h"
 
 namespace draftline {
 

@@ -5,9 +5,9 @@
 #include <ostream>
 
 #include "core/json_writer.h"
+#include "predict/sweep.h"
 #include "reports/output.h"
 #include "reports/table.h"
-#include "sim/sweep.h"
 
 namespace draftline {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "measure/validation.h"
 #include "model/engine_fit.h"
 #include "model/fit_quality.h"
 #include "model/measured.h"
-#include "sim/validation.h"
 
 namespace draftline {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "inputs/serving_limits.h"
-#include "sim/draft_outcomes.h"
 #include "inputs/draft_policy.h"
+#include "inputs/serving_limits.h"
+#include "trace/draft_outcomes.h"
 
 namespace draftline {
 

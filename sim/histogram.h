@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "sim/clock.h"
+#include "core/clock.h"
 
 namespace draftline {
 

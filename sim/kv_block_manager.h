@@ -3,9 +3,9 @@
 // host costs. Blocks are counted, not named; cached prefix blocks that no sequence holds lie in free ones and are evicted
 // when those are allocated.
 #pragma once
+#include "sim/drafting.h"
 #include "sim/prefix_cache.h"
 #include "sim/running_batch.h"
-#include "sim/drafting.h"
 
 namespace draftline {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "sim/draft_outcomes.h"
 #include "sim/serving_figures.h"
+#include "trace/draft_outcomes.h"
 
 namespace draftline {
 

@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "core/json_writer.h"
+#include "predict/sweep.h"
 #include "sim/fleet.h"
-#include "sim/sweep.h"
 
 namespace draftline {
 

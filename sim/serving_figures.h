@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "core/fingerprint.h"
-#include "sim/histogram.h"
 #include "inputs/serving_limits.h"
-#include "sim/workload.h"
+#include "inputs/workload.h"
+#include "sim/histogram.h"
 
 namespace draftline {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sim/clock.h"
+#include "core/clock.h"
 
 namespace draftline {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/prediction.h"
+#include "predict/prediction.h"
 #include "sim/step_cost.h"
 
 namespace draftline {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text_file.h"
-#include "sim/sweep.h"
+#include "predict/sweep.h"
 #include "tests/cli/program.h"
 
 namespace draftline {

@@ -3,11 +3,11 @@
 #include <filesystem>
 #include <set>
 
-#include "methods/tracing.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
 #include "tests/core/fresh_folder.h"
 #include "tests/sim/plain_cost.h"
+#include "trace/tracing.h"
 
 using namespace draftline;
 using namespace draftline::test;

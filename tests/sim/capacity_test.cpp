@@ -7,7 +7,7 @@
 
 #include "sim/advice.h"
 #include "tests/core/messages.h"
-#include "tests/sim/scenario_text.h"
+#include "tests/inputs/scenario_text.h"
 
 namespace draftline {
 

@@ -12,7 +12,7 @@
 #include "core/fingerprint.h"
 #include "sim/step_table.h"
 #include "tests/core/messages.h"
-#include "tests/sim/scenario_text.h"
+#include "tests/inputs/scenario_text.h"
 
 namespace draftline {
 

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs/acceptance.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "trace/tracing.h"
+#include "model/acceptance.h"
+
+namespace draftline {
+
+namespace {
+
+template <class... Cases>
+struct Match : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Match(Cases...) -> Match<Cases...>;
+
+using Length = std::variant<double, std::string>;
+
+// How a trace's method drafts are replayed, or why they can't be.
+std::variant<DraftPlan, std::string> replay_plan(const Trace& trace, const BuiltMethod& m) {
+  const TraceHeader& h = trace.header();
+  const Document document = Document::from_text(h.method, "the method of a trace");
+  const bool known = methods::find(document.root().at("name").text()) != nullptr;
+  const std::optional<MethodSpec> recorded = known ? std::optional(MethodSpec(document.root())) : std::nullopt;
+  const bool as_recorded = recorded && *recorded == m.spec;
+  if (as_recorded && h.steps()) return DraftPlan::chain(m.method.usual_depth());
+  if (as_recorded && h.lengths()) return DraftPlan::recorded(h);
+  if (!h.ranks()) return *trace.refuses(DraftPlan::chain(m.method.usual_depth()));
+  if (!recorded || recorded->name() != m.spec.name())
+    return "the trace was recorded of " + document.root().at("name").text() + ", not of " + std::string(m.spec.name());
+  if (!recorded->same_drafter(m.spec)) return "the trace was recorded of another drafter: " + h.method;
+  const auto plan = draft_plan(m.method, m.tree());
+  if (!plan)
+    return "a tree that grows with the text is replayed from its own trace alone, recorded of the very same method";
+  if (const auto why = trace.refuses(*plan)) return *why;
+  return *plan;
+}
+
+// The conditional rates of a distribution of lengths.
+std::vector<double> rates_of(const LengthDistribution& lengths) {
+  std::vector<double> rates;
+  double left = 1;
+  for (int n = 1; n < lengths.longest(); ++n) {
+    const double next = left - lengths.probability(n);
+    rates.push_back(left > 0 ? std::clamp(next / left, 0.0, 1.0) : 0);
+    left = next;
+  }
+  return rates;
+}
+
+Length of_chain(const Acceptance::Rates& r, const BuiltMethod& m) {
+  const auto depth = static_cast<std::size_t>(m.method.usual_depth());
+  if (m.tree()) return "rates per position fit a chain, not a tree: give \"mean_length\"";
+  if (r.conditional.size() < depth)
+    return "fewer rates (" + std::to_string(r.conditional.size()) + ") than drafts (" + std::to_string(depth) + ")";
+  return chain_lengths(std::span(r.conditional).first(depth)).mean();
+}
+
+Length of_levels(const Acceptance::Ranks& r, const BuiltMethod& m) {
+  const auto depth = static_cast<std::size_t>(m.method.usual_depth());
+  if (m.tree() && m.method.tree() == nullptr)
+    return "\"ranks\" fit a chain or a tree of fixed shape, not one that grows with the text: give \"mean_length\"";
+  if (r.levels.size() < depth)
+    return "\"ranks\" of fewer levels (" + std::to_string(r.levels.size()) + ") than are drafted (" +
+           std::to_string(depth) + ")";
+  return tree_length(r.levels, rank_paths(m.method));
+}
+
+Length within(const Acceptance::MeanLength& l, int depth) {
+  if (l.tokens <= depth + 1) return l.tokens;
+  return "a \"mean_length\" above the longest possible: " + std::to_string(depth) +
+         (depth == 1 ? " draft" : " drafts") + " and a bonus token make " + std::to_string(depth + 1);
+}
+
+Length replayed(const Acceptance::Traced& t, const BuiltMethod& m) {
+  if (!t.trace) return 1.0;
+  const auto plan = replay_plan(*t.trace, m);
+  if (const auto* why = std::get_if<std::string>(&plan)) return *why;
+  return t.trace->mean_length(std::get<DraftPlan>(plan));
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> rank_paths(const Method& method) {
+  std::vector<std::vector<int>> paths;
+  if (const RankTree* t = method.tree()) {
+    for (int row = 1; row < t->tree.rows(); ++row) {
+      paths.emplace_back();
+      for (const int above : t->tree.path(row))
+        if (above > 0) paths.back().push_back(t->ranks[static_cast<std::size_t>(above)]);
+    }
+  } else {
+    for (int n = 1; n <= method.depth(); ++n) paths.emplace_back(static_cast<std::size_t>(n), 0);
+  }
+  return paths;
+}
+
+const Trace* Acceptance::trace() const {
+  const auto* traced = std::get_if<Traced>(&form_);
+  return traced != nullptr ? traced->trace.get() : nullptr;
+}
+
+const RankAcceptance& Acceptance::ranks() const {
+  static const RankAcceptance kUnknown;
+  if (const auto* ranks = std::get_if<Ranks>(&form_)) return ranks->levels;
+  if (const auto* traced = std::get_if<Traced>(&form_)) return traced->levels;
+  return kUnknown;
+}
+
+Length Acceptance::mean_length(const BuiltMethod& m) const {
+  const int depth = m.method.usual_depth();
+  return std::visit(
+      Match{[&](std::monostate) -> Length {
+              return "\"acceptance\" is needed: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
+                     "{\"mean_length\": x}, {\"ranks\": [[..] per level]} or {\"trace\": FILE}";
+            },
+            [&](const Rates& r) { return of_chain(r, m); },
+            [&](const Rate& r) -> Length {
+              if (m.tree()) return "one rate fits a chain, not a tree: give \"mean_length\"";
+              return iid_chain_length(r.conditional, depth);
+            },
+            [&](const MeanLength& l) { return within(l, depth); },  //
+            [&](const Ranks& r) { return of_levels(r, m); },        //
+            [&](const Traced& t) { return replayed(t, m); }},
+      form_);
+}
+
+DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const {
+  const int depth = m.method.usual_depth();
+  const auto drafts = static_cast<std::size_t>(depth);
+  const auto alike = [&](double rate) { return DraftOutcomes::from_rates(std::vector<double>(drafts, rate)); };
+  return std::visit(
+      Match{[&](std::monostate) { return DraftOutcomes(); },
+            [&](const Rates& r) { return DraftOutcomes::from_rates(std::span(r.conditional).first(drafts)); },
+            [&](const Rate& r) { return alike(r.conditional); },
+            [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
+            [&](const Ranks& r) {
+              return DraftOutcomes::from_rates(rates_of(tree_lengths(rank_paths(m.method), r.levels)));
+            },
+            [&](const Traced& t) {
+              const auto plan = replay_plan(*t.trace, m);
+              check(std::holds_alternative<DraftPlan>(plan), "a trace that can't be replayed was refused before");
+              return DraftOutcomes::from_trace(t.trace, std::get<DraftPlan>(plan), from_start);
+            }},
+      form_);
+}
+
+std::optional<int> Acceptance::longest_chain() const {
+  if (const auto* rates = std::get_if<Rates>(&form_)) return static_cast<int>(rates->conditional.size());
+  if (const auto* ranks = std::get_if<Ranks>(&form_)) return static_cast<int>(ranks->levels.size());
+  if (const Trace* t = trace()) return t->header().ranks() ? t->header().depth : 0;
+  return given() ? std::nullopt : std::optional(0);
+}
+
+Acceptance Acceptance::of_other_lengths(int draft_length) const {
+  const auto* mean = std::get_if<MeanLength>(&form_);
+  return mean == nullptr ? *this : Acceptance(Rate{iid_rate(mean->tokens, draft_length)}, text_);
+}
+
+Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
+  Acceptance::Form form;
+  int given = 0;
+  if (const auto rates = in.find("rates")) {
+    ++given;
+    form = Acceptance::Rates{rates->numbers(0, 1)};
+    if (std::get<Acceptance::Rates>(form).conditional.empty()) rates->fail("at least one rate is needed");
+  }
+  if (const auto shares = in.find("per_position")) {  // as vLLM logs them: of all steps, not of those that came so far
+    ++given;
+    std::vector<double> rates;
+    double before = 1;
+    for (const Reader& one : shares->items()) {
+      const double share = one.ratio();
+      if (share > before) one.fail("must not be above the share of the position before it");
+      rates.push_back(before > 0 ? std::min(share / before, 1.0) : 0);
+      before = share;
+    }
+    if (rates.empty()) shares->fail("at least one share is needed");
+    form = Acceptance::Rates{std::move(rates)};
+  }
+  if (const auto rate = in.find("rate")) {
+    ++given;
+    form = Acceptance::Rate{rate->ratio()};
+  }
+  if (const auto length = in.find("mean_length")) {
+    ++given;
+    form = Acceptance::MeanLength{length->number(1, 1024)};
+  }
+  if (const auto ranks = in.find("ranks")) {
+    ++given;
+    form = Acceptance::Ranks{read_rank_acceptance(*ranks)};
+  }
+  if (const auto trace = in.find("trace")) {
+    ++given;
+    const auto read = catalogue.trace(*trace);
+    form = Acceptance::Traced{read, read ? read->rank_acceptance() : RankAcceptance{}};
+  }
+  if (given != 1)
+    in.fail("give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"trace\" and \"mean_length\"");
+  in.done();
+  return Acceptance(std::move(form), in.chosen().dump());
+}
+
+}  // namespace draftline

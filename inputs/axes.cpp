@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs/axes.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace draftline {
+
+namespace {
+
+// Values that are lists by nature sweep as lists of such lists.
+int natural_depth(const std::string& key) {
+  if (key == "rates" || key == "per_position" || key == "widths" || key == "rank_acceptance" ||
+      key == "skip_attention" || key == "skip_mlp")
+    return 1;
+  return key == "nodes" || key == "ranks" ? 2 : 0;
+}
+int list_depth(const nlohmann::json& j) { return j.is_array() ? 1 + (j.empty() ? 0 : list_depth(j.front())) : 0; }
+
+bool sweeps(const std::string& key, const nlohmann::json& list) {
+  const int depth = list_depth(list);
+  return depth > natural_depth(key) || (key == "nodes" && depth == 1);  // counts of nodes, where it is no list of paths
+}
+
+}  // namespace
+
+void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes) {
+  if (in.is_array() && sweeps(key, in.json())) {
+    if (in.items().empty()) in.fail("an empty list leaves nothing to run");
+    else axes.push_back({key, in});
+  } else if (in.is_object()) {
+    for (const auto& [k, value] : in.look()) find_axes(value, k, axes);
+  }
+}
+
+std::size_t combinations(const std::vector<Axis>& axes) {
+  std::size_t count = 1;
+  for (const Axis& axis : axes) count = std::min(count * axis.list.items().size(), kMostChoices + 1);
+  return count;
+}
+
+std::vector<Reader::Choice> combination(const std::vector<Axis>& axes, std::size_t index) {
+  std::vector<Reader::Choice> choices;
+  for (std::size_t a = axes.size(); a-- > 0;) {  // the last list turns fastest
+    const std::size_t n = axes[a].list.items().size();
+    choices.push_back({axes[a].list, index % n});
+    index /= n;
+  }
+  return choices;
+}
+
+}  // namespace draftline

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs/catalogue.h"
+
+#include <algorithm>
+
+#include "core/json_parse.h"
+#include "decoder/huggingface.h"
+#include "trace/trace.h"
+#include "inputs/workload.h"
+
+namespace draftline {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> Catalogue::names(const std::string& kind) const {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(data_ / kind, none))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// "vllm" -> the greatest of "vllm-0.9", "vllm-0.10"; "" if there is none.
+static std::string newest(const std::string& name, const std::vector<std::string>& known) {
+  std::string best;
+  for (const std::string& k : known) {
+    if (!k.starts_with(name + "-")) continue;
+    const std::string version = k.substr(name.size() + 1);
+    if (version.find_first_not_of("0123456789.") != std::string::npos) continue;
+    if (best.empty() || version_less(best.substr(name.size() + 1), version)) best = k;
+  }
+  return best;
+}
+
+// The known name that was meant: "h100", "H100-SXM", "meta-llama/Llama-3.1-8B-Instruct".
+static std::optional<std::string> meant(std::string name, const std::vector<std::string>& known) {
+  name = name.substr(name.rfind('/') + 1);
+  for (char& c : name)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  std::string best;
+  for (const std::string& k : known)
+    if (name.find(k) != std::string::npos && k.size() > best.size()) best = k;
+  if (!best.empty()) return best;
+  const auto longer =
+      std::find_if(known.begin(), known.end(), [&](const std::string& k) { return k.starts_with(name + "-"); });
+  if (longer != known.end()) return *longer;
+  return nearest_word(name, known);
+}
+
+// "; did you mean ..?", where a file or folder of that name stands in `folder`, or a known one is like it.
+static std::string hint(const std::string& name, const fs::path& folder, const std::string& kind,
+                        const std::vector<std::string>& known) {
+  std::error_code none;
+  const bool bare = name.find('/') == std::string::npos;
+  const auto said = [](const std::string& instead) { return "; did you mean \"" + instead + "\"?"; };
+  if (bare && fs::exists(folder / name, none)) return said("./" + name);
+  if (const auto near = meant(name, known)) return said(*near);
+  return "; see `draftline list " + kind + "`";
+}
+
+std::variant<fs::path, std::string> Catalogue::find(const std::string& name, const fs::path& folder,
+                                                    const std::string& kind) const {
+  if (name.empty()) return "must name one of " + kind + " or a file";
+  if (name.find('/') != std::string::npos || name.ends_with(".json")) {
+    fs::path file = folder / name;
+    std::error_code none;
+    if (!fs::exists(file, none))
+      return "no such file: \"" + name + "\"" + (name.ends_with(".json") ? "" : hint(name, folder, kind, names(kind)));
+    if (!fs::is_directory(file, none)) return file;
+    const bool network = kind == "transformers";
+    file /= "config.json";
+    if (network && fs::exists(file, none)) return file;
+    return network ? "the folder \"" + name + "\" has no config.json" : "is a folder, not a file: \"" + name + "\"";
+  }
+  const auto all = names(kind);
+  const std::string match = std::binary_search(all.begin(), all.end(), name) ? name : newest(name, all);
+  if (match.empty()) return "unknown name \"" + name + "\"" + hint(name, folder, kind, all);
+  return data_ / kind / (match + ".json");
+}
+
+template <class T, class Open>
+std::shared_ptr<const T> Catalogue::load(Known<T>& known, const fs::path& file, Open open) {
+  auto& entry = known.read[file];
+  if (!entry) {
+    const Document document = open(file);
+    entry = std::make_shared<T>(read_whole(document, known.reader));
+    input_files_.insert(document.root().input_files().begin(), document.root().input_files().end());
+  }
+  return entry;
+}
+
+template <class T>
+std::shared_ptr<const T> Catalogue::asked(Known<T>& known, const Reader& in) {
+  const std::string name = in.text();
+  if (!in.is_string()) return nullptr;
+  const auto found = find(name, in.file().parent_path(), known.kind);
+  if (const auto* why = std::get_if<std::string>(&found)) {
+    in.fail(*why);
+    return nullptr;
+  }
+  try {
+    return load(known, std::get<fs::path>(found), [&](const fs::path& file) { return Document::below(in, file); });
+  } catch (const InputErrors& mistakes) {
+    in.pass_on(mistakes);
+    return nullptr;
+  }
+}
+
+template <class T>
+std::shared_ptr<const T> Catalogue::named(Known<T>& known, const std::string& name, const fs::path& asked_by) {
+  const auto found = find(name, asked_by.parent_path(), known.kind);
+  if (const auto* why = std::get_if<std::string>(&found))
+    throw InputErrors((asked_by.empty() ? "" : printable(asked_by.string(), 1000) + "#: ") + *why);
+  return load(known, std::get<fs::path>(found), [](const fs::path& file) { return Document::from_file(file); });
+}
+
+static TransformerShape read_named_transformer(const Reader& root) {
+  TransformerShape s = read_transformer(root);
+  const std::string stem = root.file().stem().string();
+  s.name = stem == "config" ? root.file().parent_path().filename().string() : stem;
+  return s;
+}
+
+Catalogue::Catalogue(fs::path data)
+    : data_(std::move(data)),
+      devices_{"devices", [this](const Reader& root) { return read_device(root, data_ / "devices"); }, {}},
+      transformers_{"transformers", read_named_transformer, {}},
+      engines_{"engines", read_engine, {}} {}
+
+std::shared_ptr<const Device> Catalogue::device(const Reader& in) { return asked(devices_, in); }
+std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in) { return asked(transformers_, in); }
+std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return asked(engines_, in); }
+std::shared_ptr<const Device> Catalogue::device(const std::string& name, const fs::path& asked_by) {
+  return named(devices_, name, asked_by);
+}
+std::shared_ptr<const TransformerShape> Catalogue::transformer(const std::string& name, const fs::path& asked_by) {
+  return named(transformers_, name, asked_by);
+}
+std::shared_ptr<const Engine> Catalogue::engine(const std::string& name, const fs::path& asked_by) {
+  return named(engines_, name, asked_by);
+}
+
+std::optional<std::string> Catalogue::weights(const TransformerShape* shape) const {
+  for (const auto& [file, known] : transformers_.read)
+    if (known.get() == shape && file.filename() == "config.json") try {
+        return weights_name(HuggingFaceFolder(file.parent_path()).fingerprint());
+      } catch (const InputErrors&) { return std::nullopt; }
+  return std::nullopt;
+}
+
+// A file named beside the scenario, read once.
+template <class T, class Read>
+static std::shared_ptr<const T> recorded(std::map<fs::path, std::shared_ptr<const T>>& known, const Reader& in,
+                                         InputFiles& input_files, Read read) {
+  const std::string name = in.text();
+  if (name.empty()) {
+    if (in.is_string()) in.fail("must be the name of a file");
+    return nullptr;
+  }
+  const fs::path file = in.file().parent_path() / name;
+  std::error_code none;
+  if (!fs::exists(file, none)) {
+    in.fail("no such file: \"" + name + "\"");
+    return nullptr;
+  }
+  if (!fs::is_regular_file(file, none)) {
+    in.fail((fs::is_directory(file, none) ? "is a folder, not a file: \"" : "is no regular file: \"") + name + "\"");
+    return nullptr;
+  }
+  auto& entry = known[file];
+  if (!entry) try {
+      entry = std::make_shared<T>(read(file));
+      input_files[file] = fingerprint_of_bytes(file);
+      in.note_input(file, input_files[file]);
+    } catch (const InputErrors& mistakes) { in.pass_on(mistakes); }
+  return entry;
+}
+
+std::shared_ptr<const WorkloadTrace> Catalogue::workload(const Reader& in) {
+  return recorded(workloads_, in, input_files_, read_workload_trace);
+}
+
+std::shared_ptr<const Trace> Catalogue::trace(const Reader& in) {
+  return recorded(traces_, in, input_files_, Trace::read);
+}
+
+}  // namespace draftline

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs/scenario.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "inputs/axes.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr std::size_t kMostPoints = 100'000'000;
+constexpr int kMostBatch = 1 << 16, kMostTokens = 1 << 24;
+
+MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
+  MethodChoice m{MethodSpec(in)};
+  if (const auto acceptance = in.find("acceptance")) m.acceptance = read_acceptance(*acceptance, catalogue);
+  return m;
+}
+
+void read_methods(const Reader& in, Catalogue& catalogue, std::vector<MethodChoice>& methods) {
+  for (const Reader& one : alternatives<Reader>(in, [](const Reader& r) { return r; })) {
+    std::vector<Axis> axes;
+    find_axes(one, "", axes);
+    const std::size_t count = combinations(axes);
+    if (count > kMostChoices) {
+      one.fail("its lists make more than a million alternatives");
+      continue;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      methods.push_back(read_method_choice(one.choosing(combination(axes, i)), catalogue));
+    }
+  }
+}
+
+PrecisionChoice read_precision(const Reader& in) {
+  static constexpr std::array<std::string_view, 6> names{"fp32", "bf16", "fp16", "int8", "int4", "fp8"};
+  const std::string_view name = names[in.choice(names)];
+  const DType matrices = *dtype_named(name);
+  const DType activations = bits_of(matrices) >= 16 ? matrices : matrices == DType::fp8 ? DType::bf16 : DType::fp16;
+  return {std::string(name), matrices, activations};
+}
+
+// Where the transformer is a folder with a checkpoint, a trace of its acceptance is one of those weights.
+void check_weights(const Scenario& s, const Catalogue& catalogue) {
+  const bool traced =
+      std::any_of(s.methods.begin(), s.methods.end(), [](const auto& m) { return m.acceptance.trace() != nullptr; });
+  if (!traced) return;
+  for (const auto& shape : s.transformers) {
+    const auto weights = shape ? catalogue.weights(shape.get()) : std::nullopt;
+    if (!weights) continue;
+    for (const MethodChoice& m : s.methods)
+      if (const Trace* trace = m.acceptance.trace(); trace != nullptr && !trace->wrong_target(*shape))
+        if (const auto why = trace->wrong_weights(*weights)) m.spec.in().at("acceptance").fail(*why);
+  }
+}
+
+}  // namespace
+
+Scenario read_scenario(Document document, Catalogue& catalogue) {
+  const Reader in = document.root();
+  Scenario s;
+  s.document = std::move(document);
+  if (const auto name = in.find("name")) s.name = name->text();
+  if (const auto question = in.find("question")) s.question = question->text();
+  if (const auto note = in.find("note")) s.note = note->text();
+  const auto count = [](int most) { return [most](const Reader& r) { return r.positive_int(most); }; };
+
+  s.devices = alternatives<std::shared_ptr<const Device>>(in.at("device"),
+                                                          [&](const Reader& r) { return catalogue.device(r); });
+  s.tensor_parallel = alternatives(in, "tensor_parallel", 1, count(1024));
+  s.transformers = alternatives<std::shared_ptr<const TransformerShape>>(
+      in.at("transformer"), [&](const Reader& r) { return catalogue.transformer(r); });
+  s.precisions = alternatives(in, "precision", PrecisionChoice{"bf16", DType::bf16, DType::bf16}, read_precision);
+  s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
+                                                          [&](const Reader& r) { return catalogue.engine(r); });
+  read_methods(in.at("method"), catalogue, s.methods);
+  check_weights(s, catalogue);
+  if (in.has("workload")) s.serving = read_serving(in, catalogue);
+  if (const auto batch = in.find("batch_size"); batch && s.serving)
+    batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_batch_size\": ..}");
+  s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatch));
+  s.prompt_tokens = alternatives(in, "prompt_tokens", 512, count(kMostTokens));
+  s.output_tokens = alternatives(in, "output_tokens", 256, [](const Reader& r) { return r.integer(2, kMostTokens); });
+  in.done();
+  if (!in.failed() && s.points() > kMostPoints)
+    in.fail("the product of its lists has more than a hundred million points");
+  if (in.failed()) s.document.finish();
+  return s;
+}
+
+std::size_t Scenario::points() const {
+  double exact = 1;
+  std::size_t n = 1;
+  for (const std::size_t k :
+       {devices.size(), tensor_parallel.size(), transformers.size(), precisions.size(), engines.size(), methods.size(),
+        prompt_tokens.size(), output_tokens.size(), batch_sizes.size(), serving ? serving->choices.size() : 1}) {
+    exact *= static_cast<double>(k);
+    n *= k;
+  }
+  return exact > 1e18 ? std::numeric_limits<std::size_t>::max() : n;
+}
+
+Point point_at(const Scenario& s, std::size_t index) {
+  const auto take = [&](std::size_t size) {
+    const std::size_t i = index % size;
+    index /= size;
+    return i;
+  };
+  Point p{};
+  p.serving = take(s.serving ? s.serving->choices.size() : 1);
+  p.batch = take(s.batch_sizes.size());
+  p.output = take(s.output_tokens.size());
+  p.prompt = take(s.prompt_tokens.size());
+  p.method = take(s.methods.size());
+  p.engine = take(s.engines.size());
+  p.precision = take(s.precisions.size());
+  p.transformer = take(s.transformers.size());
+  p.ranks = take(s.tensor_parallel.size());
+  p.device = take(s.devices.size());
+  return p;
+}
+
+}  // namespace draftline

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs/serving_choice.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "inputs/axes.h"
+
+namespace draftline {
+
+namespace {
+
+void read_scheduler(const Reader& in, ServingChoice& c) {
+  using Batching = SchedulerLimits::Batching;
+  SchedulerLimits& l = c.limits;
+  if (const auto n = in.find("max_batch_size")) l.max_batch_size = n->positive_int(1 << 16);
+  if (const auto n = in.find("max_batched_tokens")) l.max_batched_tokens = n->positive_int(1 << 20);
+  if (const auto chunked = in.find("chunked_prefill"))
+    l.batching = chunked->boolean() ? Batching::continuous : Batching::prefill_first;
+  if (const auto fixed = in.find("static_batching"))
+    if (fixed->boolean()) l.batching = Batching::fixed;
+  if (const auto size = in.find("block_size")) {
+    l.block_size = size->positive_int(4096);
+    if ((l.block_size & (l.block_size - 1)) != 0) size->fail("must be a power of two");
+  }
+  if (const auto whole = in.find("reserve_prompts")) l.whole_prompts = whole->boolean();
+  if (const auto prefixes = in.find("prefix_caching")) l.prefix_caching = prefixes->boolean();
+  if (const auto share = in.find("memory_share")) c.memory_share = share->number(0.01, 1);
+  if (const auto blocks = in.find("kv_blocks")) c.kv_blocks = blocks->long_integer(1, std::int64_t{1} << 40);
+  if (const auto preemption = in.find("preemption")) {
+    static constexpr std::array<std::string_view, 2> names{"recompute", "swap"};
+    l.swap = preemption->choice(names) == 1;
+    if (l.swap) c.host_link = in.at("host_link").quantity<BytesPerSecond>();
+  }
+  in.done();
+}
+
+void read_fleet(const Reader& in, ServingChoice& c) {
+  if (const auto n = in.find("replicas")) c.fleet.replicas = n->positive_int(4096);
+  if (const auto n = in.find("pipeline_parallel")) c.fleet.stages = n->positive_int(1024);
+  if (const auto routing = in.find("routing")) {
+    static constexpr std::array<std::string_view, 2> names{"round_robin", "least_loaded"};
+    c.fleet.routing = static_cast<FleetShape::Routing>(routing->choice(names));
+  }
+  if (const auto apart = in.find("disaggregation")) {
+    c.fleet.prefill_replicas = apart->at("prefill_replicas").positive_int(4096);
+    c.transfer_rate = apart->at("bandwidth").quantity<BytesPerSecond>();
+    if (const auto latency = apart->find("latency")) c.transfer_fixed = latency->quantity<Seconds>(0);
+    apart->done();
+    if (c.workload.arrivals.kind == ArrivalProcess::Kind::closed)
+      apart->fail("a closed loop is not split between servers: give a process with a rate, or a trace");
+    if (c.limits.batching == SchedulerLimits::Batching::fixed) apart->fail("static batches are not split");
+  }
+}
+
+LatencyTargets read_targets(const Reader& in) {
+  using Of = LatencyTargets::Target::Of;
+  struct Name {
+    std::string_view key;
+    Of of;
+    double share;
+  };
+  static constexpr std::array<Name, 12> names{{{"ttft_mean", Of::ttft, 0},
+                                               {"ttft_p50", Of::ttft, 0.5},
+                                               {"ttft_p90", Of::ttft, 0.9},
+                                               {"ttft_p99", Of::ttft, 0.99},
+                                               {"tpot_mean", Of::tpot, 0},
+                                               {"tpot_p50", Of::tpot, 0.5},
+                                               {"tpot_p90", Of::tpot, 0.9},
+                                               {"tpot_p99", Of::tpot, 0.99},
+                                               {"e2e_mean", Of::e2e, 0},
+                                               {"e2e_p50", Of::e2e, 0.5},
+                                               {"e2e_p90", Of::e2e, 0.9},
+                                               {"e2e_p99", Of::e2e, 0.99}}};
+  LatencyTargets all;
+  for (const Name& n : names)
+    if (const auto limit = in.find(n.key))
+      all.targets.push_back({n.of, n.share, limit->quantity<Seconds>(), std::string(n.key)});
+  in.done();
+  return all;
+}
+
+// {"off_above": 24} reads off_above:24; an object in an object of one member stands for itself: 1:5,16:3.
+std::string label(const nlohmann::json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_object()) return value.dump();
+  if (value.size() == 1 && value.front().is_object()) return label(value.front());
+  std::string text;
+  for (const auto& [key, member] : value.items()) text += (text.empty() ? "" : ",") + key + ":" + label(member);
+  return text;
+}
+
+}  // namespace
+
+Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
+  constexpr std::array<const char*, 7> kParts{"workload",          "scheduler",      "policy", "replicas",
+                                              "pipeline_parallel", "disaggregation", "routing"};
+  Serving s;
+  std::vector<Axis> axes;
+  for (const char* part : kParts)
+    if (const auto in = scenario.find(part)) find_axes(*in, part, axes);
+  for (const Axis& a : axes) s.axes.push_back(a.key);
+  if (const auto targets = scenario.find("latency_targets")) s.targets = read_targets(*targets);
+  if (const auto n = scenario.find("replications")) s.replications = n->positive_int(10'000);
+  if (const auto prices = scenario.find("prices"))
+    for (const auto& [device, price] : prices->entries()) s.prices[device] = price.number(0, 1e9);
+  const std::size_t count = combinations(axes);
+  if (count > kMostChoices) {
+    scenario.fail("the lists of its workload, scheduler and policy make more than a million alternatives");
+    return s;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto choices = combination(axes, i);
+    const Reader in = scenario.choosing(choices);
+    ServingChoice c;
+    c.workload = read_workload(in.at("workload"), catalogue);
+    if (const auto scheduler = in.find("scheduler")) read_scheduler(*scheduler, c);
+    read_fleet(in, c);
+    if (const auto policy = in.find("policy")) c.policy = read_draft_policy(*policy);
+    for (auto choice = choices.rbegin(); choice != choices.rend(); ++choice) {
+      c.varying.push_back(label(choice->list.items()[choice->index].json()));
+    }
+    s.choices.push_back(std::move(c));
+    if (scenario.failed()) break;  // each of the others would say it again
+  }
+  return s;
+}
+
+}  // namespace draftline

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs/workload.h"
+
+#include <array>
+#include <boost/math/distributions/gamma.hpp>
+#include <cmath>
+
+namespace draftline {
+
+namespace {
+
+constexpr int kMostTokens = 1 << 24;
+
+double gamma_shape(double variation) { return 1 / (variation * variation); }
+
+double gamma_draw(Rng& rng, double shape, double scale) {
+  return boost::math::quantile(boost::math::gamma_distribution<>(shape, scale), rng.uniform());
+}
+
+// Moments of a trace's column, or of its logarithms.
+void fit(Lengths& lengths, const WorkloadTrace& trace, int RecordedRequest::*column) {
+  double n = 0, sum = 0, squares = 0;
+  for (const RecordedRequest& r : trace.requests) {
+    const double x = lengths.kind == Lengths::Kind::lognormal ? std::log(r.*column) : r.*column;
+    ++n, sum += x, squares += x * x;
+  }
+  lengths.mean = sum / n;
+  lengths.deviation = std::sqrt(std::max(0.0, squares / n - lengths.mean * lengths.mean));
+}
+
+Lengths read_lengths(const Reader& in, const WorkloadTrace* fitted, int RecordedRequest::*column) {
+  Lengths out;
+  if (!in.is_object()) {
+    out.mean = in.positive_int(kMostTokens);
+    return out;
+  }
+  static constexpr std::array<std::string_view, 4> names{"uniform", "exponential", "gamma", "lognormal"};
+  out.kind = static_cast<Lengths::Kind>(1 + in.at("distribution").choice(names));
+  if (out.kind == Lengths::Kind::uniform) {
+    out.mean = in.at("least").positive_int(kMostTokens);
+    out.deviation = in.at("most").integer(static_cast<int>(out.mean), kMostTokens);
+  } else if (fitted != nullptr && !in.has("mean")) {
+    fit(out, *fitted, column);
+  } else {
+    out.mean = in.at("mean").number(1, kMostTokens);
+    if (out.kind == Lengths::Kind::exponential) {
+      out.deviation = out.mean;
+    } else {
+      const double variation = in.at("variation").number(1e-3, 100);
+      out.deviation = variation * out.mean;
+      if (out.kind == Lengths::Kind::lognormal) {
+        const double s2 = std::log1p(variation * variation);
+        out.mean = std::log(out.mean) - s2 / 2;
+        out.deviation = std::sqrt(s2);
+      }
+    }
+  }
+  in.done();
+  return out;
+}
+
+void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
+  ArrivalProcess& a = w.arrivals;
+  if (const auto trace = in.find("trace")) {
+    a.kind = ArrivalProcess::Kind::trace;
+    w.arrival_trace = catalogue.workload(*trace);
+    if (w.arrival_trace && !w.arrival_trace->has_arrivals) trace->fail("that file has no arrival times");
+    if (const auto scale = in.find("rate_scale")) a.scale = scale->number(1e-6, 1e6);
+  } else {
+    static constexpr std::array<std::string_view, 4> names{"closed", "poisson", "gamma", "on_off"};
+    a.kind = static_cast<ArrivalProcess::Kind>(in.at("process").choice(names));
+    if (in.failed()) return;
+    if (a.kind == ArrivalProcess::Kind::closed) a.concurrency = in.at("concurrency").positive_int(1 << 20);
+    else a.rate = in.at("rate").quantity<PerSecond>().value;
+    if (a.kind == ArrivalProcess::Kind::gamma) a.variation = in.at("variation").number(0.01, 30);
+    if (a.kind == ArrivalProcess::Kind::on_off) {
+      a.on = in.at("on").quantity<Seconds>().value;
+      a.off = in.at("off").quantity<Seconds>().value;
+      if (a.rate * a.on < 0.01) in.fail("fewer than one arrival in a hundred phases that are on");
+    }
+  }
+  in.done();
+}
+
+}  // namespace
+
+int Lengths::draw(Rng& rng) const {
+  double x = mean;
+  switch (kind) {
+    case Kind::uniform:
+      return static_cast<int>(mean) +
+             static_cast<int>(rng.below(static_cast<std::uint64_t>(deviation - mean) + 1));  // both ends included
+    case Kind::exponential: x = mean * rng.exponential(); break;
+    case Kind::gamma:
+      if (deviation > 0) x = gamma_draw(rng, gamma_shape(deviation / mean), mean / gamma_shape(deviation / mean));
+      break;
+    case Kind::lognormal: x = std::exp(mean + deviation * rng.normal()); break;
+    case Kind::fixed:
+    case Kind::trace: break;
+  }
+  return static_cast<int>(std::clamp(std::round(x), 1.0, static_cast<double>(kMostTokens)));
+}
+
+Workload read_workload(const Reader& in, Catalogue& catalogue) {
+  Workload w;
+  read_arrivals(in.at("arrivals"), w, catalogue);
+  const auto lengths = in.find("lengths");
+  if (lengths && lengths->is_string()) {
+    static constexpr std::array<std::string_view, 1> words{"acceptance_trace"};
+    lengths->choice(words);
+    w.lengths_of_acceptance = true;
+    w.prompt.kind = w.output.kind = Lengths::Kind::trace;
+  } else if (lengths) {
+    if (const auto trace = lengths->find("trace")) w.length_trace = catalogue.workload(*trace);
+    const auto prompt = lengths->find("prompt"), output = lengths->find("output");
+    if (!prompt && !output) {
+      if (!w.length_trace) lengths->fail("give a \"trace\", or \"prompt\" and \"output\"");
+      w.prompt.kind = w.output.kind = Lengths::Kind::trace;
+      if (const auto order = lengths->find("order")) {
+        static constexpr std::array<std::string_view, 2> names{"file", "random"};
+        w.lengths_in_order = order->choice(names) == 0;
+      }
+    }
+    if (prompt) w.prompt = read_lengths(*prompt, w.length_trace.get(), &RecordedRequest::prompt);
+    if (output) w.output = read_lengths(*output, w.length_trace.get(), &RecordedRequest::output);
+    lengths->done();
+  } else if (w.arrival_trace) {
+    w.length_trace = w.arrival_trace;
+    w.prompt.kind = w.output.kind = Lengths::Kind::trace;
+  }
+  const auto recorded = [](const auto& trace) { return static_cast<std::int64_t>(trace->requests.size()); };
+  if (const auto requests = in.find("requests")) {
+    w.requests = requests->long_integer(1, 1'000'000'000);
+    if (w.arrival_trace && w.requests > recorded(w.arrival_trace))
+      requests->fail("the trace has " + std::to_string(recorded(w.arrival_trace)) + " requests");
+  } else if (w.arrival_trace || w.length_trace) {
+    w.requests = recorded(w.arrival_trace ? w.arrival_trace : w.length_trace);
+  } else {
+    w.requests = 1000;
+  }
+  if (const auto warm_up = in.find("warm_up")) w.warm_up = warm_up->long_integer(0, w.requests - 1);
+  in.done();
+  return w;
+}
+
+double mean_rate(const Workload& w) {
+  const ArrivalProcess& a = w.arrivals;
+  switch (a.kind) {
+    case ArrivalProcess::Kind::closed: return 0;
+    case ArrivalProcess::Kind::on_off: return a.rate * a.on / (a.on + a.off);
+    case ArrivalProcess::Kind::trace: {
+      const double last = w.arrival_trace->requests[static_cast<std::size_t>(w.requests - 1)].arrival;
+      return last > 0 ? a.scale * static_cast<double>(w.requests) / last : 0;
+    }
+    case ArrivalProcess::Kind::poisson:
+    case ArrivalProcess::Kind::gamma: break;
+  }
+  return a.rate;
+}
+
+bool draws_lengths(const Workload& w) {
+  const auto drawn = [](const Lengths& l) { return l.kind != Lengths::Kind::fixed && l.kind != Lengths::Kind::trace; };
+  return drawn(w.prompt) || drawn(w.output);
+}
+
+Workload at_rate(Workload w, double factor) {
+  w.arrivals.scale *= factor;
+  w.arrivals.rate *= factor;
+  w.arrivals.on /= factor;
+  w.arrivals.off /= factor;
+  return w;
+}
+
+Requests::Requests(const Workload& w, std::uint64_t seed)
+    : workload_(w),
+      drawn_(w.requests <= DrawnRequests::kMostRequests ? w.drawn : nullptr),
+      gaps_(seed, "arrivals"),
+      prompts_(seed, "prompt lengths"),
+      outputs_(seed, "output lengths"),
+      rows_(seed, "rows of a trace") {
+  if (drawn_ == nullptr) return;
+  drawn_->prompts.use(w.prompt, seed, "prompt lengths");
+  drawn_->outputs.use(w.output, seed, "output lengths");
+  if (w.arrivals.kind == ArrivalProcess::Kind::gamma)
+    drawn_->gaps.use(gamma_shape(w.arrivals.variation), seed, "arrivals");
+}
+
+double Requests::gamma_gap() {
+  const ArrivalProcess& a = workload_.arrivals;
+  const double shape = gamma_shape(a.variation), scale = 1 / a.rate / shape;
+  const auto unit = [&](Rng& rng) { return gamma_draw(rng, shape, 1); };
+  return (drawn_ != nullptr ? drawn_->gaps.at(made_, unit) : unit(gaps_)) * scale;
+}
+
+// Seconds to the next arrival.
+double Requests::gap() {
+  const ArrivalProcess& a = workload_.arrivals;
+  switch (a.kind) {
+    case ArrivalProcess::Kind::poisson: return gaps_.exponential() / a.rate;
+    case ArrivalProcess::Kind::gamma: return gamma_gap();
+    case ArrivalProcess::Kind::on_off: {
+      double left = gaps_.exponential() / a.rate, passed = 0;  // of time that is on
+      if (made_ == 0) on_left_ = a.on * gaps_.exponential();   // it begins on
+      while (left > on_left_) {
+        left -= on_left_;
+        passed += on_left_ + a.off * gaps_.exponential();
+        on_left_ = a.on * gaps_.exponential();
+      }
+      on_left_ -= left;
+      return passed + left;
+    }
+    case ArrivalProcess::Kind::closed:
+    case ArrivalProcess::Kind::trace: break;
+  }
+  return 0;
+}
+
+std::optional<Request> Requests::next() {
+  const Workload& w = workload_;
+  if (made_ == w.requests) return std::nullopt;
+  if (w.arrival_trace) time_ = w.arrival_trace->requests[static_cast<std::size_t>(made_)].arrival / w.arrivals.scale;
+  else time_ += gap();
+  if (time_ > kLongestTime.value)
+    throw InputErrors("request " + std::to_string(made_) + " arrives after more than " + to_text(kLongestTime) +
+                      ": beyond simulated time");
+  Request r{made_, to_ticks({time_}), 0, 0, nullptr};
+  const RecordedRequest* row = nullptr;
+  if (w.length_trace && (w.prompt.kind == Lengths::Kind::trace || w.output.kind == Lengths::Kind::trace)) {
+    const std::size_t rows = w.length_trace->requests.size();
+    row = &w.length_trace->requests[w.lengths_in_order ? static_cast<std::size_t>(made_) % rows : rows_.below(rows)];
+  }
+  if (row != nullptr && !w.length_trace->pieces.empty() && w.prompt.kind == Lengths::Kind::trace)
+    r.pieces = &w.length_trace->pieces[static_cast<std::size_t>(row - w.length_trace->requests.data())];
+  const auto length = [&](const Lengths& lengths, auto DrawnRequests::*kept, Rng& own) {
+    if (drawn_ == nullptr) return lengths.draw(own);
+    return (drawn_->*kept).at(made_, [&](Rng& rng) { return lengths.draw(rng); });
+  };
+  r.prompt = w.prompt.kind == Lengths::Kind::trace ? row->prompt : length(w.prompt, &DrawnRequests::prompts, prompts_);
+  r.output = w.output.kind == Lengths::Kind::trace ? row->output : length(w.output, &DrawnRequests::outputs, outputs_);
+  ++made_;
+  return r;
+}
+
+std::string Requests::place(const Request& r) const {
+  const auto& trace = workload_.length_trace;
+  const bool by_row = trace && workload_.lengths_in_order && workload_.prompt.kind == Lengths::Kind::trace;
+  if (!by_row || trace->requests.front().line == 0) return "request " + std::to_string(r.id);
+  const auto row = static_cast<std::size_t>(r.id) % trace->requests.size();
+  return trace->file.string() + ":" + std::to_string(trace->requests[row].line);
+}
+
+}  // namespace draftline

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that others recorded. Formats, as their publishers describe them: Azure public dataset (AzureLLMInferenceTrace
+// 2023, 2024), BurstGPT, Mooncake (FAST'25 traces), vLLM's benchmark of serving.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/csv.h"
+#include "core/text_file.h"
+#include "inputs/workload.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr std::int64_t kMostTokens = 1 << 24;
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+
+// Days since 1970-01-01 (proleptic Gregorian).
+std::int64_t days(int year, int month, int day) {
+  const int y = month <= 2 ? year - 1 : year, era = y / 400, of_era = y - era * 400;
+  const int of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return std::int64_t{era} * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+// "2023-11-16 18:15:46.6805900", with or without a zone "+00:00"; seconds. Nothing if it is no such time.
+std::optional<double> time_stamp(std::string_view text) {
+  std::array<int, 5> parts{};  // year, month, day, hour, minute
+  std::size_t at = 0;
+  const auto number = [&](std::size_t digits, int& out) {
+    if (at + digits > text.size()) return false;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + at + digits, out);
+    at += digits;
+    return error == std::errc() && end == text.data() + at;
+  };
+  constexpr std::array<std::size_t, 5> width{4, 2, 2, 2, 2};
+  constexpr std::string_view separators = "--T::";
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!number(width[i], parts[i]) || at >= text.size()) return std::nullopt;
+    if (text[at] != separators[i] && !(i == 2 && text[at] == ' ')) return std::nullopt;
+    ++at;
+  }
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), seconds);
+  if (error != std::errc() || parts[1] < 1 || parts[1] > 12) return std::nullopt;
+  const std::string_view zone(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (!zone.empty() && zone != "Z" && zone != "+00:00") return std::nullopt;
+  return static_cast<double>(days(parts[0], parts[1], parts[2])) * 86400 + parts[3] * 3600.0 + parts[4] * 60.0 +
+         seconds;
+}
+
+class Collector {
+ public:
+  // `fail`: says what is wrong with the row just read.
+  template <class Fail>
+  void add(double arrival, std::int64_t prompt, std::int64_t output, std::size_t line, const Fail& fail) {
+    if (!std::isfinite(arrival) || arrival < 0) fail("an arrival below zero");
+    if (prompt < 1) fail("a prompt of " + std::to_string(prompt) + " tokens");
+    if (output < 1) fail("an output of " + std::to_string(output) + " tokens");
+    if (prompt > kMostTokens || output > kMostTokens) fail("more than 16 million tokens");
+    if (!trace.requests.empty() && arrival < last_) fail("arrives before the request above it");
+    if (trace.requests.empty()) first_ = arrival;
+    last_ = arrival;
+    trace.requests.push_back(
+        {arrival - first_, static_cast<int>(prompt), static_cast<int>(output), static_cast<int>(line)});
+  }
+  WorkloadTrace trace;
+
+ private:
+  double first_ = 0, last_ = 0;
+};
+
+WorkloadTrace from_csv(const Csv& csv, const std::filesystem::path& file) {
+  struct Format {
+    std::string_view arrival, prompt, output;
+    bool stamped;
+  };
+  static constexpr std::array<Format, 3> formats{
+      {{"TIMESTAMP", "ContextTokens", "GeneratedTokens", true},
+       {"Timestamp", "Request tokens", "Response tokens", false},  // BurstGPT
+       {"arrived_at", "num_prefill_tokens", "num_decode_tokens", false}}};
+  auto format = std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return csv.has(f.arrival); });
+  const bool no_arrivals = format == formats.end() && csv.has("num_prefill_tokens");
+  if (no_arrivals) format = formats.begin() + 2;
+  if (format == formats.end())
+    throw InputErrors(file.string() +
+                      ":1: no known columns: TIMESTAMP,ContextTokens,GeneratedTokens (Azure), Timestamp,Request "
+                      "tokens,Response tokens (BurstGPT) or arrived_at,num_prefill_tokens,num_decode_tokens");
+  Collector all;
+  all.trace.has_arrivals = !no_arrivals;
+  const std::size_t prompt = csv.column(format->prompt), output = csv.column(format->output);
+  const std::size_t arrival = no_arrivals ? prompt : csv.column(format->arrival);
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    const auto fail = [&](const std::string& what) { csv.fail(row, what); };
+    double t = 0;
+    if (format->stamped) {
+      const auto stamp = time_stamp(csv.text(row, arrival));
+      if (!stamp) fail("\"" + std::string(csv.text(row, arrival)) + "\" is no time like 2023-11-16 18:15:46.68");
+      t = stamp.value_or(0);
+    } else if (!no_arrivals) {
+      t = csv.number(row, arrival);
+    }
+    all.add(t, csv.integer(row, prompt), csv.integer(row, output), csv.line(row), fail);
+  }
+  return std::move(all.trace);
+}
+
+// Mooncake: {"timestamp": ms, "input_length", "output_length"}; a log of vLLM: {"arrival_time": s, "input_toks",
+// "output_toks"}.
+WorkloadTrace from_json_lines(const std::filesystem::path& file) {
+  struct Format {
+    const char *arrival, *prompt, *output;
+    double unit;
+  };
+  static constexpr std::array<Format, 2> formats{
+      {{"timestamp", "input_length", "output_length", 1e-3}, {"arrival_time", "input_toks", "output_toks", 1}}};
+  Collector all;
+  const std::string text = read_text_file(file, kMostBytes);
+  std::size_t at = 0, number = 0;
+  const auto fail = [&](const std::string& what) {
+    throw InputErrors(file.string() + ":" + std::to_string(number) + ": " + what);
+  };
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line(text.data() + at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object()) fail("no JSON object");
+    const auto format =
+        std::find_if(formats.begin(), formats.end(), [&](const Format& f) { return json.contains(f.arrival); });
+    if (format == formats.end()) fail("neither \"timestamp\" (Mooncake) nor \"arrival_time\" (a log of vLLM)");
+    const auto figure = [&](const char* key) {
+      const auto it = json.find(key);
+      if (it == json.end() || !it->is_number()) fail("\"" + std::string(key) + "\" is missing or no number");
+      return it->template get<double>();
+    };
+    const auto tokens = [&](const char* key) {
+      const double n = figure(key);
+      if (n != std::floor(n) || std::abs(n) > 1e15) fail("\"" + std::string(key) + "\" is no whole number");
+      return static_cast<std::int64_t>(n);
+    };
+    all.add(figure(format->arrival) * format->unit, tokens(format->prompt), tokens(format->output), number, fail);
+    if (const auto ids = json.find("hash_ids"); ids != json.end()) {
+      std::vector<int> pieces;
+      for (const auto& id : *ids) {
+        if (!id.is_number_integer() || id < std::numeric_limits<int>::min() || id > std::numeric_limits<int>::max())
+          fail("\"hash_ids\" are whole numbers of 32 bits");
+        pieces.push_back(id.get<int>());
+      }
+      all.trace.pieces.resize(all.trace.requests.size() - 1);
+      all.trace.pieces.push_back(std::move(pieces));
+    }
+  }
+  if (!all.trace.pieces.empty()) all.trace.pieces.resize(all.trace.requests.size());
+  return std::move(all.trace);
+}
+
+// The result of vLLM's serving benchmark with --save-detailed: {"input_lens": [..], "output_lens": [..]}, newer ones with
+// "start_times" in seconds.
+WorkloadTrace from_benchmark(const std::filesystem::path& file) {
+  const Document document = Document::from_file(file);
+  const Reader root = document.root();
+  const Reader prompts = root.at("input_lens"), outputs = root.at("output_lens");
+  const auto starts = root.find("start_times");
+  const auto in = prompts.items(), out = outputs.items(), start = starts ? starts->items() : std::vector<Reader>{};
+  if (in.size() != out.size() || (starts && in.size() != start.size()))
+    outputs.fail("\"input_lens\", \"output_lens\" and \"start_times\" are of different lengths");
+  document.finish();
+  Collector all;
+  all.trace.has_arrivals = starts.has_value();
+  for (std::size_t i = 0; i < in.size(); ++i)
+    all.add(starts ? start[i].number() : 0, in[i].positive_int(kMostTokens), out[i].positive_int(kMostTokens), i + 1,
+            [&](const std::string& what) { out[i].fail(what); });
+  document.finish();
+  return std::move(all.trace);
+}
+
+}  // namespace
+
+WorkloadTrace read_workload_trace(const std::filesystem::path& file) {
+  std::filesystem::path name = file;
+  if (name.extension() == ".gz") name.replace_extension();
+  WorkloadTrace trace;
+  if (name.extension() == ".jsonl") trace = from_json_lines(file);
+  else if (name.extension() == ".json") trace = from_benchmark(file);
+  else if (name.extension() == ".csv") trace = from_csv(Csv::from_file(file, kMostBytes), file);
+  else throw InputErrors(file.string() + ": a workload is a .csv, .jsonl or .json file, or one of them with .gz");
+  trace.file = file;
+  if (trace.requests.empty()) throw InputErrors(file.string() + ": no request in it");
+  return trace;
+}
+
+}  // namespace draftline

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoders on this machine's CPU for `draftline validate`: random weights that are quickly made.
+#pragma once
+#include "measure/decoding.h"
+
+namespace draftline::measure {
+
+class CpuDecoding : public Decoding {
+ public:
+  // `late_layers`: size of what layers from the third on add. Small: a drafter that leaves early is often right.
+  CpuDecoding(const Networks&, const std::string& target, const MethodSpec&, int seats, int longest_context, Yardstick&,
+              float late_layers = 1);
+
+ private:
+  class Weights : public WeightSource {
+   public:
+    explicit Weights(float late_layers) : late_layers_(late_layers) {}
+    void load(const std::string& name, int in, int out, std::span<float> to) override;
+
+   private:
+    float late_layers_;
+  };
+  Weights weights_;
+};
+
+}  // namespace draftline::measure

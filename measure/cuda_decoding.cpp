@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/cuda_decoding.h"
+
+#include "measure/decode_device.h"
+#include "measure/dry_step.h"
+#include "measure/forced_acceptance.h"
+#include "decoder/priced/backend.h"
+
+namespace draftline::measure {
+
+namespace {
+
+class CudaMeter : public StepMeter {
+ public:
+  explicit CudaMeter(Backend& backend) : backend_(backend) {}
+  Seconds time(const Stopwatch& since) override { return since.wall(); }
+  bool first_of_its_kind() override {
+    const long before = std::exchange(firsts_, cuda_first_sights(backend_));
+    return firsts_ != before && !clocked_;  // every op is launched by itself while a clock stands beside it
+  }
+  void clock_ops(OnOp told) override {
+    clocked_ = told != nullptr;
+    clock_cuda_ops(backend_, std::move(told));
+  }
+  Seconds clock_time() override {
+    if (!event_) event_ = cuda_event_time(backend_);
+    return *event_;
+  }
+
+ private:
+  Backend& backend_;
+  long firsts_ = 0;
+  bool clocked_ = false;
+  std::optional<Seconds> event_;
+};
+
+}  // namespace
+
+CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int seats,
+                           int context, double rate, std::shared_ptr<void> shared, std::shared_ptr<void> algorithms)
+    : Decoding(networks, target, method) {
+  constexpr DType kFormat = DType::bf16;
+  constexpr int kWarmUp = 4;  // first sight, capture, and replays
+  const auto make = [&](int capacity, const Decoder::MakeBackend& backend) {
+    return std::make_unique<Decoder>(
+        Decoder::Options{networks.at(target), kFormat, kFormat, seats, capacity, 1, {}, {}}, spec(), networks.find(),
+        backend);
+  };
+  const auto dry = make(1, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+  spec().finish();
+  const DryStep step = dry_step(*dry, seats, context);
+  const bool steady = dry->method->static_plan();
+  const int tail = steady ? step.rows_behind_text : kTail,
+            grown = steady ? (StepClock::kInARow + 1) * (dry->method->depth() + 1) : kGrown,
+            capacity = context + grown + tail + dry->method->depth() + 1;
+  auto decoder = make(capacity, [&](const WeightStore& store) {
+    return make_cuda_backend(store, weights_, {kFormat, true, 1, std::move(shared), std::move(algorithms), true});
+  });
+  if (steady && !step.relaxed && dry->method->depth() > 0) {
+    const auto depth = static_cast<std::size_t>(dry->method->depth());
+    decoder->generator.force_acceptance(accept_by_rates(std::vector<double>(depth, rate), *decoder->method, 1));
+  }
+  auto meter = std::make_unique<CudaMeter>(*decoder->backend);
+  use(std::move(decoder), std::move(meter), capacity, tail, kWarmUp);
+}
+
+}  // namespace draftline::measure

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/decode_grid.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/build_info.h"
+#include "core/text_file.h"
+
+namespace draftline::measure {
+
+namespace {
+
+class DecodingGrid {
+ public:
+  DecodingGrid(const GridAsked& asked, ValidationDevice& on, Validation& validation, FreeCore& core,
+               const Watcher& watcher)
+      : asked_(asked), on_(on), validation_(validation), core_(core), watcher_(watcher), todo_(asked.cells) {
+    go_on();
+  }
+
+  GridSteps all() {
+    const std::size_t once = todo_.size();  // behind them: those that others disturbed
+    std::size_t i = 0, again = 0;
+    for (; i < todo_.size() && !watcher_.interrupted(); ++i) {
+      if (asked_.time && (elapsed() > *asked_.time || too_long(todo_[i]))) {
+        result_.left_out += i < once;
+        continue;
+      }
+      core_.wait([&] { watcher_.progress(std::min(i, once), once, "other programs to leave the core"); });
+      try {
+        keep(measured(todo_[i]));
+      } catch (const DeviceError&) {  // what is there stays
+        save();
+        throw;
+      }
+      if (i >= once) ++again;
+      else if (!core_.stayed_free()) todo_.push_back(GridCell(todo_[i]));
+      watcher_.progress(std::min(i + 1, once), once, {});
+    }
+    if (i > 0) save();
+    if (todo_.size() > once)
+      watcher_.say("cells that co-runners disturbed: " + std::to_string(todo_.size() - once) +
+                   ", measured again: " + std::to_string(again));
+    result_.whole = i >= once;
+    return std::move(result_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Seconds elapsed() const { return Seconds{std::chrono::duration<double>(Clock::now() - start_).count()}; }
+  static MeasuredCell empty(const GridCell& c) {
+    return {c.transformer, c.method, c.batch_size, c.context, {}, {}, {}, {}, {}};
+  }
+
+  // What lies in the file from an earlier run.
+  void go_on() {
+    Provenance& now = result_.steps;
+    now = {asked_.device,
+           on_.title(),
+           std::string(build_commit()),
+           "draftline-probe",
+           "draftline validate --device " + asked_.device + " on this machine",
+           asked_.arguments,
+           {}};
+    if (std::error_code none; !std::filesystem::exists(asked_.file, none)) return;
+    const Document d = Document::from_file(asked_.file);
+    MeasuredSteps before = read_measured_steps(d.root());
+    d.finish();
+    now.must_go_on(before, asked_.file);
+    if (before.arguments != now.arguments)
+      throw InputErrors(asked_.file.string() + ": was measured with other arguments; name another --out");
+    auto& cells = result_.steps.cells = std::move(before.cells);
+    std::erase_if(todo_, [&](const GridCell& c) {
+      return std::any_of(cells.begin(), cells.end(),
+                         [&](const MeasuredCell& there) { return same_cell(there, empty(c)); });
+    });
+    if (todo_.size() < asked_.cells.size())
+      watcher_.say(asked_.file.string() + ": " + std::to_string(asked_.cells.size() - todo_.size()) + " of " +
+                   std::to_string(asked_.cells.size()) + " cells are there already");
+  }
+
+  bool too_long(const GridCell& c) {
+    constexpr Seconds kLongest{0.25};  // of a step
+    constexpr int kMostRead = 40000;   // rows of prompts
+    return validation_.expected(c.transformer, c.method, c.batch_size, c.context) > kLongest ||
+           (c.batch_size * c.context > kMostRead && validation_.steered(c.transformer, c.method));
+  }
+
+  MeasuredCell measured(const GridCell& c) {
+    try {
+      const auto [plain, method] = on_.decodings(c);
+      return measure(c, plain, method, asked_.turns, asked_.patience);
+    } catch (const OutOfDeviceMemory& e) {
+      on_.forget();
+      MeasuredCell m = empty(c);
+      m.skipped = e.what();
+      return m;
+    }
+  }
+
+  void keep(MeasuredCell cell) {
+    constexpr Seconds kBetweenSaves{5};
+    auto& cells = result_.steps.cells;
+    std::erase_if(cells, [&](const MeasuredCell& before) { return same_cell(before, cell); });
+    cells.push_back(std::move(cell));
+    if (elapsed() - saved_ > kBetweenSaves) save();
+  }
+  void save() {
+    AtomicFile out(asked_.file);
+    write_measured_steps(out.stream(), result_.steps);
+    out.commit();
+    on_.keep();
+    saved_ = elapsed();
+  }
+
+  const GridAsked& asked_;
+  ValidationDevice& on_;
+  Validation& validation_;
+  FreeCore& core_;
+  const Watcher& watcher_;
+  std::vector<GridCell> todo_;
+  GridSteps result_;
+  Clock::time_point start_ = Clock::now();
+  Seconds saved_;
+};
+
+}  // namespace
+
+GridSteps decode_grid(const GridAsked& asked, ValidationDevice& on, Validation& validation, FreeCore& core,
+                      const Watcher& watcher) {
+  return DecodingGrid(asked, on, validation, core, watcher).all();
+}
+
+}  // namespace draftline::measure

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `decode` starts from: weights, each from where it lies, and prompts as token ids.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "decoder/huggingface.h"
+#include "decoder/random_weights.h"
+
+namespace draftline::measure {
+
+// The folder behind a name of --transformer or "draft", if it holds a checkpoint.
+std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folder);
+
+// The target's and the draft network's checkpoints; the rest is random.
+class DecodedWeights : public WeightSource {
+ public:
+  DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed);
+  void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
+  void load(const std::string& name, int in, int out, std::span<float> to) override;
+  std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
+  std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
+  std::string target_name(std::uint64_t seed) const;
+
+ private:
+  WeightSource& of_target() { return target_ ? static_cast<WeightSource&>(*target_) : random_; }
+  WeightSource& of(const std::string& name);
+  std::unique_ptr<HuggingFaceFolder> target_, draft_;
+  RandomWeights random_;
+  PerturbedWeights perturbed_;
+};
+
+// Ids in words of digits. InputErrors name `where`.
+std::vector<int> read_ids(const std::string& text, int vocabulary, const std::string& where);
+// A line of ids for each prompt, as decode prints them; empty: nothing is known.
+std::vector<std::vector<int>> read_continuations(const std::string& file, std::size_t prompts, int vocabulary);
+
+}  // namespace draftline::measure

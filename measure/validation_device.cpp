@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/validation_device.h"
+
+#include "measure/cpu_decoding.h"
+#include "measure/cuda_decoding.h"
+#include "measure/decode_device.h"
+#include "probes/machine.h"
+
+namespace draftline::measure {
+
+namespace {
+
+constexpr float kLateLayers = 0.35F;  // of a server on a CPU: so that some drafts are right and some are not
+
+// Weights are what takes long to make: decoders serve all batches and contexts.
+class Processor : public ValidationDevice {
+ public:
+  Processor(const Networks& networks, int seats, int longest, Yardstick& yardstick)
+      : networks_(networks), seats_(seats), longest_(longest), yardstick_(yardstick) {}
+  std::string title() const override { return this_machine().cpu; }
+  DType format() const override { return DType::fp32; }
+  Pair decodings(const GridCell& c) override {
+    return {known(plain_, c.transformer, MethodSpec()), known(method_, c.transformer, c.method)};
+  }
+  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int seats,
+                                   int longest) override {
+    forget();
+    return std::make_unique<CpuDecoding>(networks_, network, method, seats, longest, yardstick_, kLateLayers);
+  }
+  void forget() override {
+    plain_ = {};
+    method_ = {};
+  }
+
+ private:
+  struct Known {
+    std::string network;
+    MethodSpec method;
+    std::unique_ptr<Decoding> decoding;
+  };
+  Decoding& known(Known& k, const std::string& network, const MethodSpec& method) {
+    if (k.decoding && k.network == network && k.method == method) return *k.decoding;
+    k = {};
+    k = {network, method, std::make_unique<CpuDecoding>(networks_, network, method, seats_, longest_, yardstick_)};
+    return *k.decoding;
+  }
+  const Networks& networks_;
+  int seats_, longest_;
+  Yardstick& yardstick_;
+  Known plain_, method_;
+};
+
+// Memory is what is short: caches are a cell's own, the target's weights are shared, a drafter's go with it.
+class Gpu : public ValidationDevice {
+ public:
+  Gpu(const Networks& networks, double rate, std::filesystem::path algorithms)
+      : networks_(networks),
+        rate_(rate),
+        title_(cuda_device_name()),
+        kept_(std::move(algorithms)),
+        algorithms_(cuda_algorithms(kept_)) {}
+  std::string title() const override { return title_; }
+  DType format() const override { return DType::bf16; }
+  Pair decodings(const GridCell& c) override {
+    method_.reset();
+    if (!(now_.method == c.method)) drop_unused_cuda_weights(weights_.get());  // while plain_ keeps the target's
+    if (!plain_ || now_.transformer != c.transformer || now_.batch_size != c.batch_size || now_.context != c.context) {
+      plain_.reset();
+      if (now_.transformer != c.transformer) drop_unused_cuda_weights(weights_.get());
+      plain_ = make(c, MethodSpec());
+    }
+    now_ = c;
+    method_ = make(c, c.method);
+    return {*plain_, *method_};
+  }
+  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int seats,
+                                   int longest) override {
+    forget();
+    drop_unused_cuda_weights(weights_.get());
+    return std::make_unique<CudaDecoding>(networks_, network, method, seats, longest, rate_, weights_, algorithms_);
+  }
+  void keep() override { keep_cuda_algorithms(algorithms_.get(), kept_); }
+  void forget() override {
+    method_.reset();
+    plain_.reset();
+  }
+
+ private:
+  std::unique_ptr<Decoding> make(const GridCell& c, const MethodSpec& method) const {
+    return std::make_unique<CudaDecoding>(networks_, c.transformer, method, c.batch_size, c.context, rate_, weights_,
+                                          algorithms_);
+  }
+  const Networks& networks_;
+  double rate_;
+  std::string title_;
+  std::filesystem::path kept_;
+  std::shared_ptr<void> weights_ = share_cuda_weights(), algorithms_;
+  std::unique_ptr<Decoding> plain_, method_;
+  GridCell now_{"", {}, 0, 0};
+};
+
+}  // namespace
+
+std::unique_ptr<ValidationDevice> this_processor(const Networks& networks, int seats, int longest_context,
+                                                 Yardstick& yardstick) {
+  return std::make_unique<Processor>(networks, seats, longest_context, yardstick);
+}
+std::unique_ptr<ValidationDevice> this_gpu(const Networks& networks, double rate,
+                                           const std::filesystem::path& algorithms) {
+  return std::make_unique<Gpu>(networks, rate, algorithms);
+}
+
+}  // namespace draftline::measure

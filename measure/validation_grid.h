@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `draftline validate` decodes: networks, methods, batches and contexts of data/validation/grid.json, by device and
+// by how much time there is.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "methods/decoder.h"
+
+namespace draftline::measure {
+
+// The networks that the grid names, and their draft networks: of data/validation, else of data/transformers.
+class Networks {
+ public:
+  explicit Networks(const std::filesystem::path& data);
+  const TransformerShape& at(const std::string& name) const { return all_.at(name); }
+  const std::map<std::string, TransformerShape>& all() const { return all_; }
+  Decoder::FindTransformer find() const;  // by the names here
+  const std::filesystem::path& file(const std::string& name) const { return files_.at(name); }
+
+ private:
+  std::map<std::string, TransformerShape> all_;
+  std::map<std::string, std::filesystem::path> files_;
+};
+
+struct GridCell {
+  std::string transformer;
+  MethodSpec method;
+  int batch_size, context;
+};
+// `kind`: "small", "standard" or "full". Batches are in the order in which they matter.
+std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::string_view device,
+                                      std::string_view kind);
+// What the live server serves; its network is the first of the grid.
+struct ServingLoad {
+  MethodSpec method;           // the other server is plain
+  int prompt = 1, output = 2;  // tokens of a request, on average
+  int max_batch_size = 1;
+  double load = 1;  // of what full batches could serve
+};
+ServingLoad serving_load(const std::filesystem::path& data, std::string_view device);
+
+}  // namespace draftline::measure

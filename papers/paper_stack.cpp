@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "papers/paper_stack.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace draftline {
+
+PaperStack::PaperStack(const std::filesystem::path& data, const Document& file)
+    : root_(file.root()), catalogue_(data), predictor_(finder()) {
+  for (const Reader& in : root_.at("settings").items()) settings_.push_back(read(in));
+}
+
+TransformerShape PaperStack::shape_of(const Reader& in) {
+  const auto shape = catalogue_.transformer(in);
+  return shape ? *shape : TransformerShape{};
+}
+
+PaperSetting PaperStack::read(const Reader& in) {
+  PaperSetting s{in, {}, {}, nullptr, {}, nullptr};
+  if (in.has("device")) s.device = catalogue_.device(value_of(in, "device"));
+  if (const auto precision = in.find("precision")) {
+    s.precision.name = precision->at("value").text();
+    s.precision.matrices = dtype_named(s.precision.name).value_or(DType::bf16);
+    s.precision.activations = DType::fp16;
+  }
+  for (const Reader& t : in.at("tables").items()) s.tables.push_back(t.text());
+  for (const auto& [key, value] : in.at("where").entries()) s.where.emplace_back(key, value.text());
+  if (const auto engine = catalogue_.engine(value_of(in, "engine"))) s.engine = *engine;
+  if (in.has("transformer")) s.transformer = catalogue_.transformer(value_of(in, "transformer"));
+  s.ranks = value_of(in, "tensor_parallel").integer(1, 64);
+  s.prompt_tokens = value_of(in, "prompt_tokens").positive_int(1 << 20);
+  s.output_tokens = value_of(in, "output_tokens").integer(2, 1 << 20);
+  if (const auto table = in.find("calibrated_in")) s.calibrated_in = table->text();
+  if (const auto row = in.find("baseline")) s.baseline = row->text();
+  if (const auto issue = in.find("issue")) {
+    s.engine.issue = issue->at("value").quantity<Seconds>(0);
+    s.calibrated = false;
+  } else if (in.has("uncalibrated")) {
+    s.calibrated = false;
+  } else if (in.has("inferred_in")) {
+    s.inferred_in = in.at("inferred_in").text();
+    s.issue_is_calibrated = true;
+  } else {
+    constexpr std::string_view kSlopes[] = {"rows", "tokens"};
+    s.slope_is_of_rows = value_of(in, "slope").choice(kSlopes) == 0;
+    if (const auto at = in.find("inferred_at")) s.inferred_at = at->positive_int();
+  }
+  return s;
+}
+
+const PaperSetting* PaperStack::setting_of(const PaperTable& table, const PaperCell& cell) const {
+  for (const PaperSetting& s : settings_)
+    if (std::find(s.tables.begin(), s.tables.end(), table.table) != s.tables.end() &&
+        std::all_of(s.where.begin(), s.where.end(), [&](const auto& w) { return cell.text(w.first) == w.second; }))
+      return &s;
+  return nullptr;
+}
+
+const Device& PaperStack::device(const PaperSetting& s, const PaperTable& table) {
+  if (s.device) return *s.device;
+  const auto name = table.context.find("device");
+  return *catalogue_.device(name == table.context.end() ? "" : name->second, root_.file());  // the catalogue keeps it
+}
+
+std::shared_ptr<const TransformerShape> PaperStack::transformer_named(const std::string& name) {
+  return catalogue_.transformer(name, root_.file());
+}
+
+const TransformerShape* PaperStack::transformer(const PaperSetting& s, const PaperTable& table, const PaperCell& cell) {
+  if (s.transformer) return s.transformer.get();
+  std::string name = cell.text("transformer");
+  if (const auto of_table = table.context.find("transformer"); name.empty() && of_table != table.context.end())
+    name = of_table->second;
+  return name.empty() ? nullptr : transformer_named(name).get();
+}
+
+std::optional<Reader> PaperStack::entry(const PaperSetting& s, const std::string& name) const {
+  for (const Reader& e : s.in.at("methods").items())
+    if (e.at("method").text() == name) return e;
+  return std::nullopt;
+}
+
+bool PaperStack::is_plain(const PaperSetting& s, const std::string& name) const {
+  if (name == kPlain || name == "baseline") return true;
+  const auto e = entry(s, name);
+  const auto ours = e ? e->at("parameters").find("name") : std::nullopt;
+  return ours && ours->text() == kPlain;
+}
+
+const MethodChoice& PaperStack::method(const PaperSetting& s, const std::string& name, int draft_length,
+                                       const TransformerShape& target) {
+  auto& choice = methods_[{&s, name, draft_length}];
+  if (choice) return *choice;
+  const auto e = entry(s, name);
+  MethodSpec spec;
+  if (e) {
+    const Reader parameters = e->at("parameters");
+    parameters.entries();
+    const methods::Entry* same = methods::find(name);
+    spec = parameters.has("name") || same == nullptr ? MethodSpec(parameters) : MethodSpec(*same, parameters);
+  } else if (const methods::Entry* ours = methods::find(name)) {
+    spec = MethodSpec(*ours);
+  }
+  if (draft_length > 0 && spec.entry().lengths.most > 0 && !spec.parameters().contains("tree")) {
+    const auto chain = spec.with_draft_length(draft_length, target);
+    if (!chain)
+      throw InputErrors(root_.place() + ": " + name + " can't draft " + std::to_string(draft_length) + " tokens");
+    spec = *chain;
+  }
+  choice = std::make_unique<MethodChoice>(MethodChoice{spec});
+  return *choice;
+}
+
+const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table, const TransformerShape& shape,
+                                  const std::string& name, int draft_length, int batch, std::optional<Seconds> issue) {
+  const Device& on = device(s, table);
+  auto [it, fresh] = steps_.try_emplace({&s, &on, &shape, name, draft_length, batch, issue.value_or(Seconds{}).value});
+  if (!fresh) return it->second;
+  Engine engine = s.engine;
+  if (const auto costs = s.in.find("engine_costs"))
+    for (const Reader& e : costs->items())
+      for (const Reader& m : e.at("methods").items())
+        if (m.text() == name) read_op_costs(e.at("ops"), engine);
+  if (issue) engine.issue = *issue;
+  engine.token = {};
+  const Setup setup{&on, nullptr, &shape, s.precision, s.ranks, batch, s.prompt_tokens, s.output_tokens};
+  const auto segments = predictor_.recorded_step(setup, method(s, name, draft_length, shape));
+  const StepPrice price(segments, batch, on, engine, !is_plain(s, name));
+  PaperStep& made = it->second;
+  made.time = mean_step_time(price, s.prompt_tokens, s.output_tokens);
+  made.work = price.work(s.prompt_tokens + s.output_tokens / 2.0);
+  for (const SegmentRun& run : segments) made.rows = std::max(made.rows, verified_rows(run));
+  return made;
+}
+
+}  // namespace draftline

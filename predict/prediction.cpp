@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/prediction.h"
+
+#include <array>
+
+#include "decoder/priced/backend.h"
+
+namespace draftline {
+
+namespace {
+
+// Gauss-Legendre, three points on [0, 1]: exact for a step time that is a quintic in the context.
+constexpr std::array<std::pair<double, double>, 3> kGauss{
+    {{0.1127016653792583, 5.0 / 18}, {0.5, 8.0 / 18}, {0.8872983346207417, 5.0 / 18}}};
+
+}  // namespace
+
+const MethodChoice& autoregressive() {
+  static thread_local const MethodChoice choice{};
+  return choice;
+}
+
+// The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole text.
+Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tokens) {
+  Seconds mean;
+  for (const auto& [x, weight] : kGauss) mean += weight * price(prompt_tokens + x * (output_tokens - 2));
+  return mean;
+}
+
+// The same, with what a step at the middle consists of: the middle one of the three.
+struct MeanStep {
+  Seconds time;
+  StepDetail middle;
+  explicit MeanStep(const StepPrice& price, int prompt_tokens, int output_tokens) {
+    for (const auto& [x, weight] : kGauss) {
+      const double length = prompt_tokens + x * (output_tokens - 2);
+      if (x == 0.5) middle = price.detail(length);
+      time += weight * (x == 0.5 ? middle.total : price(length));
+    }
+  }
+  // With what the host adds to each step at its end; what waits for kernels is as at the middle.
+  StepShares shares(Seconds whole) const {
+    StepShares s{whole, middle.waited};
+    for (Seconds& t : s.waited) t = (time / middle.total) * t;
+    return s;
+  }
+};
+
+// One method on one transformer: recorded once per batch size, on the interpreter that computes nothing.
+struct Predictor::Plan {
+  Plan(const Setup& s, const MethodChoice& m, const Decoder::FindTransformer& find)
+      : decoder({*s.transformer,
+                 s.precision.matrices,
+                 s.precision.activations,
+                 kSeats,
+                 1,
+                 s.ranks,
+                 {},
+                 m.acceptance.ranks()},
+                m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
+    decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
+  }
+  static constexpr int kSeats = 1 << 17;
+  static inline const std::vector<std::vector<int>> kUsual;  // no script: what steers gets its usual answer
+
+  // A step of the steady state, or the prefill of one prompt.
+  std::vector<SegmentRun> record_step(int batch_size) {
+    constexpr std::size_t kMostTapes = 16;
+    segments.clear();
+    if (decoder.ops.distinct_tapes() > kMostTapes) decoder.ops.forget();
+    decoder.ops.follow(&kUsual);
+    decoder.generator.assume(batch_size, 1);
+    decoder.generator.step();
+    return std::move(segments);
+  }
+  std::vector<SegmentRun> record_prefill(int tokens) {
+    segments.clear();
+    decoder.ops.follow(&kUsual);
+    decoder.generator.assume(0, 0);
+    decoder.generator.join({std::vector<int>(static_cast<std::size_t>(tokens))}, {0});
+    decoder.generator.assume(0, 0);
+    return std::move(segments);
+  }
+
+  Decoder decoder;
+  std::vector<SegmentRun> segments;
+};
+
+Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
+  const auto found = plans_.find(std::tie(s.transformer, s.ranks, s.precision.matrices, m.spec, m.acceptance.ranks()));
+  if (found != plans_.end()) return *found->second;
+  const auto plan = std::make_shared<Plan>(s, m, find_);
+  plans_[{s.transformer, s.ranks, s.precision.matrices, m.spec, m.acceptance.ranks()}] = plan;
+  return *plan;
+}
+
+const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool speculating) {
+  constexpr std::size_t kMostPrices = 20'000;  // keeps memory flat over huge sweeps
+  if (prices_.size() > kMostPrices) prices_.clear();
+  Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size}];
+  if (!entry.step) {
+    const auto segments = plan.record_step(s.batch_size);
+    entry.step = std::make_unique<StepPrice>(segments, s.batch_size, *s.device, *s.engine, speculating);
+    for (const SegmentRun& run : segments) {
+      const auto peak = plan_arena(*run.tape, declared_bytes).size;
+      entry.activations = std::max(entry.activations, Bytes{static_cast<double>(peak)});
+      entry.rows = std::max(entry.rows, draftline::verified_rows(run));
+      for (const Pass& pass : run.tape->passes) entry.slots = std::max(entry.slots, pass.rows.widest);
+    }
+  }
+  return entry;
+}
+
+StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
+  Plan& p = plan(s, m);
+  return {p.record_step(s.batch_size), s.batch_size, *s.device, *s.engine, p.decoder.method->depth() > 0};
+}
+
+StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
+  return {plan(s, m).record_prefill(tokens), 1, *s.device, *s.engine, false};
+}
+
+int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
+  Plan& p = plan(s, m);
+  return priced(p, s, p.decoder.method->depth() > 0).rows;
+}
+
+const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
+
+Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batched_tokens) {
+  Plan& p = plan(s, m);
+  const Priced& step = priced(p, s, p.decoder.method->depth() > 0);
+  MemoryFootprint all = memory(p, step, s);
+  all.cache = all.draft_cache = {};
+  for (const SegmentRun& run : p.record_prefill(batched_tokens))
+    all.activations = std::max(all.activations, Bytes{static_cast<double>(plan_arena(*run.tape, declared_bytes).size)});
+  Bytes per_token;
+  for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
+  const Bytes weights = all.weights + all.draft_weights;
+  return {weights, all.total() - weights, per_token};
+}
+
+std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {
+  return plan(s, m).record_step(s.batch_size);
+}
+
+std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const MethodChoice& m) {
+  if (s.ranks == 1 || !m.spec.entry().draft_network) return std::nullopt;
+  if (refuses_shards(find_(m.spec.in().at("draft")), s.ranks)) return std::nullopt;
+  return MethodChoice{m.spec.with_sharded_draft(), m.acceptance};
+}
+
+void Predictor::validate(const Setup& s, const MethodChoice& m) {
+  const auto known = plans_.size();
+  Plan& p = plan(s, m);
+  if (plans_.size() == known) Plan(s, m, find_);  // another object of the same plan: its keys are to be read too
+  if (m.spec.in().failed()) return;
+  if (const Trace* trace = m.acceptance.trace())
+    if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
+  acceptance_length(m, *p.decoder.method, priced(p, s, p.decoder.method->depth() > 0).rows);
+}
+
+double Predictor::acceptance_length(const MethodChoice& m, const Method& method, int verified_rows) {
+  const Reader& at = m.spec.in();
+  if (method.usual_depth() == 0) {
+    if (m.acceptance.given()) at.fail("it drafts nothing: \"acceptance\" has no meaning here");
+    return 1;
+  }
+  const auto length = m.acceptance.mean_length({m.spec, method, verified_rows});
+  if (const auto* tokens = std::get_if<double>(&length)) return *tokens;
+  at.find("acceptance").value_or(at).fail(std::get<std::string>(length));
+  return 1;
+}
+
+Seconds Predictor::prefill(Plan& plan, const Setup& s) {
+  auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
+  if (fresh) it->second = StepPrice(plan.record_prefill(s.prompt_tokens), 1, *s.device, *s.engine, false)(0);
+  return it->second;
+}
+
+MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const Setup& s) const {
+  MemoryFootprint m;
+  m.weights = plan.decoder.target_bytes;
+  m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
+  const double slots =
+      cached_tokens({s.batch_size, s.prompt_tokens + s.output_tokens, priced.slots, CacheLayout::paged, 16, 0});
+  for (const Cache& c : plan.decoder.ops.caches())
+    (c.id == plan.decoder.target.cache.id ? m.cache : m.draft_cache) += slots * c.layers * c.row_bytes();
+  m.activations = priced.activations;
+  return m;
+}
+
+std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const MethodChoice& m) {
+  Plan& p = plan(s, m);
+  const int depth = p.decoder.method->depth();
+  const bool speculating = depth > 0;
+  const Priced& mine = priced(p, s, speculating);
+  Prediction out{};
+  out.verified_rows = mine.rows;
+  out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows);
+  out.memory = memory(p, mine, s);
+  const int context = s.prompt_tokens + s.output_tokens, most = s.transformer->max_positions;
+  if (most > 0 && context > most)
+    return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " + std::to_string(most) +
+           " positions";
+  if (out.memory.total() > s.device->memory)
+    return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " +
+           to_text(s.device->memory);
+
+  const double tokens = s.output_tokens - 1, middle = s.prompt_tokens + (tokens - 1) / 2;
+  const auto mean_step = [&](const StepPrice& price) { return MeanStep(price, s.prompt_tokens, s.output_tokens); };
+  const auto with_tokens = [&](Seconds step, double length) { return step + s.batch_size * length * s.engine->token; };
+  const auto throughput = [&](Seconds step, double length) {
+    return s.batch_size * length / with_tokens(step, length);
+  };
+  const MeanStep step = mean_step(*mine.step);
+  out.parts = step.middle.parts;
+  out.work = mine.step->work(middle);
+  out.step_time = with_tokens(step.time, out.acceptance_length);
+  out.parts.host += out.step_time - out.parts.total();  // what is left: growth of the context, cost per token
+  out.throughput = throughput(step.time, out.acceptance_length);
+  const StepShares shares = step.shares(out.step_time);
+  out.prefill_time = prefill(p, s);
+  out.throughput_with_prefill =
+      s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
+  const KnownErrors errors = known_errors(*s.device);
+  if (speculating) {
+    Plan& ar = plan(s, autoregressive());
+    const MeanStep base = mean_step(*priced(ar, s, false).step);
+    out.speedup = out.throughput / throughput(base.time, 1);
+    const StepShares plain = base.shares(with_tokens(base.time, 1));
+    out.interval = prediction_interval(errors, shares, &plain);
+  } else {
+    out.speedup = 1;
+    out.interval = prediction_interval(errors, shares, nullptr);
+  }
+  return out;
+}
+
+}  // namespace draftline

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/prediction_interval.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace draftline {
+
+static double square(double x) { return x * x; }
+
+static std::optional<Interval> error_of(const Origin& o) {
+  if (!o.borrowed_from.empty() || (o.low == 1 && o.high == 1)) return std::nullopt;
+  return Interval{o.low, o.high};
+}
+
+KnownErrors known_errors(const Device& d) {
+  const auto decode = error_of(d.fits.decode.origin), prefill = error_of(d.fits.prefill.origin);
+  std::optional<Interval> attention;  // a step may hold both: the wider
+  if (decode && prefill)
+    attention = Interval{std::min(decode->low, prefill->low), std::max(decode->high, prefill->high)};
+  return {error_of(d.fits.gemm.origin), attention, error_of(d.fits.copy.origin), error_of(d.all_reduce_origin)};
+}
+
+std::optional<PredictionInterval> prediction_interval(const KnownErrors& errors, const StepShares& step,
+                                                      const StepShares* baseline) {
+  for (const KernelKind needed : {KernelKind::gemm, KernelKind::attention}) {
+    const auto k = static_cast<std::size_t>(needed);
+    if (!errors[k] && (step.waited[k].value > 0 || (baseline != nullptr && baseline->waited[k].value > 0)))
+      return std::nullopt;
+  }
+  double shorter = 0, longer = 0, lower = 0, higher = 0, covered = 0;  // squares, but for the last
+  for (std::size_t k = 0; k < kKernelKinds; ++k) {
+    if (!errors[k]) continue;
+    const double mine = step.waited[k] / step.time;
+    covered += mine;
+    shorter += square(mine * (errors[k]->low - 1));
+    longer += square(mine * (errors[k]->high - 1));
+    if (baseline == nullptr) continue;
+    // The speedup falls where this step takes longer or the plain one less; in logarithms, as both are factors.
+    const double base = baseline->waited[k] / baseline->time;
+    const auto stretch = [](double share, double f) { return square(std::log(1 + share * (f - 1))); };
+    lower += stretch(mine, errors[k]->high) + stretch(base, errors[k]->low);
+    higher += stretch(mine, errors[k]->low) + stretch(base, errors[k]->high);
+  }
+  const Interval time{1 - std::sqrt(shorter), 1 + std::sqrt(longer)};
+  return PredictionInterval{{time.low * step.time.value, time.high * step.time.value},
+                            {1 / time.high, 1 / time.low},
+                            {std::exp(-std::sqrt(lower)), std::exp(std::sqrt(higher))},
+                            covered};
+}
+
+}  // namespace draftline

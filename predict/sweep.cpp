@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/sweep.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace draftline {
+
+Sweep::Sweep(Document document, const std::filesystem::path& data)
+    : catalogue_(data), scenario_(read_scenario(std::move(document), catalogue_)), predictor_(finder()) {}
+Sweep::Sweep(Scenario scenario, const std::filesystem::path& data)
+    : catalogue_(data), scenario_(std::move(scenario)), predictor_(finder()) {}
+
+Decoder::FindTransformer Sweep::finder() {
+  return [this](const Reader& in) {
+    const auto shape = catalogue_.transformer(in);
+    return shape ? *shape : TransformerShape{};
+  };
+}
+
+Setup Sweep::setup(const Point& p) const {
+  const Scenario& s = scenario_;
+  return {s.devices[p.device].get(), s.engines[p.engine].get(),  s.transformers[p.transformer].get(),
+          s.precisions[p.precision], s.tensor_parallel[p.ranks], s.batch_sizes[p.batch],
+          s.prompt_tokens[p.prompt], s.output_tokens[p.output]};
+}
+
+void Sweep::validate() {
+  const Reader root = scenario_.document.root();
+  for (std::size_t r = 0; r < scenario_.tensor_parallel.size(); ++r) {
+    const int ranks = scenario_.tensor_parallel[r];
+    if (ranks == 1) continue;
+    const Reader all = root.at("tensor_parallel"), in = all.is_array() ? all.items()[r] : all;
+    for (const auto& device : scenario_.devices) {
+      const auto& known = device->all_reduce;
+      if (std::none_of(known.begin(), known.end(), [&](const AllReducePoint& p) { return p.ranks >= ranks; }))
+        in.fail(device->name + " has no known link for " + std::to_string(ranks) +
+                " devices; a device file may have or borrow one: \"all_reduce\" (docs/your_own.md)");
+    }
+    for (const auto& transformer : scenario_.transformers) try {
+        shard(*transformer, ranks);
+      } catch (const InputErrors& e) { in.fail(e.what()); }
+  }
+  if (root.failed()) scenario_.document.finish();
+  Point p{};
+  for (p.transformer = 0; p.transformer < scenario_.transformers.size(); ++p.transformer)
+    for (p.method = 0; p.method < scenario_.methods.size(); ++p.method) {
+      const MethodChoice& m = scenario_.methods[p.method];
+      Setup s = setup(p);
+      s.ranks = 1;  // whole, so that sizes are those the user knows
+      predictor_.validate(s, m);
+    }
+  for (const MethodChoice& m : scenario_.methods) m.spec.in().done();
+  scenario_.document.finish();
+  for (const MethodChoice& m : scenario_.methods) m.spec.finish();  // those of other documents
+}
+
+void Sweep::find_one_that_fits() {
+  std::string reason;
+  for (std::size_t i = 0; i < scenario_.points(); ++i) {
+    const Outcome o = at(i);
+    if (std::holds_alternative<Prediction>(o.result)) return;
+    if (reason.empty()) reason = std::get<std::string>(o.result);
+  }
+  throw InputErrors(scenario_.document.root().place() + ": no point of it can run; the first: " + reason);
+}
+
+std::string pack(const std::vector<Outcome>& outcomes) {
+  static_assert(std::is_trivially_copyable_v<Point> && std::is_trivially_copyable_v<Prediction>);
+  std::string bytes;
+  const auto put = [&](const void* from, std::size_t n) { bytes.append(static_cast<const char*>(from), n); };
+  for (const Outcome& o : outcomes) {
+    const auto* why = std::get_if<std::string>(&o.result);
+    const std::size_t length = why == nullptr ? 0 : why->size() + 1;  // 0: a prediction follows
+    put(&o.point, sizeof o.point);
+    put(&length, sizeof length);
+    if (why != nullptr) put(why->data(), why->size());
+    else put(&std::get<Prediction>(o.result), sizeof(Prediction));
+  }
+  return bytes;
+}
+
+std::vector<Outcome> unpack(const std::string& bytes) {
+  std::vector<Outcome> outcomes;
+  std::size_t at = 0;
+  const auto take = [&](void* to, std::size_t n) {
+    check(at + n <= bytes.size(), "a truncated message of another rank");
+    std::memcpy(to, bytes.data() + at, n);
+    at += n;
+  };
+  while (at < bytes.size()) {
+    Outcome o{};
+    std::size_t length = 0;
+    take(&o.point, sizeof o.point);
+    take(&length, sizeof length);
+    if (length > 0) {
+      std::string why(length - 1, ' ');
+      take(why.data(), why.size());
+      o.result = std::move(why);
+    } else {
+      Prediction p{};
+      take(&p, sizeof p);
+      o.result = p;
+    }
+    outcomes.push_back(std::move(o));
+  }
+  return outcomes;
+}
+
+Outcome Sweep::at(std::size_t index) {
+  const Point p = point_at(scenario_, index);
+  return {p, predictor_.predict(setup(p), scenario_.methods[p.method])};
+}
+
+}  // namespace draftline

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scenario and its predictor: the outcome of each point of the product. One per thread.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <variant>
+
+#include "predict/prediction.h"
+#include "inputs/scenario.h"
+
+namespace draftline {
+
+struct Outcome {
+  Point point;
+  std::variant<Prediction, std::string> result;  // or why the point was skipped
+};
+
+// Outcomes as bytes, for another rank of the same program on the same kind of machine.
+std::string pack(const std::vector<Outcome>&);
+std::vector<Outcome> unpack(const std::string&);
+
+class Sweep {
+ public:
+  Sweep(Document scenario, const std::filesystem::path& data);
+  Sweep(Scenario, const std::filesystem::path& data);  // of a value that was read, or made
+  Sweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
+      : Sweep(Document::from_file(scenario), data) {}
+  const Scenario& scenario() const { return scenario_; }
+
+  // Builds every method on every transformer once, so that all mistakes show before anything is written.
+  void validate();
+  // InputErrors if no point of the product fits its device.
+  void find_one_that_fits();
+  Outcome at(std::size_t index);
+  Setup setup(const Point&) const;
+  Predictor& predictor() { return predictor_; }
+
+ private:
+  Decoder::FindTransformer finder();  // by name or file
+  Catalogue catalogue_;
+  Scenario scenario_;
+  Predictor predictor_;
+};
+
+}  // namespace draftline

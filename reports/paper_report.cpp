@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/paper_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "reports/table.h"
+
+namespace draftline {
+
+namespace {
+
+std::string percent(double v) {
+  if (std::abs(v) < 1e-6) return "0 %";  // as calibrated
+  const std::string digits = significant(std::abs(100 * v), std::abs(v) < 0.1 ? 2 : 3);
+  return (v < 0 ? "-" : "") + digits + " %";
+}
+
+std::string flag(const PaperCell& c) {
+  std::string text(figure_kind_name(c.kind));
+  if (c.peak_share && credibility(*c.peak_share) == Credibility::impossible) text += ", impossible";
+  else if (c.peak_share && credibility(*c.peak_share) == Credibility::not_credible) text += ", not credible";
+  if (c.set_apart) text += ", set apart";
+  return text;
+}
+
+void write_summary(JsonWriter& out, const ErrorSummary& s) {
+  out.begin_object();
+  out.member("cells", static_cast<std::int64_t>(s.cells));
+  out.member("median_abs_error", s.median);
+  out.member("p90_abs_error", s.p90);
+  out.member("max_abs_error", s.largest);
+  out.end_object();
+}
+
+void write_cell(JsonWriter& out, const PaperCell& c) {
+  out.begin_object();
+  out.object("row", [&] {
+    for (const auto& [key, value] : c.row) {
+      out.key(key);
+      std::visit([&](const auto& v) { out.value(v); }, value);
+    }
+  });
+  out.member("column", c.column);
+  out.member("kind", figure_kind_name(c.kind));
+  out.member("paper", c.paper);
+  out.member("ours", c.ours);
+  out.member("error", c.error());
+  out.member("peak_share", c.peak_share);
+  out.member("set_apart", c.set_apart);
+  out.member("note", c.note);
+  out.end_object();
+}
+
+// The columns with predicted cells, in the order of their first one.
+std::vector<std::string> predicted_columns(const PaperTable& t) {
+  std::vector<std::string> columns;
+  for (const PaperCell& c : t.cells)
+    if (c.kind == FigureKind::predicted && std::find(columns.begin(), columns.end(), c.column) == columns.end())
+      columns.push_back(c.column);
+  return columns;
+}
+
+void write_table(JsonWriter& out, const PaperTable& t) {
+  out.begin_object();
+  out.member("table", t.table);
+  out.member("source", t.source);
+  out.member("locator", t.locator);
+  for (const auto& [key, value] : t.context) out.member(key, value);
+  if (!t.note.empty()) out.member("note", t.note);
+  out.key("cells");
+  out.begin_array();
+  for (const PaperCell& c : t.cells) write_cell(out, c);
+  out.end_array();
+  out.key("summary");
+  out.begin_object();
+  out.key("credible");
+  write_summary(out, t.summary(true));
+  out.key("all");
+  write_summary(out, t.summary(false));
+  out.key("columns");
+  out.begin_object();
+  for (const std::string& column : predicted_columns(t)) {
+    const auto of_column = [&](const PaperCell& c) { return c.column == column; };
+    out.key(column);
+    out.begin_object();
+    out.key("credible");
+    write_summary(out, t.summary(true, of_column));
+    out.key("all");
+    write_summary(out, t.summary(false, of_column));
+    out.end_object();
+  }
+  out.end_object();
+  out.end_object();
+  out.end_object();
+}
+
+// The keys of all rows of a table, in the order of their first use: rows need not have the same.
+std::vector<std::string> keys_of(const PaperTable& t) {
+  std::vector<std::string> keys;
+  for (const PaperCell& c : t.cells)
+    for (const auto& [key, value] : c.row)
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  return keys;
+}
+
+// Broken at spaces, all lines but the first further in.
+std::string wrapped(const std::string& text, std::size_t width) {
+  std::string out, line;
+  std::istringstream words(text);
+  const std::string first(text.find_first_not_of(' '), ' ');
+  for (std::string word; words >> word;) {
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      out += line + "\n";
+      line = first + "    " + word;
+    } else {
+      line += (line.empty() ? first : " ") + word;
+    }
+  }
+  return out + line + "\n";
+}
+
+std::string text_of(const PaperTable& t, PaperStyle style, std::size_t width) {
+  const bool markdown = style == PaperStyle::markdown;
+  constexpr std::size_t kPage = 120;
+  std::string head = t.table + " (" + t.source + ", " + t.locator + ")";
+  for (const auto& [key, value] : t.context) head += ", " + key + " " + value;
+  std::string text = markdown ? "## " + head + "\n\n" : wrapped(head, width > 0 ? width : kPage);
+  const auto keys = keys_of(t);
+  std::vector<Table::Column> columns(keys.begin(), keys.end());
+  for (const char* title : {"column", "paper", "ours", "error", "share", "kind"}) columns.emplace_back(title);
+  Table table(columns);
+  std::vector<std::string> notes;
+  const auto noted = [&](const std::string& note) {
+    auto at = std::find(notes.begin(), notes.end(), note);
+    if (at == notes.end()) at = notes.insert(notes.end(), note);
+    return " [" + std::to_string(at - notes.begin() + 1) + "]";
+  };
+  for (const PaperCell& c : t.cells) {
+    std::vector<Cell> row;
+    for (const std::string& key : keys) {
+      const RowValue* v = c.find(key);
+      row.push_back(v ? Cell(text_of(*v)) : Cell());
+    }
+    const auto value = [](const std::optional<double>& v) { return v ? Cell(*v, 4) : Cell(); };
+    const auto share = [](const std::optional<double>& v) { return v ? Cell(*v, percent(*v)) : Cell(); };
+    std::string flags = flag(c);
+    if (c.set_apart) flags += noted(*c.set_apart);
+    if (c.note) flags += noted(*c.note);
+    for (Cell cell :
+         {Cell(c.column), value(c.paper), value(c.ours), share(c.error()), share(c.peak_share), Cell(flags)})
+      row.push_back(std::move(cell));
+    table.add(std::move(row));
+  }
+  text += markdown ? table.to_markdown() + "\n" : table.to_text(width);
+  const auto line = [&](const std::string& words) {
+    text += markdown ? "- " + words + "\n" : wrapped("  " + words, width > 0 ? width : kPage);
+  };
+  for (std::size_t i = 0; i < notes.size(); ++i) line("[" + std::to_string(i + 1) + "] " + notes[i]);
+  if (!t.note.empty()) line("Note: " + t.note);
+  return text;
+}
+
+// What a reader wants first: how far off each column of each table is.
+std::string summary_of(const Paper& p, PaperStyle style, std::size_t width) {
+  Table table(
+      {"table", "column", "cells", "of", "median", "p90", "largest", "all: median", "all: p90", "all: largest"});
+  const auto share = [](const std::optional<double>& v) { return v ? Cell(*v, percent(*v)) : Cell(); };
+  for (const PaperTable& t : p.tables)
+    for (const std::string& column : predicted_columns(t)) {
+      const auto of_column = [&](const PaperCell& c) { return c.column == column; };
+      const ErrorSummary credible = t.summary(true, of_column), all = t.summary(false, of_column);
+      if (all.cells > 0)
+        table.add({t.table, column, credible.cells, all.cells, share(credible.median), share(credible.p90),
+                   share(credible.largest), share(all.median), share(all.p90), share(all.largest)});
+    }
+  const std::string head = p.paper + " (" + p.source + "): errors of predicted cells, credible ones first";
+  if (style == PaperStyle::markdown) return "# " + head + "\n\n" + table.to_markdown() + "\n";
+  return head + "\n" + table.to_text(width) + "\n";
+}
+
+}  // namespace
+
+void write_json(JsonWriter& out, const Paper& p) {
+  out.begin_object();
+  out.member("paper", p.paper);
+  out.member("source", p.source);
+  out.key("tables");
+  out.begin_array();
+  for (const PaperTable& t : p.tables) write_table(out, t);
+  out.end_array();
+  out.end_object();
+}
+
+std::string to_text(const Paper& p, PaperStyle style, std::size_t width) {
+  std::string text = summary_of(p, style, width);
+  for (const PaperTable& t : p.tables) text += text_of(t, style, width) + "\n";
+  return text;
+}
+
+}  // namespace draftline

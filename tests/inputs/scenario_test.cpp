@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a scenario is read.
+#include "inputs/scenario.h"
+
+#include <set>
+
+#include "tests/core/messages.h"
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+static std::string mistakes(const std::string& json) { return ScenarioText(json).mistakes(); }
+static std::string eagle(const std::string& more) { return with_method(R"({"name": "eagle3", )" + more + "}"); }
+
+TEST_CASE("a scenario of the least has defaults") {
+  const auto sweep = ScenarioText(with("")).sweep();
+  const Scenario& s = sweep->scenario();
+  CHECK(s.points() == 1);
+  CHECK(s.precisions.at(0).name == "bf16");
+  CHECK(s.tensor_parallel == std::vector{1});
+  CHECK(s.batch_sizes == std::vector{1});
+  CHECK(s.prompt_tokens == std::vector{512});
+  CHECK(s.output_tokens == std::vector{256});
+}
+
+TEST_CASE("a run is the product of all lists, the batch turns fastest and the device slowest") {
+  const ScenarioText text(
+      R"({"device": ["h100-sxm", "h200"], "tensor_parallel": [1, 2], "transformer": ["llama-3.1-8b", "llama-2-7b"],
+    "precision": ["bf16", "int8"], "engine": ["vllm", "draftline"], "batch_size": [1, 2, 3], "prompt_tokens": [64, 128],
+    "output_tokens": [8, 16], "method": [{"name": "autoregressive"},
+    {"name": "eagle3", "draft_length": [1, 2], "acceptance": {"rate": [0.5, 0.6]}}]})");
+  const auto sweep = text.sweep();
+  const Scenario& s = sweep->scenario();
+  REQUIRE(s.methods.size() == 5);
+  REQUIRE(s.points() == 2 * 2 * 2 * 2 * 2 * 5 * 2 * 2 * 3);
+  const Point second = point_at(s, 1), last = point_at(s, s.points() - 1), next_output = point_at(s, 3);
+  CHECK(second.batch == 1);
+  CHECK((next_output.batch == 0 && next_output.output == 1));
+  CHECK((last.device == 1 && last.ranks == 1 && last.transformer == 1 && last.precision == 1 && last.engine == 1));
+  CHECK((last.method == 4 && last.prompt == 1 && last.output == 1 && last.batch == 2));
+  CHECK(point_at(s, s.points() / 2).device == 1);
+  std::set<std::vector<std::size_t>> all;
+  for (std::size_t i = 0; i < s.points(); ++i) {
+    const Point p = point_at(s, i);
+    all.insert({p.device, p.ranks, p.transformer, p.precision, p.engine, p.method, p.prompt, p.output, p.batch});
+  }
+  CHECK(all.size() == s.points());
+}
+
+TEST_CASE("lists inside a method multiply, the last turns fastest, and each choice knows what was chosen") {
+  const auto sweep = ScenarioText(eagle(R"("draft_length": [1, 2], "acceptance": {"rate": [0.5, 0.6]})")).sweep();
+  const auto& m = sweep->scenario().methods;
+  REQUIRE(m.size() == 4);
+  const auto rate = [](const MethodChoice& one) {
+    return std::get<Acceptance::Rate>(one.acceptance.form()).conditional;
+  };
+  // Keys are walked in the order of the file.
+  CHECK((m[0].spec.draft_length() == 1 && rate(m[0]) == 0.5));
+  CHECK((m[1].spec.draft_length() == 1 && rate(m[1]) == 0.6));
+  CHECK((m[2].spec.draft_length() == 2 && rate(m[2]) == 0.5));
+  CHECK(m[3].acceptance.text() == R"({"rate":0.6})");
+}
+
+TEST_CASE("rates sweep as a list of lists") {
+  const auto one = ScenarioText(eagle(R"("draft_length": 2, "acceptance": {"rates": [0.5, 0.4]})")).sweep();
+  CHECK(one->scenario().methods.size() == 1);
+  const auto two =
+      ScenarioText(eagle(R"("draft_length": 2, "acceptance": {"rates": [[0.5, 0.4], [0.9, 0.8, 0.7]]})")).sweep();
+  REQUIRE(two->scenario().methods.size() == 2);
+  CHECK(std::get<Acceptance::Rates>(two->scenario().methods[1].acceptance.form()).conditional ==
+        std::vector{0.9, 0.8, 0.7});
+  CHECK(two->scenario().methods[1].acceptance.text() == R"({"rates":[0.9,0.8,0.7]})");
+}
+
+TEST_CASE("a tree's paths are a list of lists by nature, its node counts are not") {
+  const auto medusa = [](const std::string& nodes) {
+    return ScenarioText(with_method(R"({"name": "medusa", "tree": {"nodes": )" + nodes +
+                                    R"(}, "acceptance": {"mean_length": 1.5}})"))
+        .sweep()
+        ->scenario()
+        .methods;
+  };
+  CHECK(medusa("[[0], [1], [0, 0]]").size() == 1);
+  const auto two = medusa("[[[0], [1]], [[0], [0, 0]]]");
+  REQUIRE(two.size() == 2);
+  CHECK(two[0].parameters == R"({"tree":{"nodes":[[0],[1]]}})");
+  CHECK(two[1].parameters == R"({"tree":{"nodes":[[0],[0,0]]}})");
+  const auto counts =
+      ScenarioText(eagle(R"("tree": {"top_k": 8, "passes": 3, "nodes": [6, 60]}, "acceptance": {"mean_length": 2})"))
+          .sweep();
+  REQUIRE(counts->scenario().methods.size() == 2);
+  CHECK(counts->scenario().methods[1].parameters == R"({"tree":{"nodes":60,"passes":3,"top_k":8}})");
+  // and they are priced apart
+  const auto step = [&](std::size_t i) { return std::get<Prediction>(counts->at(i).result).step_time; };
+  CHECK(step(1) > step(0));
+}
+
+TEST_CASE("each mistake has one message at its place") {
+  struct Case {
+    std::string json, message;
+  };
+  const Case c = GENERATE(
+      Case{with(R"("batch_size": [])"), "#/batch_size: an empty list leaves nothing to run"},
+      Case{with(R"("device_": 1)"), "#/device_: unknown key; did you mean \"device\"?"},
+      Case{with(R"("batch_size": 0)"), "#/batch_size: must be at least 1, got 0"},
+      Case{with(R"("batch_size": [4, -1])"), "#/batch_size/1: must be at least 1, got -1"},
+      Case{with(R"("output_tokens": 1)"), "#/output_tokens: must be at least 2, got 1"},
+      Case{with(R"("precision": "bf61")"), "#/precision: unknown value \"bf61\"; did you mean \"bf16\"?"},
+      Case{with(R"("tensor_parallel": [1, 3])"),
+           "#/tensor_parallel/1: tensor_parallel 3 does not divide the 32 heads of llama-3.1-8b"},
+      Case{with(R"("tensor_parallel": 16)"),
+           "#/tensor_parallel: h100-sxm has no known link for 16 devices; a device file may have or borrow one: "
+           "\"all_reduce\" (docs/your_own.md)"},
+      Case{with_method("[]"), "#/method: an empty list leaves nothing to run"},
+      Case{with_method(R"({"name": "eagel3"})"), "#/method/name: unknown method \"eagel3\"; did you mean \"eagle3\"?"},
+      Case{with_method(R"({"name": "zzzzzz"})"),
+           "#/method/name: unknown method \"zzzzzz\"; see `draftline list methods`"},
+      Case{with_method(R"({"name": "autoregressive", "draft_length": 2})"),
+           "#/method/draft_length: unknown key; known here: \"acceptance\", \"name\""},
+      Case{with_method(R"({"name": "autoregressive", "acceptance": {"rate": 0.5}})"),
+           "#/method: it drafts nothing: \"acceptance\" has no meaning here"},
+      Case{eagle(R"("draft_length": 2)"),
+           "#/method: \"acceptance\" is needed: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
+           "{\"mean_length\": x}, {\"ranks\": [[..] per level]} or {\"trace\": FILE}"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"per_position": [0.5, 0.6]})"),
+           "#/method/acceptance/per_position/1: must not be above the share of the position before it"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"per_position": []})"),
+           "#/method/acceptance/per_position: at least one share is needed"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {})"),
+           "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"trace\" and "
+           "\"mean_length\""},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 0.5, "mean_length": 2})"),
+           "#/method/acceptance: give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"trace\" and "
+           "\"mean_length\""},
+      Case{eagle(R"("draft_length": 3, "acceptance": {"rates": [0.5, 0.4]})"),
+           "#/method/acceptance: fewer rates (2) than drafts (3)"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"mean_length": 3.5})"),
+           "#/method/acceptance: a \"mean_length\" above the longest possible: 2 drafts and a bonus token make 3"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"rate": 1.5})"),
+           "#/method/acceptance/rate: must be at most 1, got 1.5"},
+      Case{eagle(R"("draft_length": 2, "acceptance": {"rates": []})"),
+           "#/method/acceptance/rates: at least one rate is needed"},
+      Case{eagle(R"("draft_length": [], "acceptance": {"rate": 0.5})"),
+           "#/method/draft_length: an empty list leaves nothing to run"},
+      Case{eagle(R"("draft_length": 3, "tree": "default", "acceptance": {"mean_length": 2})"),
+           "#/method: give \"draft_length\" (a chain) or \"tree\", not both"},
+      Case{eagle(R"("tree": "default", "acceptance": {"rate": 0.5})"),
+           "#/method/acceptance: one rate fits a chain, not a tree: give \"mean_length\""},
+      Case{eagle(R"("tree": "default", "acceptance": {"rates": [0.5, 0.5]})"),
+           "#/method/acceptance: rates per position fit a chain, not a tree: give \"mean_length\""},
+      Case{eagle(R"("draft_lenght": 3, "acceptance": {"mean_length": 2})"),
+           "#/method/draft_lenght: unknown key; did you mean \"draft_length\"?"},
+      Case{with_method(R"({"name": "draft_model", "draft": "qwen3-0.6b", "acceptance": {"rate": 0.5}})"),
+           "#/method/draft: its vocabulary has 151936 tokens, the target's 128256"},
+      Case{"[]", "#: must be an object, got a list"});
+  CHECK(mistakes(c.json) == c.message);
+}
+
+TEST_CASE("several mistakes come at once, in the order of reading") {
+  CHECK(mistakes(R"({"device": "h100", "transformer": 7, "engine": "vllm", "method": [{"name": "autoregresive"},
+    {"name": "medusa", "acceptance": {"rate": "high"}}], "batch_size": [1, 0], "batchsize": 3})") ==
+        "#/device: unknown name \"h100\"; did you mean \"h100-sxm\"?\n"
+        "#/transformer: must be a text, got the number 7\n"
+        "#/method/0/name: unknown method \"autoregresive\"; did you mean \"autoregressive\"?\n"
+        "#/method/1/acceptance/rate: must be a number, got the text \"high\"\n"
+        "#/batch_size/1: must be at least 1, got 0\n"
+        "#/batchsize: unknown key; did you mean \"batch_size\"?");
+  CHECK(mistakes("{}") ==
+        "#: missing key \"device\"\n#: missing key \"transformer\"\n#: missing key \"engine\"\n#: missing key "
+        "\"method\"");
+}
+
+TEST_CASE("files are found beside the scenario, a folder stands for its config.json, and their mistakes name them") {
+  ScenarioText s(
+      R"({"device": "cards/mine.json", "transformer": "net", "engine": "draftline", "method": {"name": "autoregressive"}})");
+  std::filesystem::create_directories(s.folder() / "cards");
+  std::filesystem::create_directories(s.folder() / "net");
+  std::filesystem::copy_file(kData / "devices/h100-sxm.json", s.folder() / "cards/mine.json");
+  std::filesystem::copy_file(kData / "transformers/llama-3.1-8b.json", s.folder() / "net/config.json");
+  CHECK(contains(s.mistakes(), "#/transformer: unknown name \"net\""));  // a name: files have a slash or end in .json
+  std::ofstream(s.folder() / "s.json")
+      << R"({"device": "cards/mine.json", "transformer": "./net", "engine": "draftline", "method": {"name": "autoregressive"}})";
+  const auto sweep = s.sweep();
+  CHECK(sweep->scenario().devices.at(0)->name == "mine");
+  CHECK(sweep->scenario().transformers.at(0)->name == "net");
+  CHECK(std::holds_alternative<Prediction>(sweep->at(0).result));
+
+  std::ofstream(s.folder() / "cards/mine.json") << R"({"title": "x", "datasheet": [{"bandwidth": "3 parsecs"}]})";
+  CHECK(contains(s.mistakes(), "cards/mine.json#/datasheet/0/bandwidth: "));
+  std::filesystem::remove(s.folder() / "cards/mine.json");
+  CHECK(contains(s.mistakes(), "cards/mine.json"));
+}
+
+TEST_CASE("a product of more points than a run may have is refused before it is run") {
+  std::string many = "[1";
+  for (int i = 2; i <= 400; ++i) many += ", " + std::to_string(i);
+  many += "]";
+  CHECK(mistakes(with("\"batch_size\": " + many + ", \"prompt_tokens\": " + many + ", \"tensor_parallel\": " + many +
+                      ", \"precision\": [\"bf16\", \"fp16\"]")) ==
+        "#: the product of its lists has more than a hundred million points");
+}
+
+TEST_CASE("a scenario of which no point fits says why") {
+  const std::string m = mistakes(
+      R"({"device": "rtx-3060", "transformer": "llama-2-70b", "engine": "vllm", "method": {"name": "autoregressive"}, "batch_size": [1, 2]})");
+  CHECK(starts_with(m, "#: no point of it can run; the first: needs "));
+  CHECK(contains(m, "rtx-3060 has "));
+  CHECK(mistakes(with(R"("prompt_tokens": 200000)")) ==
+        "#: no point of it can run; the first: a text of 200256 tokens, llama-3.1-8b has 131072 positions");
+}
+
+TEST_CASE("two methods that differ in their acceptance alone are both read") {
+  const std::string eagles = R"([{"name": "eagle3", "draft_length": 2, "acceptance": {"rate": 0.5}},
+                                 {"name": "eagle3", "draft_length": 2, "acceptance": {"rate": 0.8}}])";
+  CHECK(mistakes(with_method(eagles)) == "none");
+}
+
+}  // namespace draftline

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs/workload.h"
+
+#include <cmath>
+#include <fstream>
+
+#include "core/gzip.h"
+#include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
+#include "tests/core/messages.h"
+
+namespace draftline {
+
+namespace {
+
+WorkloadTrace read(const std::string& name, const std::string& text) {
+  const FreshFolder folder;
+  std::ofstream(folder.path() / name, std::ios::binary) << text;
+  return read_workload_trace(folder.path() / name);
+}
+std::string refusal(const std::string& name, const std::string& text) {
+  try {
+    read(name, text);
+  } catch (const InputErrors& e) {
+    const std::string what = e.what();
+    return what.substr(what.find(name));
+  }
+  return "none";
+}
+std::string shown(const WorkloadTrace& t) {
+  std::string all;
+  for (const RecordedRequest& r : t.requests) {
+    const double tenths = std::round(10 * r.arrival);
+    all += std::to_string(static_cast<int>(tenths)) + "/" + std::to_string(r.prompt) + "/" + std::to_string(r.output) +
+           " ";
+  }
+  return all;
+}
+
+const std::string kPlain = "arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,374,44\n4.3,396,109\n";
+
+}  // namespace
+
+TEST_CASE("the formats that others publish are read, times from the first arrival") {
+  CHECK(shown(read("a.csv", kPlain)) == "0/374/44 43/396/109 ");
+  CHECK(shown(read("a.csv.gz", gzip(kPlain))) == "0/374/44 43/396/109 ");
+  CHECK(shown(read("a.csv",
+                   "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 23:59:59.5000000,374,44\n"
+                   "2023-11-17 00:00:01.0000000,396,109\n")) == "0/374/44 15/396/109 ");
+  CHECK(shown(read("a.csv",
+                   "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-02-28 23:59:59.000000+00:00,1,2\n"
+                   "2024-03-01 00:00:00.000000+00:00,3,4\n")) == "0/1/2 864010/3/4 ");  // a leap year
+  CHECK(shown(read("a.csv",
+                   "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+                   "5,ChatGPT,472,18,490,Conversation log\n45,ChatGPT,1087,230,1317,Conversation log\n")) ==
+        "0/472/18 400/1087/230 ");
+  CHECK(shown(read("a.jsonl", R"({"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]})"
+                              "\n"
+                              R"({"timestamp": 30535, "input_length": 6472, "output_length": 26, "hash_ids": []})")) ==
+        "0/6955/52 31/6472/26 ");
+  CHECK(shown(read("a.jsonl", R"({"arrival_time": 1787267980.08, "input_toks": 2358, "output_toks": 531})")) ==
+        "0/2358/531 ");
+  const WorkloadTrace benchmark = read("a.json", R"({"input_lens": [10, 20], "output_lens": [1, 2], "rest": 0})");
+  CHECK(shown(benchmark) == "0/10/1 0/20/2 ");
+  CHECK_FALSE(benchmark.has_arrivals);
+  CHECK(shown(read("a.json", R"({"input_lens": [10, 20], "output_lens": [1, 2], "start_times": [5, 7.5]})")) ==
+        "0/10/1 25/20/2 ");
+  CHECK_FALSE(read("a.csv", "num_prefill_tokens,num_decode_tokens\n4,5\n").has_arrivals);
+}
+
+TEST_CASE("hostile traces are refused with file and line") {
+  const std::string head = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
+  CHECK(refusal("a.csv", head + "0,1,1\n1,5,0\n") == "a.csv:3: an output of 0 tokens");
+  CHECK(refusal("a.csv", head + "0,1,1\n1,-5,3\n") == "a.csv:3: a prompt of -5 tokens");
+  CHECK(refusal("a.csv", head + "-1,1,1\n") == "a.csv:2: an arrival below zero");
+  CHECK(refusal("a.csv", head + "5,1,1\n4,1,1\n") == "a.csv:3: arrives before the request above it");
+  CHECK(refusal("a.csv", head + "nan,1,1\n").starts_with("a.csv:2: "));
+  CHECK(refusal("a.csv", head + "1e999,1,1\n").starts_with("a.csv:2: "));
+  CHECK(refusal("a.csv", head + "1,99999999999,1\n") == "a.csv:2: more than 16 million tokens");
+  CHECK(refusal("a.csv", head) == "a.csv: no request in it");
+  CHECK(refusal("a.csv", "when,what\n1,2\n").starts_with("a.csv:1: no known columns"));
+  CHECK(refusal("a.csv", "arrived_at,num_prefill_tokens\n1,2\n").starts_with("a.csv: "));
+  CHECK(
+      refusal("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:15:46,1,1\n").starts_with("a.csv:2: "));
+  CHECK(refusal("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,1\n")
+            .starts_with("a.csv:2: \"yesterday\" is no time"));
+  const std::string packed = gzip(kPlain);
+  CHECK(refusal("a.csv.gz", packed.substr(0, packed.size() - 9)) != "none");
+  CHECK(refusal("a.jsonl", "{\"timestamp\": 1, \"input_length\": 5, \"output_length\": 1}\n{\"timest") ==
+        "a.jsonl:2: no JSON object");
+  CHECK(refusal("a.jsonl", "\n{\"timestamp\": 1, \"input_length\": 5}").starts_with("a.jsonl:2: \"output_length\""));
+  CHECK(refusal("a.jsonl", R"({"timestamp": 1, "input_length": 5.5, "output_length": 1})") ==
+        "a.jsonl:1: \"input_length\" is no whole number");
+  CHECK(refusal("a.jsonl", R"({"when": 1})").starts_with("a.jsonl:1: neither"));
+  CHECK(refusal("a.json", R"({"input_lens": [1], "output_lens": [1, 2]})").find("different lengths") !=
+        std::string::npos);
+  CHECK(refusal("a.txt", "x").starts_with("a.txt: a workload is a .csv"));
+}
+
+TEST_CASE("arrival processes have the rate and the variation they promise") {
+  const auto gaps = [](const ArrivalProcess& a) {
+    Workload w;
+    w.arrivals = a;
+    w.requests = 200'000;
+    w.prompt.mean = w.output.mean = 1;
+    Requests requests(w, 7);
+    double last = 0, squares = 0;
+    while (const auto r = requests.next()) {
+      const double t = to_seconds(r->arrival).value;
+      squares += (t - last) * (t - last);
+      last = t;
+    }
+    const double mean = last / 200'000;
+    return std::pair(1 / mean, std::sqrt(squares / 200'000 / (mean * mean) - 1));
+  };
+  using Kind = ArrivalProcess::Kind;
+  const auto [rate, variation] = gaps({Kind::poisson, 6});
+  CHECK(rate == Approx(6).epsilon(0.01));
+  CHECK(variation == Approx(1).epsilon(0.01));
+  const auto [gamma_rate, gamma_variation] = gaps({Kind::gamma, 6, 2.5});
+  CHECK(gamma_rate == Approx(6).epsilon(0.02));
+  CHECK(gamma_variation == Approx(2.5).epsilon(0.02));
+  const auto [bursts, burst_variation] = gaps({Kind::on_off, 20, 1, 0.5, 1.5});
+  CHECK(bursts == Approx(5).epsilon(0.02));  // on a quarter of the time
+  CHECK(burst_variation > 2);
+  // It begins on; each phase that passes without an arrival, the first too, is followed by one that is off: half of them
+  // at 1 arrival a phase, so one phase of 100 s and one of 1 s on average, before the first.
+  Workload rare;
+  rare.arrivals = {Kind::on_off, 1, 1, 1, 100};
+  rare.requests = 1;
+  rare.prompt.mean = rare.output.mean = 1;
+  double first = 0;
+  for (std::uint64_t seed = 0; seed < 20'000; ++seed)
+    first += to_seconds(Requests(rare, seed).next()->arrival).value / 20'000;
+  CHECK(first == Approx(101).epsilon(0.04));  // deviates by 173 s: 1.2 s of the mean
+}
+
+TEST_CASE("lengths are drawn from the distribution asked for") {
+  const auto moments = [](const Lengths& l) {
+    Rng rng(3, "lengths");
+    double sum = 0, squares = 0;
+    constexpr int kDraws = 200'000;
+    for (int i = 0; i < kDraws; ++i) {
+      const double x = l.draw(rng);
+      sum += x / kDraws;
+      squares += x * x / kDraws;
+    }
+    return std::pair(sum, std::sqrt(squares - sum * sum));
+  };
+  using Kind = Lengths::Kind;
+  CHECK(moments({Kind::fixed, 7, 0}).first == Approx(7));
+  CHECK(moments({Kind::uniform, 10, 20}).first == Approx(15).epsilon(0.01));
+  CHECK(moments({Kind::exponential, 500, 500}).second == Approx(500).epsilon(0.02));
+  const auto [mean, deviation] = moments({Kind::gamma, 400, 200});
+  CHECK(mean == Approx(400).epsilon(0.01));
+  CHECK(deviation == Approx(200).epsilon(0.01));
+  const double s2 = std::log1p(0.25);
+  const auto [log_mean, log_deviation] = moments({Kind::lognormal, std::log(400) - s2 / 2, std::sqrt(s2)});
+  CHECK(log_mean == Approx(400).epsilon(0.01));
+  CHECK(log_deviation == Approx(200).epsilon(0.02));
+}
+
+}  // namespace draftline

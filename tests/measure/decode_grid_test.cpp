@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which cells are measured, how often, and what is kept: on a device that has no memory for any of them.
+#include "measure/decode_grid.h"
+
+#include "core/errors.h"
+#include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
+
+using namespace draftline;
+using namespace draftline::measure;
+
+namespace {
+
+class FullDevice : public ValidationDevice {
+ public:
+  std::string title() const override { return "full"; }
+  DType format() const override { return DType::fp32; }
+  Pair decodings(const GridCell& c) override {
+    measured.push_back(c.batch_size);
+    throw OutOfDeviceMemory("no room");
+  }
+  std::unique_ptr<Decoding> server(const std::string&, const MethodSpec&, int, int) override { return {}; }
+  void forget() override {}
+  std::vector<int> measured;
+};
+
+}  // namespace
+
+TEST_CASE("cells that others disturbed are measured once more, behind the others, and kept once") {
+  const FreshFolder folder;
+  const std::filesystem::path data = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
+  const Networks networks(data);
+  Validation unused({}, {}, networks.all(), networks.find(), 0.7);
+  FullDevice device;
+  GridAsked asked{folder.path() / "steps.json", "cpu", {"validate"}, {}, 1, {}, {}};
+  for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
+  Yardstick::Readings so_far;
+  FreeCore core(
+      [&](int more) {
+        const auto n = static_cast<std::size_t>(more);
+        so_far.all += n;
+        so_far.free += n;
+        if (more == 0 && device.measured.size() == 2) so_far.all += 10;  // others come with the second
+        return so_far;
+      },
+      Seconds{1});
+  const GridSteps grid = decode_grid(asked, device, unused, core);
+  CHECK(device.measured == std::vector<int>{1, 2, 4, 2});
+  CHECK(grid.whole);
+  CHECK(grid.left_out == 0);
+  REQUIRE(grid.steps.cells.size() == 3);
+  CHECK(grid.steps.cells.back().batch_size == 2);
+  CHECK(grid.steps.cells.back().skipped == "no room");
+  // What is in the file is not measured again.
+  asked.cells.push_back({"cpu-small", {}, 8, 64});
+  CHECK(decode_grid(asked, device, unused, core).steps.cells.size() == 4);
+  CHECK(device.measured == std::vector<int>{1, 2, 4, 2, 8});
+}

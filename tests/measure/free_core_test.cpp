@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/free_core.h"
+
+#include <limits>
+
+#include "tests/catch.h"
+
+using namespace draftline;
+using namespace draftline::measure;
+
+namespace {
+
+// Readings of a core that others have for the first so many.
+struct Shared {
+  std::size_t until = 0;
+  Yardstick::Readings so_far;
+  Yardstick::Readings operator()(int more) {
+    for (int i = 0; i < more; ++i)
+      if (++so_far.all > until) ++so_far.free;
+    return so_far;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a core that others have is waited for until they leave") {
+  Shared core{1000, {}};
+  int told = 0;
+  FreeCore free_core([&](int more) { return core(more); }, Seconds{1e3});
+  free_core.wait([&] { ++told; });
+  CHECK(told > 1);
+  CHECK(core.so_far.all > 1000);
+  CHECK(core.so_far.all < 1200);
+  CHECK(free_core.report().empty());  // it took no time worth a word
+  CHECK(free_core.stayed_free());
+  core(50);
+  CHECK(free_core.stayed_free());
+  core.until = core.so_far.all + 50;  // they come again
+  core(50);
+  CHECK_FALSE(free_core.stayed_free());
+  core(300);  // for a moment
+  CHECK(free_core.stayed_free());
+}
+
+TEST_CASE("all waits together take no longer than they may, and it is said") {
+  Shared core{std::numeric_limits<std::size_t>::max(), {}};
+  FreeCore free_core([&](int more) { return core(more); }, Seconds{0.6});
+  free_core.wait();
+  CHECK(core.so_far.all > 0);
+  CHECK(free_core.report().starts_with("waited 0.6"));
+  CHECK(free_core.report().ends_with("then went on beside them"));
+  const std::size_t before = core.so_far.all;
+  free_core.wait();
+  CHECK(core.so_far.all == before);
+  core(1);
+  CHECK_FALSE(free_core.stayed_free());
+}
+
+TEST_CASE("without time nobody is waited for, and a device without a yardstick is always free") {
+  Shared core{std::numeric_limits<std::size_t>::max(), {}};
+  for (const double at_most : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
+    FreeCore free_core([&](int more) { return core(more); }, Seconds{at_most});
+    free_core.wait();
+  }
+  CHECK(core.so_far.all == 0);
+  FreeCore none({}, Seconds{1e3});
+  none.wait();
+  CHECK(none.stayed_free());
+}

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/validation.h"
+
+#include <sstream>
+
+#include "tests/catch.h"
+#include "tests/core/messages.h"
+
+using namespace draftline;
+
+namespace {
+
+const std::filesystem::path kData = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
+
+struct World {
+  Device device = read_file(kData / "devices" / "cpu.json", [](const Reader& in) { return read_device(in); });
+  Engine engine;
+  TransformerShape target = read_file(kData / "validation" / "cpu-small.json", read_transformer);
+  Validation validation{device, engine, {{"net", target}}, [](const Reader&) { return TransformerShape{}; }, 0.5};
+};
+
+MeasuredCell cell(const MethodSpec& method, int batch, double plain, double step, double length = 100) {
+  return {"net", method, batch, 100, {{Seconds{plain}, length, 1, {}}}, {{Seconds{step}, length, 1, {}}}, {}, {}, {}};
+}
+
+MethodSpec spec(const char* object) { return MethodSpec(Document::from_text(object, "method").root()); }
+
+const MethodSpec kHeads = spec(R"({"draft_length":3,"name":"medusa"})");
+
+}  // namespace
+
+TEST_CASE("a machine that takes what is predicted has no error, and one twice as slow errs by a half") {
+  World w;
+  const MeasuredCell first = cell(kHeads, 4, 1, 1);
+  const ValidationCell once = w.validation.compare(first);
+  const MeasuredCell exact = cell(kHeads, 4, once.plain.predicted, once.step.predicted),
+                     slow = cell(kHeads, 4, once.plain.predicted, 2 * once.step.predicted);
+  const ValidationCell same = w.validation.compare(exact), half = w.validation.compare(slow);
+  CHECK(same.step.error() == Approx(0).margin(1e-12));
+  CHECK(same.plain.error() == Approx(0).margin(1e-12));
+  CHECK(same.speedup.error() == Approx(0).margin(1e-12));
+  CHECK(half.step.error() == Approx(-0.5));
+  CHECK(half.speedup.error() == Approx(1));
+  // Three drafts of which each is accepted with 0.5: 1 + 0.5 + 0.25 + 0.125 tokens a step, in both worlds.
+  CHECK(same.acceptance_length == Approx(1.875));
+  CHECK(same.speedup.predicted == Approx(1.875 * same.plain.predicted / same.step.predicted));
+  REQUIRE(same.speedup.interval);
+  CHECK(same.speedup.interval->low < same.speedup.predicted);
+  CHECK(same.speedup.interval->high > same.speedup.predicted);
+}
+
+TEST_CASE("what is compared is what `run` predicts: the predictor's own price of the step") {
+  World w;
+  Predictor predictor([](const Reader&) { return TransformerShape{}; });
+  const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
+  const MeasuredCell m = cell(kHeads, 4, 1, 1, 123);
+  const ValidationCell c = w.validation.compare(m);
+  CHECK(c.step.predicted == Approx(predictor.step_price(setup, {kHeads})(123).value));
+  CHECK(c.plain.predicted == Approx(predictor.step_price(setup, autoregressive())(123).value));
+}
+
+TEST_CASE("the median over turns is compared, and their spread is the noise") {
+  World w;
+  MeasuredCell m = cell(kHeads, 1, 1, 1);
+  m.plain.assign(5, {Seconds{1}, 100, 1, {}});
+  m.turns.clear();
+  for (const double t : {1.0, 2.0, 2.0, 2.0, 90.0}) m.turns.push_back({Seconds{t}, 100, 1, {}});
+  const ValidationCell c = w.validation.compare(m);
+  CHECK(c.step.measured == Approx(2));
+  CHECK(c.speedup.measured == Approx(1.875 / 2));
+  CHECK(c.step.noise == Approx(0).margin(1e-12));  // the middle half of them agree
+}
+
+TEST_CASE("a step that was steered is replayed from its answers") {
+  World w;
+  const MethodSpec lookup = spec(R"({"draft_length":4,"name":"prompt_lookup"})");
+  const auto steered = [&](const std::vector<int>& drafted) {
+    MeasuredCell m = cell(lookup, 2, 1, 1);
+    m.turns = {{Seconds{1}, 100, 1, {0}}};
+    m.history = {{drafted, {1, 1}}};
+    return w.validation.compare(m).step.predicted;
+  };
+  const double none = steered({0, 0}), some = steered({0, 4}), all = steered({4, 4});
+  CHECK(none < some);
+  CHECK(some < all);
+  // With nothing drafted a step is a plain one, but for its verification.
+  const MeasuredCell plain = cell(lookup, 2, 1, 1);
+  CHECK(none == Approx(w.validation.compare(plain).plain.predicted).epsilon(0.1));
+}
+
+TEST_CASE("a block that shrinks by what is accepted is replayed with the steps before it") {
+  World w;
+  const MethodSpec block = spec(R"({"block":6,"name":"jacobi"})");
+  MeasuredCell m = cell(block, 1, 1, 1);
+  m.history = {{{1}}, {{1}}, {{4}}, {{1}}};  // rows of the steps: 6, 5, 4, and, the block being done, 6
+  std::vector<double> predicted;
+  for (const int counted : {0, 1, 2, 3}) {
+    m.turns = {{Seconds{1}, 100, 1, {counted}}};
+    predicted.push_back(w.validation.compare(m).step.predicted);
+  }
+  CHECK(predicted[0] > predicted[1]);
+  CHECK(predicted[1] > predicted[2]);
+  CHECK(predicted[3] > predicted[2]);
+}
+
+TEST_CASE("ops that take what is priced leave nothing to blame, and the one that does not is named first") {
+  World w;
+  MeasuredCell m = cell(kHeads, 4, 1, 1);
+  m.ops = {{"linear", Phase::verify, Seconds{0}, 1}};  // no op is compared where none was clocked
+  const ValidationCell priced = w.validation.compare(m);
+  m.ops.clear();
+  for (const ComparedOp& op : priced.ops) {
+    if (op.key == "host") continue;
+    const auto slash = op.key.find('/');
+    const std::string phase = op.key.substr(0, slash);
+    m.ops.push_back({op.key.substr(slash + 1),
+                     phase == "draft"    ? Phase::draft
+                     : phase == "verify" ? Phase::verify
+                                         : Phase::commit,
+                     Seconds{op.key == "verify/argmax" ? 3 * op.predicted : op.predicted}, 1});
+  }
+  m.turns.front().time = Seconds{priced.step.predicted};
+  const ValidationCell c = w.validation.compare(m);
+  const auto all = blames({c});
+  REQUIRE(all.size() > 5);
+  CHECK((all[0].key == "verify/argmax" || all[0].key == "host"));  // what one takes more, the other has less
+  CHECK((all[1].key == "verify/argmax" || all[1].key == "host"));
+  for (std::size_t i = 2; i < all.size(); ++i) CHECK(all[i].absolute == Approx(0).margin(1e-9));
+}
+
+TEST_CASE("a method stops paying where its speedup falls through one") {
+  World w;
+  std::vector<MeasuredCell> measured;
+  // At batches 1, 4, 16 the measured speedup is 2, 1.5, 0.5: half way from 4 to 16 in the logarithm, 8.
+  const std::map<int, double> speedups{{1, 2.0}, {4, 1.5}, {16, 0.5}};
+  for (const auto& [batch, s] : speedups) measured.push_back(cell(kHeads, batch, 1, 1.875 / s));
+  std::vector<ValidationCell> cells;
+  for (const MeasuredCell& m : measured) cells.push_back(w.validation.compare(m));
+  const auto found = stops_paying(cells);
+  REQUIRE(found.size() == 1);
+  REQUIRE(found.front().measured);
+  CHECK(*found.front().measured == Approx(8));
+}
+
+TEST_CASE("a summary of errors counts their sizes, whatever their sign") {
+  const ErrorSummary s = summarize({-0.2, 0.1, -0.3, 0.05, -0.1});
+  CHECK(s.cells == 5);
+  CHECK(s.median.value() == Approx(0.1));
+  CHECK(s.largest.value() == Approx(0.3));
+  CHECK_FALSE(summarize({}).median.has_value());
+}
+
+TEST_CASE("measured steps are what they were after a way through their file, and hostile files are refused") {
+  MeasuredSteps m{{"cpu", "a CPU", "abc", "draftline-probe", "here", {"validate"}, {{"cores", 4}}},
+                  {cell(kHeads, 4, 0.5, 0.25)}};
+  m.cells[0].turns[0].steered = {1};
+  m.cells[0].history = {{{1, 2}, {}, {3}}, {{7}}};
+  m.cells[0].ops = {{"linear", Phase::draft, Seconds{0.125}, 7}};
+  std::ostringstream out;
+  write_measured_steps(out, m);
+  const auto read = [](const std::string& text) {
+    const Document d = Document::from_text(text, "steps.json");
+    const MeasuredSteps all = read_measured_steps(d.root());
+    d.finish();
+    return all;
+  };
+  const MeasuredSteps back = read(out.str());
+  REQUIRE(back.cells.size() == 1);
+  CHECK(same_cell(back.cells[0], m.cells[0]));
+  CHECK(back.cells[0].turns[0].time.value == 0.25);
+  CHECK(back.cells[0].turns[0].steered == m.cells[0].turns[0].steered);
+  CHECK(back.cells[0].history == m.cells[0].history);
+  CHECK(back.cells[0].ops[0].phase == Phase::draft);
+  std::ostringstream twice;
+  write_measured_steps(twice, back);
+  CHECK(twice.str() == out.str());
+
+  struct Case {
+    const char *from, *to, *message;
+  };
+  const Case c =
+      GENERATE(Case{"\"time\":0.5", "\"time\":-1", "/time"}, Case{"\"time\":0.5", "\"time\":1e99", "/time"},
+               Case{"\"batch_size\":4", "\"batch_size\":0", "/batch_size"}, Case{"\"plain\":[", "\"plian\":[", "plain"},
+               Case{"\"draft\"", "\"daft\"", "daft"}, Case{"\"steered\":[1]", "\"steered\":[2]", "history lacks"},
+               Case{"\"schema_version\": 2", "\"schema_version\": 3", "schema_version"});
+  std::string text = out.str();
+  const auto at = text.find(c.from);
+  REQUIRE(at != std::string::npos);
+  text.replace(at, std::string(c.from).size(), c.to);
+  std::string said;
+  try {
+    read(text);
+  } catch (const InputErrors& e) {
+    for (const auto& one : e.messages()) said += one + "\n";
+  }
+  CHECK(said.find(c.message) != std::string::npos);
+}
+
+TEST_CASE("on one thread host and device add up, and the walk over a step is its folded price") {
+  World w;
+  Predictor predictor([](const Reader&) { return TransformerShape{}; });
+  const MethodChoice method{kHeads};
+  const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
+  const auto step = predictor.recorded_step(setup, method);
+  double ops = 0;
+  for (const SegmentRun& run : step) ops += static_cast<double>(run.tape->ops.size());
+  Engine nothing, serial;
+  nothing.overlap = serial.overlap = false;
+  w.device.cpu->co_runner_traffic = BytesPerSecond{};  // here a longer step pushes nothing out
+  serial.issue = Seconds{1e-6};
+  serial.graph_launch = Seconds{1e-3};
+  serial.step = serial.step_speculating = Seconds{1};
+  const auto price = [&](const Engine& e) { return StepPrice(step, 4, w.device, e, true)(200).value; };
+  CHECK(price(serial) - price(nothing) ==
+        Approx(1 + 1e-3 * static_cast<double>(step.size()) + 1e-6 * ops).epsilon(1e-9));
+  const std::vector<int> lengths(4, 200);
+  CHECK(step_time(step, lengths, w.device, serial, true).total().value == Approx(price(serial)).epsilon(1e-9));
+  double sum = 0;
+  for (const OpPrice& op : op_prices(step, lengths, w.device, nothing, true)) sum += op.time.value;
+  CHECK(sum == Approx(price(nothing)).epsilon(1e-9));
+}
+
+TEST_CASE("the longer a CPU's step takes the more of its weights others push out, and its price knows") {
+  World w;
+  w.device.l2 = w.device.cpu->caches[2] = Bytes{64e6};  // holds them
+  Predictor predictor([](const Reader&) { return TransformerShape{}; });
+  const MethodChoice method{kHeads};
+  const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
+  const auto step = predictor.recorded_step(setup, method);
+  const std::vector<int> lengths(4, 200);
+  const auto price = [&](double co_runner_traffic) {
+    w.device.cpu->co_runner_traffic = BytesPerSecond{co_runner_traffic};
+    const StepPrice folded(step, 4, w.device, w.engine, true);
+    CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
+    return folded(200).value;
+  };
+  const double alone = price(0), most = price(1e15);
+  double before = alone;
+  for (const double co_runner_traffic : {1e9, 1e10, 1e11}) {
+    const double now = price(co_runner_traffic);
+    CHECK(now > before);
+    CHECK(now < most);
+    before = now;
+  }
+  CHECK(most > 1.05 * alone);
+}
+
+TEST_CASE("keys and values that a draft pass has just met are nearer to the next one") {
+  World w;
+  Predictor predictor([](const Reader&) { return TransformerShape{}; });
+  const MethodChoice method{spec(R"({"draft_length":3,"exit":2,"name":"layerskip"})")};
+  const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
+  const auto step = predictor.recorded_step(setup, method);
+  const std::vector<int> lengths(4, 200);
+  // The last cache holds what a draft pass meets, but not what a step does; entries alone cost time.
+  CpuFit& cpu = *w.device.cpu;
+  cpu.co_runner_traffic = {};
+  cpu.attention = {};
+  cpu.attention.reach.byte[2] = Seconds{1e-9};
+  cpu.gemm.reach.byte[2] = Seconds{};
+  const auto attention = [&](double last_level_cache) {
+    w.device.l2 = cpu.caches[2] = Bytes{last_level_cache};
+    const StepPrice folded(step, 4, w.device, w.engine, true);
+    CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
+    std::vector<double> drafts;
+    for (const OpPrice& op : op_prices(step, lengths, w.device, w.engine, true))
+      if (op.phase == Phase::draft && op.key.starts_with("attention")) drafts.push_back(op.time.value);
+    return drafts;
+  };
+  double weights = 0;
+  for (const SegmentRun& run : step)
+    for (std::size_t i = 0; i < run.tape->ops.size(); ++i)
+      if (const auto weight = streamed_weight(run.tape->ops[i])) weights += 4.0 * weight->in * weight->out;
+  const auto drafts = attention(0.5 * weights);
+  REQUIRE(drafts.size() >= 3 * 2);  // passes of two layers
+  CHECK(drafts[2] < 0.5 * drafts[0]);
+  CHECK(drafts[4] == Approx(drafts[2]).epsilon(0.05));
+  const auto far = attention(1);  // nothing is near: each as the first
+  for (const double t : far) CHECK(t == Approx(far[0]).epsilon(0.02));
+}
+
+TEST_CASE("while prompts are read others fill a CPU's last cache, and a step after them finds less there") {
+  World w;
+  w.device.l2 = w.device.cpu->caches[2] = Bytes{64e6};
+  const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
+  Predictor predictor([](const Reader&) { return TransformerShape{}; });
+  const StepPrice price = predictor.step_price(setup, autoregressive());
+  const auto after = [&](double seconds, double waiting) { return price(200, {Seconds{seconds}, waiting}).value; };
+  CHECK(after(0, 1) == price(200).value);
+  double before = price(200).value;
+  for (const double seconds : {2e-3, 1e-2, 1e-1}) {  // from several steps on; a shorter prompt meets the weights sooner
+    CHECK(after(seconds, 1) > before);
+    CHECK(after(seconds, 0.5) < after(seconds, 1));
+    before = after(seconds, 1);
+  }
+  CHECK(after(100, 1) == Approx(after(1e3, 1)).epsilon(1e-6));  // all of it is gone
+  w.device.cpu->co_runner_traffic = {};
+  CHECK(after(1, 1) == price(200).value);
+}
+
+TEST_CASE("a network that a CPU's caches hold is met there again by the next step") {
+  World w;
+  const auto price = [&](double last_level_cache) {
+    Device d = w.device;
+    d.l2 = d.cpu->caches[2] = Bytes{last_level_cache};
+    const Setup setup{&d, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 1, 100, 2};
+    return Predictor([](const Reader&) { return TransformerShape{}; }).step_price(setup, autoregressive())(100).value;
+  };
+  const double held = price(1e12), not_held = price(1e4);  // all, and none of it
+  CHECK(not_held > held);
+  CHECK(price(2e12) == Approx(held));
+  CHECK(price(5e3) == Approx(not_held).epsilon(0.03));
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device, an engine and a network of round figures (tests/predict/data), so that a step can be summed in the head:
+// bytes / 1 GB/s for weights, the context's keys and what an attention reads to find them, nothing for the rest. kClose
+// leaves room for what is read from an L2 a million times as fast.
+#include <cmath>
+
+#include "core/text_file.h"
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+// 64 wide; q, k, v: 64 x 128; o: 64 x 64; gate and up: 64 x 256; down: 128 x 64; head: 64 x 1000. In 16 bits:
+static constexpr double kProducts = 2e-9 * (8192 + 4096 + 16384 + 8192 + 64000);  // 201.728 us
+static constexpr double kKey = 2e-9 * 2 * 2 * 16;  // keys and values of 2 heads of 16: 128 ns
+static constexpr double kClose = 1e-6;
+// Row starts, places in the cache and lengths, 4 bytes each: B + 1, B and B of them.
+static constexpr double index_time(int sequences) { return 4e-9 * (3 * sequences + 1); }
+
+static std::string round_scenario(const std::string& method, const std::string& more) {
+  const std::string folder = std::string(DRAFTLINE_SOURCE_DIR) + "/tests/predict/data/";
+  return R"({"device": ")" + folder + R"(round_device.json", "transformer": ")" + folder +
+         R"(round_transformer.json", "engine": ")" + folder + R"(round_engine.json", "method": )" + method + ", " +
+         more + "}";
+}
+// 22 tokens: the first from the prefill, 21 from steps over 90 to 110 committed tokens, 100 on average.
+static const std::string kText = R"("prompt_tokens": 90, "output_tokens": 22, "batch_size": )";
+
+TEST_CASE("an autoregressive step is its weights and keys over the bandwidth, and the engine's fixed costs") {
+  const std::string ar = R"({"name": "autoregressive"})";
+  const Prediction one = prediction(round_scenario(ar, kText + "1"));
+  const double step =
+      1e-3 + kProducts + 100 * kKey + index_time(1) + 10e-6;  // the root's own key is still in L2; one read
+  CHECK(one.step_time.value == Approx(step + 1e-6).epsilon(kClose));
+  CHECK(one.throughput.value == Approx(1 / (step + 1e-6)).epsilon(kClose));
+  CHECK(one.parts.verify.value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
+  CHECK(one.parts.host.value == Approx(1e-3 + 10e-6 + 1e-6).epsilon(kClose));
+  CHECK(one.parts.draft.value == 0);
+  CHECK(one.acceptance_length == 1);
+  CHECK(one.speedup == 1);
+
+  // Four sequences read the weights once, but their own keys, and emit four tokens at 1 us.
+  const Prediction four = prediction(round_scenario(ar, kText + "4"));
+  CHECK(four.step_time.value ==
+        Approx(1e-3 + kProducts + 4 * 100 * kKey + index_time(4) + 10e-6 + 4e-6).epsilon(kClose));
+  CHECK(four.throughput.value == Approx(4 / four.step_time.value).epsilon(1e-12));
+}
+
+TEST_CASE("every op of a step is recorded before its graph is launched") {
+  const std::string folder = std::string(DRAFTLINE_SOURCE_DIR) + "/tests/predict/data/";
+  const auto step = [&](const std::string& record) {
+    std::string engine = read_text_file(folder + "round_engine.json");
+    engine.insert(engine.find("\"ops\": {"), record);
+    const FreshFolder fresh;
+    write_text_file(fresh.path() / "recording.json", engine);
+    std::string text = round_scenario(R"({"name": "autoregressive"})", kText + "1");
+    const std::string file = folder + "round_engine.json";
+    text.replace(text.find(file), file.size(), (fresh.path() / "recording.json").string());
+    return prediction(text).step_time.value;
+  };
+  const std::string one = R"("record": {"value": "1 us", "kind": "guess", "because": "a round figure"}, )",
+                    three = R"("record": {"value": "3 us", "kind": "guess", "because": "a round figure"}, )";
+  const double ops = (step(one) - step("")) / 1e-6;
+  CHECK(ops == Approx(std::round(ops)).epsilon(1e-6));
+  CHECK(ops > 10);
+  CHECK(step(three) - step("") == Approx(3e-6 * ops));
+}
+
+TEST_CASE("a speculative step adds the drafter's weights and emits its mean length of tokens") {
+  // One Medusa head: 64 x 64 and an LM head of its own, 64 x 1000.
+  const double head = 2e-9 * (4096 + 64000);
+  const Prediction p =
+      prediction(round_scenario(R"({"name": "medusa", "draft_length": 1, "acceptance": {"rate": 0.5}})", kText + "1"));
+  CHECK(p.acceptance_length == 1.5);
+  CHECK(p.parts.draft.value == Approx(head).epsilon(kClose));
+  CHECK(p.parts.verify.value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
+  const double step = 2e-3 + head + kProducts + 100 * kKey + index_time(1) + 10e-6 + 1.5e-6;
+  CHECK(p.step_time.value == Approx(step).epsilon(kClose));
+  CHECK(p.throughput.value == Approx(1.5 / step).epsilon(kClose));
+  const double plain = 1e-3 + kProducts + 100 * kKey + index_time(1) + 10e-6 + 1e-6;
+  CHECK(p.speedup == Approx(1.5 / step * plain).epsilon(kClose));
+}
+
+TEST_CASE("memory is weights, blocks of 16 tokens and activations") {
+  const Prediction p = prediction(round_scenario(R"({"name": "autoregressive"})", kText + "3"));
+  CHECK(p.memory.weights.value == kProducts * 1e9 + 2 * 64000 + 2 * 3 * 64);  // the embedding, three norms
+  CHECK(p.memory.cache.value == 3 * 8 * 16 * 128);                            // 90 + 22 + 1 tokens: 8 blocks each
+  CHECK(p.memory.draft_weights.value == 0);
+  CHECK(p.memory.activations.value > 0);
+}
+
+TEST_CASE("a batch that does not fit is skipped with the two sizes") {
+  // 0.33 MB of weights leave room for about 40 sequences of 16 KiB on a device of 1 MB.
+  const ScenarioText s(round_scenario(R"({"name": "autoregressive"})", R"("prompt_tokens": 90, "output_tokens": 22,
+      "batch_size": [1, 64, 8])"));
+  const auto sweep = s.sweep();
+  CHECK(std::holds_alternative<Prediction>(sweep->at(0).result));
+  REQUIRE(std::holds_alternative<std::string>(sweep->at(1).result));
+  const std::string why = std::get<std::string>(sweep->at(1).result);
+  CHECK(why.starts_with("needs "));
+  CHECK(why.ends_with("round_device has 977 KiB"));
+  CHECK(std::holds_alternative<Prediction>(sweep->at(2).result));
+}
+
+TEST_CASE("the prompts of a batch are read one by one before it decodes") {
+  // 90 rows: products still meet the bandwidth (184 FLOP a weight against 1000 FLOP per byte), the head on one row alone.
+  const Prediction p = prediction(round_scenario(R"({"name": "autoregressive"})", kText + "2"));
+  const double texts = 2 * 22, decode = 2 * 21 / p.throughput.value, prompts = 2 * p.prefill_time.value;
+  CHECK(p.throughput_with_prefill.value == Approx(texts / (decode + prompts)).epsilon(1e-12));
+  CHECK(p.prefill_time.value == Approx(1e-3 + kProducts + 90 * kKey + 10e-6).epsilon(0.05));  // and q, o of attention
+}
+
+}  // namespace draftline

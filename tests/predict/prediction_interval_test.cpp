@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Intervals of predictions, from intervals of kernels.
+#include "predict/prediction_interval.h"
+
+#include <cmath>
+
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+namespace {
+
+// Seconds that wait for each kind of kernel: GEMM, attention, elementwise, communication.
+StepShares step(double time, double gemm, double attention, double elementwise = 0) {
+  return {Seconds{time}, {Seconds{gemm}, Seconds{attention}, Seconds{elementwise}, Seconds{}}};
+}
+KnownErrors errors(Interval gemm, Interval attention) { return {gemm, attention, std::nullopt, std::nullopt}; }
+
+Prediction predicted(const Device& d, const std::string& engine, const std::string& method) {
+  const auto s =
+      ScenarioText(R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": ")" + engine +
+                   R"(", "prompt_tokens": 500, "output_tokens": 100, "batch_size": 8, "method": )" + method + "}")
+          .sweep();
+  const Scenario& all = s->scenario();
+  Catalogue catalogue(kData);
+  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  const Setup setup{&d, all.engines[0].get(), all.transformers[0].get(), all.precisions[0], 1, 8, 500, 100};
+  const auto outcome = predictor.predict(setup, all.methods[0]);
+  return std::get<Prediction>(outcome);
+}
+
+const std::string kEagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})";
+const std::string kPlain = R"({"name": "autoregressive"})";
+
+Device h100() {
+  const Document name = Document::from_text("\"h100-sxm\"", "test");
+  return *Catalogue(kData).device(name.root());
+}
+
+}  // namespace
+
+TEST_CASE("a step that is one kind of kernel is as uncertain as that kind") {
+  const auto i = prediction_interval(errors({0.8, 1.25}, {0.5, 2}), step(2, 2, 0), nullptr);
+  REQUIRE(i);
+  CHECK(i->step_time.low == Approx(1.6));
+  CHECK(i->step_time.high == Approx(2.5));
+  CHECK(i->throughput.low == Approx(0.8));
+  CHECK(i->throughput.high == Approx(1.25));
+  CHECK(i->speedup.low == 1);  // its own baseline
+  CHECK(i->speedup.high == 1);
+  CHECK(i->covers == 1);
+}
+
+TEST_CASE("kinds add in quadrature over their shares, and what no interval is known of adds nothing") {
+  // 10 s: 6 of GEMM, 30 % longer: 1.8; 2 of attention, 120 % longer: 2.4; sqrt(1.8^2 + 2.4^2) = 3.
+  // Shorter: 6 x 0.5 = 3, 2 x 0 = 0. One second each of elementwise work and of the host.
+  const auto i = prediction_interval(errors({0.5, 1.3}, {1, 2.2}), step(10, 6, 2, 1), nullptr);
+  REQUIRE(i);
+  CHECK(i->step_time.high == Approx(13));
+  CHECK(i->step_time.low == Approx(7));
+  CHECK(i->covers == Approx(0.8));
+}
+
+TEST_CASE("a speedup is as uncertain as its two steps together") {
+  // A baseline that is all host, a step that is all GEMM: the step's factor alone.
+  const StepShares host = step(1, 0, 0), products = step(1, 1, 0);
+  const auto whole = prediction_interval(errors({0.8, 1.25}, {0.9, 1.1}), products, &host);
+  REQUIRE(whole);
+  CHECK(whole->speedup.low == Approx(0.8));
+  CHECK(whole->speedup.high == Approx(1.25));
+  // Half of this step and all of that one is GEMM, half or twice as long: logarithms of 1.5 and 0.5, of 0.75 and 2.
+  const auto part = prediction_interval(errors({0.5, 2}, {0.9, 1.1}), step(1, 0.5, 0), &products);
+  REQUIRE(part);
+  CHECK(part->speedup.low == Approx(std::exp(-std::hypot(std::log(1.5), std::log(0.5)))));
+  CHECK(part->speedup.high == Approx(std::exp(std::hypot(std::log(0.75), std::log(2)))));
+}
+
+TEST_CASE("an interval is absent where the error of a GEMM or an attention in it is not known") {
+  KnownErrors e = errors({0.8, 1.25}, {0.9, 1.1});
+  e[1] = std::nullopt;
+  const StepShares products = step(1, 1, 0), both = step(1, 0.9, 0.1);
+  CHECK(prediction_interval(e, products, &products));
+  CHECK_FALSE(prediction_interval(e, both, &products));
+  CHECK_FALSE(prediction_interval(e, products, &both));
+  Device d = h100();
+  CHECK(predicted(d, "vllm", kPlain).interval);
+  d.fits.gemm.origin.low = d.fits.gemm.origin.high = 1;
+  CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
+  d = h100();
+  d.fits.prefill.origin.borrowed_from = "a relative";  // its points say nothing of this card
+  CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
+}
+
+TEST_CASE("an interval holds its prediction and widens with the device's") {
+  for (const std::string engine : {"vllm", "hf-eager"})
+    for (const std::string& method : {kPlain, kEagle}) {
+      INFO(engine << " " << method);
+      Device d = h100();
+      const Prediction narrow = predicted(d, engine, method);
+      d.fits.gemm.origin.low /= 1.5;
+      d.fits.gemm.origin.high *= 1.5;
+      const Prediction wide = predicted(d, engine, method);
+      REQUIRE((narrow.interval && wide.interval));
+      CHECK(wide.step_time == narrow.step_time);
+      CHECK(narrow.interval->step_time.low < narrow.step_time.value);
+      CHECK(narrow.interval->step_time.high > narrow.step_time.value);
+      CHECK(wide.interval->step_time.low < narrow.interval->step_time.low);
+      CHECK(wide.interval->step_time.high > narrow.interval->step_time.high);
+      CHECK(wide.interval->throughput.low < narrow.interval->throughput.low);
+      CHECK(wide.interval->throughput.high > narrow.interval->throughput.high);
+      CHECK((narrow.interval->covers > 0 && narrow.interval->covers < 1));
+      if (method == kPlain) {
+        CHECK(wide.interval->speedup.low == 1);
+        CHECK(wide.interval->speedup.high == 1);
+      } else {
+        CHECK((narrow.interval->speedup.low < 1 && narrow.interval->speedup.high > 1));
+        CHECK(wide.interval->speedup.low < narrow.interval->speedup.low);
+        CHECK(wide.interval->speedup.high > narrow.interval->speedup.high);
+      }
+    }
+}
+
+TEST_CASE("a host that is never waited for leaves the kernels' error, one that hides them leaves less") {
+  const auto width = [](const Prediction& p) {
+    return (p.interval->step_time.high - p.interval->step_time.low) / p.step_time.value;
+  };
+  const Device d = h100();
+  const Prediction graphs = predicted(d, "vllm", kPlain), eager = predicted(d, "hf-eager", kPlain);
+  CHECK(eager.parts.host / eager.step_time > graphs.parts.host / graphs.step_time);
+  CHECK(width(eager) < width(graphs));
+  CHECK(eager.interval->covers < graphs.interval->covers);
+}
+
+}  // namespace draftline

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laws that every prediction obeys, over many setups of shipped devices, transformers, engines and methods.
+#include "predict/prediction.h"
+
+#include "decoder/priced/step_price.h"
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+static const std::string kLists =
+    R"("device": ["h100-sxm", "a100-sxm", "rtx-4090"], "transformer": ["llama-3.1-8b", "qwen2.5-3b"],
+       "engine": ["vllm", "hf-eager", "sglang", "draftline"], "prompt_tokens": [32, 700], "output_tokens": [2, 300])";
+static const std::string kMethods =
+    R"([{"name": "autoregressive"}, {"name": "medusa", "acceptance": {"mean_length": 2}},
+        {"name": "hass", "draft_length": 3, "acceptance": {"rate": 0.7}}, {"name": "eagle3", "draft_length": [1, 5], "acceptance": {"rate": 0.7}},
+        {"name": "eagle3", "acceptance": {"mean_length": 4}}, {"name": "specformer", "draft_length": 4, "acceptance": {"rate": 0.6}}])";
+
+static std::string scenario(const std::string& methods, const std::string& more) {
+  return "{" + kLists + ", \"method\": " + methods + ", " + more + "}";
+}
+static Prediction at(Sweep& s, std::size_t i) {
+  const Outcome o = s.at(i);
+  if (const auto* why = std::get_if<std::string>(&o.result)) FAIL("skipped: " << *why);
+  return std::get<Prediction>(o.result);
+}
+
+TEST_CASE("every figure of a prediction is positive, and its parts are its step") {
+  const auto s = ScenarioText(scenario(kMethods, R"("batch_size": [1, 7, 32])")).sweep();
+  for (std::size_t i = 0; i < s->scenario().points(); i += 5) {
+    const Outcome o = s->at(i);
+    INFO("point " << i << " " << s->scenario().methods[o.point.method].name);
+    const auto* p = std::get_if<Prediction>(&o.result);
+    if (p == nullptr) continue;
+    CHECK((p->throughput.value > 0 && p->prefill_time.value > 0 && p->speedup > 0 && p->acceptance_length >= 1));
+    CHECK(p->throughput_with_prefill < p->throughput);
+    for (const Seconds part : {p->parts.draft, p->parts.verify, p->parts.commit, p->parts.communication})
+      CHECK(part.value >= 0);
+    CHECK(p->parts.host.value > -1e-9);
+    CHECK(p->parts.total().value == Approx(p->step_time.value).epsilon(1e-9));
+    if (s->scenario().methods[o.point.method].name == "autoregressive") CHECK(p->speedup == 1);
+    else CHECK(p->parts.draft.value > 0);
+  }
+}
+
+TEST_CASE("the folded price of a step is the walk over its ops") {
+  const auto s = ScenarioText(scenario(kMethods, R"("batch_size": [1, 5])")).sweep();
+  const Scenario& all = s->scenario();
+  Catalogue catalogue(kData);
+  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  for (std::size_t i = 0; i < all.points(); i += 7) {
+    const Point p = point_at(all, i);
+    const int batch = all.batch_sizes[p.batch];
+    const Setup setup{all.devices[p.device].get(),
+                      all.engines[p.engine].get(),
+                      all.transformers[p.transformer].get(),
+                      all.precisions[p.precision],
+                      1,
+                      batch,
+                      all.prompt_tokens[p.prompt],
+                      all.output_tokens[p.output]};
+    const bool speculating = all.methods[p.method].name != "autoregressive";
+    const auto run = predictor.recorded_step(setup, all.methods[p.method]);
+    const StepPrice folded(run, batch, *setup.device, *setup.engine, speculating);
+    for (const int length : {1, 100, 2047}) {
+      INFO(all.methods[p.method].name << " on " << setup.engine->name << " at " << length);
+      const std::vector<int> lengths(static_cast<std::size_t>(batch), length);
+      const StepParts walked = step_time(run, lengths, *setup.device, *setup.engine, speculating);
+      CHECK(folded(length).value == Approx(walked.total().value).epsilon(1e-9));
+      CHECK(folded.parts(length).verify.value == Approx(walked.verify.value).epsilon(1e-9));
+      CHECK(folded.parts(length).draft.value == Approx(walked.draft.value).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("the mean over a text lies between the steps at its ends") {
+  for (const char* engine : {"vllm", "hf-eager"}) {
+    const auto mean = [&](int prompt, int output) {
+      return prediction(
+                 R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": ")" + std::string(engine) +
+                 R"(", "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, "batch_size": 32, "prompt_tokens": )" +
+                 std::to_string(prompt) + ", \"output_tokens\": " + std::to_string(output) + "}")
+          .step_time;
+    };
+    const Seconds first = mean(500, 2), whole = mean(500, 502), last = mean(1000, 2);  // two tokens: one step
+    CHECK(first < whole);
+    CHECK(whole < last);
+  }
+}
+
+TEST_CASE("more acceptance is never slower") {
+  const auto s =
+      ScenarioText(scenario(R"({"name": "eagle3", "draft_length": 4, "acceptance": {"rate": [0, 0.3, 0.6, 0.9, 1]}})",
+                            R"("batch_size": [1, 32])"))
+          .sweep();
+  const Scenario& all = s->scenario();
+  const std::size_t stride = all.batch_sizes.size() * all.prompt_tokens.size() * all.output_tokens.size();
+  for (std::size_t i = 0; i + stride < all.points(); ++i) {
+    if (point_at(all, i).method + 1 == all.methods.size()) continue;
+    const Prediction less = at(*s, i), more = at(*s, i + stride);
+    CHECK(less.throughput < more.throughput);
+    CHECK(less.speedup < more.speedup);
+  }
+}
+
+TEST_CASE("a larger batch never emits fewer tokens a second without speculation, nor takes less memory") {
+  const auto s =
+      ScenarioText(scenario(R"({"name": "autoregressive"})", R"("batch_size": [1, 2, 3, 4, 6, 8, 12, 16])")).sweep();
+  for (std::size_t i = 0; i + 1 < s->scenario().points(); ++i) {
+    if (point_at(s->scenario(), i + 1).batch == 0) continue;
+    const Prediction few = at(*s, i), many = at(*s, i + 1);
+    INFO("point " << i);
+    CHECK(few.throughput < many.throughput);
+    CHECK(few.memory.total() < many.memory.total());
+  }
+}
+
+TEST_CASE("two devices never need more memory each than one, and every rank talks") {
+  const auto s =
+      ScenarioText(
+          R"({"device": "h100-sxm", "tensor_parallel": [1, 2, 4, 8], "transformer": ["llama-3.1-8b", "qwen3-14b"],
+    "engine": "vllm", "batch_size": [1, 16], "method": [{"name": "autoregressive"},
+    {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, {"name": "medusa", "acceptance": {"mean_length": 2}}]})")
+          .sweep();
+  const std::size_t stride = s->scenario().points() / 4;
+  for (std::size_t i = 0; i < 3 * stride; ++i) {
+    const Prediction fewer = at(*s, i), more = at(*s, i + stride);
+    CHECK(more.memory.total() < fewer.memory.total());
+    CHECK(more.parts.communication.value > 0);  // not always more: eight may use a better algorithm than four
+    CHECK(more.step_time < fewer.step_time);
+  }
+  CHECK(at(*s, 0).parts.communication.value == 0);
+}
+
+TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
+  // On a CPU each product is a kind by when its weights were met: layers left out make that differ from pass to pass.
+  const Prediction p = prediction(
+      R"({"device": "cpu", "engine": "draftline", "transformer": "qwen2.5-3b", "prompt_tokens": 64, "output_tokens": 64,
+    "method": {"name": "self_spec", "draft_length": 4, "acceptance": {"rate": 0.5}}})");
+  CHECK(p.step_time.value > 0);
+  CHECK(p.parts.total().value == Approx(p.step_time.value).epsilon(1e-9));
+}
+
+TEST_CASE("mean lengths of a chain, with the bonus") {
+  const auto length = [](const std::string& acceptance) {
+    return prediction(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": )" + acceptance + "}"))
+        .acceptance_length;
+  };
+  CHECK(length(R"({"rates": [0.5, 0.5, 0.5]})") == Approx(1.875).epsilon(1e-14));
+  CHECK(length(R"({"rates": [0.8, 0.5, 0.25, 0.9]})") ==
+        Approx(1 + 0.8 + 0.4 + 0.1).epsilon(1e-14));  // the fourth is not met
+  CHECK(length(R"({"rate": 0.5})") == Approx(1.875).epsilon(1e-14));
+  CHECK(length(R"({"per_position": [0.805, 0.632, 0.483, 0.2]})") ==
+        Approx(1 + 0.805 + 0.632 + 0.483).epsilon(1e-14));  // shares of all steps: they add
+  CHECK(length(R"({"per_position": [0.5, 0, 0]})") == 1.5);
+  CHECK(length(R"({"rate": 1})") == 4);
+  CHECK(length(R"({"rate": 0})") == 1);
+  CHECK(length(R"({"mean_length": 2.25})") == 2.25);
+}
+
+}  // namespace draftline

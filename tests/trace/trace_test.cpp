@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces as files: what is written is read, and spoilt ones are refused with file and line.
+#include "trace/trace.h"
+
+#include <filesystem>
+#include <limits>
+
+#include "core/errors.h"
+#include "core/gzip.h"
+#include "core/text_file.h"
+#include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
+
+using namespace draftline;
+
+namespace {
+
+// Positions 0..4 of one prompt, two levels. Chain of 2 from position 0: rank 0, then 1: one draft, 2 tokens. Position 2:
+// 0 0: 3 tokens, and the text is over.
+std::vector<TracedPrompt> one_prompt() {
+  TracedPrompt p;
+  p.prompt_tokens = 3;
+  p.tokens = {7, 8, 9, 7, 8};
+  p.ranks = {0, 1, kNoRank, 0, 0, 0, 2, 0, 0, 3};
+  p.probabilities = {0.5, 0.25, 0, 0.5, 0.5, 0.5, 0.125, 0.5, 0.5, 0.0625};
+  return {p};
+}
+TransformerShape target(int layers = 2) {
+  TransformerShape s;
+  s.name = "tiny";
+  s.layers = layers;
+  return s;
+}
+TraceHeader header() {
+  TraceHeader h;
+  h.target = "tiny";
+  h.weights = "random";
+  h.fingerprint = target_fingerprint(target(), h.weights);
+  h.method = R"({"name":"medusa"})";
+  h.depth = 2;
+  h.seed = std::numeric_limits<std::uint64_t>::max();
+  return h;
+}
+std::filesystem::path file() {
+  static const FreshFolder folder;  // tests run side by side
+  return folder.path() / "trace_test.jsonl.gz";
+}
+std::string message() {
+  try {
+    Trace::read(file());
+  } catch (const InputErrors& e) { return e.messages().at(0); }
+  return "";
+}
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("a trace read back replays chains and trees of ranks") {
+  write_trace(file(), header(), one_prompt());
+  const Trace t = Trace::read(file());
+  CHECK(t.header().seed == header().seed);
+  CHECK(t.positions(0) == 5);
+  CHECK(t.replay(0, DraftPlan::chain(2)) == std::vector<int>{2, 3});
+  CHECK(t.replay(0, DraftPlan::chain(1)) == std::vector<int>{2, 2});
+  CHECK(t.mean_length(DraftPlan::chain(2)) == Approx(2.5));
+  const DraftPlan tree(rank_tree({{0}, {0, 1}, {2}}, {2, 3}));  // 0: 0 1: 3 tokens; 3: rank 2: 2 tokens
+  CHECK(t.replay(0, tree) == std::vector<int>{3, 2});
+  CHECK(t.refuses(DraftPlan::chain(3)).value() == "the trace holds 2 levels, 3 are drafted");
+  CHECK(t.rank_acceptance()[0][0] == Approx(0.6));  // 3 of 5 positions
+  TransformerShape other = target();
+  other.name = "other";
+  CHECK_FALSE(t.wrong_target(target()).has_value());
+  CHECK(t.wrong_target(other).value() == "the trace was recorded on tiny, not on other");
+  CHECK(t.wrong_target(target(3)).value() == "the trace was recorded on another transformer that is called tiny, too");
+}
+
+TEST_CASE("a spoilt trace is refused with file and line") {
+  write_trace(file(), header(), one_prompt());
+  const std::string packed = [] { return gzip(read_text_file(file())); }();
+  const std::string text = read_text_file(file());
+  const auto put = [](const std::string& bytes) {
+    AtomicFile out(file());
+    out.stream() << bytes;
+    out.commit();
+  };
+  for (std::size_t n = 0; n < packed.size(); ++n) {
+    put(packed.substr(0, n));
+    CHECK(message().find("trace_test.jsonl.gz:") != std::string::npos);
+  }
+  const auto spoilt = [&](const std::string& from, const std::string& to) {
+    put(gzip(replaced(text, from, to)));
+    return message();
+  };
+  const std::string name = file().string();
+  CHECK(spoilt("[7,8,9,7,8]", "[7,8,9,7,9]") ==
+        name + ":3: count or checksum differ from the lines above: the file was changed or lacks lines");
+  CHECK(spoilt("[0,1]", "[0,99]") == name + ":2: \"ranks\" is out of range");
+  CHECK(spoilt("[0,1]", "[0,1e300]") == name + ":2: \"ranks\" is out of range");
+  CHECK(spoilt("[0.5,0.25]", "[NaN,0.25]").starts_with(name + ":2: "));
+  CHECK(spoilt("\"depth\":2", "\"depth\":2000000000") == name + ":1: \"depth\" is out of range");
+  CHECK(spoilt("acceptance_trace", "something") == name + ":1: no acceptance trace");
+  CHECK(spoilt("\"prompt\":0", "\"prompt\":7") == name + ":2: \"prompt\" is out of order");
+  put(gzip(text.substr(0, text.rfind("{\"checksum"))));
+  CHECK(message() == name + ":3: the last line, with count and checksum, is missing");
+  put(gzip(text) + "x");
+  CHECK(message().find("bytes after") != std::string::npos);
+  std::filesystem::remove(file());
+  CHECK(message() == name + ": no such file");
+}

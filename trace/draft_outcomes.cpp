@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/draft_outcomes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/fingerprint.h"
+#include "core/rng.h"
+
+namespace draftline {
+
+DraftOutcomes DraftOutcomes::from_rates(std::span<const double> rates) {
+  DraftOutcomes out;
+  double survival = 1;
+  for (const double rate : rates) {
+    survival *= rate;
+    out.survival_.push_back(static_cast<std::uint64_t>(std::llround(survival * 0x1p32)));
+  }
+  out.depth_ = static_cast<int>(rates.size());
+  return out;
+}
+
+DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, const DraftPlan& plan, bool from_start) {
+  DraftOutcomes out;
+  out.from_start_ = from_start;
+  out.recorded_steps_ = trace->header().steps();
+  out.depth_ = out.recorded_steps_ ? trace->header().depth : plan.depth();
+  for (int prompt = 0; prompt < trace->prompts(); ++prompt) {
+    out.begin_.push_back(static_cast<std::uint32_t>(out.places_.size()));
+    if (out.recorded_steps_) {
+      for (const int emitted : trace->steps(prompt)) out.places_.push_back(static_cast<std::uint8_t>(emitted - 1));
+    } else {
+      for (int at = 0; at < trace->positions(prompt); ++at)
+        out.places_.push_back(static_cast<std::uint8_t>(trace->accepted(prompt, at, plan) - 1));
+    }
+    if (out.places_.size() == out.begin_.back()) out.places_.push_back(0);  // a text of one token
+    // Behind the last place of a text there is nothing to accept: those near it are no sample of the middle.
+    const auto all = static_cast<std::uint32_t>(out.places_.size()) - out.begin_.back();
+    const auto tail = out.recorded_steps_ ? 1U : static_cast<std::uint32_t>(out.depth_);
+    out.places_in_use_.push_back(!from_start && all > tail ? all - tail : all);
+  }
+  return out;
+}
+
+DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request) const {
+  Fingerprint name;
+  name.add(seed);
+  name.add(static_cast<std::uint64_t>(request));
+  Text t;
+  t.key[0] = static_cast<std::uint32_t>(name.value());
+  t.key[1] = static_cast<std::uint32_t>(name.value() >> 32);
+  if (kept_ && request < kMostTexts) {
+    if (kept_->seed != seed) *kept_ = {seed, {}};
+    t.kept = static_cast<std::int32_t>(request);
+    if (kept_->texts.size() <= static_cast<std::size_t>(request))
+      kept_->texts.resize(static_cast<std::size_t>(request) + 1);
+  }
+  if (begin_.empty()) return t;
+  if (from_start_) {
+    t.prompt = static_cast<std::uint32_t>(static_cast<std::uint64_t>(request) % begin_.size());
+  } else {
+    Rng rng(seed, "place in a trace", static_cast<std::uint64_t>(request));
+    t.prompt = static_cast<std::uint32_t>(rng.below(begin_.size()));
+    t.start = static_cast<std::uint32_t>(rng.below(places_in_use_[t.prompt]));
+  }
+  return t;
+}
+
+void DraftOutcomes::keep_draws() {
+  if (begin_.empty() && depth_ < kUnknown) kept_ = std::make_shared<Kept>();
+}
+
+int DraftOutcomes::draw(const Text& t, int position) const {
+  const std::uint64_t u = philox4x32_10({static_cast<std::uint32_t>(position), 0, 0, 0}, {t.key[0], t.key[1]})[0];
+  int n = 0;
+  for (const std::uint64_t s : survival_) n += u < s ? 1 : 0;
+  return n;
+}
+
+int DraftOutcomes::draw_and_keep(Row& row, const Text& t, int position) const {
+  const int n = draw(t, position);
+  if (position >= kMostPlaces) return n;
+  const auto at = static_cast<std::size_t>(position);
+  if (at >= row.size()) row.resize(std::min<std::size_t>(kMostPlaces, std::max(2 * row.size(), at + 32)), kUnknown);
+  row[at] = static_cast<std::uint8_t>(n);
+  return n;
+}
+
+int DraftOutcomes::replayed(Text& t, int position) const {
+  const std::uint32_t at = t.start + (recorded_steps_ ? t.step++ : static_cast<std::uint32_t>(position));
+  return places_[begin_[t.prompt] + at % places_in_use_[t.prompt]];
+}
+
+}  // namespace draftline

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/position_batch.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace draftline {
+
+static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+// Sequence (text, i) of a batch has its root at entry i + 1 behind the text's committed ones.
+Pass PositionBatch::pass(Pass p) {
+  const int n = p.rows.each.front(), all = texts_ * each_;
+  const bool alike = std::all_of(p.rows.each.begin(), p.rows.each.end(), [&](int rows) { return rows == n; });
+  if (p.sees || !p.ahead.empty() || !alike || p.rows.sequences() != all) throw NotByRank{};
+  Pass whole{ops_.uniform(texts_, each_ * n), p.seats};
+  if (!drafting_) {
+    if (p.tail != 0 || n != 1) throw NotByRank{};
+    return whole;
+  }
+  if (blocks_.empty()) tail_ = p.tail;
+  const int own =
+      std::accumulate(blocks_.begin(), blocks_.end(), 0, [](int sum, const Block& b) { return sum + b.rows; });
+  if (tail_ < -1 || tail_ > 0 || p.tail != tail_ + own) throw NotByRank{};
+  whole.tail = each_ * (1 + own);
+  blocks_.push_back({whole.tail, n});
+  const int words = (whole.tail + each_ * n + 31) / 32;
+  std::vector<std::uint32_t> bits(at(each_ * n * words));
+  for (int i = 0; i < each_; ++i)
+    for (int r = 0; r < n; ++r) {
+      std::uint32_t* row = bits.data() + (i * n + r) * words;
+      const auto see = [&](int entry) { row[entry / 32] |= std::uint32_t{1} << (entry % 32); };
+      for (int entry = 0; entry <= i + tail_; ++entry) see(entry);
+      for (const Block& b : blocks_)
+        for (int k = 0; k < (&b == &blocks_.back() ? r + 1 : b.rows); ++k) see(b.first + i * b.rows + k);
+    }
+  whole.sees = ops_.constant({bits.begin(), bits.end()}, words, texts_);
+  return whole;
+}
+
+void PositionBatch::record(const std::vector<Text>& texts, int first_id, int positions, int at_once,
+                           std::vector<TracedPrompt*> to) {
+  texts_ = static_cast<int>(texts.size());
+  std::vector<std::vector<int>> prompts;
+  std::vector<int> ids(texts.size()), lengths;
+  std::iota(ids.begin(), ids.end(), first_id);
+  for (const Text& t : texts) {
+    prompts.emplace_back(t.tokens.begin(), t.tokens.begin() + t.prompt);
+    lengths.push_back(t.prompt - 1);  // the newest row is taken again: the position behind it is the first
+  }
+  generator_.join(prompts, ids);
+  ops_.upload(generator_.session().seats.lengths, lengths);
+  for (int from = 0; from < positions; from += each_) {
+    each_ = std::min(at_once, positions - from);
+    take(texts, from, to);
+  }
+  for (int seat = texts_; seat-- > 0;) generator_.leave(seat);
+}
+
+void PositionBatch::take(const std::vector<Text>& texts, int from, const std::vector<TracedPrompt*>& to) {
+  const Seats& seats = generator_.session().seats;
+  const int all = texts_ * each_;
+  std::vector<int> fed, roots, rows(at(all));
+  std::vector<std::vector<int>> truth;
+  std::vector<TracedPrompt*> prompt_of;
+  std::iota(rows.begin(), rows.end(), 0);
+  Session s;
+  s.sequences = all;
+  s.seats = seats;
+  bool doubted = false;
+  for (std::size_t t = 0; t < texts.size(); ++t)
+    for (int i = 0; i < each_; ++i) {
+      const auto root = texts[t].tokens.begin() + texts[t].prompt + from + i;
+      fed.push_back(root[-1]);
+      roots.push_back(*root);
+      truth.emplace_back(root + 1, root + 1 + depth_);
+      prompt_of.push_back(to[t]);
+      s.lengths.push_back(texts[t].prompt + from + i);
+      s.ids.push_back(static_cast<int>(s.ids.size()));
+      s.text.emplace_back();
+      doubted = doubted || from + i < texts[t].given;
+    }
+  s.root = ops_.upload(s.slot(ops_, "root", 1, 1, DType::int32), roots);
+
+  ops_.phase = Phase::verify;
+  Committed c;
+  c.prefill = true;
+  c.fed = ops_.input("forced.tokens", fed);
+  c.rows = ops_.uniform(all, 1);
+  c.path = c.last = c.last_row = ops_.constant(rows);
+  c.next = c.bonus = s.root;
+  Stream x{target_.embed(ops_, c.fed)};
+  const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({ops_.uniform(texts_, each_), seats}), 0, c.taps);
+  std::optional<Tensor> predicted;
+  if (doubted) {
+    predicted = ops_.slot("forced.predicted", all, 1, DType::int32);
+    ops_.store(*predicted, ops_.argmax(target_.logits(ops_, y)));
+  }
+  ops_.phase = Phase::draft;
+  drafting_ = false;
+  taught([&] { method_.extend(ops_, s, c); });
+  drafting_ = true;
+  blocks_.clear();
+  give(std::move(truth));
+  const Proposal p = propose(method_, s);
+  if (p.hidden && p.first_layer == 0)
+    throw NotByRank{};  // rows of its own in the target's pass: drafts come from there
+  ops_.phase = Phase::commit;
+  ops_.advance(seats.lengths, ops_.constant({each_}, 1, texts_));
+  note(prompt_of);
+  if (predicted) check_given(texts, from, ops_.fetch(*predicted));
+}
+
+void PositionBatch::check_given(const std::vector<Text>& texts, int from, const std::vector<int>& predicted) const {
+  for (std::size_t t = 0; t < texts.size(); ++t)
+    for (int i = 0; i < each_ && from + i < texts[t].given; ++i) {
+      const int token = texts[t].tokens[at(texts[t].prompt + from + i)], own = predicted[t * at(each_) + at(i)];
+      if (token != own)
+        throw InputErrors("the given text of prompt " + std::to_string(t) + " is not the target's: its token " +
+                          std::to_string(from + i) + " is " + std::to_string(token) + ", the target says " +
+                          std::to_string(own));
+    }
+}
+
+}  // namespace draftline

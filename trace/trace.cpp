@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gzip file of JSON lines: the header; one line per prompt {prompt, prompt_tokens, tokens, ranks [[rank or null per level]
+// per position], probabilities (alike)}, with or instead of them lengths [per position] where ranks don't tell, or, of methods
+// that depend on their path, {.., steps}; last {prompts, positions, checksum}: the fingerprint of all lines above.
+#include "trace/trace.h"
+
+#include <algorithm>
+
+#include "core/errors.h"
+#include "core/fingerprint.h"
+#include "core/gzip.h"
+#include "core/json_parse.h"
+#include "core/text_file.h"
+
+namespace draftline {
+
+using nlohmann::json;
+
+static constexpr int kSchemaVersion = 1;
+static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+std::string weights_name(std::uint64_t checkpoint) { return "checkpoint " + to_hex(checkpoint); }
+
+std::string target_fingerprint(const TransformerShape& s, const std::string& weights) {
+  Fingerprint f;
+  f.add(s.name);
+  for (const int n : {s.hidden, s.layers, s.heads, s.kv_heads, s.head_dim, s.intermediate, s.vocabulary}) f.add(n);
+  for (const bool b : {s.qkv_bias, s.tied_embeddings, s.qk_norm, s.experts.has_value()}) f.add(b);
+  f.add(weights);
+  return to_hex(f.value());
+}
+
+void write_trace(const std::filesystem::path& path, const TraceHeader& h, const std::vector<TracedPrompt>& prompts) {
+  std::string text;
+  Fingerprint sum;
+  std::int64_t positions = 0;
+  const auto line = [&](const json& j) {
+    const std::string written = j.dump();
+    sum.add(written);
+    text += written + "\n";
+  };
+  line({{"schema_version", kSchemaVersion},
+        {"kind", "acceptance_trace"},
+        {"target", {{"name", h.target}, {"fingerprint", h.fingerprint}, {"weights", h.weights}}},
+        {"method", json::parse(h.method)},
+        {"task", h.task},
+        {"steps_because", h.steps() ? json(h.steps_because) : json(nullptr)},
+        {"lengths_because", h.lengths() ? json(h.lengths_because) : json(nullptr)},
+        {"depth", h.depth},
+        {"own_depth", h.own_depth},
+        {"candidates", kTraceCandidates},
+        {"sampling",
+         {{"temperature", h.sampling.temperature},
+          {"top_k", h.sampling.top_k},
+          {"top_p", h.sampling.top_p},
+          {"seed", h.seed}}},
+        {"commit", h.commit}});
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const TracedPrompt& p = prompts[i];
+    json j{{"prompt", i}, {"prompt_tokens", p.prompt_tokens}, {"tokens", p.tokens}};
+    positions += static_cast<std::int64_t>(p.tokens.size());
+    if (h.ranks()) {
+      check(p.ranks.size() == p.tokens.size() * at(h.depth) && p.probabilities.size() == p.ranks.size(),
+            "write_trace: a rank per position and level");
+      json ranks = json::array(), shares = json::array();
+      for (std::size_t t = 0; t < p.tokens.size(); ++t) {
+        json r = json::array(), q = json::array();
+        for (std::size_t d = t * at(h.depth); d < (t + 1) * at(h.depth); ++d) {
+          const bool there = p.ranks[d] != kNoRank;
+          r.push_back(there ? json(p.ranks[d]) : json(nullptr));
+          q.push_back(there ? json(p.probabilities[d]) : json(nullptr));
+        }
+        ranks.push_back(std::move(r));
+        shares.push_back(std::move(q));
+      }
+      j["ranks"] = std::move(ranks);
+      j["probabilities"] = std::move(shares);
+    }
+    if (h.lengths()) {
+      check(p.lengths.size() == p.tokens.size(), "write_trace: a length per position");
+      j["lengths"] = p.lengths;
+    }
+    if (h.steps()) j["steps"] = p.steps;
+    line(j);
+  }
+  text += json{{"prompts", prompts.size()}, {"positions", positions}, {"checksum", to_hex(sum.value())}}.dump() + "\n";
+  AtomicFile file(path);
+  const std::string packed = gzip(text);
+  file.stream().write(packed.data(), static_cast<std::streamsize>(packed.size()));
+  file.commit();
+}
+
+DraftPlan DraftPlan::chain(int length) {
+  DraftPlan p;
+  p.depth_ = length;
+  return p;
+}
+
+DraftPlan DraftPlan::recorded(const TraceHeader& h) {
+  DraftPlan p;
+  p.depth_ = h.own_depth;
+  p.recorded_ = true;
+  return p;
+}
+
+DraftPlan::DraftPlan(const RankTree& t) : depth_(t.tree.depth()), children_(at(t.tree.rows() * kTraceCandidates), -1) {
+  for (int row = 1; row < t.tree.rows(); ++row) {
+    const int rank = t.ranks[at(row)];
+    highest_ = std::max(highest_, rank);
+    if (rank < kTraceCandidates) children_[at(t.tree.parents()[at(row)] * kTraceCandidates + rank)] = row;
+  }
+}
+
+int DraftPlan::child(int node, int rank) const {
+  if (is_chain()) return rank == 0 && node < depth_ ? node + 1 : -1;
+  return rank < kTraceCandidates ? children_[at(node * kTraceCandidates + rank)] : -1;
+}
+
+int Trace::positions(int prompt) const { return static_cast<int>(starts_[at(prompt) + 1] - starts_[at(prompt)]); }
+
+std::optional<std::string> Trace::refuses(const DraftPlan& plan) const {
+  if (plan.is_recorded())
+    return header_.lengths() ? std::nullopt : std::optional("the trace holds no lengths of " + header_.method);
+  if (header_.steps())
+    return "the trace holds the steps of " + header_.method + ", not ranks: " + header_.steps_because;
+  if (!header_.ranks())
+    return "the trace holds the lengths of " + header_.method + ", not ranks: " + header_.lengths_because;
+  if (plan.depth() > header_.depth)
+    return "the trace holds " + std::to_string(header_.depth) + " levels, " + std::to_string(plan.depth()) +
+           " are drafted";
+  if (plan.highest_rank() >= kTraceCandidates)
+    return "the tree takes candidates beyond the " + std::to_string(kTraceCandidates) + " that a trace holds";
+  return std::nullopt;
+}
+
+std::optional<std::string> Trace::wrong_target(const TransformerShape& target) const {
+  if (target.name != header_.target) return "the trace was recorded on " + header_.target + ", not on " + target.name;
+  if (target_fingerprint(target, header_.weights) == header_.fingerprint) return std::nullopt;
+  return "the trace was recorded on another transformer that is called " + header_.target + ", too";
+}
+
+std::optional<std::string> Trace::wrong_weights(const std::string& weights) const {
+  if (weights == header_.weights) return std::nullopt;
+  return "the trace was recorded on other weights of " + header_.target + " (" + printable(header_.weights, 100) +
+         ") than those in the folder (" + weights + ")";
+}
+
+int Trace::accepted(int prompt, int position, const DraftPlan& plan) const {
+  if (plan.is_recorded()) return lengths_[starts_[at(prompt)] + at(position)];
+  const std::uint8_t* rank = ranks_.data() + (starts_[at(prompt)] + at(position)) * at(header_.depth);
+  int node = 0, length = 1;
+  for (int level = 0; level < plan.depth(); ++level, ++length) {
+    node = plan.child(node, rank[level]);
+    if (node < 0) break;
+  }
+  return length;
+}
+
+std::vector<int> Trace::replay(int prompt, const DraftPlan& plan) const {
+  if (header_.steps()) return steps(prompt);
+  std::vector<int> all;
+  for (int position = 0; position + 1 < positions(prompt); position += all.back())
+    all.push_back(accepted(prompt, position, plan));
+  return all;
+}
+
+double Trace::mean_length(const DraftPlan& plan) const {
+  double emitted = 0, steps = 0;
+  for (int p = 0; p < prompts(); ++p) {
+    for (const int a : replay(p, plan)) emitted += a, ++steps;
+  }
+  return steps > 0 ? emitted / steps : 1;
+}
+
+RankAcceptance Trace::rank_acceptance() const {
+  RankAcceptance shares(at(header_.depth), std::vector<double>(kTraceCandidates, 0.0));
+  const double positions = static_cast<double>(std::max<std::size_t>(1, starts_.back()));
+  if (!header_.ranks()) return {};
+  for (std::size_t i = 0; i < ranks_.size(); ++i)
+    if (ranks_[i] != kNoRank) shares[i % at(header_.depth)][ranks_[i]] += 1 / positions;
+  return shares;
+}
+
+}  // namespace draftline

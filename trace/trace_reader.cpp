@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a trace line by line; whatever the file says, memory grows with the bytes read, never with a count in it.
+#include <cmath>
+
+#include "core/fingerprint.h"
+#include "core/gzip_lines.h"
+#include "core/json_parse.h"
+#include "trace/trace.h"
+
+namespace draftline {
+
+namespace {
+
+using nlohmann::json;
+
+class LineReader {
+ public:
+  LineReader(const GzipLines& lines, const std::string& text) : lines_(lines) {
+    ParsedJson parsed = parse_json(text);
+    if (!parsed.error.empty()) lines_.fail(parsed.error);
+    root_ = std::move(parsed.root);
+    if (!root_.is_object()) lines_.fail("must be a JSON object");
+  }
+  bool has(const char* key) const { return root_.contains(key); }
+  const json& at(const json& in, const char* key) const {
+    const auto it = in.is_object() ? in.find(key) : in.end();
+    if (!in.is_object() || it == in.end()) lines_.fail("\"" + std::string(key) + "\" is missing");
+    return *it;
+  }
+  const json& at(const char* key) const { return at(root_, key); }
+  double number(const json& v, const char* what, double least, double most) const {
+    if (!v.is_number()) lines_.fail("\"" + std::string(what) + "\" must be a number");
+    const double x = v.get<double>();
+    if (!(x >= least && x <= most)) lines_.fail("\"" + std::string(what) + "\" is out of range");
+    return x;
+  }
+  std::int64_t integer(const json& v, const char* what, double least, double most) const {
+    const double x = number(v, what, least, most);
+    if (x != std::floor(x)) lines_.fail("\"" + std::string(what) + "\" must be a whole number");
+    return static_cast<std::int64_t>(x);
+  }
+  std::string text(const json& v, const char* what) const {
+    if (!v.is_string()) lines_.fail("\"" + std::string(what) + "\" must be text");
+    return v.get<std::string>();
+  }
+  const json& array(const json& v, const char* what) const {
+    if (!v.is_array()) lines_.fail("\"" + std::string(what) + "\" must be an array");
+    return v;
+  }
+
+ private:
+  const GzipLines& lines_;
+  json root_;
+};
+
+TraceHeader read_header(const GzipLines& lines, const std::string& text) {
+  const LineReader in(lines, text);
+  if (!in.has("kind") || in.at("kind") != "acceptance_trace") lines.fail("no acceptance trace");
+  if (in.integer(in.at("schema_version"), "schema_version", 0, 1e9) != 1)
+    lines.fail("an acceptance trace of an unknown schema_version");
+  TraceHeader h;
+  const json& target = in.at("target");
+  h.target = in.text(in.at(target, "name"), "name");
+  h.fingerprint = in.text(in.at(target, "fingerprint"), "fingerprint");
+  h.weights = in.text(in.at(target, "weights"), "weights");
+  h.method = in.at("method").dump();
+  h.task = in.text(in.at("task"), "task");
+  if (!in.at("steps_because").is_null()) h.steps_because = in.text(in.at("steps_because"), "steps_because");
+  if (in.has("own_depth") && in.at("own_depth") != 0) {
+    h.own_depth = static_cast<int>(in.integer(in.at("own_depth"), "own_depth", 1, 1024));
+    h.lengths_because = in.text(in.at("lengths_because"), "lengths_because");
+  }
+  h.depth = static_cast<int>(in.integer(in.at("depth"), "depth", h.steps() || h.lengths() ? 0 : 1, 1024));
+  if (in.integer(in.at("candidates"), "candidates", 1, 1e6) != kTraceCandidates)
+    lines.fail("\"candidates\" must be " + std::to_string(kTraceCandidates));
+  const json& sampling = in.at("sampling");
+  h.sampling.temperature =
+      static_cast<decltype(h.sampling.temperature)>(in.number(in.at(sampling, "temperature"), "temperature", 0, 100));
+  h.sampling.top_k = static_cast<int>(in.integer(in.at(sampling, "top_k"), "top_k", 0, 1 << 30));
+  h.sampling.top_p = static_cast<decltype(h.sampling.top_p)>(in.number(in.at(sampling, "top_p"), "top_p", 0, 1));
+  const json& seed = in.at(sampling, "seed");
+  if (!seed.is_number_unsigned()) lines.fail("\"seed\" must be a whole number, not negative");
+  h.seed = seed.get<std::uint64_t>();
+  h.commit = in.text(in.at("commit"), "commit");
+  return h;
+}
+
+}  // namespace
+
+Trace Trace::read(const std::filesystem::path& path) {
+  GzipLines lines(path);
+  std::string text;
+  if (!lines.next(text)) lines.fail("is empty");
+  Trace t;
+  t.header_ = read_header(lines, text);
+  Fingerprint sum;
+  sum.add(text);
+  const auto depth = static_cast<std::size_t>(t.header_.depth);
+  for (;;) {
+    if (!lines.next(text)) lines.fail("the last line, with count and checksum, is missing");
+    const LineReader in(lines, text);
+    if (in.has("checksum")) {
+      if (in.text(in.at("checksum"), "checksum") != to_hex(sum.value()) ||
+          in.integer(in.at("prompts"), "prompts", 0, 1e15) != t.prompts() ||
+          in.integer(in.at("positions"), "positions", 0, 1e15) != static_cast<std::int64_t>(t.starts_.back()))
+        lines.fail("count or checksum differ from the lines above: the file was changed or lacks lines");
+      if (lines.next(text)) lines.fail("text after the last line");
+      return t;
+    }
+    sum.add(text);
+    if (in.integer(in.at("prompt"), "prompt", 0, 1e9) != t.prompts()) lines.fail("\"prompt\" is out of order");
+    t.prompt_tokens_.push_back(static_cast<int>(in.integer(in.at("prompt_tokens"), "prompt_tokens", 1, 1e9)));
+    const std::size_t positions = in.array(in.at("tokens"), "tokens").size();
+    for (const json& token : in.at("tokens")) in.integer(token, "tokens", 0, 2e9);
+    t.starts_.push_back(t.starts_.back() + positions);
+    t.steps_.emplace_back();
+    if (t.header_.steps()) {
+      for (const json& a : in.array(in.at("steps"), "steps"))
+        t.steps_.back().push_back(static_cast<int>(in.integer(a, "steps", 1, t.header_.depth + 1)));
+      continue;
+    }
+    if (t.header_.lengths()) {
+      const json& lengths = in.array(in.at("lengths"), "lengths");
+      if (lengths.size() != positions) lines.fail("\"lengths\" needs an entry for each token");
+      for (const json& n : lengths)
+        t.lengths_.push_back(static_cast<std::uint16_t>(in.integer(n, "lengths", 1, t.header_.own_depth + 1)));
+    }
+    if (!t.header_.ranks()) continue;
+    const json &ranks = in.array(in.at("ranks"), "ranks"), &shares = in.array(in.at("probabilities"), "probabilities");
+    if (ranks.size() != positions || shares.size() != positions)
+      lines.fail("\"ranks\" and \"probabilities\" need an entry for each token");
+    for (std::size_t p = 0; p < positions; ++p) {
+      if (in.array(ranks[p], "ranks").size() != depth || in.array(shares[p], "probabilities").size() != depth)
+        lines.fail("\"ranks\" and \"probabilities\" need " + std::to_string(depth) + " levels");
+      for (std::size_t d = 0; d < depth; ++d) {
+        const json &rank = ranks[p][d], &share = shares[p][d];
+        if (rank.is_null() != share.is_null()) lines.fail("a rank without its probability, or the other way round");
+        if (!share.is_null()) in.number(share, "probabilities", 0, 1);
+        t.ranks_.push_back(
+            rank.is_null() ? kNoRank : static_cast<std::uint8_t>(in.integer(rank, "ranks", 0, kTraceCandidates - 1)));
+      }
+    }
+  }
+}
+
+}  // namespace draftline
