@@ -16,8 +16,7 @@ AdviceSweep::AdviceSweep(Document scenario, const std::filesystem::path& data, b
   // The batch turns fastest and the prompt's length is a table's columns: each is asked for once.
   for (std::size_t i = 0; i < s.points(); ++i) {
     const Point p = point_at(s, i);
-    if (p.batch == 0 && p.prompt == 0 && p.serving == 0 && !s.methods[p.method].spec.is_plain())
-      points_.push_back(i);
+    if (p.batch == 0 && p.prompt == 0 && p.serving == 0 && !s.methods[p.method].spec.is_plain()) points_.push_back(i);
   }
   if (points_.empty()) throw InputErrors(s.document.root().place() + ": no method of it speculates");
 }
