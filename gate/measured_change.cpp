@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.h"
 #include "model/fit_quality.h"

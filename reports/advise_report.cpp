@@ -22,8 +22,8 @@ constexpr std::array<Part, 7> kParts{{{"draft", &StepLosses::draft},
 std::string subject(const Scenario& s, const Point& p) {
   const MethodChoice& m = s.methods[p.method];
   std::string text = m.spec.label();
-  if (m.draft_length)
-    text += " with " + std::to_string(*m.draft_length) + (*m.draft_length == 1 ? " draft" : " drafts");
+  if (m.spec.draft_length())
+    text += " with " + std::to_string(*m.spec.draft_length()) + (*m.spec.draft_length() == 1 ? " draft" : " drafts");
   text += " on ";
   if (const int ranks = s.tensor_parallel[p.ranks]; ranks > 1) text += std::to_string(ranks) + " x ";
   text += s.devices[p.device]->name + ", " + s.transformers[p.transformer]->name + " in " +

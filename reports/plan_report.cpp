@@ -102,7 +102,8 @@ void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> op
       if (const int ranks = s.tensor_parallel[best.point.ranks]; ranks > 1)
         out << ", " << ranks << " for each of " << best.replicas << (best.replicas == 1 ? " replica" : " replicas");
       out << ", " << m.spec.label();
-      if (m.draft_length) out << " with " << *m.draft_length << (*m.draft_length == 1 ? " draft" : " drafts");
+      if (m.spec.draft_length())
+        out << " with " << *m.spec.draft_length() << (*m.spec.draft_length() == 1 ? " draft" : " drafts");
       for (std::size_t i = 0; i < s.serving->axes.size(); ++i)
         out << ", " << s.serving->axes[i] << " " << s.serving->choices[best.point.serving].varying[i];
       if (!s.serving->prices.empty()) out << "; " << significant(best.cost, 4) << " an hour";
