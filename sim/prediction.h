@@ -2,6 +2,7 @@
 // Steady decoding, predicted: a method's tapes, priced on a device under an engine, times how many steps a text takes.
 // What it assumes is in docs/prediction.md: a batch that stays full, contexts that grow together through the output.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -74,12 +75,20 @@ class Predictor {
   };
   using PlanKey = std::tuple<const TransformerShape*, int, DType, const void*, std::string>;
   using PriceKey = std::tuple<const void*, const Device*, const Engine*, int>;
+  struct Recorded {  // a step, or a prompt's prefill
+    StepOutline outline;
+    Bytes activations;
+    int rows() const { return std::max(1, outline.verified_rows); }
+    int slots() const { return std::max(1, outline.widest_pass); }
+  };
   Plan& plan(const Setup&, const MethodChoice&);
+  const Recorded& recorded(Plan&, bool prefill, int size);  // until the next is recorded
   const Priced& priced(Plan&, const Setup&, bool speculating);
   Seconds prefill(Plan&, const Setup&);
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
 
   Decoder::FindTransformer find_;
+  std::size_t recorded_ops_ = 0;
   std::map<PlanKey, std::shared_ptr<Plan>> plans_;
   std::map<PriceKey, Priced> prices_;
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
