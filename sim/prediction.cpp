@@ -191,15 +191,21 @@ struct Predictor::Plan {
   std::map<int, Recorded> steps, prefills;  // by batch size; by tokens
 };
 
-// What was recorded is kept for other devices and engines.
-const Predictor::Recorded& Predictor::recorded(Plan& plan, bool prefill, int size) {
+// What was recorded is kept for other devices and engines. Where its activations lie is found out for those who ask.
+const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int size, bool with_activations) {
   constexpr std::size_t kMostOps = 4'000'000;  // some 50 MB
-  auto& all = prefill ? plan.prefills : plan.steps;
-  if (const auto known = all.find(size); known != all.end()) return known->second;
-  const auto segments = prefill ? plan.record_prefill(size) : plan.record_step(size);
-  Recorded one{StepOutline(segments, prefill ? 1 : size), {}};
-  for (const SegmentRun& run : segments)
-    one.activations = std::max(one.activations, Bytes{static_cast<double>(plan_arena(*run.tape, declared_bytes).size)});
+  auto& all = what == Recording::prefill ? plan.prefills : plan.steps;
+  if (const auto known = all.find(size); known != all.end()) {
+    if (!with_activations || known->second.activations) return known->second;
+    all.erase(known);
+  }
+  const auto segments = what == Recording::prefill ? plan.record_prefill(size) : plan.record_step(size);
+  Recorded one{StepOutline(segments, what == Recording::prefill ? 1 : size), std::nullopt};
+  if (with_activations) {
+    std::size_t most = 0;
+    for (const SegmentRun& run : segments) most = std::max(most, plan_arena(*run.tape, declared_bytes).size);
+    one.activations = Bytes{static_cast<double>(most)};
+  }
   recorded_ops_ += one.outline.ops();
   if (recorded_ops_ > kMostOps) {
     for (auto& [key, other] : plans_) other->steps.clear(), other->prefills.clear();
@@ -221,9 +227,9 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool spec
   if (prices_.size() > kMostPrices) prices_.clear();
   Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size}];
   if (!entry.step) {
-    const Recorded& r = recorded(plan, false, s.batch_size);
+    const Recorded& r = recorded(plan, Recording::step, s.batch_size, true);
     entry.step = std::make_unique<StepPrice>(r.outline, *s.device, *s.engine, speculating);
-    entry.activations = r.activations;
+    entry.activations = *r.activations;
     entry.rows = r.rows();
     entry.slots = r.slots();
   }
@@ -232,15 +238,15 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool spec
 
 StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
   Plan& p = plan(s, m);
-  return {recorded(p, false, s.batch_size).outline, *s.device, *s.engine, p.decoder.method->depth() > 0};
+  return {recorded(p, Recording::step, s.batch_size).outline, *s.device, *s.engine, p.decoder.method->depth() > 0};
 }
 
 StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
-  return {recorded(plan(s, m), true, tokens).outline, *s.device, *s.engine, false};
+  return {recorded(plan(s, m), Recording::prefill, tokens).outline, *s.device, *s.engine, false};
 }
 
 int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
-  return recorded(plan(s, m), false, s.batch_size).rows();
+  return recorded(plan(s, m), Recording::step, s.batch_size).rows();
 }
 
 const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
@@ -250,8 +256,8 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batch
   MemoryFootprint all{};
   all.weights = p.decoder.target_bytes;
   all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
-  all.activations = recorded(p, false, s.batch_size).activations;
-  all.activations = std::max(all.activations, recorded(p, true, batched_tokens).activations);
+  all.activations = *recorded(p, Recording::step, s.batch_size, true).activations;
+  all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
   Bytes per_token;
   for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
   const Bytes weights = all.weights + all.draft_weights;
@@ -269,12 +275,14 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   if (m.in.failed()) return;
   if (m.acceptance.trace)
     if (const auto why = m.acceptance.trace->wrong_target(*s.transformer)) m.in.at("acceptance").fail(*why);
-  acceptance_length(m, *p.decoder.method, recorded(p, false, s.batch_size).rows() > p.decoder.method->depth() + 1);
+  acceptance_length(m, *p.decoder.method,
+                    recorded(p, Recording::step, s.batch_size).rows() > p.decoder.method->depth() + 1);
 }
 
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
   auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
-  if (fresh) it->second = StepPrice(recorded(plan, true, s.prompt_tokens).outline, *s.device, *s.engine, false)(0);
+  if (fresh)
+    it->second = StepPrice(recorded(plan, Recording::prefill, s.prompt_tokens).outline, *s.device, *s.engine, false)(0);
   return it->second;
 }
 

@@ -75,14 +75,16 @@ class Predictor {
   };
   using PlanKey = std::tuple<const TransformerShape*, int, DType, const void*, std::string>;
   using PriceKey = std::tuple<const void*, const Device*, const Engine*, int>;
-  struct Recorded {  // a step, or a prompt's prefill
+  enum class Recording { step, prefill };
+  struct Recorded {  // a step of a batch, or the prefill of a prompt
     StepOutline outline;
-    Bytes activations;
+    std::optional<Bytes> activations;
     int rows() const { return std::max(1, outline.verified_rows); }
     int slots() const { return std::max(1, outline.widest_pass); }
   };
   Plan& plan(const Setup&, const MethodChoice&);
-  const Recorded& recorded(Plan&, bool prefill, int size);  // until the next is recorded
+  // `size`: sequences, or tokens of the prompt. Lives until the next is recorded.
+  const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false);
   const Priced& priced(Plan&, const Setup&, bool speculating);
   Seconds prefill(Plan&, const Setup&);
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;

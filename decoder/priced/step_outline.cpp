@@ -2,8 +2,6 @@
 #include "decoder/priced/step_outline.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 
 namespace draftline {
 
@@ -28,18 +26,26 @@ StepOutline::Kind kind_of(const Op& op, const Tape& tape, Phase phase) {
 class Met {
  public:
   int operator()(const Op& op) {
-    if (const auto weight = streamed_weight(op)) return weights_.try_emplace(weight->id, weights()).first->second;
+    if (const auto weight = streamed_weight(op)) return number(weights_, weight->id, weights);
     if (const auto* attend = std::get_if<Attend>(&op)) return layer(attend->cache.id, attend->layer);
     if (const auto* append = std::get_if<RopeAppend>(&op)) return layer(append->cache.id, append->layer);
     return 0;
   }
-  int weights() const { return static_cast<int>(weights_.size()); }
-  int layers() const { return static_cast<int>(layers_.size()); }
+  int weights = 0, layers = 0;
 
  private:
-  int layer(int cache, int index) { return layers_.try_emplace({cache, index}, layers()).first->second; }
-  std::unordered_map<int, int> weights_;
-  std::map<std::pair<int, int>, int> layers_;
+  static int number(std::vector<int>& known, int id, int& count) {
+    const auto at = static_cast<std::size_t>(id);
+    if (known.size() <= at) known.resize(2 * at + 1, -1);
+    return known[at] < 0 ? known[at] = count++ : known[at];
+  }
+  int layer(int cache, int index) {
+    const auto at = static_cast<std::size_t>(cache);
+    if (layers_.size() <= at) layers_.resize(at + 1);
+    return number(layers_[at], index, layers);
+  }
+  std::vector<int> weights_;              // by their ids, which a store counts from 0
+  std::vector<std::vector<int>> layers_;  // by cache and layer
 };
 
 // Finds an op's kind: most often the one that followed the last op's kind before.
@@ -87,8 +93,8 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs, int sequences) {
     verified_rows = std::max(verified_rows, draftline::verified_rows(run));
     for (const Pass& pass : tape.passes) widest_pass = std::max(widest_pass, pass.rows.widest);
   }
-  weights = met.weights();
-  layers = met.layers();
+  weights = met.weights;
+  layers = met.layers;
 }
 
 std::size_t StepOutline::ops() const {
