@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <optional>
 
 #include "cli/command.h"
+#include "cli/in_order.h"
 #include "cli/measuring.h"
+#include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
 #include "measure/compare_serving.h"
@@ -97,7 +100,17 @@ class Validating {
     engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
     validation_ =
         std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate, on_->format());
-    const GridSteps grid = o_.has("decode") ? decode_grid(grid_asked(), *on_, *validation_, core_) : GridSteps{};
+    const Interruptible interruptible;
+    std::optional<Progress> bar;
+    const Watcher watcher{Interruptible::asked,
+                          [&](std::size_t cell, std::size_t cells, const std::string& waits_for) {
+                            if (!bar) bar.emplace("decoding", cells);
+                            bar->at(cell, waits_for);
+                          },
+                          [](const std::string& sentence) { std::cerr << sentence << "\n"; }};
+    const GridSteps grid =
+        o_.has("decode") ? decode_grid(grid_asked(), *on_, *validation_, core_, watcher) : GridSteps{};
+    bar.reset();
     ValidationReport report{o_.device, on_->title(), std::string(build_commit()), o_.rate, fits_, {}, {}, {}, {}, 0};
     for (const MeasuredCell& c : grid.steps.cells) {
       if (!asked(c.transformer, c.method, c.batch_size)) continue;

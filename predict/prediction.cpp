@@ -63,28 +63,53 @@ struct Predictor::Plan {
   static constexpr int kSeats = 1 << 17;
   static inline const std::vector<std::vector<int>> kUsual;  // no script: what steers gets its usual answer
 
-  // A step of the steady state, or the prefill of one prompt.
+  // A step of the steady state, or the prefill of one prompt. The tapes live until the next is recorded.
   std::vector<SegmentRun> record_step(int batch_size) {
-    constexpr std::size_t kMostTapes = 16;
-    segments.clear();
-    if (decoder.ops.distinct_tapes() > kMostTapes) decoder.ops.forget();
-    decoder.ops.follow(&kUsual);
+    begin();
     decoder.generator.assume(batch_size, 1);
     decoder.generator.step();
     return std::move(segments);
   }
   std::vector<SegmentRun> record_prefill(int tokens) {
-    segments.clear();
-    decoder.ops.follow(&kUsual);
+    begin();
     decoder.generator.assume(0, 0);
     decoder.generator.join({std::vector<int>(static_cast<std::size_t>(tokens))}, {0});
     decoder.generator.assume(0, 0);
     return std::move(segments);
   }
+  void begin() {
+    segments.clear();
+    decoder.ops.forget();
+    decoder.ops.follow(&kUsual);
+  }
 
   Decoder decoder;
   std::vector<SegmentRun> segments;
+  std::map<int, Recorded> steps, prefills;  // by batch size; by tokens
 };
+
+// What was recorded is kept for other devices and engines. Where its activations lie is found out for those who ask.
+const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int size, bool with_activations) {
+  constexpr std::size_t kMostOps = 4'000'000;  // some 50 MB
+  auto& all = what == Recording::prefill ? plan.prefills : plan.steps;
+  if (const auto known = all.find(size); known != all.end()) {
+    if (!with_activations || known->second.activations) return known->second;
+    all.erase(known);
+  }
+  const auto segments = what == Recording::prefill ? plan.record_prefill(size) : plan.record_step(size);
+  Recorded one{StepOutline(segments, what == Recording::prefill ? 1 : size), std::nullopt};
+  if (with_activations) {
+    std::size_t most = 0;
+    for (const SegmentRun& run : segments) most = std::max(most, plan_arena(*run.tape, declared_bytes).size);
+    one.activations = Bytes{static_cast<double>(most)};
+  }
+  recorded_ops_ += one.outline.ops();
+  if (recorded_ops_ > kMostOps) {
+    for (auto& [key, other] : plans_) other->steps.clear(), other->prefills.clear();
+    recorded_ops_ = one.outline.ops();
+  }
+  return all.emplace(size, std::move(one)).first->second;
+}
 
 Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
   const auto found = plans_.find(std::tie(s.transformer, s.ranks, s.precision.matrices, m.spec, m.acceptance.ranks()));
@@ -99,41 +124,37 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool spec
   if (prices_.size() > kMostPrices) prices_.clear();
   Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size}];
   if (!entry.step) {
-    const auto segments = plan.record_step(s.batch_size);
-    entry.step = std::make_unique<StepPrice>(segments, s.batch_size, *s.device, *s.engine, speculating);
-    for (const SegmentRun& run : segments) {
-      const auto peak = plan_arena(*run.tape, declared_bytes).size;
-      entry.activations = std::max(entry.activations, Bytes{static_cast<double>(peak)});
-      entry.rows = std::max(entry.rows, draftline::verified_rows(run));
-      for (const Pass& pass : run.tape->passes) entry.slots = std::max(entry.slots, pass.rows.widest);
-    }
+    const Recorded& r = recorded(plan, Recording::step, s.batch_size, true);
+    entry.step = std::make_unique<StepPrice>(r.outline, *s.device, *s.engine, speculating);
+    entry.activations = *r.activations;
+    entry.rows = r.rows();
+    entry.slots = r.slots();
   }
   return entry;
 }
 
 StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
   Plan& p = plan(s, m);
-  return {p.record_step(s.batch_size), s.batch_size, *s.device, *s.engine, p.decoder.method->depth() > 0};
+  return {recorded(p, Recording::step, s.batch_size).outline, *s.device, *s.engine, p.decoder.method->depth() > 0};
 }
 
 StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
-  return {plan(s, m).record_prefill(tokens), 1, *s.device, *s.engine, false};
+  return {recorded(plan(s, m), Recording::prefill, tokens).outline, *s.device, *s.engine, false};
 }
 
 int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
-  Plan& p = plan(s, m);
-  return priced(p, s, p.decoder.method->depth() > 0).rows;
+  return recorded(plan(s, m), Recording::step, s.batch_size).rows();
 }
 
 const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
 
 Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batched_tokens) {
   Plan& p = plan(s, m);
-  const Priced& step = priced(p, s, p.decoder.method->depth() > 0);
-  MemoryFootprint all = memory(p, step, s);
-  all.cache = all.draft_cache = {};
-  for (const SegmentRun& run : p.record_prefill(batched_tokens))
-    all.activations = std::max(all.activations, Bytes{static_cast<double>(plan_arena(*run.tape, declared_bytes).size)});
+  MemoryFootprint all{};
+  all.weights = p.decoder.target_bytes;
+  all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
+  all.activations = *recorded(p, Recording::step, s.batch_size, true).activations;
+  all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
   Bytes per_token;
   for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
   const Bytes weights = all.weights + all.draft_weights;
@@ -157,7 +178,7 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   if (m.spec.in().failed()) return;
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
-  acceptance_length(m, *p.decoder.method, priced(p, s, p.decoder.method->depth() > 0).rows);
+  acceptance_length(m, *p.decoder.method, recorded(p, Recording::step, s.batch_size).rows());
 }
 
 double Predictor::acceptance_length(const MethodChoice& m, const Method& method, int verified_rows) {
@@ -174,7 +195,8 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
 
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
   auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
-  if (fresh) it->second = StepPrice(plan.record_prefill(s.prompt_tokens), 1, *s.device, *s.engine, false)(0);
+  if (fresh)
+    it->second = StepPrice(recorded(plan, Recording::prefill, s.prompt_tokens).outline, *s.device, *s.engine, false)(0);
   return it->second;
 }
 

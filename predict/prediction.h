@@ -2,6 +2,7 @@
 // Steady decoding, predicted: a method's tapes, priced on a device under an engine, times how many steps a text takes.
 // What it assumes is in docs/prediction.md: a batch that stays full, contexts that grow together through the output.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -76,7 +77,16 @@ class Predictor {
   };
   using PlanKey = std::tuple<const TransformerShape*, int, DType, MethodSpec, RankAcceptance>;
   using PriceKey = std::tuple<const void*, const Device*, const Engine*, int>;
+  enum class Recording { step, prefill };
+  struct Recorded {  // a step of a batch, or the prefill of a prompt
+    StepOutline outline;
+    std::optional<Bytes> activations;
+    int rows() const { return std::max(1, outline.verified_rows); }
+    int slots() const { return std::max(1, outline.widest_pass); }
+  };
   Plan& plan(const Setup&, const MethodChoice&);
+  // `size`: sequences, or tokens of the prompt. Lives until the next is recorded.
+  const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false);
   const Priced& priced(Plan&, const Setup&, bool speculating);
   // Mean tokens a step emits, the bonus included. Mistakes are noted where the acceptance stands.
   static double acceptance_length(const MethodChoice&, const Method&, int verified_rows);
@@ -84,6 +94,7 @@ class Predictor {
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
 
   Decoder::FindTransformer find_;
+  std::size_t recorded_ops_ = 0;
   std::map<PlanKey, std::shared_ptr<Plan>, std::less<>> plans_;
   std::map<PriceKey, Priced> prices_;
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;

@@ -121,7 +121,7 @@ std::string wrapped(const std::string& text, std::size_t width) {
   return out + line + "\n";
 }
 
-std::string text_of(const PaperTable& t, PaperStyle style, std::size_t width) {
+std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width) {
   const bool markdown = style == PaperStyle::markdown;
   constexpr std::size_t kPage = 120;
   std::string head = t.table + " (" + t.source + ", " + t.locator + ")";
@@ -195,7 +195,7 @@ void write_json(JsonWriter& out, const Paper& p) {
 
 std::string to_text(const Paper& p, PaperStyle style, std::size_t width) {
   std::string text = summary_of(p, style, width);
-  for (const PaperTable& t : p.tables) text += text_of(t, style, width) + "\n";
+  for (const PaperTable& t : p.tables) text += table_text(t, style, width) + "\n";
   return text;
 }
 

@@ -6,6 +6,8 @@
 #include <deque>
 #include <optional>
 
+#include "sim/draft_chooser.h"
+#include "sim/drafting.h"
 #include "sim/kv_block_manager.h"
 #include "sim/step_cost.h"
 

@@ -5,23 +5,9 @@
 
 namespace draftline {
 
-const OpCost& CostTable::operator()(const Op& op, const Tape& tape, Phase phase) {
-  const std::string_view key = op_key(op, tape);
-  const auto* attend = std::get_if<Attend>(&op);
-  const int kv_heads = attend ? attend->cache.kv_heads : 1,
-            heads = attend ? attend->q.cols / attend->cache.head_dim : 1;
-  const bool drafting = phase == Phase::draft;
-  for (const Known& k : known_)
-    if (k.key.data() == key.data() && k.drafting == drafting && k.heads == heads && k.kv_heads == kv_heads)
-      return k.cost;
-  return known_
-      .emplace_back(Known{key, drafting, heads, kv_heads, engine_.cost_of(key, drafting).of_heads(heads, kv_heads)})
-      .cost;
-}
-
 // ---- kernels
 
-static Bytes held_bytes(const Weight& w) { return bytes_of(DType::fp32, static_cast<double>(w.in) * w.out); }
+static Bytes held_bytes(const Gemm& k) { return bytes_of(DType::fp32, static_cast<double>(k.in) * k.out); }
 
 // Weights of fewer bits that an engine writes out in 16 before it multiplies.
 static Seconds dequantising(const Device& d, const Gemm& k, double weight_traffic) {
@@ -30,36 +16,43 @@ static Seconds dequantising(const Device& d, const Gemm& k, double weight_traffi
          (d.fits.copy.bandwidth_share * d.bandwidth);
 }
 
-// Cache and layer that an op writes to or attends to.
-static std::optional<std::pair<int, int>> layer_of(const Op& op) {
-  if (const auto* attend = std::get_if<Attend>(&op)) return std::pair(attend->cache.id, attend->layer);
-  if (const auto* append = std::get_if<RopeAppend>(&op)) return std::pair(append->cache.id, append->layer);
-  return {};
-}
-
-KernelPricer::KernelPricer(const Device& d, const Engine& e, std::span<const SegmentRun> steps)
-    : device_(d), engine_(e) {
+KernelPricer::KernelPricer(const Device& d, const Engine& e, const StepOutline& outline)
+    : device_(d),
+      engine_(e),
+      outline_(outline),
+      last_use_(static_cast<std::size_t>(outline.weights)),
+      last_attended_(static_cast<std::size_t>(outline.layers)) {
+  for (const StepOutline::Kind& k : outline.kinds)
+    priced_.push_back({e.cost_of(k.key, k.phase == Phase::draft).of_heads(k.heads, k.kv_heads), -1, {}});
   if (!device_.cpu) return;
-  for (const SegmentRun& run : steps)
-    for (const Op& op : run.tape->ops) note(op);
-  for (auto& [weight, at] : last_use_) at = at - moved_;
-  for (auto& [layer, at] : last_attended_) at = at - moved_;
+  for (const StepOutline::Segment& s : outline.segments)
+    for (const StepOutline::Op& op : s.ops) note(op);
+  for (auto* places : {&last_use_, &last_attended_})
+    for (auto& at : *places)
+      if (at) *at = *at - moved_;
   step_ = moved_;
   moved_ = {};
 }
 
-Seconds KernelPricer::operator()(const Op& op, const Kernel& kernel, const OpCost& cost) {
-  const double hot = device_.cpu ? 0 : streamed(op, kernel);
-  return std::visit([&](const auto& k) { return time(k, cost, hot); }, kernel) + extra_launches(cost);
+Seconds KernelPricer::operator()(const StepOutline::Op& op) {
+  const double hot = device_.cpu ? 0 : hot_share(op);
+  Priced& p = priced_[static_cast<std::size_t>(op.kind)];
+  if (p.hot != hot) {
+    p.time = std::visit([&](const auto& k) { return time(k, p.cost, hot); }, kind(op).kernel) + extra_launches(p.cost);
+    p.hot = hot;
+  }
+  return p.time;
 }
 
-LastAccess KernelPricer::last_access(const Op& op) {
+LastAccess KernelPricer::last_access(const StepOutline::Op& op) {
   LastAccess access{Bytes{INFINITY}, true};
   const auto since = [&](Bytes last, Bytes own) { access = {moved_ - last + own, last.value <= 0}; };
-  if (const auto weight = streamed_weight(op)) since(last_use_.at(weight->id), held_bytes(*weight));
-  else if (const auto layer = layer_of(op)) {
-    const auto it = last_attended_.find(*layer);
-    since(it == last_attended_.end() ? moved_ - step_ : it->second, {});
+  const auto at = static_cast<std::size_t>(op.accessed);
+  switch (kind(op).access) {
+    case StepOutline::Accesses::weight: since(*last_use_[at], held_bytes(std::get<Gemm>(kind(op).kernel))); break;
+    case StepOutline::Accesses::entries:
+    case StepOutline::Accesses::stored_entries: since(last_attended_[at].value_or(moved_ - step_), {}); break;
+    case StepOutline::Accesses::nothing: break;
   }
   note(op);
   return access;
@@ -80,26 +73,24 @@ Seconds KernelPricer::time(const Gemm& logical, const OpCost& cost, double hot) 
   return t;
 }
 
-double KernelPricer::streamed(const Op& op, const Kernel& kernel) {
-  const Work w =
-      std::holds_alternative<Attention>(kernel) ? Work{} : work(kernel, {});  // the cache is left out: constant
-  const auto weight = streamed_weight(op);
+double KernelPricer::hot_share(const StepOutline::Op& op) {
+  const bool weight = kind(op).access == StepOutline::Accesses::weight;
   double hot = 0;
-  if (weight) {
-    if (const auto it = last_use_.find(weight->id); it != last_use_.end())
-      hot = l2_share_left(device_, moved_ - it->second);
-  }
-  moved_ += w.bytes();
-  if (weight) last_use_[weight->id] = moved_;
+  if (weight)
+    if (const auto& last = last_use_[static_cast<std::size_t>(op.accessed)])
+      hot = l2_share_left(device_, moved_ - *last);
+  moved_ += outline_.work[static_cast<std::size_t>(op.kind)].bytes();
+  if (weight) last_use_[static_cast<std::size_t>(op.accessed)] = moved_;
   return hot;
 }
 
-void KernelPricer::note(const Op& op) {
-  if (const auto weight = streamed_weight(op)) {
-    moved_ += held_bytes(*weight);
-    last_use_[weight->id] = moved_;
-  } else if (std::holds_alternative<Attend>(op)) {
-    last_attended_[*layer_of(op)] = moved_;
+void KernelPricer::note(const StepOutline::Op& op) {
+  const StepOutline::Kind& k = kind(op);
+  if (k.access == StepOutline::Accesses::weight) {
+    moved_ += held_bytes(std::get<Gemm>(k.kernel));
+    last_use_[static_cast<std::size_t>(op.accessed)] = moved_;
+  } else if (k.access == StepOutline::Accesses::entries) {
+    last_attended_[static_cast<std::size_t>(op.accessed)] = moved_;
   }
 }
 

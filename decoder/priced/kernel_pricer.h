@@ -3,58 +3,49 @@
 // before it.
 #pragma once
 #include <cmath>
-#include <deque>
-#include <map>
-#include <unordered_map>
+#include <optional>
 
 #include "decoder/priced/step_price.h"
 #include "model/kernel_time.h"
 
 namespace draftline {
 
-// What an engine makes of an op: looked up once per kind, not per op.
-class CostTable {
- public:
-  explicit CostTable(const Engine& e) : engine_(e) {}
-  const OpCost& operator()(const Op&, const Tape&, Phase);
-
- private:
-  struct Known {
-    std::string_view key;
-    bool drafting;
-    int heads, kv_heads;
-    OpCost cost;
-  };
-  const Engine& engine_;
-  std::deque<Known> known_;
-};
-
 Copy with_traffic(Copy, const OpCost&);  // with the bytes that an engine adds
 
-// Device time of the ops whose time depends on neither the context nor the step as a whole. Walks a step in order, so that
-// weights accessed again before L2 has evicted them are read from L2. On a CPU, whose caches may hold a small network from step
-// to step, the walk starts where the step before it ended; activations lie where those before them lay, so they push nothing out.
+// What an engine makes of a step's ops, and the device's time of those that depend on neither the context nor the step as a
+// whole. Walks a step in order, so that weights accessed again before L2 has evicted them are read from L2. On a CPU, whose caches may
+// hold a small network from step to step, the walk starts where the step before it ended; activations lie where those before
+// them lay, so they push nothing out.
 class KernelPricer {
  public:
-  KernelPricer(const Device&, const Engine&, std::span<const SegmentRun> steps);
-  // Of any kernel but attention and, on a CPU, a GEMM and what writes to lines last accessed a step ago.
-  Seconds operator()(const Op&, const Kernel&, const OpCost&);
+  KernelPricer(const Device&, const Engine&, const StepOutline&);
+  const OpCost& cost(const StepOutline::Op& op) const { return priced_[static_cast<std::size_t>(op.kind)].cost; }
+  // Of any op but attention and, on a CPU, a GEMM and what writes to lines last accessed a step ago.
+  Seconds operator()(const StepOutline::Op&);
   Seconds extra_launches(const OpCost& cost) const { return (cost.launches - 1) * device_.fits.copy.fixed; }
   Gemm padded(Gemm) const;  // to the rows of the engine's graphs
 
-  // On a CPU: bytes of weights that a step accesses; and those accessed since this op's weights were, its own included, or,
-  // of an op on a KV cache, since attention last read the entries of its layer.
+  // On a CPU: bytes of weights that a step accesses; and those accessed since this op's were, its own included, or, of an
+  // op on a KV cache, since attention last read the entries of its layer.
   Bytes step_weights() const { return step_; }
-  LastAccess last_access(const Op&);
+  LastAccess last_access(const StepOutline::Op&);
 
  private:
+  struct Priced {  // of a kind of op; time: with `hot` of its weights in L2, as they were last
+    OpCost cost;
+    double hot = -1;
+    Seconds time;
+  };
   Seconds time(const Gemm&, const OpCost&, double hot);
   Seconds time(const Copy& k, const OpCost& cost, double) { return kernel_time(device_, with_traffic(k, cost)); }
   Seconds time(const AllReduce& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
-  double streamed(const Op&, const Kernel&);  // share of an op's weights that is still in L2
-  void note(const Op&);
+  double hot_share(const StepOutline::Op&);  // of an op's weights: still in L2
+  const StepOutline::Kind& kind(const StepOutline::Op& op) const {
+    return outline_.kinds[static_cast<std::size_t>(op.kind)];
+  }
+  void note(const StepOutline::Op&);
 
   struct GemmTime {
     Gemm kernel;
@@ -63,9 +54,10 @@ class KernelPricer {
   };
   const Device& device_;
   const Engine& engine_;
+  const StepOutline& outline_;
+  std::vector<Priced> priced_;  // of each kind
   std::vector<GemmTime> gemms_;
-  std::unordered_map<int, Bytes> last_use_;             // of a weight
-  std::map<std::pair<int, int>, Bytes> last_attended_;  // of a cache's layer
+  std::vector<std::optional<Bytes>> last_use_, last_attended_;  // of each weight; of each layer
   Bytes moved_, step_;
 };
 
@@ -118,8 +110,7 @@ class Issue {
     if (engine_.graphs || !engine_.overlap) issued_ += engine_.graph_launch;
     pass_ = -1;
   }
-  Seconds before(const Op& op, Phase phase, const OpCost& cost) {
-    const int pass = pass_of(op).index;
+  Seconds before(int pass, Phase phase, const OpCost& cost) {
     if (pass > pass_) {
       pass_ = pass;
       if (phase == Phase::draft) issued_ += engine_.draft_pass;

@@ -8,31 +8,25 @@
 
 namespace draftline {
 
-StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const Device& d, const Engine& e,
-                     bool speculating)
+StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& e, bool speculating)
     : device_(d), base_(host_base(e, speculating)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
-  const std::vector<int> empty(static_cast<std::size_t>(sequences)), one(static_cast<std::size_t>(sequences), 1);
-  CostTable costs(e);
-  KernelPricer price(d, e, segments);
+  KernelPricer price(d, e, outline);
   step_weights_ = price.step_weights();
   Issue issue(e);
-  for (const SegmentRun& run : segments) {
-    issue.start_segment(run.tape->ops.size());
-    std::vector<Line> at;
-    at.reserve(run.tape->ops.size());
-    std::vector<std::pair<Span, Span>> spans;  // of each pass, at lengths 0 and 1
-    for (int i = 0; i < static_cast<int>(run.tape->passes.size()); ++i)
-      spans.emplace_back(span_of(run, i, empty), span_of(run, i, one));
-    for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
-      const Op& op = run.tape->ops[i];
-      const Kernel kernel = kernel_of(op, *run.tape);
-      const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
-      Line line{issue.before(op, run.tape->phases[i], cost), {}, {}, {}};
-      Line& sum = sums_[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))];
-      const auto of_shape = [&](const Shape& shape) {
-        const std::size_t g = shape_index(shape);
-        line.counts.assign(g + 1, 0);
-        line.counts[g] = 1;
+  std::vector<Issued> at;
+  for (const StepOutline::Segment& run : outline.segments) {
+    issue.start_segment(run.ops.size());
+    at.reserve(run.ops.size());
+    StepOutline::Op attended{-1, -1, 0};  // the last attention on a GPU, and its shape: most often the next one's too
+    std::size_t its_shape = 0;
+    for (const StepOutline::Op& op : run.ops) {
+      const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
+      const Phase phase = outline.kinds[static_cast<std::size_t>(op.kind)].phase;
+      const OpCost& cost = price.cost(op);
+      Issued line{issue.before(op.pass, phase, cost), {}, {}, kind_of(kernel)};
+      Line& sum = sums_[static_cast<std::size_t>(part_of(phase, kernel))];
+      const auto of_shape = [&](std::size_t g) {
+        line.shape = static_cast<int>(g);
         sum.counts.resize(std::max(sum.counts.size(), g + 1));
         ++sum.counts[g];
       };
@@ -40,22 +34,26 @@ StepPrice::StepPrice(std::span<const SegmentRun> segments, int sequences, const 
       const auto* product = std::get_if<Gemm>(&kernel);
       const auto* copy = std::get_if<Copy>(&kernel);
       if (attention) {
-        const auto& [s0, s1] = spans[static_cast<std::size_t>(pass_of(op).index)];
-        of_shape({*attention, d.cpu ? price.last_access(op) : LastAccess{}, cost.launches, cost.cache_traffic,
-                  cost.bytes_per_pair.value, s0.pairs, s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys});
+        if (d.cpu || op.kind != attended.kind || op.pass != attended.pass) {
+          const auto& [s0, s1] = run.spans[static_cast<std::size_t>(op.pass)];
+          its_shape =
+              shape_index({*attention, d.cpu ? price.last_access(op) : LastAccess{}, cost.launches, cost.cache_traffic,
+                           cost.bytes_per_pair.value, s0.pairs, s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys});
+          attended = op;
+        }
+        of_shape(its_shape);
       } else {
-        constant_work_ += draftline::work(kernel, {});
+        constant_work_ += outline.work[static_cast<std::size_t>(op.kind)];
         if (product && d.cpu)
-          of_shape({price.padded(*product), price.last_access(op), cost.launches, cost.weight_traffic});
+          of_shape(shape_index({price.padded(*product), price.last_access(op), cost.launches, cost.weight_traffic}));
         else if (copy && d.cpu && copy->old_lines.value > 0)
-          of_shape({with_traffic(*copy, cost), price.last_access(op), cost.launches, 1});
-        else line.constant = price(op, kernel, cost);
+          of_shape(shape_index({with_traffic(*copy, cost), price.last_access(op), cost.launches, 1}));
+        else line.own = price(op);
       }
-      sum.constant += line.constant;
-      line.of_kind[static_cast<std::size_t>(kind_of(kernel))] = line.constant;
-      line.constant += issue.beside(cost);
+      sum.constant += line.own;
+      line.constant = line.own + issue.beside(cost);
       kernels_ += cost.launches;
-      at.push_back(std::move(line));
+      at.push_back(line);
       for (int w = 0; w < cost.waits; ++w) {
         close(at, issue.issued());
         issue.meet();
@@ -73,22 +71,25 @@ std::size_t StepPrice::shape_index(const Shape& s) {
   return static_cast<std::size_t>(it - shapes_.begin());
 }
 
-// Ends a segment: suffix sums over its ops, then only the lines that can win. Ops with equal counts of attention behind
-// them differ by a constant: the largest stays.
-void StepPrice::close(std::vector<Line>& ops, Seconds issued) {
+// Ends a segment: suffix sums over its ops, then only the lines that can win. Ops with equal counts of shapes behind them
+// differ by a constant: the largest stays.
+void StepPrice::close(std::vector<Issued>& ops, Seconds issued) {
   host_alone_ += issued + sync_;
   host_least_ += (ops.empty() ? issued : ops.front().issue) + sync_;
   Segment lines{{issued, {}, std::vector<int>(shapes_.size()), {}}};  // the host alone
-  Line suffix{{}, {}, std::vector<int>(shapes_.size()), {}};
+  Seconds constant;
+  KindTimes of_kind{};
   for (std::size_t i = ops.size(); i-- > 0;) {
-    suffix.issue = ops[i].issue;
-    suffix.constant += ops[i].constant;
-    for (std::size_t g = 0; g < ops[i].counts.size(); ++g) suffix.counts[g] += ops[i].counts[g];
-    for (std::size_t k = 0; k < kKernelKinds; ++k) suffix.of_kind[k] += ops[i].of_kind[k];
-    if (lines.back().counts == suffix.counts) {
-      if (lines.back().issue + lines.back().constant < suffix.issue + suffix.constant) lines.back() = suffix;
-    } else {
-      lines.push_back(suffix);
+    const Issued& op = ops[i];
+    constant += op.constant;
+    of_kind[static_cast<std::size_t>(op.kind)] += op.own;
+    if (op.shape >= 0) {
+      lines.push_back({op.issue, constant, lines.back().counts, of_kind});
+      ++lines.back().counts[static_cast<std::size_t>(op.shape)];
+    } else if (Line& last = lines.back(); last.issue + last.constant < op.issue + constant) {
+      last.issue = op.issue;
+      last.constant = constant;
+      last.of_kind = of_kind;
     }
   }
   segments_.push_back(prune(std::move(lines)));

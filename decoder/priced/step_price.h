@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "decoder/op_work.h"
+#include "decoder/priced/step_outline.h"
 #include "model/device.h"
 #include "model/host_time.h"
 
@@ -64,8 +64,10 @@ struct LastAccess {
 
 class StepPrice {
  public:
-  // `sequences` of equal length. `speculating`: the engine may lose its overlap then.
-  StepPrice(std::span<const SegmentRun>, int sequences, const Device&, const Engine&, bool speculating);
+  // Sequences of equal length. `speculating`: the engine may lose its overlap then.
+  StepPrice(const StepOutline&, const Device&, const Engine&, bool speculating);
+  StepPrice(std::span<const SegmentRun> runs, int sequences, const Device& d, const Engine& e, bool speculating)
+      : StepPrice(StepOutline(runs, sequences), d, e, speculating) {}
 
   Seconds operator()(double length, const PromptsBetween& = {}) const;  // mean committed length of the sequences
   StepParts parts(double length) const { return detail(length).parts; }
@@ -103,11 +105,17 @@ class StepPrice {
     }
   };
   using Segment = std::vector<Line>;
+  // An op of a segment that is being folded: when the host has issued it, how long it takes, or which shape it has.
+  struct Issued {
+    Seconds issue, constant, own;  // own: of the constant, the kernel's time; the rest is the host's
+    KernelKind kind;
+    int shape = -1;  // -1: none
+  };
 
   ShapeTimes shape_times(double length, const PromptsBetween& = {}) const;
   ShapeTimes shape_times(double length, Seconds step, const PromptsBetween&) const;
   static Segment prune(Segment);
-  void close(std::vector<Line>& ops, Seconds issued);
+  void close(std::vector<Issued>& ops, Seconds issued);
   Seconds evaluate(const ShapeTimes&) const;
   std::size_t shape_index(const Shape&);
 

@@ -8,29 +8,30 @@ namespace draftline {
 
 namespace {
 
-// Keys and values that a step meets.
-Bytes caches_met(std::span<const SegmentRun> segments, std::span<const int> lengths) {
-  Bytes met;
-  for (const SegmentRun& run : segments)
-    for (const Op& op : run.tape->ops) {
-      const Kernel kernel = kernel_of(op, *run.tape);
-      if (const auto* k = std::get_if<Attention>(&kernel))
-        met += cpu_cache_bytes(*k, span_of(run, pass_of(op).index, lengths));
-    }
-  return met;
+// Keys and values that a step accesses.
+Bytes caches_met(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths) {
+  Bytes accessed;
+  for (std::size_t i = 0; i < segments.size(); ++i)
+    for (const StepOutline::Op& op : outline.segments[i].ops)
+      if (const auto* k = std::get_if<Attention>(&outline.kinds[static_cast<std::size_t>(op.kind)].kernel))
+        accessed += cpu_cache_bytes(*k, span_of(segments[i], op.pass, lengths));
+  return accessed;
 }
 
 // Times of a step's ops, one by one; on a CPU, of a step that takes so long.
 class OpTimes {
  public:
-  OpTimes(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
-          Seconds step)
-      : device_(d), lengths_(lengths), price_(d, e, segments) {
-    if (d.cpu) step_ = {step, price_.step_weights(), caches_met(segments, lengths), {}};
+  OpTimes(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
+          const Device& d, const Engine& e, Seconds step)
+      : device_(d), outline_(outline), lengths_(lengths), price_(d, e, outline) {
+    if (d.cpu) step_ = {step, price_.step_weights(), caches_met(outline, segments, lengths), {}};
   }
-  Seconds operator()(const SegmentRun& run, const Op& op, const Kernel& kernel, const OpCost& cost) {
+  const OpCost& cost(const StepOutline::Op& op) const { return price_.cost(op); }
+  Seconds operator()(const SegmentRun& run, const StepOutline::Op& op) {
+    const Kernel& kernel = outline_.kinds[static_cast<std::size_t>(op.kind)].kernel;
+    const OpCost& cost = price_.cost(op);
     if (const auto* k = std::get_if<Attention>(&kernel))
-      return attention_time(device_, *k, span_of(run, pass_of(op).index, lengths_), cost.launches, cost.cache_traffic,
+      return attention_time(device_, *k, span_of(run, op.pass, lengths_), cost.launches, cost.cache_traffic,
                             cost.bytes_per_pair.value, entries(op));
     if (const auto* k = std::get_if<Gemm>(&kernel); k && device_.cpu)
       return gemm_time_on_cpu(device_, price_.padded(*k), cost.weight_traffic,
@@ -38,35 +39,35 @@ class OpTimes {
              price_.extra_launches(cost);
     if (const auto* k = std::get_if<Copy>(&kernel); k && device_.cpu && k->old_lines.value > 0)
       return kernel_time(device_, with_traffic(*k, cost), entries(op)) + price_.extra_launches(cost);
-    return price_(op, kernel, cost);
+    return price_(op);
   }
 
  private:
-  ReuseDistance entries(const Op& op) {
+  ReuseDistance entries(const StepOutline::Op& op) {
     return device_.cpu ? distance_of_entries(device_, price_.last_access(op), step_) : ReuseDistance{};
   }
   const Device& device_;
+  const StepOutline& outline_;
   std::span<const int> lengths_;
   KernelPricer price_;
   StepOnCpu step_;
 };
 
-StepParts walked(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d, const Engine& e,
-                 bool speculating, Seconds step) {
+StepParts walked(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
+                 const Device& d, const Engine& e, bool speculating, Seconds step) {
   Seconds host = host_base(e, speculating), device;
   std::array<Seconds, 4> sums{};
-  CostTable costs(e);
-  OpTimes price(segments, lengths, d, e, step);
+  OpTimes price(outline, segments, lengths, d, e, step);
   Issue issue(e);
-  for (const SegmentRun& run : segments) {
-    issue.start_segment(run.tape->ops.size());
-    for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
-      const Op& op = run.tape->ops[i];
-      const Kernel kernel = kernel_of(op, *run.tape);
-      const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
-      const Seconds issued = host + issue.before(op, run.tape->phases[i], cost);
-      const Seconds t = price(run, op, kernel, cost);
-      sums[static_cast<std::size_t>(part_of(run.tape->phases[i], kernel))] += t;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const SegmentRun& run = segments[s];
+    issue.start_segment(outline.segments[s].ops.size());
+    for (const StepOutline::Op& op : outline.segments[s].ops) {
+      const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
+      const OpCost& cost = price.cost(op);
+      const Seconds issued = host + issue.before(op.pass, kind.phase, cost);
+      const Seconds t = price(run, op);
+      sums[static_cast<std::size_t>(part_of(kind.phase, kind.kernel))] += t;
       device = std::max(device, issued) + t + issue.beside(cost);
       for (int w = 0; w < cost.waits; ++w) {
         host = std::max(host + issue.issued(), device) + e.sync;
@@ -84,9 +85,10 @@ StepParts walked(std::span<const SegmentRun> segments, std::span<const int> leng
 
 StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
                     const Engine& e, bool speculating) {
+  const StepOutline outline(segments, static_cast<int>(lengths.size()));
   StepParts parts;
   fixed_point(d, [&](Seconds step) {
-    parts = walked(segments, lengths, d, e, speculating, step);
+    parts = walked(outline, segments, lengths, d, e, speculating, step);
     return parts.total();
   });
   return parts;
@@ -94,14 +96,13 @@ StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> l
 
 std::vector<OpPrice> op_prices(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
                                const Engine& e, bool speculating) {
+  const StepOutline outline(segments, static_cast<int>(lengths.size()));
   std::vector<OpPrice> all;
-  CostTable costs(e);
-  OpTimes price(segments, lengths, d, e, step_time(segments, lengths, d, e, speculating).total());
-  for (const SegmentRun& run : segments)
-    for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
-      const Op& op = run.tape->ops[i];
-      const OpCost& cost = costs(op, *run.tape, run.tape->phases[i]);
-      all.push_back({op_key(op, *run.tape), run.tape->phases[i], price(run, op, kernel_of(op, *run.tape), cost)});
+  OpTimes price(outline, segments, lengths, d, e, step_time(segments, lengths, d, e, speculating).total());
+  for (std::size_t s = 0; s < segments.size(); ++s)
+    for (const StepOutline::Op& op : outline.segments[s].ops) {
+      const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
+      all.push_back({kind.key, kind.phase, price(segments[s], op)});
     }
   return all;
 }

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/priced/step_outline.h"
+
+#include <algorithm>
+
+namespace draftline {
+
+namespace {
+
+StepOutline::Kind kind_of(const Op& op, const Tape& tape, Phase phase) {
+  using Accesses = StepOutline::Accesses;
+  StepOutline::Kind k{kernel_of(op, tape), op_key(op, tape), phase, Accesses::nothing, 1, 1};
+  if (const auto* attend = std::get_if<Attend>(&op)) {
+    k.access = Accesses::entries;
+    k.kv_heads = attend->cache.kv_heads;
+    k.heads = attend->q.cols / attend->cache.head_dim;
+  } else if (std::holds_alternative<RopeAppend>(op)) {
+    k.access = Accesses::stored_entries;
+  } else if (streamed_weight(op)) {
+    k.access = Accesses::weight;
+  }
+  return k;
+}
+
+// Counts weights and layers in the order in which a step first accesses them.
+class AccessCounter {
+ public:
+  int operator()(const Op& op) {
+    if (const auto weight = streamed_weight(op)) return number(weights_, weight->id, weights);
+    if (const auto* attend = std::get_if<Attend>(&op)) return layer(attend->cache.id, attend->layer);
+    if (const auto* append = std::get_if<RopeAppend>(&op)) return layer(append->cache.id, append->layer);
+    return 0;
+  }
+  int weights = 0, layers = 0;
+
+ private:
+  static int number(std::vector<int>& known, int id, int& count) {
+    const auto at = static_cast<std::size_t>(id);
+    if (known.size() <= at) known.resize(2 * at + 1, -1);
+    return known[at] < 0 ? known[at] = count++ : known[at];
+  }
+  int layer(int cache, int index) {
+    const auto at = static_cast<std::size_t>(cache);
+    if (layers_.size() <= at) layers_.resize(at + 1);
+    return number(layers_[at], index, layers);
+  }
+  std::vector<int> weights_;              // by their ids, which a store counts from 0
+  std::vector<std::vector<int>> layers_;  // by cache and layer
+};
+
+// Finds an op's kind: most often the one that followed the last op's kind before.
+class Kinds {
+ public:
+  explicit Kinds(StepOutline& o) : o_(o) {}
+  int operator()(const StepOutline::Kind& k) {
+    int& guess = last_ < 0 ? first_ : next_[static_cast<std::size_t>(last_)];
+    if (guess < 0 || o_.kinds[static_cast<std::size_t>(guess)] != k) guess = find(k);
+    last_ = guess;
+    if (next_.size() < o_.kinds.size()) next_.resize(o_.kinds.size(), -1);
+    return last_;
+  }
+
+ private:
+  int find(const StepOutline::Kind& k) {
+    const auto it = std::find(o_.kinds.begin(), o_.kinds.end(), k);
+    const auto at = static_cast<int>(it - o_.kinds.begin());
+    if (it == o_.kinds.end()) {
+      o_.kinds.push_back(k);
+      o_.work.push_back(std::holds_alternative<Attention>(k.kernel) ? Work{} : work(k.kernel, {}));
+    }
+    return at;
+  }
+  StepOutline& o_;
+  std::vector<int> next_;
+  int last_ = -1, first_ = -1;
+};
+
+}  // namespace
+
+StepOutline::StepOutline(std::span<const SegmentRun> runs, int sequences) {
+  const std::vector<int> empty(static_cast<std::size_t>(sequences)), one(static_cast<std::size_t>(sequences), 1);
+  Kinds kind(*this);
+  AccessCounter accessed;
+  for (const SegmentRun& run : runs) {
+    const Tape& tape = *run.tape;
+    Segment& s = segments.emplace_back();
+    s.waits = run.waits;
+    s.ops.reserve(tape.ops.size());
+    for (std::size_t i = 0; i < tape.ops.size(); ++i)
+      s.ops.push_back(
+          {kind(kind_of(tape.ops[i], tape, tape.phases[i])), pass_of(tape.ops[i]).index, accessed(tape.ops[i])});
+    for (int i = 0; i < static_cast<int>(tape.passes.size()); ++i)
+      s.spans.emplace_back(span_of(run, i, empty), span_of(run, i, one));
+    verified_rows = std::max(verified_rows, draftline::verified_rows(run));
+    for (const Pass& pass : tape.passes) widest_pass = std::max(widest_pass, pass.rows.widest);
+  }
+  weights = accessed.weights;
+  layers = accessed.layers;
+}
+
+std::size_t StepOutline::ops() const {
+  std::size_t n = 0;
+  for (const Segment& s : segments) n += s.ops.size();
+  return n;
+}
+
+}  // namespace draftline

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recorded step without its tapes: all that its price takes from them. Ops that every device and engine price alike are one
+// kind, so that a network's equal layers are looked at once. It is small: steps can be kept and priced on many devices.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "decoder/op_work.h"
+
+namespace draftline {
+
+struct StepOutline {
+  // What may still lie in a cache when an op comes to it: a weight; entries of a layer, which attention reads, or behind
+  // which keys and values are stored.
+  enum class Accesses : std::uint8_t { nothing, weight, entries, stored_entries };
+  struct Kind {
+    Kernel kernel;
+    std::string_view key;  // as op_key() names it
+    Phase phase = Phase::verify;
+    Accesses access = Accesses::nothing;
+    int heads = 1, kv_heads = 1;  // of attention
+    bool operator==(const Kind&) const = default;
+  };
+  struct Op {
+    int kind = 0;      // in `kinds`
+    int pass = 0;      // of its segment; below 0: none
+    int accessed = 0;  // which weight or which layer, counted from 0 through the whole step
+  };
+  struct Segment {
+    std::vector<Op> ops;
+    std::vector<std::pair<Span, Span>> spans;  // of each pass, if all sequences have 0 and 1 committed tokens
+    bool waits = true;
+  };
+
+  StepOutline(std::span<const SegmentRun>, int sequences);
+
+  std::vector<Kind> kinds;
+  std::vector<Work> work;  // of each kind; of attention none, as it depends on the context
+  std::vector<Segment> segments;
+  int weights = 0, layers = 0;  // accessed
+  int verified_rows = 0;        // of a sequence, in the widest pass that verifies
+  int widest_pass = 0;          // rows of a sequence in the widest pass of all
+  std::size_t ops() const;
+};
+
+}  // namespace draftline
