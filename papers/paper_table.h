@@ -54,7 +54,7 @@ struct PaperTable {
 struct Paper {
   std::string paper, source;
   std::vector<PaperTable> tables;
-  InputFiles input_files;  // that the predictions were computed from
+  InputFiles input_files = {};  // that the predictions were computed from
 };
 
 // Reads the tables of a file of data/papers. A row's keys that are not among the file's columns say which row it is;

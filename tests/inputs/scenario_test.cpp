@@ -2,6 +2,8 @@
 // How a scenario is read.
 #include "inputs/scenario.h"
 
+#include <nlohmann/json.hpp>
+
 #include <set>
 
 #include "tests/core/messages.h"
@@ -83,13 +85,13 @@ TEST_CASE("a tree's paths are a list of lists by nature, its node counts are not
   CHECK(medusa("[[0], [1], [0, 0]]").size() == 1);
   const auto two = medusa("[[[0], [1]], [[0], [0, 0]]]");
   REQUIRE(two.size() == 2);
-  CHECK(two[0].parameters == R"({"tree":{"nodes":[[0],[1]]}})");
-  CHECK(two[1].parameters == R"({"tree":{"nodes":[[0],[0,0]]}})");
+  CHECK(two[0].spec.parameters().dump() == R"({"tree":{"nodes":[[0],[1]]}})");
+  CHECK(two[1].spec.parameters().dump() == R"({"tree":{"nodes":[[0],[0,0]]}})");
   const auto counts =
       ScenarioText(eagle(R"("tree": {"top_k": 8, "passes": 3, "nodes": [6, 60]}, "acceptance": {"mean_length": 2})"))
           .sweep();
   REQUIRE(counts->scenario().methods.size() == 2);
-  CHECK(counts->scenario().methods[1].parameters == R"({"tree":{"nodes":60,"passes":3,"top_k":8}})");
+  CHECK(counts->scenario().methods[1].spec.parameters().dump() == R"({"tree":{"nodes":60,"passes":3,"top_k":8}})");
   // and they are priced apart
   const auto step = [&](std::size_t i) { return std::get<Prediction>(counts->at(i).result).step_time; };
   CHECK(step(1) > step(0));

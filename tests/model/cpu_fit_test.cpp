@@ -169,11 +169,11 @@ namespace {
 
 std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string& op) {
   const auto reach = [](std::map<std::string, double> all, const CpuByteCost& r) {
-    all["second_byte"] = r.byte[0].value;
-    all["last_byte"] = r.byte[1].value;
+    all["l2_byte"] = r.byte[0].value;
+    all["llc_byte"] = r.byte[1].value;
     all["memory_byte"] = r.byte[2].value;
     all["cache_share"] = r.cache_share;
-    all["last_share"] = r.last_share;
+    all["llc_share"] = r.llc_share;
     return all;
   };
   const CpuGemmFit& g = f.gemm;

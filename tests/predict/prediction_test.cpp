@@ -28,7 +28,7 @@ TEST_CASE("every figure of a prediction is positive, and its parts are its step"
   const auto s = ScenarioText(scenario(kMethods, R"("batch_size": [1, 7, 32])")).sweep();
   for (std::size_t i = 0; i < s->scenario().points(); i += 5) {
     const Outcome o = s->at(i);
-    INFO("point " << i << " " << s->scenario().methods[o.point.method].name);
+    INFO("point " << i << " " << s->scenario().methods[o.point.method].spec.name());
     const auto* p = std::get_if<Prediction>(&o.result);
     if (p == nullptr) continue;
     CHECK((p->throughput.value > 0 && p->prefill_time.value > 0 && p->speedup > 0 && p->acceptance_length >= 1));
@@ -37,7 +37,7 @@ TEST_CASE("every figure of a prediction is positive, and its parts are its step"
       CHECK(part.value >= 0);
     CHECK(p->parts.host.value > -1e-9);
     CHECK(p->parts.total().value == Approx(p->step_time.value).epsilon(1e-9));
-    if (s->scenario().methods[o.point.method].name == "autoregressive") CHECK(p->speedup == 1);
+    if (s->scenario().methods[o.point.method].spec.is_plain()) CHECK(p->speedup == 1);
     else CHECK(p->parts.draft.value > 0);
   }
 }
@@ -58,11 +58,11 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
                       batch,
                       all.prompt_tokens[p.prompt],
                       all.output_tokens[p.output]};
-    const bool speculating = all.methods[p.method].name != "autoregressive";
+    const bool speculating = !all.methods[p.method].spec.is_plain();
     const auto run = predictor.recorded_step(setup, all.methods[p.method]);
     const StepPrice folded(run, batch, *setup.device, *setup.engine, speculating);
     for (const int length : {1, 100, 2047}) {
-      INFO(all.methods[p.method].name << " on " << setup.engine->name << " at " << length);
+      INFO(all.methods[p.method].spec.name() << " on " << setup.engine->name << " at " << length);
       const std::vector<int> lengths(static_cast<std::size_t>(batch), length);
       const StepParts walked = step_time(run, lengths, *setup.device, *setup.engine, speculating);
       CHECK(folded(length).value == Approx(walked.total().value).epsilon(1e-9));
