@@ -39,6 +39,9 @@ const methods::Entry& entry_named(const Reader& name) {
   return entry != nullptr ? *entry : methods::all().front();
 }
 
+// A sweep over nothing, which was noted where lists are found.
+bool is_empty_list(const Reader& in) { return in.is_array() && in.items().empty(); }
+
 }  // namespace
 
 MethodSpec::MethodSpec() : MethodSpec(methods::all().front()) {}
@@ -57,7 +60,8 @@ MethodSpec::MethodSpec(const methods::Entry& entry, const Json& parameters, cons
 
 void MethodSpec::read_typed() {
   if (entry_->lengths.most > 0)
-    if (const auto length = in_.find("draft_length")) draft_length_ = length->integer(1, entry_->lengths.most);
+    if (const auto length = in_.find("draft_length"); length && !is_empty_list(*length))
+      draft_length_ = length->integer(1, entry_->lengths.most);
   if (entry_->draft_network)
     if (const auto divided = in_.find(kShardDraft)) shards_draft_ = divided->boolean();
 }

@@ -205,8 +205,8 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
                                     {"beyond_l2_byte", f.elements.beyond_l2_byte.value},
                                     {"slow_for", f.elements.slow_for.value},
                                     {"slow_clock", f.elements.slow_clock},
-                                    {"line_second_byte", f.elements.lines.byte[0].value},
-                                    {"line_last_byte", f.elements.lines.byte[1].value},
+                                    {"line_l2_byte", f.elements.lines.byte[0].value},
+                                    {"line_llc_byte", f.elements.lines.byte[1].value},
                                     {"line_memory_byte", f.elements.lines.byte[2].value}};
   for (const std::string_view name : kElementOpNames)
     for (const auto& [coefficient, value] : coefficients_of(f, std::string(name)))
