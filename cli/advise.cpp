@@ -25,7 +25,8 @@ int advise_all(const Options& o, const Common& common) {
   };
   const auto first = make();
   const std::size_t points = first->size();
-  AdviseReport report(to_standard_output(o.json, false, {"advise", common.data, o.seed}), first->scenario());
+  AdviseReport report(to_standard_output(o.json, false, {"advise", common.data, o.seed, {.load = !o.no_load}}),
+                      first->scenario());
   Progress progress("advising", points);
   const Interruptible interruptible;
   std::size_t done = 0;

@@ -17,7 +17,7 @@ namespace {
 using namespace gate;
 namespace fs = std::filesystem;
 
-enum ExitCode { kFine = 0, kMoved = 1, kInterrupted = 130 };
+enum ExitCode { kFine = 0, kMoved = 1, kInput = 2, kInterrupted = 130 };
 
 struct Options {
   std::vector<fs::path> pins, against, measured;
@@ -25,6 +25,11 @@ struct Options {
   bool approve = false, exact = false, json = false;
   int jobs = 1;
   double tolerance = Tolerance{}.relative, within = 0.05;
+
+  int asked() const {  // questions of different kinds
+    return static_cast<int>(!pins.empty() || !scenarios.empty() || !anchors.empty()) +
+           static_cast<int>(!against.empty()) + static_cast<int>(!measured.empty());
+  }
 };
 
 int finish(const Options& o, const GateReport& report) {
@@ -35,17 +40,11 @@ int finish(const Options& o, const GateReport& report) {
   return report.fine() ? kFine : kMoved;
 }
 
-Json read_document(const fs::path& file) {
-  Json j = Json::parse(read_text_file(file), nullptr, false);
-  if (j.is_discarded()) throw InputErrors(file.string() + ": is no JSON document");
-  return j;
-}
-
 int check_against(const Options& o, const Common& common) {
   const fs::path& old_file = o.against.front();
-  const Json was = read_document(old_file);
-  const Json is = o.against.size() == 2 ? read_document(o.against.back())
-                                        : answer(question_of(was, old_file), common.data).document;
+  const Json was = read_results(old_file);
+  const Json is =
+      o.against.size() == 2 ? read_results(o.against.back()) : answer(question_of(old_file), common.data).document;
   const std::string name =
       old_file.generic_string() + " -> " + (o.against.size() == 2 ? o.against.back().generic_string() : "now");
   return finish(o, {{compare_documents(was, is, name, o.exact ? 0 : o.tolerance)}, {}});
@@ -68,7 +67,7 @@ std::vector<PinFile> read_all_pins(const Options& o) {
   const fs::path file = o.scenarios / "pins.json";
   std::error_code error;
   PinFile of_folder;
-  if (fs::exists(file, error)) of_folder = read_pins(file);
+  if (fs::exists(file, error)) of_folder = read_pins(file, Missing::gone);
   of_folder.path = file;
   for (Pin& pin : pins_of_folder(o.scenarios, of_folder)) of_folder.pins.push_back(std::move(pin));
   if (of_folder.pins.empty()) throw InputErrors(o.scenarios.string() + ": holds no scenario");
@@ -104,7 +103,10 @@ int check_pins(const Options& o, const Common& common) {
   if (!o.anchors.empty()) anchors = read_anchors(o.anchors, o.reference);
   for (const Anchor& a : anchors.anchors) report.anchors.push_back(predict(a, common.data));
   const int code = finish(o, report);
-  if (!o.approve) return code;
+  if (!o.approve) {
+    if (code == kMoved) std::cerr << "If that is what was meant: the same command with --approve.\n";
+    return code;
+  }
   std::vector<PinFile> approved_files;  // all of them, or none is written
   auto begin = now.begin();
   for (const PinFile& file : files) {
@@ -114,18 +116,23 @@ int check_pins(const Options& o, const Common& common) {
   }
   for (const PinFile& file : approved_files) {
     write_pins(file);
-    std::cerr << "approved: " << file.path.string() << "\n";
+    std::size_t figures = 0;
+    for (const Pin& pin : file.pins) figures += count_figures(pin.points);
+    std::cerr << "approved " << file.path.string() << ": " << file.pins.size() << " pins, " << figures << " figures\n";
   }
-  if (!o.anchors.empty()) approve_anchors(anchors, report.anchors);
+  if (!o.anchors.empty()) {
+    approve_anchors(anchors, report.anchors);
+    std::cerr << "approved " << o.anchors.string() << ": " << report.anchors.size() << " anchors\n";
+  }
   return kFine;
 }
 
 int check_all(Options o, const Common& common) {
-  const int asked = static_cast<int>(!o.pins.empty() || !o.scenarios.empty() || !o.anchors.empty()) +
-                    static_cast<int>(!o.against.empty()) + static_cast<int>(!o.measured.empty());
-  if (asked != 1)
+  if (o.asked() > 1)
     throw InputErrors(
         "name pin files (or --scenarios DIR, --anchors FILE), or give --against, or --measured: one of them");
+  if (o.approve && (!o.against.empty() || !o.measured.empty()))
+    throw InputErrors("--approve writes pin files; --against and --measured have none");
   if (const char* folder = std::getenv("DRAFTLINE_REFERENCE_DATA"); o.reference.empty() && folder != nullptr)
     o.reference = folder;
   if (!o.against.empty()) return check_against(o, common);
@@ -168,7 +175,13 @@ void add_check(CLI::App& app, Action& chosen) {
   verb->footer(
       "Example: draftline check --scenarios my-scenarios --approve   (pins them)\n"
       "         draftline check --scenarios my-scenarios             (in CI: exit 1 and a table where one moved)");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return check_all(*o, c); }; });
+  verb->callback([o, verb, &chosen] {
+    chosen = [o, verb](const Common& c) {
+      if (o->asked() > 0) return check_all(*o, c);
+      std::cerr << verb->help();  // and no success: a pattern that matched no file must not pass
+      return static_cast<int>(kInput);
+    };
+  });
 }
 
 }  // namespace draftline::cli

@@ -18,25 +18,11 @@ struct Options {
   std::uint64_t seed = 0;
 };
 
-void refuse(const Scenario& s) {
-  const Reader root = s.document.root();
-  if (s.serving->targets.targets.empty()) root.fail("\"latency_targets\" are needed: {\"ttft_p99\": \"500 ms\", ..}");
-  for (const ServingChoice& c : s.serving->choices)
-    if (mean_rate(c.workload) <= 0) {
-      root.at("workload").fail("a plan needs arrivals with a rate");
-      break;
-    }
-  if (!s.serving->prices.empty())
-    for (const auto& device : s.devices)
-      if (!s.serving->prices.contains(device->name)) root.at("prices").fail("has no price of " + device->name);
-  s.document.finish();
-}
-
 int plan(const Options& o, const Common& common) {
   const auto first = std::make_shared<ServingSweep>(o.scenario, common.data);
   first->validate();
   const Scenario& scenario = first->scenario();
-  refuse(scenario);
+  check_plannable(scenario);
   const Prices prices{scenario.serving->prices};
   const std::size_t points = scenario.points();
   Progress progress("planning", points);
@@ -55,7 +41,8 @@ int plan(const Options& o, const Common& common) {
         progress.at(options.size());
       });
   const std::size_t done = options.size();
-  write_plan(to_standard_output(o.json, o.csv, {"plan", common.data, o.seed}), scenario, std::move(options));
+  write_plan(to_standard_output(o.json, o.csv, {"plan", common.data, o.seed, {.most_devices = o.most_devices}}),
+             scenario, std::move(options));
   if (done == points) return 0;
   std::cerr << "interrupted: " << done << " of " << points << " options were looked at\n";
   return 130;

@@ -42,7 +42,7 @@ int run(const Options& o, const Common& common) {
   if (o.from >= points) throw InputErrors("--from: the scenario has " + std::to_string(points) + " points");
   std::optional<RunReport> report;
   if (ranks.rank() == 0)
-    report.emplace(to_standard_output(o.json, o.csv, {"run", common.data, o.seed}), first.scenario());
+    report.emplace(to_standard_output(o.json, o.csv, {"run", common.data, o.seed, {.from = o.from}}), first.scenario());
   Progress progress("predicting", points);
 
   // Each worker reads the scenario for itself: nothing is shared, so nothing is locked.

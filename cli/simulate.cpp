@@ -43,7 +43,8 @@ int simulate(const Options& o, const Common& common) {
   ServingSweep::Options options{o.seed, o.json && !o.no_oracle, records.get(), {}};  // the table has no room for it
   if (points == 1) options.progress = [&](std::int64_t n) { progress.at(static_cast<std::size_t>(n)); };
 
-  Output to = to_standard_output(o.json, o.csv, {"simulate", common.data, o.seed});
+  Output to =
+      to_standard_output(o.json, o.csv, {"simulate", common.data, o.seed, {.from = o.from, .oracle = !o.no_oracle}});
   to.timing = o.timing;
   std::unique_ptr<SimulateReport> report;
   std::string reason;

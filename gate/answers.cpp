@@ -8,6 +8,8 @@
 #include "core/build_info.h"
 #include "core/errors.h"
 #include "core/fingerprint.h"
+#include "core/json_parse.h"
+#include "core/text_file.h"
 #include "model/calibrated_files.h"
 #include "reports/advise_report.h"
 #include "papers/inferred_paper.h"
@@ -29,14 +31,16 @@ Document scenario_of(const Question& q) {
   return q.scenario ? Document::from_text(q.scenario->dump(), q.file) : Document::from_file(q.file);
 }
 Output into(std::ostream& out, const Question& q, const fs::path& data) {
-  return {out, Format::json, {q.verb, data, q.seed}};
+  return {out, Format::json, {q.verb, data, q.seed, q.options}};
 }
 
 InputFiles run(const Question& q, const fs::path& data, std::ostream& out) {
   Sweep sweep(scenario_of(q), data);
+  if (sweep.scenario().serving)
+    throw InputErrors(sweep.scenario().document.root().place() + ": has a \"workload\": \"simulate\" answers it");
   sweep.validate();
   RunReport report(into(out, q, data), sweep.scenario());
-  for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i));
+  for (std::size_t i = q.options.from; i < sweep.scenario().points(); ++i) report.add(sweep.at(i));
   report.finish();
   return sweep.scenario().document.root().input_files();
 }
@@ -47,25 +51,26 @@ InputFiles simulate(const Question& q, const fs::path& data, std::ostream& out) 
   SimulateReport report(into(out, q, data), sweep.scenario());
   ServingSweep::Options options;
   options.seed = q.seed;
-  for (std::size_t i = 0; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, options));
+  options.oracle = q.options.oracle;
+  for (std::size_t i = q.options.from; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, options));
   report.finish();
   return sweep.scenario().document.root().input_files();
 }
 
 InputFiles plan(const Question& q, const fs::path& data, std::ostream& out) {
-  constexpr int kMostDevices = 1024;
   ServingSweep sweep(scenario_of(q), data);
   sweep.validate();
+  check_plannable(sweep.scenario());
   const Prices prices{sweep.scenario().serving->prices};
   std::vector<FleetOption> options;
   for (std::size_t i = 0; i < sweep.scenario().points(); ++i)
-    options.push_back(smallest_fleet(sweep, i, prices, kMostDevices, q.seed));
+    options.push_back(smallest_fleet(sweep, i, prices, q.options.most_devices, q.seed));
   write_plan(into(out, q, data), sweep.scenario(), std::move(options));
   return sweep.scenario().document.root().input_files();
 }
 
 InputFiles advise(const Question& q, const fs::path& data, std::ostream& out) {
-  AdviceSweep sweep(scenario_of(q), data, true);
+  AdviceSweep sweep(scenario_of(q), data, q.options.load);
   AdviseReport report(into(out, q, data), sweep.scenario());
   for (std::size_t i = 0; i < sweep.size(); ++i) report.add(sweep.at(i, q.seed));
   report.finish();
@@ -79,8 +84,7 @@ InputFiles papers(const Question& q, const fs::path& data, std::ostream& out) {
   w.key("papers");
   w.begin_array();
   for (const std::string& name : q.papers) {
-    const Paper p =
-        name == "specformer" ? predict_throughput_paper(data, name) : predict_inferred_paper(data, name);
+    const Paper p = name == "specformer" ? predict_throughput_paper(data, name) : predict_inferred_paper(data, name);
     write_json(w, p);
     files.insert(p.input_files.begin(), p.input_files.end());
   }
@@ -134,17 +138,45 @@ Answer answer(const Question& q, const fs::path& data) {
   return a;
 }
 
-Question question_of(const Json& document, const fs::path& file) {
-  const auto found = document.is_object() ? document.find("question") : document.end();
-  if (found == document.end() || !found->is_object() || !found->contains("verb"))
-    throw InputErrors(file.string() + ": holds no \"question\": it was printed by an older draftline, or not by one");
-  Question q;
-  q.verb = found->value("verb", "");
-  q.seed = found->value("seed", std::uint64_t{0});
-  q.file = found->value("file", "");
-  if (found->contains("scenario")) q.scenario = found->at("scenario");
-  if (found->contains("names")) q.papers = found->at("names").get<std::vector<std::string>>();
-  return q;
+std::uint64_t read_seed(const Reader& in) {
+  if (in.json().is_number_unsigned()) return in.json().get<std::uint64_t>();
+  in.fail("must be a whole number from 0 to 2^64 - 1");
+  return 0;
+}
+
+Json read_results(const fs::path& file) {
+  const std::string text = read_text_file(file);
+  const ParsedJson strict = parse_json(text);
+  if (!strict.error.empty()) throw InputErrors(file.string() + "#" + strict.error_pointer + ": " + strict.error);
+  return Json::parse(text);  // once more: members in their order
+}
+
+Question question_of(const fs::path& file) {
+  return read_whole(Document::from_file(file), [&](const Reader& root) {
+    Question q;
+    if (!root.is_object() || !root.has("question"))
+      throw InputErrors(file.string() + ": holds no \"question\": an older draftline printed it, or another program");
+    const Reader in = root.at("question");
+    q.verb = in.at("verb").text();
+    if (q.verb == "papers") {
+      for (const Reader& name : in.at("names").items()) q.papers.push_back(name.text());
+    } else {
+      q.file = in.at("file").text();
+      q.scenario = Json(in.at("scenario").json());
+    }
+    if (const auto seed = in.find("seed")) q.seed = read_seed(*seed);
+    const auto flag = [&](const char* name) {
+      const auto set = in.find(name);
+      return set && set->boolean();
+    };
+    q.options = {.oracle = !flag("no_oracle"), .load = !flag("no_load")};
+    constexpr std::int64_t kMostPoints = std::int64_t{1} << 40;
+    if (const auto from = in.find("from"))
+      q.options.from = static_cast<std::size_t>(from->long_integer(0, kMostPoints));
+    if (const auto most = in.find("max_devices")) q.options.most_devices = most->positive_int(100'000);
+    in.done();
+    return q;
+  });
 }
 
 }  // namespace draftline::gate

@@ -13,6 +13,8 @@ namespace draftline::gate {
 
 namespace {
 
+constexpr const char* kSkipped = "skipped";
+
 struct Measure {
   double value;
   std::string unit;
@@ -51,42 +53,47 @@ double size_of(const Change& c) {
 
 std::vector<Change> changes_between(const std::vector<PointFigures>& was, const std::vector<PointFigures>& is,
                                     double tolerance) {
+  using Figures = std::map<std::string, const Json*>;
+  const auto figures_by_name = [](const PointFigures& p) {
+    Figures all;
+    for (const auto& [name, value] : p.figures) all.emplace(name, &value);
+    return all;
+  };
   std::map<std::string, const PointFigures*> now;
   for (const PointFigures& p : is) now[identity_of(p.key)] = &p;
   std::vector<Change> all;
-  const auto figure = [](const PointFigures* p, const std::string& name) -> const Json* {
-    if (p == nullptr) return nullptr;
-    for (const auto& [n, value] : p->figures)
-      if (n == name) return &value;
-    return nullptr;
-  };
   const auto note = [&](Change c, const PointFigures& p, const std::string& name) {
     c.point = p.key;
     c.figure = name;
     c.tolerance = tolerance;
     all.push_back(std::move(c));
   };
+  const auto lost = [](Json value) { return Change{Change::Kind::lost, {}, {}, std::move(value), {}, {}, 0}; };
+  const auto appeared = [](Json value) { return Change{Change::Kind::appeared, {}, {}, {}, std::move(value), {}, 0}; };
   for (const PointFigures& p : was) {
     const auto found = now.find(identity_of(p.key));
-    const PointFigures* here = found == now.end() ? nullptr : found->second;
-    if (here == nullptr) {
-      note({Change::Kind::lost, {}, {}, p.figures.empty() ? Json() : p.figures.front().second, {}, {}, 0}, p,
-           p.figures.empty() ? "" : p.figures.front().first);
+    if (found == now.end()) {
+      note(lost({}), p, "");
       continue;
     }
+    Figures here = figures_by_name(*found->second);
+    const bool was_skipped = figures_by_name(p).contains(kSkipped), is_skipped = here.contains(kSkipped);
     for (const auto& [name, value] : p.figures) {
-      const Json* other = figure(here, name);
-      if (other == nullptr) note({Change::Kind::lost, {}, {}, value, {}, {}, 0}, p, name);
-      else if (const auto change = compare(value, *other, tolerance)) note(*change, p, name);
+      if (was_skipped != is_skipped && name != kSkipped) continue;
+      const auto other = here.find(name);
+      if (other == here.end()) {
+        note(lost(value), p, name);
+        continue;
+      }
+      if (const auto change = compare(value, *other->second, tolerance)) note(*change, p, name);
+      here.erase(other);
     }
-    for (const auto& [name, value] : here->figures)
-      if (figure(&p, name) == nullptr) note({Change::Kind::appeared, {}, {}, {}, value, {}, 0}, p, name);
+    for (const auto& [name, value] : found->second->figures)
+      if (here.contains(name) && (was_skipped == is_skipped || name == kSkipped)) note(appeared(value), p, name);
     now.erase(found);
   }
   for (const PointFigures& p : is)
-    if (now.contains(identity_of(p.key)))
-      note({Change::Kind::appeared, {}, {}, {}, p.figures.empty() ? Json() : p.figures.front().second, {}, 0}, p,
-           p.figures.empty() ? "" : p.figures.front().first);
+    if (now.contains(identity_of(p.key))) note(appeared({}), p, "");
   std::stable_sort(all.begin(), all.end(), [](const Change& a, const Change& b) { return size_of(a) > size_of(b); });
   return all;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -80,9 +82,8 @@ class Flattening {
       for (std::size_t i = 0; i < value.size(); ++i) {
         const Json& item = value[i];
         PointKey of_item = key;
-        const bool named = item.contains("inputs") || std::any_of(names.begin(), names.end(), [&](const auto& n) {
-                             return item.contains(n);
-                           });
+        const bool named = item.contains("inputs") ||
+                           std::any_of(names.begin(), names.end(), [&](const auto& n) { return item.contains(n); });
         if (!named) of_item.emplace_back(name, std::to_string(i));
         object(item, of_item, results ? prefix : prefix + name + ".", names);
       }
@@ -95,20 +96,19 @@ class Flattening {
   }
 
   void add(const PointKey& key, std::string name, Json value) {
-    const auto [it, fresh] = index_.try_emplace(identity_of(key), points.size());
+    const auto [it, fresh] = index_.try_emplace(identity_of(key), Known{points.size(), {}});
     if (fresh) points.push_back({key, {}});
-    auto& figures = points[it->second].figures;
-    const auto taken = [&](const std::string& n) {
-      return std::any_of(figures.begin(), figures.end(), [&](const auto& f) { return f.first == n; });
-    };
-    if (taken(name)) {  // the document does not tell two points apart: their order does
-      const std::string first = name + " #";
-      for (int n = 2; taken(name); ++n) name = first + std::to_string(n);
-    }
-    figures.emplace_back(std::move(name), std::move(value));
+    auto& [index, times] = it->second;
+    if (const int time = ++times[name]; time > 1)  // the document does not tell two points apart: their order does
+      name += " #" + std::to_string(time);
+    points[index].figures.emplace_back(std::move(name), std::move(value));
   }
 
-  std::unordered_map<std::string, std::size_t> index_;
+  struct Known {
+    std::size_t index;                           // of points
+    std::unordered_map<std::string, int> times;  // that a figure's name was met
+  };
+  std::unordered_map<std::string, Known> index_;
 };
 
 }  // namespace
@@ -151,11 +151,55 @@ PointKey without(const PointKey& key, const PointKey& shared) {
   return rest;
 }
 
+PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::size_t most) {
+  constexpr std::size_t kLongText = 24;
+  enum class Part { same, absent, other };
+  using Parts = std::vector<Part>;  // of another point, for each part of `key`
+  std::set<Parts> others;
+  for (const PointKey& other : all) {
+    Parts parts(key.size(), Part::absent);
+    for (std::size_t i = 0; i < key.size(); ++i)
+      for (const auto& [name, value] : other)
+        if (name == key[i].first) parts[i] = value == key[i].second ? Part::same : Part::other;
+    others.insert(std::move(parts));
+  }
+  others.erase(Parts(key.size(), Part::same));  // itself
+  std::vector<bool> said(key.size());
+  for (std::size_t i = 0; i < key.size(); ++i)
+    said[i] = std::any_of(others.begin(), others.end(), [&](const Parts& p) { return p[i] == Part::other; });
+  const auto tells = [&] {
+    return std::none_of(others.begin(), others.end(), [&](const Parts& parts) {
+      for (std::size_t i = 0; i < key.size(); ++i)
+        if (said[i] && parts[i] != Part::same) return false;
+      return true;
+    });
+  };
+  for (std::size_t i = 0; i < key.size() && !tells(); ++i) said[i] = true;
+  const auto parts = [&] {
+    PointKey some;
+    for (std::size_t i = 0; i < key.size(); ++i)
+      if (said[i]) some.push_back(key[i]);
+    return some;
+  };
+  std::vector<std::size_t> longest_first(key.size());
+  std::iota(longest_first.begin(), longest_first.end(), std::size_t{0});
+  std::stable_sort(longest_first.begin(), longest_first.end(), [&](std::size_t a, std::size_t b) {
+    return key[a].first.size() + key[a].second.size() > key[b].first.size() + key[b].second.size();
+  });
+  for (const std::size_t i : longest_first)
+    if (said[i] && (key[i].second.size() > kLongText || text_of(parts()).size() > most)) {
+      said[i] = false;
+      if (!tells()) said[i] = true;
+    }
+  return parts();
+}
+
 std::vector<PointFigures> selected(std::vector<PointFigures> points, const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), "all") != names.end()) return points;
   const auto wanted = [&](const std::string& figure) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& n) { return figure == n || (n.ends_with('.') && figure.starts_with(n)); });
+    return std::any_of(names.begin(), names.end(), [&](const std::string& n) {
+      return figure == n || (n.ends_with('.') && figure.starts_with(n));
+    });
   };
   for (PointFigures& p : points) std::erase_if(p.figures, [&](const auto& f) { return !wanted(f.first); });
   std::erase_if(points, [](const PointFigures& p) { return p.figures.empty(); });

@@ -22,10 +22,14 @@ struct PointFigures {
 // their own. What differs from run to run (wall times), and what says who answered which question, is left out.
 std::vector<PointFigures> figures_of(const Json& document);
 
-std::string text_of(const PointKey&);        // method eagle3, batch_size 16
-std::string identity_of(const PointKey&);    // equal for equal points, whatever the order of their keys
-PointKey shared_by(const std::vector<PointFigures>&);                     // what all points have in common
+std::string text_of(const PointKey&);                  // method eagle3, batch_size 16
+std::string identity_of(const PointKey&);              // equal for equal points, whatever the order of their keys
+PointKey shared_by(const std::vector<PointFigures>&);  // what all points have in common
 PointKey without(const PointKey& key, const PointKey& shared);
+
+// What tells a point from the others of its answer: not what all of them share, nor long texts (parameters, an acceptance)
+// where the rest tells it already; of what is longer than `most` bytes only as much as is needed.
+PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::size_t most);
 
 // Only the figures that are listed: "ttft.p99", "breakdown." for all that begin so, "all" for every one.
 std::vector<PointFigures> selected(std::vector<PointFigures>, const std::vector<std::string>& names);

@@ -24,10 +24,33 @@ std::string program_change(const std::string& commit, const std::string& model) 
   return "the program changed: commit " + short_commit(commit) + " -> " + short_commit(std::string(build_commit()));
 }
 
+std::vector<PointKey> keys_of(const std::vector<PointFigures>& was, const std::vector<PointFigures>& is) {
+  std::vector<PointKey> keys;
+  std::set<std::string> known;
+  for (const auto* points : {&was, &is})
+    for (const PointFigures& p : *points)
+      if (known.insert(identity_of(p.key)).second) keys.push_back(p.key);
+  return keys;
+}
+
+// With as much of the file's path as tells the pin from the others of its file.
+std::string name_of(const PinFile& file, const Pin& pin) {
+  const std::string name = pin.question.name();
+  const auto same = std::count_if(file.pins.begin(), file.pins.end(),
+                                  [&](const Pin& other) { return other.question.name() == name; });
+  if (same < 2) return name;
+  const std::string seed = pin.question.seed == 0 ? "" : ", seed " + std::to_string(pin.question.seed);
+  return pin.question.verb + " " + input_name(pin.question.file, "/nowhere", file.path.parent_path()) + seed;
+}
+
 }  // namespace
 
 Recomputed recompute(const Pin& pin, const std::filesystem::path& pin_file, const std::filesystem::path& data) {
   Recomputed r;
+  if (pin.gone) {
+    r.failure = "its scenario is not there any more: the same command with --approve takes the pin out";
+    return r;
+  }
   try {
     const Answer a = answer(pin.question, data);
     r.points = selected(figures_of(a.document), pin.figures);
@@ -37,12 +60,18 @@ Recomputed recompute(const Pin& pin, const std::filesystem::path& pin_file, cons
 }
 
 Checked compare(const PinFile& file, const Pin& pin, const Recomputed& now, bool exact) {
-  Checked c{file.path.generic_string(), pin.question.name(), pin.points.size(), count_figures(pin.points), {}, {}, {}};
+  Checked c;
+  c.file = file.path.generic_string();
+  c.question = name_of(file, pin);
+  c.points = pin.points.size();
+  c.figures = count_figures(pin.points);
   c.failure = now.failure;
-  if (c.failure.empty() && pin.points.empty()) c.failure = "has no approved figures yet: run check --approve";
+  if (c.failure.empty() && pin.points.empty())
+    c.failure = "has no approved figures yet: the same command with --approve writes them to " + c.file;
   if (!c.failure.empty()) return c;
   c.changes = changes_between(pin.points, now.points, exact ? 0 : pin.tolerance.relative);
   if (c.changes.empty()) return c;
+  c.keys = keys_of(pin.points, now.points);
   std::set<std::string> names(pin.inputs.begin(), pin.inputs.end());
   for (const auto& [name, content] : now.inputs) names.insert(name);
   Inputs before;
@@ -55,11 +84,13 @@ Checked compare(const PinFile& file, const Pin& pin, const Recomputed& now, bool
 
 PinFile approved(PinFile file, const std::vector<Recomputed>& now) {
   std::vector<std::string> mistakes;
+  std::vector<Pin> pins;
   file.commit = build_commit();
   file.model = build_model();
   file.inputs.clear();
   for (std::size_t i = 0; i < file.pins.size(); ++i) {
     Pin& pin = file.pins[i];
+    if (pin.gone) continue;
     if (!now[i].failure.empty()) mistakes.push_back(pin.question.name() + ": " + now[i].failure);
     pin.points = now[i].points;
     pin.inputs.clear();
@@ -67,14 +98,22 @@ PinFile approved(PinFile file, const std::vector<Recomputed>& now) {
       pin.inputs.push_back(name);
       file.inputs.insert_or_assign(name, content);
     }
+    pins.push_back(std::move(pin));
   }
   if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
+  file.pins = std::move(pins);
   return file;
 }
 
 Checked compare_documents(const Json& was, const Json& is, const std::string& name, double tolerance) {
   const auto before = figures_of(was), now = figures_of(is);
-  Checked c{"", name, before.size(), count_figures(before), changes_between(before, now, tolerance), {}, {}};
+  Checked c;
+  c.question = name;
+  c.points = before.size();
+  c.figures = count_figures(before);
+  c.changes = changes_between(before, now, tolerance);
+  if (c.changes.empty()) return c;
+  c.keys = keys_of(before, now);
   const auto of = [](const Json& document, const char* key) {
     return document.is_object() ? document.value(key, Json()) : Json();
   };
@@ -93,7 +132,6 @@ Checked compare_documents(const Json& was, const Json& is, const std::string& na
   if (text(was, "model") != text(is, "model") || text(was, "commit") != text(is, "commit"))
     c.causes.push_back("the program changed: commit " + short_commit(text(was, "commit")) + " -> " +
                        short_commit(text(is, "commit")));
-  if (c.changes.empty()) c.causes.clear();
   return c;
 }
 

@@ -11,9 +11,10 @@
 namespace draftline::gate {
 
 struct Checked {
-  std::string file, question;    // the pin file, and the pin in it
+  std::string file, question;  // the pin file, and the pin in it
   std::size_t points = 0, figures = 0;
   std::vector<Change> changes;
+  std::vector<PointKey> keys;       // of all points, before and now, if anything changed
   std::vector<std::string> causes;  // of the changes: input values that differ, or the program
   std::string failure;              // why the question can't be answered now; "": it can
   bool fine() const { return changes.empty() && failure.empty(); }
@@ -30,7 +31,8 @@ Recomputed recompute(const Pin&, const std::filesystem::path& pin_file, const st
 // `exact`: tolerances do not count.
 Checked compare(const PinFile&, const Pin&, const Recomputed&, bool exact);
 
-// The file with today's figures in place of those approved before; InputErrors if a question can't be answered.
+// The file with today's figures in place of those approved before, without the pins whose scenario is gone; InputErrors if a
+// question can't be answered.
 PinFile approved(PinFile, const std::vector<Recomputed>&);
 
 // Two documents of one verb. `causes`: whose fingerprints differ.

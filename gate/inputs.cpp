@@ -19,7 +19,7 @@ using Tree = nlohmann::json;
 constexpr std::size_t kLongList = 8, kMostValues = 400;
 
 bool is_prose(const std::string& key) {
-  static constexpr std::array<std::string_view, 8> kProse{"source", "locator", "note",  "title",
+  static constexpr std::array<std::string_view, 8> kProse{"source",  "locator",  "note", "title",
                                                           "because", "question", "kind", "commit"};
   return std::find(kProse.begin(), kProse.end(), key) != kProse.end();
 }

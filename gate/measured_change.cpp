@@ -53,7 +53,8 @@ All cells_of(const MeasuredSteps& m) {
   All all;
   for (const MeasuredCell& c : m.cells) {
     if (!c.skipped.empty()) continue;
-    const std::string where = c.transformer + ", batch " + std::to_string(c.batch_size) + ", context " + std::to_string(c.context);
+    const std::string where =
+        c.transformer + ", batch " + std::to_string(c.batch_size) + ", context " + std::to_string(c.context);
     const auto add = [&](const std::string& name, const std::string& kind, const std::vector<MeasuredTurn>& turns) {
       std::vector<double> times;
       for (const MeasuredTurn& t : turns) times.push_back(t.time.value);
@@ -76,7 +77,8 @@ File read(const fs::path& file) {
   File f;
   f.steps = root.is_object() && root.has("cells");
   if (!f.steps && !(root.is_object() && root.has("points")))
-    throw InputErrors(file.string() + ": is no measured file: it has neither \"points\" (probe) nor \"cells\" (validate)");
+    throw InputErrors(file.string() +
+                      ": is no measured file: it has neither \"points\" (probe) nor \"cells\" (validate)");
   f.all = f.steps ? cells_of(read_measured_steps(root)) : points_of(read_measured(root));
   document.finish();
   return f;
@@ -142,7 +144,8 @@ std::string measured_text(const MeasuredComparison& m, std::size_t width) {
     Table t({first, counted, "after / before", "95 % low", "high", "p", "verdict"});
     for (std::size_t i = 0; i < std::min(changes.size(), most); ++i) {
       const MeasuredChange& c = changes[i];
-      t.add({c.what, c.before == c.after ? std::to_string(c.before) : std::to_string(c.before) + ", " + std::to_string(c.after),
+      t.add({c.what,
+             c.before == c.after ? std::to_string(c.before) : std::to_string(c.before) + ", " + std::to_string(c.after),
              Cell(c.ratio, 4), Cell(c.interval.low, 4), Cell(c.interval.high, 4), c.p ? Cell(*c.p, 2) : Cell(),
              std::string(verdict_name(c.verdict))});
     }

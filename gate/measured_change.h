@@ -15,11 +15,11 @@ enum class Verdict { same, faster, slower, ambiguous };
 std::string_view verdict_name(Verdict);
 
 struct MeasuredChange {
-  std::string what;            // a point's op and shape, or an op as a whole
+  std::string what;                   // a point's op and shape, or an op as a whole
   std::size_t before = 0, after = 0;  // samples; of an op as a whole: points that both files have
-  double ratio = 1;            // median after over median before
-  Interval interval{1, 1};     // 95 %, of the ratio
-  std::optional<double> p;     // of the rank test; none where there is none
+  double ratio = 1;                   // median after over median before
+  Interval interval{1, 1};            // 95 %, of the ratio
+  std::optional<double> p;            // of the rank test; none where there is none
   Verdict verdict = Verdict::same;
 };
 

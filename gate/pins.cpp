@@ -52,15 +52,21 @@ std::vector<std::string> texts(const Reader& in) {
   return all;
 }
 
-Pin read_pin(const Reader& in, const Tolerance& usual) {
+Pin read_pin(const Reader& in, const Tolerance& usual, Missing missing) {
   Pin p;
   Question& q = p.question;
   q.verb = kVerbs[in.at("verb").choice(kVerbs)];
   const fs::path folder = in.file().parent_path();
-  if (q.verb == "papers") q.papers = texts(in.at("papers"));
-  else q.file = (folder / in.at(q.verb == "calibrate" ? "measured" : "scenario").text()).lexically_normal();
-  if (const auto seed = in.find("seed"))
-    q.seed = static_cast<std::uint64_t>(seed->long_integer(0, std::numeric_limits<std::int64_t>::max()));
+  if (q.verb == "papers") {
+    q.papers = texts(in.at("papers"));
+  } else {
+    const Reader file = in.at(q.verb == "calibrate" ? "measured" : "scenario");
+    q.file = (folder / file.text()).lexically_normal();
+    std::error_code error;
+    p.gone = !fs::is_regular_file(q.file, error);
+    if (p.gone && missing == Missing::mistake) file.fail("no such file: \"" + q.file.generic_string() + "\"");
+  }
+  if (const auto seed = in.find("seed")) q.seed = read_seed(*seed);
   p.tolerance = usual;
   if (const auto own = in.find("tolerance")) p.tolerance = read_tolerance(*own), p.own_tolerance = true;
   p.figures = in.has("figures") ? texts(in.at("figures")) : usual_figures(q.verb);
@@ -73,7 +79,7 @@ Pin read_pin(const Reader& in, const Tolerance& usual) {
   return p;
 }
 
-PinFile read(const Reader& in) {
+PinFile read(const Reader& in, Missing missing) {
   PinFile f;
   f.path = in.file();
   if (in.at("schema_version").integer() != kSchema) in.at("schema_version").fail("this draftline reads schema 1");
@@ -83,7 +89,7 @@ PinFile read(const Reader& in) {
     approved->done();
   }
   if (const auto t = in.find("tolerance")) f.tolerance = read_tolerance(*t);
-  for (const Reader& pin : in.at("pins").items()) f.pins.push_back(read_pin(pin, f.tolerance));
+  for (const Reader& pin : in.at("pins").items()) f.pins.push_back(read_pin(pin, f.tolerance, missing));
   if (const auto inputs = in.find("inputs"))
     for (const auto& [name, content] : inputs->entries()) {
       InputContent& c = f.inputs[name];
@@ -124,7 +130,8 @@ void write_pin(JsonWriter& w, const Pin& p, const fs::path& folder) {
     write_key(w, "at", without(point.key, shared));
     for (const auto& [name, value] : point.figures) {
       w.key(name);
-      if (value.is_number_integer()) w.value(value.get<std::int64_t>());
+      if (value.is_number_unsigned()) w.value(value.get<std::uint64_t>());
+      else if (value.is_number_integer()) w.value(value.get<std::int64_t>());
       else if (value.is_number()) w.value(value.get<double>());
       else if (value.is_string()) w.value(value.get<std::string>());
       else if (value.is_boolean()) w.value(value.get<bool>());
@@ -139,7 +146,7 @@ std::vector<std::string> usual_figures(const std::string& verb) {
   static const std::map<std::string, std::vector<std::string>> known{
       {"run",
        {"skipped", "verified_rows", "throughput", "throughput_with_prefill", "speedup", "step_time", "prefill_time",
-        "acceptance_length", "peak_memory", "breakdown."}},
+        "acceptance_length", "peak_memory", "breakdown.", "warnings"}},
       {"simulate",
        {"skipped", "requests", "steps", "throughput", "goodput", "ttft.mean", "ttft.p99", "tpot.mean", "tpot.p99",
         "e2e.mean", "acceptance_length", "kv_blocks", "batch_limit", "preemptions", "event_fingerprint", "diverges",
@@ -152,7 +159,9 @@ std::vector<std::string> usual_figures(const std::string& verb) {
   return found == known.end() ? std::vector<std::string>{"all"} : found->second;
 }
 
-PinFile read_pins(const fs::path& file) { return read_file(file, read); }
+PinFile read_pins(const fs::path& file, Missing missing) {
+  return read_file(file, [&](const Reader& in) { return read(in, missing); });
+}
 
 void write_pins(const PinFile& f) {
   constexpr int kLines = 4;  // a point, a value of an input: each on a line of its own

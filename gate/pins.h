@@ -21,9 +21,10 @@ struct Pin {
   Question question;                 // its file: as it can be opened from here
   std::vector<std::string> figures;  // as selected() takes them
   Tolerance tolerance;
-  bool own_tolerance = false;  // it differs from the file's
+  bool own_tolerance = false;        // it differs from the file's
   std::vector<std::string> inputs;   // names of its input files when it was approved
   std::vector<PointFigures> points;  // approved; empty: not yet
+  bool gone = false;                 // its scenario is not there any more
 };
 
 struct PinFile {
@@ -37,8 +38,10 @@ struct PinFile {
 // Figures that matter of each verb, where a pin does not name its own.
 std::vector<std::string> usual_figures(const std::string& verb);
 
-PinFile read_pins(const std::filesystem::path&);           // InputErrors
-void write_pins(const PinFile&);                           // atomically, to its path
+// InputErrors if anything is wrong. A pin whose scenario is missing is a mistake, or is gone.
+enum class Missing { mistake, gone };
+PinFile read_pins(const std::filesystem::path&, Missing = Missing::mistake);
+void write_pins(const PinFile&);  // atomically, to its path
 // A pin for every scenario of a folder: `simulate` where it has a workload, else `run`. Those that `known` has are left out.
 std::vector<Pin> pins_of_folder(const std::filesystem::path& folder, const PinFile& known);
 

@@ -69,6 +69,11 @@ void begin_document(JsonWriter& w, int schema_version, const Asked& asked, const
     w.member("verb", asked.verb);
     w.member("file", root.file().generic_string());
     w.member("seed", asked.seed);
+    const AskedOptions &o = asked.options, usual;
+    if (o.from != usual.from) w.member("from", o.from);
+    if (!o.oracle) w.member("no_oracle", true);
+    if (!o.load) w.member("no_load", true);
+    if (o.most_devices != usual.most_devices) w.member("max_devices", o.most_devices);
     w.member("scenario", root.json());
   });
   w.key("resolved");

@@ -18,6 +18,20 @@ std::string missed(const ServingRun& r, const SchedulerLimits& limits, const Lat
 
 }  // namespace
 
+void check_plannable(const Scenario& s) {
+  const Reader root = s.document.root();
+  if (s.serving->targets.targets.empty()) root.fail("\"latency_targets\" are needed: {\"ttft_p99\": \"500 ms\", ..}");
+  for (const ServingChoice& c : s.serving->choices)
+    if (mean_rate(c.workload) <= 0) {
+      root.at("workload").fail("a plan needs arrivals with a rate");
+      break;
+    }
+  if (!s.serving->prices.empty())
+    for (const auto& device : s.devices)
+      if (!s.serving->prices.contains(device->name)) root.at("prices").fail("has no price of " + device->name);
+  s.document.finish();
+}
+
 FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices& prices, int most_devices,
                            std::uint64_t seed) {
   const Scenario& scenario = sweep.scenario();

@@ -22,6 +22,9 @@ struct Prices {
   double of(const Device& d) const { return per_hour.empty() ? 1 : per_hour.at(d.name); }
 };
 
+// InputErrors unless the scenario has latency targets, arrivals with a rate, and the price of every device or of none.
+void check_plannable(const Scenario&);
+
 // The smallest fleet of this point that meets the scenario's targets; at most so many devices.
 FleetOption smallest_fleet(ServingSweep&, std::size_t index, const Prices&, int most_devices, std::uint64_t seed);
 
