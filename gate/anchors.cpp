@@ -20,6 +20,7 @@ MeasuredFigure read_measured_figure(const Reader& in) {
   for (const auto& [name, value] : in.at("at").entries())
     m.at.emplace_back(name, value.is_string() ? value.text() : value.json().dump());
   m.figure = in.at("figure").text();
+  if (const auto of = in.find("of")) m.of = of->text();
   m.value = in.at("value").number();
   if (m.value == 0) in.at("value").fail("a relative error needs a value that is not 0");
   in.done();
@@ -39,6 +40,7 @@ Anchor read_anchor(const Reader& in, const fs::path& reference) {
     a.question.verb = "calibrate";
     a.question.file = in.file().parent_path() / measured->text();
     a.device = in.at("device").text();
+    a.kind = in.at("kind").text();
   } else {
     a.question.verb = in.at("verb").text();
     a.question.scenario = Json(in.at("scenario").json());
@@ -51,22 +53,34 @@ Anchor read_anchor(const Reader& in, const fs::path& reference) {
   return a;
 }
 
+// The figure at the first point that has all of these parts and it.
+std::optional<double> figure_at(const std::vector<PointFigures>& points, const PointKey& at,
+                                const std::string& figure) {
+  for (const PointFigures& p : points) {
+    const bool here = std::all_of(at.begin(), at.end(), [&](const auto& part) {
+      return std::find(p.key.begin(), p.key.end(), part) != p.key.end();
+    });
+    if (!here) continue;
+    for (const auto& [name, value] : p.figures)
+      if (name == figure && value.is_number()) return value.get<double>();
+  }
+  return std::nullopt;
+}
+
 std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data) {
   const auto points = figures_of(answer(a.question, data).document);
   std::vector<double> errors;
+  std::vector<std::string> mistakes;
+  const auto find = [&](const PointKey& at, const std::string& figure) {
+    const auto found = figure_at(points, at, figure);
+    if (!found) mistakes.push_back(a.group + ": no figure \"" + figure + "\" at " + text_of(at));
+    return found.value_or(1);
+  };
   for (const MeasuredFigure& m : a.measured) {
-    bool found = false;
-    for (const PointFigures& p : points) {
-      const bool here = std::all_of(m.at.begin(), m.at.end(), [&](const auto& part) {
-        return std::find(p.key.begin(), p.key.end(), part) != p.key.end();
-      });
-      if (!here) continue;
-      for (const auto& [name, value] : p.figures)
-        if (name == m.figure && value.is_number() && !found)
-          errors.push_back(value.get<double>() / m.value - 1), found = true;
-    }
-    if (!found) throw InputErrors(a.group + ": no figure \"" + m.figure + "\" at " + text_of(m.at));
+    const double whole = m.of.empty() ? 1 : find(m.at, m.of);
+    errors.push_back(find(m.at, m.figure) / whole / m.value - 1);
   }
+  if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
   return errors;
 }
 
@@ -75,8 +89,30 @@ std::vector<double> errors_of_points(const Anchor& a, const fs::path& data) {
   const Device device = device_of(named_or_file(a.device, data / "devices"), data / "devices");
   std::vector<double> errors;
   for (const ComparedPoint& p : compare_devices(measured, device, device))
-    errors.push_back(p.predicted[0] / p.point.median - 1);
+    if (p.kind == a.kind) errors.push_back(p.predicted[0] / p.point.median - 1);
+  if (errors.empty())
+    throw InputErrors(a.group + ": no point of kind \"" + a.kind + "\" is both measured and predicted");
   return errors;
+}
+
+// JSON for people: what fits a line stands on one.
+std::string laid_out(const Json& j, std::size_t indent) {
+  constexpr std::size_t kLine = 120;
+  if (!j.is_structured()) return j.dump();
+  std::vector<std::string> items;
+  std::size_t length = indent + 2;
+  for (const auto& [key, value] : j.items()) {
+    items.push_back((j.is_object() ? Json(key).dump() + ": " : "") + laid_out(value, indent + 2));
+    length += items.back().size() + 2;
+  }
+  const bool one_line = length <= kLine && std::none_of(items.begin(), items.end(), [](const std::string& item) {
+                          return item.find('\n') != std::string::npos;
+                        });
+  std::string text;
+  for (const std::string& item : items)
+    text += (text.empty() ? "" : one_line ? ", " : ",") + (one_line ? "" : "\n" + std::string(indent + 2, ' ')) + item;
+  if (!one_line) text += "\n" + std::string(indent, ' ');
+  return j.is_object() ? "{" + text + "}" : "[" + text + "]";
 }
 
 }  // namespace
@@ -112,7 +148,7 @@ void approve_anchors(const AnchorFile& file, const std::vector<Anchored>& now) {
   Json j = Json::parse(read_text_file(file.path));
   for (std::size_t i = 0; i < now.size(); ++i)
     if (now[i].errors.median) j.at("anchors").at(i)["median_error"] = *now[i].errors.median;
-  write_text_file(file.path, j.dump(2) + "\n");
+  write_text_file(file.path, laid_out(j, 0) + "\n");
 }
 
 }  // namespace draftline::gate

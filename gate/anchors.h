@@ -15,6 +15,7 @@ namespace draftline::gate {
 struct MeasuredFigure {
   PointKey at;         // parts of the point's key; every part must be there
   std::string figure;  // "tpot.mean"
+  std::string of;      // the figure is divided by this one: a share of a step; "": it is not
   double value = 0;
 };
 
@@ -23,7 +24,7 @@ struct Anchor {
   Question question;
   std::filesystem::path needs;           // a file of the reference data without which it is left out; "": none
   std::vector<MeasuredFigure> measured;  // of a measured file (verb "calibrate") empty: its own points
-  std::string device;                    // of a measured file: whose predictions stand beside it
+  std::string device, kind;              // of a measured file: whose predictions stand beside which of its points
   std::optional<double> pinned_median;
 };
 
@@ -43,7 +44,7 @@ struct Anchored {
 // `reference`: the folder of measurements by others; "": not at hand.
 AnchorFile read_anchors(const std::filesystem::path&, const std::filesystem::path& reference);
 Anchored predict(const Anchor&, const std::filesystem::path& data);
-// Rewrites the pinned medians; those of anchors that were left out stay.
+// Writes the pinned medians into the file; those of anchors that were left out stay.
 void approve_anchors(const AnchorFile&, const std::vector<Anchored>&);
 
 }  // namespace draftline::gate

@@ -20,7 +20,7 @@ struct Measure {
   std::string unit;
 };
 
-// A number, or the number a text begins with and what stands behind it.
+// A number, or a text that is a number with a unit: not a text of digits alone, which may be a fingerprint.
 std::optional<Measure> measure_of(const Json& j) {
   if (j.is_number()) return Measure{j.get<double>(), ""};
   if (!j.is_string()) return std::nullopt;
@@ -29,6 +29,7 @@ std::optional<Measure> measure_of(const Json& j) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), m.value);
   if (error != std::errc() || !std::isfinite(m.value)) return std::nullopt;
   m.unit.assign(end, text.data() + text.size());
+  if (!m.unit.starts_with(' ')) return std::nullopt;
   return m;
 }
 

@@ -117,14 +117,17 @@ Checked compare_documents(const Json& was, const Json& is, const std::string& na
   const auto of = [](const Json& document, const char* key) {
     return document.is_object() ? document.value(key, Json()) : Json();
   };
-  const Json a = of(was, "input_files"), b = of(is, "input_files");
-  const auto files = [](const Json& j) { return j.is_object() ? j : Json::object(); };
-  for (const auto& [file, fingerprint] : files(a).items()) {
-    if (!files(b).contains(file)) c.causes.push_back(file + ": is not read any more");
+  const auto files = [&](const Json& document) {
+    const Json j = of(document, "input_files");
+    return j.is_object() ? j : Json::object();
+  };
+  const Json a = files(was), b = files(is);
+  for (const auto& [file, fingerprint] : a.items()) {
+    if (!b.contains(file)) c.causes.push_back(file + ": is not read any more");
     else if (b.at(file) != fingerprint) c.causes.push_back(file + ": its content differs");
   }
-  for (const auto& [file, fingerprint] : files(b).items())
-    if (!files(a).contains(file)) c.causes.push_back(file + ": is read now");
+  for (const auto& [file, fingerprint] : b.items())
+    if (!a.contains(file)) c.causes.push_back(file + ": is read now");
   const auto text = [&](const Json& document, const char* key) {
     const Json j = of(document, key);
     return j.is_string() ? j.get<std::string>() : "unknown";

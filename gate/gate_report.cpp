@@ -57,7 +57,6 @@ std::string in_markdown(const std::string& text) {
       case '<': out += "&lt;"; break;
       case '&': out += "&amp;"; break;
       case '*':
-      case '_':
       case '`':
       case '[':
       case '\\': out += '\\', out += c; break;

@@ -55,14 +55,19 @@ All cells_of(const MeasuredSteps& m) {
     if (!c.skipped.empty()) continue;
     const std::string where =
         c.transformer + ", batch " + std::to_string(c.batch_size) + ", context " + std::to_string(c.context);
-    const auto add = [&](const std::string& name, const std::string& kind, const std::vector<MeasuredTurn>& turns) {
-      std::vector<double> times;
-      for (const MeasuredTurn& t : turns) times.push_back(t.time.value);
-      all[name] = {kind, quantile(times, 0.5), median_interval(times), times.size(), times};
+    const auto add = [&](const std::string& kind, const std::vector<MeasuredTurn>& turns) {
+      if (turns.empty()) return;
+      Sampled& sampled = all[kind + ", " + where];  // plain steps are timed beside each method: all of them count
+      sampled.kind = kind;
+      for (const MeasuredTurn& t : turns) sampled.samples.push_back(t.time.value);
     };
-    add("plain step, " + where, "plain step", c.plain);
-    const std::string method = c.method.object().dump();
-    add(method + ", " + where, method, c.turns);
+    add("plain step", c.plain);
+    add(c.method.object().dump(), c.turns);
+  }
+  for (auto& [name, sampled] : all) {
+    sampled.median = quantile(sampled.samples, 0.5);
+    sampled.interval = median_interval(sampled.samples);
+    sampled.count = sampled.samples.size();
   }
   return all;
 }
@@ -138,7 +143,7 @@ MeasuredComparison compare_measured(const fs::path& before, const fs::path& afte
 }
 
 std::string measured_text(const MeasuredComparison& m, std::size_t width) {
-  constexpr std::size_t kMostPoints = 20;
+  constexpr std::size_t kMostPoints = 20, kPage = 120;
   const auto table_of = [&](const std::vector<MeasuredChange>& changes, const char* first, const char* counted,
                             std::size_t most) {
     Table t({first, counted, "after / before", "95 % low", "high", "p", "verdict"});
@@ -149,7 +154,7 @@ std::string measured_text(const MeasuredComparison& m, std::size_t width) {
              Cell(c.ratio, 4), Cell(c.interval.low, 4), Cell(c.interval.high, 4), c.p ? Cell(*c.p, 2) : Cell(),
              std::string(verdict_name(c.verdict))});
     }
-    return t.to_text(width);
+    return t.to_text(width > 0 ? width : kPage);
   };
   std::string text = table_of(m.kinds, "op", "points", m.kinds.size());
   std::vector<MeasuredChange> moved;

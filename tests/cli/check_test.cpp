@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// `draftline check` as a user and a CI system meet it: exit codes, what is written, and what is not.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/text_file.h"
+#include "tests/cli/program.h"
+
+namespace draftline {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+static const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
+
+static const char* const kScenario = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+  "batch_size": [1, 8], "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.8, 0.7, 0.6]}}})";
+static const char* const kServed = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+  "method": [{"name": "autoregressive"}, {"name": "eagle3", "draft_length": 2, "acceptance": {"rate": 0.7}}],
+  "latency_targets": {"ttft_p99": "1 s"},
+  "workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 30}})";
+static const char* const kPins = R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "s.json"}]})";
+
+namespace {
+
+struct Folder : Program {
+  Folder() {
+    write("s.json", kScenario);
+    write("pins.json", kPins);
+  }
+  void replace(const std::string& name, const std::string& before, const std::string& after) const {
+    std::string text = read(name);
+    const auto at = text.find(before);
+    REQUIRE(at != std::string::npos);
+    write(name, text.replace(at, before.size(), after));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("approved pins pass; a changed scenario is exit 1 with a table; approving it passes again") {
+  const Folder draftline;
+  const Ran unapproved = draftline("check pins.json");
+  CHECK(unapproved.code == 1);
+  CHECK(contains(unapproved.out, "run s.json: has no approved figures yet: the same command with --approve"));
+
+  const Ran first = draftline("check pins.json --approve");
+  CHECK(first.code == 0);
+  CHECK(first.out.empty());
+  CHECK(first.err == "approved pins.json: 1 pins, " + std::to_string(22) + " figures\n");
+  const std::string approved = draftline.read("pins.json");
+  const Ran fine = draftline("check pins.json");
+  CHECK(fine.code == 0);
+  CHECK(fine.out == "22 figures of 1 pin are as approved.\n");
+  CHECK(fine.err.empty());
+  CHECK(draftline("check pins.json --exact").code == 0);
+
+  draftline.replace("s.json", "\"draft_length\": 3", "\"draft_length\": 2");
+  const Ran moved = draftline("check pins.json");
+  CHECK(moved.code == 1);
+  CHECK(contains(moved.out, "s.json: method/draft_length 3 -> 2"));
+  CHECK(contains(moved.err, "the same command with --approve"));
+  std::istringstream lines(moved.out);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 120);
+  CHECK(draftline.read("pins.json") == approved);
+
+  const Ran again = draftline("check pins.json --approve");
+  CHECK(again.code == 0);
+  CHECK(again.out == moved.out);
+  CHECK(draftline("check pins.json").code == 0);
+}
+
+TEST_CASE("check without a question prints its help and is no success") {
+  const Program draftline;
+  const Ran r = draftline("check");
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK(contains(r.err, "--scenarios"));
+  CHECK(contains(r.err, "--against"));
+}
+
+TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written") {
+  struct Case {
+    std::string file, arguments, message;
+  };
+  const std::string pin = R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "s.json")";
+  const auto c = GENERATE_COPY(
+      Case{"{", "check pins.json", "pins.json#"}, Case{"[1]", "check pins.json", "pins.json#: "},
+      Case{std::string(20000, '['), "check pins.json", "pins.json#"},
+      Case{pin + R"(, "points": [{"at": {}, "x": 1e999}]}]})", "check pins.json", "pins.json#/pins/0/points/0/x: "},
+      Case{pin + R"(, "seed": [1]}]})", "check pins.json", "pins.json#/pins/0/seed: "},
+      Case{R"({"schema_version": 1, "pins": [{"verb": "simulat", "scenario": "s.json"}]})", "check pins.json --approve",
+           "pins.json#/pins/0/verb: unknown value \"simulat\"; did you mean \"simulate\"?"},
+      Case{R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "gone.json"}]})", "check pins.json --approve",
+           "pins.json#/pins/0/scenario: no such file"},
+      Case{kPins, "check none.json", "none.json"}, Case{kPins, "check --scenarios none", "none"},
+      Case{kPins, "check pins.json --against pins.json", "one of them"},
+      Case{kPins, "check pins.json --jobs 0", "jobs"}, Case{kPins, "check --measured pins.json", "measured"},
+      Case{kPins, "check --measured pins.json s.json", "is no measured file"},
+      Case{kPins, "check --against pins.json", "holds no \"question\""},
+      Case{kPins, "check --against s.json s.json --approve", "--approve writes pin files"},
+      Case{R"({"question": {"verb": "run", "file": 3, "scenario": {}}})", "check --against pins.json",
+           "pins.json#/question/file: "},
+      Case{R"({"question": {"verb": "run", "file": "x", "seed": "y", "scenario": {}}})", "check --against pins.json",
+           "pins.json#/question/seed: "},
+      Case{R"({"question": {"verb": "papers", "names": 4}})", "check --against pins.json",
+           "pins.json#/question/names: "},
+      Case{R"({"question": {"verb": "dance", "file": "x", "scenario": {}}})", "check --against pins.json",
+           "\"dance\" is no verb"},
+      Case{R"({"a": 1, "a": 2})", "check --against pins.json pins.json", "pins.json#"},
+      Case{R"({"schema_version": 1, "anchors": [{"group": 3}]})", "check --anchors pins.json",
+           "pins.json#/anchors/0/group: "});
+  const Folder draftline;
+  draftline.write("pins.json", c.file);
+  const Ran r = draftline(c.arguments + " --junit junit.xml --markdown summary.md");
+  INFO(c.arguments << "\n" << c.file.substr(0, 200) << "\n" << r.err.substr(0, 2000));
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK(contains(r.err, c.message));
+  CHECK(draftline.read("pins.json") == c.file);
+  CHECK(!fs::exists(draftline.path("junit.xml")));
+  CHECK(!fs::exists(draftline.path("summary.md")));
+}
+
+TEST_CASE("where one question of several files fails, none of the files is approved") {
+  const Folder draftline;
+  draftline.write("bad.json", R"({"device": "no-such", "method": {"name": "autoregressive"}})");
+  draftline.write("bad_pins.json", R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "bad.json"}]})");
+  const std::string before = draftline.read("bad_pins.json");
+  const Ran r = draftline("check pins.json bad_pins.json --approve");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "run bad.json: "));
+  CHECK(contains(r.err, "unknown name \"no-such\""));
+  CHECK(draftline.read("pins.json") == kPins);
+  CHECK(draftline.read("bad_pins.json") == before);
+  CHECK(draftline("check bad_pins.json pins.json").code == 1);  // and only told where nothing is written
+}
+
+TEST_CASE("--scenarios pins every scenario of a folder; one that is new or gone is told") {
+  const Folder draftline;
+  fs::create_directories(draftline.path("mine"));
+  draftline.write("mine/run.json", kScenario);
+  draftline.write("mine/served.json", kServed);
+  CHECK(draftline("check --scenarios mine").code == 1);
+  const Ran first = draftline("check --scenarios mine --approve");
+  CHECK(first.code == 0);
+  CHECK(first.out.empty());
+  CHECK(contains(first.err, "mine/pins.json: 2 pins"));
+  CHECK(draftline("check --scenarios mine").code == 0);
+  CHECK(draftline("check mine/pins.json").code == 0);  // an ordinary file of pins
+
+  draftline.write("mine/another.json", kScenario);
+  const Ran fresh = draftline("check --scenarios mine");
+  CHECK(fresh.code == 1);
+  CHECK(contains(
+      fresh.out,
+      "run another.json: has no approved figures yet: the same command with --approve writes them to mine/pins.json"));
+  fs::remove(draftline.path("mine/served.json"));
+  const Ran gone = draftline("check --scenarios mine");
+  CHECK(gone.code == 1);
+  CHECK(
+      contains(gone.out, "simulate served.json: its scenario is not there any more: the same command with --approve"));
+  CHECK(draftline("check --scenarios mine --approve").code == 0);
+  CHECK(draftline("check --scenarios mine").code == 0);
+  CHECK(!contains(draftline.read("mine/pins.json"), "served.json"));
+  CHECK(contains(draftline.read("mine/pins.json"), "another.json"));
+
+  fs::create_directories(draftline.path("empty"));
+  CHECK(draftline("check --scenarios empty").code == 2);
+}
+
+TEST_CASE("a changed event stream of a simulation counts, though its figures may be alike") {
+  const Folder draftline;
+  draftline.write("served.json", kServed);
+  draftline.write("pins.json",
+                  R"({"schema_version": 1, "pins": [{"verb": "simulate", "scenario": "served.json", "seed": 3}]})");
+  REQUIRE(draftline("check pins.json --approve").code == 0);
+  CHECK(draftline("check pins.json").code == 0);
+  draftline.replace("pins.json", "\"seed\": 3", "\"seed\": 4");
+  const Ran r = draftline("check pins.json");
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "event_fingerprint"));
+}
+
+TEST_CASE("--json, --junit and --markdown say what the table says") {
+  const Folder draftline;
+  REQUIRE(draftline("check pins.json --approve").code == 0);
+  draftline.replace("s.json", "h100-sxm", "h200");
+  const Ran r = draftline("check pins.json --json --junit junit.xml --markdown summary.md");
+  CHECK(r.code == 1);
+  const Json j = Json::parse(r.out);
+  CHECK(j.at("fine") == false);
+  CHECK(!j.at("pins")[0].at("changes").empty());
+  CHECK(contains(draftline.read("junit.xml"), "failures=\"1\""));
+  CHECK(contains(draftline.read("junit.xml"), "device h100-sxm -&gt; h200"));
+  CHECK(contains(draftline.read("summary.md"), "## draftline check: predictions moved"));
+}
+
+TEST_CASE("--against asks an output's own question again, with its seed and options") {
+  const Folder draftline;
+  draftline.write("served.json", kServed);
+  for (const char* asked : {"run s.json", "run s.json --from 1", "advise s.json --no-load", "advise s.json --seed 5",
+                            "simulate served.json --seed 18446744073709551615", "simulate served.json --no-oracle",
+                            "simulate served.json --from 1", "plan served.json --max-devices 3", "papers s3d"}) {
+    INFO(asked);
+    REQUIRE(draftline(std::string(asked) + " --json", "> old.json").code == 0);
+    const Ran r = draftline("check --against old.json");
+    CHECK(r.code == 0);
+    CHECK(contains(r.out, "are as approved"));
+  }
+}
+
+TEST_CASE("--against two outputs reports what moved between them, and whose input differs") {
+  const Folder draftline;
+  REQUIRE(draftline("run s.json --json", "> old.json").code == 0);
+  draftline.replace("s.json", "0.6]", "0.5]");
+  REQUIRE(draftline("run s.json --json", "> new.json").code == 0);
+  CHECK(draftline("check --against old.json old.json").code == 0);
+  const Ran r = draftline("check --against old.json new.json");
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "s.json: its content differs"));
+  CHECK(contains(r.out, "speedup"));
+  CHECK(r.err.empty());                                                           // nothing to approve
+  CHECK(draftline("check --against old.json new.json --tolerance 1").code == 1);  // texts and points have none
+}
+
+TEST_CASE("every verb prints the same bytes each time, and which files it read") {
+  const Folder draftline;
+  draftline.write("served.json", kServed);
+  for (const char* asked :
+       {"run s.json", "simulate served.json", "advise s.json", "plan served.json", "papers space"}) {
+    INFO(asked);
+    const Ran one = draftline(std::string(asked) + " --json"), two = draftline(std::string(asked) + " --json");
+    REQUIRE(one.code == 0);
+    CHECK(one.out == two.out);
+    const Json j = Json::parse(one.out);
+    CHECK(j.contains("commit"));
+    CHECK(j.contains("model"));
+    REQUIRE(j.contains("input_files"));
+    CHECK(j.at("input_files").size() >= 3);
+    for (const auto& [name, fingerprint] : j.at("input_files").items()) {
+      CHECK(!name.starts_with('/'));
+      CHECK(fingerprint.get<std::string>().size() == 16);
+    }
+  }
+}
+
+TEST_CASE("the output does not depend on the number of jobs of a check") {
+  const Folder draftline;
+  draftline.write("served.json", kServed);
+  draftline.write("pins.json", R"({"schema_version": 1, "pins": [{"verb": "simulate", "scenario": "served.json"},
+    {"verb": "run", "scenario": "s.json"}, {"verb": "advise", "scenario": "s.json"}]})");
+  REQUIRE(draftline("check pins.json --approve --jobs 3").code == 0);
+  const std::string bytes = draftline.read("pins.json");
+  REQUIRE(draftline("check pins.json --approve").code == 0);
+  CHECK(draftline.read("pins.json") == bytes);
+  draftline.replace("s.json", "h100-sxm", "h200");
+  CHECK(draftline("check pins.json --json").out == draftline("check pins.json --json --jobs 3").out);
+}
+
+TEST_CASE("anchors report, alert and approve, and are never exit 1") {
+  const Folder draftline;
+  draftline.write("anchors.json",
+                  R"({"schema_version": 1, "anchors": [{"group": "steps", "source": "me",
+    "verb": "run", "scenario": )" +
+                      std::string(kScenario) +
+                      R"(, "measured": [{"at": {"batch_size": 1}, "figure": "step_time", "value": 0.1}]},
+    {"group": "elsewhere", "source": "me", "needs": "gone.json", "verb": "run", "scenario": {},
+     "measured": [{"at": {}, "figure": "x", "value": 1}]}]})");
+  CHECK(draftline("check --anchors anchors.json --reference-data .").code == 0);
+  CHECK(draftline("check --anchors anchors.json --reference-data . --approve").code == 0);
+  const Json pinned = Json::parse(draftline.read("anchors.json"));
+  CHECK(pinned.at("anchors")[0].at("median_error").get<double>() > 0.8);
+  CHECK(!pinned.at("anchors")[1].contains("median_error"));
+  const Ran same = draftline("check --anchors anchors.json --reference-data .");
+  CHECK(same.code == 0);
+  CHECK(!contains(same.out, "ALERT"));
+  CHECK(contains(same.out, "needs ./gone.json of the reference data"));
+  draftline.replace("anchors.json", "\"value\": 0.1", "\"value\": 0.001");
+  const Ran alert = draftline("check --anchors anchors.json --reference-data . --markdown summary.md");
+  CHECK(alert.code == 0);
+  CHECK(contains(alert.out, "ALERT"));
+  CHECK(contains(draftline.read("summary.md"), "ALERT"));
+}
+
+TEST_CASE("two measurements: the same is exit 0, a slower op exit 1") {
+  const Program draftline;
+  const std::string file = kData + "/measured/cpu-xeon-2.5ghz.json";
+  CHECK(draftline("check --measured '" + file + "' '" + file + "'").code == 0);
+  Json slower = Json::parse(read_text_file(file));
+  for (Json& point : slower.at("points"))
+    if (point.at("op") == "gemm" && point.contains("median"))
+      for (const char* time : {"median", "low", "high"}) {
+        const std::string was = point[time];  // "1.492 us"
+        point[time] = std::to_string(1.5 * std::stod(was)) + was.substr(was.find(' '));
+      }
+  draftline.write("slower.json", slower.dump());
+  const Ran r = draftline("check --measured '" + file + "' slower.json");
+  CHECK(r.code == 1);
+  CHECK(contains(r.out, "slower"));
+  CHECK(Json::parse(draftline("check --measured '" + file + "' slower.json --json").out).at("kinds").size() > 3);
+}
+
+}  // namespace draftline

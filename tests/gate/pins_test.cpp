@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pin files: what is read, what is refused and where, and that writing loses nothing.
+#include "gate/pins.h"
+
+#include <sstream>
+
+#include "tests/gate/rig.h"
+
+using namespace draftline;
+using namespace draftline::gate;
+
+namespace {
+
+std::string file_with(const std::string& pin, const std::string& more = "") {
+  return R"({"schema_version": 1, )" + more + R"("pins": [)" + pin + "]}";
+}
+
+}  // namespace
+
+TEST_CASE("a pin file that was written and read again says the same, and is written as the same bytes") {
+  const Rig rig;
+  PinFile f;
+  f.path = rig.path("pins.json");
+  f.commit = "abc";
+  f.model = "0123456789abcdef";
+  f.tolerance = {0.01, "because"};
+  Pin run;
+  run.question.verb = "run";
+  run.question.file = rig.path("s.json");
+  run.figures = usual_figures("run");
+  run.tolerance = f.tolerance;
+  run.inputs = {"s.json", "data/devices/h100-sxm.json"};
+  const double third = 1.0 / 3;
+  run.points = {{{{"device", "h100-sxm"}, {"batch_size", "1"}},
+                 {{"throughput", third},
+                  {"steps", 7},
+                  {"seed", std::uint64_t{18446744073709551615U}},
+                  {"skipped", "quote \" line\nend é"},
+                  {"diverges", true},
+                  {"none", nullptr}}},
+                {{{"device", "h100-sxm"}, {"batch_size", "8"}}, {{"throughput", 5e-324}}}};
+  Pin papers;
+  papers.question.verb = "papers";
+  papers.question.papers = {"s3d", "clover"};
+  papers.question.seed = 18446744073709551615U;
+  papers.figures = {"ours", "printed."};
+  papers.tolerance = {0.5, "its own"};
+  papers.own_tolerance = true;
+  f.pins = {run, papers};
+  f.inputs["data/devices/h100-sxm.json"] = {"feed", {{"datasheet/0/bandwidth", "3.35 TB/s"}}};
+  f.inputs["log.gz"] = {"beef", {}};
+  write_pins(f);
+  const std::string bytes = rig.read("pins.json");
+
+  const PinFile back = read_pins(f.path);
+  CHECK(back.commit == f.commit);
+  CHECK(back.model == f.model);
+  CHECK(back.tolerance.relative == 0.01);
+  REQUIRE(back.pins.size() == 2);
+  const Pin& first = back.pins[0];
+  CHECK(first.question.name() == "run s.json");
+  CHECK(first.figures == run.figures);
+  CHECK(first.inputs == run.inputs);
+  REQUIRE(first.points.size() == 2);
+  CHECK(identity_of(first.points[1].key) == identity_of(run.points[1].key));
+  CHECK(first.points[0].figures == run.points[0].figures);
+  CHECK(first.points[1].figures[0].second.get<double>() == 5e-324);
+  CHECK(back.pins[1].question.papers == papers.question.papers);
+  CHECK(back.pins[1].question.seed == papers.question.seed);
+  CHECK(back.pins[1].tolerance.because == "its own");
+  CHECK(back.pins[1].figures == papers.figures);
+  CHECK(back.inputs.at("data/devices/h100-sxm.json").values == f.inputs.at("data/devices/h100-sxm.json").values);
+  CHECK(back.inputs.at("log.gz").fingerprint == "beef");
+  write_pins(back);
+  CHECK(rig.read("pins.json") == bytes);
+}
+
+TEST_CASE("each point and each value of an input stands on a line of its own, for people who read a diff") {
+  const Rig rig;
+  rig.approve(kRunPin);
+  std::istringstream lines(rig.read("pins.json"));
+  int points = 0, bandwidths = 0;
+  for (std::string line; std::getline(lines, line);) {
+    points += line.find("{\"at\":{\"batch_size\":") != line.npos ? 1 : 0;
+    bandwidths += line.find("\"datasheet/0/bandwidth\": \"3.35 TB/s\"") != line.npos ? 1 : 0;
+  }
+  CHECK(points == 2);
+  CHECK(bandwidths == 1);
+}
+
+TEST_CASE("mistakes in a pin file are told with their place") {
+  struct Case {
+    std::string file, message;
+  };
+  const std::string pin = R"({"verb": "run", "scenario": "s.json")";
+  const auto c = GENERATE_COPY(
+      Case{"", "pins.json#: "}, Case{"[]", "pins.json#: "}, Case{R"({"schema_version": 1})", "pins.json#: "},
+      Case{R"({"schema_version": 2, "pins": []})", "pins.json#/schema_version: this draftline reads schema 1"},
+      Case{file_with("3"), "pins.json#/pins/0: "},
+      Case{file_with(R"({"verb": "runn", "scenario": "s.json"})"),
+           "pins.json#/pins/0/verb: unknown value \"runn\"; did you mean \"run\"?"},
+      Case{file_with(R"({"verb": "run"})"), "pins.json#/pins/0: missing key \"scenario\""},
+      Case{file_with(R"({"verb": "run", "scenario": "none.json"})"), "pins.json#/pins/0/scenario: no such file: "},
+      Case{file_with(R"({"verb": "run", "scenario": ""})"), "pins.json#/pins/0/scenario: "},
+      Case{file_with(R"({"verb": "run", "scenario": "."})"), "pins.json#/pins/0/scenario: no such file: "},
+      Case{file_with(pin + R"(, "scenari": 1})"), "pins.json#/pins/0/scenari: unknown key"},
+      Case{file_with(pin + R"(, "tolerance": {"relative": 2, "because": "x"}})"),
+           "pins.json#/pins/0/tolerance/relative: must be at most 1, got 2"},
+      Case{file_with(pin + R"(, "tolerance": {"relative": 1e999, "because": "x"}})"),
+           "pins.json#/pins/0/tolerance/relative: "},
+      Case{file_with(pin + R"(, "tolerance": {"relative": 0.1}})"),
+           "pins.json#/pins/0/tolerance: missing key \"because\""},
+      Case{file_with(pin + R"(, "seed": -1})"), "pins.json#/pins/0/seed: must be a whole number"},
+      Case{file_with(pin + R"(, "seed": "x"})"), "pins.json#/pins/0/seed: must be a whole number"},
+      Case{file_with(pin + R"(, "seed": 1e30})"), "pins.json#/pins/0/seed: must be a whole number"},
+      Case{file_with(pin + R"(, "figures": "all"})"), "pins.json#/pins/0/figures: "},
+      Case{file_with(pin + R"(, "points": {"at": 1}})"), "pins.json#/pins/0/points: "},
+      Case{file_with(pin + R"(, "points": [{"at": {"b": 1}, "x": [1]}]})"), "pins.json#/pins/0/points/0/x: must be a "},
+      Case{file_with(pin + "}", R"("approved": {"commit": 1, "model": "x"}, )"), "pins.json#/approved/commit: "},
+      Case{file_with(pin + "}", R"("inputs": {"a": {"fingerprint": 3}}, )"), "pins.json#/inputs/a/fingerprint: "},
+      Case{file_with(pin + R"(, "verb": "run"})"), "pins.json#/pins/0/verb: "},
+      Case{file_with(R"({"verb": "papers", "papers": "s3d"})"), "pins.json#/pins/0/papers: "},
+      Case{file_with(R"({"verb": "calibrate", "measured": "gone.json"})"),
+           "pins.json#/pins/0/measured: no such file: "},
+      Case{std::string(100'000, '['), "pins.json#"});
+  const Rig rig;
+  rig.write("pins.json", c.file);
+  INFO(c.file.substr(0, 200));
+  CHECK(contains(mistake_of([&] { read_pins(rig.path("pins.json")); }), c.message));
+}
+
+TEST_CASE("every scenario of a folder that has no pin gets one, by what it asks") {
+  const Rig rig;
+  rig.write("served.json", R"({"device": "h100-sxm", "method": {"name": "autoregressive"}, "workload": {}})");
+  rig.write("notes.json", R"({"title": "no scenario"})");
+  rig.write("list.json", "[1, 2]");
+  PinFile known;
+  known.path = rig.path("pins.json");
+  const auto names = [&] {
+    std::string all;
+    for (const Pin& p : pins_of_folder(rig.path(""), known)) all += p.question.name() + ", ";
+    return all;
+  };
+  CHECK(names() == "run s.json, simulate served.json, ");
+  Pin pin;
+  pin.question.verb = "plan";
+  pin.question.file = rig.path("./served.json");
+  known.pins.push_back(pin);
+  CHECK(names() == "run s.json, ");
+}
