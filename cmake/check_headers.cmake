@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -D ROOMS=core,model -D COMPILED=compile_commands.json -D ALONE=core/a.h,model/b.h -P check_headers.cmake TREE
-# Is it shown of each header that it needs nothing before it? x.cpp (or x.cu) shows it of x.h beside it, if its code begins
-# with x.h and the build compiles it. Headers without such a source must be in ALONE: those are compiled by themselves.
-# A header's own code must begin with #pragma once. WITHOUT_CUDA=ON excuses what lies in cuda/ from being compiled.
-# Names each offender as file: what is wrong.
+# Demands that something shows of each header that it needs nothing before it. x.cpp or x.cu shows it of the x.h beside it
+# if its code begins with x.h and the build compiles it. Headers without such a source must be in ALONE, the list of those
+# that are compiled by themselves. A header's own code must begin with #pragma once. WITHOUT_CUDA=ON: nobody expects the
+# build to compile what lies in cuda/. Names each offender as file: what is wrong.
 cmake_minimum_required(VERSION 3.25)
 math(EXPR last "${CMAKE_ARGC} - 1")
 set(tree ${CMAKE_ARGV${last}})
@@ -62,7 +62,7 @@ foreach(room IN LISTS rooms)
     endif()
     first_code(${source} code)
     if(NOT code STREQUAL "#include \"${header}\"")
-      offend(${source} "its code must begin with #include \"${header}\", to show that the header needs nothing before it")
+      offend(${source} "its code must begin with #include \"${header}\", to show that it needs nothing before it")
     elseif(NOT source IN_LIST compiled AND NOT (WITHOUT_CUDA AND source MATCHES "/cuda"))
       offend(${source} "the build doesn't compile it, so nothing shows that ${header} compiles")
     endif()

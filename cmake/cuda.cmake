@@ -16,7 +16,7 @@ if(NOT DRAFTLINE_CUDA)
 endif()
 
 set(DRAFTLINE_CUDA_ARCHITECTURES own CACHE STRING
-  "compute capabilities to compile kernels for: own (of this machine's GPUs, 90 where there is none), all, or a list such as 80-real;90")
+  "GPUs to compile kernels for: own (this machine's, 90 where it has none), all, or capabilities such as 80-real;90")
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
   message(FATAL_ERROR "DRAFTLINE_CUDA is ON, but there is no nvcc. Put the CUDA toolkit's bin folder on PATH or set "
@@ -29,7 +29,8 @@ elseif(DRAFTLINE_CUDA_ARCHITECTURES STREQUAL own)
   mark_as_advanced(NVIDIA_SMI)
   set(said)
   if(NVIDIA_SMI)
-    execute_process(COMMAND ${NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE said ERROR_QUIET)
+    execute_process(COMMAND ${NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
+      OUTPUT_VARIABLE said ERROR_QUIET)
   endif()
   string(REGEX MATCHALL "[0-9]+[.][0-9]" capabilities "${said}")
   list(REMOVE_DUPLICATES capabilities)
@@ -41,7 +42,8 @@ elseif(DRAFTLINE_CUDA_ARCHITECTURES STREQUAL own)
 else()
   set(CMAKE_CUDA_ARCHITECTURES ${DRAFTLINE_CUDA_ARCHITECTURES})
 endif()
-message(STATUS "CUDA kernels for ${CMAKE_CUDA_ARCHITECTURES}; -DDRAFTLINE_CUDA_ARCHITECTURES=all compiles for every GPU that can run them")
+message(STATUS "CUDA kernels for ${CMAKE_CUDA_ARCHITECTURES}; "
+  "-DDRAFTLINE_CUDA_ARCHITECTURES=all compiles for every GPU that can run them")
 enable_language(CUDA)
 find_package(CUDAToolkit 12.8 REQUIRED)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc can

@@ -8,8 +8,8 @@ target_compile_options(draftline_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall;--expt-relaxed-constexpr>")
 
 # CMake's default of -O3 compiles longer and gains nothing that draftline_bench shows; the loops that gain say so
-# (decoder/CMakeLists.txt). Under the sanitizers -O1 lets the tests take a fraction of the time and keeps stacks readable,
-# and -g1 names their lines at half the cost of -g. Whoever sets these variables gets what was asked for.
+# (decoder/CMakeLists.txt). Under the sanitizers -O1 lets the tests take a fraction of the time, the stacks stay readable,
+# and -g1 names their lines at a smaller cost than -g. Whoever sets these variables gets what was asked for.
 if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
   set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 endif()

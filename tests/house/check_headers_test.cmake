@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -D CHECK=check_headers.cmake -D TREE=scratch -P: plants offences and demands that each is named, and nothing else;
-# then a tree without any, which must pass.
+# cmake -D CHECK=check_headers.cmake -D TREE=scratch -P: demands that a tree without offences passes, then plants some and
+# demands that each is named, and nothing else.
 cmake_minimum_required(VERSION 3.25)
 set(begin "// SPDX-License-Identifier: Apache-2.0\n// What it is; [of what].\n\n")
 file(REMOVE_RECURSE ${TREE})
