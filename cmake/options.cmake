@@ -7,6 +7,18 @@ target_compile_options(draftline_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Werror;-ffp-contract=off>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Wall;--expt-relaxed-constexpr>")
 
+# CMake's default of -O3 compiles longer and gains nothing that draftline_bench shows; the loops that gain say so
+# (decoder/CMakeLists.txt). Under the sanitizers -O1 lets the tests take a fraction of the time, the stacks stay readable,
+# and -g1 names their lines at a smaller cost than -g. Whoever sets these variables gets what was asked for.
+if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+endif()
+if(DRAFTLINE_SANITIZE AND CMAKE_CXX_FLAGS_DEBUG STREQUAL "-g")
+  set(CMAKE_CXX_FLAGS_DEBUG "-g1 -O1")
+endif()
+# For targets that read arguments, write text or state tests: what takes time is what they call.
+set(draftline_compile_quickly $<$<CONFIG:Release>:-O1> $<$<CONFIG:Debug>:-O0>)
+
 # Warnings that cry wolf: g++ 12 sees overlaps in its own std::string (GCC bug 105651); g++ 13 and later take a reference
 # that a temporary hands on, such as a cursor's, for one into the temporary.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -15,9 +27,9 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(draftline_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference>)
 endif()
 
-if(DRAFTLINE_SANITIZE)  # our libraries at -O1: the tests take a fraction of the time, the stacks stay readable
+if(DRAFTLINE_SANITIZE)
   target_compile_options(draftline_options INTERFACE
-    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,STATIC_LIBRARY>:-O1> -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(draftline_options INTERFACE -fsanitize=address,undefined)
 endif()
 

@@ -12,8 +12,12 @@
 
 namespace draftline {
 
-#define FIELDS(...) \
-  auto fields() const { return std::tie(__VA_ARGS__); }
+// A template, so that the tuples exist only where they are asked for.
+#define FIELDS(...)               \
+  template <class = void>         \
+  auto fields() const {           \
+    return std::tie(__VA_ARGS__); \
+  }
 
 // ---- networks
 struct Embed {  // ids [n] -> [n, hidden]

@@ -60,6 +60,10 @@ struct KeyOf {
 
 }  // namespace
 
+PassRef pass_of(const Op& op) {
+  return std::visit([](const auto& o) { return pass_of(o); }, op);
+}
+
 std::string_view op_key(const Op& op, const Tape& tape) { return std::visit(KeyOf{tape}, op); }
 
 std::size_t declared_bytes(const Tensor& t) { return static_cast<std::size_t>(t.bytes().value); }

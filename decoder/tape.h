@@ -64,9 +64,7 @@ PassRef pass_of(const T& op) {
   if constexpr (requires { op.pass; }) return op.pass;
   else return {};
 }
-inline PassRef pass_of(const Op& op) {
-  return std::visit([](const auto& o) { return pass_of(o); }, op);
-}
+PassRef pass_of(const Op& op);
 
 // The name an engine profile knows the op by, the most specific first: "attention.verify", "linear.int8".
 std::string_view op_key(const Op&, const Tape&);

@@ -92,3 +92,16 @@ TEST_CASE("no device, no driver, an old driver, no cuBLASLt: each is one message
   CHECK(message().find("libcublasLt") != std::string::npos);
   emulator::hide_libraries(false);
 }
+
+TEST_CASE("a GPU that the kernels were not compiled for: the message says how to compile for it", "[cuda]") {
+  emulator::reset();
+  emulator::fail_call_of("cudaLaunchKernelEx", 0, cudaErrorNoKernelImageForDevice, true);
+  std::string said;
+  try {
+    run_all();
+  } catch (const DeviceError& e) { said = e.what(); }
+  CHECK(said.ends_with(
+      "no kernel image is available for execution on the device; this program was compiled for other GPUs: "
+      "configure the build with -DDRAFTLINE_CUDA_ARCHITECTURES=all, or on this machine"));
+  emulator::reset();
+}

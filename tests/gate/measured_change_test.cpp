@@ -5,8 +5,8 @@
 #include <map>
 #include <sstream>
 
+#include "measure/validation.h"
 #include "model/measured.h"
-#include "sim/validation.h"
 #include "tests/gate/rig.h"
 
 using namespace draftline;

@@ -9,7 +9,11 @@ namespace draftline::cuda {
 static std::string version_text(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
 
 void fail(cudaError_t error, const char* what) {
-  throw DeviceError(std::string("the CUDA device failed: ") + what + ": " + cudaGetErrorString(error));
+  const char* hint = error == cudaErrorNoKernelImageForDevice
+                         ? "; this program was compiled for other GPUs: configure the build with "
+                           "-DDRAFTLINE_CUDA_ARCHITECTURES=all, or on this machine"
+                         : "";
+  throw DeviceError(std::string("the CUDA device failed: ") + what + ": " + cudaGetErrorString(error) + hint);
 }
 
 DeviceFacts open_device() {

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -D CHECK=check_headers.cmake -D TREE=scratch -P: demands that a tree without offences passes, then plants some and
+# demands that each is named, and nothing else.
+cmake_minimum_required(VERSION 3.25)
+set(begin "// SPDX-License-Identifier: Apache-2.0\n// What it is; [of what].\n\n")
+file(REMOVE_RECURSE ${TREE})
+
+set(entries)
+macro(header file code)
+  file(WRITE ${TREE}/${file} "${begin}${code}\n")
+endmacro()
+macro(source file code)  # a source that the build compiles
+  file(WRITE ${TREE}/${file} "${begin}${code}\n")
+  string(APPEND entries "{\n  \"command\": \"c++ ${file}\",\n  \"file\": \"${TREE}/${file}\"\n},\n")
+endmacro()
+
+header(core/fine.h "#pragma once  // seen once")
+source(core/fine.cpp "#include \"core/fine.h\"\n\n#include <vector>")
+header(core/alone.h "#pragma once")
+header(decoder/cuda/kernel.h "#pragma once")
+file(WRITE ${TREE}/decoder/cuda/kernel.cu "${begin}#include \"decoder/cuda/kernel.h\"\n")
+source(build/kernels/kernel.cpp "#include \"decoder/cuda/kernel.cu\"")
+header(decoder/cuda/device.h "#pragma once")
+file(WRITE ${TREE}/decoder/cuda/device.cpp "${begin}#include \"decoder/cuda/device.h\"\n")  # compiled where nvcc is
+header(tests/other.h "int in_no_room;")
+
+function(check)
+  file(WRITE ${TREE}/compile_commands.json "[\n${entries}]\n")
+  execute_process(COMMAND ${CMAKE_COMMAND} -D ROOMS=core,decoder -D COMPILED=${TREE}/compile_commands.json
+      -D ALONE=core/alone.h,core/guard.h ${ARGN} -P ${CHECK} ${TREE}
+    RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  set(code ${code} PARENT_SCOPE)
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+check(-D WITHOUT_CUDA=ON)
+if(NOT code EQUAL 0 OR NOT output MATCHES "4 headers")
+  message(FATAL_ERROR "a tree without offences; the check said:\n${output}")
+endif()
+
+set(expected)
+header(core/guard.h "#ifndef GUARD\n#define GUARD\n#endif")
+list(APPEND expected "core/guard.h: its code doesn't begin with #pragma once")
+header(core/lonely.h "#pragma once")
+list(APPEND expected "core/lonely.h: no source beside it and not compiled by itself")
+header(core/late.h "#pragma once")
+source(core/late.cpp "#include <vector>\n#include \"core/late.h\"")
+list(APPEND expected "core/late.cpp: its code must begin with #include \"core/late.h\"")
+header(core/defined.h "#pragma once")
+source(core/defined.cpp "#define NEEDED 1\n#include \"core/defined.h\"")
+list(APPEND expected "core/defined.cpp: its code must begin with #include \"core/defined.h\"")
+header(decoder/left_out.h "#pragma once")
+file(WRITE ${TREE}/decoder/left_out.cpp "${begin}#include \"decoder/left_out.h\"\n")
+list(APPEND expected "decoder/left_out.cpp: the build doesn't compile it")
+list(APPEND expected "decoder/cuda/device.cpp: the build doesn't compile it")
+
+check(-D WITHOUT_CUDA=OFF)
+if(code EQUAL 0)
+  message(FATAL_ERROR "the check passed a wrong tree")
+endif()
+foreach(line IN LISTS expected)
+  string(FIND "${output}" "${line}" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "not named: ${line}\nthe check said:\n${output}")
+  endif()
+endforeach()
+list(LENGTH expected count)
+if(NOT output MATCHES "CMake Error[^\n]*\n +${count} offences in 9 headers")
+  message(FATAL_ERROR "expected ${count} offences; the check said:\n${output}")
+endif()
