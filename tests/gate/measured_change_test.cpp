@@ -54,7 +54,7 @@ void write_steps(const Rig& rig, const std::string& name, double plain, double m
   head(m);
   MeasuredCell c;
   c.transformer = "qwen3-4b";
-  c.method = R"({"name":"prompt_lookup"})";
+  c.method = MethodSpec(Document::from_text(R"({"name":"prompt_lookup"})", "test").root());
   c.batch_size = 2;
   c.context = 100;
   c.plain = turns(plain, n);
@@ -164,9 +164,9 @@ TEST_CASE("plain steps that were timed beside several methods count together") {
   c.transformer = "qwen3-4b";
   c.plain = turns(0.01, 8);
   c.turns = turns(0.02, 8);
-  c.method = R"({"name":"eagle"})";
+  c.method = MethodSpec(Document::from_text(R"({"name":"eagle"})", "test").root());
   m.cells.push_back(c);
-  c.method = R"({"name":"medusa"})";
+  c.method = MethodSpec(Document::from_text(R"({"name":"medusa"})", "test").root());
   m.cells.push_back(c);
   std::ostringstream text;
   write_measured_steps(text, m);
