@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -111,6 +112,18 @@ class Flattening {
   std::unordered_map<std::string, Known> index_;
 };
 
+// An input that people change to see what it does: points that it does not tell apart are the same points under another value.
+void drop_where_needless(std::vector<PointFigures>& points, const std::string& part) {
+  std::set<std::string> identities;
+  std::vector<PointKey> keys;
+  for (const PointFigures& p : points) {
+    PointKey& key = keys.emplace_back(p.key);
+    std::erase_if(key, [&](const auto& named) { return named.first == part; });
+    if (!identities.insert(identity_of(key)).second) return;
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) points[i].key = std::move(keys[i]);
+}
+
 }  // namespace
 
 std::vector<PointFigures> figures_of(const Json& document) {
@@ -120,6 +133,7 @@ std::vector<PointFigures> figures_of(const Json& document) {
   } else {
     all.object(document, {}, "", {});
   }
+  drop_where_needless(all.points, "acceptance");
   return std::move(all.points);
 }
 

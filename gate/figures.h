@@ -19,7 +19,7 @@ struct PointFigures {
 };
 
 // Objects below a result are flattened with dots, {"value", "unit", "kind"} is its value. Lists of objects are points of
-// their own. What differs from run to run (wall times), and what says who answered which question, is left out.
+// their own; an acceptance names a point only where nothing else tells it from another. What differs from run to run (wall times), and what says who answered which question, is left out.
 std::vector<PointFigures> figures_of(const Json& document);
 
 std::string text_of(const PointKey&);                  // method eagle3, batch_size 16

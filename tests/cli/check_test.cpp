@@ -47,11 +47,11 @@ TEST_CASE("approved pins pass; a changed scenario is exit 1 with a table; approv
   const Ran first = draftline("check pins.json --approve");
   CHECK(first.code == 0);
   CHECK(first.out.empty());
-  CHECK(first.err == "approved pins.json: 1 pins, " + std::to_string(22) + " figures\n");
+  CHECK(first.err == "approved pins.json: 1 pins, " + std::to_string(26) + " figures\n");
   const std::string approved = draftline.read("pins.json");
   const Ran fine = draftline("check pins.json");
   CHECK(fine.code == 0);
-  CHECK(fine.out == "22 figures of 1 pin are as approved.\n");
+  CHECK(fine.out == "26 figures of 1 pin are as approved.\n");
   CHECK(fine.err.empty());
   CHECK(draftline("check pins.json --exact").code == 0);
 

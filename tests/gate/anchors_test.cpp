@@ -89,7 +89,7 @@ TEST_CASE("points of a committed measured file stand beside their device, op by 
   rig.write("anchors.json", file("cpu", "gem"));
   CHECK(contains(mistake_of([&] { first(rig); }), "no point of kind \"gem\""));
   rig.write("anchors.json", file("h100-sxm", "gemm"));
-  CHECK(contains(mistake_of([&] { first(rig); }), "was measured on a processor"));
+  CHECK(contains(mistake_of([&] { first(rig); }), "was measured on a CPU"));
 }
 
 TEST_CASE("an anchor whose reference data are not at hand is left out, and keeps its median") {
