@@ -31,12 +31,17 @@ int advise_all(const Options& o, const Common& common) {
   const Interruptible interruptible;
   std::size_t done = 0;
   in_order<AdviceSweep>(
-      o.jobs, 0, points, o.jobs == 1 ? first : nullptr, make,
-      [&](AdviceSweep& sweep, std::size_t i) { return sweep.at(i, o.seed); },
+      common.ranks,
+      {.from = 0,
+       .to = points,
+       .question = question_id(first->scenario().document.root().input_files(), o.seed),
+       .jobs = o.jobs},
+      o.jobs == 1 ? first : nullptr, make, [&](AdviceSweep& sweep, std::size_t i) { return sweep.at(i, o.seed); },
       [&](const Advice& a) {
         report.add(a);
         progress.at(++done);
       });
+  if (!common.ranks.first()) return 0;
   report.finish();
   if (done == points) return 0;
   std::cerr << "interrupted after " << done << " of " << points << "\n";
@@ -54,7 +59,7 @@ void add_advise(CLI::App& app, Action& chosen) {
   verb->add_flag("--no-load", o->no_load, "skip the question of load, which is simulated");
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->add_option("--seed", o->seed, "of arrivals and acceptance");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return advise_all(*o, c); }; });
+  verb->callback([o, &chosen] { chosen = {AcrossRanks::shares, [o](const Common& c) { return advise_all(*o, c); }}; });
 }
 
 }  // namespace draftline::cli

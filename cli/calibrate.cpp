@@ -97,7 +97,9 @@ void add_calibrate(CLI::App& app, Action& chosen) {
   verb->add_option("--compare-out", o->compare_out, "a CSV file of the compared points, one by one");
   verb->add_flag("--json", o->json, "the device file alone on standard output");
   verb->footer("Example: draftline probe --out cpu.json && draftline calibrate cpu.json --out my-cpu.json");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return calibrate(*o, c); }; });
+  verb->callback([o, &chosen] {
+    chosen = {AcrossRanks::first_alone, [o](const Common& c) { return calibrate(*o, c); }};
+  });
 }
 
 }  // namespace draftline::cli

@@ -75,6 +75,16 @@ std::vector<PinFile> read_all_pins(const Options& o) {
   return files;
 }
 
+InputFiles contents(const std::vector<PinFile>& files) {
+  InputFiles contents;
+  for (const PinFile& file : files)
+    for (const Pin& pin : file.pins) {
+      contents[file.path] = fingerprint_of_bytes(file.path);
+      if (!pin.question.file.empty()) contents[pin.question.file] = fingerprint_of_bytes(pin.question.file);
+    }
+  return contents;
+}
+
 int check_pins(const Options& o, const Common& common) {
   const std::vector<PinFile> files = read_all_pins(o);
   std::vector<std::pair<const PinFile*, const Pin*>> all;
@@ -85,12 +95,14 @@ int check_pins(const Options& o, const Common& common) {
   struct Worker {};
   std::vector<Recomputed> now;
   in_order<Worker>(
-      o.jobs, 0, all.size(), nullptr, [] { return std::make_shared<Worker>(); },
+      common.ranks, {.from = 0, .to = all.size(), .question = question_id(contents(files), 0), .jobs = o.jobs}, nullptr,
+      [] { return std::make_shared<Worker>(); },
       [&](Worker&, std::size_t i) { return recompute(*all[i].second, all[i].first->path, common.data); },
       [&](Recomputed& r) {
         now.push_back(std::move(r));
         progress.at(now.size());
       });
+  if (!common.ranks.first()) return kFine;
   if (now.size() < all.size()) {
     std::cerr << "interrupted after " << now.size() << " of " << all.size() << " pins\n";
     return kInterrupted;
@@ -135,6 +147,7 @@ int check_all(Options o, const Common& common) {
     throw InputErrors("--approve writes pin files; --against and --measured have none");
   if (const char* folder = std::getenv("DRAFTLINE_REFERENCE_DATA"); o.reference.empty() && folder != nullptr)
     o.reference = folder;
+  if (!common.ranks.first() && (!o.against.empty() || !o.measured.empty())) return kFine;  // one comparison
   if (!o.against.empty()) return check_against(o, common);
   return o.measured.empty() ? check_pins(o, common) : check_measured(o);
 }
@@ -176,11 +189,11 @@ void add_check(CLI::App& app, Action& chosen) {
       "Example: draftline check --scenarios my-scenarios --approve   (pins them)\n"
       "         draftline check --scenarios my-scenarios             (in CI: exit 1 and a table where one moved)");
   verb->callback([o, verb, &chosen] {
-    chosen = [o, verb](const Common& c) {
-      if (o->asked() > 0) return check_all(*o, c);
-      std::cerr << verb->help();  // and no success: a pattern that matched no file must not pass
-      return static_cast<int>(kInput);
-    };
+    chosen = {AcrossRanks::shares, [o, verb](const Common& c) {
+                if (o->asked() > 0) return check_all(*o, c);
+                std::cerr << verb->help();  // and no success: a pattern that matched no file must not pass
+                return static_cast<int>(kInput);
+              }};
   });
 }
 

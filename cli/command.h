@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/ranks.h"
 #include "reports/output.h"
 
 namespace draftline::cli {
@@ -15,10 +16,18 @@ namespace draftline::cli {
 // What every verb needs to know.
 struct Common {
   std::filesystem::path data;  // the folder data/
+  const Ranks& ranks;          // one, unless the verb shares its work
 };
 
+// What several ranks (mpirun) make of a verb: they share its work; rank 0 does what is soon done, and the others leave; or it
+// measures one machine, which several processes would only disturb.
+enum class AcrossRanks { shares, first_alone, refuses };
+
 // Adds a verb to the program; when it is chosen, its action runs after parsing.
-using Action = std::function<int(const Common&)>;
+struct Action {
+  AcrossRanks ranks;
+  std::function<int(const Common&)> run;
+};
 void add_run(CLI::App&, Action& chosen);
 void add_list(CLI::App&, Action& chosen);
 void add_probe(CLI::App&, Action& chosen);

@@ -360,7 +360,7 @@ void add_decode(CLI::App& app, Action& chosen) {
       ->check(CLI::Range(0, 1 << 20));
   verb->add_option("--limits", o->limits, "a device of `list devices` whose datasheet the timings are set against");
   verb->add_flag("--json", o->json, "texts, steps and timings as one JSON document");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return decode(*o, c); }; });
+  verb->callback([o, &chosen] { chosen = {AcrossRanks::refuses, [o](const Common& c) { return decode(*o, c); }}; });
 }
 
 }  // namespace draftline::cli

@@ -1,78 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
-// Independent pieces of work on several threads, their results taken in order, so that the output does not depend on the
-// number of threads. Ctrl-C ends it after the pieces in progress; what is finished is kept.
+// Independent pieces of work on several threads and ranks, their results taken in order by rank 0, so that the output depends
+// on the number of neither. Ctrl-C ends it after the pieces in progress; what is finished is kept.
 #pragma once
 #include <tbb/global_control.h>
 #include <tbb/parallel_pipeline.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <csignal>
+#include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <string_view>
+#include <thread>
+#include <type_traits>
 #include <vector>
+
+#include "cli/deal.h"
+#include "cli/interruptible.h"
+#include "core/fingerprint.h"
+#include "core/packed.h"
 
 namespace draftline::cli {
 
-// While one lives, Ctrl-C asks instead of killing; the second one kills.
-class Interruptible {
- public:
-  Interruptible() : before_(std::signal(SIGINT, ask)) { asked_ = false; }
-  ~Interruptible() { std::signal(SIGINT, before_); }
-  Interruptible(const Interruptible&) = delete;
-  Interruptible& operator=(const Interruptible&) = delete;
-  static bool asked() { return asked_; }
-
- private:
-  static void ask(int) {
-    asked_ = true;
-    std::signal(SIGINT, SIG_DFL);
-    static constexpr std::string_view kSaid = "\nfinishing what is begun; Ctrl-C again ends at once\n";
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
-  }
-  static inline std::atomic<bool> asked_ = false;
-  void (*before_)(int);
+struct Pieces {
+  std::size_t from, to;    // all of [from, to)
+  std::uint64_t question;  // question_id(); equal on all ranks
+  int jobs;                // threads of each rank
 };
 
-// Workers are made as they are needed and shared by nobody at a time; `first` is one of them, if given. Returns how many
-// pieces were taken: all of [from, to), or fewer if interrupted.
-template <class Worker, class Make, class Work, class Take>
-std::size_t in_order(int jobs, std::size_t from, std::size_t to, std::shared_ptr<Worker> first, Make make, Work work,
-                     Take take) {
-  std::mutex mutex;
-  std::vector<std::shared_ptr<Worker>> idle;
-  if (first) idle.push_back(std::move(first));
-  const auto at = [&](std::size_t i) {
-    std::shared_ptr<Worker> worker;
-    {
-      const std::lock_guard lock(mutex);
-      if (!idle.empty()) {
-        worker = std::move(idle.back());
-        idle.pop_back();
-      }
-    }
-    if (!worker) worker = make();
-    auto result = std::make_shared<decltype(work(*worker, i))>(work(*worker, i));
-    const std::lock_guard lock(mutex);
-    idle.push_back(std::move(worker));
+// Workers are made as they are needed and shared by nobody at a time.
+template <class Worker, class Make>
+class Workers {
+ public:
+  Workers(std::shared_ptr<Worker> first, Make& make) : make_(make) {
+    if (first) idle_.push_back(std::move(first));
+  }
+  template <class Work>
+  auto with(Work&& work) {
+    std::shared_ptr<Worker> worker = idle();
+    if (!worker) worker = make_();
+    auto result = work(*worker);
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(worker));
     return result;
-  };
-  using Result = decltype(at(from));
+  }
+
+ private:
+  std::shared_ptr<Worker> idle() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return nullptr;
+    auto worker = std::move(idle_.back());
+    idle_.pop_back();
+    return worker;
+  }
+  Make& make_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Worker>> idle_;
+};
+
+// Results come in any order, and are taken in that of their pieces.
+template <class Result, class Take>
+class Taking {
+ public:
+  Taking(std::size_t from, Take& take) : from_(from), next_(from), take_(take) {}
+  void put(std::size_t piece, Result result) {
+    const std::lock_guard lock(mutex_);
+    early_.emplace(piece, std::move(result));
+    for (auto it = early_.begin(); it != early_.end() && it->first == next_; it = early_.erase(it), ++next_)
+      take_(it->second);
+  }
+  std::size_t taken() const { return next_ - from_; }
+
+ private:
+  std::mutex mutex_;
+  std::size_t from_, next_;
+  Take& take_;
+  std::map<std::size_t, Result> early_;
+};
+
+// Threads of this rank, each doing piece after piece until `next` has none.
+template <class Next, class Do>
+void piece_by_piece(int jobs, Next next, Do done) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(jobs));
-  std::size_t next = from, taken = 0;
   const auto give = [&](tbb::flow_control& flow) -> std::size_t {
-    if (next >= to || Interruptible::asked()) flow.stop();
-    return next++;
+    const std::optional<std::size_t> piece = next();
+    if (!piece) flow.stop();
+    return piece.value_or(0);
   };
-  tbb::parallel_pipeline(static_cast<std::size_t>(2 * jobs),
+  tbb::parallel_pipeline(static_cast<std::size_t>(jobs),
                          tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, give) &
-                             tbb::make_filter<std::size_t, Result>(tbb::filter_mode::parallel, at) &
-                             tbb::make_filter<Result, void>(tbb::filter_mode::serial_in_order, [&](const Result& r) {
-                               take(*r);
-                               ++taken;
-                             }));
-  return taken;
+                             tbb::make_filter<std::size_t, void>(tbb::filter_mode::parallel, done));
+}
+
+// `make()`: a worker; `first`: one of them, if given. `work(worker, piece)`: a result, which can be packed (core/packed.h).
+// `take(result)`: on rank 0 alone, one at a time, in the order of the pieces. Returns how many were taken: all, or fewer if
+// interrupted; on other ranks 0.
+template <class Worker, class Make, class Work, class Take>
+std::size_t in_order(const Ranks& ranks, const Pieces& pieces, std::shared_ptr<Worker> first, Make make, Work work,
+                     Take take) {
+  using Result = std::invoke_result_t<Work&, Worker&, std::size_t>;
+  Workers<Worker, Make> workers(std::move(first), make);
+  const auto compute = [&](std::size_t i) { return workers.with([&](Worker& worker) { return work(worker, i); }); };
+  const bool shared = ranks.size() > 1 && pieces.to - pieces.from > 1;  // a single one is rank 0's
+  Fingerprint question;
+  for (const std::uint64_t part : {pieces.question, pieces.from, pieces.to}) question.add(part);
+
+  if (!ranks.first()) {
+    if (!shared) return 0;
+    piece_by_piece(
+        pieces.jobs, [&] { return ask_for_piece(ranks, question.value()); },
+        [&](std::size_t i) { ranks.send(0, Ranks::About::result, pack(i) + pack(compute(i))); });
+    ranks.send(0, Ranks::About::done);
+    return 0;
+  }
+
+  Deal deal(pieces.from, pieces.to);
+  Taking<Result, Take> taking(pieces.from, take);
+  std::exception_ptr failure;  // of the thread that deals
+  std::jthread dealer;
+  if (shared)
+    dealer = std::jthread([&] {
+      try {
+        deal_out(ranks, question.value(), deal,
+                 [&](std::size_t i, std::string_view bytes) { taking.put(i, unpack<Result>(bytes)); });
+      } catch (...) {
+        failure = std::current_exception();
+        deal.stop();
+      }
+    });
+  try {
+    piece_by_piece(
+        pieces.jobs, [&] { return deal.next(); }, [&](std::size_t i) { taking.put(i, compute(i)); });
+  } catch (...) {
+    deal.stop();
+    throw;
+  }
+  if (dealer.joinable()) dealer.join();
+  if (failure) std::rethrow_exception(failure);
+  return taking.taken();
 }
 
 }  // namespace draftline::cli

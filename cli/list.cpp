@@ -185,7 +185,7 @@ void add_list(CLI::App& app, Action& chosen) {
       ->required()
       ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers"}));
   verb->add_flag("--json", o->json, "a JSON array on standard output");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return list(*o, c); }; });
+  verb->callback([o, &chosen] { chosen = {AcrossRanks::first_alone, [o](const Common& c) { return list(*o, c); }}; });
 }
 
 }  // namespace draftline::cli

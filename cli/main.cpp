@@ -12,6 +12,7 @@
 #include "core/build_info.h"
 #include "core/errors.h"
 #include "core/json_parse.h"
+#include "core/notes.h"
 
 namespace draftline::cli {
 
@@ -57,17 +58,63 @@ void keep_standard_streams() {
 }
 
 // What a user's file says may be quoted in it: it must not steer the terminal.
-void say(std::string_view message) { std::cerr << printable(message, message.npos) << "\n"; }
+void say(const Ending& ending) {
+  for (const std::string& m : ending.messages) std::cerr << printable(m, m.npos) << "\n";
+}
 
-int run(int argc, char** argv) {
+// What `act` returns, or what went wrong in it.
+template <class Act>
+Ending ending_of(Act act) {
+  try {
+    return {act(), {}};
+  } catch (const RankFailed& e) { return e.ending(); } catch (const InputErrors& e) {
+    return {kInput, e.messages()};
+  } catch (const DeviceError& e) { return {kDevice, {e.what()}}; } catch (const OutputError& e) {
+    return {kDevice, {e.what()}};
+  } catch (const std::bad_alloc&) { return {kDevice, {"out of memory"}}; } catch (const std::exception& e) {
+    return {kBug, {std::string("a bug of draftline, please report it: ") + e.what()}};
+  }
+}
+
+// Of several ranks, the first one alone talks.
+void fall_silent() {
+  const int nowhere = open("/dev/null", O_WRONLY);
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
+    if (nowhere == -1 || dup2(nowhere, stream) == -1) _exit(kDevice);
+  close(nowhere);
+}
+
+int act(const Action& chosen, const std::filesystem::path& data, Launched l) {
+  if (chosen.ranks == AcrossRanks::refuses && l.size > 1)
+    throw InputErrors("this measures one machine, with one process: start it without mpirun");
+  if (chosen.ranks == AcrossRanks::first_alone) {
+    if (l.rank > 0) return kFine;
+    l = {};
+  }
+  const Ranks ranks(l);
+  const Ending ending = ending_of([&] {
+    const int code = chosen.run({data, ranks});
+    std::cout.flush();
+    if (!std::cout) throw OutputError("standard output can't be written");
+    return code;
+  });
+  say(ending);
+  if (!ending.messages.empty()) {
+    std::cout.flush();
+    ranks.fail(ending);
+  }
+  return ending.code;
+}
+
+int run(int argc, char** argv, Launched l) {
   CLI::App app{
       "draftline predicts what speculative decoding buys: throughput, latency and memory of every method, on any GPU,\n"
       "at any batch size, and why. Start with: draftline run scenarios/when_to_switch_off.json"};
   app.set_version_flag("--version", std::string(build_version()) + " (" + std::string(build_commit()) + ")");
   app.require_subcommand(1);
   app.fallthrough();
-  Common common{find_data()};
-  app.add_option("--data", common.data, "the folder data/ (devices, transformers, engines, papers)")
+  std::filesystem::path data = find_data();
+  app.add_option("--data", data, "the folder data/ (devices, transformers, engines, papers)")
       ->check(CLI::ExistingDirectory);
   app.footer("Exit codes: 0 fine, 1 a check failed, 2 wrong input, 3 the device failed, 4 a bug of draftline.");
   Action chosen;
@@ -82,13 +129,15 @@ int run(int argc, char** argv) {
   add_validate(app, chosen);
   add_check(app, chosen);
   add_list(app, chosen);
+  const NoteListener notes([](const std::string& note) { say({kFine, {note}}); });
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) { return app.exit(e) == 0 ? kFine : kInput; }
-  const int code = chosen(common);
-  std::cout.flush();
-  if (!std::cout) throw OutputError("standard output can't be written");
-  return code;
+  } catch (const CLI::ParseError& e) {
+    if (app.exit(e) == 0) return kFine;
+    if (l.rank > 0) Ranks(l).fail({kInput, {e.what()}});  // it may have no such file, where rank 0 has one
+    return kInput;
+  }
+  return act(chosen, data, l);
 }
 
 }  // namespace
@@ -97,26 +146,12 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   namespace cli = draftline::cli;
-  using draftline::DeviceError, draftline::InputErrors, draftline::OutputError;
   cli::keep_standard_streams();
   std::signal(SIGINT, cli::interrupted);
   std::signal(SIGPIPE, SIG_IGN);
-  try {
-    return cli::run(argc, argv);
-  } catch (const InputErrors& e) {
-    for (const std::string& m : e.messages()) cli::say(m);
-    return cli::kInput;
-  } catch (const DeviceError& e) {
-    cli::say(e.what());
-    return cli::kDevice;
-  } catch (const OutputError& e) {
-    cli::say(e.what());
-    return cli::kDevice;
-  } catch (const std::bad_alloc&) {
-    std::cerr << "out of memory\n";
-    return cli::kDevice;
-  } catch (const std::exception& e) {
-    std::cerr << "a bug of draftline, please report it: " << e.what() << "\n";
-    return cli::kBug;
-  }
+  const cli::Launched l = cli::launched();
+  if (l.rank > 0) cli::fall_silent();
+  const cli::Ending ending = cli::ending_of([&] { return cli::run(argc, argv, l); });
+  cli::say(ending);
+  return ending.code;
 }

@@ -58,7 +58,7 @@ void add_papers(CLI::App& app, Action& chosen) {
       ->check(CLI::IsMember({"specformer", "s3d", "clover", "space"}));
   verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");
   verb->add_flag("--markdown", o->markdown, "tables for a page instead of a terminal")->excludes("--json");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return papers(*o, c); }; });
+  verb->callback([o, &chosen] { chosen = {AcrossRanks::first_alone, [o](const Common& c) { return papers(*o, c); }}; });
 }
 
 }  // namespace draftline::cli

@@ -29,7 +29,12 @@ int plan(const Options& o, const Common& common) {
   const Interruptible interruptible;
   std::vector<FleetOption> options;
   in_order<ServingSweep>(
-      o.jobs, 0, points, o.jobs == 1 ? first : nullptr,
+      common.ranks,
+      {.from = 0,
+       .to = points,
+       .question = question_id(scenario.document.root().input_files(), o.seed),
+       .jobs = o.jobs},
+      o.jobs == 1 ? first : nullptr,
       [&] {
         auto sweep = std::make_shared<ServingSweep>(o.scenario, common.data);
         sweep->validate();
@@ -40,6 +45,7 @@ int plan(const Options& o, const Common& common) {
         options.push_back(std::move(option));
         progress.at(options.size());
       });
+  if (!common.ranks.first()) return 0;
   const std::size_t done = options.size();
   write_plan(to_standard_output(o.json, o.csv, {"plan", common.data, o.seed, {.most_devices = o.most_devices}}),
              scenario, std::move(options));
@@ -62,7 +68,7 @@ void add_plan(CLI::App& app, Action& chosen) {
       ->check(CLI::Range(1, 100'000));
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return plan(*o, c); }; });
+  verb->callback([o, &chosen] { chosen = {AcrossRanks::shares, [o](const Common& c) { return plan(*o, c); }}; });
 }
 
 }  // namespace draftline::cli

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "cli/command.h"
-#include "cli/in_order.h"
+#include "cli/interruptible.h"
 #include "cli/measuring.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
@@ -272,7 +272,7 @@ void add_probe(CLI::App& app, Action& chosen) {
   verb->add_flag("--json", o->json, "the measured file on standard output too");
   verb->footer(
       "Example: draftline probe --device cpu --out cpu.json && draftline calibrate cpu.json --out my-cpu.json");
-  verb->callback([o, &chosen] { chosen = [o](const Common&) { return probe(*o); }; });
+  verb->callback([o, &chosen] { chosen = {AcrossRanks::refuses, [o](const Common&) { return probe(*o); }}; });
 }
 
 }  // namespace draftline::cli

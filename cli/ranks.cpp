@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/ranks.h"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdlib>
-#include <iostream>
+#include <thread>
 
 #include "core/errors.h"
+#include "core/packed.h"
 
 #ifdef DRAFTLINE_MPI
 #define OMPI_SKIP_MPICXX 1
@@ -13,13 +17,35 @@
 
 namespace draftline::cli {
 
+Launched launched() {
+  const auto number = [](const char* name, std::size_t otherwise) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? otherwise : static_cast<std::size_t>(std::max(0, std::atoi(text)));
+  };
+  const Launched l{number("OMPI_COMM_WORLD_RANK", 0), number("OMPI_COMM_WORLD_SIZE", 1)};
+  return l.rank < l.size ? l : Launched{};
+}
+
+std::optional<Ranks::Message> Ranks::receive_unless(const std::function<bool()>& given_up) const {
+  using namespace std::chrono_literals;
+  constexpr std::chrono::microseconds kLongest = 500us;
+  for (auto pause = 20us; !given_up(); pause = std::min(2 * pause, kLongest)) {
+    if (auto message = received()) return message;
+    std::this_thread::sleep_for(pause);
+  }
+  return std::nullopt;
+}
+
+Ranks::Message Ranks::receive() const {
+  return *receive_unless([] { return false; });
+}
+
 #ifdef DRAFTLINE_MPI
 
 static void must(int code) { check(code == MPI_SUCCESS, "MPI"); }
 
-Ranks::Ranks() {
-  const char* started = std::getenv("OMPI_COMM_WORLD_SIZE");
-  if (started == nullptr || std::atoi(started) < 2) return;
+Ranks::Ranks(Launched l) : rank_(l.rank), size_(l.size) {
+  if (size_ == 1) return;
   int provided = 0, rank = 0, size = 1;
   must(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
   check(provided >= MPI_THREAD_SERIALIZED, "this MPI knows no threads");
@@ -27,37 +53,56 @@ Ranks::Ranks() {
   must(MPI_Comm_size(MPI_COMM_WORLD, &size));
   rank_ = static_cast<std::size_t>(rank);
   size_ = static_cast<std::size_t>(size);
-  if (rank_ != 0) std::cerr.rdbuf(nullptr);  // all of them meet the same mistakes: one tells
 }
 
 Ranks::~Ranks() {
-  if (size_ > 1) MPI_Finalize();
+  if (size_ == 1) return;
+  if (!first()) send(0, About::leave);
+  for (std::size_t other = 1; first() && other < size_; ++other) send(other, About::leave);
+  for (std::size_t left = 0, all = first() ? size_ - 1 : 1; left < all;)
+    if (receive().about == About::leave) ++left;
+  MPI_Finalize();
 }
 
-void Ranks::send(const std::string& bytes) const {
-  must(MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, 0, MPI_COMM_WORLD));
+void Ranks::send(std::size_t to, About about, std::string_view bytes) const {
+  const std::lock_guard lock(mutex_);
+  must(MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, static_cast<int>(to), static_cast<int>(about),
+                MPI_COMM_WORLD));
 }
 
-std::string Ranks::receive(std::size_t block) const {
-  const int from = static_cast<int>(block % size_);
+std::optional<Ranks::Message> Ranks::received() const {
+  const std::lock_guard lock(mutex_);
+  int there = 0, bytes = 0;
   MPI_Status status;
-  must(MPI_Probe(from, 0, MPI_COMM_WORLD, &status));
-  int bytes = 0;
+  must(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status));
+  if (there == 0) return std::nullopt;
   must(MPI_Get_count(&status, MPI_BYTE, &bytes));
-  std::string text(static_cast<std::size_t>(bytes), '\0');
-  must(MPI_Recv(text.data(), bytes, MPI_BYTE, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  return text;
+  Message m{static_cast<std::size_t>(status.MPI_SOURCE), static_cast<About>(status.MPI_TAG),
+            std::string(static_cast<std::size_t>(bytes), '\0')};
+  must(MPI_Recv(m.bytes.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  return m;
+}
+
+void Ranks::fail(Ending ending) const {
+  if (size_ == 1) return;
+  if (first()) MPI_Abort(MPI_COMM_WORLD, ending.code);
+  std::array<char, MPI_MAX_PROCESSOR_NAME> machine{};
+  int length = 0;
+  must(MPI_Get_processor_name(machine.data(), &length));
+  const std::string who = "rank " + std::to_string(rank_) + " (" + machine.data() + "): ";
+  for (std::string& message : ending.messages) message.insert(0, who);
+  send(0, About::failed, pack(ending));
 }
 
 #else
 
-Ranks::Ranks() {
-  if (const char* started = std::getenv("OMPI_COMM_WORLD_SIZE"); started != nullptr && std::atoi(started) > 1)
-    throw InputErrors("this draftline was built without MPI: install libopenmpi-dev and build it anew");
+Ranks::Ranks(Launched l) {
+  if (l.size > 1) throw InputErrors("this draftline was built without MPI: install libopenmpi-dev and build it anew");
 }
 Ranks::~Ranks() = default;
-void Ranks::send(const std::string&) const {}
-std::string Ranks::receive(std::size_t) const { return {}; }
+void Ranks::send(std::size_t, About, std::string_view) const {}
+std::optional<Ranks::Message> Ranks::received() const { return std::nullopt; }
+void Ranks::fail(Ending) const {}
 
 #endif
 

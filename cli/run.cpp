@@ -6,7 +6,6 @@
 #include "cli/command.h"
 #include "cli/in_order.h"
 #include "cli/progress.h"
-#include "cli/ranks.h"
 #include "predict/sweep.h"
 #include "reports/point.h"
 #include "reports/run_report.h"
@@ -23,16 +22,13 @@ struct Options {
   std::size_t from = 0;
 };
 
-using Block = std::vector<Outcome>;
-
 int run(const Options& o, const Common& common) {
-  const Ranks ranks;
   Sweep first(o.scenario, common.data);
   if (first.scenario().serving)
     throw InputErrors(first.scenario().document.root().place() + ": has a \"workload\"; `draftline simulate` runs it");
   first.validate();
   if (o.dry_run) {
-    if (ranks.rank() == 0) write_resolved(std::cout, first.scenario());
+    write_resolved(std::cout, first.scenario());
     return 0;
   }
   first.find_one_that_fits();
@@ -41,7 +37,7 @@ int run(const Options& o, const Common& common) {
   const std::size_t points = first.scenario().points();
   if (o.from >= points) throw InputErrors("--from: the scenario has " + std::to_string(points) + " points");
   std::optional<RunReport> report;
-  if (ranks.rank() == 0)
+  if (common.ranks.first())
     report.emplace(to_standard_output(o.json, o.csv, {"run", common.data, o.seed, {.from = o.from}}), first.scenario());
   Progress progress("predicting", points);
 
@@ -49,28 +45,24 @@ int run(const Options& o, const Common& common) {
   const Interruptible interruptible;
   std::size_t done = 0;
   in_order<Sweep>(
-      o.jobs, 0, (points - o.from + kBlock - 1) / kBlock, nullptr,
-      [&] { return std::make_shared<Sweep>(o.scenario, common.data); },
+      common.ranks,
+      {.from = 0,
+       .to = (points - o.from + kBlock - 1) / kBlock,
+       .question = question_id(first.scenario().document.root().input_files(), o.from),
+       .jobs = o.jobs},
+      nullptr, [&] { return std::make_shared<Sweep>(o.scenario, common.data); },
       [&](Sweep& sweep, std::size_t block) {
-        Block outcomes;
-        if (!ranks.mine(block)) return outcomes;
+        std::vector<Outcome> outcomes;
         const std::size_t begin = o.from + block * kBlock;
         for (std::size_t i = begin; i < std::min(begin + kBlock, points); ++i) outcomes.push_back(sweep.at(i));
         return outcomes;
       },
-      [&, block = std::size_t{0}](const Block& computed) mutable {
-        const bool here = ranks.mine(block);
-        if (!report) {
-          if (here) ranks.send(pack(computed));
-          done = std::min(points - o.from, done + kBlock);
-        } else {
-          const Block outcomes = here ? computed : unpack(ranks.receive(block));
-          for (const Outcome& outcome : outcomes) report->add(outcome);
-          progress.at(done += outcomes.size());
-        }
-        ++block;
+      [&](const std::vector<Outcome>& outcomes) {
+        for (const Outcome& outcome : outcomes) report->add(outcome);
+        progress.at(done += outcomes.size());
       });
-  if (report) report->finish();
+  if (!report) return 0;
+  report->finish();
   return interrupted_after(o.from + done, points);
 }
 
@@ -87,7 +79,7 @@ void add_run(CLI::App& app, Action& chosen) {
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");
   verb->add_option("--seed", o->seed, "of what is random; nothing is, in a steady-state prediction");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return run(*o, c); }; });
+  verb->callback([o, &chosen] { chosen = {AcrossRanks::shares, [o](const Common& c) { return run(*o, c); }}; });
 }
 
 }  // namespace draftline::cli

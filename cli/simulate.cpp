@@ -37,7 +37,7 @@ int simulate(const Options& o, const Common& common) {
     throw InputErrors(o.scenario + ": has " + std::to_string(points) +
                       " points; records and the timeline are of a single one");
   std::unique_ptr<ServingRecords> records;
-  if (o.records.any()) records = std::make_unique<ServingRecords>(o.records);
+  if (o.records.any() && common.ranks.first()) records = std::make_unique<ServingRecords>(o.records);
   const auto requests = static_cast<std::size_t>(scenario.serving->choices.front().workload.requests);
   Progress progress("simulating", points > 1 ? points : requests);
   ServingSweep::Options options{o.seed, o.json && !o.no_oracle, records.get(), {}};  // the table has no room for it
@@ -66,7 +66,12 @@ int simulate(const Options& o, const Common& common) {
   if (points > 1) interruptible.emplace();  // of one point nothing would be kept
   std::size_t done = 0;
   in_order<ServingSweep>(
-      o.jobs, o.from, points, o.jobs == 1 ? first : nullptr,
+      common.ranks,
+      {.from = o.from,
+       .to = points,
+       .question = question_id(scenario.document.root().input_files(), o.seed),
+       .jobs = o.jobs},
+      o.jobs == 1 ? first : nullptr,
       [&] {
         auto sweep = std::make_shared<ServingSweep>(o.scenario, common.data);
         sweep->validate();
@@ -78,6 +83,7 @@ int simulate(const Options& o, const Common& common) {
         ++done;
         if (points > 1) progress.at(done);
       });
+  if (!common.ranks.first()) return 0;
   if (!report && Interruptible::asked()) return interrupted_after(o.from, points);
   if (!report) {
     if (points == 1) throw InputErrors(reason);
@@ -106,7 +112,7 @@ void add_simulate(CLI::App& app, Action& chosen) {
       ->check(CLI::Range(1, 1024));
   verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");
   verb->add_option("--seed", o->seed, "of arrivals, lengths and acceptance");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return simulate(*o, c); }; });
+  verb->callback([o, &chosen] { chosen = {AcrossRanks::shares, [o](const Common& c) { return simulate(*o, c); }}; });
 }
 
 }  // namespace draftline::cli

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cli/command.h"
-#include "cli/in_order.h"
+#include "cli/interruptible.h"
 #include "cli/measuring.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
@@ -290,7 +290,9 @@ void add_validate(CLI::App& app, Action& chosen) {
   verb->add_flag("--json", o->json, "one JSON document on standard output");
   verb->add_option("--markdown", o->markdown, "also writes the report, with all cells, to this file");
   verb->footer("Example: draftline validate --out here --markdown here/report.md");
-  verb->callback([o, &chosen] { chosen = [o](const Common& c) { return Validating(*o, c).run(); }; });
+  verb->callback([o, &chosen] {
+    chosen = {AcrossRanks::refuses, [o](const Common& c) { return Validating(*o, c).run(); }};
+  });
 }
 
 }  // namespace draftline::cli

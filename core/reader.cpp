@@ -10,6 +10,7 @@
 
 #include "core/fingerprint.h"
 #include "core/json_parse.h"
+#include "core/notes.h"
 #include "core/text_file.h"
 
 namespace draftline {
@@ -33,6 +34,7 @@ struct Reader::State {
   std::unordered_set<std::string> noted;
   std::size_t unsaid = 0;
   std::vector<std::string> notes;
+  std::set<std::pair<std::string, std::string>> renamed;  // old and new keys: each is noted where it first stands
   std::shared_ptr<InputFiles> input_files = std::make_shared<InputFiles>();  // shared with the documents below
 
   void note(std::string message) {
@@ -168,8 +170,10 @@ std::optional<Reader> Reader::find(std::string_view key, std::string_view old_ke
   if (const std::optional<Reader> found = find(key)) return found;
   if (!has_silently(old_key)) return std::nullopt;
   const std::optional<Reader> found = find(old_key);
-  const std::string note = found->place() + ": is called " + in_quotes(key) + " now; the old name is still read";
-  if (std::find(state_->notes.begin(), state_->notes.end(), note) == state_->notes.end()) state_->notes.push_back(note);
+  if (state_->renamed.emplace(old_key, key).second) {
+    state_->notes.push_back(found->place() + ": is called " + in_quotes(key) + " now; the old name is still read");
+    tell_listener(state_->notes.back());
+  }
   return found;
 }
 

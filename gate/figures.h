@@ -3,6 +3,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,8 @@ using PointKey = std::vector<std::pair<std::string, std::string>>;
 struct PointFigures {
   PointKey key;
   std::vector<std::pair<std::string, Json>> figures;  // "ttft.p99" and a number, text, boolean or null
+
+  static auto members(auto& s) { return std::tie(s.key, s.figures); }
 };
 
 // Objects below a result are flattened with dots, {"value", "unit", "kind"} is its value. Lists of objects are points of

@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gate/changes.h"
@@ -25,6 +26,8 @@ struct Recomputed {
   std::vector<PointFigures> points;  // selected
   Inputs inputs;
   std::string failure;
+
+  static auto members(auto& s) { return std::tie(s.points, s.inputs, s.failure); }
 };
 Recomputed recompute(const Pin&, const std::filesystem::path& pin_file, const std::filesystem::path& data);
 

@@ -2,8 +2,6 @@
 #include "predict/sweep.h"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
 
 namespace draftline {
 
@@ -64,48 +62,6 @@ void Sweep::find_one_that_fits() {
     if (reason.empty()) reason = std::get<std::string>(o.result);
   }
   throw InputErrors(scenario_.document.root().place() + ": no point of it can run; the first: " + reason);
-}
-
-std::string pack(const std::vector<Outcome>& outcomes) {
-  static_assert(std::is_trivially_copyable_v<Point> && std::is_trivially_copyable_v<Prediction>);
-  std::string bytes;
-  const auto put = [&](const void* from, std::size_t n) { bytes.append(static_cast<const char*>(from), n); };
-  for (const Outcome& o : outcomes) {
-    const auto* why = std::get_if<std::string>(&o.result);
-    const std::size_t length = why == nullptr ? 0 : why->size() + 1;  // 0: a prediction follows
-    put(&o.point, sizeof o.point);
-    put(&length, sizeof length);
-    if (why != nullptr) put(why->data(), why->size());
-    else put(&std::get<Prediction>(o.result), sizeof(Prediction));
-  }
-  return bytes;
-}
-
-std::vector<Outcome> unpack(const std::string& bytes) {
-  std::vector<Outcome> outcomes;
-  std::size_t at = 0;
-  const auto take = [&](void* to, std::size_t n) {
-    check(at + n <= bytes.size(), "a truncated message of another rank");
-    std::memcpy(to, bytes.data() + at, n);
-    at += n;
-  };
-  while (at < bytes.size()) {
-    Outcome o{};
-    std::size_t length = 0;
-    take(&o.point, sizeof o.point);
-    take(&length, sizeof length);
-    if (length > 0) {
-      std::string why(length - 1, ' ');
-      take(why.data(), why.size());
-      o.result = std::move(why);
-    } else {
-      Prediction p{};
-      take(&p, sizeof p);
-      o.result = p;
-    }
-    outcomes.push_back(std::move(o));
-  }
-  return outcomes;
 }
 
 Outcome Sweep::at(std::size_t index) {

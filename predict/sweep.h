@@ -3,6 +3,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <tuple>
 #include <variant>
 
 #include "predict/prediction.h"
@@ -13,11 +14,9 @@ namespace draftline {
 struct Outcome {
   Point point;
   std::variant<Prediction, std::string> result;  // or why the point was skipped
-};
 
-// Outcomes as bytes, for another rank of the same program on the same kind of machine.
-std::string pack(const std::vector<Outcome>&);
-std::vector<Outcome> unpack(const std::string&);
+  static auto members(auto& s) { return std::tie(s.point, s.result); }
+};
 
 class Sweep {
  public:

@@ -2,6 +2,7 @@
 // When speculation pays, and what eats the gain: the questions practitioners ask of one method on one setup.
 #pragma once
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "sim/serving.h"
@@ -51,6 +52,10 @@ struct Advice {
   std::vector<BatchAdvice> batches;
   std::vector<BestLength> best;
   std::optional<RateAdvice> rate;
+
+  static auto members(auto& s) {
+    return std::tie(s.point, s.obstacle, s.largest_batch, s.pays_to_batch, s.pool_lost, s.batches, s.best, s.rate);
+  }
 };
 
 // `batches`: to report at. `serving`: the same scenario with a workload, or null.

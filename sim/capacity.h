@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "sim/serving.h"
 
@@ -15,6 +16,10 @@ struct FleetOption {
   double cost = 0;                // per hour; without prices: devices
   PerSecond capacity;             // requests that one replica bears within the targets
   std::optional<ServingRun> run;  // of the whole workload on those replicas
+
+  static auto members(auto& s) {
+    return std::tie(s.point, s.obstacle, s.replicas, s.devices, s.cost, s.capacity, s.run);
+  }
 };
 
 struct Prices {

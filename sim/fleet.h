@@ -2,6 +2,7 @@
 // Servers behind a router, and one run of a workload on them.
 #pragma once
 #include <functional>
+#include <tuple>
 
 #include "sim/server.h"
 
@@ -12,6 +13,8 @@ struct ServingRun {
   Seconds wall_time;      // that the event loop took here, prices apart
   Seconds pricing_time;   // that prices took which were not known yet
   bool diverges = false;  // the queue grew until the last arrival: latencies depend on how long one looks
+
+  static auto members(auto& s) { return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges); }
 };
 
 // Which requests of a run no server could take, as a sentence; "": none.

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <tuple>
 
 #include "core/clock.h"
 
@@ -26,6 +27,8 @@ class Histogram {
   Seconds mean() const { return {count_ == 0 ? 0 : sum_ / static_cast<double>(count_) / kTicksPerSecond}; }
   Seconds quantile(double share) const;  // 0 if empty
   double share_below(Seconds) const;     // 1 if empty
+
+  static auto members(auto& self) { return std::tie(self.count_, self.sum_, self.pages_); }  // core/packed.h
 
  private:
   static constexpr int kBits = 10;

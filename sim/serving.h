@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <optional>
+#include <tuple>
 #include <variant>
 
 #include "core/json_writer.h"
@@ -20,11 +21,18 @@ struct ServingResult {
   int devices = 1;
   double power_watts = 0, price = 0;  // of a device; per hour; 0: unknown
   std::vector<std::string> warnings;
+
+  static auto members(auto& s) {
+    return std::tie(s.runs, s.oracle, s.kv_blocks, s.batch_limit, s.servers, s.devices, s.power_watts, s.price,
+                    s.warnings);
+  }
 };
 
 struct ServingOutcome {
   Point point;
   std::variant<ServingResult, std::string> result;  // or why the point was skipped
+
+  static auto members(auto& s) { return std::tie(s.point, s.result); }
 };
 
 // A figure of all replications: their mean, and a Student-t interval where there are several.

@@ -2,6 +2,7 @@
 // What a serving run was like: latencies, throughput, occupancy. Collected as the run goes; nothing is kept per token.
 #pragma once
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "core/fingerprint.h"
@@ -45,6 +46,7 @@ class ServingObserver {
 
 class ServingFigures {
  public:
+  ServingFigures() = default;  // of a run elsewhere, to be unpacked: it records nothing
   ServingFigures(std::int64_t warm_up, const LatencyTargets& targets, ServingObserver* observer = nullptr)
       : warm_up_(warm_up), targets_(&targets), observer_(observer) {}
 
@@ -86,10 +88,18 @@ class ServingFigures {
   bool meets(const LatencyTargets::Target& t) const { return value_of(t) <= t.limit; }
   std::uint64_t fingerprint() const { return events_.value(); }
 
+  // What was recorded; not who listened, nor by which targets (core/packed.h).
+  static auto members(auto& s) {
+    return std::tie(s.ttft, s.tpot, s.inter_token, s.e2e, s.queueing, s.requests, s.output_tokens, s.prompt_tokens,
+                    s.good_requests, s.all_tokens, s.steps, s.preemptions, s.most_blocks, s.longest_text,
+                    s.reused_tokens, s.refused, s.longest_refused, s.first_arrival, s.begin, s.end, s.sequence_steps_,
+                    s.decoded_, s.busy_, s.host_, s.block_time_, s.in_system_, s.events_);
+  }
+
  private:
-  std::int64_t warm_up_;
-  const LatencyTargets* targets_;
-  ServingObserver* observer_;
+  std::int64_t warm_up_ = 0;
+  const LatencyTargets* targets_ = nullptr;
+  ServingObserver* observer_ = nullptr;
   std::int64_t sequence_steps_ = 0, decoded_ = 0;
   double busy_ = 0, host_ = 0, block_time_ = 0, in_system_ = 0;  // ps; blocks x ps; requests x ps
   Fingerprint events_;

@@ -130,27 +130,6 @@ TEST_CASE("a bad unit in a device's file is named with that file") {
   CHECK(contains(r.err, "bandwidth: "));
 }
 
-TEST_CASE("several ranks print what one prints") {
-  // ASAN_OPTIONS: Open MPI keeps some memory to the end
-  if (std::system("command -v mpirun > /dev/null 2>&1") != 0) SKIP_TEST("needs mpirun (openmpi-bin)");
-  const Program draftline;
-  std::string prompts;
-  for (int n = 1; n <= 60; ++n) prompts += (n == 1 ? "" : ", ") + std::to_string(40 * n);
-  draftline.write("s.json",  // more than one block of points; those of the last batch don't fit
-                  scenario("\"batch_size\": [1, 2, 4, 8, 4000], \"prompt_tokens\": [" + prompts + "]"));
-  const Ran one = draftline("run s.json --json");
-  const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
-  const int status = std::system(
-      ("cd '" + folder + "' && ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " +
-       "mpirun --oversubscribe -n 3 '" DRAFTLINE_PROGRAM "' run s.json --json > three 2> err")
-          .c_str());
-  const std::string err = draftline.read("err");
-  if (contains(err, "built without MPI")) SKIP_TEST("built without MPI");
-  INFO(err);
-  CHECK(status == 0);
-  CHECK(draftline.read("three") == one.out);
-}
-
 TEST_CASE("every scenario that is shipped answers, with a name, a question and a table of 120 columns") {
   const Program draftline;
   int count = 0;

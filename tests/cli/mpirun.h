@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the built program under mpirun, with more ranks than cores if need be.
+#pragma once
+#include <filesystem>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+namespace draftline {
+
+// Each item: so many ranks, and the command line of each of them.
+struct OfRanks {
+  int ranks;
+  std::string arguments;
+};
+
+inline Ran mpirun(const Program& draftline, const std::vector<OfRanks>& all) {
+  if (std::system("command -v mpirun > /dev/null 2>&1") != 0) SKIP_TEST("needs mpirun (openmpi-bin)");
+  std::string command;
+  for (const OfRanks& some : all)
+    command += (command.empty() ? "mpirun --oversubscribe -n " : " : -n ") + std::to_string(some.ranks) +
+               " '" DRAFTLINE_PROGRAM "' " + some.arguments;
+  const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
+  // detect_leaks: Open MPI keeps some memory to the end
+  const int status =
+      std::system(("cd '" + folder + "' && ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 " +
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 " + command + " > ranks_out 2> ranks_err")
+                      .c_str());
+  const Ran r{WIFEXITED(status) ? WEXITSTATUS(status) : -1, draftline.read("ranks_out"), draftline.read("ranks_err")};
+  if (contains(r.err, "built without MPI")) SKIP_TEST("built without MPI");
+  return r;
+}
+
+}  // namespace draftline
