@@ -6,6 +6,7 @@
 #include "cli/calibration_report.h"
 #include "cli/command.h"
 #include "cli/measuring.h"
+#include "core/build_info.h"
 #include "core/text_file.h"
 
 namespace draftline::cli {
@@ -35,6 +36,37 @@ void compare(const Options& o, const Measured& m, const OrderedJson& calibrated,
   if (!o.compare_out.empty()) write_comparison_csv(o.compare_out, points, first, second);
 }
 
+std::string with_inputs(OrderedJson calibrated, const InputFiles& files, const std::filesystem::path& data) {
+  calibrated["model"] = build_model();
+  calibrated["input_files"] = named(files, data);
+  return text_of(calibrated);
+}
+
+// The files of a calibration from points, with what they were made from.
+struct MeasuredFile {
+  Measured points;
+  InputFiles files;
+};
+MeasuredFile read_points(const std::filesystem::path& file) {
+  const Document document = Document::from_file(file);
+  Measured points = read_whole(document, read_measured);
+  return {std::move(points), document.root().input_files()};
+}
+
+std::string engine_text(const CalibrationInput& o, const MeasuredFile& m) {
+  InputFiles files = m.files;
+  if (m.points.device == "cuda") {
+    const Document shipped = Document::from_file(shipped_engine(o.data));
+    files.insert(shipped.root().input_files().begin(), shipped.root().input_files().end());
+  }
+  return with_inputs(calibrated_engine(o, m.points), files, o.data);
+}
+std::string device_text(const CalibrationInput& o, const MeasuredFile& m, const CalibratedDevice& r) {
+  InputFiles files = m.files;
+  files.insert(r.input_files.begin(), r.input_files.end());
+  return with_inputs(r.device, files, o.data);
+}
+
 int calibrate(Options o, const Common& common) {
   o.data = common.data;
   const bool tables = std::filesystem::is_directory(o.measured);
@@ -45,12 +77,14 @@ int calibrate(Options o, const Common& common) {
   if (tables && !o.compare.empty()) throw InputErrors("--compare: takes the points of a measured file, not tables");
   if (o.compare.empty() && !o.compare_out.empty()) throw InputErrors("--compare-out: needs --compare");
   if (o.locator.empty()) o.locator = o.measured.lexically_normal().filename().string();
-  const Measured m = tables ? Measured{} : read_file(o.measured, read_measured);
-  if (!o.engine_out.empty()) write_text_file(o.engine_out, text_of(calibrated_engine(o, m)));
+  const MeasuredFile measured = tables ? MeasuredFile{} : read_points(o.measured);
+  const Measured& m = measured.points;
+  if (!o.engine_out.empty()) write_text_file(o.engine_out, engine_text(o, measured));
   const CalibratedDevice r = tables ? calibrated_from_tables(o) : calibrated_device(o, m);
-  if (!o.out.empty()) write_text_file(o.out, text_of(r.device));
+  const std::string device = device_text(o, measured, r);
+  if (!o.out.empty()) write_text_file(o.out, device);
   print_warnings(std::cerr, r.quality);
-  if (o.json || o.out.empty()) std::cout << text_of(r.device);
+  if (o.json || o.out.empty()) std::cout << device;
   std::ostream& said = o.json || o.out.empty() ? std::cerr : std::cout;
   const auto width = static_cast<std::size_t>(terminal_width());
   if (!o.json) {
@@ -70,11 +104,12 @@ CalibratedFiles calibrate_files(const std::filesystem::path& measured, const std
   o.data = data;
   o.device = datasheet;
   o.locator = measured.lexically_normal().filename().string();
-  const Measured m = read_file(measured, read_measured);
+  const MeasuredFile all = read_points(measured);
+  const Measured& m = all.points;
   if (m.device != device)
     throw InputErrors(measured.string() + "#/device: is \"" + m.device + "\", not \"" + device + "\"");
   const CalibratedDevice r = calibrated_device(o, m);
-  return {text_of(r.device), knows_host(m) ? text_of(calibrated_engine(o, m)) : "", r.quality};
+  return {device_text(o, all, r), knows_host(m) ? engine_text(o, all) : "", r.quality};
 }
 
 void add_calibrate(CLI::App& app, Action& chosen) {

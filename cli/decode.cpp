@@ -22,6 +22,7 @@
 #include "measure/dry_step.h"
 #include "measure/forced_acceptance.h"
 #include "methods/decoder.h"
+#include "reports/point.h"
 #include "reports/table.h"
 #include "trace/tracing.h"
 
@@ -87,9 +88,25 @@ int rows_behind_text(Decoder& priced, int seats, int length) {
          1;  // the last step may go beyond the tokens wanted
 }
 
+// The file of timed algorithms as it was found: it is written anew in the end.
+InputFiles algorithms_read(const std::string& file) {
+  std::error_code none;
+  if (file.empty() || !std::filesystem::exists(file, none)) return {};
+  return Document::from_file(file).root().input_files();
+}
+
+// Every file that was read: networks, checkpoints by what they store, and what options name.
+InputFiles files_read(const Options& o, const Catalogue& catalogue, const DecodedWeights& weights) {
+  InputFiles files = catalogue.input_files();
+  files.merge(weights.input_files());
+  for (const std::string& file : {o.accept_trace, o.continuations})
+    if (!file.empty()) files[file] = fingerprint_of_bytes(file);
+  return files;
+}
+
 // Records FILE, and says what is in it.
 int trace(const Options& o, const TransformerShape& shape, const std::string& weights, const Tracing& t,
-          const std::vector<std::vector<int>>& prompts) {
+          const std::vector<std::vector<int>>& prompts, const std::function<void(JsonWriter&)>& write_inputs) {
   TraceHeader h;
   h.target = shape.name;
   h.weights = weights;
@@ -106,8 +123,8 @@ int trace(const Options& o, const TransformerShape& shape, const std::string& we
     constexpr int kSchemaVersion = 1;
     JsonWriter w(std::cout);
     w.begin_object();
-    w.member("schema_version", kSchemaVersion);
-    w.member("commit", build_commit());
+    write_program(w, kSchemaVersion);
+    write_inputs(w);
     w.member("trace", o.trace);
     w.member("target", h.target);
     w.member("method", nlohmann::json::parse(h.method));
@@ -150,6 +167,11 @@ int decode(const Options& o, const Common& common) {
   const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / seats);
   DecodedWeights source(checkpoint(o.transformer), o.draft_noise, o.seed);
   const auto algorithms = cuda_algorithms(o.algorithms);
+  const auto write_inputs = [&, timed_before = algorithms_read(o.algorithms)](JsonWriter& w) {
+    InputFiles files = files_read(o, catalogue, source);
+    files.insert(timed_before.begin(), timed_before.end());
+    write_input_files(w, files, common.data);
+  };
   bool priced = false;
   const auto make = [&](const MethodSpec& m) {
     return std::make_unique<Decoder>(
@@ -187,7 +209,7 @@ int decode(const Options& o, const Common& common) {
       t.continuations = read_continuations(o.continuations, prompts.size(), shape->vocabulary);
     Progress tracing("tracing", prompts.size());
     t.progress = [&](std::size_t done) { tracing.at(done); };
-    return trace(o, *shape, source.target_name(o.seed), t, prompts);
+    return trace(o, *shape, source.target_name(o.seed), t, prompts, write_inputs);
   }
   if (o.cuda()) {  // caches are no larger than steps need
     priced = true;
@@ -246,8 +268,8 @@ int decode(const Options& o, const Common& common) {
   constexpr int kSchemaVersion = 1;
   JsonWriter w(std::cout);
   w.begin_object();
-  w.member("schema_version", kSchemaVersion);
-  w.member("commit", build_commit());
+  write_program(w, kSchemaVersion);
+  write_inputs(w);
   w.key("resolved");
   w.begin_object();
   w.member("transformer", shape->name);

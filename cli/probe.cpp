@@ -146,6 +146,7 @@ bool probe_into(const ProbeOptions& o) {
   m.device = o.device;
   m.title = subject.title;
   m.commit = build_commit();
+  m.model = build_model();
   m.source = "draftline-probe";
   m.locator = "draftline probe --device " + o.device + " on this machine";
   m.arguments = {"probe", "--device", o.device, "--grid", o.grid, "--seconds", significant(seconds, 6)};

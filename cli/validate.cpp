@@ -118,6 +118,8 @@ class Validating {
       else report.skipped.push_back(c);
     }
     report.left_out = grid.left_out;
+    report.input_files = input_files();
+    report.data = common_.data;
     if (grid.whole && !o_.gpu()) report.drift = drift();
     if (grid.whole && o_.has("serving"))
       report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
@@ -133,6 +135,14 @@ class Validating {
   bool small() const { return o_.grid == "small"; }
   std::filesystem::path file(const char* name) const { return o_.out / name; }
   std::filesystem::path measured() const { return o_.measured.empty() ? file("measured.json") : o_.measured; }
+  // What was predicted from, and the steps that this stands beside.
+  InputFiles input_files() const {
+    InputFiles all = networks_.input_files();
+    for (const std::filesystem::path& f : {measured(), file("device.json"), file("engine.json"), file("steps.json")})
+      if (std::error_code none; std::filesystem::exists(f, none))
+        all.merge(InputFiles(Document::from_file(f).root().input_files()));
+    return all;
+  }
   // Steps are compared with what was probed at its clock; files from before know none.
   void tell_at_clock_of_probe() {
     constexpr double kFarthest = 3;  // a core whose twin is busy takes 1.7 times as long
@@ -218,6 +228,7 @@ class Validating {
     return {file("steps.json"),
             o_.device,
             std::move(arguments),
+            named(networks_.input_files(), common_.data),
             cells_,
             o_.turns,
             Seconds{o_.patience},

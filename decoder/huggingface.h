@@ -19,6 +19,7 @@ class HuggingFaceFolder : public WeightSource {
  public:
   explicit HuggingFaceFolder(std::filesystem::path folder);  // InputErrors with all that is wrong
   const TransformerShape& shape() const { return shape_; }
+  const std::filesystem::path& folder() const { return folder_; }
   // Of the stored tensors' names, formats and shapes and of values at many places of each, however the files are cut.
   std::uint64_t fingerprint() const;
   // One tensor is in memory in part only, beside `to`. Safe to call from several threads.

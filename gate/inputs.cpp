@@ -19,8 +19,8 @@ using Tree = nlohmann::json;
 constexpr std::size_t kLongList = 8, kMostValues = 400;
 
 bool is_prose(const std::string& key) {
-  static constexpr std::array<std::string_view, 8> kProse{"source",  "locator",  "note", "title",
-                                                          "because", "question", "kind", "commit"};
+  static constexpr std::array<std::string_view, 10> kProse{"source",   "locator", "note",   "title", "because",
+                                                           "question", "kind",    "commit", "model", "input_files"};
   return std::find(kProse.begin(), kProse.end(), key) != kProse.end();
 }
 

@@ -56,13 +56,15 @@ class DecodingGrid {
   // What lies in the file from an earlier run.
   void go_on() {
     Provenance& now = result_.steps;
-    now = {asked_.device,
-           on_.title(),
-           std::string(build_commit()),
-           "draftline-probe",
-           "draftline validate --device " + asked_.device + " on this machine",
-           asked_.arguments,
-           {}};
+    now = {.device = asked_.device,
+           .title = on_.title(),
+           .commit = std::string(build_commit()),
+           .source = "draftline-probe",
+           .locator = "draftline validate --device " + asked_.device + " on this machine",
+           .arguments = asked_.arguments,
+           .machine = {},
+           .model = std::string(build_model()),
+           .input_files = asked_.input_files};
     if (std::error_code none; !std::filesystem::exists(asked_.file, none)) return;
     const Document d = Document::from_file(asked_.file);
     MeasuredSteps before = read_measured_steps(d.root());

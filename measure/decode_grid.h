@@ -16,6 +16,7 @@ struct GridAsked {
   std::filesystem::path file;  // of measured steps: what lies there is completed
   std::string device;          // "cpu", "cuda"
   std::vector<std::string> arguments;
+  std::map<std::string, std::string> input_files;  // fingerprints of the grid and its networks, by names
   std::vector<GridCell> cells;
   int turns = 1;
   Seconds patience;

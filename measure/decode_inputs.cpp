@@ -38,6 +38,13 @@ std::string DecodedWeights::target_name(std::uint64_t seed) const {
   return target_ ? weights_name(target_->fingerprint()) : "random, seed " + std::to_string(seed);
 }
 
+InputFiles DecodedWeights::input_files() const {
+  InputFiles files;
+  for (const auto* checkpoint : {target_.get(), draft_.get()})
+    if (checkpoint != nullptr) files[checkpoint->folder()] = checkpoint->fingerprint();
+  return files;
+}
+
 WeightSource& DecodedWeights::of(const std::string& name) {
   if (name.starts_with(kDraft)) return perturbed_;
   return is_target(name) ? of_target() : random_;

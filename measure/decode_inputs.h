@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/input_files.h"
 #include "decoder/huggingface.h"
 #include "decoder/random_weights.h"
 
@@ -23,6 +24,7 @@ class DecodedWeights : public WeightSource {
   std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
   std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
   std::string target_name(std::uint64_t seed) const;
+  InputFiles input_files() const;  // the checkpoints' folders, by what is stored in them
 
  private:
   WeightSource& of_target() { return target_ ? static_cast<WeightSource&>(*target_) : random_; }

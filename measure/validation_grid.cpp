@@ -94,8 +94,9 @@ GridFile read_grids(const Reader& in, std::string_view device) {
   in.done();
   return f;
 }
+std::filesystem::path file_of_grids(const std::filesystem::path& data) { return data / "validation" / "grid.json"; }
 GridFile grids_in(const std::filesystem::path& data, std::string_view device) {
-  return read_file(data / "validation" / "grid.json", [&](const Reader& in) { return read_grids(in, device); });
+  return read_file(file_of_grids(data), [&](const Reader& in) { return read_grids(in, device); });
 }
 
 const std::string& draft_of(const GridFile& f, const std::string& target) {
@@ -107,12 +108,15 @@ const std::string& draft_of(const GridFile& f, const std::string& target) {
 }  // namespace
 
 Networks::Networks(const std::filesystem::path& data) {
-  for (const auto& [target, draft] : grids_in(data, "").drafts)
+  const Document grids = Document::from_file(file_of_grids(data));
+  const GridFile grid = read_whole(grids, [](const Reader& in) { return read_grids(in, ""); });
+  for (const auto& [target, draft] : grid.drafts)
     for (const std::string& name : {target, draft}) {
       const std::filesystem::path own = data / "validation" / (name + ".json");
       files_[name] = std::filesystem::exists(own) ? own : data / "transformers" / (name + ".json");
-      all_[name] = read_file(files_[name], read_transformer);
+      all_[name] = read_file_below(grids.root(), files_[name], read_transformer);
     }
+  input_files_ = grids.root().input_files();
 }
 
 Decoder::FindTransformer Networks::find() const {

@@ -20,10 +20,12 @@ class Networks {
   const std::map<std::string, TransformerShape>& all() const { return all_; }
   Decoder::FindTransformer find() const;  // by the names here
   const std::filesystem::path& file(const std::string& name) const { return files_.at(name); }
+  const InputFiles& input_files() const { return input_files_; }  // theirs, and the grid's
 
  private:
   std::map<std::string, TransformerShape> all_;
   std::map<std::string, std::filesystem::path> files_;
+  InputFiles input_files_;
 };
 
 struct GridCell {

@@ -84,20 +84,27 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
     if (static_cast<ElementOp>(op) != ElementOp::add) one["element"] = in_ns(e.of[op].element);
   }
   cpu["elementwise"] = elementwise;
-  return {d, c.quality};
+  return {d, c.quality, {}};
 }
 
-KernelTimes read_tables(const CalibrationInput& o) {
+KernelTimes read_tables(const CalibrationInput& o, InputFiles& read) {
   KernelTimes times;
+  const auto table = [&](const char* name) {
+    const std::filesystem::path file = o.measured / name;
+    read[file] = fingerprint_of_bytes(file);
+    return file;
+  };
   if (std::filesystem::exists(o.measured / "dense.csv")) {
     if (o.transformer.empty()) throw InputErrors("--transformer: step tables need the network they were measured on");
-    const auto shape = read_file(named_or_file(o.transformer, o.data / "transformers"), read_transformer);
-    times.gemms = read_step_gemms(o.measured / "dense.csv", shape);
-    times.attention = read_step_attention(o.measured / "attention.csv", shape);
+    const Document network = Document::from_file(named_or_file(o.transformer, o.data / "transformers"));
+    const auto shape = read_whole(network, read_transformer);
+    read.insert(network.root().input_files().begin(), network.root().input_files().end());
+    times.gemms = read_step_gemms(table("dense.csv"), shape);
+    times.attention = read_step_attention(table("attention.csv"), shape);
   } else {
-    times.gemms = read_gemm_table(o.measured / "gemm.csv.gz");
-    times.attention = read_decode_table(o.measured / "generation_attention.csv.gz");
-    const auto prefill = read_prefill_table(o.measured / "context_attention.csv.gz");
+    times.gemms = read_gemm_table(table("gemm.csv.gz"));
+    times.attention = read_decode_table(table("generation_attention.csv.gz"));
+    const auto prefill = read_prefill_table(table("context_attention.csv.gz"));
     times.attention.insert(times.attention.end(), prefill.begin(), prefill.end());
   }
   return times;
@@ -135,10 +142,12 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   if (o.device.empty())
     throw InputErrors("--device: kernel times say nothing of the datasheet; name a device or a device file");
   const std::filesystem::path file = named_or_file(o.device, o.data / "devices");
-  const Device datasheet = device_of(file, o.data / "devices");
-  const GpuCalibration c =
-      calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o), datasheet, o.measured.string());
-  CalibratedDevice r{OrderedJson::parse(read_text_file(file)), {c.of_gemm, c.of_attention}};
+  const Document document = Document::from_file(file);
+  const Device datasheet = read_whole(document, [&](const Reader& in) { return read_device(in, o.data / "devices"); });
+  InputFiles read = document.root().input_files();
+  const GpuCalibration c = calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o, read),
+                                         datasheet, o.measured.string());
+  CalibratedDevice r{OrderedJson::parse(read_text_file(file)), {c.of_gemm, c.of_attention}, std::move(read)};
   OrderedJson gemm = certificate(o, c.of_gemm), decode = certificate(o, c.of_attention),
               prefill = certificate(o, c.of_attention, false);
   add_fields(gemm, c.gemm, in_us);

@@ -55,11 +55,15 @@ OrderedJson engine_of(const GpuHostFit& f, const CalibrationInput& o, const std:
   e["draft_pass"] = known("0 s", "a draft pass is part of its tape's graph", o);
   e["token"] = measured_time(f.token, o);
   e["sync"] = measured_time(f.sync, o);
-  e["ops"] = OrderedJson::parse(read_text_file(o.data / "engines" / "draftline-0.1.json")).at("ops");
+  e["ops"] = OrderedJson::parse(read_text_file(shipped_engine(o.data))).at("ops");
   return e;
 }
 
 }  // namespace
+
+std::filesystem::path shipped_engine(const std::filesystem::path& data) {
+  return data / "engines" / "draftline-0.1.json";
+}
 
 bool knows_host(const Measured& m) {
   return m.device == "cuda" ? has_gpu_host(m)

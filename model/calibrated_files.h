@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/input_files.h"
 #include "model/engine_fit.h"
 #include "model/fit_quality.h"
 #include "model/gpu_calibration.h"
@@ -26,6 +27,7 @@ struct CalibrationInput {
 struct CalibratedDevice {
   OrderedJson device;
   std::vector<FitQuality> quality;
+  InputFiles input_files;  // beside the measured file: tables, the datasheet, relatives that lent a fit
 };
 CalibratedDevice calibrated_device(const CalibrationInput&, const Measured&);
 CalibratedDevice calibrated_from_tables(const CalibrationInput&);
@@ -35,6 +37,7 @@ bool knows_host(const Measured&);
 OrderedJson calibrated_engine(const CalibrationInput&, const Measured&);
 
 std::string text_of(const OrderedJson&);  // indented, but lists of numbers, and what is short, on one line
+std::filesystem::path shipped_engine(const std::filesystem::path& data);  // whose rows say how our decoder cuts ops
 // The file of a known name, or the file itself.
 std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder);
 Device device_of(const std::filesystem::path& file, const std::filesystem::path& shipped);

@@ -220,6 +220,8 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   Device d;
   d.name = in.file().stem().string();
   d.title = in.at("title").text();
+  if (const auto model = in.find("model")) model->text();  // of the draftline that calibrated it, and from what
+  if (const auto files = in.find("input_files")) files->entries();
   if (const auto note = in.find("note")) (void)note->text();
   read_datasheet(in.at("datasheet"), d);
   const Reader fits = in.at("fits");

@@ -170,6 +170,8 @@ Engine read_engine(Reader in) {
   e.source = in.at("source").text();
   in.at("locator").text();
   if (const auto title = in.find("title")) title->text();
+  if (const auto model = in.find("model")) model->text();  // of the draftline that calibrated it, and from what
+  if (const auto files = in.find("input_files")) files->entries();
   Profile profile(in, e);
   e.graphs = profile.flag("graphs");
   if (in.has("overlap")) e.overlap = profile.flag("overlap");

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "core/fingerprint.h"
+
 namespace draftline {
 
 static constexpr int kSchema = 1;
@@ -118,6 +120,12 @@ void Provenance::must_go_on(const Provenance& before, const std::filesystem::pat
     throw InputErrors(file.string() + ": was measured with another commit (" + before.commit + "); name another --out");
 }
 
+std::map<std::string, std::string> named(const InputFiles& files, const std::filesystem::path& data) {
+  std::map<std::string, std::string> names;
+  for (const auto& [file, fingerprint] : files) names[input_name(file, data)] = to_hex(fingerprint);
+  return names;
+}
+
 Provenance read_provenance(const Reader& in) {
   Provenance m;
   m.device = in.at("device").text();
@@ -126,6 +134,9 @@ Provenance read_provenance(const Reader& in) {
   m.source = in.at("source").text();
   m.locator = in.at("locator").text();
   for (const Reader& a : in.at("arguments").items()) m.arguments.push_back(a.text());
+  if (const auto model = in.find("model")) m.model = model->text();
+  if (const auto files = in.find("input_files"))
+    for (const auto& [name, fingerprint] : files->entries()) m.input_files[name] = fingerprint.text();
   static const std::map<std::string, std::string> kNewNames{
       {"first_cache", "l1_cache"}, {"second_cache", "l2_cache"}, {"last_cache", "last_level_cache"}};
   for (const auto& [name, value] : in.at("machine").entries()) {
@@ -140,6 +151,12 @@ void write_provenance(JsonWriter& w, const Provenance& m) {
   w.member("device", m.device);
   w.member("title", m.title);
   w.member("commit", m.commit);
+  if (!m.model.empty()) {
+    w.member("model", m.model);
+    w.object("input_files", [&] {
+      for (const auto& [name, fingerprint] : m.input_files) w.member(name, fingerprint);
+    });
+  }
   w.member("source", m.source);
   w.member("locator", m.locator);
   w.list("arguments", m.arguments);

@@ -28,10 +28,14 @@ struct MeasuredPoint {
 struct Provenance {
   std::string device, title, commit, source, locator;  // device: "cpu", "cuda"; title: the machine's
   std::vector<std::string> arguments;
-  std::map<std::string, double> machine;  // "last_level_cache" and "memory" in bytes, "cores"
+  std::map<std::string, double> machine;                // "last_level_cache" and "memory" in bytes, "cores"
+  std::string model = {};                               // of the program; "": a file from before it was written there
+  std::map<std::string, std::string> input_files = {};  // fingerprints of what was read for it, by names
   // InputErrors if what lies in `file` was measured on another machine or by another draftline.
   void must_go_on(const Provenance& before, const std::filesystem::path& file) const;
 };
+// Fingerprints as they are written, by names that do not depend on where the folder `data` lies.
+std::map<std::string, std::string> named(const InputFiles&, const std::filesystem::path& data);
 Provenance read_provenance(const Reader&);  // the keys of an object that has others too
 void write_provenance(JsonWriter&, const Provenance&);
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "core/build_info.h"
 #include "core/json_writer.h"
 #include "reports/point.h"
 #include "reports/table.h"
@@ -272,6 +273,8 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
   w.member("device", r.device);
   w.member("title", r.title);
   w.member("commit", r.commit);
+  w.member("model", build_model());
+  write_input_files(w, r.input_files, r.data);
   w.member("acceptance_rate", r.rate);
   w.objects("drift", r.drift, [&](const Drift& d) {
     w.member("weights_in", d.kind);

@@ -2,6 +2,7 @@
 // What `draftline validate` says: predicted | measured | error, by cell, by op, of a served load; which op is to blame. As
 // text for a terminal, Markdown for docs/accuracy.md, and JSON.
 #pragma once
+#include <filesystem>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct ValidationReport {
   std::vector<MeasuredCell> skipped;  // that could not run, with their reasons
   std::vector<ComparedServing> serving;
   std::size_t left_out = 0;  // cells of the grid that were not measured
+  InputFiles input_files = {};
+  std::filesystem::path data = {};  // the folder data/, by which they are named
 };
 
 void write_validation_json(std::ostream&, const ValidationReport&);

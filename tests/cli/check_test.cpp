@@ -248,6 +248,74 @@ TEST_CASE("every verb prints the same bytes each time, and which files it read")
   }
 }
 
+TEST_CASE("calibrations say which program made them from which files, and are the same bytes each time") {
+  const Folder draftline;
+  fs::copy_file(kData + "/measured/cpu-xeon-2.5ghz.json", draftline.path("m.json"));
+  const std::string asked = "calibrate m.json --json --engine-out engine.json --out ";
+  const Ran one = draftline(asked + "one.json");
+  INFO(one.err);
+  REQUIRE(one.code == 0);
+  const std::string engine = draftline.read("engine.json");
+  REQUIRE(draftline(asked + "two.json").out == one.out);
+  CHECK(draftline.read("one.json") == one.out);
+  CHECK(draftline.read("two.json") == one.out);
+  CHECK(draftline.read("engine.json") == engine);
+  for (const std::string& text : {one.out, engine}) {
+    const Json j = Json::parse(text);
+    CHECK(j.at("model").get<std::string>().size() == 16);
+    REQUIRE(j.at("input_files").size() == 1);
+    CHECK(j.at("input_files").at("m.json").get<std::string>().size() == 16);
+  }
+  draftline.write("mine.json", one.out);  // and are still devices and engines
+  draftline.replace("s.json", "\"h100-sxm\"", "\"./mine.json\"");
+  draftline.replace("s.json", "\"vllm\"", "\"./engine.json\"");
+  draftline.replace("s.json", "llama-3.1-8b", "llama-68m");
+  draftline.replace("s.json",
+                    "{\"name\": \"eagle3\", \"draft_length\": 3, \"acceptance\": {\"rates\": [0.8, 0.7, 0.6]}}",
+                    "{\"name\": \"autoregressive\"}");
+  const Ran run = draftline("run s.json --json");
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK(Json::parse(run.out).at("input_files").contains("mine.json"));
+}
+
+TEST_CASE("decode names the files that it read") {
+  const Folder draftline;
+  fs::copy_file(kData + "/transformers/llama-68m.json", draftline.path("tiny.json"));
+  draftline.replace("tiny.json", "\"vocab_size\": 32000", "\"vocab_size\": 320");
+  const std::string asked =
+      "decode --transformer ./tiny.json --prompts 1 --prompt-tokens 4 --new-tokens 4 --limits cpu --json";
+  const Ran one = draftline(asked);
+  INFO(one.err);
+  REQUIRE(one.code == 0);
+  const Json files = Json::parse(one.out).at("input_files");
+  CHECK(Json::parse(one.out).at("model").get<std::string>().size() == 16);
+  CHECK(files.size() == 2);
+  CHECK(files.contains("data/devices/cpu.json"));
+  REQUIRE(files.contains("tiny.json"));
+  draftline.replace("tiny.json", "320", "321");
+  CHECK(Json::parse(draftline(asked).out).at("input_files").at("tiny.json") != files.at("tiny.json"));
+}
+
+TEST_CASE("a key's old name is read, and said on standard error once for each file, whichever verb reads it") {
+  const Folder draftline;
+  fs::copy_file(kData + "/devices/cpu.json", draftline.path("mine.json"));
+  draftline.replace("mine.json", "\"beyond_l2_byte\": \"", "\"far_byte\": \"");
+  draftline.write("cpu.json", R"({"device": "./mine.json", "transformer": "llama-68m", "engine": "draftline",
+    "batch_size": [1, 2, 3], "method": {"name": "autoregressive"}})");
+  draftline.write("pins.json", R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "cpu.json"}]})");
+  const std::string note =
+      "mine.json#/fits/cpu/elementwise/far_byte: is called \"beyond_l2_byte\" now; the old name is still read\n";
+  for (const char* asked : {"run cpu.json --jobs 2", "advise cpu.json --no-load", "check pins.json --approve"}) {
+    const Ran r = draftline(asked);
+    INFO(asked << "\n" << r.err);
+    const auto first = r.err.find(note);
+    CHECK(first != std::string::npos);
+    CHECK(r.err.find(note, first + 1) == std::string::npos);
+    CHECK(!contains(r.out, "far_byte"));
+  }
+}
+
 TEST_CASE("the output does not depend on the number of jobs of a check") {
   const Folder draftline;
   draftline.write("served.json", kServed);

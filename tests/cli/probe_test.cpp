@@ -83,6 +83,8 @@ TEST_CASE("a probe says what it measured and with what, and a calibration of it 
   CHECK(m.at("schema_version") == 1);
   CHECK(m.at("device") == "cpu");
   for (const char* key : {"title", "commit", "source", "locator"}) CHECK(!m.at(key).get<std::string>().empty());
+  CHECK(m.at("model").get<std::string>().size() == 16);
+  CHECK(m.at("input_files") == Json::object());  // shapes stand in the program
   CHECK(m.at("arguments").at(0) == "probe");
   CHECK(m.at("arguments").at(4) == "small");
   for (const char* key : {"l1_cache", "l2_cache", "last_level_cache", "memory", "cores"})

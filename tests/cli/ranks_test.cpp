@@ -43,6 +43,7 @@ int times(const std::string& what, const std::string& in) {
 }  // namespace
 
 TEST_CASE("several ranks print what one prints") {
+  if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Folder draftline;
   const std::string asked = GENERATE("run run.json --json", "run run.json --csv --from 700", "simulate served.json",
                                      "simulate served.json --json --jobs 2", "simulate served.json --csv --from 2",
@@ -58,9 +59,11 @@ TEST_CASE("several ranks print what one prints") {
 }
 
 TEST_CASE("records of a simulation are written by one rank, as if it were alone") {
+  if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Folder draftline;
   const Ran one = draftline("simulate one.json --json --requests a.csv --steps a.jsonl --timeline a.json");
-  const Ran two = mpirun(draftline, {{2, "simulate one.json --json --requests b.csv --steps b.jsonl --timeline b.json"}});
+  const Ran two =
+      mpirun(draftline, {{2, "simulate one.json --json --requests b.csv --steps b.jsonl --timeline b.json"}});
   INFO(two.err);
   REQUIRE(one.code == 0);
   CHECK(two.code == 0);
@@ -76,6 +79,7 @@ TEST_CASE("records of a simulation are written by one rank, as if it were alone"
 }
 
 TEST_CASE("pins are checked and approved by several ranks as by one; what moved is exit 1 on any number of them") {
+  if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Folder draftline;
   REQUIRE(draftline("check pins.json --approve").code == 0);
   const std::string pins = draftline.read("pins.json");
@@ -96,6 +100,7 @@ TEST_CASE("pins are checked and approved by several ranks as by one; what moved 
 }
 
 TEST_CASE("what all ranks find wrong is said once, with the exit code of one") {
+  if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Folder draftline;
   for (const char* asked : {"run wrong.json", "simulate nothing.json", "plan one.json", "run run.json --json --csv"}) {
     const Ran one = draftline(asked), several = mpirun(draftline, {{3, asked}});
@@ -109,17 +114,19 @@ TEST_CASE("what all ranks find wrong is said once, with the exit code of one") {
 }
 
 TEST_CASE("a rank that fails alone ends all of them with its message and its exit code") {
+  if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Folder draftline;
   draftline.write("other.json", on(R"("workload": {"arrivals": {"process": "poisson", "rate": ["4 /s", "21 /s"]},
     "requests": 40}, "latency_targets": {"ttft_p99": "1 s"})"));
   struct Case {
     std::string first, second, message;
   };
-  const Case c = GENERATE(Case{"simulate served.json", "simulate nothing.json", "nothing.json: no such file"},
-                          Case{"plan served.json", "plan other.json", "rank 1 reads other files than rank 0"},
-                          Case{"run run.json --json", "run wrong.json --json", "wrong.json#/batch_size: must be at"},
-                          Case{"run run.json", "run run.json --dry-run", "rank 1 was started with another command line"},
-                          Case{"check pins.json", "check nothing.json", ""});  // before the ranks have met
+  const Case c =
+      GENERATE(Case{"simulate served.json", "simulate nothing.json", "nothing.json: no such file"},
+               Case{"plan served.json", "plan other.json", "rank 1 reads other files than rank 0"},
+               Case{"run run.json --json", "run wrong.json --json", "wrong.json#/batch_size: must be at"},
+               Case{"run run.json", "run run.json --dry-run", "rank 1 was started with another command line"},
+               Case{"check pins.json", "check nothing.json", ""});  // before the ranks have met
   const Ran r = mpirun(draftline, {{1, c.first}, {1, c.second}, {1, c.first}});
   INFO(r.err);
   CHECK(r.code == 2);
@@ -127,8 +134,10 @@ TEST_CASE("a rank that fails alone ends all of them with its message and its exi
 }
 
 TEST_CASE("where rank 0 can't write, all ranks end with its exit code") {
+  if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Folder draftline;
-  const std::string asked = GENERATE("simulate one.json --requests nowhere/r.csv", "check pins.json --junit nowhere/j.xml");
+  const std::string asked =
+      GENERATE("simulate one.json --requests nowhere/r.csv", "check pins.json --junit nowhere/j.xml");
   const Ran one = draftline(asked), several = mpirun(draftline, {{2, asked}});
   INFO(several.err);
   CHECK(one.code != 0);
@@ -137,6 +146,7 @@ TEST_CASE("where rank 0 can't write, all ranks end with its exit code") {
 }
 
 TEST_CASE("what measures one machine is refused under mpirun") {
+  if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Program draftline;
   draftline.write("here", "");
   for (const char* asked : {"probe --out p.json", "decode --transformer llama-68m", "validate --out v"}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `validate` as a user meets it: the closed loop on this machine in its short form, which prints its figures. Limits are
 // such that a busy machine keeps them; docs/accuracy.md has what a quiet one reaches.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -61,6 +62,12 @@ TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, p
   CHECK(j.at("schema_version") == 1);
   CHECK(j.at("device") == "cpu");
   CHECK(!j.at("commit").get<std::string>().empty());
+  CHECK(j.at("model").get<std::string>().size() == 16);
+  const Json files = j.at("input_files");
+  for (const char* file : {"data/validation/grid.json", "data/validation/cpu-small.json"}) CHECK(files.contains(file));
+  for (const char* file : {"measured.json", "device.json", "engine.json", "steps.json"})
+    CHECK(std::any_of(files.items().begin(), files.items().end(),
+                      [&](const auto& named) { return named.key().ends_with(file); }));
   REQUIRE(j.at("cells").size() == 6);
   for (const Json& c : j.at("cells")) {
     CHECK(c.at("transformer") == "cpu-small");

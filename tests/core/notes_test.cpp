@@ -18,7 +18,8 @@ static void read_limits(const char* file = "s.json") {
   CHECK(d.notes().size() == 1);
 }
 
-TEST_CASE("a renamed key is noted once in each file, however often it stands there and however often the file is read") {
+TEST_CASE(
+    "a renamed key is noted once in each file, however often it stands there and however often the file is read") {
   std::vector<std::string> said;
   {
     const NoteListener listener([&](const std::string& note) { said.push_back(note); });
@@ -28,8 +29,9 @@ TEST_CASE("a renamed key is noted once in each file, however often it stands the
     CHECK_THROWS_AS(NoteListener([](const std::string&) {}), Bug);
   }
   read_limits();  // nobody listens
-  CHECK(said == std::vector<std::string>{"s.json#/0/old_limit: is called \"limit\" now; the old name is still read",
-                                         "other.json#/0/old_limit: is called \"limit\" now; the old name is still read"});
+  CHECK(said ==
+        std::vector<std::string>{"s.json#/0/old_limit: is called \"limit\" now; the old name is still read",
+                                 "other.json#/0/old_limit: is called \"limit\" now; the old name is still read"});
 }
 
 }  // namespace draftline

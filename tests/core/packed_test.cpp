@@ -68,7 +68,8 @@ TEST_CASE("what is packed comes back bit for bit") {
 
 TEST_CASE("bytes that are too few or too many are no value") {
   const std::string bytes = pack(Outer(1));
-  for (std::size_t n = 0; n < bytes.size(); ++n) CHECK_THROWS_AS(unpack<Outer>(std::string_view(bytes).substr(0, n)), Bug);
+  for (std::size_t n = 0; n < bytes.size(); ++n)
+    CHECK_THROWS_AS(unpack<Outer>(std::string_view(bytes).substr(0, n)), Bug);
   CHECK_THROWS_AS(unpack<Outer>(bytes + "x"), Bug);
 }
 
