@@ -40,6 +40,7 @@ std::uint64_t question_id(const InputFiles& files, std::uint64_t option) {
 void deal_out(const Ranks& ranks, std::uint64_t question, Deal& deal,
               const std::function<void(std::size_t, std::string_view)>& put) {
   using About = Ranks::About;
+  std::vector<bool> is_done(ranks.size());
   for (std::size_t done = 0; done + 1 < ranks.size();) {
     const auto message = ranks.receive_unless([&] { return deal.stopped(); });
     if (!message) return;
@@ -60,16 +61,23 @@ void deal_out(const Ranks& ranks, std::uint64_t question, Deal& deal,
         put(piece, std::string_view(m.bytes).substr(sizeof piece));
         break;
       }
-      case About::done: ++done; break;
+      case About::done:
+        is_done[m.from] = true;
+        ++done;
+        break;
       case About::failed: throw RankFailed(unpack<Ending>(m.bytes));
-      default: throw InputErrors("rank " + std::to_string(m.from) + " was started with another command line");
+      default:
+        if (!is_done[m.from])
+          throw InputErrors("rank " + std::to_string(m.from) + " was started with another command line");
     }
   }
 }
 
 std::optional<std::size_t> ask_for_piece(const Ranks& ranks, std::uint64_t question) {
   ranks.send(0, Ranks::About::ask, pack(Asking{question, Interruptible::asked()}));
-  return unpack<std::optional<std::size_t>>(ranks.receive().bytes);
+  const Ranks::Message answer = ranks.receive();
+  if (answer.about == Ranks::About::leave) throw InputErrors("rank 0 was started with another command line");
+  return unpack<std::optional<std::size_t>>(answer.bytes);
 }
 
 }  // namespace draftline::cli

@@ -78,7 +78,7 @@ class Taking {
 
 // Threads of this rank, each doing piece after piece until `next` has none.
 template <class Next, class Do>
-void piece_by_piece(int jobs, Next next, Do done) {
+void piece_by_piece(int jobs, Next next, Do act) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(jobs));
   const auto give = [&](tbb::flow_control& flow) -> std::size_t {
     const std::optional<std::size_t> piece = next();
@@ -87,7 +87,7 @@ void piece_by_piece(int jobs, Next next, Do done) {
   };
   tbb::parallel_pipeline(static_cast<std::size_t>(jobs),
                          tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, give) &
-                             tbb::make_filter<std::size_t, void>(tbb::filter_mode::parallel, done));
+                             tbb::make_filter<std::size_t, void>(tbb::filter_mode::parallel, act));
 }
 
 // `make()`: a worker; `first`: one of them, if given. `work(worker, piece)`: a result, which can be packed (core/packed.h).

@@ -59,8 +59,7 @@ Ranks::~Ranks() {
   if (size_ == 1) return;
   if (!first()) send(0, About::leave);
   for (std::size_t other = 1; first() && other < size_; ++other) send(other, About::leave);
-  for (std::size_t left = 0, all = first() ? size_ - 1 : 1; left < all;)
-    if (receive().about == About::leave) ++left;
+  while (left_ < (first() ? size_ - 1 : 1)) receive();
   MPI_Finalize();
 }
 
@@ -80,6 +79,7 @@ std::optional<Ranks::Message> Ranks::received() const {
   Message m{static_cast<std::size_t>(status.MPI_SOURCE), static_cast<About>(status.MPI_TAG),
             std::string(static_cast<std::size_t>(bytes), '\0')};
   must(MPI_Recv(m.bytes.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  if (m.about == About::leave) ++left_;
   return m;
 }
 

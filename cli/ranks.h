@@ -69,6 +69,7 @@ class Ranks {
  private:
   std::size_t rank_ = 0, size_ = 1;
   mutable std::mutex mutex_;
+  mutable std::size_t left_ = 0;  // others that have said so
 };
 
 }  // namespace draftline::cli

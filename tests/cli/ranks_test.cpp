@@ -108,8 +108,7 @@ TEST_CASE("what all ranks find wrong is said once, with the exit code of one") {
     CHECK(one.code == 2);
     CHECK(several.code == 2);
     CHECK(several.out.empty());
-    CHECK(several.err.starts_with(one.err));
-    CHECK(times(one.err, several.err) == 1);
+    CHECK(times(one.err, several.err) == 1);  // beside what mpirun says
   }
 }
 
@@ -126,7 +125,7 @@ TEST_CASE("a rank that fails alone ends all of them with its message and its exi
                Case{"plan served.json", "plan other.json", "rank 1 reads other files than rank 0"},
                Case{"run run.json --json", "run wrong.json --json", "wrong.json#/batch_size: must be at"},
                Case{"run run.json", "run run.json --dry-run", "rank 1 was started with another command line"},
-               Case{"check pins.json", "check nothing.json", ""});  // before the ranks have met
+               Case{"check pins.json", "check nothing.json", "File does not exist: nothing.json"});
   const Ran r = mpirun(draftline, {{1, c.first}, {1, c.second}, {1, c.first}});
   INFO(r.err);
   CHECK(r.code == 2);
@@ -142,7 +141,7 @@ TEST_CASE("where rank 0 can't write, all ranks end with its exit code") {
   INFO(several.err);
   CHECK(one.code != 0);
   CHECK(several.code == one.code);
-  CHECK(several.err.starts_with(one.err));
+  CHECK(times(one.err, several.err) == 1);
 }
 
 TEST_CASE("what measures one machine is refused under mpirun") {
