@@ -144,7 +144,7 @@ std::vector<int> Generator::step() {
   ops_.phase = Phase::draft;
   const Proposal p = method_.propose(ops_, s);
   ops_.phase = Phase::verify;
-  const PassRef pass = ops_.pass({p.rows, s.seats, p.sees});
+  const PassRef pass = ops_.pass({p.rows, s.seats, p.tree_mask});
   Stream x{p.hidden ? *p.hidden : ops_.embed(target_.embedding, p.tokens)};
   Committed c;
   c.fed = p.tokens;
@@ -176,7 +176,7 @@ std::vector<int> Generator::step() {
     const AcceptRule rule = p.rule.value_or(p.q ? AcceptRule::independent : AcceptRule::target_draw);
     take(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, rule, s.seats, s.sampling, p.depth));
   }
-  if (p.sees) ops_.commit(target_.cache, c.path, p.rows, s.seats);  // a chain lies in place already
+  if (p.tree_mask) ops_.commit(target_.cache, c.path, p.rows, s.seats);  // a chain lies in place already
   ops_.phase = Phase::draft;
   method_.extend(ops_, s, c);
   return finish(s, c, counts);

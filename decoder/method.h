@@ -30,13 +30,13 @@ struct Session {
 // Rows the target pass takes; the nodes of the verification tree are some or all of them. Row 0 of a sequence is its root.
 struct Proposal {
   Rows rows;
-  Tensor tokens, parents;               // int32 [total]; parents: row within the sequence, -1 root, -2 not a node
-  std::optional<Tensor> sees = {};      // none: a chain
-  int depth = 0;                        // drafts on the longest path
-  std::optional<Tensor> q = {};         // sampled drafts: their warped distributions [total - sequences, vocabulary]
-  std::optional<AcceptRule> rule = {};  // of sampled text; none: independent if there is a q, else target_draw
-  std::optional<Relaxed> relaxed = {};  // lossy acceptance, greedy or sampled
-  std::optional<Tensor> hidden = {};    // early layers already done (LayerSkip): enter at first_layer
+  Tensor tokens, parents;                // int32 [total]; parents: row within the sequence, -1 root, -2 not a node
+  std::optional<Tensor> tree_mask = {};  // none: a chain
+  int depth = 0;                         // drafts on the longest path
+  std::optional<Tensor> q = {};          // sampled drafts: their warped distributions [total - sequences, vocabulary]
+  std::optional<AcceptRule> rule = {};   // of sampled text; none: independent if there is a q, else target_draw
+  std::optional<Relaxed> relaxed = {};   // lossy acceptance, greedy or sampled
+  std::optional<Tensor> hidden = {};     // early layers already done (LayerSkip): enter at first_layer
   int first_layer = 0;
 };
 

@@ -190,20 +190,20 @@ struct ClipTopK {  // log-probabilities [n, k], best first: -infinity behind the
 };
 struct ExpandTree {                   // one level of a dynamic tree; all counts static, the topology is data
   Tensor ids, log_probs;              // [B * width, k]
-  Tensor score, node, sees;           // [B * width] of the frontier; sees [B * width, words]
+  Tensor score, node, tree_mask;      // [B * width] of the frontier; tree_mask [B * width, words]
   int width, keep, first_node, tail;  // frontier; next frontier; pool index of candidate 0; tail entry of row 0
   Out tokens, scores, parents;        // the candidates: [B, width * k]
-  Out row, token, next_score, next_node, next_sees;  // the next frontier: [B * keep], sees [B * keep, words]
-  FIELDS(ids, log_probs, score, node, sees, width, keep, first_node, tail, tokens, scores, parents, row, token,
-         next_score, next_node, next_sees)
+  Out row, token, next_score, next_node, next_tree_mask;  // the next frontier: [B * keep], tree_mask [B * keep, words]
+  FIELDS(ids, log_probs, score, node, tree_mask, width, keep, first_node, tail, tokens, scores, parents, row, token,
+         next_score, next_node, next_tree_mask)
 };
 struct SelectTree {  // the best size - 1 candidates of all levels, and the root: the rows to verify
   std::vector<Tensor> tokens, scores, parents;
   Tensor root;
   int size;
-  bool by_level;        // upper levels first, none of score -infinity; what is left of `size` is no node
-  Out y, parent, sees;  // [B * size], [B * size], [B * size, words]
-  FIELDS(tokens, scores, parents, root, size, by_level, y, parent, sees)
+  bool by_level;             // upper levels first, none of score -infinity; what is left of `size` is no node
+  Out y, parent, tree_mask;  // [B * size], [B * size], [B * size, words]
+  FIELDS(tokens, scores, parents, root, size, by_level, y, parent, tree_mask)
 };
 
 // ---- verification and the cache. parents: local row, -1 root, -2 not a node (mask rows)

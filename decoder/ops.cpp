@@ -235,13 +235,13 @@ Tensor Ops::map_ids(Tensor ids, Weight offsets) {
   return emit(MapIds{ids, offsets, y}).y;
 }
 
-ExpandTree Ops::expand_tree(const TopK& top, Tensor score, Tensor node, Tensor sees, int width, int keep,
+ExpandTree Ops::expand_tree(const TopK& top, Tensor score, Tensor node, Tensor tree_mask, int width, int keep,
                             int first_node, int tail) {
   const int b = top.ids.rows / width, n = width * top.ids.cols;
   check(keep <= n, "expand_tree: can't keep more than there are candidates");
-  return emit(ExpandTree{top.ids, top.log_probs, score, node, sees, width, keep, first_node, tail, ints(b, n),
+  return emit(ExpandTree{top.ids, top.log_probs, score, node, tree_mask, width, keep, first_node, tail, ints(b, n),
                          temp(b, n, DType::fp32), ints(b, n), ints(b * keep), ints(b * keep),
-                         temp(b * keep, 1, DType::fp32), ints(b * keep), ints(b * keep, sees.cols)});
+                         temp(b * keep, 1, DType::fp32), ints(b * keep), ints(b * keep, tree_mask.cols)});
 }
 
 SelectTree Ops::select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,

@@ -52,7 +52,7 @@ void each_tensor(const Tape& tape, const T& op, F f) {
       const Pass& p = tape.pass(field);
       f(p.rows.starts, false);
       seats(p.seats);
-      if (p.sees) f(*p.sees, false);
+      if (p.tree_mask) f(*p.tree_mask, false);
     }
   };
   std::apply([&](const auto&... field) { (visit(field), ...); }, op.fields());
@@ -136,7 +136,7 @@ struct TapeHasher {
     hash.add(pack(p.rows.total, p.rows.widest));
     (*this)(p.rows.starts);
     (*this)(p.seats);
-    (*this)(p.sees);
+    (*this)(p.tree_mask);
     hash.add(p.tail);
   }
 

@@ -72,11 +72,12 @@ struct Seats {
   Tensor ids;      // int32 [sequences]: who sits there: the stream of its random numbers
 };
 
-// One forward pass. A row's position follows: length + tail entries it sees - 1. True of every method.
+// One forward pass. A row's position follows: length + tail entries it attends to - 1. True of every method.
 struct Pass {
   Rows rows;
   Seats seats;
-  std::optional<Tensor> sees = {};  // int32 [total, words]: bit j = sees tail entry j, itself included. None: causal
+  std::optional<Tensor> tree_mask =
+      {};        // int32 [total, words]: bit j = attends to tail entry j, itself included. None: causal
   int tail = 0;  // uncommitted entries each sequence already has; this pass's rows are written after them
   // Host copy, for accounting alone, of a drafter that keeps lengths of its own in `seats`: how far each is ahead of the
   // committed length. Empty: nowhere.

@@ -63,7 +63,7 @@ class Clover : public Method {
     const int b = s.sequences, width = std::min(nodes_, shape_.vocabulary), words = (levels_ * width + 31) / 32;
     Tensor hidden = state(ops, s), token = s.root;
     Tensor score = ops.constant({0}, 1, b), node = ops.constant({-1}, 1, b);
-    Tensor sees = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
+    Tensor tree_mask = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
     std::vector<Tensor> tokens, scores, parents;
     for (int level = 0, rows = 1, first = 0; level < levels_; ++level) {
       hidden = advance(ops, hidden, token);
@@ -71,7 +71,7 @@ class Clover : public Method {
       const Tensor z = ops.silu_add(hidden, ops.linear(hidden, h.w, h.b));
       TopK best = ops.top_k(target_.logits(ops, z), width);
       best.log_probs = ops.clip_top_k(best.log_probs, kNucleus, kLeastShare);
-      const ExpandTree e = ops.expand_tree(best, score, node, sees, rows, width, first, level * width);
+      const ExpandTree e = ops.expand_tree(best, score, node, tree_mask, rows, width, first, level * width);
       tokens.push_back(e.tokens);
       scores.push_back(e.scores);
       parents.push_back(e.parents);
@@ -79,12 +79,12 @@ class Clover : public Method {
       token = e.token;
       score = e.next_score;
       node = e.next_node;
-      sees = e.next_sees;
+      tree_mask = e.next_tree_mask;
       first += rows * width;
       rows = width;
     }
     const SelectTree t = ops.select_tree(tokens, scores, parents, s.root, nodes_ + 1, true);
-    return {ops.uniform(b, nodes_ + 1), t.y, t.parent, t.sees, std::min(levels_, nodes_)};
+    return {ops.uniform(b, nodes_ + 1), t.y, t.parent, t.tree_mask, std::min(levels_, nodes_)};
   }
 
  private:

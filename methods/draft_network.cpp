@@ -46,8 +46,8 @@ Tensor DraftNetwork::first(Ops& ops, const Session& s) const {
 }
 
 Tensor DraftNetwork::next(Ops& ops, const Session& s, Tensor tokens, const Rows& rows, int tail,
-                          const std::optional<Tensor>& sees) const {
-  return logits(ops, states(ops, tokens, ops.pass({rows, s.seats, sees, tail})));
+                          const std::optional<Tensor>& tree_mask) const {
+  return logits(ops, states(ops, tokens, ops.pass({rows, s.seats, tree_mask, tail})));
 }
 
 Tensor DraftNetwork::states(Ops& ops, Tensor tokens, PassRef pass) const {

@@ -18,7 +18,8 @@ class DraftNetwork {
   // Logits that follow the roots: [sequences, vocabulary].
   Tensor first(Ops&, const Session&) const;
   // Logits of one pass of `rows` tokens behind `tail` entries, the root's included.
-  Tensor next(Ops&, const Session&, Tensor tokens, const Rows&, int tail, const std::optional<Tensor>& sees = {}) const;
+  Tensor next(Ops&, const Session&, Tensor tokens, const Rows&, int tail,
+              const std::optional<Tensor>& tree_mask = {}) const;
   // The same in two parts, over any pass: final states of all rows, and the logits of those that are wanted.
   Tensor states(Ops&, Tensor tokens, PassRef) const;
   Tensor logits(Ops& ops, Tensor states) const { return network_.logits(ops, states); }

@@ -75,7 +75,7 @@ class Lookahead : public Method {
       tokens = ops.gather(ops.concat_rows({s.root, ops.input("lookahead.tokens", host)}),
                           ops.input("lookahead.index", index));
     const bool any = std::any_of(counts.begin(), counts.end(), [](int n) { return n > 0; });
-    const Tensor mask = ops.input("lookahead.sees", sees_of(trees));
+    const Tensor mask = ops.input("lookahead.tree_mask", tree_mask_of(trees));
     const int rows = static_cast<int>(parents.size());
     return {ops.ragged("lookahead.rows", rows_), tokens, ops.input("lookahead.parents", parents),
             reshape(mask, rows, mask.rows / rows), any ? shape_.ngram - 1 : 0};

@@ -209,7 +209,7 @@ class Ouroboros : public Method {
     const Rows all = ops.ragged("ouroboros.rows", rows);
     Seats own = s.seats;
     own.lengths = ops.input("ouroboros.lengths", lengths);
-    const Tensor mask = ops.input("ouroboros.sees", sees_of(trees));
+    const Tensor mask = ops.input("ouroboros.draft_tree_mask", tree_mask_of(trees));
     const Tensor states = draft_.states(ops, ops.input("ouroboros.tokens", tokens),
                                         ops.pass({all, own, reshape(mask, start, mask.rows / start), 0, ahead}));
     const Tensor next = ops.argmax(draft_.logits(ops, ops.gather(states, ops.input("ouroboros.wanted", wanted))));
@@ -279,8 +279,8 @@ class Ouroboros : public Method {
         {},
         any ? gamma + beta : gamma};
     if (!any) return p;
-    const Tensor mask = ops.input("ouroboros.tree_sees", sees_of(trees));
-    p.sees = reshape(mask, p.rows.total, mask.rows / p.rows.total);
+    const Tensor mask = ops.input("ouroboros.tree_mask", tree_mask_of(trees));
+    p.tree_mask = reshape(mask, p.rows.total, mask.rows / p.rows.total);
     return p;
   }
 

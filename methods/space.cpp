@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPACE (Yi et al. 2024): root and drafts each carry a group of k mask tokens through the one target pass; the
-// group of the last accepted row predicts the next drafts. A mask sees the text up to its row and its own group. The target
-// was tuned for it. Sampled drafts are drawn from the masks' distributions, and a rejection draws from the residual
-// (the paper's algorithm 1 draws from the target's own distribution, which is not lossless). The first step behind a prompt,
+// group of the last accepted row predicts the next drafts. A mask row attends to the text up to its row and to its own group.
+// The target was tuned for it. Sampled drafts are drawn from the masks' distributions, and a rejection draws from the
+// residual (the paper's algorithm 1 draws from the target's own distribution, which is not lossless). The first step behind a prompt,
 // which has no masks, takes the prompt's own prediction for its drafts. k -> draft_length.
 #include <algorithm>
 
@@ -59,7 +59,7 @@ class Space : public Method {
     found.insert(found.begin(), s.root);
     const Tensor tokens = ops.gather(ops.concat_rows(found), ops.constant(real));
     Proposal p{ops.uniform(b, n), ops.gather(tokens, ops.constant(rows)), ops.constant(tree_.parents(), 1, b),
-               ops.constant(tree_.sees(), tree_.words(), b), k_};
+               ops.constant(tree_.tree_mask(), tree_.words(), b), k_};
     p.hidden = embed_with_masks(ops, target_, mask_, tokens, embedded);
     if (!distributions.empty()) p.q = ops.gather(ops.concat_rows(distributions), ops.constant(q_rows));
     return p;

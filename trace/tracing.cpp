@@ -172,7 +172,7 @@ bool grows_a_tree(Decoder& d) {
   if (d.method->tree() != nullptr) return false;
   d.generator.assume(1, 1);
   Session s = d.generator.session();
-  return d.method->propose(d.ops, s).sees.has_value();
+  return d.method->propose(d.ops, s).tree_mask.has_value();
 }
 
 }  // namespace

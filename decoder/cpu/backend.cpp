@@ -72,14 +72,14 @@ CpuBackend::PassView CpuBackend::view(PassRef ref) {
           ids(p.rows.starts),
           ids(p.seats.table),
           ids(p.seats.lengths),
-          p.sees ? ids(*p.sees) : nullptr,
-          p.sees ? p.sees->stride : 0};
+          p.tree_mask ? ids(*p.tree_mask) : nullptr,
+          p.tree_mask ? p.tree_mask->stride : 0};
 }
 
 int CpuBackend::PassView::visible_tail(int row, int index) const {
-  if (sees == nullptr) return pass.tail + index + 1;
+  if (tree_mask == nullptr) return pass.tail + index + 1;
   int n = 0;
-  for (int w = 0; w < words; ++w) n += std::popcount(static_cast<unsigned>(sees[row * words + w]));
+  for (int w = 0; w < words; ++w) n += std::popcount(static_cast<unsigned>(tree_mask[row * words + w]));
   return n;
 }
 

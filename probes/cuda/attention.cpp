@@ -39,7 +39,7 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
       reinterpret_cast<bf16*>(data.data()), d_table.data(), per_place, blocks, kv_heads, dim};
   cuda::PassView pass{
       d_starts.read(), {d_places.read(), d_lengths.read(), d_places.read()}, {}, sequences, sequences * rows, rows, 0};
-  if (tree != 0) pass.sees = d_mask.read();
+  if (tree != 0) pass.tree_mask = d_mask.read();
   const Matrix<bf16> q(sequences * rows, heads * dim), y(sequences * rows, heads * dim);
   t.fill(q, 5);
   const Buffer scratch = t.zeros(cuda::attend_scratch<bf16>(shape));

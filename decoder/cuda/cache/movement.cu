@@ -45,10 +45,10 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
   if (r >= pass.starts.row(b + 1)[0] || h >= heads + 2 * kv) return;
 
   const int length = pass.seats.lengths.row(b)[0], place = pass.seats.table.row(b)[0];
-  int visible = pass.tail + i + 1;  // entries of the tail that the row sees
-  if (pass.sees.data != nullptr) {
+  int visible = pass.tail + i + 1;  // entries of the tail that the row attends to
+  if (pass.tree_mask.data != nullptr) {
     visible = 0;
-    for (int w = 0; w < pass.sees.cols; ++w) visible += __popc(static_cast<unsigned>(pass.sees.row(r)[w]));
+    for (int w = 0; w < pass.tree_mask.cols; ++w) visible += __popc(static_cast<unsigned>(pass.tree_mask.row(r)[w]));
   }
   const auto position = static_cast<float>(length + visible - 1);
 

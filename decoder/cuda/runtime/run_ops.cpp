@@ -148,16 +148,16 @@ struct LaunchOp {
     clip_top_k(floats(o.log_probs), o.top_p, o.least_share, out_floats(o.y), stream);
   }
   void operator()(const ExpandTree& o) const {
-    expand_tree({ids(o.ids), floats(o.log_probs), floats(o.score), ids(o.node), ids(o.sees), o.width, o.keep,
+    expand_tree({ids(o.ids), floats(o.log_probs), floats(o.score), ids(o.node), ids(o.tree_mask), o.width, o.keep,
                  o.first_node, o.tail, out_ids(o.tokens), out_floats(o.scores), out_ids(o.parents), out_ids(o.row),
-                 out_ids(o.token), out_floats(o.next_score), out_ids(o.next_node), out_ids(o.next_sees)},
+                 out_ids(o.token), out_floats(o.next_score), out_ids(o.next_node), out_ids(o.next_tree_mask)},
                 stream);
   }
   void operator()(const SelectTree& o) const {
     std::vector<TreeLevel> levels;
     for (std::size_t i = 0; i < o.tokens.size(); ++i)
       levels.push_back({ids(o.tokens[i]), floats(o.scores[i]), ids(o.parents[i])});
-    select_tree(levels, ids(o.root), o.size, o.by_level, out_ids(o.y), out_ids(o.parent), out_ids(o.sees), stream);
+    select_tree(levels, ids(o.root), o.size, o.by_level, out_ids(o.y), out_ids(o.parent), out_ids(o.tree_mask), stream);
   }
 
   // ---- verification and the cache

@@ -27,7 +27,7 @@ struct SeatsView {  // views of seat slots, [sequences] each: may be strided
 struct PassView {
   View<const int> starts;
   SeatsView seats;
-  View<const int> sees;  // [total, words]: bit j = sees tail entry j. data null: causal
+  View<const int> tree_mask;  // [total, words]: bit j = attends to tail entry j. data null: causal
   int sequences = 0, total = 0, widest = 0, tail = 0;
 };
 
