@@ -42,10 +42,10 @@ class Clover : public Method {
     }
   }
   int depth() const override { return levels_; }
-  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor hidden = c.taps.at(target_.shape.layers);
+    const Tensor hidden = c.auxiliary_states.at(target_.shape.layers);
     if (without_ == Without::augmenting_block) {
       ops.store(state(ops, s), ops.gather(hidden, c.last_row));
       return;

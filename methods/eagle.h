@@ -12,7 +12,7 @@ namespace draftline::methods {
 class Eagle : public FeatureDrafter {
  public:
   Eagle(Context&, const std::string& prefix, const DraftShape&);
-  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
   void extend(Ops&, const Session&, const Committed&) override;
 
  protected:

@@ -25,14 +25,14 @@ class Eagle3 : public FeatureDrafter {
     head_ = c.weights.table("eagle3.lm_head", d, vocabulary);
     if (vocabulary < c.target.shape.vocabulary) offsets_ = c.weights.vector("eagle3.id_offsets", vocabulary);
   }
-  std::vector<int> taps() const override {
+  std::vector<int> auxiliary_layers() const override {
     const int l = target_.shape.layers;
     return {std::min(2, l), l / 2, std::max(0, l - 3)};
   }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     std::vector<Tensor> states;
-    for (const int layer : taps()) states.push_back(c.taps.at(layer));
+    for (const int layer : auxiliary_layers()) states.push_back(c.auxiliary_states.at(layer));
     const Tensor fused = ops.linear(ops.gather(states, c.path), fc_);
     const Tensor out = forward(ops, fused, c.next, ops.pass({c.rows, s.seats}));
     ops.store(state(ops, s), ops.gather(out, c.last));

@@ -59,10 +59,10 @@ class Hydra : public Method {
   }
   int depth() const override { return tree_.depth(); }
   const RankTree* tree() const override { return &tree_.ranks(); }
-  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor hidden = c.taps.at(target_.shape.layers);
+    const Tensor hidden = c.auxiliary_states.at(target_.shape.layers);
     if (!plus_) {
       ops.store(state(ops, s), ops.gather(hidden, c.last_row));
       return;

@@ -26,11 +26,11 @@ class Kangaroo : public Method {
   }
   bool static_plan() const override { return false; }
   int depth() const override { return length_; }
-  std::vector<int> taps() const override { return {exit_}; }
+  std::vector<int> auxiliary_layers() const override { return {exit_}; }
   int rewrites() const override { return 1; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor early = c.taps.at(exit_);
+    const Tensor early = c.auxiliary_states.at(exit_);
     if (c.prefill) adapt(ops, early, ops.pass({c.rows, s.seats}));  // afterwards drafting has done it
     ops.store(state(ops, s, "newest"), ops.gather(early, c.last_row));
   }

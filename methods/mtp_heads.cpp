@@ -21,11 +21,11 @@ class MtpHeads : public Method {
   }
   int depth() const override { return tree_.tree.depth(); }
   const RankTree* tree() const override { return &tree_; }
-  std::vector<int> taps() const override { return {target_.shape.layers - 1}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers - 1}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const auto epsilon = static_cast<float>(shape_.norm_epsilon);
-    const Tensor trunk = ops.gather(c.taps.at(target_.shape.layers - 1), c.path);
+    const Tensor trunk = ops.gather(c.auxiliary_states.at(target_.shape.layers - 1), c.path);
     const PassRef pass = ops.pass({c.rows, s.seats});
     for (int i = 0; i < depth(); ++i) {
       const LayerWeights& w = layers_[static_cast<std::size_t>(i)];

@@ -21,10 +21,10 @@ class MtpSequential : public FeatureDrafter {
     layer_ = make_layer(c.weights, "mtp.layer.", shape_);
     out_norm_ = c.weights.vector("mtp.out_norm", d);
   }
-  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor hidden = ops.gather(c.taps.at(target_.shape.layers), c.path);
+    const Tensor hidden = ops.gather(c.auxiliary_states.at(target_.shape.layers), c.path);
     const Tensor out = forward(ops, hidden, c.next, ops.pass({c.rows, s.seats}));
     ops.store(state(ops, s), ops.gather(out, c.last));
   }

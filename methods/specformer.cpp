@@ -47,14 +47,14 @@ class SpecFormer : public Method {
     cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
   }
   int depth() const override { return length_; }
-  std::vector<int> taps() const override {  // HS[0], HS[L/2], HS[L-1], HS[L]
+  std::vector<int> auxiliary_layers() const override {  // HS[0], HS[L/2], HS[L-1], HS[L]
     const int l = shape_.layers;
     return {0, l / 2, l - 1, l};
   }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     std::vector<Tensor> hooks;
-    for (const int layer : taps()) hooks.push_back(c.taps.at(layer));
+    for (const int layer : auxiliary_layers()) hooks.push_back(c.auxiliary_states.at(layer));
     Stream x{ops.linear(ops.rms_norm(ops.gather(hooks, c.path), hook_norm_, epsilon(), shape_.hidden), down_)};
     const Tensor y = x.norm(ops, *context_.attention_norm, epsilon());
     x.push(ops, self_attention(ops, y, context_, shape_, ops.pass({c.rows, s.seats}), cache_, 0, target_.ranks));

@@ -90,7 +90,8 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
   c.path = c.last = c.last_row = ops_.constant(rows);
   c.next = c.bonus = s.root;
   Stream x{target_.embed(ops_, c.fed)};
-  const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({ops_.uniform(texts_, each_), seats}), 0, c.taps);
+  const Tensor y =
+      target_pass(ops_, target_, method_, x, ops_.pass({ops_.uniform(texts_, each_), seats}), 0, c.auxiliary_states);
   std::optional<Tensor> predicted;
   if (doubted) {
     predicted = ops_.slot("forced.predicted", all, 1, DType::int32);

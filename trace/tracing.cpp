@@ -18,7 +18,7 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 class StepTeacher : public Method, public RankTeacher {
  public:
   StepTeacher(Ops& ops, Method& inner, int depth, Noted noted) : RankTeacher(ops, depth, noted), inner_(inner) {}
-  std::vector<int> taps() const override { return inner_.taps(); }
+  std::vector<int> auxiliary_layers() const override { return inner_.auxiliary_layers(); }
   Proposal propose(Ops& ops, Session& s) override {
     Proposal p = RankTeacher::propose(inner_, s);
     if (!p.hidden || p.first_layer > 0)

@@ -17,7 +17,7 @@ namespace {
 class Watched : public Method {
  public:
   explicit Watched(Method& method) : method_(method) {}
-  std::vector<int> taps() const override { return method_.taps(); }
+  std::vector<int> auxiliary_layers() const override { return method_.auxiliary_layers(); }
   int depth() const override { return method_.depth(); }
 
   Proposal propose(Ops& ops, Session& s) override {
