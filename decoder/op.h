@@ -208,42 +208,43 @@ struct SelectTree {  // the best size - 1 candidates of all levels, and the root
 
 // ---- verification and the cache. parents: local row, -1 root, -2 not a node (mask rows)
 struct VerifyGreedy {
-  Tensor predicted, tokens, parents, starts;
+  Tensor predicted, tokens, parents, cu_seqlens;
   int depth;
   Out path, next, counts, last, last_row, bonus;  // path, next: [B * (depth + 1)], padding repeats the last; rest [B]
-  FIELDS(predicted, tokens, parents, starts, depth, path, next, counts, last, last_row, bonus)
+  FIELDS(predicted, tokens, parents, cu_seqlens, depth, path, next, counts, last, last_row, bonus)
 };
 struct
     VerifySampled {  // q: warped draft distributions of rows 1.. of each sequence [drafts, vocabulary]; none: point masses
-  Tensor logits, tokens, parents, starts;
+  Tensor logits, tokens, parents, cu_seqlens;
   std::optional<Tensor> q;
   AcceptRule rule;
   Seats seats;
   Sampling sampling;
   int depth;
   Out path, next, counts, last, last_row, bonus;
-  FIELDS(logits, tokens, parents, starts, q, rule, seats, sampling, depth, path, next, counts, last, last_row, bonus)
+  FIELDS(logits, tokens, parents, cu_seqlens, q, rule, seats, sampling, depth, path, next, counts, last, last_row,
+         bonus)
 };
 struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
-  Tensor logits, tokens, parents, starts;
+  Tensor logits, tokens, parents, cu_seqlens;
   Sampling sampling;
   Relaxed rule;
   int depth;
   Out path, next, counts, last, last_row, bonus;
-  FIELDS(logits, tokens, parents, starts, sampling, rule, depth, path, next, counts, last, last_row, bonus)
+  FIELDS(logits, tokens, parents, cu_seqlens, sampling, rule, depth, path, next, counts, last, last_row, bonus)
 };
 // For measurements alone: what the target would have had to choose for a path of `wanted` rows to be accepted, or the
 // deepest there is. [n] -> [n]; rows that are no nodes keep theirs.
 struct ForceAccepted {
-  Tensor predicted, tokens, parents, starts, wanted;  // wanted [B]: tokens to emit, the bonus included
+  Tensor predicted, tokens, parents, cu_seqlens, wanted;  // wanted [B]: tokens to emit, the bonus included
   int vocabulary;
   Out y;
-  FIELDS(predicted, tokens, parents, starts, wanted, vocabulary, y)
+  FIELDS(predicted, tokens, parents, cu_seqlens, wanted, vocabulary, y)
 };
 struct Commit {  // moves the tail rows on `path` to length.. in every layer
-  Tensor path, starts, table, lengths;
+  Tensor path, cu_seqlens, table, lengths;
   Cache cache;
-  FIELDS(path, starts, table, lengths, cache)
+  FIELDS(path, cu_seqlens, table, lengths, cache)
 };
 struct Advance {  // lengths += counts; the last op of a step
   Tensor counts;

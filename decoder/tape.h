@@ -50,7 +50,7 @@ void each_tensor(const Tape& tape, const T& op, F f) {
       f(field.lengths, false);
     } else if constexpr (std::is_same_v<U, PassRef>) {
       const Pass& p = tape.pass(field);
-      f(p.rows.starts, false);
+      f(p.rows.cu_seqlens, false);
       seats(p.seats);
       if (p.tree_mask) f(*p.tree_mask, false);
     }
@@ -134,7 +134,7 @@ struct TapeHasher {
   }
   void operator()(const Pass& p) {
     hash.add(pack(p.rows.total, p.rows.widest));
-    (*this)(p.rows.starts);
+    (*this)(p.rows.cu_seqlens);
     (*this)(p.seats);
     (*this)(p.tree_mask);
     hash.add(p.tail);

@@ -60,9 +60,9 @@ struct Cache {
 // Which rows belong to which sequence. The total is shape; who has how many is device data, so a ragged plan keeps its tape.
 struct Rows {
   std::vector<int> each;  // host copy of the counts, for accounting alone: not part of the tape; 0 = sits out
-  Tensor starts;          // int32 [sequences + 1]
+  Tensor cu_seqlens;      // int32 [sequences + 1]: rows of all sequences before this one
   int total = 0, widest = 0;
-  int sequences() const { return starts.rows - 1; }
+  int sequences() const { return cu_seqlens.rows - 1; }
 };
 
 // Where the sequences of a batch live: views of seat slots, so that a batch may shrink, grow or be split.

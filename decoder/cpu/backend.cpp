@@ -69,7 +69,7 @@ std::vector<float> CpuBackend::cache_entry(const Cache& c, int layer, int place,
 CpuBackend::PassView CpuBackend::view(PassRef ref) {
   const Pass& p = tape_->pass(ref);
   return {p,
-          ids(p.rows.starts),
+          ids(p.rows.cu_seqlens),
           ids(p.seats.table),
           ids(p.seats.lengths),
           p.tree_mask ? ids(*p.tree_mask) : nullptr,
@@ -190,14 +190,14 @@ void CpuBackend::run(const Upload& o) {
 }
 
 void CpuBackend::run(const Commit& o) {
-  const int *path = ids(o.path), *starts = ids(o.starts), *place = ids(o.table), *length = ids(o.lengths);
-  const int sequences = o.starts.rows - 1, per = o.path.rows / sequences;
+  const int *path = ids(o.path), *cu_seqlens = ids(o.cu_seqlens), *place = ids(o.table), *length = ids(o.lengths);
+  const int sequences = o.cu_seqlens.rows - 1, per = o.path.rows / sequences;
   CpuCache& cache = held(o.cache);
   for (int layer = 0; layer < o.cache.layers; ++layer)
     for (int b = 0; b < sequences; ++b)
       for (int j = 0; j < per;
            ++j) {  // ascending and path[j] >= j: safe in place; a parallel kernel loads all, then stores
-        cache.move(layer, place[b], length[b] + path[b * per + j] - starts[b], length[b] + j);
+        cache.move(layer, place[b], length[b] + path[b * per + j] - cu_seqlens[b], length[b] + j);
         counts_.read += o.cache.row_bytes().value;
         counts_.written += o.cache.row_bytes().value;
       }

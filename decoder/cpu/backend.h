@@ -52,7 +52,7 @@ class CpuBackend : public Backend {
  private:
   struct PassView {  // a pass, its tensors resolved; `tree_mask` may be null
     const Pass& pass;
-    const int *starts, *places, *lengths, *tree_mask;
+    const int *cu_seqlens, *places, *lengths, *tree_mask;
     int words;
     bool visible(int row, int tail_entry) const {
       return tree_mask == nullptr ||

@@ -36,7 +36,7 @@ struct Bench {
   CpuBackend backend{store, weights};
   Ops ops{backend, DType::fp32, 8};
   Rng rng{7, "cpu attention"};
-  std::vector<int> places, starts{0};
+  std::vector<int> places, cu_seqlens{0};
   Cache cache;
   Seats seats;
 
@@ -49,7 +49,7 @@ struct Bench {
     seats.table.rows = seats.lengths.rows = seats.ids.rows = static_cast<int>(c.rows.size());
     for (std::size_t b = 0; b < c.rows.size(); ++b) {
       places.push_back(static_cast<int>(b * 3 % 7));
-      starts.push_back(starts.back() + c.rows[b]);
+      cu_seqlens.push_back(cu_seqlens.back() + c.rows[b]);
     }
     ops.upload(seats.table, places);
     ops.upload(seats.ids, places);
@@ -98,7 +98,7 @@ std::vector<float> row_by_row(Bench& b, const std::vector<float>& q) {
     for (int i = 0; i < c.rows[s]; ++i)
       for (int h = 0; h < c.heads; ++h) {
         const int at = h / (c.heads / c.kv_heads) * c.dim, v_at = at + c.kv_heads * c.dim;
-        const float* query = q.data() + ((b.starts[s] + i) * c.heads + h) * c.dim;
+        const float* query = q.data() + ((b.cu_seqlens[s] + i) * c.heads + h) * c.dim;
         const int keys = c.lengths[s] + (c.tree ? c.rows[s] : i + 1);
         std::vector<float> score;
         for (int key = 0; key < keys; ++key) {
@@ -152,7 +152,7 @@ TEST_CASE("attention on the CPU has the bits of one row after the other") {
           all.push_back(static_cast<int>(word));
         }
     const Tensor flat = b.ops.constant(all, words);
-    tree_mask = reshape(flat, b.starts.back(), words);
+    tree_mask = reshape(flat, b.cu_seqlens.back(), words);
   }
   const Tensor q = b.append("rows", shape.second, shape.first, tree_mask);
   const Tensor y =

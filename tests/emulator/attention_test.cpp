@@ -34,13 +34,13 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   Dice dice(c.seed);
   const int sequences = static_cast<int>(c.lengths.size());
   int total = 0, widest = 0, capacity = 0;
-  std::vector<int> places, starts{0};
+  std::vector<int> places, cu_seqlens{0};
   for (int b = 0; b < sequences; ++b) {
     const auto at = static_cast<std::size_t>(b);
     total += c.rows[at];
     widest = std::max(widest, c.rows[at]);
     capacity = std::max(capacity, c.lengths[at] + c.tail + c.rows[at]);
-    starts.push_back(total);
+    cu_seqlens.push_back(total);
     places.push_back((b * 5 + 2) % sequences);
   }
   std::iota(places.begin(), places.end(), 0);
@@ -112,11 +112,11 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
     }
   }
   const Array<T> cache_data(held, c.dim);
-  const Array<int> blocks_data(table, 1), starts_data(starts, 1), lengths_data(c.lengths, 1), places_data(places, 1),
-      tree_mask_data(tree_mask, words);
+  const Array<int> blocks_data(table, 1), cu_seqlens_data(cu_seqlens, 1), lengths_data(c.lengths, 1),
+      places_data(places, 1), tree_mask_data(tree_mask, words);
   view.data = cache_data.view().data;
   view.blocks = blocks_data.view().data;
-  PassView pass{starts_data.read(),
+  PassView pass{cu_seqlens_data.read(),
                 {places_data.read(), lengths_data.read(), places_data.read()},
                 {},
                 sequences,

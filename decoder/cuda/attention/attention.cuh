@@ -38,9 +38,9 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   w.kv_head = static_cast<int>(blockIdx.y);
   w.sequence = static_cast<int>(blockIdx.z);
   w.unit = (w.sequence * static_cast<int>(gridDim.y) + w.kv_head) * tiles + tile;
-  const View<const int>& starts = a.pass.starts;
-  w.first = *starts.row(w.sequence);
-  w.rows = *starts.row(w.sequence + 1) - w.first;
+  const View<const int>& cu_seqlens = a.pass.cu_seqlens;
+  w.first = *cu_seqlens.row(w.sequence);
+  w.rows = *cu_seqlens.row(w.sequence + 1) - w.first;
   w.from = tile * tile_rows;
   w.any = w.from < w.rows * a.group;
   if (!w.any) return w;

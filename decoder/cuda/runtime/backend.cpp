@@ -50,7 +50,7 @@ cuda::SeatsView CudaBackend::State::view(const Seats& s) const {
 
 cuda::PassView CudaBackend::State::view(PassRef ref) const {
   const Pass& p = tape->pass(ref);
-  return {view<const int>(p.rows.starts),
+  return {view<const int>(p.rows.cu_seqlens),
           view(p.seats),
           p.tree_mask ? view<const int>(*p.tree_mask) : cuda::View<const int>{},
           p.rows.sequences(),

@@ -163,7 +163,7 @@ struct LaunchOp {
   // ---- verification and the cache
   template <class Verify>
   TreesView trees(const Verify& o) const {
-    return {ids(o.tokens), ids(o.parents), ids(o.starts)};
+    return {ids(o.tokens), ids(o.parents), ids(o.cu_seqlens)};
   }
   template <class Verify>
   VerdictView verdict(const Verify& o) const {
@@ -181,7 +181,7 @@ struct LaunchOp {
     force_accepted(ids(o.predicted), trees(o), ids(o.wanted), o.vocabulary, out_ids(o.y), stream);
   }
   void operator()(const Commit& o) const {
-    commit(ids(o.path), ids(o.starts), s.view(Seats{o.table, o.lengths, {}}), s.view<T>(o.cache), o.cache.layers,
+    commit(ids(o.path), ids(o.cu_seqlens), s.view(Seats{o.table, o.lengths, {}}), s.view<T>(o.cache), o.cache.layers,
            stream);
   }
   void operator()(const Advance& o) const { advance(ids(o.counts), out_ids(o.lengths), stream); }
