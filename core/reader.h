@@ -39,6 +39,8 @@ class Reader {
   // A key that had another name: the old one is read too, and noted (Document::notes); both at once are a mistake.
   std::optional<Reader> find(std::string_view key, std::string_view old_key) const;
   Reader at(std::string_view key, std::string_view old_key) const;
+  // A key with another name that is as good, and known to hints too; both at once are a mistake.
+  std::optional<Reader> find_either(std::string_view key, std::string_view other_key) const;
   bool has(std::string_view key) const;                         // marks the key as known, not as read
   std::vector<std::pair<std::string, Reader>> entries() const;  // all keys, in file order; each counts as read
   std::vector<std::pair<std::string, Reader>> look() const;     // the same, but none counts as read: for a walk ahead

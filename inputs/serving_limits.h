@@ -14,7 +14,8 @@ namespace draftline {
 // any decoding goes on. Fixed (static batching): a batch is filled, then runs until its last sequence is done.
 struct SchedulerLimits {
   enum class Batching { continuous, prefill_first, fixed } batching = Batching::continuous;
-  int max_batch_size = 256, max_batched_tokens = 2048;
+  int max_num_seqs = 256;             // sequences that run at the same time
+  int max_num_batched_tokens = 2048;  // token budget of a step: decoded rows and chunks of prompts
   std::int64_t kv_blocks = 1 << 20;
   int block_size = 16;  // tokens of a KV block; a power of two
   bool whole_prompts =

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/reader.h"
 #include "core/rng.h"
 #include "inputs/catalogue.h"
-#include "core/clock.h"
 
 namespace draftline {
 
@@ -54,7 +54,7 @@ struct Lengths {
 struct ArrivalProcess {
   enum class Kind { closed, poisson, gamma, on_off, trace } kind = Kind::poisson;
   double rate = 0;         // per second; of on/off: while on
-  double variation = 1;    // gamma: coefficient of variation of the gaps
+  double cv = 1;           // gamma: coefficient of variation of the gaps
   double on = 0, off = 0;  // seconds, mean; exponential
   int concurrency = 0;     // closed: so many requests are in flight, each followed by the next
   double scale = 1;        // of a trace's rate
