@@ -110,20 +110,22 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry assisted() {
-  return {"assisted",
-          "a smaller network, its draft length by schedule and confidence",
-          "hf-assisted",
-          "assisted generation",
-          Losslessness::lossless,
+  return {
+      .name = "assisted",
+      .title = "a smaller network, its draft length by schedule and confidence",
+      .source = "hf-assisted",
+      .locator = "assisted generation",
+      .lossless = Losslessness::lossless,
+      .parameters =
           "draft: a transformer of the same vocabulary; schedule (\"constant\", \"heuristic\" or "
           "\"heuristic_transient\"); draft_length (20; heuristic: 5 to start with); confidence (0.4; heuristic: 0); "
           "fit_confidence (false)",
-          make,
-          {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
-           R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
-           R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"},
-          {kMost},
-          true};
+      .make = make,
+      .examples = {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
+                   R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
+                   R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"},
+      .lengths = {.most = kMost},
+      .draft_network = true};
 }
 
 }  // namespace draftline::methods

@@ -50,16 +50,17 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry bild() {
-  return {"bild",
-          "a smaller network writes, the target corrects what it finds unlikely",
-          "kim2023bild",
-          "section 3",
-          Losslessness::lossy,
-          "draft: a transformer of the same vocabulary; draft_length (10), fallback (0.6), rollback (5.0)",
-          make,
-          {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"},
-          {64},
-          true};
+  return {
+      .name = "bild",
+      .title = "a smaller network writes, the target corrects what it finds unlikely",
+      .source = "kim2023bild",
+      .locator = "section 3",
+      .lossless = Losslessness::lossy,
+      .parameters = "draft: a transformer of the same vocabulary; draft_length (10), fallback (0.6), rollback (5.0)",
+      .make = make,
+      .examples = {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"},
+      .lengths = {.most = 64},
+      .draft_network = true};
 }
 
 }  // namespace draftline::methods

@@ -127,19 +127,20 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry clover() {
-  return {"clover",
-          "heads that attend to the drafts before them, a small tree",
-          "xiao2024",
-          "section 3",
-          Losslessness::lossless,
-          "draft_length (3 levels), nodes (4 drafts); without: \"attention_decoder\", then also "
-          "\"regressive_connection\", then "
-          "also \"augmenting_block\"",
-          make,
-          {R"("draft_length": 3)", R"("draft_length": 2, "nodes": 3, "without": "attention_decoder")",
-           R"("draft_length": 2, "without": "regressive_connection")",
-           R"("draft_length": 2, "without": "augmenting_block")"},
-          {16}};
+  return {.name = "clover",
+          .title = "heads that attend to the drafts before them, a small tree",
+          .source = "xiao2024",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft_length (3 levels), nodes (4 drafts); without: \"attention_decoder\", then also "
+              "\"regressive_connection\", then "
+              "also \"augmenting_block\"",
+          .make = make,
+          .examples = {R"("draft_length": 3)", R"("draft_length": 2, "nodes": 3, "without": "attention_decoder")",
+                       R"("draft_length": 2, "without": "regressive_connection")",
+                       R"("draft_length": 2, "without": "augmenting_block")"},
+          .lengths = {.most = 16}};
 }
 
 }  // namespace draftline::methods

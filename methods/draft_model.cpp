@@ -52,16 +52,16 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry draft_model() {
-  return {"draft_model",
-          "speculative decoding with a smaller network",
-          "leviathan2023",
-          "algorithm 1",
-          Losslessness::lossless,
-          "draft: a transformer of the same vocabulary; draft_length (4)",
-          make,
-          {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)"},
-          {64},
-          true};
+  return {.name = "draft_model",
+          .title = "speculative decoding with a smaller network",
+          .source = "leviathan2023",
+          .locator = "algorithm 1",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft: a transformer of the same vocabulary; draft_length (4)",
+          .make = make,
+          .examples = {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)"},
+          .lengths = {.most = 64},
+          .draft_network = true};
 }
 
 }  // namespace draftline::methods

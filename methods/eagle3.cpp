@@ -72,16 +72,18 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry eagle3() {
-  return {"eagle3",
-          "one layer over three of the target's hidden states",
-          "li2025eagle3",
-          "section 3",
-          Losslessness::lossless,
+  return {
+      .name = "eagle3",
+      .title = "one layer over three of the target's hidden states",
+      .source = "li2025eagle3",
+      .locator = "section 3",
+      .lossless = Losslessness::lossless,
+      .parameters =
           "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes}; "
           "draft_vocabulary (32000)",
-          make,
-          {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
-          {64}};
+      .make = make,
+      .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
+      .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

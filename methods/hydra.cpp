@@ -120,27 +120,27 @@ const std::vector<std::string_view> kExamples{
 }  // namespace
 
 Entry hydra() {
-  return {"hydra",
-          "heads that read the drafts before them",
-          "ankner2024",
-          "section 3",
-          Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          make<false>,
-          kExamples,
-          {16}};
+  return {.name = "hydra",
+          .title = "heads that read the drafts before them",
+          .source = "ankner2024",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+          .make = make<false>,
+          .examples = kExamples,
+          .lengths = {.most = 16}};
 }
 
 Entry hydra_plus() {
-  return {"hydra_plus",
-          "Hydra with a layer over the text and deeper heads",
-          "ankner2024",
-          "section 4",
-          Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          make<true>,
-          kExamples,
-          {16}};
+  return {.name = "hydra_plus",
+          .title = "Hydra with a layer over the text and deeper heads",
+          .source = "ankner2024",
+          .locator = "section 4",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+          .make = make<true>,
+          .examples = kExamples,
+          .lengths = {.most = 16}};
 }
 
 }  // namespace draftline::methods

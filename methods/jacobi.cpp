@@ -94,25 +94,25 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context&) {
 }  // namespace
 
 Entry jacobi() {
-  return {"jacobi",
-          "a block of guesses, replaced by the target's outputs until they stand still",
-          "santilli2023",
-          "section 3",
-          Losslessness::lossless,
-          "block (16 tokens)",
-          make,
-          {R"("block": 4)"}};
+  return {.name = "jacobi",
+          .title = "a block of guesses, replaced by the target's outputs until they stand still",
+          .source = "santilli2023",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters = "block (16 tokens)",
+          .make = make,
+          .examples = {R"("block": 4)"}};
 }
 
 Entry cllm() {
-  return {"cllm",
-          "Jacobi decoding with a target trained to settle sooner",
-          "kou2024",
-          "section 3",
-          Losslessness::own_target,
-          "block (16 tokens)",
-          make,
-          {R"("block": 3)"}};
+  return {.name = "cllm",
+          .title = "Jacobi decoding with a target trained to settle sooner",
+          .source = "kou2024",
+          .locator = "section 3",
+          .lossless = Losslessness::own_target,
+          .parameters = "block (16 tokens)",
+          .make = make,
+          .examples = {R"("block": 3)"}};
 }
 
 }  // namespace draftline::methods

@@ -99,13 +99,13 @@ class Kangaroo : public Method {
 }  // namespace
 
 Entry kangaroo() {
-  return {"kangaroo",
-          "the target's first layers and an adapter draft, the other layers verify",
-          "liu2024kangaroo",
-          "section 3",
-          Losslessness::lossless,
-          "exit (a fifteenth of the layers: 2 of 32, 3 of 40), draft_length (6), threshold (0.6)",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "kangaroo",
+          .title = "the target's first layers and an adapter draft, the other layers verify",
+          .source = "liu2024kangaroo",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters = "exit (a fifteenth of the layers: 2 of 32, 3 of 40), draft_length (6), threshold (0.6)",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const int layers = c.target.shape.layers, most = std::max(1, layers - 1);
             const int official = std::clamp((2 * layers + 15) / 30, 1, most);  // the authors': 2 of 32, 3 of 40
@@ -113,8 +113,8 @@ Entry kangaroo() {
             return std::make_unique<Kangaroo>(c, exit ? exit->integer(1, most) : official,
                                               spec.draft_length().value_or(6), threshold ? threshold->ratio() : 0.6);
           },
-          {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"},
-          {64}};
+          .examples = {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"},
+          .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

@@ -44,21 +44,21 @@ class LayerSkip : public Method {
 }  // namespace
 
 Entry layerskip() {
-  return {"layerskip",
-          "the target's first layers draft, the others verify",
-          "elhoushi2024",
-          "section 4",
-          Losslessness::own_target,
-          "exit (a quarter of the layers; all: every draft is the target's own), draft_length (6)",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "layerskip",
+          .title = "the target's first layers draft, the others verify",
+          .source = "elhoushi2024",
+          .locator = "section 4",
+          .lossless = Losslessness::own_target,
+          .parameters = "exit (a quarter of the layers; all: every draft is the target's own), draft_length (6)",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const int layers = c.target.shape.layers;
             const auto exit = in.find("exit");
             return std::make_unique<LayerSkip>(c, exit ? exit->integer(1, layers) : std::max(1, layers / 4),
                                                spec.draft_length().value_or(6));
           },
-          {R"("draft_length": 3, "exit": 5)"},
-          {64}};
+          .examples = {R"("draft_length": 3, "exit": 5)"},
+          .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

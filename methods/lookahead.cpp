@@ -116,20 +116,20 @@ class Lookahead : public Method {
 }  // namespace
 
 Entry lookahead() {
-  return {"lookahead",
-          "n-grams from a window of guesses that the target's own pass carries along",
-          "fu2024",
-          "section 3",
-          Losslessness::lossless,
-          "window (15), ngram (5), guesses (15)",
-          [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
+  return {.name = "lookahead",
+          .title = "n-grams from a window of guesses that the target's own pass carries along",
+          .source = "fu2024",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters = "window (15), ngram (5), guesses (15)",
+          .make = [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const auto w = in.find("window"), n = in.find("ngram"), g = in.find("guesses");
             const int window = w ? w->integer(1, 64) : 15;
             return std::make_unique<Lookahead>(WindowShape{window, n ? n->integer(3, 16) : 5},
                                                g ? g->integer(0, 64) : window);
           },
-          {R"("window": 4, "ngram": 3, "guesses": 3)", R"("window": 3, "ngram": 4, "guesses": 2)"}};
+          .examples = {R"("window": 4, "ngram": 3, "guesses": 3)", R"("window": 3, "ngram": 4, "guesses": 2)"}};
 }
 
 }  // namespace draftline::methods

@@ -54,18 +54,20 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry mcsd() {
-  return {
-      "mcsd",
-      "a smaller network's tree, several candidates per node",
-      "yang2024mcsd",
-      "section 3",
-      Losslessness::lossless,
-      "draft: a transformer of the same vocabulary; widths ([[4, 2, 2]]: children per node of each level), or tree or "
-      "draft_length; replacement (false)",
-      make,
-      {R"("draft": "half", "widths": [2, 2])", R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
-      {32},
-      true};
+  return {.name = "mcsd",
+          .title = "a smaller network's tree, several candidates per node",
+          .source = "yang2024mcsd",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft: a transformer of the same vocabulary; widths ([[4, 2, 2]]: children per node of each level), or "
+              "tree or "
+              "draft_length; replacement (false)",
+          .make = make,
+          .examples = {R"("draft": "half", "widths": [2, 2])",
+                       R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
+          .lengths = {.most = 32},
+          .draft_network = true};
 }
 
 }  // namespace draftline::methods

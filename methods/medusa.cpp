@@ -78,33 +78,35 @@ std::unique_ptr<Method> build(const MethodSpec& spec, Context& c, std::optional<
 }  // namespace
 
 Entry medusa() {
-  return {"medusa",
-          "parallel heads and a static tree",
-          "cai2024",
-          "section 3.1",
-          Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
-          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
-          {16}};
+  return {
+      .name = "medusa",
+      .title = "parallel heads and a static tree",
+      .source = "cai2024",
+      .locator = "section 3.1",
+      .lossless = Losslessness::lossless,
+      .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+      .make = [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
+      .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
+      .lengths = {.most = 16}};
 }
 
 Entry medusa_typical() {
-  return {"medusa_typical",
-          "Medusa, sampled text by typical acceptance",
-          "cai2024",
-          "typical acceptance",
-          Losslessness::lossy,
-          "as medusa; epsilon (0.09), delta (0.3). Greedy text is the target's",
-          [](const MethodSpec& spec, Context& c) {
-            const Reader& in = spec.in();
-            const auto epsilon = in.find("epsilon"), delta = in.find("delta");
-            return build(
-                spec, c,
-                Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3});
-          },
-          {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
-          {16}};
+  return {.name = "medusa_typical",
+          .title = "Medusa, sampled text by typical acceptance",
+          .source = "cai2024",
+          .locator = "typical acceptance",
+          .lossless = Losslessness::lossy,
+          .parameters = "as medusa; epsilon (0.09), delta (0.3). Greedy text is the target's",
+          .make =
+              [](const MethodSpec& spec, Context& c) {
+                const Reader& in = spec.in();
+                const auto epsilon = in.find("epsilon"), delta = in.find("delta");
+                return build(
+                    spec, c,
+                    Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3});
+              },
+          .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
+          .lengths = {.most = 16}};
 }
 
 }  // namespace draftline::methods

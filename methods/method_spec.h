@@ -17,6 +17,9 @@ namespace methods {
 struct Entry;
 }
 
+// Where a method's object says how many tokens are drafted: "draft_length", or "num_speculative_tokens" as in vLLM.
+std::optional<Reader> draft_length_in(const Reader& method);
+
 class MethodSpec {
  public:
   MethodSpec();                                // plain autoregressive decoding

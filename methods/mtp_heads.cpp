@@ -63,18 +63,18 @@ class MtpHeads : public Method {
 }  // namespace
 
 Entry mtp_heads() {
-  return {"mtp_heads",
-          "a decoder layer for each token further ahead, side by side",
-          "gloeckle2024",
-          "section 2",
-          Losslessness::own_target,
-          "draft_length (3: four tokens per pass), or tree: {nodes} or {optimal}",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "mtp_heads",
+          .title = "a decoder layer for each token further ahead, side by side",
+          .source = "gloeckle2024",
+          .locator = "section 2",
+          .lossless = Losslessness::own_target,
+          .parameters = "draft_length (3: four tokens per pass), or tree: {nodes} or {optimal}",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
             return std::make_unique<MtpHeads>(c, read_rank_plan(spec, limits, rank_chain(3), c.accepted));
           },
-          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [0, 0], [0, 1], [1, 0]]})"},
-          {16}};
+          .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [0, 0], [0, 1], [1, 0]]})"},
+          .lengths = {.most = 16}};
 }
 
 }  // namespace draftline::methods

@@ -53,20 +53,22 @@ class MtpSequential : public FeatureDrafter {
 }  // namespace
 
 Entry mtp_sequential() {
-  return {"mtp_sequential",
-          "a decoder layer that continues the target's state, token by token",
-          "deepseek2024",
-          "section 2.2",
-          Losslessness::lossless,
-          "draft_length (1), or tree: {top_k, passes, nodes}",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const Reader& in = spec.in();
-            DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);
-            if (!spec.draft_length() && !in.has("tree")) shape = {1, 0, 0, 0};
-            return std::make_unique<MtpSequential>(c, shape);
-          },
-          {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"},
-          {64}};
+  return {
+      .name = "mtp_sequential",
+      .also = "mtp",
+      .title = "a decoder layer that continues the target's state, token by token",
+      .source = "deepseek2024",
+      .locator = "section 2.2",
+      .lossless = Losslessness::lossless,
+      .parameters = "draft_length (1), or tree: {top_k, passes, nodes}",
+      .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+        const Reader& in = spec.in();
+        DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);
+        if (!spec.draft_length() && !in.has("tree")) shape = {1, 0, 0, 0};
+        return std::make_unique<MtpSequential>(c, shape);
+      },
+      .examples = {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"},
+      .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

@@ -306,20 +306,22 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry ouroboros() {
-  return {
-      "ouroboros",
-      "a draft network that drafts by lookahead, and phrases behind its last draft",
-      "zhao2024ouroboros",
-      "section 3",
-      Losslessness::lossless,
-      "draft: a transformer of the same vocabulary; draft_length (12), window (20), ngram (7), guesses (as window), "
-      "phrases (3, of ngram - 1 tokens); drafted_per_pass (1): what a pass of the network yields where it is priced, "
-      "not run",
-      make,
-      {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
-       R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},
-      {64},
-      true};
+  return {.name = "ouroboros",
+          .title = "a draft network that drafts by lookahead, and phrases behind its last draft",
+          .source = "zhao2024ouroboros",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft: a transformer of the same vocabulary; draft_length (12), window (20), ngram (7), guesses (as "
+              "window), "
+              "phrases (3, of ngram - 1 tokens); drafted_per_pass (1): what a pass of the network yields where it is "
+              "priced, "
+              "not run",
+          .make = make,
+          .examples = {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
+                       R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},
+          .lengths = {.most = 64},
+          .draft_network = true};
 }
 
 }  // namespace draftline::methods

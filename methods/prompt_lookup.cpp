@@ -62,19 +62,20 @@ class PromptLookup : public Method {
 }  // namespace
 
 Entry prompt_lookup() {
-  return {"prompt_lookup",
-          "what followed the same words earlier in the text",
-          "saxena2023",
-          "prompt_lookup_decoding_demo",
-          Losslessness::lossless,
-          "draft_length (10), max_ngram (3)",
-          [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
+  return {.name = "prompt_lookup",
+          .also = "ngram",
+          .title = "what followed the same words earlier in the text",
+          .source = "saxena2023",
+          .locator = "prompt_lookup_decoding_demo",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft_length (10), max_ngram (3)",
+          .make = [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const auto ngram = in.find("max_ngram");
             return std::make_unique<PromptLookup>(ngram ? ngram->integer(1, 64) : 3, spec.draft_length().value_or(10));
           },
-          {R"("draft_length": 2, "max_ngram": 2)"},
-          {64}};
+          .examples = {R"("draft_length": 2, "max_ngram": 2)"},
+          .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

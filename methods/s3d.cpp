@@ -52,23 +52,25 @@ class S3d : public Method {
 }  // namespace
 
 Entry s3d() {
-  return {"s3d",
-          "mask tokens through some of the target's layers",
-          "s3d2024",
-          "section 3",
-          Losslessness::own_target,
-          "skip (\"5->26\" on 32 layers: keeps 1-5 and 26-32); draft_length (4), or tree: {nodes} or {optimal}",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "s3d",
+          .title = "mask tokens through some of the target's layers",
+          .source = "s3d2024",
+          .locator = "section 3",
+          .lossless = Losslessness::own_target,
+          .parameters =
+              "skip (\"5->26\" on 32 layers: keeps 1-5 and 26-32); draft_length (4), or tree: {nodes} or {optimal}",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
             RankTree tree = read_rank_plan(spec, limits, rank_chain(4), c.accepted);
             check_positions(spec, c.target, tree.tree.depth() + 1);
             return std::make_unique<S3d>(c, std::move(tree), read_kept_layers(in, c.target.shape.layers));
           },
-          {R"("draft_length": 3, "skip": "2->5")", R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"},
-          {32, [](const MethodSpec& spec, const TransformerShape& target) {
-             return has_positions(target, *spec.draft_length() + 1);
-           }}};
+          .examples = {R"("draft_length": 3, "skip": "2->5")",
+                       R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"},
+          .lengths = {.most = 32, .fit = [](const MethodSpec& spec, const TransformerShape& target) {
+                        return has_positions(target, *spec.draft_length() + 1);
+                      }}};
 }
 
 }  // namespace draftline::methods

@@ -112,17 +112,18 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry self_spec() {
-  return {"self_spec",
-          "the target without some of its sublayers",
-          "zhang2024selfspec",
-          "section 3",
-          Losslessness::lossless,
-          "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold "
-          "(0.8), adaptive "
-          "(true)",
-          make,
-          {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"},
-          {64}};
+  return {.name = "self_spec",
+          .title = "the target without some of its sublayers",
+          .source = "zhang2024selfspec",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold "
+              "(0.8), adaptive "
+              "(true)",
+          .make = make,
+          .examples = {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"},
+          .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

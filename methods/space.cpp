@@ -93,21 +93,21 @@ int rows_ahead(int drafts) { return 2 * drafts + 1; }  // a group behind the las
 }  // namespace
 
 Entry space() {
-  return {"space",
-          "groups of mask tokens in the target's own pass",
-          "yi2024",
-          "section 3",
-          Losslessness::own_target,
-          "draft_length (5): masks per group; (draft_length + 1)^2 rows per step",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "space",
+          .title = "groups of mask tokens in the target's own pass",
+          .source = "yi2024",
+          .locator = "section 3",
+          .lossless = Losslessness::own_target,
+          .parameters = "draft_length (5): masks per group; (draft_length + 1)^2 rows per step",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const int drafts = spec.draft_length().value_or(5);
             check_positions(spec, c.target, rows_ahead(drafts));
             return std::make_unique<Space>(c, drafts);
           },
-          {R"("draft_length": 1)", R"("draft_length": 3)"},
-          {31, [](const MethodSpec& spec, const TransformerShape& target) {
-             return has_positions(target, rows_ahead(*spec.draft_length()));
-           }}};
+          .examples = {R"("draft_length": 1)", R"("draft_length": 3)"},
+          .lengths = {.most = 31, .fit = [](const MethodSpec& spec, const TransformerShape& target) {
+                        return has_positions(target, rows_ahead(*spec.draft_length()));
+                      }}};
 }
 
 }  // namespace draftline::methods

@@ -129,20 +129,23 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry specformer() {
-  return {
-      "specformer",
-      "all positions at once, attention both ways among them",
-      "shi2026",
-      "equations 8-10",
-      Losslessness::lossless,
-      "draft_length (8), positions (8); ablations: without: \"positional_ffn\", causal (false), width (1: heads and "
-      "SwiGLU of the target's layers)",
-      make,
-      {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
-       R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",
-       R"("draft_length": 3, "positions": 4, "causal": true)", R"("draft_length": 3, "positions": 4, "width": 2)"},
-      {32,
-       [](const MethodSpec& spec, const TransformerShape&) { return *spec.draft_length() <= read_positions(spec); }}};
+  return {.name = "specformer",
+          .title = "all positions at once, attention both ways among them",
+          .source = "shi2026",
+          .locator = "equations 8-10",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft_length (8), positions (8); ablations: without: \"positional_ffn\", causal (false), width (1: "
+              "heads and "
+              "SwiGLU of the target's layers)",
+          .make = make,
+          .examples = {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
+                       R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",
+                       R"("draft_length": 3, "positions": 4, "causal": true)",
+                       R"("draft_length": 3, "positions": 4, "width": 2)"},
+          .lengths = {.most = 32, .fit = [](const MethodSpec& spec, const TransformerShape&) {
+                        return *spec.draft_length() <= read_positions(spec);
+                      }}};
 }
 
 }  // namespace draftline::methods
