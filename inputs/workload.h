@@ -25,9 +25,10 @@ struct RecordedRequest {
   double arrival = 0;
   int prompt = 0, output = 0, line = 0;  // line: of the file
 };
-// Recognised by its columns or keys: Azure LLM 2023/2024 and BurstGPT (CSV), arrived_at/num_prefill_tokens/num_decode_tokens
-// (CSV), Mooncake (JSON lines), per-request logs of vLLM (JSON lines) and results of its serving benchmark (JSON). Also
-// *.gz. A request without an output is an InputErrors with file and line; so are times that run backwards or below zero.
+// Recognised by its columns or keys: Azure LLM 2023/2024 and BurstGPT (CSV),
+// arrived_at/num_prefill_tokens/num_decode_tokens (CSV), Mooncake (JSON lines), per-request logs of vLLM (JSON lines)
+// and results of its serving benchmark (JSON). Also *.gz. A request without an output is an InputErrors with file and
+// line; so are times that run backwards or below zero.
 struct WorkloadTrace {
   std::filesystem::path file;
   std::vector<RecordedRequest> requests;
@@ -79,8 +80,8 @@ Workload at_rate(Workload, double factor);  // the same requests, so many times 
 
 Workload read_workload(const Reader&, Catalogue&);
 
-// Draws of one stream, kept for later runs that would repeat them: a quantile costs more than a request's share of the event
-// loop. A stream of another distribution or seed takes their place.
+// Draws of one stream, kept for later runs that would repeat them: a quantile costs more than a request's share of the
+// event loop. A stream of another distribution or seed takes their place.
 template <class Distribution, class Value>
 class KeptDraws {
  public:
@@ -105,7 +106,8 @@ class KeptDraws {
   std::vector<Value> values_;
 };
 
-// What runs of one workload draw alike, whatever the rate and the fleet. Gaps: gamma variates of scale 1, by their shape.
+// What runs of one workload draw alike, whatever the rate and the fleet. Gaps: gamma variates of scale 1, by their
+// shape.
 class DrawnRequests {
  public:
   static constexpr std::int64_t kMostRequests = 1 << 18;  // of a longer run nothing is kept

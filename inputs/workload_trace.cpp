@@ -160,8 +160,8 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
   return std::move(all.trace);
 }
 
-// The result of vLLM's serving benchmark with --save-detailed: {"input_lens": [..], "output_lens": [..]}, newer ones with
-// "start_times" in seconds.
+// The result of vLLM's serving benchmark with --save-detailed: {"input_lens": [..], "output_lens": [..]}, newer ones
+// with "start_times" in seconds.
 WorkloadTrace from_benchmark(const std::filesystem::path& file) {
   const Document document = Document::from_file(file);
   const Reader root = document.root();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assisted generation of Hugging Face transformers: a draft network whose draft length follows a schedule
-// (constant; heuristic: two more after a full match, else one fewer, and the next text goes on from there; transient: each
-// text begins anew) and ends early where it is unsure. How sure it must be may be fitted while a text grows: the threshold
-// with the least share of false alarms plus three times that of misses among the drafts judged so far.
+// (constant; heuristic: two more after a full match, else one fewer, and the next text goes on from there; transient:
+// each text begins anew) and ends early where it is unsure. How sure it must be may be fitted while a text grows: the
+// threshold with the least share of false alarms plus three times that of misses among the drafts judged so far.
 #include <algorithm>
 #include <map>
 

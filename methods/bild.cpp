@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BiLD (Kim et al. 2023, section 3), lossy: the small network goes on until it is unsure (fallback; that draft is
-// dropped) or has drafted `draft_length`; the target keeps what it does not find too unlikely (rollback: -ln p above the
-// limit) and adds its own best. Every draft is judged in order; the authors' code skips some.
+// dropped) or has drafted `draft_length`; the target keeps what it does not find too unlikely (rollback: -ln p above
+// the limit) and adds its own best. Every draft is judged in order; the authors' code skips some.
 #include "methods/draft_network.h"
 #include "methods/early_stop.h"
 #include "methods/entries.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clover (Xiao et al. 2024, section 3): a decoder layer over the text (augmenting block) gives h_0; for each
-// level h_i = h_{i-1} + cosine gate of (state, last token) times the token's value, a residual block and the target's LM
-// head. The gate follows the authors' later code: a softmax over one key, as printed, would be 1. Token rows come from the
-// target's embedding. A small tree: upper levels first, within a nucleus and a share of the best, `nodes` in all.
+// level h_i = h_{i-1} + cosine gate of (state, last token) times the token's value, a residual block and the target's
+// LM head. The gate follows the authors' later code: a softmax over one key, as printed, would be 1. Token rows come
+// from the target's embedding. A small tree: upper levels first, within a nucleus and a share of the best, `nodes` in
+// all.
 #include <algorithm>
 
 #include "methods/entries.h"

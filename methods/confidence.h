@@ -12,7 +12,8 @@ struct JudgedDraft {
   bool accepted;
 };
 
-// None: too few (at most five), or all alike. Drafts at the threshold count as above it; the highest of equally good ones.
+// None: too few (at most five), or all alike. Drafts at the threshold count as above it; the highest of equally good
+// ones.
 std::optional<double> fitted_threshold(std::vector<JudgedDraft>);
 
 }  // namespace draftline::methods

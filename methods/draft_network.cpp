@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "methods/draft_network.h"
 
+#include "methods/batch_index.h"
+
 namespace draftline::methods {
 
 // Whole on every rank of a tensor-parallel target, or divided as the target is.
@@ -35,11 +37,7 @@ void DraftNetwork::prefill(Ops& ops, const Session& s, const Committed& c) const
 
 Tensor DraftNetwork::first(Ops& ops, const Session& s) const {
   const int b = s.sequences;
-  std::vector<int> pairs, second;
-  for (int q = 0; q < b; ++q) {
-    pairs.insert(pairs.end(), {q, b + q});
-    second.push_back(2 * q + 1);
-  }
+  const auto pairs = BatchIndex::interleave(b, 2), second = BatchIndex::level(b, 2, 1);
   Stream x{network_.embed(ops, ops.gather(ops.concat_rows({newest(ops, s), s.root}), ops.constant(pairs)))};
   network_.run(ops, x, ops.pass({ops.uniform(b, 2), s.seats, {}, -1}));
   return network_.logits(ops, ops.gather(network_.final_norm(ops, x), ops.constant(second)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A smaller network of the target's vocabulary, as drafters use it. It never saw its own last draft when all were accepted;
-// so the first pass of a step takes two rows, [newest committed, root], and rewrites the newest committed entry: static
-// shapes instead of a decision.
+// A smaller network of the target's vocabulary, as drafters use it. It never saw its own last draft when all were
+// accepted; so the first pass of a step takes two rows, [newest committed, root], and rewrites the newest committed
+// entry: static shapes instead of a decision.
 #pragma once
 #include "methods/method.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain whose length is found while drafting: a sequence stops where its drafter is unsure, and the batch goes on until
-// all have stopped. Stopping looks at the drafter's distribution alone, so sampled text stays the target's.
+// A chain whose length is found while drafting: a sequence stops where its drafter is unsure, and the batch goes on
+// until all have stopped. Stopping looks at the drafter's distribution alone, so sampled text stays the target's.
 #pragma once
 #include <functional>
 #include <vector>
@@ -21,8 +21,8 @@ struct StoppedChain {
   std::vector<int> lengths;  // drafts of each sequence
 };
 
-// `network(j, token)`: logits of the j-th draft, [sequences, vocabulary]; token: the draft before it, for j = 0 the roots.
-// `after_last(j, token)`: what verification needs of the last draft, if anything (early exit).
+// `network(j, token)`: logits of the j-th draft, [sequences, vocabulary]; token: the draft before it, for j = 0 the
+// roots. `after_last(j, token)`: what verification needs of the last draft, if anything (early exit).
 StoppedChain draft_until(Ops&, const Session&, const EarlyStop&,
                          const std::function<Tensor(int j, Tensor token)>& network,
                          const std::function<void(int j, Tensor token)>& after_last = {});

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "methods/batch_index.h"
+
 namespace draftline::methods {
 
 DraftShape read_draft_shape(const MethodSpec& spec, int vocabulary, int official_passes) {
@@ -49,10 +51,8 @@ Proposal FeatureDrafter::propose(Ops& ops, Session& s) {
     hidden =
         forward(ops, hidden, drafts.back(), ops.pass({ops.uniform(b, 1), s.seats, {}, j}));  // its own output goes on
   }
-  std::vector<int> by_sequence;
-  for (int q = 0; q < b; ++q)
-    for (int j = 0; j < shape_.length; ++j) by_sequence.push_back(j * b + q);
-  return propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), ops.constant(by_sequence)), shape_.length);
+  const Tensor order = ops.constant(BatchIndex::interleave(b, shape_.length));
+  return propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), shape_.length);
 }
 
 Proposal FeatureDrafter::propose_tree(Ops& ops, Session& s) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kangaroo (Liu et al. 2024, section 3): the target's first layers and an adapter (norm, attention with a cache of
-// its own, norm) before the target's LM head draft until unsure; verification enters behind those layers. The last draft
-// goes through the early layers alone: so a step's first pass of the adapter takes two rows, [newest committed, root].
+// its own, norm) before the target's LM head draft until unsure; verification enters behind those layers. The last
+// draft goes through the early layers alone: so a step's first pass of the adapter takes two rows, [newest committed,
+// root].
 #include <algorithm>
 
+#include "methods/batch_index.h"
 #include "methods/early_stop.h"
 #include "methods/entries.h"
 #include "methods/feature_drafter.h"
@@ -42,11 +44,7 @@ class Kangaroo : public Method {
     stop.goes_on = [&](std::size_t, int drafted, double probability) {
       return drafted < length_ && probability >= threshold_;
     };
-    std::vector<int> pairs, second;
-    for (int q = 0; q < b; ++q) {
-      pairs.insert(pairs.end(), {q, b + q});
-      second.push_back(2 * q + 1);
-    }
+    const auto pairs = BatchIndex::interleave(b, 2), second = BatchIndex::level(b, 2, 1);
     std::vector<Tensor> states;
     const auto early = [&](int j, Tensor token, PassRef pass) {
       Stream x{target_.embed(ops, token)};

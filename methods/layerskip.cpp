@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerSkip (Elhoushi et al. 2024, section 4): the target's first `exit` layers draft, through its own final norm
-// and LM head; verification enters behind them and reuses their hidden states and cache. The target was trained with layer
-// dropout and early-exit losses.
+// and LM head; verification enters behind them and reuses their hidden states and cache. The target was trained with
+// layer dropout and early-exit losses.
+#include "methods/batch_index.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -22,10 +23,7 @@ class LayerSkip : public Method {
       states.push_back(x.value(ops));
       if (j < length_) tokens.push_back(ops.argmax(target_.logits(ops, target_.final_norm(ops, x))));
     }
-    std::vector<int> by_sequence;
-    for (int q = 0; q < b; ++q)
-      for (int j = 0; j <= length_; ++j) by_sequence.push_back(j * b + q);
-    const Tensor order = ops.constant(by_sequence);
+    const Tensor order = ops.constant(BatchIndex::interleave(b, length_ + 1));
     Proposal p{ops.uniform(b, length_ + 1),
                ops.gather(ops.concat_rows(tokens), order),
                ops.constant(TokenTree::chain(length_).parents(), 1, b),

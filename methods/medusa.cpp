@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Medusa-1 (Cai et al. 2024, section 3): head i turns the last hidden state h into z = h + SiLU(W_i h + b_i) and, with an
-// LM head of its own, predicts the token i + 2 places on. All heads at once; their candidates form a fixed Cartesian tree.
-// Draft heads run on the last accepted row alone (LM-head economy).
+// Medusa-1 (Cai et al. 2024, section 3): head i turns the last hidden state h into z = h + SiLU(W_i h + b_i) and, with
+// an LM head of its own, predicts the token i + 2 places on. All heads at once; their candidates form a fixed Cartesian
+// tree. Draft heads run on the last accepted row alone (LM-head economy).
 #include <algorithm>
 
 #include "methods/entries.h"

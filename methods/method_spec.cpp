@@ -25,7 +25,8 @@ Json parameters_in(const Reader& object) {
   return all;
 }
 
-// {"draft": "llama-3.2-1b"} reads draft:llama-3.2-1b; an object of one member, in another, is a path: tree.optimal.budget:4.
+// {"draft": "llama-3.2-1b"} reads draft:llama-3.2-1b; an object of one member, in another, is a path:
+// tree.optimal.budget:4.
 std::string plain(const Json& object) {
   std::string text;
   for (const auto& [key, value] : object.items()) {

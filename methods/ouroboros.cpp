@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ouroboros (Zhao et al. 2024, section 3): the draft network drafts gamma tokens by lookahead decoding; up to
-// K phrases of beta = ngram - 1 tokens that its pool knows behind the last draft are verified beside the chain. The pool
-// takes in what the target would have said: of the phrases, and where a draft was wrong of the drafts behind it. All
-// drafts are the network's best, so sampled text is the target's own draws (rule N). gamma -> draft_length, K -> phrases.
+// K phrases of beta = ngram - 1 tokens that its pool knows behind the last draft are verified beside the chain. The
+// pool takes in what the target would have said: of the phrases, and where a draft was wrong of the drafts behind it.
+// All drafts are the network's best, so sampled text is the target's own draws (rule N). gamma -> draft_length, K ->
+// phrases.
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 #include "methods/draft_network.h"
 #include "methods/entries.h"
+#include "methods/host_rows.h"
 #include "methods/ngram_window.h"
 
 namespace draftline::methods {
@@ -250,11 +252,11 @@ class Ouroboros : public Method {
   // The chain, and the phrases behind its last draft.
   Proposal proposal(Ops& ops, const Session& s) {
     const int gamma = p_.draft_length, beta = p_.phrase_length();
-    std::vector<TokenTree> trees;
-    std::vector<int> host, index, parents;
-    rows_.clear();
+    HostRows rows(s.sequences);
+    bool phrases = false;
     for (std::size_t i = 0; i < s.ids.size(); ++i) {
       const State& t = state(s, i);
+      phrases = phrases || !t.phrases.empty();
       std::vector<int> tokens = t.drafts, above(at(gamma + 1));
       std::iota(above.begin(), above.end(), -1);
       for (const Ngram& phrase : t.phrases)
@@ -262,26 +264,10 @@ class Ouroboros : public Method {
           above.push_back(j == 0 ? gamma : static_cast<int>(above.size()) - 1);
           tokens.push_back(phrase[at(j)]);
         }
-      index.push_back(static_cast<int>(i));
-      for (const int token : tokens) {
-        index.push_back(s.sequences + static_cast<int>(host.size()));
-        host.push_back(token);
-      }
-      trees.emplace_back(std::move(above));
-      rows_.push_back(trees.back().rows());
-      parents.insert(parents.end(), trees.back().parents().begin(), trees.back().parents().end());
+      rows.add(TokenTree(std::move(above)), tokens);
     }
-    const bool any = *std::max_element(rows_.begin(), rows_.end()) > gamma + 1;
-    Proposal p{
-        ops.ragged("ouroboros.verified", rows_),
-        ops.gather(ops.concat_rows({s.root, ops.input("ouroboros.drafts", host)}), ops.input("ouroboros.index", index)),
-        ops.input("ouroboros.tree", parents),
-        {},
-        any ? gamma + beta : gamma};
-    if (!any) return p;
-    const Tensor mask = ops.input("ouroboros.tree_mask", tree_mask_of(trees));
-    p.tree_mask = reshape(mask, p.rows.total, mask.rows / p.rows.total);
-    return p;
+    rows_ = rows.each();
+    return rows.proposal(ops, s, "ouroboros.verified", phrases ? HostRows::Mask::tree : HostRows::Mask::none);
   }
 
   DraftNetwork draft_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "methods/entries.h"
+#include "methods/host_rows.h"
 
 namespace draftline::methods {
 
@@ -38,21 +39,16 @@ class PromptLookup : public Method {
           return found;
         },
         std::vector<int>(b, length_));
-    std::vector<int> each, drafts, index;
+    HostRows rows(s.sequences);
     for (std::size_t i = 0; i < b; ++i) {
-      each.push_back(1 + counts[i]);
-      index.push_back(static_cast<int>(i));
+      std::vector<int> drafts;
       for (int j = 0; j < counts[i]; ++j) {
-        index.push_back(static_cast<int>(b + drafts.size()));
         const auto at = static_cast<std::size_t>(starts[i] + j);
         drafts.push_back(at < s.text[i].size() ? s.text[i][at] : 0);  // priced: there is no text
       }
+      rows.add(TokenTree::chain(counts[i]), drafts);
     }
-    const Rows rows = ops.ragged("lookup.rows", each);
-    const Tensor parents = ops.input("lookup.parents", chain_parents(each));
-    if (drafts.empty()) return {rows, s.root, parents};
-    const Tensor both = ops.concat_rows({s.root, ops.input("lookup.drafts", drafts)});
-    return {rows, ops.gather(both, ops.input("lookup.index", index)), parents, {}, length_};
+    return rows.proposal(ops, s, "lookup", HostRows::Mask::none);
   }
 
  private:

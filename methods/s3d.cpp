@@ -4,6 +4,7 @@
 // target was tuned for it, so it is lossless against the tuned one. gamma -> draft_length, or the depth of a tree.
 #include <algorithm>
 
+#include "methods/batch_index.h"
 #include "methods/entries.h"
 #include "methods/partial_target.h"
 #include "methods/rank_proposal.h"
@@ -34,11 +35,8 @@ class S3d : public Method {
     for (int level = 0; level < gamma; ++level) most = std::max(most, width_of_level(tree_, level));
     const Tensor best = most == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, most).ids);
     std::vector<Tensor> candidates;
-    for (int level = 0; level < gamma; ++level) {
-      std::vector<int> rows;
-      for (int q = 0; q < b; ++q) rows.push_back(q * gamma + level);
-      candidates.push_back(ops.gather(best, ops.constant(rows)));
-    }
+    for (int level = 0; level < gamma; ++level)
+      candidates.push_back(ops.gather(best, ops.constant(BatchIndex::level(b, gamma, level))));
     return propose_ranks(ops, s, tree_, candidates);
   }
 

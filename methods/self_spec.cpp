@@ -67,7 +67,8 @@ class SelfSpec : public Method {
   std::map<int, History> history_;  // by sequence
 };
 
-// `count` of the layers between the first and the last two, evenly; as many as the authors' search found for a 13B target.
+// `count` of the layers between the first and the last two, evenly; as many as the authors' search found for a 13B
+// target.
 std::vector<int> spread(int layers, double share) {
   std::vector<int> chosen;
   const int count = std::min(static_cast<int>(share * layers + 0.5), std::max(0, layers - 2));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPACE (Yi et al. 2024): root and drafts each carry a group of k mask tokens through the one target pass; the
-// group of the last accepted row predicts the next drafts. A mask row attends to the text up to its row and to its own group.
-// The target was tuned for it. Sampled drafts are drawn from the masks' distributions, and a rejection draws from the
-// residual (the paper's algorithm 1 draws from the target's own distribution, which is not lossless). The first step behind a prompt,
-// which has no masks, takes the prompt's own prediction for its drafts. k -> draft_length.
+// group of the last accepted row predicts the next drafts. A mask row attends to the text up to its row and to its own
+// group. The target was tuned for it. Sampled drafts are drawn from the masks' distributions, and a rejection draws
+// from the residual (the paper's algorithm 1 draws from the target's own distribution, which is not lossless). The
+// first step behind a prompt, which has no masks, takes the prompt's own prediction for its drafts. k -> draft_length.
 #include <algorithm>
 
+#include "methods/batch_index.h"
 #include "methods/entries.h"
 #include "methods/partial_target.h"
 
@@ -38,9 +39,8 @@ class Space : public Method {
       found.push_back(drafts(ops, s));
     } else {
       for (int j = 0; j < k_; ++j) {
-        std::vector<int> rows;
-        for (int q = 0; q < b; ++q) rows.push_back(q * k_ + j);
-        const auto drawn = ops.sample(ops.gather(logits(ops, s), ops.constant(rows)), s.seats, s.sampling, j + 1);
+        const Tensor rows = ops.constant(BatchIndex::level(b, k_, j));
+        const auto drawn = ops.sample(ops.gather(logits(ops, s), rows), s.seats, s.sampling, j + 1);
         found.push_back(drawn.tokens);
         distributions.push_back(drawn.q);
       }

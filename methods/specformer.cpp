@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpecFormer (Shi et al. 2026, equations 8-10): hidden states of four layers -> grouped norm -> W_D 4d -> d
-// -> causal attention over the text, with a cache of its own -> W_P d -> l_d * d: all l_d positions at once -> attention
-// among them, both ways -> SwiGLU -> the target's norm and LM head. l_d -> positions, k -> draft_length. Ablations of its
-// Table 4: a vector per position instead of W_P; a causal mask among the drafts; wider attention and SwiGLU.
+// -> causal attention over the text, with a cache of its own -> W_P d -> l_d * d: all l_d positions at once ->
+// attention among them, both ways -> SwiGLU -> the target's norm and LM head. l_d -> positions, k -> draft_length.
+// Ablations of its Table 4: a vector per position instead of W_P; a causal mask among the drafts; wider attention and
+// SwiGLU.
 #include <algorithm>
 
 #include "methods/entries.h"

@@ -13,8 +13,8 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// One position per step: all that the method proposes goes through the target where its next drafts come from there, but the
-// root alone is verified.
+// One position per step: all that the method proposes goes through the target where its next drafts come from there,
+// but the root alone is verified.
 class StepTeacher : public Method, public RankTeacher {
  public:
   StepTeacher(Ops& ops, Method& inner, int depth, Noted noted) : RankTeacher(ops, depth, noted), inner_(inner) {}
