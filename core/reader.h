@@ -100,7 +100,7 @@ class Reader {
   Reader below(const nlohmann::json*, std::string_view step) const;
   Object* object() const;  // null and a mistake if this is none
   std::vector<std::pair<std::string, Reader>> all_entries(bool mark) const;
-  bool has_silently(std::string_view key) const;  // a name nobody should be told of
+  bool has_silently(std::string_view key) const;  // without making the name known to hints
   bool expect(bool holds, std::string_view what) const;
   double quantity_value(Dimension, std::optional<double> least) const;
 

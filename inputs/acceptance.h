@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/reader.h"
-#include "trace/trace.h"
+#include "inputs/catalogue.h"
 #include "methods/method.h"
 #include "model/tree_search.h"
-#include "inputs/catalogue.h"
 #include "trace/draft_outcomes.h"
+#include "trace/trace.h"
 
 namespace draftline {
 
@@ -56,7 +56,7 @@ class Acceptance {
 
   // Tokens that a step emits on average, the bonus included; or why this form says nothing of such drafts.
   std::variant<double, std::string> mean_length(const BuiltMethod&) const;
-  // The same step by step, of a method whose mean length can be told. `from_start`: request i replays prompt i of a
+  // The same step by step, of a method that has a mean length. `from_start`: request i replays prompt i of a
   // trace.
   DraftOutcomes outcomes(const BuiltMethod&, bool from_start) const;
 

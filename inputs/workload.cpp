@@ -228,8 +228,8 @@ std::optional<Request> Requests::next() {
     const std::size_t rows = w.length_trace->requests.size();
     row = &w.length_trace->requests[w.lengths_in_order ? static_cast<std::size_t>(made_) % rows : rows_.below(rows)];
   }
-  if (row != nullptr && !w.length_trace->pieces.empty() && w.prompt.kind == Lengths::Kind::trace)
-    r.pieces = &w.length_trace->pieces[static_cast<std::size_t>(row - w.length_trace->requests.data())];
+  if (row != nullptr && !w.length_trace->prefix_hashes.empty() && w.prompt.kind == Lengths::Kind::trace)
+    r.prefix_hashes = &w.length_trace->prefix_hashes[static_cast<std::size_t>(row - w.length_trace->requests.data())];
   const auto length = [&](const Lengths& lengths, auto DrawnRequests::*kept, Rng& own) {
     if (drawn_ == nullptr) return lengths.draw(own);
     return (drawn_->*kept).at(made_, [&](Rng& rng) { return lengths.draw(rng); });

@@ -16,8 +16,9 @@ namespace draftline {
 struct Request {
   std::int64_t id = 0;  // in order of arrival, from 0
   Ticks arrival = 0;
-  int prompt = 0, output = 0;                // tokens
-  const std::vector<int>* pieces = nullptr;  // names of its prompt's pieces (sim/prefix_cache), if the trace has them
+  int prompt = 0, output = 0;  // tokens
+  const std::vector<int>* prefix_hashes =
+      nullptr;  // hashes that name its prompt's prefix blocks (sim/prefix_cache), if the trace has them
 };
 
 // What is recorded of a request by others: arrival in seconds (from the first's), lengths in tokens.
@@ -32,8 +33,8 @@ struct RecordedRequest {
 struct WorkloadTrace {
   std::filesystem::path file;
   std::vector<RecordedRequest> requests;
-  std::vector<std::vector<int>> pieces;  // of each request's prompt; empty: not recorded
-  bool has_arrivals = true;              // a benchmark's result may know lengths alone
+  std::vector<std::vector<int>> prefix_hashes;  // of each request's prefix blocks; empty: not recorded
+  bool has_arrivals = true;                     // a benchmark's result may know lengths alone
 };
 WorkloadTrace read_workload_trace(const std::filesystem::path&);
 

@@ -77,8 +77,8 @@ class Assisted : public Method {
     if (schedule_ != Schedule::constant)
       h.limit = accepted == h.drafted ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
     if (fits_) {
-      const auto told = std::min(h.sureness.size(), static_cast<std::size_t>(accepted) + 1);
-      for (std::size_t j = 0; j < told; ++j)
+      const auto judged = std::min(h.sureness.size(), static_cast<std::size_t>(accepted) + 1);
+      for (std::size_t j = 0; j < judged; ++j)
         h.judged.push_back({h.sureness[j], j < static_cast<std::size_t>(accepted)});
       h.threshold = fitted_threshold(h.judged).value_or(h.threshold);
     }

@@ -55,7 +55,7 @@ class Ouroboros : public Method {
     const auto b = s.ids.size();
     std::vector<int> said;
     if (!states_.empty()) said = ops.fetch(predicted(ops, s));
-    for (std::size_t i = 0; i < b; ++i) settle(s, i, said);
+    for (std::size_t i = 0; i < b; ++i) record_step(s, i, said);
     const auto missing = ops.decide(
         {},
         [&](std::span<const int>) {
@@ -109,8 +109,8 @@ class Ouroboros : public Method {
     return known;
   }
 
-  // What the last step has shown.
-  void settle(const Session& s, std::size_t i, std::span<const int> said) {
+  // Records what the last step accepted, and what the target says behind it.
+  void record_step(const Session& s, std::size_t i, std::span<const int> said) {
     const auto it = states_.find(s.ids[i]);
     if (it == states_.end() || s.lengths[i] <= it->second.length) {  // a new text
       states_.insert_or_assign(s.ids[i], State{s.lengths[i], s.lengths[i], NgramWindow(p_.window, s.text[i]),

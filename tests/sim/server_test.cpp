@@ -41,9 +41,9 @@ Case random_case(std::uint64_t seed) {
     for (int i = 0; i < 300; ++i) {
       const int shared = below(4), own = below(3), family = below(5);
       trace->requests.push_back({0, 1 + below(100) + kPrefixBlockTokens * (shared + own), 1 + below(60), 0});
-      trace->pieces.emplace_back();
-      for (int p = 0; p < shared; ++p) trace->pieces.back().push_back(10 * family + p);
-      for (int p = 0; p < own; ++p) trace->pieces.back().push_back(1000 + 10 * i + p);
+      trace->prefix_hashes.emplace_back();
+      for (int p = 0; p < shared; ++p) trace->prefix_hashes.back().push_back(10 * family + p);
+      for (int p = 0; p < own; ++p) trace->prefix_hashes.back().push_back(1000 + 10 * i + p);
     }
     c.workload.length_trace = trace;
     c.workload.prompt.kind = c.workload.output.kind = Lengths::Kind::trace;
@@ -146,7 +146,7 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
     auto trace = std::make_shared<WorkloadTrace>();
     for (int i = 0; i < 20; ++i) {
       trace->requests.push_back({0, 2 * kPrefixBlockTokens + 100, 5, 0});
-      trace->pieces.push_back(alike ? std::vector<int>{1, 2} : std::vector<int>{10 * i, 10 * i + 1});
+      trace->prefix_hashes.push_back(alike ? std::vector<int>{1, 2} : std::vector<int>{10 * i, 10 * i + 1});
     }
     Workload w = poisson(1000, 20, {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
     w.length_trace = trace;
@@ -341,7 +341,7 @@ TEST_CASE("the first step after prompts is told how long they took and who waite
   Case c;
   auto trace = std::make_shared<WorkloadTrace>();
   for (int i = 0; i < 3; ++i) trace->requests.push_back({2.5e-6 * i, 10 * (i + 1), 20, 0});
-  trace->pieces.resize(3);
+  trace->prefix_hashes.resize(3);
   c.workload.arrivals.kind = ArrivalProcess::Kind::trace;
   c.workload.arrival_trace = trace;
   c.workload.length_trace = trace;
