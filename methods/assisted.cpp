@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 
-#include "methods/confidence.h"
 #include "methods/draft_network.h"
 #include "methods/early_stop.h"
 #include "methods/entries.h"
@@ -61,19 +60,20 @@ class Assisted : public Method {
 
  private:
   struct History {
-    int limit = 0, length = -1, drafted = 0;
+    int limit = 0, drafted = 0;
     double threshold = 0;
-    std::vector<double> sureness;  // of the last step's drafts
-    std::vector<JudgedDraft> judged;
+    std::optional<int> length = {};     // of the text before the last step; none: a new text
+    std::vector<double> sureness = {};  // of the last step's drafts
+    std::vector<JudgedDraft> judged = {};
   };
   // What the schedule allows now; how many were accepted shows in the text's growth.
   int limit(int id, int length) {
     History& h = history_[id];
-    if (h.length < 0 || length <= h.length) {
-      h = {next_, -1, 0, threshold_, {}, {}};  // a new text
+    if (!h.length || length <= *h.length) {
+      h = {.limit = next_, .threshold = threshold_};
       return h.limit;
     }
-    const int accepted = length - h.length - 1;
+    const int accepted = length - *h.length - 1;
     if (schedule_ != Schedule::constant)
       h.limit = accepted == h.drafted ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
     if (fits_) {

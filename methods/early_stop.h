@@ -3,6 +3,7 @@
 // until all have stopped. Stopping looks at the drafter's distribution alone, so sampled text stays the target's.
 #pragma once
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "decoder/method.h"
@@ -29,5 +30,16 @@ StoppedChain draft_until(Ops&, const Session&, const EarlyStop&,
 
 // Rows of each sequence's chain among tensors of one row per sequence, stored pass by pass: [passes * sequences] rows.
 Tensor chain_rows(Ops&, const std::vector<int>& rows_each, int sequences, const std::string& name);
+
+// How sure a drafter must be of a token, learned from drafts that were judged: the threshold with the least share of
+// false alarms (rejected, though above it) + 3 x share of misses (accepted, though below it).
+struct JudgedDraft {
+  double probability;
+  bool accepted;
+};
+
+// None: too few (at most five), or all alike. Drafts at the threshold count as above it; the highest of equally good
+// ones.
+std::optional<double> fitted_threshold(std::vector<JudgedDraft>);
 
 }  // namespace draftline::methods

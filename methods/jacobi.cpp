@@ -59,7 +59,7 @@ class Jacobi : public Method {
 
  private:
   struct Block {
-    int length = -1, rows = 0;  // of the text; of the last step
+    int length = 0, rows = 0;  // of the text; of the last step, 0: there was none
     std::vector<int> guess;
   };
   std::vector<int> guess(const Session& s, std::size_t i) const {

@@ -10,13 +10,13 @@ namespace draftline::methods {
 
 namespace {
 
-// Where the continuation starts; -1: no match.
-int find_continuation(const std::vector<int>& text, int max_ngram, int draft_length) {
+// Where the continuation starts; none: no match.
+std::optional<int> find_continuation(const std::vector<int>& text, int max_ngram, int draft_length) {
   const int size = static_cast<int>(text.size());
   for (int n = std::min(max_ngram, size - 1); n >= 1; --n)
     for (int at = 0; at + n + draft_length <= size; ++at)
       if (std::equal(text.end() - n, text.end(), text.begin() + at)) return at + n;
-  return -1;
+  return std::nullopt;
 }
 
 class PromptLookup : public Method {
@@ -33,8 +33,9 @@ class PromptLookup : public Method {
         [&](std::span<const int>) {
           std::vector<int> found;
           for (std::size_t i = 0; i < b; ++i) {
-            starts[i] = find_continuation(s.text[i], max_ngram_, length_);
-            found.push_back(starts[i] < 0 ? 0 : length_);
+            const auto start = find_continuation(s.text[i], max_ngram_, length_);
+            starts[i] = start.value_or(0);
+            found.push_back(start ? length_ : 0);
           }
           return found;
         },

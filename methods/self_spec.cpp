@@ -43,15 +43,16 @@ class SelfSpec : public Method {
  private:
   struct History {
     double threshold = 0, accepted = 0.9;
-    int length = -1, drafted = 0;
+    std::optional<int> length = {};  // of the text before the last step; none: a new text
+    int drafted = 0;
   };
   // The authors' rule: towards a moving acceptance of 0.9, up when below, down when a draft ended before its limit.
   double threshold(int id, int length) {
     History& h = history_[id];
-    if (h.length < 0 || length <= h.length) {  // a new text
-      h = {threshold_, 0.9, -1, 0};
+    if (!h.length || length <= *h.length) {
+      h = {.threshold = threshold_};
     } else if (adaptive_ && h.drafted > 0) {
-      h.accepted = 0.5 * h.accepted + 0.5 * (length - h.length - 1) / h.drafted;
+      h.accepted = 0.5 * h.accepted + 0.5 * (length - *h.length - 1) / h.drafted;
       double wanted = h.threshold;
       if (h.accepted < 0.9) wanted += 0.01;
       else if (h.drafted < length_) wanted -= 0.01;
