@@ -54,10 +54,11 @@ int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
 }
 
 Listing list_methods(Catalogue& catalogue) {
-  Listing l{{"name", {"rows", "rows_verified"}, "losslessness", "title", "parameters", "source", "locator"}, {}};
+  Listing l{{"name", {"rows", "rows_verified"}, "losslessness", "title", "parameters", "source", "locator", "also"},
+            {}};
   for (const methods::Entry& e : methods::all())
     l.rows.push_back(
-        {e.name, rows_verified(e, catalogue), text(e.lossless), e.title, e.parameters, e.source, e.locator});
+        {e.name, rows_verified(e, catalogue), text(e.lossless), e.title, e.parameters, e.source, e.locator, e.also});
   return l;
 }
 
@@ -66,8 +67,9 @@ void print_methods(const Listing& l) {
   const auto width = static_cast<std::size_t>(std::max(60, terminal_width() > 0 ? terminal_width() : 120));
   for (const auto& row : l.rows) {
     const std::string &title = row[3].shown, &parameters = row[4].shown;
-    std::cout << row[0].shown << ": " << title << "\n  " << row[1].shown << (row[1].shown == "1" ? " row" : " rows")
-              << " a step by default; " << row[2].shown << "; " << row[5].shown << ", " << row[6].shown << "\n";
+    std::cout << row[0].shown << (row[7].shown.empty() ? "" : " (or " + row[7].shown + ")") << ": " << title << "\n  "
+              << row[1].shown << (row[1].shown == "1" ? " row" : " rows") << " a step by default; " << row[2].shown
+              << "; " << row[5].shown << ", " << row[6].shown << "\n";
     std::string line = " ";
     std::istringstream words(parameters);
     for (std::string word; words >> word;) {

@@ -60,7 +60,7 @@ void add_plan(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("plan", "the cheapest fleet that meets the latency targets of a workload");
   auto o = std::make_shared<Options>();
   verb->add_option("scenario", o->scenario,
-                   "a scenario with \"workload\", \"latency_targets\" and, if wished, \"prices\" (per device and hour)")
+                   "a scenario with \"workload\", \"slo\" and, if wished, \"prices\" (per device and hour)")
       ->required();
   auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output");
   verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);

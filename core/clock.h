@@ -20,7 +20,8 @@ inline constexpr Seconds kLongestTime{9e6}, kLongestStep{1e4};  // short enough 
 inline Ticks to_ticks(Seconds t) {
   return std::llround(std::clamp(t.value, -kLongestTime.value, kLongestTime.value) * kTicksPerSecond);
 }
-// Of what one step takes, or of what is done beside it. InputErrors if that is hours: of a device or engine that can't be.
+// Of what one step takes, or of what is done beside it. InputErrors if that is hours: of a device or engine that can't
+// be.
 inline Ticks step_ticks(double picoseconds) {
   if (!(std::abs(picoseconds) <= kLongestStep.value * kTicksPerSecond))
     throw InputErrors("a step of this server, or what is done beside it, would take hours: no such device or engine");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 64-bit hash of a stream of values, equal on every platform and compiler: the identity of a tape, of an event stream.
+// A 64-bit hash of a stream of values, equal on every platform and compiler: the identity of a tape, of an event
+// stream.
 #pragma once
 #include <bit>
 #include <concepts>

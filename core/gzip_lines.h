@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a gzip file, one after the other: no more than one line is in memory. Damage, truncation and lines beyond a
-// limit are InputErrors with file and line.
+// The lines of a gzip file, one after the other: no more than one line is in memory. Damage, truncation and lines
+// beyond a limit are InputErrors with file and line.
 #pragma once
 #include <cstddef>
 #include <filesystem>

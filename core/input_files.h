@@ -9,14 +9,14 @@
 
 namespace draftline {
 
-// By path, as it was opened. A JSON file's fingerprint does not depend on its white space or the order of its keys; another
-// file's is of its bytes.
+// By path, as it was opened. A JSON file's fingerprint does not depend on its white space or the order of its keys;
+// another file's is of its bytes.
 using InputFiles = std::map<std::filesystem::path, std::uint64_t>;
 
 std::uint64_t fingerprint_of_bytes(const std::filesystem::path&);  // 0 for a file that can't be read
 
-// A name that does not depend on where the data folder lies: "data/devices/h100-sxm.json"; elsewhere the path, relative to
-// `base` unless that is empty.
+// A name that does not depend on where the data folder lies: "data/devices/h100-sxm.json"; elsewhere the path, relative
+// to `base` unless that is empty.
 std::string input_name(const std::filesystem::path& file, const std::filesystem::path& data,
                        const std::filesystem::path& base = {});
 

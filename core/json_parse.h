@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to JSON tree, strictly: RFC 8259 plus a byte order mark, and nothing that hides a mistake. Refuses duplicate keys,
-// nesting deeper than 64, text after the value, ill-formed UTF-8, NUL bytes and numbers beyond a double.
+// Text to JSON tree, strictly: RFC 8259 plus a byte order mark, and nothing that hides a mistake. Refuses duplicate
+// keys, nesting deeper than 64, text after the value, ill-formed UTF-8, NUL bytes and numbers beyond a double.
 #pragma once
 #include <cstddef>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as a stream: what is written is gone from memory, 100,000 results need no more room than one. Doubles are the
 // shortest text that reads back to the same bits; NaN and infinity, which JSON can't say, become null; ill-formed UTF-8
-// becomes U+FFFD. Elements down to `lines` levels deep start on lines of their own, so that a document of results has one
-// result per line.
+// becomes U+FFFD. Elements down to `lines` levels deep start on lines of their own, so that a document of results has
+// one result per line.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -101,8 +101,8 @@ class JsonWriter {
     figure(key, q.value, unit_name(dimension_of(q)), kind, interval);
   }
 
-  // Every byte reaches the stream only with finish() (or flush()), which throw OutputError when it does not: a full disk, a
-  // closed pipe. So does any call that fills the buffer.
+  // Every byte reaches the stream only with finish() (or flush()), which throw OutputError when it does not: a full
+  // disk, a closed pipe. So does any call that fills the buffer.
   void flush();
   void finish();  // the document is complete: newline and flush
 

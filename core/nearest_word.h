@@ -8,8 +8,8 @@
 
 namespace draftline {
 
-// Edit distance with transpositions; near enough is at most a third of the longer word, and never the whole of it. Upper
-// and lower case count as equal; among equals the first wins.
+// Edit distance with transpositions; near enough is at most a third of the longer word, and never the whole of it.
+// Upper and lower case count as equal; among equals the first wins.
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known);
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string_view> known);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantities as people write them: "3.35 TB/s", "500 ms", "80 GiB", "312 TFLOP/s", "6 /s". Decimal prefixes k M G T P are
-// powers of 1000, Ki Mi Gi Ti Pi powers of 1024, m u n stand before s alone. "FLOPS" is refused: FLOP is a count, FLOP/s a
-// rate. Independent of the locale.
+// Quantities as people write them: "3.35 TB/s", "500 ms", "80 GiB", "312 TFLOP/s", "6 /s". Decimal prefixes k M G T P
+// are powers of 1000, Ki Mi Gi Ti Pi powers of 1024, m u n stand before s alone. "FLOPS" is refused: FLOP is a count,
+// FLOP/s a rate. Independent of the locale.
 #pragma once
 #include <optional>
 #include <string>

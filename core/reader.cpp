@@ -182,6 +182,12 @@ Reader Reader::at(std::string_view key, std::string_view old_key) const {
   return at(key);
 }
 
+std::optional<Reader> Reader::find_either(std::string_view key, std::string_view other_key) const {
+  const std::optional<Reader> found = find(key), other = find(other_key);
+  if (found && other) other->fail("is " + in_quotes(key) + " by another name; give one of them");
+  return found ? found : other;
+}
+
 bool Reader::has_silently(std::string_view key) const { return is_object() && value_->contains(key); }
 
 bool Reader::has(std::string_view key) const {
@@ -218,7 +224,7 @@ void Reader::done() const {
     if (o->read.contains(key)) continue;
     std::string hint = did_you_mean(key, absent);
     if (hint.empty()) hint = did_you_mean(key, known);
-    if (hint.empty() && !known.empty() && known.size() <= 24) hint = "; known here: " + listed(known);
+    if (hint.empty() && !known.empty()) hint = "; known here: " + listed(known);
     below(&*value_->find(key), key).fail("unknown key" + hint);
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict reading of JSON. A Reader is a cursor on one value that knows its file and JSON pointer. Mistakes are collected,
-// not thrown, so that a user sees all of them at once: a failed read notes the mistake and returns a harmless value, and
-// Document::finish() throws InputErrors with all of them. One mistake, one message: what hangs on a failed read (a key of
-// a missing object) is silent. Every key must be read: done() notes those that were not, with a "did you mean" from the
-// keys that were asked for. A Document and its Readers belong to one thread.
+// Strict reading of JSON. A Reader is a cursor on one value that knows its file and JSON pointer. Mistakes are
+// collected, not thrown, so that a user sees all of them at once: a failed read notes the mistake and returns a
+// harmless value, and Document::finish() throws InputErrors with all of them. One mistake, one message: what hangs on a
+// failed read (a key of a missing object) is silent. Every key must be read: done() notes those that were not, with a
+// "did you mean" from the keys that were asked for. A Document and its Readers belong to one thread.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -32,13 +32,15 @@ class Reader {
   const nlohmann::json& json() const;  // null where a read failed; knows nothing of choosing()
   nlohmann::json chosen() const;       // the same, with what was chosen in place of each list
 
-  // Objects. at() notes a missing key; find() marks the key as known without demanding it. On anything but an object both
-  // note a mistake, once.
+  // Objects. at() notes a missing key; find() marks the key as known without demanding it. On anything but an object
+  // both note a mistake, once.
   Reader at(std::string_view key) const;
   std::optional<Reader> find(std::string_view key) const;
   // A key that had another name: the old one is read too, and noted (Document::notes); both at once are a mistake.
   std::optional<Reader> find(std::string_view key, std::string_view old_key) const;
   Reader at(std::string_view key, std::string_view old_key) const;
+  // A key with another name that is as good, and known to hints too; both at once are a mistake.
+  std::optional<Reader> find_either(std::string_view key, std::string_view other_key) const;
   bool has(std::string_view key) const;                         // marks the key as known, not as read
   std::vector<std::pair<std::string, Reader>> entries() const;  // all keys, in file order; each counts as read
   std::vector<std::pair<std::string, Reader>> look() const;     // the same, but none counts as read: for a walk ahead
@@ -53,8 +55,8 @@ class Reader {
   bool is_boolean() const;
   std::vector<Reader> items() const;  // notes a mistake if this is no array
 
-  // Values. The range is inclusive; NaN and infinity can't be written in JSON and are refused from text too. Where a read
-  // fails, the value returned lies in the range: the one nearest to 0, for positive_int 1.
+  // Values. The range is inclusive; NaN and infinity can't be written in JSON and are refused from text too. Where a
+  // read fails, the value returned lies in the range: the one nearest to 0, for positive_int 1.
   std::string text() const;
   bool boolean() const;
   double number(double least = -std::numeric_limits<double>::max(),
@@ -66,8 +68,8 @@ class Reader {
   double ratio() const { return number(0, 1); }  // a share or probability
   std::vector<double> numbers(double least = -std::numeric_limits<double>::max(),
                               double most = std::numeric_limits<double>::max()) const;  // an array of numbers
-  // A string with a unit, "3.35 TB/s". A zero or negative one is refused unless `least` (inclusive) says otherwise. Where
-  // the read fails: `least`, else 1 base unit.
+  // A string with a unit, "3.35 TB/s". A zero or negative one is refused unless `least` (inclusive) says otherwise.
+  // Where the read fails: `least`, else 1 base unit.
   template <class Q>
   Q quantity(std::optional<double> least = std::nullopt) const {
     return Q{quantity_value(unit_dimension<Q>(), least)};
@@ -83,9 +85,9 @@ class Reader {
   bool failed() const;  // has the document any mistake so far?
   void finish() const;  // throws InputErrors if it has; after a hundred of them it only counts
 
-  // Sweeps. `Reader in = root.choosing({{list, 3}, ...})` reads as if the fourth element stood where the list stands, while
-  // places stay those of the file ("scenario.json#/batch_size/3"). The choices hold for all Readers made from `in`, also
-  // for lists inside chosen elements. Keys count as read for the document, whichever choice read them.
+  // Sweeps. `Reader in = root.choosing({{list, 3}, ...})` reads as if the fourth element stood where the list stands,
+  // while places stay those of the file ("scenario.json#/batch_size/3"). The choices hold for all Readers made from
+  // `in`, also for lists inside chosen elements. Keys count as read for the document, whichever choice read them.
   struct Choice;
   Reader choosing(const std::vector<Choice>&) const;
 
@@ -98,7 +100,7 @@ class Reader {
   Reader below(const nlohmann::json*, std::string_view step) const;
   Object* object() const;  // null and a mistake if this is none
   std::vector<std::pair<std::string, Reader>> all_entries(bool mark) const;
-  bool has_silently(std::string_view key) const;  // a name nobody should be told of
+  bool has_silently(std::string_view key) const;  // without making the name known to hints
   bool expect(bool holds, std::string_view what) const;
   double quantity_value(Dimension, std::optional<double> least) const;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counter-based random numbers (Random123's Philox4x32-10; Salmon et al., SC11): a draw is a pure function of (seed, stream,
-// counter), so that a result does not depend on the order of work, the batch or the number of threads. bits, uniform and
-// below are the same on every machine; normal and exponential up to the last bit of the C library's log and cos.
+// Counter-based random numbers (Random123's Philox4x32-10; Salmon et al., SC11): a draw is a pure function of (seed,
+// stream, counter), so that a result does not depend on the order of work, the batch or the number of threads. bits,
+// uniform and below are the same on every machine; normal and exponential up to the last bit of the C library's log and
+// cos.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -24,8 +25,8 @@ class Rng {
   std::uint64_t seed_, stream_, counter_ = 0;
 };
 
-// A single uniform in [0, 1) at a place: independent of every other place and of every Rng. Used where work is parallel or
-// replayed.
+// A single uniform in [0, 1) at a place: independent of every other place and of every Rng. Used where work is parallel
+// or replayed.
 double uniform_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c = 0);
 
 // The block function itself, for the known-answer test.

@@ -49,8 +49,8 @@ std::string read_text_file(const fs::path& path, std::size_t most_bytes) {
   return path.extension() == ".gz" ? gunzip(text, most_bytes, shown(path)) : text;
 }
 
-// Until it is committed the file has no name where the system can do that, so that nothing of it stays whatever ends the
-// program; elsewhere a name of its own beside the final one.
+// Until it is committed the file has no name where the system can do that, so that nothing of it stays whatever ends
+// the program; elsewhere a name of its own beside the final one.
 struct AtomicFile::Open {
   fs::path name, temporary;
   std::ofstream stream;

@@ -13,7 +13,8 @@ namespace draftline {
 
 inline constexpr std::size_t kMostTextBytes = std::size_t{64} << 20;
 
-// The bytes of a file, gunzipped if it is named *.gz; the limit holds for the result. InputErrors: "FILE: no such file".
+// The bytes of a file, gunzipped if it is named *.gz; the limit holds for the result. InputErrors: "FILE: no such
+// file".
 std::string read_text_file(const std::filesystem::path&, std::size_t most_bytes = kMostTextBytes);
 
 // A file that appears under its name only with commit(); before, it has no name, or a temporary one.

@@ -7,11 +7,11 @@
 namespace draftline {
 
 Tensor target_pass(Ops& ops, const Transformer& target, const Method& method, Stream& x, PassRef pass, int first_layer,
-                   std::map<int, Tensor>& taps) {
-  for (const int t : method.taps()) taps[t] = {};
-  target.run(ops, x, pass, layers_between(first_layer, target.shape.layers), &taps);
+                   std::map<int, Tensor>& auxiliary_states) {
+  for (const int t : method.auxiliary_layers()) auxiliary_states[t] = {};
+  target.run(ops, x, pass, layers_between(first_layer, target.shape.layers), &auxiliary_states);
   const Tensor y = target.final_norm(ops, x);
-  if (taps.contains(target.shape.layers)) taps[target.shape.layers] = y;
+  if (auxiliary_states.contains(target.shape.layers)) auxiliary_states[target.shape.layers] = y;
   return y;
 }
 
@@ -100,7 +100,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   c.fed = ops_.input("prompt", tokens);
   c.last = c.last_row = ops_.input("prompt.last", last);
   Stream x{ops_.embed(target_.embedding, c.fed)};
-  const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({c.rows, fresh.seats}), 0, c.taps);
+  const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({c.rows, fresh.seats}), 0, c.auxiliary_states);
   const Tensor logits = target_.logits(ops_, ops_.gather(y, c.last));
   c.logits = logits;
   // lengths are still 0 here: the row knows how far it is
@@ -144,12 +144,13 @@ std::vector<int> Generator::step() {
   ops_.phase = Phase::draft;
   const Proposal p = method_.propose(ops_, s);
   ops_.phase = Phase::verify;
-  const PassRef pass = ops_.pass({p.rows, s.seats, p.sees});
+  const PassRef pass = ops_.pass({p.rows, s.seats, p.tree_mask});
   Stream x{p.hidden ? *p.hidden : ops_.embed(target_.embedding, p.tokens)};
   Committed c;
   c.fed = p.tokens;
   c.rows = ops_.uniform(s.sequences, p.depth + 1);
-  const Tensor logits = target_.logits(ops_, target_pass(ops_, target_, method_, x, pass, p.first_layer, c.taps));
+  const Tensor logits =
+      target_.logits(ops_, target_pass(ops_, target_, method_, x, pass, p.first_layer, c.auxiliary_states));
   c.logits = logits;
   Tensor counts;
   const auto take = [&](const auto& v) {
@@ -176,7 +177,7 @@ std::vector<int> Generator::step() {
     const AcceptRule rule = p.rule.value_or(p.q ? AcceptRule::independent : AcceptRule::target_draw);
     take(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, rule, s.seats, s.sampling, p.depth));
   }
-  if (p.sees) ops_.commit(target_.cache, c.path, p.rows, s.seats);  // a chain lies in place already
+  if (p.tree_mask) ops_.commit(target_.cache, c.path, p.rows, s.seats);  // a chain lies in place already
   ops_.phase = Phase::draft;
   method_.extend(ops_, s, c);
   return finish(s, c, counts);

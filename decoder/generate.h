@@ -10,9 +10,9 @@
 
 namespace draftline {
 
-// The target's own pass from `first_layer` on: states after the final norm, and those that the method taps.
+// The target's own pass from `first_layer` on: states after the final norm, and the auxiliary ones of the method.
 Tensor target_pass(Ops&, const Transformer& target, const Method&, Stream&, PassRef, int first_layer,
-                   std::map<int, Tensor>& taps);
+                   std::map<int, Tensor>& auxiliary_states);
 
 // Lengths of sequences that are measured together, the longest last: on average `mean`, but different, as in a decoder that
 // is in use. A CPU learns where loops end that always end at the same place.

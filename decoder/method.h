@@ -30,13 +30,13 @@ struct Session {
 // Rows the target pass takes; the nodes of the verification tree are some or all of them. Row 0 of a sequence is its root.
 struct Proposal {
   Rows rows;
-  Tensor tokens, parents;               // int32 [total]; parents: row within the sequence, -1 root, -2 not a node
-  std::optional<Tensor> sees = {};      // none: a chain
-  int depth = 0;                        // drafts on the longest path
-  std::optional<Tensor> q = {};         // sampled drafts: their warped distributions [total - sequences, vocabulary]
-  std::optional<AcceptRule> rule = {};  // of sampled text; none: independent if there is a q, else target_draw
-  std::optional<Relaxed> relaxed = {};  // lossy acceptance, greedy or sampled
-  std::optional<Tensor> hidden = {};    // early layers already done (LayerSkip): enter at first_layer
+  Tensor tokens, parents;                // int32 [total]; parents: row within the sequence, -1 root, -2 not a node
+  std::optional<Tensor> tree_mask = {};  // none: a chain
+  int depth = 0;                         // drafts on the longest path
+  std::optional<Tensor> q = {};          // sampled drafts: their warped distributions [total - sequences, vocabulary]
+  std::optional<AcceptRule> rule = {};   // of sampled text; none: independent if there is a q, else target_draw
+  std::optional<Relaxed> relaxed = {};   // lossy acceptance, greedy or sampled
+  std::optional<Tensor> hidden = {};     // early layers already done (LayerSkip): enter at first_layer
   int first_layer = 0;
 };
 
@@ -47,8 +47,8 @@ struct Committed {
   Tensor last, last_row, bonus;  // [sequences]: last real index in path; its row of the pass; the new root
   Tensor fed;                    // tokens of the pass's rows
   Tensor logits = {};            // of the pass's rows; of the last rows after a prefill
-  std::optional<Tensor> predicted = {};  // their argmax; greedy steps only
-  std::map<int, Tensor> taps = {};       // hidden states of all rows of the pass
+  std::optional<Tensor> predicted = {};         // their argmax; greedy steps only
+  std::map<int, Tensor> auxiliary_states = {};  // hidden states of all rows of the pass
   bool prefill = false;
 };
 
@@ -56,7 +56,7 @@ class Method {
  public:
   virtual ~Method() = default;
   // Hidden states of the target that extend() wants: layer i = the state that enters it, `layers` = after the final norm.
-  virtual std::vector<int> taps() const { return {}; }
+  virtual std::vector<int> auxiliary_layers() const { return {}; }
   virtual const RankTree* tree() const { return nullptr; }  // if its drafts are ranks of a fixed tree
   virtual int depth() const { return 0; }                   // drafts on the longest path
   virtual int usual_depth() const { return depth(); }       // where it varies: that of the step that is priced

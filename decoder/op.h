@@ -190,60 +190,61 @@ struct ClipTopK {  // log-probabilities [n, k], best first: -infinity behind the
 };
 struct ExpandTree {                   // one level of a dynamic tree; all counts static, the topology is data
   Tensor ids, log_probs;              // [B * width, k]
-  Tensor score, node, sees;           // [B * width] of the frontier; sees [B * width, words]
+  Tensor score, node, tree_mask;      // [B * width] of the frontier; tree_mask [B * width, words]
   int width, keep, first_node, tail;  // frontier; next frontier; pool index of candidate 0; tail entry of row 0
   Out tokens, scores, parents;        // the candidates: [B, width * k]
-  Out row, token, next_score, next_node, next_sees;  // the next frontier: [B * keep], sees [B * keep, words]
-  FIELDS(ids, log_probs, score, node, sees, width, keep, first_node, tail, tokens, scores, parents, row, token,
-         next_score, next_node, next_sees)
+  Out row, token, next_score, next_node, next_tree_mask;  // the next frontier: [B * keep], tree_mask [B * keep, words]
+  FIELDS(ids, log_probs, score, node, tree_mask, width, keep, first_node, tail, tokens, scores, parents, row, token,
+         next_score, next_node, next_tree_mask)
 };
 struct SelectTree {  // the best size - 1 candidates of all levels, and the root: the rows to verify
   std::vector<Tensor> tokens, scores, parents;
   Tensor root;
   int size;
-  bool by_level;        // upper levels first, none of score -infinity; what is left of `size` is no node
-  Out y, parent, sees;  // [B * size], [B * size], [B * size, words]
-  FIELDS(tokens, scores, parents, root, size, by_level, y, parent, sees)
+  bool by_level;             // upper levels first, none of score -infinity; what is left of `size` is no node
+  Out y, parent, tree_mask;  // [B * size], [B * size], [B * size, words]
+  FIELDS(tokens, scores, parents, root, size, by_level, y, parent, tree_mask)
 };
 
 // ---- verification and the cache. parents: local row, -1 root, -2 not a node (mask rows)
 struct VerifyGreedy {
-  Tensor predicted, tokens, parents, starts;
+  Tensor predicted, tokens, parents, cu_seqlens;
   int depth;
   Out path, next, counts, last, last_row, bonus;  // path, next: [B * (depth + 1)], padding repeats the last; rest [B]
-  FIELDS(predicted, tokens, parents, starts, depth, path, next, counts, last, last_row, bonus)
+  FIELDS(predicted, tokens, parents, cu_seqlens, depth, path, next, counts, last, last_row, bonus)
 };
 struct
     VerifySampled {  // q: warped draft distributions of rows 1.. of each sequence [drafts, vocabulary]; none: point masses
-  Tensor logits, tokens, parents, starts;
+  Tensor logits, tokens, parents, cu_seqlens;
   std::optional<Tensor> q;
   AcceptRule rule;
   Seats seats;
   Sampling sampling;
   int depth;
   Out path, next, counts, last, last_row, bonus;
-  FIELDS(logits, tokens, parents, starts, q, rule, seats, sampling, depth, path, next, counts, last, last_row, bonus)
+  FIELDS(logits, tokens, parents, cu_seqlens, q, rule, seats, sampling, depth, path, next, counts, last, last_row,
+         bonus)
 };
 struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
-  Tensor logits, tokens, parents, starts;
+  Tensor logits, tokens, parents, cu_seqlens;
   Sampling sampling;
   Relaxed rule;
   int depth;
   Out path, next, counts, last, last_row, bonus;
-  FIELDS(logits, tokens, parents, starts, sampling, rule, depth, path, next, counts, last, last_row, bonus)
+  FIELDS(logits, tokens, parents, cu_seqlens, sampling, rule, depth, path, next, counts, last, last_row, bonus)
 };
 // For measurements alone: what the target would have had to choose for a path of `wanted` rows to be accepted, or the
 // deepest there is. [n] -> [n]; rows that are no nodes keep theirs.
 struct ForceAccepted {
-  Tensor predicted, tokens, parents, starts, wanted;  // wanted [B]: tokens to emit, the bonus included
+  Tensor predicted, tokens, parents, cu_seqlens, wanted;  // wanted [B]: tokens to emit, the bonus included
   int vocabulary;
   Out y;
-  FIELDS(predicted, tokens, parents, starts, wanted, vocabulary, y)
+  FIELDS(predicted, tokens, parents, cu_seqlens, wanted, vocabulary, y)
 };
 struct Commit {  // moves the tail rows on `path` to length.. in every layer
-  Tensor path, starts, table, lengths;
+  Tensor path, cu_seqlens, table, lengths;
   Cache cache;
-  FIELDS(path, starts, table, lengths, cache)
+  FIELDS(path, cu_seqlens, table, lengths, cache)
 };
 struct Advance {  // lengths += counts; the last op of a step
   Tensor counts;

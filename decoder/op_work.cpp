@@ -45,7 +45,8 @@ Copy all_operands(const T& op, const Tape& tape) {
 }
 
 Bytes bytes_of_pass(const Pass& p) {
-  return p.rows.starts.bytes() + p.seats.table.bytes() + p.seats.lengths.bytes() + (p.sees ? p.sees->bytes() : Bytes{});
+  return p.rows.cu_seqlens.bytes() + p.seats.table.bytes() + p.seats.lengths.bytes() +
+         (p.tree_mask ? p.tree_mask->bytes() : Bytes{});
 }
 
 struct KernelOf {
@@ -82,9 +83,9 @@ struct KernelOf {
   Kernel operator()(const Attend& o) const {
     const Pass& p = tape.pass(o.pass);
     const int heads = o.q.cols / o.cache.head_dim;
-    return Attention{p.rows.sequences(), p.rows.total,     p.rows.widest, heads,
-                     o.cache.kv_heads,   o.cache.head_dim, o.cache.dtype, o.q.dtype,
-                     p.sees.has_value(), bytes_of_pass(p)};
+    return Attention{p.rows.sequences(),      p.rows.total,     p.rows.widest, heads,
+                     o.cache.kv_heads,        o.cache.head_dim, o.cache.dtype, o.q.dtype,
+                     p.tree_mask.has_value(), bytes_of_pass(p)};
   }
   Kernel operator()(const GroupAttend& o) const {
     const double keys = o.causal ? (o.group + 1) / 2.0 : o.group;  // of a row, on average
@@ -105,7 +106,7 @@ struct KernelOf {
   }
   Kernel operator()(const Commit& o) const {  // every path row of every layer, accepted or padding
     const Bytes moved = static_cast<double>(o.path.rows) * o.cache.layers * o.cache.row_bytes();
-    return Copy{o.path.bytes() + o.starts.bytes() + o.table.bytes() + o.lengths.bytes() + moved,
+    return Copy{o.path.bytes() + o.cu_seqlens.bytes() + o.table.bytes() + o.lengths.bytes() + moved,
                 moved,
                 {},
                 ElementOp::add,
@@ -132,7 +133,7 @@ Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths) {
   for (std::size_t b = 0; b < rows_each.size(); ++b) {
     const double n = rows_each[b], old = lengths[b] + p.tail + (ahead.empty() ? 0 : ahead[b]);
     if (n == 0) continue;
-    s.pairs += n * old + (p.sees ? n * n : n * (n + 1) / 2);
+    s.pairs += n * old + (p.tree_mask ? n * n : n * (n + 1) / 2);
     s.keys += old + n;
   }
   return s;

@@ -88,16 +88,16 @@ Tensor Ops::upload(Tensor slot, std::span<const int> data) {
 }
 
 Rows Ops::uniform(int sequences, int rows_each) {
-  std::vector<int> starts;
-  for (int b = 0; b <= sequences; ++b) starts.push_back(b * rows_each);
-  return {std::vector<int>(static_cast<std::size_t>(sequences), rows_each), constant(starts), sequences * rows_each,
+  std::vector<int> cu_seqlens;
+  for (int b = 0; b <= sequences; ++b) cu_seqlens.push_back(b * rows_each);
+  return {std::vector<int>(static_cast<std::size_t>(sequences), rows_each), constant(cu_seqlens), sequences * rows_each,
           rows_each};
 }
 
 Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
-  std::vector<int> starts{0};
-  for (const int n : each) starts.push_back(starts.back() + n);
-  return {each, input(name, starts), starts.back(), *std::max_element(each.begin(), each.end())};
+  std::vector<int> cu_seqlens{0};
+  for (const int n : each) cu_seqlens.push_back(cu_seqlens.back() + n);
+  return {each, input(name, cu_seqlens), cu_seqlens.back(), *std::max_element(each.begin(), each.end())};
 }
 
 Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity) {
@@ -235,13 +235,13 @@ Tensor Ops::map_ids(Tensor ids, Weight offsets) {
   return emit(MapIds{ids, offsets, y}).y;
 }
 
-ExpandTree Ops::expand_tree(const TopK& top, Tensor score, Tensor node, Tensor sees, int width, int keep,
+ExpandTree Ops::expand_tree(const TopK& top, Tensor score, Tensor node, Tensor tree_mask, int width, int keep,
                             int first_node, int tail) {
   const int b = top.ids.rows / width, n = width * top.ids.cols;
   check(keep <= n, "expand_tree: can't keep more than there are candidates");
-  return emit(ExpandTree{top.ids, top.log_probs, score, node, sees, width, keep, first_node, tail, ints(b, n),
+  return emit(ExpandTree{top.ids, top.log_probs, score, node, tree_mask, width, keep, first_node, tail, ints(b, n),
                          temp(b, n, DType::fp32), ints(b, n), ints(b * keep), ints(b * keep),
-                         temp(b * keep, 1, DType::fp32), ints(b * keep), ints(b * keep, sees.cols)});
+                         temp(b * keep, 1, DType::fp32), ints(b * keep), ints(b * keep, tree_mask.cols)});
 }
 
 SelectTree Ops::select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,
@@ -260,33 +260,33 @@ Tensor Ops::clip_top_k(Tensor log_probs, double top_p, double least_share) {
 
 VerifyGreedy Ops::verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, int depth) {
   const int b = rows.sequences(), n = b * (depth + 1);
-  return emit(VerifyGreedy{predicted, tokens, parents, rows.starts, depth, ints(n), ints(n), ints(b), ints(b), ints(b),
-                           ints(b)});
+  return emit(VerifyGreedy{predicted, tokens, parents, rows.cu_seqlens, depth, ints(n), ints(n), ints(b), ints(b),
+                           ints(b), ints(b)});
 }
 
 VerifySampled Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
                                   std::optional<Tensor> q, AcceptRule rule, const Seats& seats,
                                   const Sampling& sampling, int depth) {
   const int b = rows.sequences(), n = b * (depth + 1);
-  return emit(VerifySampled{logits, tokens, parents, rows.starts, q, rule, seats, sampling, depth, ints(n), ints(n),
+  return emit(VerifySampled{logits, tokens, parents, rows.cu_seqlens, q, rule, seats, sampling, depth, ints(n), ints(n),
                             ints(b), ints(b), ints(b), ints(b)});
 }
 
 VerifyRelaxed Ops::verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
                                   const Sampling& sampling, const Relaxed& rule, int depth) {
   const int b = rows.sequences(), n = b * (depth + 1);
-  return emit(VerifyRelaxed{logits, tokens, parents, rows.starts, sampling, rule, depth, ints(n), ints(n), ints(b),
+  return emit(VerifyRelaxed{logits, tokens, parents, rows.cu_seqlens, sampling, rule, depth, ints(n), ints(n), ints(b),
                             ints(b), ints(b), ints(b)});
 }
 
 Tensor Ops::force_accepted(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, Tensor wanted,
                            int vocabulary) {
   check(wanted.rows == rows.sequences(), "force_accepted: one count for each sequence");
-  return emit(ForceAccepted{predicted, tokens, parents, rows.starts, wanted, vocabulary, ints(predicted.rows)}).y;
+  return emit(ForceAccepted{predicted, tokens, parents, rows.cu_seqlens, wanted, vocabulary, ints(predicted.rows)}).y;
 }
 
 void Ops::commit(Cache c, Tensor path, const Rows& rows, const Seats& seats) {
-  emit(Commit{path, rows.starts, seats.table, seats.lengths, c});
+  emit(Commit{path, rows.cu_seqlens, seats.table, seats.lengths, c});
 }
 
 void Ops::advance(Tensor lengths, Tensor counts) { emit(Advance{counts, lengths}); }

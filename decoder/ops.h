@@ -64,7 +64,7 @@ class Ops {
   Sample sample(Tensor logits, const Seats&, const Sampling&, int ahead);
   SampleChildren sample_children(Tensor logits, const Seats&, const Sampling&, int ahead, int draws, bool replaced);
   Tensor map_ids(Tensor ids, Weight offsets);
-  ExpandTree expand_tree(const TopK&, Tensor score, Tensor node, Tensor sees, int width, int keep, int first_node,
+  ExpandTree expand_tree(const TopK&, Tensor score, Tensor node, Tensor tree_mask, int width, int keep, int first_node,
                          int tail);
   SelectTree select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,
                          Tensor root, int size, bool by_level = false);

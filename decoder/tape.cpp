@@ -31,7 +31,7 @@ struct KeyOf {
   std::string_view operator()(const Attend& o) const {
     const Pass& p = tape.pass(o.pass);
     constexpr int kMostVerifyRows = 128;  // more rows of one sequence than any tree: a prompt
-    if (p.sees) return "attention.verify";
+    if (p.tree_mask) return "attention.verify";
     return p.rows.widest == 1                 ? "attention"
            : p.rows.widest <= kMostVerifyRows ? "attention.verify"
                                               : "attention.prefill";

@@ -50,9 +50,9 @@ void each_tensor(const Tape& tape, const T& op, F f) {
       f(field.lengths, false);
     } else if constexpr (std::is_same_v<U, PassRef>) {
       const Pass& p = tape.pass(field);
-      f(p.rows.starts, false);
+      f(p.rows.cu_seqlens, false);
       seats(p.seats);
-      if (p.sees) f(*p.sees, false);
+      if (p.tree_mask) f(*p.tree_mask, false);
     }
   };
   std::apply([&](const auto&... field) { (visit(field), ...); }, op.fields());
@@ -134,9 +134,9 @@ struct TapeHasher {
   }
   void operator()(const Pass& p) {
     hash.add(pack(p.rows.total, p.rows.widest));
-    (*this)(p.rows.starts);
+    (*this)(p.rows.cu_seqlens);
     (*this)(p.seats);
-    (*this)(p.sees);
+    (*this)(p.tree_mask);
     hash.add(p.tail);
   }
 

@@ -60,9 +60,9 @@ struct Cache {
 // Which rows belong to which sequence. The total is shape; who has how many is device data, so a ragged plan keeps its tape.
 struct Rows {
   std::vector<int> each;  // host copy of the counts, for accounting alone: not part of the tape; 0 = sits out
-  Tensor starts;          // int32 [sequences + 1]
+  Tensor cu_seqlens;      // int32 [sequences + 1]: rows of all sequences before this one
   int total = 0, widest = 0;
-  int sequences() const { return starts.rows - 1; }
+  int sequences() const { return cu_seqlens.rows - 1; }
 };
 
 // Where the sequences of a batch live: views of seat slots, so that a batch may shrink, grow or be split.
@@ -72,11 +72,12 @@ struct Seats {
   Tensor ids;      // int32 [sequences]: who sits there: the stream of its random numbers
 };
 
-// One forward pass. A row's position follows: length + tail entries it sees - 1. True of every method.
+// One forward pass. A row's position follows: length + tail entries it attends to - 1. True of every method.
 struct Pass {
   Rows rows;
   Seats seats;
-  std::optional<Tensor> sees = {};  // int32 [total, words]: bit j = sees tail entry j, itself included. None: causal
+  std::optional<Tensor> tree_mask =
+      {};        // int32 [total, words]: bit j = attends to tail entry j, itself included. None: causal
   int tail = 0;  // uncommitted entries each sequence already has; this pass's rows are written after them
   // Host copy, for accounting alone, of a drafter that keeps lengths of its own in `seats`: how far each is ahead of the
   // committed length. Empty: nowhere.

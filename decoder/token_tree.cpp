@@ -58,7 +58,7 @@ std::vector<int> TokenTree::path(int row) const {
   return rows_up;
 }
 
-std::vector<int> TokenTree::sees() const {
+std::vector<int> TokenTree::tree_mask() const {
   const auto width = at(words());
   std::vector<std::uint32_t> bits(at(rows()) * width);
   for (std::size_t r = 0; r < at(rows()); ++r) {
@@ -70,12 +70,12 @@ std::vector<int> TokenTree::sees() const {
   return words;
 }
 
-std::vector<int> sees_of(std::span<const TokenTree> trees) {
+std::vector<int> tree_mask_of(std::span<const TokenTree> trees) {
   int words = 1;
   for (const TokenTree& t : trees) words = std::max(words, t.words());
   std::vector<int> all;
   for (const TokenTree& t : trees) {
-    const auto own = t.sees();
+    const auto own = t.tree_mask();
     for (int r = 0; r < t.rows(); ++r) {
       const auto row = own.begin() + static_cast<std::ptrdiff_t>(r) * t.words();
       all.insert(all.end(), row, row + t.words());

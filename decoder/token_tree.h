@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape of what is verified in one pass: rows of one sequence, row 0 the root (the newest token), parents before
 // children, siblings in the order they are tried in. A chain is a tree. Rows may also be no candidates at all (mask rows):
-// they see what stands above them, but verification passes them by.
+// they attend to what stands above them, but verification passes them by.
 #pragma once
 #include <span>
 #include <string>
@@ -26,16 +26,16 @@ class TokenTree {
   std::vector<int> children(int row) const;                     // candidates only
   std::vector<int> path(int row) const;                         // root first, the row itself last
 
-  // Who sees whom: `words()` 32-bit words per row, bit j of a row = it sees row j, itself included.
+  // The tree mask: `words()` 32-bit words per row, bit j of a row = it attends to row j, itself included.
   int words() const { return (rows() + 31) / 32; }
-  std::vector<int> sees() const;
+  std::vector<int> tree_mask() const;
 
  private:
   std::vector<int> above_, parents_, depths_;
 };
 
 // Several trees' rows below each other, each with the words of the widest tree.
-std::vector<int> sees_of(std::span<const TokenTree>);
+std::vector<int> tree_mask_of(std::span<const TokenTree>);
 
 // A tree of rank paths: the child of rank r holds the r-th best candidate (from 0) of its level, whatever its parent holds
 // (Medusa, Cai et al. 2024). Rows are sorted by depth, then path.

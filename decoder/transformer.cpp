@@ -116,16 +116,16 @@ static Tensor norm(Ops& ops, Stream& x, Weight w, const std::optional<Weight>& b
 }
 
 void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUse> use,
-                      std::map<int, Tensor>* taps) const {
+                      std::map<int, Tensor>* auxiliary_states) const {
   const float epsilon = epsilon_of(shape);
-  const auto tap = [&](int layer) {
-    if (taps && taps->contains(layer)) (*taps)[layer] = x.value(ops);
+  const auto keep_state = [&](int layer) {
+    if (auxiliary_states && auxiliary_states->contains(layer)) (*auxiliary_states)[layer] = x.value(ops);
   };
   for (const LayerUse& u : use) {
     const LayerWeights& w = layers[static_cast<std::size_t>(u.layer)];
     Tensor y;
     if (u.attention) y = norm(ops, x, *w.attention_norm, w.attention_norm_bias, epsilon);
-    tap(u.layer);  // after the norm: it has added the pending branch already
+    keep_state(u.layer);  // after the norm: it has added the pending branch already
     Tensor attended;
     if (u.attention) attended = self_attention(ops, y, w, shape, pass, cache, u.layer, ranks);
     if (shape.parallel_attention) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decoder-only transformer, written once over Ops: Llama, Qwen2 (QKV bias), Qwen3 (QK-norm), mixtures of experts, and
-// Falcon's parallel attention. Layers may be skipped, tapped, entered and left anywhere: drafters reuse them.
+// Falcon's parallel attention. Layers may be skipped, read from, entered and left anywhere: drafters reuse them.
 #pragma once
 #include <map>
 #include <span>
@@ -55,9 +55,11 @@ class Transformer {
   Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const std::string& prefix = "",
               int ranks = 1);
 
-  // Runs layers on the stream. taps[i] gets the hidden state that enters layer i (layers = before the final norm).
-  void run(Ops&, Stream&, PassRef, std::span<const LayerUse>, std::map<int, Tensor>* taps = nullptr) const;
-  void run(Ops& ops, Stream& x, PassRef p, std::map<int, Tensor>* taps = nullptr) const { run(ops, x, p, all_, taps); }
+  // Runs layers on the stream. auxiliary_states[i] gets the state that enters layer i (layers = before the final norm).
+  void run(Ops&, Stream&, PassRef, std::span<const LayerUse>, std::map<int, Tensor>* auxiliary_states = nullptr) const;
+  void run(Ops& ops, Stream& x, PassRef p, std::map<int, Tensor>* auxiliary_states = nullptr) const {
+    run(ops, x, p, all_, auxiliary_states);
+  }
 
   Tensor embed(Ops& ops, Tensor ids) const { return ops.embed(embedding, ids); }
   Tensor final_norm(Ops&, Stream&) const;

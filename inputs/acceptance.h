@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many drafts are accepted, in the forms in which a scenario says it. This file alone knows the forms: what each makes
-// of a method's drafts, on average for a prediction and step by step for the simulator.
+// How many drafts are accepted, in the forms in which a scenario says it. This file alone knows the forms: what each
+// makes of a method's drafts, on average for a prediction and step by step for the simulator.
 #pragma once
 #include <memory>
 #include <optional>
@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/reader.h"
-#include "trace/trace.h"
+#include "inputs/catalogue.h"
 #include "methods/method.h"
 #include "model/tree_search.h"
-#include "inputs/catalogue.h"
 #include "trace/draft_outcomes.h"
+#include "trace/trace.h"
 
 namespace draftline {
 
@@ -56,7 +56,8 @@ class Acceptance {
 
   // Tokens that a step emits on average, the bonus included; or why this form says nothing of such drafts.
   std::variant<double, std::string> mean_length(const BuiltMethod&) const;
-  // The same step by step, of a method whose mean length can be told. `from_start`: request i replays prompt i of a trace.
+  // The same step by step, of a method that has a mean length. `from_start`: request i replays prompt i of a
+  // trace.
   DraftOutcomes outcomes(const BuiltMethod&, bool from_start) const;
 
   // Drafts of the longest chain that it speaks of; none: of any.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices, transformers and engines of data/, by name; a file given in a scenario serves as well. Each is read once.
+// The devices, transformers and engines of data/, by name; a file given in a scenario serves as well. Each is read
+// once.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -31,8 +32,8 @@ class Catalogue {
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // a config.json, or a folder that holds one
   std::shared_ptr<const Engine> engine(const Reader& in);                 // without a version: the newest profile
 
-  // The same for names that stand in no file: an option's, a row's. Files are relative to the folder of `asked_by`, which
-  // the messages of the InputErrors name.
+  // The same for names that stand in no file: an option's, a row's. Files are relative to the folder of `asked_by`,
+  // which the messages of the InputErrors name.
   std::shared_ptr<const Device> device(const std::string& name, const std::filesystem::path& asked_by = {});
   std::shared_ptr<const TransformerShape> transformer(const std::string& name,
                                                       const std::filesystem::path& asked_by = {});

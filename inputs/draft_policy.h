@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a server chooses the draft length of its next step: fixed, by the batch's size, what promises the most tokens a second,
-// or, as an upper bound, what would have been best.
+// How a server chooses the draft length of its next step: fixed, by the batch's size, what promises the most tokens a
+// second, or, as an upper bound, what would have been best.
 #pragma once
 #include <optional>
 #include <vector>

@@ -79,7 +79,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   check_weights(s, catalogue);
   if (in.has("workload")) s.serving = read_serving(in, catalogue);
   if (const auto batch = in.find("batch_size"); batch && s.serving)
-    batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_batch_size\": ..}");
+    batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}");
   s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatch));
   s.prompt_tokens = alternatives(in, "prompt_tokens", 512, count(kMostTokens));
   s.output_tokens = alternatives(in, "output_tokens", 256, [](const Reader& r) { return r.integer(2, kMostTokens); });

@@ -13,8 +13,9 @@ namespace {
 void read_scheduler(const Reader& in, ServingChoice& c) {
   using Batching = SchedulerLimits::Batching;
   SchedulerLimits& l = c.limits;
-  if (const auto n = in.find("max_batch_size")) l.max_batch_size = n->positive_int(1 << 16);
-  if (const auto n = in.find("max_batched_tokens")) l.max_batched_tokens = n->positive_int(1 << 20);
+  if (const auto n = in.find("max_num_seqs", "max_batch_size")) l.max_num_seqs = n->positive_int(1 << 16);
+  if (const auto n = in.find("max_num_batched_tokens", "max_batched_tokens"))
+    l.max_num_batched_tokens = n->positive_int(1 << 20);
   if (const auto chunked = in.find("chunked_prefill"))
     l.batching = chunked->boolean() ? Batching::continuous : Batching::prefill_first;
   if (const auto fixed = in.find("static_batching"))
@@ -25,7 +26,8 @@ void read_scheduler(const Reader& in, ServingChoice& c) {
   }
   if (const auto whole = in.find("reserve_prompts")) l.whole_prompts = whole->boolean();
   if (const auto prefixes = in.find("prefix_caching")) l.prefix_caching = prefixes->boolean();
-  if (const auto share = in.find("memory_share")) c.memory_share = share->number(0.01, 1);
+  if (const auto share = in.find("gpu_memory_utilization", "memory_share"))
+    c.gpu_memory_utilization = share->number(0.01, 1);
   if (const auto blocks = in.find("kv_blocks")) c.kv_blocks = blocks->long_integer(1, std::int64_t{1} << 40);
   if (const auto preemption = in.find("preemption")) {
     static constexpr std::array<std::string_view, 2> names{"recompute", "swap"};
@@ -53,7 +55,7 @@ void read_fleet(const Reader& in, ServingChoice& c) {
   }
 }
 
-LatencyTargets read_targets(const Reader& in) {
+LatencyTargets read_latency_targets(const Reader& in) {
   using Of = LatencyTargets::Target::Of;
   struct Name {
     std::string_view key;
@@ -100,7 +102,7 @@ Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
   for (const char* part : kParts)
     if (const auto in = scenario.find(part)) find_axes(*in, part, axes);
   for (const Axis& a : axes) s.axes.push_back(a.key);
-  if (const auto targets = scenario.find("latency_targets")) s.targets = read_targets(*targets);
+  if (const auto slo = scenario.find("slo", "latency_targets")) s.targets = read_latency_targets(*slo);
   if (const auto n = scenario.find("replications")) s.replications = n->positive_int(10'000);
   if (const auto prices = scenario.find("prices"))
     for (const auto& [device, price] : prices->entries()) s.prices[device] = price.number(0, 1e9);

@@ -16,8 +16,8 @@ namespace draftline {
 // One choice of each list below "workload", "scheduler", "policy" and what stands beside them.
 struct ServingChoice {
   Workload workload;
-  SchedulerLimits limits;     // kv_blocks: of the device's memory, unless given
-  double memory_share = 0.9;  // of the device, that weights, activations and KV blocks may take
+  SchedulerLimits limits;               // kv_blocks: of the device's memory, unless given
+  double gpu_memory_utilization = 0.9;  // share of the device, that weights, activations and KV blocks may take
   std::optional<std::int64_t> kv_blocks;
   BytesPerSecond host_link;  // for swapping
   FleetShape fleet;          // its stages: pipeline_parallel

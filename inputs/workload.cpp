@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostTokens = 1 << 24;
 
-double gamma_shape(double variation) { return 1 / (variation * variation); }
+double gamma_shape(double cv) { return 1 / (cv * cv); }
 
 double gamma_draw(Rng& rng, double shape, double scale) {
   return boost::math::quantile(boost::math::gamma_distribution<>(shape, scale), rng.uniform());
@@ -46,10 +46,10 @@ Lengths read_lengths(const Reader& in, const WorkloadTrace* fitted, int Recorded
     if (out.kind == Lengths::Kind::exponential) {
       out.deviation = out.mean;
     } else {
-      const double variation = in.at("variation").number(1e-3, 100);
-      out.deviation = variation * out.mean;
+      const double cv = in.at("cv", "variation").number(1e-3, 100);
+      out.deviation = cv * out.mean;
       if (out.kind == Lengths::Kind::lognormal) {
-        const double s2 = std::log1p(variation * variation);
+        const double s2 = std::log1p(cv * cv);
         out.mean = std::log(out.mean) - s2 / 2;
         out.deviation = std::sqrt(s2);
       }
@@ -72,7 +72,7 @@ void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
     if (in.failed()) return;
     if (a.kind == ArrivalProcess::Kind::closed) a.concurrency = in.at("concurrency").positive_int(1 << 20);
     else a.rate = in.at("rate").quantity<PerSecond>().value;
-    if (a.kind == ArrivalProcess::Kind::gamma) a.variation = in.at("variation").number(0.01, 30);
+    if (a.kind == ArrivalProcess::Kind::gamma) a.cv = in.at("cv", "variation").number(0.01, 30);
     if (a.kind == ArrivalProcess::Kind::on_off) {
       a.on = in.at("on").quantity<Seconds>().value;
       a.off = in.at("off").quantity<Seconds>().value;
@@ -181,13 +181,12 @@ Requests::Requests(const Workload& w, std::uint64_t seed)
   if (drawn_ == nullptr) return;
   drawn_->prompts.use(w.prompt, seed, "prompt lengths");
   drawn_->outputs.use(w.output, seed, "output lengths");
-  if (w.arrivals.kind == ArrivalProcess::Kind::gamma)
-    drawn_->gaps.use(gamma_shape(w.arrivals.variation), seed, "arrivals");
+  if (w.arrivals.kind == ArrivalProcess::Kind::gamma) drawn_->gaps.use(gamma_shape(w.arrivals.cv), seed, "arrivals");
 }
 
 double Requests::gamma_gap() {
   const ArrivalProcess& a = workload_.arrivals;
-  const double shape = gamma_shape(a.variation), scale = 1 / a.rate / shape;
+  const double shape = gamma_shape(a.cv), scale = 1 / a.rate / shape;
   const auto unit = [&](Rng& rng) { return gamma_draw(rng, shape, 1); };
   return (drawn_ != nullptr ? drawn_->gaps.at(made_, unit) : unit(gaps_)) * scale;
 }
@@ -229,8 +228,8 @@ std::optional<Request> Requests::next() {
     const std::size_t rows = w.length_trace->requests.size();
     row = &w.length_trace->requests[w.lengths_in_order ? static_cast<std::size_t>(made_) % rows : rows_.below(rows)];
   }
-  if (row != nullptr && !w.length_trace->pieces.empty() && w.prompt.kind == Lengths::Kind::trace)
-    r.pieces = &w.length_trace->pieces[static_cast<std::size_t>(row - w.length_trace->requests.data())];
+  if (row != nullptr && !w.length_trace->prefix_hashes.empty() && w.prompt.kind == Lengths::Kind::trace)
+    r.prefix_hashes = &w.length_trace->prefix_hashes[static_cast<std::size_t>(row - w.length_trace->requests.data())];
   const auto length = [&](const Lengths& lengths, auto DrawnRequests::*kept, Rng& own) {
     if (drawn_ == nullptr) return lengths.draw(own);
     return (drawn_->*kept).at(made_, [&](Rng& rng) { return lengths.draw(rng); });

@@ -6,18 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/reader.h"
 #include "core/rng.h"
 #include "inputs/catalogue.h"
-#include "core/clock.h"
 
 namespace draftline {
 
 struct Request {
   std::int64_t id = 0;  // in order of arrival, from 0
   Ticks arrival = 0;
-  int prompt = 0, output = 0;                // tokens
-  const std::vector<int>* pieces = nullptr;  // names of its prompt's pieces (sim/prefix_cache), if the trace has them
+  int prompt = 0, output = 0;  // tokens
+  const std::vector<int>* prefix_hashes =
+      nullptr;  // hashes that name its prompt's prefix blocks (sim/prefix_cache), if the trace has them
 };
 
 // What is recorded of a request by others: arrival in seconds (from the first's), lengths in tokens.
@@ -25,14 +26,15 @@ struct RecordedRequest {
   double arrival = 0;
   int prompt = 0, output = 0, line = 0;  // line: of the file
 };
-// Recognised by its columns or keys: Azure LLM 2023/2024 and BurstGPT (CSV), arrived_at/num_prefill_tokens/num_decode_tokens
-// (CSV), Mooncake (JSON lines), per-request logs of vLLM (JSON lines) and results of its serving benchmark (JSON). Also
-// *.gz. A request without an output is an InputErrors with file and line; so are times that run backwards or below zero.
+// Recognised by its columns or keys: Azure LLM 2023/2024 and BurstGPT (CSV),
+// arrived_at/num_prefill_tokens/num_decode_tokens (CSV), Mooncake (JSON lines), per-request logs of vLLM (JSON lines)
+// and results of its serving benchmark (JSON). Also *.gz. A request without an output is an InputErrors with file and
+// line; so are times that run backwards or below zero.
 struct WorkloadTrace {
   std::filesystem::path file;
   std::vector<RecordedRequest> requests;
-  std::vector<std::vector<int>> pieces;  // of each request's prompt; empty: not recorded
-  bool has_arrivals = true;              // a benchmark's result may know lengths alone
+  std::vector<std::vector<int>> prefix_hashes;  // of each request's prefix blocks; empty: not recorded
+  bool has_arrivals = true;                     // a benchmark's result may know lengths alone
 };
 WorkloadTrace read_workload_trace(const std::filesystem::path&);
 
@@ -54,7 +56,7 @@ struct Lengths {
 struct ArrivalProcess {
   enum class Kind { closed, poisson, gamma, on_off, trace } kind = Kind::poisson;
   double rate = 0;         // per second; of on/off: while on
-  double variation = 1;    // gamma: coefficient of variation of the gaps
+  double cv = 1;           // gamma: coefficient of variation of the gaps
   double on = 0, off = 0;  // seconds, mean; exponential
   int concurrency = 0;     // closed: so many requests are in flight, each followed by the next
   double scale = 1;        // of a trace's rate
@@ -79,8 +81,8 @@ Workload at_rate(Workload, double factor);  // the same requests, so many times 
 
 Workload read_workload(const Reader&, Catalogue&);
 
-// Draws of one stream, kept for later runs that would repeat them: a quantile costs more than a request's share of the event
-// loop. A stream of another distribution or seed takes their place.
+// Draws of one stream, kept for later runs that would repeat them: a quantile costs more than a request's share of the
+// event loop. A stream of another distribution or seed takes their place.
 template <class Distribution, class Value>
 class KeptDraws {
  public:
@@ -105,7 +107,8 @@ class KeptDraws {
   std::vector<Value> values_;
 };
 
-// What runs of one workload draw alike, whatever the rate and the fleet. Gaps: gamma variates of scale 1, by their shape.
+// What runs of one workload draw alike, whatever the rate and the fleet. Gaps: gamma variates of scale 1, by their
+// shape.
 class DrawnRequests {
  public:
   static constexpr std::int64_t kMostRequests = 1 << 18;  // of a longer run nothing is kept

@@ -146,22 +146,22 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
     };
     all.add(figure(format->arrival) * format->unit, tokens(format->prompt), tokens(format->output), number, fail);
     if (const auto ids = json.find("hash_ids"); ids != json.end()) {
-      std::vector<int> pieces;
+      std::vector<int> prefix_hashes;
       for (const auto& id : *ids) {
         if (!id.is_number_integer() || id < std::numeric_limits<int>::min() || id > std::numeric_limits<int>::max())
           fail("\"hash_ids\" are whole numbers of 32 bits");
-        pieces.push_back(id.get<int>());
+        prefix_hashes.push_back(id.get<int>());
       }
-      all.trace.pieces.resize(all.trace.requests.size() - 1);
-      all.trace.pieces.push_back(std::move(pieces));
+      all.trace.prefix_hashes.resize(all.trace.requests.size() - 1);
+      all.trace.prefix_hashes.push_back(std::move(prefix_hashes));
     }
   }
-  if (!all.trace.pieces.empty()) all.trace.pieces.resize(all.trace.requests.size());
+  if (!all.trace.prefix_hashes.empty()) all.trace.prefix_hashes.resize(all.trace.requests.size());
   return std::move(all.trace);
 }
 
-// The result of vLLM's serving benchmark with --save-detailed: {"input_lens": [..], "output_lens": [..]}, newer ones with
-// "start_times" in seconds.
+// The result of vLLM's serving benchmark with --save-detailed: {"input_lens": [..], "output_lens": [..]}, newer ones
+// with "start_times" in seconds.
 WorkloadTrace from_benchmark(const std::filesystem::path& file) {
   const Document document = Document::from_file(file);
   const Reader root = document.root();

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "measure/live_server.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
-#include "trace/trace.h"
+#include "measure/live_server.h"
 #include "model/fit_quality.h"
 #include "sim/serving.h"
+#include "trace/trace.h"
 
 namespace draftline::measure {
 
@@ -140,7 +140,7 @@ class Comparing {
       workload.length_trace = workload.arrival_trace;
     }
     using Batching = SchedulerLimits::Batching;
-    serving.limits.max_batch_size = load_.max_batch_size;
+    serving.limits.max_num_seqs = load_.max_batch_size;
     serving.limits.prefix_caching = false;
     serving.limits.batching = fixed ? Batching::fixed : Batching::prefill_first;
 

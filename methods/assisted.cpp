@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assisted generation of Hugging Face transformers: a draft network whose draft length follows a schedule
-// (constant; heuristic: two more after a full match, else one fewer, and the next text goes on from there; transient: each
-// text begins anew) and ends early where it is unsure. How sure it must be may be fitted while a text grows: the threshold
-// with the least share of false alarms plus three times that of misses among the drafts judged so far.
+// (constant; heuristic: two more after a full match, else one fewer, and the next text goes on from there; transient:
+// each text begins anew) and ends early where it is unsure. How sure it must be may be fitted while a text grows: the
+// threshold with the least share of false alarms plus three times that of misses among the drafts judged so far.
 #include <algorithm>
 #include <map>
 
-#include "methods/confidence.h"
 #include "methods/draft_network.h"
 #include "methods/early_stop.h"
 #include "methods/entries.h"
@@ -61,24 +60,25 @@ class Assisted : public Method {
 
  private:
   struct History {
-    int limit = 0, length = -1, drafted = 0;
+    int limit = 0, drafted = 0;
     double threshold = 0;
-    std::vector<double> sureness;  // of the last step's drafts
-    std::vector<JudgedDraft> judged;
+    std::optional<int> length = {};     // of the text before the last step; none: a new text
+    std::vector<double> sureness = {};  // of the last step's drafts
+    std::vector<JudgedDraft> judged = {};
   };
   // What the schedule allows now; how many were accepted shows in the text's growth.
   int limit(int id, int length) {
     History& h = history_[id];
-    if (h.length < 0 || length <= h.length) {
-      h = {next_, -1, 0, threshold_, {}, {}};  // a new text
+    if (!h.length || length <= *h.length) {
+      h = {.limit = next_, .threshold = threshold_};
       return h.limit;
     }
-    const int accepted = length - h.length - 1;
+    const int accepted = length - *h.length - 1;
     if (schedule_ != Schedule::constant)
       h.limit = accepted == h.drafted ? std::min(kMost, h.limit + 2) : std::max(1, h.limit - 1);
     if (fits_) {
-      const auto told = std::min(h.sureness.size(), static_cast<std::size_t>(accepted) + 1);
-      for (std::size_t j = 0; j < told; ++j)
+      const auto judged = std::min(h.sureness.size(), static_cast<std::size_t>(accepted) + 1);
+      for (std::size_t j = 0; j < judged; ++j)
         h.judged.push_back({h.sureness[j], j < static_cast<std::size_t>(accepted)});
       h.threshold = fitted_threshold(h.judged).value_or(h.threshold);
     }
@@ -110,20 +110,22 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry assisted() {
-  return {"assisted",
-          "a smaller network, its draft length by schedule and confidence",
-          "hf-assisted",
-          "assisted generation",
-          Losslessness::lossless,
+  return {
+      .name = "assisted",
+      .title = "a smaller network, its draft length by schedule and confidence",
+      .source = "hf-assisted",
+      .locator = "assisted generation",
+      .lossless = Losslessness::lossless,
+      .parameters =
           "draft: a transformer of the same vocabulary; schedule (\"constant\", \"heuristic\" or "
           "\"heuristic_transient\"); draft_length (20; heuristic: 5 to start with); confidence (0.4; heuristic: 0); "
           "fit_confidence (false)",
-          make,
-          {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
-           R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
-           R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"},
-          {kMost},
-          true};
+      .make = make,
+      .examples = {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
+                   R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
+                   R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"},
+      .lengths = {.most = kMost},
+      .draft_network = true};
 }
 
 }  // namespace draftline::methods

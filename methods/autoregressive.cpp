@@ -16,13 +16,15 @@ class Autoregressive : public Method {
 }  // namespace
 
 Entry autoregressive() {
-  return {"autoregressive",
-          "one token per step",
-          "vaswani2017",
-          "section 3.1",
-          Losslessness::lossless,
-          "",
-          [](const MethodSpec&, Context&) -> std::unique_ptr<Method> { return std::make_unique<Autoregressive>(); }};
+  return {.name = "autoregressive",
+          .title = "one token per step",
+          .source = "vaswani2017",
+          .locator = "section 3.1",
+          .lossless = Losslessness::lossless,
+          .parameters = "",
+          .make = [](const MethodSpec&, Context&) -> std::unique_ptr<Method> {
+            return std::make_unique<Autoregressive>();
+          }};
 }
 
 }  // namespace draftline::methods

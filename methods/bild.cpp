@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BiLD (Kim et al. 2023, section 3), lossy: the small network goes on until it is unsure (fallback; that draft is
-// dropped) or has drafted `draft_length`; the target keeps what it does not find too unlikely (rollback: -ln p above the
-// limit) and adds its own best. Every draft is judged in order; the authors' code skips some.
+// dropped) or has drafted `draft_length`; the target keeps what it does not find too unlikely (rollback: -ln p above
+// the limit) and adds its own best. Every draft is judged in order; the authors' code skips some.
 #include "methods/draft_network.h"
 #include "methods/early_stop.h"
 #include "methods/entries.h"
@@ -50,16 +50,17 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry bild() {
-  return {"bild",
-          "a smaller network writes, the target corrects what it finds unlikely",
-          "kim2023bild",
-          "section 3",
-          Losslessness::lossy,
-          "draft: a transformer of the same vocabulary; draft_length (10), fallback (0.6), rollback (5.0)",
-          make,
-          {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"},
-          {64},
-          true};
+  return {
+      .name = "bild",
+      .title = "a smaller network writes, the target corrects what it finds unlikely",
+      .source = "kim2023bild",
+      .locator = "section 3",
+      .lossless = Losslessness::lossy,
+      .parameters = "draft: a transformer of the same vocabulary; draft_length (10), fallback (0.6), rollback (5.0)",
+      .make = make,
+      .examples = {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"},
+      .lengths = {.most = 64},
+      .draft_network = true};
 }
 
 }  // namespace draftline::methods

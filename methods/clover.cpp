@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clover (Xiao et al. 2024, section 3): a decoder layer over the text (augmenting block) gives h_0; for each
-// level h_i = h_{i-1} + cosine gate of (state, last token) times the token's value, a residual block and the target's LM
-// head. The gate follows the authors' later code: a softmax over one key, as printed, would be 1. Token rows come from the
-// target's embedding. A small tree: upper levels first, within a nucleus and a share of the best, `nodes` in all.
+// level h_i = h_{i-1} + cosine gate of (state, last token) times the token's value, a residual block and the target's
+// LM head. The gate follows the authors' later code: a softmax over one key, as printed, would be 1. Token rows come
+// from the target's embedding. A small tree: upper levels first, within a nucleus and a share of the best, `nodes` in
+// all.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -42,10 +43,10 @@ class Clover : public Method {
     }
   }
   int depth() const override { return levels_; }
-  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor hidden = c.taps.at(target_.shape.layers);
+    const Tensor hidden = c.auxiliary_states.at(target_.shape.layers);
     if (without_ == Without::augmenting_block) {
       ops.store(state(ops, s), ops.gather(hidden, c.last_row));
       return;
@@ -63,7 +64,7 @@ class Clover : public Method {
     const int b = s.sequences, width = std::min(nodes_, shape_.vocabulary), words = (levels_ * width + 31) / 32;
     Tensor hidden = state(ops, s), token = s.root;
     Tensor score = ops.constant({0}, 1, b), node = ops.constant({-1}, 1, b);
-    Tensor sees = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
+    Tensor tree_mask = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
     std::vector<Tensor> tokens, scores, parents;
     for (int level = 0, rows = 1, first = 0; level < levels_; ++level) {
       hidden = advance(ops, hidden, token);
@@ -71,7 +72,7 @@ class Clover : public Method {
       const Tensor z = ops.silu_add(hidden, ops.linear(hidden, h.w, h.b));
       TopK best = ops.top_k(target_.logits(ops, z), width);
       best.log_probs = ops.clip_top_k(best.log_probs, kNucleus, kLeastShare);
-      const ExpandTree e = ops.expand_tree(best, score, node, sees, rows, width, first, level * width);
+      const ExpandTree e = ops.expand_tree(best, score, node, tree_mask, rows, width, first, level * width);
       tokens.push_back(e.tokens);
       scores.push_back(e.scores);
       parents.push_back(e.parents);
@@ -79,12 +80,12 @@ class Clover : public Method {
       token = e.token;
       score = e.next_score;
       node = e.next_node;
-      sees = e.next_sees;
+      tree_mask = e.next_tree_mask;
       first += rows * width;
       rows = width;
     }
     const SelectTree t = ops.select_tree(tokens, scores, parents, s.root, nodes_ + 1, true);
-    return {ops.uniform(b, nodes_ + 1), t.y, t.parent, t.sees, std::min(levels_, nodes_)};
+    return {ops.uniform(b, nodes_ + 1), t.y, t.parent, t.tree_mask, std::min(levels_, nodes_)};
   }
 
  private:
@@ -127,19 +128,20 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry clover() {
-  return {"clover",
-          "heads that attend to the drafts before them, a small tree",
-          "xiao2024",
-          "section 3",
-          Losslessness::lossless,
-          "draft_length (3 levels), nodes (4 drafts); without: \"attention_decoder\", then also "
-          "\"regressive_connection\", then "
-          "also \"augmenting_block\"",
-          make,
-          {R"("draft_length": 3)", R"("draft_length": 2, "nodes": 3, "without": "attention_decoder")",
-           R"("draft_length": 2, "without": "regressive_connection")",
-           R"("draft_length": 2, "without": "augmenting_block")"},
-          {16}};
+  return {.name = "clover",
+          .title = "heads that attend to the drafts before them, a small tree",
+          .source = "xiao2024",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft_length (3 levels), nodes (4 drafts); without: \"attention_decoder\", then also "
+              "\"regressive_connection\", then "
+              "also \"augmenting_block\"",
+          .make = make,
+          .examples = {R"("draft_length": 3)", R"("draft_length": 2, "nodes": 3, "without": "attention_decoder")",
+                       R"("draft_length": 2, "without": "regressive_connection")",
+                       R"("draft_length": 2, "without": "augmenting_block")"},
+          .lengths = {.most = 16}};
 }
 
 }  // namespace draftline::methods

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speculative decoding with a smaller network of the same vocabulary (Leviathan et al. 2023, algorithm 1; Chen et al.
 // 2023): it drafts a chain of gamma tokens one by one, the target verifies them in one pass. gamma -> draft_length.
+#include "methods/batch_index.h"
 #include "methods/draft_network.h"
 #include "methods/entries.h"
 
@@ -30,10 +31,7 @@ class DraftModel : public Method {
       }
       drafts.push_back(token);
     }
-    std::vector<int> by_sequence;
-    for (int q = 0; q < b; ++q)
-      for (int j = 0; j < length_; ++j) by_sequence.push_back(j * b + q);
-    const Tensor order = ops.constant(by_sequence);
+    const Tensor order = ops.constant(BatchIndex::interleave(b, length_));
     Proposal p = propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), length_);
     if (!distributions.empty()) p.q = ops.gather(ops.concat_rows(distributions), order);
     return p;
@@ -52,16 +50,16 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry draft_model() {
-  return {"draft_model",
-          "speculative decoding with a smaller network",
-          "leviathan2023",
-          "algorithm 1",
-          Losslessness::lossless,
-          "draft: a transformer of the same vocabulary; draft_length (4)",
-          make,
-          {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)"},
-          {64},
-          true};
+  return {.name = "draft_model",
+          .title = "speculative decoding with a smaller network",
+          .source = "leviathan2023",
+          .locator = "algorithm 1",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft: a transformer of the same vocabulary; draft_length (4)",
+          .make = make,
+          .examples = {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)"},
+          .lengths = {.most = 64},
+          .draft_network = true};
 }
 
 }  // namespace draftline::methods

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "methods/draft_network.h"
 
+#include "methods/batch_index.h"
+
 namespace draftline::methods {
 
 // Whole on every rank of a tensor-parallel target, or divided as the target is.
@@ -35,19 +37,15 @@ void DraftNetwork::prefill(Ops& ops, const Session& s, const Committed& c) const
 
 Tensor DraftNetwork::first(Ops& ops, const Session& s) const {
   const int b = s.sequences;
-  std::vector<int> pairs, second;
-  for (int q = 0; q < b; ++q) {
-    pairs.insert(pairs.end(), {q, b + q});
-    second.push_back(2 * q + 1);
-  }
+  const auto pairs = BatchIndex::interleave(b, 2), second = BatchIndex::level(b, 2, 1);
   Stream x{network_.embed(ops, ops.gather(ops.concat_rows({newest(ops, s), s.root}), ops.constant(pairs)))};
   network_.run(ops, x, ops.pass({ops.uniform(b, 2), s.seats, {}, -1}));
   return network_.logits(ops, ops.gather(network_.final_norm(ops, x), ops.constant(second)));
 }
 
 Tensor DraftNetwork::next(Ops& ops, const Session& s, Tensor tokens, const Rows& rows, int tail,
-                          const std::optional<Tensor>& sees) const {
-  return logits(ops, states(ops, tokens, ops.pass({rows, s.seats, sees, tail})));
+                          const std::optional<Tensor>& tree_mask) const {
+  return logits(ops, states(ops, tokens, ops.pass({rows, s.seats, tree_mask, tail})));
 }
 
 Tensor DraftNetwork::states(Ops& ops, Tensor tokens, PassRef pass) const {

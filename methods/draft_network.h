@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A smaller network of the target's vocabulary, as drafters use it. It never saw its own last draft when all were accepted;
-// so the first pass of a step takes two rows, [newest committed, root], and rewrites the newest committed entry: static
-// shapes instead of a decision.
+// A smaller network of the target's vocabulary, as drafters use it. It never saw its own last draft when all were
+// accepted; so the first pass of a step takes two rows, [newest committed, root], and rewrites the newest committed
+// entry: static shapes instead of a decision.
 #pragma once
 #include "methods/method.h"
 
@@ -18,7 +18,8 @@ class DraftNetwork {
   // Logits that follow the roots: [sequences, vocabulary].
   Tensor first(Ops&, const Session&) const;
   // Logits of one pass of `rows` tokens behind `tail` entries, the root's included.
-  Tensor next(Ops&, const Session&, Tensor tokens, const Rows&, int tail, const std::optional<Tensor>& sees = {}) const;
+  Tensor next(Ops&, const Session&, Tensor tokens, const Rows&, int tail,
+              const std::optional<Tensor>& tree_mask = {}) const;
   // The same in two parts, over any pass: final states of all rows, and the logits of those that are wanted.
   Tensor states(Ops&, Tensor tokens, PassRef) const;
   Tensor logits(Ops& ops, Tensor states) const { return network_.logits(ops, states); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network that EAGLE, EAGLE-2 and HASS share (Li et al. 2024, section 4): a pair (feature f_i of the
-// target after the final norm, token x_{i+1}) goes through fc 2d -> d with bias and one decoder layer without input norm;
-// the target's LM head reads the result. A pair's place is i, one before its token's.
+// target after the final norm, token x_{i+1}) goes through fc 2d -> d with bias and one decoder layer without input
+// norm; the target's LM head reads the result. A pair's place is i, one before its token's.
 #pragma once
 #include <string>
 
@@ -12,7 +12,7 @@ namespace draftline::methods {
 class Eagle : public FeatureDrafter {
  public:
   Eagle(Context&, const std::string& prefix, const DraftShape&);
-  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
   void extend(Ops&, const Session&, const Committed&) override;
 
  protected:

@@ -52,7 +52,7 @@ class Eagle1 : public Eagle {
     return tree_.draft(ops, s, Children::drawn, [&](int level, Tensor tokens) {
       if (level > 0) {
         const PassRef pass = ops.pass(
-            {ops.uniform(b, tree_.rows(level)), s.seats, tree_.sees(ops, b, level, 1), tree_.first(level) - 1});
+            {ops.uniform(b, tree_.rows(level)), s.seats, tree_.tree_mask(ops, b, level, 1), tree_.first(level) - 1});
         feature = forward(ops, ops.gather(feature, tree_.parents(ops, b, level)), tokens, pass);
       }
       return logits(ops, feature);
@@ -66,19 +66,19 @@ class Eagle1 : public Eagle {
 }  // namespace
 
 Entry eagle1() {
-  return {"eagle1",
-          "one layer that continues the target's features, and a static tree",
-          "li2024eagle",
-          "sections 3 and 4",
-          Losslessness::lossless,
-          "draft_length (a chain), or tree: \"default\" (25 nodes), {nodes} or {optimal}",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "eagle1",
+          .title = "one layer that continues the target's features, and a static tree",
+          .source = "li2024eagle",
+          .locator = "sections 3 and 4",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft_length (a chain), or tree: \"default\" (25 nodes), {nodes} or {optimal}",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
             return std::make_unique<Eagle1>(c, read_rank_plan(spec, limits, official_tree(), c.accepted));
           },
-          {R"("draft_length": 3)",
-           R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"},
-          {32}};
+          .examples = {R"("draft_length": 3)",
+                       R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"},
+          .lengths = {.most = 32}};
 }
 
 }  // namespace draftline::methods

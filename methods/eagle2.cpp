@@ -1,22 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// EAGLE-2 (Li et al. 2024b, section 4): EAGLE's network with a tree grown by joint probability.
+// EAGLE-2 (Li et al. 2024b, section 4): EAGLE's network with a tree grown by joint probability. HASS (Zhang et al.
+// 2025) trains the same network on its own outputs; its weights differ, what it computes does not.
 #include "methods/eagle.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
 
-Entry eagle2() {
-  return {"eagle2",
-          "EAGLE's network, a tree grown by joint probability",
-          "li2024eagle2",
-          "section 4",
-          Losslessness::lossless,
+namespace {
+
+struct Paper {
+  std::string_view name, title, source, locator;
+};
+
+Entry entry_of(const Paper& paper) {
+  return {
+      .name = paper.name,
+      .title = paper.title,
+      .source = paper.source,
+      .locator = paper.locator,
+      .lossless = Losslessness::lossless,
+      .parameters =
           "draft_length (a chain), or tree: \"default\" (10 wide, 5 passes, 59 nodes) or {top_k, passes, nodes}",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            return std::make_unique<Eagle>(c, "eagle2.", read_draft_shape(spec, c.target.shape.vocabulary, 5));
-          },
-          {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
-          {64}};
+      .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+        const DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);
+        return std::make_unique<Eagle>(c, std::string(spec.name()) + ".", shape);
+      },
+      .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
+      .lengths = {.most = 64}};
+}
+
+}  // namespace
+
+Entry eagle2() {
+  return entry_of({.name = "eagle2",
+                   .title = "EAGLE's network, a tree grown by joint probability",
+                   .source = "li2024eagle2",
+                   .locator = "section 4"});
+}
+
+Entry hass() {
+  return entry_of({.name = "hass",
+                   .title = "EAGLE-2's drafter, trained on its own outputs",
+                   .source = "zhang2025hass",
+                   .locator = "sections 3 and 4"});
 }
 
 }  // namespace draftline::methods

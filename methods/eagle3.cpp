@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// EAGLE-3 (Li et al. 2025, section 3): hidden states from a low, a middle and a high layer, through fc 3d -> d where true
-// ones exist; afterwards the drafter's own state goes round. One layer reads [norm(embedding), norm(state)] (2d wide), its
-// residual is the state; its LM head has a reduced vocabulary, mapped back to the target's ids.
+// EAGLE-3 (Li et al. 2025, section 3): hidden states from a low, a middle and a high layer, through fc 3d -> d where
+// true ones exist; afterwards the drafter's own state goes round. One layer reads [norm(embedding), norm(state)] (2d
+// wide), its residual is the state; its LM head has a reduced vocabulary, mapped back to the target's ids.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -25,14 +25,14 @@ class Eagle3 : public FeatureDrafter {
     head_ = c.weights.table("eagle3.lm_head", d, vocabulary);
     if (vocabulary < c.target.shape.vocabulary) offsets_ = c.weights.vector("eagle3.id_offsets", vocabulary);
   }
-  std::vector<int> taps() const override {
+  std::vector<int> auxiliary_layers() const override {
     const int l = target_.shape.layers;
     return {std::min(2, l), l / 2, std::max(0, l - 3)};
   }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     std::vector<Tensor> states;
-    for (const int layer : taps()) states.push_back(c.taps.at(layer));
+    for (const int layer : auxiliary_layers()) states.push_back(c.auxiliary_states.at(layer));
     const Tensor fused = ops.linear(ops.gather(states, c.path), fc_);
     const Tensor out = forward(ops, fused, c.next, ops.pass({c.rows, s.seats}));
     ops.store(state(ops, s), ops.gather(out, c.last));
@@ -72,16 +72,18 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry eagle3() {
-  return {"eagle3",
-          "one layer over three of the target's hidden states",
-          "li2025eagle3",
-          "section 3",
-          Losslessness::lossless,
+  return {
+      .name = "eagle3",
+      .title = "one layer over three of the target's hidden states",
+      .source = "li2025eagle3",
+      .locator = "section 3",
+      .lossless = Losslessness::lossless,
+      .parameters =
           "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes}; "
           "draft_vocabulary (32000)",
-          make,
-          {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
-          {64}};
+      .make = make,
+      .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
+      .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "methods/batch_index.h"
+
 namespace draftline::methods {
 
 DraftShape read_draft_shape(const MethodSpec& spec, int vocabulary, int official_passes) {
@@ -49,36 +51,34 @@ Proposal FeatureDrafter::propose(Ops& ops, Session& s) {
     hidden =
         forward(ops, hidden, drafts.back(), ops.pass({ops.uniform(b, 1), s.seats, {}, j}));  // its own output goes on
   }
-  std::vector<int> by_sequence;
-  for (int q = 0; q < b; ++q)
-    for (int j = 0; j < shape_.length; ++j) by_sequence.push_back(j * b + q);
-  return propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), ops.constant(by_sequence)), shape_.length);
+  const Tensor order = ops.constant(BatchIndex::interleave(b, shape_.length));
+  return propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), shape_.length);
 }
 
 Proposal FeatureDrafter::propose_tree(Ops& ops, Session& s) {
   const int b = s.sequences, top = shape_.top_k, words = (top * std::max(1, shape_.passes) + 31) / 32;
   Tensor hidden = state(ops, s);
   Tensor score = ops.constant({0}, 1, b), node = ops.constant({-1}, 1, b);
-  Tensor sees = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
+  Tensor tree_mask = ops.constant(std::vector<int>(static_cast<std::size_t>(words)), words, b);
   std::vector<Tensor> tokens, scores, parents;
   for (int level = 0, width = 1, first = 0;; ++level) {
     TopK best = ops.top_k(logits(ops, hidden), top);
     best.ids = target_ids(ops, best.ids);
-    const ExpandTree e = ops.expand_tree(best, score, node, sees, width, top, first, level * top);
+    const ExpandTree e = ops.expand_tree(best, score, node, tree_mask, width, top, first, level * top);
     tokens.push_back(e.tokens);
     scores.push_back(e.scores);
     parents.push_back(e.parents);
     if (level == shape_.passes) break;
-    const PassRef pass = ops.pass({ops.uniform(b, top), s.seats, e.next_sees, level * top});
+    const PassRef pass = ops.pass({ops.uniform(b, top), s.seats, e.next_tree_mask, level * top});
     hidden = forward(ops, ops.gather(hidden, e.row), e.token, pass);
     score = e.next_score;
     node = e.next_node;
-    sees = e.next_sees;
+    tree_mask = e.next_tree_mask;
     first += width * top;
     width = top;
   }
   const SelectTree t = ops.select_tree(tokens, scores, parents, s.root, shape_.nodes + 1);
-  return {ops.uniform(b, shape_.nodes + 1), t.y, t.parent, t.sees, depth()};
+  return {ops.uniform(b, shape_.nodes + 1), t.y, t.parent, t.tree_mask, depth()};
 }
 
 }  // namespace draftline::methods

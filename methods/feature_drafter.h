@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What EAGLE-2, HASS and EAGLE-3 share: a small network that continues hidden states, drafting a chain, or a dynamic tree
-// grown by joint probability (Li et al. 2024b, section 4). All topology is device data: counts per level
-// are fixed, so a step has one tape and no host read while drafting.
+// What EAGLE-2, HASS and EAGLE-3 share: a small network that continues hidden states, drafting a chain, or a dynamic
+// tree grown by joint probability (Li et al. 2024b, section 4). All topology is device data: counts per level are
+// fixed, so a step has one tape and no host read while drafting.
 #pragma once
 #include "methods/method.h"
 

@@ -59,10 +59,10 @@ class Hydra : public Method {
   }
   int depth() const override { return tree_.depth(); }
   const RankTree* tree() const override { return &tree_.ranks(); }
-  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor hidden = c.taps.at(target_.shape.layers);
+    const Tensor hidden = c.auxiliary_states.at(target_.shape.layers);
     if (!plus_) {
       ops.store(state(ops, s), ops.gather(hidden, c.last_row));
       return;
@@ -120,27 +120,27 @@ const std::vector<std::string_view> kExamples{
 }  // namespace
 
 Entry hydra() {
-  return {"hydra",
-          "heads that read the drafts before them",
-          "ankner2024",
-          "section 3",
-          Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          make<false>,
-          kExamples,
-          {16}};
+  return {.name = "hydra",
+          .title = "heads that read the drafts before them",
+          .source = "ankner2024",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+          .make = make<false>,
+          .examples = kExamples,
+          .lengths = {.most = 16}};
 }
 
 Entry hydra_plus() {
-  return {"hydra_plus",
-          "Hydra with a layer over the text and deeper heads",
-          "ankner2024",
-          "section 4",
-          Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          make<true>,
-          kExamples,
-          {16}};
+  return {.name = "hydra_plus",
+          .title = "Hydra with a layer over the text and deeper heads",
+          .source = "ankner2024",
+          .locator = "section 4",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+          .make = make<true>,
+          .examples = kExamples,
+          .lengths = {.most = 16}};
 }
 
 }  // namespace draftline::methods

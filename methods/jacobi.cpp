@@ -7,6 +7,7 @@
 
 #include "core/rng.h"
 #include "methods/entries.h"
+#include "methods/host_rows.h"
 
 namespace draftline::methods {
 
@@ -27,7 +28,7 @@ class Jacobi : public Method {
       start += rows;
     }
     ops.store(outputs(ops, s),
-              ops.gather(c.predicted ? *c.predicted : ops.argmax(c.logits), ops.input("jacobi.rows", index)));
+              ops.gather(c.predicted ? *c.predicted : ops.argmax(c.logits), ops.input("jacobi.last", index)));
   }
 
   Proposal propose(Ops& ops, Session& s) override {
@@ -36,8 +37,7 @@ class Jacobi : public Method {
     std::vector<int> found;
     const bool known = std::any_of(s.ids.begin(), s.ids.end(), [&](int id) { return blocks_.contains(id); });
     if (known) found = ops.fetch(outputs(ops, s));
-    rows_.clear();
-    std::vector<int> guesses, index;
+    HostRows rows(s.sequences);
     for (std::size_t i = 0; i < b; ++i) {
       Block& block = blocks_[s.ids[i]];
       const int grown = s.lengths[i] - block.length;
@@ -50,24 +50,16 @@ class Jacobi : public Method {
         block.rows -= grown;
       }
       block.length = s.lengths[i];
-      rows_.push_back(block.rows);
-      index.push_back(static_cast<int>(i));
-      for (std::size_t j = 0; j + 1 < static_cast<std::size_t>(block.rows); ++j) {
-        index.push_back(static_cast<int>(b + guesses.size()));
-        guesses.push_back(block.guess[j]);
-      }
+      const int guesses = block.rows - 1;
+      rows.add(TokenTree::chain(guesses), std::span(block.guess).first(static_cast<std::size_t>(guesses)));
     }
-    const int widest = *std::max_element(rows_.begin(), rows_.end());
-    const Rows rows = ops.ragged("jacobi.block", rows_);
-    const Tensor parents = ops.input("jacobi.parents", chain_parents(rows_));
-    if (guesses.empty()) return {rows, s.root, parents};
-    const Tensor all = ops.concat_rows({s.root, ops.input("jacobi.guesses", guesses)});
-    return {rows, ops.gather(all, ops.input("jacobi.index", index)), parents, {}, widest - 1};
+    rows_ = rows.each();
+    return rows.proposal(ops, s, "jacobi", HostRows::Mask::none);
   }
 
  private:
   struct Block {
-    int length = -1, rows = 0;  // of the text; of the last step
+    int length = 0, rows = 0;  // of the text; of the last step, 0: there was none
     std::vector<int> guess;
   };
   std::vector<int> guess(const Session& s, std::size_t i) const {
@@ -94,25 +86,25 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context&) {
 }  // namespace
 
 Entry jacobi() {
-  return {"jacobi",
-          "a block of guesses, replaced by the target's outputs until they stand still",
-          "santilli2023",
-          "section 3",
-          Losslessness::lossless,
-          "block (16 tokens)",
-          make,
-          {R"("block": 4)"}};
+  return {.name = "jacobi",
+          .title = "a block of guesses, replaced by the target's outputs until they stand still",
+          .source = "santilli2023",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters = "block (16 tokens)",
+          .make = make,
+          .examples = {R"("block": 4)"}};
 }
 
 Entry cllm() {
-  return {"cllm",
-          "Jacobi decoding with a target trained to settle sooner",
-          "kou2024",
-          "section 3",
-          Losslessness::own_target,
-          "block (16 tokens)",
-          make,
-          {R"("block": 3)"}};
+  return {.name = "cllm",
+          .title = "Jacobi decoding with a target trained to settle sooner",
+          .source = "kou2024",
+          .locator = "section 3",
+          .lossless = Losslessness::own_target,
+          .parameters = "block (16 tokens)",
+          .make = make,
+          .examples = {R"("block": 3)"}};
 }
 
 }  // namespace draftline::methods

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kangaroo (Liu et al. 2024, section 3): the target's first layers and an adapter (norm, attention with a cache of
-// its own, norm) before the target's LM head draft until unsure; verification enters behind those layers. The last draft
-// goes through the early layers alone: so a step's first pass of the adapter takes two rows, [newest committed, root].
+// its own, norm) before the target's LM head draft until unsure; verification enters behind those layers. The last
+// draft goes through the early layers alone: so a step's first pass of the adapter takes two rows, [newest committed,
+// root].
 #include <algorithm>
 
+#include "methods/batch_index.h"
 #include "methods/early_stop.h"
 #include "methods/entries.h"
 #include "methods/feature_drafter.h"
@@ -26,11 +28,11 @@ class Kangaroo : public Method {
   }
   bool static_plan() const override { return false; }
   int depth() const override { return length_; }
-  std::vector<int> taps() const override { return {exit_}; }
+  std::vector<int> auxiliary_layers() const override { return {exit_}; }
   int rewrites() const override { return 1; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor early = c.taps.at(exit_);
+    const Tensor early = c.auxiliary_states.at(exit_);
     if (c.prefill) adapt(ops, early, ops.pass({c.rows, s.seats}));  // afterwards drafting has done it
     ops.store(state(ops, s, "newest"), ops.gather(early, c.last_row));
   }
@@ -42,11 +44,7 @@ class Kangaroo : public Method {
     stop.goes_on = [&](std::size_t, int drafted, double probability) {
       return drafted < length_ && probability >= threshold_;
     };
-    std::vector<int> pairs, second;
-    for (int q = 0; q < b; ++q) {
-      pairs.insert(pairs.end(), {q, b + q});
-      second.push_back(2 * q + 1);
-    }
+    const auto pairs = BatchIndex::interleave(b, 2), second = BatchIndex::level(b, 2, 1);
     std::vector<Tensor> states;
     const auto early = [&](int j, Tensor token, PassRef pass) {
       Stream x{target_.embed(ops, token)};
@@ -99,13 +97,13 @@ class Kangaroo : public Method {
 }  // namespace
 
 Entry kangaroo() {
-  return {"kangaroo",
-          "the target's first layers and an adapter draft, the other layers verify",
-          "liu2024kangaroo",
-          "section 3",
-          Losslessness::lossless,
-          "exit (a fifteenth of the layers: 2 of 32, 3 of 40), draft_length (6), threshold (0.6)",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "kangaroo",
+          .title = "the target's first layers and an adapter draft, the other layers verify",
+          .source = "liu2024kangaroo",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters = "exit (a fifteenth of the layers: 2 of 32, 3 of 40), draft_length (6), threshold (0.6)",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const int layers = c.target.shape.layers, most = std::max(1, layers - 1);
             const int official = std::clamp((2 * layers + 15) / 30, 1, most);  // the authors': 2 of 32, 3 of 40
@@ -113,8 +111,8 @@ Entry kangaroo() {
             return std::make_unique<Kangaroo>(c, exit ? exit->integer(1, most) : official,
                                               spec.draft_length().value_or(6), threshold ? threshold->ratio() : 0.6);
           },
-          {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"},
-          {64}};
+          .examples = {R"("draft_length": 4, "exit": 4, "threshold": 0.2)"},
+          .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

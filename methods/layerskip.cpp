@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerSkip (Elhoushi et al. 2024, section 4): the target's first `exit` layers draft, through its own final norm
-// and LM head; verification enters behind them and reuses their hidden states and cache. The target was trained with layer
-// dropout and early-exit losses.
+// and LM head; verification enters behind them and reuses their hidden states and cache. The target was trained with
+// layer dropout and early-exit losses.
+#include "methods/batch_index.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -22,10 +23,7 @@ class LayerSkip : public Method {
       states.push_back(x.value(ops));
       if (j < length_) tokens.push_back(ops.argmax(target_.logits(ops, target_.final_norm(ops, x))));
     }
-    std::vector<int> by_sequence;
-    for (int q = 0; q < b; ++q)
-      for (int j = 0; j <= length_; ++j) by_sequence.push_back(j * b + q);
-    const Tensor order = ops.constant(by_sequence);
+    const Tensor order = ops.constant(BatchIndex::interleave(b, length_ + 1));
     Proposal p{ops.uniform(b, length_ + 1),
                ops.gather(ops.concat_rows(tokens), order),
                ops.constant(TokenTree::chain(length_).parents(), 1, b),
@@ -44,21 +42,21 @@ class LayerSkip : public Method {
 }  // namespace
 
 Entry layerskip() {
-  return {"layerskip",
-          "the target's first layers draft, the others verify",
-          "elhoushi2024",
-          "section 4",
-          Losslessness::own_target,
-          "exit (a quarter of the layers; all: every draft is the target's own), draft_length (6)",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "layerskip",
+          .title = "the target's first layers draft, the others verify",
+          .source = "elhoushi2024",
+          .locator = "section 4",
+          .lossless = Losslessness::own_target,
+          .parameters = "exit (a quarter of the layers; all: every draft is the target's own), draft_length (6)",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const int layers = c.target.shape.layers;
             const auto exit = in.find("exit");
             return std::make_unique<LayerSkip>(c, exit ? exit->integer(1, layers) : std::max(1, layers / 4),
                                                spec.draft_length().value_or(6));
           },
-          {R"("draft_length": 3, "exit": 5)"},
-          {64}};
+          .examples = {R"("draft_length": 3, "exit": 5)"},
+          .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookahead decoding (Fu et al. 2024, section 3): beside the root, one pass carries a window of `window` columns
-// and `ngram` - 1 levels of guesses, whose diagonals give n-grams for a pool, and up to `guesses` n-grams of the pool that
-// begin with the root, to be verified. The window starts with tokens of the prompt in all levels at once.
+// and `ngram` - 1 levels of guesses, whose diagonals give n-grams for a pool, and up to `guesses` n-grams of the pool
+// that begin with the root, to be verified. The window starts with tokens of the prompt in all levels at once.
 #include <algorithm>
 #include <map>
 
 #include "methods/entries.h"
+#include "methods/host_rows.h"
 #include "methods/ngram_window.h"
 
 namespace draftline::methods {
@@ -47,38 +48,17 @@ class Lookahead : public Method {
           return n;
         },
         std::vector<int>(b, g_));
-    std::vector<TokenTree> trees;
-    rows_.clear();
-    for (const int count : counts) {
-      trees.push_back(window_rows(shape_, 0, count));
-      rows_.push_back(trees.back().rows());
-    }
-    std::vector<int> host, index, parents;
+    HostRows rows(s.sequences);
     for (std::size_t i = 0; i < b; ++i) {
       const State& state = states_.at(s.ids[i]);
-      index.push_back(static_cast<int>(i));
-      const auto add = [&](int token) {
-        index.push_back(static_cast<int>(b + host.size()));
-        host.push_back(token);
-      };
-      for (const int token : state.window.tokens()) add(token);
-      const auto guesses = guesses_of(state, s.text[i].empty() ? 0 : s.text[i].back());
-      for (int k = 0; k < counts[i]; ++k)
-        for (int j = 0; j < shape_.ngram - 1; ++j)  // priced: there are no guesses
-          add(static_cast<std::size_t>(k) < guesses.size()
-                  ? guesses[static_cast<std::size_t>(k)][static_cast<std::size_t>(j)]
-                  : 0);
-      parents.insert(parents.end(), trees[i].parents().begin(), trees[i].parents().end());
+      std::vector<int> tokens = state.window.tokens();
+      auto guesses = guesses_of(state, s.text[i].empty() ? 0 : s.text[i].back());
+      guesses.resize(static_cast<std::size_t>(counts[i]), Ngram(static_cast<std::size_t>(shape_.ngram - 1)));  // priced
+      for (const Ngram& guess : guesses) tokens.insert(tokens.end(), guess.begin(), guess.end());
+      rows.add(window_rows(shape_, 0, counts[i]), tokens);
     }
-    Tensor tokens = s.root;
-    if (!host.empty())
-      tokens = ops.gather(ops.concat_rows({s.root, ops.input("lookahead.tokens", host)}),
-                          ops.input("lookahead.index", index));
-    const bool any = std::any_of(counts.begin(), counts.end(), [](int n) { return n > 0; });
-    const Tensor mask = ops.input("lookahead.sees", sees_of(trees));
-    const int rows = static_cast<int>(parents.size());
-    return {ops.ragged("lookahead.rows", rows_), tokens, ops.input("lookahead.parents", parents),
-            reshape(mask, rows, mask.rows / rows), any ? shape_.ngram - 1 : 0};
+    rows_ = rows.each();
+    return rows.proposal(ops, s, "lookahead", HostRows::Mask::tree);
   }
 
  private:
@@ -116,20 +96,20 @@ class Lookahead : public Method {
 }  // namespace
 
 Entry lookahead() {
-  return {"lookahead",
-          "n-grams from a window of guesses that the target's own pass carries along",
-          "fu2024",
-          "section 3",
-          Losslessness::lossless,
-          "window (15), ngram (5), guesses (15)",
-          [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
+  return {.name = "lookahead",
+          .title = "n-grams from a window of guesses that the target's own pass carries along",
+          .source = "fu2024",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters = "window (15), ngram (5), guesses (15)",
+          .make = [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const auto w = in.find("window"), n = in.find("ngram"), g = in.find("guesses");
             const int window = w ? w->integer(1, 64) : 15;
             return std::make_unique<Lookahead>(WindowShape{window, n ? n->integer(3, 16) : 5},
                                                g ? g->integer(0, 64) : window);
           },
-          {R"("window": 4, "ngram": 3, "guesses": 3)", R"("window": 3, "ngram": 4, "guesses": 2)"}};
+          .examples = {R"("window": 4, "ngram": 3, "guesses": 3)", R"("window": 3, "ngram": 4, "guesses": 2)"}};
 }
 
 }  // namespace draftline::methods

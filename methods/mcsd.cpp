@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCSD (Yang et al. 2024): a draft network's tree with several candidates per node, drawn with or without replacement and
-// judged one after the other. k-configuration -> widths: children per node of each level.
+// MCSD (Yang et al. 2024): a draft network's tree with several candidates per node, drawn with or without replacement
+// and judged one after the other. k-configuration -> widths: children per node of each level.
 #include "methods/entries.h"
 #include "methods/network_tree.h"
 #include "methods/rank_proposal.h"
@@ -54,18 +54,20 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry mcsd() {
-  return {
-      "mcsd",
-      "a smaller network's tree, several candidates per node",
-      "yang2024mcsd",
-      "section 3",
-      Losslessness::lossless,
-      "draft: a transformer of the same vocabulary; widths ([[4, 2, 2]]: children per node of each level), or tree or "
-      "draft_length; replacement (false)",
-      make,
-      {R"("draft": "half", "widths": [2, 2])", R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
-      {32},
-      true};
+  return {.name = "mcsd",
+          .title = "a smaller network's tree, several candidates per node",
+          .source = "yang2024mcsd",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft: a transformer of the same vocabulary; widths ([[4, 2, 2]]: children per node of each level), or "
+              "tree or "
+              "draft_length; replacement (false)",
+          .make = make,
+          .examples = {R"("draft": "half", "widths": [2, 2])",
+                       R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
+          .lengths = {.most = 32},
+          .draft_network = true};
 }
 
 }  // namespace draftline::methods

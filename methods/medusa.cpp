@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Medusa-1 (Cai et al. 2024, section 3): head i turns the last hidden state h into z = h + SiLU(W_i h + b_i) and, with an
-// LM head of its own, predicts the token i + 2 places on. All heads at once; their candidates form a fixed Cartesian tree.
-// Draft heads run on the last accepted row alone (LM-head economy).
+// Medusa-1 (Cai et al. 2024, section 3): head i turns the last hidden state h into z = h + SiLU(W_i h + b_i) and, with
+// an LM head of its own, predicts the token i + 2 places on. All heads at once; their candidates form a fixed Cartesian
+// tree. Draft heads run on the last accepted row alone (LM-head economy).
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -36,10 +36,10 @@ class Medusa : public Method {
   }
   int depth() const override { return tree_.tree.depth(); }
   const RankTree* tree() const override { return &tree_; }
-  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    ops.store(hidden(ops, s), ops.gather(c.taps.at(target_.shape.layers), c.last_row));
+    ops.store(hidden(ops, s), ops.gather(c.auxiliary_states.at(target_.shape.layers), c.last_row));
   }
 
   Proposal propose(Ops& ops, Session& s) override {
@@ -78,33 +78,35 @@ std::unique_ptr<Method> build(const MethodSpec& spec, Context& c, std::optional<
 }  // namespace
 
 Entry medusa() {
-  return {"medusa",
-          "parallel heads and a static tree",
-          "cai2024",
-          "section 3.1",
-          Losslessness::lossless,
-          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
-          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
-          {16}};
+  return {
+      .name = "medusa",
+      .title = "parallel heads and a static tree",
+      .source = "cai2024",
+      .locator = "section 3.1",
+      .lossless = Losslessness::lossless,
+      .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+      .make = [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
+      .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
+      .lengths = {.most = 16}};
 }
 
 Entry medusa_typical() {
-  return {"medusa_typical",
-          "Medusa, sampled text by typical acceptance",
-          "cai2024",
-          "typical acceptance",
-          Losslessness::lossy,
-          "as medusa; epsilon (0.09), delta (0.3). Greedy text is the target's",
-          [](const MethodSpec& spec, Context& c) {
-            const Reader& in = spec.in();
-            const auto epsilon = in.find("epsilon"), delta = in.find("delta");
-            return build(
-                spec, c,
-                Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3});
-          },
-          {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
-          {16}};
+  return {.name = "medusa_typical",
+          .title = "Medusa, sampled text by typical acceptance",
+          .source = "cai2024",
+          .locator = "typical acceptance",
+          .lossless = Losslessness::lossy,
+          .parameters = "as medusa; epsilon (0.09), delta (0.3). Greedy text is the target's",
+          .make =
+              [](const MethodSpec& spec, Context& c) {
+                const Reader& in = spec.in();
+                const auto epsilon = in.find("epsilon"), delta = in.find("delta");
+                return build(
+                    spec, c,
+                    Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3});
+              },
+          .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
+          .lengths = {.most = 16}};
 }
 
 }  // namespace draftline::methods

@@ -39,8 +39,10 @@ struct DraftLengths {
 };
 
 struct Entry {
-  std::string_view name, title, source;  // source: a key of data/sources.json
-  std::string_view locator;              // where in the source the method is described
+  std::string_view name;
+  std::string_view also = {};      // another name that is read, as other tools have it
+  std::string_view title, source;  // source: a key of data/sources.json
+  std::string_view locator;        // where in the source the method is described
   Losslessness lossless;
   std::string_view parameters;  // of the scenario, for people
   // Reads its own parameters where the spec says; mistakes are noted there.
@@ -52,7 +54,7 @@ struct Entry {
 };
 
 std::span<const Entry> all();
-const Entry* find(std::string_view name);  // null: unknown
+const Entry* find(std::string_view name);  // or its other name; null: unknown
 const Entry* named(const Reader& name);    // null and a mistake: unknown
 
 // What a method remembers of sequences on the host: those that have left are forgotten.

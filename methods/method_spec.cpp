@@ -12,18 +12,21 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr const char* kShardDraft = "shard_draft";
+constexpr const char *kShardDraft = "shard_draft", *kDraftLength = "draft_length";
+constexpr const char* kNumSpeculativeTokens = "num_speculative_tokens";  // vLLM's name of the draft length
 // What says which drafts are made, not by whom.
 constexpr std::array<const char*, 6> kOfDrafts{"tree", "widths", "budget", "depth", "rank_acceptance", "replacement"};
 
 Json parameters_in(const Reader& object) {
   Json all = Json::object();
   for (const auto& [key, value] : object.look())
-    if (key != "name" && key != "acceptance" && key != "draft_length") all[key] = value.chosen();
+    if (key != "name" && key != "acceptance" && key != kDraftLength && key != kNumSpeculativeTokens)
+      all[key] = value.chosen();
   return all;
 }
 
-// {"draft": "llama-3.2-1b"} reads draft:llama-3.2-1b; an object of one member, in another, is a path: tree.optimal.budget:4.
+// {"draft": "llama-3.2-1b"} reads draft:llama-3.2-1b; an object of one member, in another, is a path:
+// tree.optimal.budget:4.
 std::string plain(const Json& object) {
   std::string text;
   for (const auto& [key, value] : object.items()) {
@@ -58,9 +61,13 @@ MethodSpec::MethodSpec(const methods::Entry& entry, const Json& parameters, cons
   read_typed();
 }
 
+std::optional<Reader> draft_length_in(const Reader& method) {
+  return method.find_either(kDraftLength, kNumSpeculativeTokens);
+}
+
 void MethodSpec::read_typed() {
   if (entry_->lengths.most > 0)
-    if (const auto length = in_.find("draft_length"); length && !is_empty_list(*length))
+    if (const auto length = draft_length_in(in_); length && !is_empty_list(*length))
       draft_length_ = length->integer(1, entry_->lengths.most);
   if (entry_->draft_network)
     if (const auto divided = in_.find(kShardDraft)) shards_draft_ = divided->boolean();
@@ -73,7 +80,7 @@ bool MethodSpec::is_plain() const { return entry_ == &methods::all().front(); }
 Json MethodSpec::object() const {
   Json all = *parameters_;
   all["name"] = entry_->name;
-  if (draft_length_) all["draft_length"] = *draft_length_;
+  if (draft_length_) all[kDraftLength] = *draft_length_;
   return all;
 }
 

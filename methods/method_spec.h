@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A method and its parameters as a value: what a scenario, a paper's row or a file of measurements names. The draft length
-// is typed; the parameters that only the method's own file understands stay one blob, read when a decoder is built of it.
+// A method and its parameters as a value: what a scenario, a paper's row or a file of measurements names. The draft
+// length is typed; the parameters that only the method's own file understands stay one blob, read when a decoder is
+// built of it.
 #pragma once
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -17,12 +18,16 @@ namespace methods {
 struct Entry;
 }
 
+// Where a method's object says how many tokens are drafted: "draft_length", or "num_speculative_tokens" as in vLLM.
+std::optional<Reader> draft_length_in(const Reader& method);
+
 class MethodSpec {
  public:
   MethodSpec();                                // plain autoregressive decoding
   explicit MethodSpec(const methods::Entry&);  // with its defaults
-  // The method's object: {"name": "medusa", "draft_length": 3, ..}. Reads the name, the draft length and whether the draft
-  // network is divided; an unknown name is noted, and plain decoding is meant then. "acceptance" is another's to read.
+  // The method's object: {"name": "medusa", "draft_length": 3, ..}. Reads the name, the draft length and whether the
+  // draft network is divided; an unknown name is noted, and plain decoding is meant then. "acceptance" is another's to
+  // read.
   explicit MethodSpec(const Reader& object);
   MethodSpec(const methods::Entry&, const Reader& parameters);  // whose name stands elsewhere
 
@@ -46,7 +51,8 @@ class MethodSpec {
   // The same network or heads, whatever is drafted with them; a network is known by its file's name.
   bool same_drafter(const MethodSpec&) const;
 
-  // After a decoder was built of it: InputErrors with all mistakes of its document, parameters that nobody read among them.
+  // After a decoder was built of it: InputErrors with all mistakes of its document, parameters that nobody read among
+  // them.
   void finish() const;
 
   // By name, draft length and parameters; not by where it stands.

@@ -21,11 +21,11 @@ class MtpHeads : public Method {
   }
   int depth() const override { return tree_.tree.depth(); }
   const RankTree* tree() const override { return &tree_; }
-  std::vector<int> taps() const override { return {target_.shape.layers - 1}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers - 1}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const auto epsilon = static_cast<float>(shape_.norm_epsilon);
-    const Tensor trunk = ops.gather(c.taps.at(target_.shape.layers - 1), c.path);
+    const Tensor trunk = ops.gather(c.auxiliary_states.at(target_.shape.layers - 1), c.path);
     const PassRef pass = ops.pass({c.rows, s.seats});
     for (int i = 0; i < depth(); ++i) {
       const LayerWeights& w = layers_[static_cast<std::size_t>(i)];
@@ -63,18 +63,18 @@ class MtpHeads : public Method {
 }  // namespace
 
 Entry mtp_heads() {
-  return {"mtp_heads",
-          "a decoder layer for each token further ahead, side by side",
-          "gloeckle2024",
-          "section 2",
-          Losslessness::own_target,
-          "draft_length (3: four tokens per pass), or tree: {nodes} or {optimal}",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "mtp_heads",
+          .title = "a decoder layer for each token further ahead, side by side",
+          .source = "gloeckle2024",
+          .locator = "section 2",
+          .lossless = Losslessness::own_target,
+          .parameters = "draft_length (3: four tokens per pass), or tree: {nodes} or {optimal}",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
             return std::make_unique<MtpHeads>(c, read_rank_plan(spec, limits, rank_chain(3), c.accepted));
           },
-          {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [0, 0], [0, 1], [1, 0]]})"},
-          {16}};
+          .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [0, 0], [0, 1], [1, 0]]})"},
+          .lengths = {.most = 16}};
 }
 
 }  // namespace draftline::methods

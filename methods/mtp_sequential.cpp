@@ -21,10 +21,10 @@ class MtpSequential : public FeatureDrafter {
     layer_ = make_layer(c.weights, "mtp.layer.", shape_);
     out_norm_ = c.weights.vector("mtp.out_norm", d);
   }
-  std::vector<int> taps() const override { return {target_.shape.layers}; }
+  std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
-    const Tensor hidden = ops.gather(c.taps.at(target_.shape.layers), c.path);
+    const Tensor hidden = ops.gather(c.auxiliary_states.at(target_.shape.layers), c.path);
     const Tensor out = forward(ops, hidden, c.next, ops.pass({c.rows, s.seats}));
     ops.store(state(ops, s), ops.gather(out, c.last));
   }
@@ -53,20 +53,22 @@ class MtpSequential : public FeatureDrafter {
 }  // namespace
 
 Entry mtp_sequential() {
-  return {"mtp_sequential",
-          "a decoder layer that continues the target's state, token by token",
-          "deepseek2024",
-          "section 2.2",
-          Losslessness::lossless,
-          "draft_length (1), or tree: {top_k, passes, nodes}",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const Reader& in = spec.in();
-            DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);
-            if (!spec.draft_length() && !in.has("tree")) shape = {1, 0, 0, 0};
-            return std::make_unique<MtpSequential>(c, shape);
-          },
-          {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"},
-          {64}};
+  return {
+      .name = "mtp_sequential",
+      .also = "mtp",
+      .title = "a decoder layer that continues the target's state, token by token",
+      .source = "deepseek2024",
+      .locator = "section 2.2",
+      .lossless = Losslessness::lossless,
+      .parameters = "draft_length (1), or tree: {top_k, passes, nodes}",
+      .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+        const Reader& in = spec.in();
+        DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);
+        if (!spec.draft_length() && !in.has("tree")) shape = {1, 0, 0, 0};
+        return std::make_unique<MtpSequential>(c, shape);
+      },
+      .examples = {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"},
+      .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

@@ -14,7 +14,7 @@ Proposal NetworkTree::propose(Ops& ops, Session& s) {
   return tree_.draft(ops, s, children_, [&](int level, Tensor tokens) {
     if (level == 0) return draft_.first(ops, s);
     return draft_.next(ops, s, tokens, ops.uniform(s.sequences, tree_.rows(level)), tree_.first(level),
-                       tree_.sees(ops, s.sequences, level, 0));
+                       tree_.tree_mask(ops, s.sequences, level, 0));
   });
 }
 

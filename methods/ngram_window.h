@@ -18,8 +18,8 @@ class NgramPool {
   explicit NgramPool(int most_per_key) : most_(static_cast<std::size_t>(most_per_key)) {}
   void add(int key, Ngram);  // as the newest; the oldest leaves
   std::vector<Ngram> newest(int key, int most) const;
-  // Where `said`, what the target puts behind each of the drafts from `from` on, continues as the drafts do: `length` tokens
-  // of it, behind their draft. A last token that no draft follows needs no agreement.
+  // Where `said`, what the target puts behind each of the drafts from `from` on, continues as the drafts do: `length`
+  // tokens of it, behind their draft. A last token that no draft follows needs no agreement.
   void add_agreed(std::span<const int> drafts, std::span<const int> said, int from, int length);
   void correct(int key, const Ngram& known,
                Ngram better);  // in its place; nothing if it has left; none stands there twice
@@ -34,8 +34,8 @@ struct WindowShape {
   int rows() const { return columns * (ngram - 1); }  // of a pass, the root included
 };
 
-// Rows of a pass: `before` rows of known text, the root, the window's levels, guesses behind the root. Candidates are the
-// guesses alone.
+// Rows of a pass: `before` rows of known text, the root, the window's levels, guesses behind the root. Candidates are
+// the guesses alone.
 TokenTree window_rows(const WindowShape&, int before, int guesses);
 
 class NgramWindow {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ouroboros (Zhao et al. 2024, section 3): the draft network drafts gamma tokens by lookahead decoding; up to
-// K phrases of beta = ngram - 1 tokens that its pool knows behind the last draft are verified beside the chain. The pool
-// takes in what the target would have said: of the phrases, and where a draft was wrong of the drafts behind it. All
-// drafts are the network's best, so sampled text is the target's own draws (rule N). gamma -> draft_length, K -> phrases.
+// K phrases of beta = ngram - 1 tokens that its pool knows behind the last draft are verified beside the chain. The
+// pool takes in what the target would have said: of the phrases, and where a draft was wrong of the drafts behind it.
+// All drafts are the network's best, so sampled text is the target's own draws (rule N). gamma -> draft_length, K ->
+// phrases.
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 #include "methods/draft_network.h"
 #include "methods/entries.h"
+#include "methods/host_rows.h"
 #include "methods/ngram_window.h"
 
 namespace draftline::methods {
@@ -53,7 +55,7 @@ class Ouroboros : public Method {
     const auto b = s.ids.size();
     std::vector<int> said;
     if (!states_.empty()) said = ops.fetch(predicted(ops, s));
-    for (std::size_t i = 0; i < b; ++i) settle(s, i, said);
+    for (std::size_t i = 0; i < b; ++i) record_step(s, i, said);
     const auto missing = ops.decide(
         {},
         [&](std::span<const int>) {
@@ -107,8 +109,8 @@ class Ouroboros : public Method {
     return known;
   }
 
-  // What the last step has shown.
-  void settle(const Session& s, std::size_t i, std::span<const int> said) {
+  // Records what the last step accepted, and what the target says behind it.
+  void record_step(const Session& s, std::size_t i, std::span<const int> said) {
     const auto it = states_.find(s.ids[i]);
     if (it == states_.end() || s.lengths[i] <= it->second.length) {  // a new text
       states_.insert_or_assign(s.ids[i], State{s.lengths[i], s.lengths[i], NgramWindow(p_.window, s.text[i]),
@@ -209,7 +211,7 @@ class Ouroboros : public Method {
     const Rows all = ops.ragged("ouroboros.rows", rows);
     Seats own = s.seats;
     own.lengths = ops.input("ouroboros.lengths", lengths);
-    const Tensor mask = ops.input("ouroboros.sees", sees_of(trees));
+    const Tensor mask = ops.input("ouroboros.draft_tree_mask", tree_mask_of(trees));
     const Tensor states = draft_.states(ops, ops.input("ouroboros.tokens", tokens),
                                         ops.pass({all, own, reshape(mask, start, mask.rows / start), 0, ahead}));
     const Tensor next = ops.argmax(draft_.logits(ops, ops.gather(states, ops.input("ouroboros.wanted", wanted))));
@@ -250,11 +252,11 @@ class Ouroboros : public Method {
   // The chain, and the phrases behind its last draft.
   Proposal proposal(Ops& ops, const Session& s) {
     const int gamma = p_.draft_length, beta = p_.phrase_length();
-    std::vector<TokenTree> trees;
-    std::vector<int> host, index, parents;
-    rows_.clear();
+    HostRows rows(s.sequences);
+    bool phrases = false;
     for (std::size_t i = 0; i < s.ids.size(); ++i) {
       const State& t = state(s, i);
+      phrases = phrases || !t.phrases.empty();
       std::vector<int> tokens = t.drafts, above(at(gamma + 1));
       std::iota(above.begin(), above.end(), -1);
       for (const Ngram& phrase : t.phrases)
@@ -262,26 +264,10 @@ class Ouroboros : public Method {
           above.push_back(j == 0 ? gamma : static_cast<int>(above.size()) - 1);
           tokens.push_back(phrase[at(j)]);
         }
-      index.push_back(static_cast<int>(i));
-      for (const int token : tokens) {
-        index.push_back(s.sequences + static_cast<int>(host.size()));
-        host.push_back(token);
-      }
-      trees.emplace_back(std::move(above));
-      rows_.push_back(trees.back().rows());
-      parents.insert(parents.end(), trees.back().parents().begin(), trees.back().parents().end());
+      rows.add(TokenTree(std::move(above)), tokens);
     }
-    const bool any = *std::max_element(rows_.begin(), rows_.end()) > gamma + 1;
-    Proposal p{
-        ops.ragged("ouroboros.verified", rows_),
-        ops.gather(ops.concat_rows({s.root, ops.input("ouroboros.drafts", host)}), ops.input("ouroboros.index", index)),
-        ops.input("ouroboros.tree", parents),
-        {},
-        any ? gamma + beta : gamma};
-    if (!any) return p;
-    const Tensor mask = ops.input("ouroboros.tree_sees", sees_of(trees));
-    p.sees = reshape(mask, p.rows.total, mask.rows / p.rows.total);
-    return p;
+    rows_ = rows.each();
+    return rows.proposal(ops, s, "ouroboros.verified", phrases ? HostRows::Mask::tree : HostRows::Mask::none);
   }
 
   DraftNetwork draft_;
@@ -306,20 +292,22 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry ouroboros() {
-  return {
-      "ouroboros",
-      "a draft network that drafts by lookahead, and phrases behind its last draft",
-      "zhao2024ouroboros",
-      "section 3",
-      Losslessness::lossless,
-      "draft: a transformer of the same vocabulary; draft_length (12), window (20), ngram (7), guesses (as window), "
-      "phrases (3, of ngram - 1 tokens); drafted_per_pass (1): what a pass of the network yields where it is priced, "
-      "not run",
-      make,
-      {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
-       R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},
-      {64},
-      true};
+  return {.name = "ouroboros",
+          .title = "a draft network that drafts by lookahead, and phrases behind its last draft",
+          .source = "zhao2024ouroboros",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft: a transformer of the same vocabulary; draft_length (12), window (20), ngram (7), guesses (as "
+              "window), "
+              "phrases (3, of ngram - 1 tokens); drafted_per_pass (1): what a pass of the network yields where it is "
+              "priced, "
+              "not run",
+          .make = make,
+          .examples = {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
+                       R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},
+          .lengths = {.most = 64},
+          .draft_network = true};
 }
 
 }  // namespace draftline::methods

@@ -47,7 +47,7 @@ bool has_positions(const TransformerShape& target, int rows) {
 void check_positions(const MethodSpec& spec, const Transformer& target, int rows) {
   if (has_positions(target.shape, rows)) return;
   const Reader& method = spec.in();
-  const auto length = method.find("draft_length"), tree = method.find("tree");
+  const auto length = draft_length_in(method), tree = method.find("tree");
   (length ? *length
    : tree ? *tree
           : method)

@@ -9,12 +9,12 @@
 
 namespace draftline::methods {
 
-// "skip": "5->26" keeps layers 1-5 and from 26 on, counted from 1, as S3D's tables write it; "none" keeps all. Without it
-// the share that S3D's 5->26 of 32 layers keeps.
+// "skip": "5->26" keeps layers 1-5 and from 26 on, counted from 1, as S3D's tables write it; "none" keeps all. Without
+// it the share that S3D's 5->26 of 32 layers keeps.
 std::vector<LayerUse> read_kept_layers(const Reader& method, int layers);
 
-// Whether rows that far ahead of a text, the root's included, are no more than the target has positions; notes a mistake
-// where they are.
+// Whether rows that far ahead of a text, the root's included, are no more than the target has positions; notes a
+// mistake where they are.
 bool has_positions(const TransformerShape& target, int rows);
 void check_positions(const MethodSpec&, const Transformer&, int rows);
 

@@ -4,18 +4,19 @@
 #include <algorithm>
 
 #include "methods/entries.h"
+#include "methods/host_rows.h"
 
 namespace draftline::methods {
 
 namespace {
 
-// Where the continuation starts; -1: no match.
-int find_continuation(const std::vector<int>& text, int max_ngram, int draft_length) {
+// Where the continuation starts; none: no match.
+std::optional<int> find_continuation(const std::vector<int>& text, int max_ngram, int draft_length) {
   const int size = static_cast<int>(text.size());
   for (int n = std::min(max_ngram, size - 1); n >= 1; --n)
     for (int at = 0; at + n + draft_length <= size; ++at)
       if (std::equal(text.end() - n, text.end(), text.begin() + at)) return at + n;
-  return -1;
+  return std::nullopt;
 }
 
 class PromptLookup : public Method {
@@ -32,27 +33,23 @@ class PromptLookup : public Method {
         [&](std::span<const int>) {
           std::vector<int> found;
           for (std::size_t i = 0; i < b; ++i) {
-            starts[i] = find_continuation(s.text[i], max_ngram_, length_);
-            found.push_back(starts[i] < 0 ? 0 : length_);
+            const auto start = find_continuation(s.text[i], max_ngram_, length_);
+            starts[i] = start.value_or(0);
+            found.push_back(start ? length_ : 0);
           }
           return found;
         },
         std::vector<int>(b, length_));
-    std::vector<int> each, drafts, index;
+    HostRows rows(s.sequences);
     for (std::size_t i = 0; i < b; ++i) {
-      each.push_back(1 + counts[i]);
-      index.push_back(static_cast<int>(i));
+      std::vector<int> drafts;
       for (int j = 0; j < counts[i]; ++j) {
-        index.push_back(static_cast<int>(b + drafts.size()));
         const auto at = static_cast<std::size_t>(starts[i] + j);
         drafts.push_back(at < s.text[i].size() ? s.text[i][at] : 0);  // priced: there is no text
       }
+      rows.add(TokenTree::chain(counts[i]), drafts);
     }
-    const Rows rows = ops.ragged("lookup.rows", each);
-    const Tensor parents = ops.input("lookup.parents", chain_parents(each));
-    if (drafts.empty()) return {rows, s.root, parents};
-    const Tensor both = ops.concat_rows({s.root, ops.input("lookup.drafts", drafts)});
-    return {rows, ops.gather(both, ops.input("lookup.index", index)), parents, {}, length_};
+    return rows.proposal(ops, s, "lookup", HostRows::Mask::none);
   }
 
  private:
@@ -62,19 +59,20 @@ class PromptLookup : public Method {
 }  // namespace
 
 Entry prompt_lookup() {
-  return {"prompt_lookup",
-          "what followed the same words earlier in the text",
-          "saxena2023",
-          "prompt_lookup_decoding_demo",
-          Losslessness::lossless,
-          "draft_length (10), max_ngram (3)",
-          [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
+  return {.name = "prompt_lookup",
+          .also = "ngram",
+          .title = "what followed the same words earlier in the text",
+          .source = "saxena2023",
+          .locator = "prompt_lookup_decoding_demo",
+          .lossless = Losslessness::lossless,
+          .parameters = "draft_length (10), max_ngram (3)",
+          .make = [](const MethodSpec& spec, Context&) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const auto ngram = in.find("max_ngram");
             return std::make_unique<PromptLookup>(ngram ? ngram->integer(1, 64) : 3, spec.draft_length().value_or(10));
           },
-          {R"("draft_length": 2, "max_ngram": 2)"},
-          {64}};
+          .examples = {R"("draft_length": 2, "max_ngram": 2)"},
+          .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

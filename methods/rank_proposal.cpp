@@ -72,7 +72,7 @@ Proposal propose_ranks(Ops& ops, const Session& s, const RankTree& t, const std:
              ops.constant(t.tree.parents(), 1, b),
              {},
              t.tree.depth()};
-  if (p.depth + 1 != n) p.sees = ops.constant(t.tree.sees(), t.tree.words(), b);
+  if (p.depth + 1 != n) p.tree_mask = ops.constant(t.tree.tree_mask(), t.tree.words(), b);
   return p;
 }
 

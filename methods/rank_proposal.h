@@ -12,8 +12,9 @@
 namespace draftline::methods {
 
 RankTree rank_chain(int length);
-// A draft length: a chain; "tree": "default" or {"nodes": [paths]} or {"optimal": {"budget": n}}, which needs to know which
-// ranks are accepted: as Context has it, else the method's own "acceptance": {"ranks": ..}. Neither: the official one.
+// A draft length: a chain; "tree": "default" or {"nodes": [paths]} or {"optimal": {"budget": n}}, which needs to know
+// which ranks are accepted: as Context has it, else the method's own "acceptance": {"ranks": ..}. Neither: the official
+// one.
 RankTree read_rank_plan(const MethodSpec&, const RankLimits&, const RankTree& official, const RankAcceptance& accepted);
 
 int width_of_level(const RankTree&, int level);  // candidates that level needs: its highest rank + 1; levels from 0

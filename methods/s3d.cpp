@@ -4,6 +4,7 @@
 // target was tuned for it, so it is lossless against the tuned one. gamma -> draft_length, or the depth of a tree.
 #include <algorithm>
 
+#include "methods/batch_index.h"
 #include "methods/entries.h"
 #include "methods/partial_target.h"
 #include "methods/rank_proposal.h"
@@ -34,11 +35,8 @@ class S3d : public Method {
     for (int level = 0; level < gamma; ++level) most = std::max(most, width_of_level(tree_, level));
     const Tensor best = most == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, most).ids);
     std::vector<Tensor> candidates;
-    for (int level = 0; level < gamma; ++level) {
-      std::vector<int> rows;
-      for (int q = 0; q < b; ++q) rows.push_back(q * gamma + level);
-      candidates.push_back(ops.gather(best, ops.constant(rows)));
-    }
+    for (int level = 0; level < gamma; ++level)
+      candidates.push_back(ops.gather(best, ops.constant(BatchIndex::level(b, gamma, level))));
     return propose_ranks(ops, s, tree_, candidates);
   }
 
@@ -52,23 +50,25 @@ class S3d : public Method {
 }  // namespace
 
 Entry s3d() {
-  return {"s3d",
-          "mask tokens through some of the target's layers",
-          "s3d2024",
-          "section 3",
-          Losslessness::own_target,
-          "skip (\"5->26\" on 32 layers: keeps 1-5 and 26-32); draft_length (4), or tree: {nodes} or {optimal}",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "s3d",
+          .title = "mask tokens through some of the target's layers",
+          .source = "s3d2024",
+          .locator = "section 3",
+          .lossless = Losslessness::own_target,
+          .parameters =
+              "skip (\"5->26\" on 32 layers: keeps 1-5 and 26-32); draft_length (4), or tree: {nodes} or {optimal}",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const Reader& in = spec.in();
             const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
             RankTree tree = read_rank_plan(spec, limits, rank_chain(4), c.accepted);
             check_positions(spec, c.target, tree.tree.depth() + 1);
             return std::make_unique<S3d>(c, std::move(tree), read_kept_layers(in, c.target.shape.layers));
           },
-          {R"("draft_length": 3, "skip": "2->5")", R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"},
-          {32, [](const MethodSpec& spec, const TransformerShape& target) {
-             return has_positions(target, *spec.draft_length() + 1);
-           }}};
+          .examples = {R"("draft_length": 3, "skip": "2->5")",
+                       R"("tree": {"nodes": [[0], [1], [0, 0], [1, 1], [0, 0, 2]]})"},
+          .lengths = {.most = 32, .fit = [](const MethodSpec& spec, const TransformerShape& target) {
+                        return has_positions(target, *spec.draft_length() + 1);
+                      }}};
 }
 
 }  // namespace draftline::methods

@@ -43,15 +43,16 @@ class SelfSpec : public Method {
  private:
   struct History {
     double threshold = 0, accepted = 0.9;
-    int length = -1, drafted = 0;
+    std::optional<int> length = {};  // of the text before the last step; none: a new text
+    int drafted = 0;
   };
   // The authors' rule: towards a moving acceptance of 0.9, up when below, down when a draft ended before its limit.
   double threshold(int id, int length) {
     History& h = history_[id];
-    if (h.length < 0 || length <= h.length) {  // a new text
-      h = {threshold_, 0.9, -1, 0};
+    if (!h.length || length <= *h.length) {
+      h = {.threshold = threshold_};
     } else if (adaptive_ && h.drafted > 0) {
-      h.accepted = 0.5 * h.accepted + 0.5 * (length - h.length - 1) / h.drafted;
+      h.accepted = 0.5 * h.accepted + 0.5 * (length - *h.length - 1) / h.drafted;
       double wanted = h.threshold;
       if (h.accepted < 0.9) wanted += 0.01;
       else if (h.drafted < length_) wanted -= 0.01;
@@ -67,7 +68,8 @@ class SelfSpec : public Method {
   std::map<int, History> history_;  // by sequence
 };
 
-// `count` of the layers between the first and the last two, evenly; as many as the authors' search found for a 13B target.
+// `count` of the layers between the first and the last two, evenly; as many as the authors' search found for a 13B
+// target.
 std::vector<int> spread(int layers, double share) {
   std::vector<int> chosen;
   const int count = std::min(static_cast<int>(share * layers + 0.5), std::max(0, layers - 2));
@@ -112,17 +114,18 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry self_spec() {
-  return {"self_spec",
-          "the target without some of its sublayers",
-          "zhang2024selfspec",
-          "section 3",
-          Losslessness::lossless,
-          "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold "
-          "(0.8), adaptive "
-          "(true)",
-          make,
-          {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"},
-          {64}};
+  return {.name = "self_spec",
+          .title = "the target without some of its sublayers",
+          .source = "zhang2024selfspec",
+          .locator = "section 3",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold "
+              "(0.8), adaptive "
+              "(true)",
+          .make = make,
+          .examples = {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"},
+          .lengths = {.most = 64}};
 }
 
 }  // namespace draftline::methods

@@ -51,17 +51,19 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry sequoia() {
-  return {"sequoia",
-          "a smaller network's tree, of the best shape for a budget",
-          "chen2024sequoia",
-          "section 3",
-          Losslessness::lossless,
+  return {
+      .name = "sequoia",
+      .title = "a smaller network's tree, of the best shape for a budget",
+      .source = "chen2024sequoia",
+      .locator = "section 3",
+      .lossless = Losslessness::lossless,
+      .parameters =
           "draft: a transformer of the same vocabulary; budget (63 drafts), depth (8), rank_acceptance ([0.5, ..] of "
           "ranks 0, 1, ..; else that of the acceptance); or tree or draft_length",
-          make,
-          {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"},
-          {32},
-          true};
+      .make = make,
+      .examples = {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"},
+      .lengths = {.most = 32},
+      .draft_network = true};
 }
 
 }  // namespace draftline::methods

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPACE (Yi et al. 2024): root and drafts each carry a group of k mask tokens through the one target pass; the
-// group of the last accepted row predicts the next drafts. A mask sees the text up to its row and its own group. The target
-// was tuned for it. Sampled drafts are drawn from the masks' distributions, and a rejection draws from the residual
-// (the paper's algorithm 1 draws from the target's own distribution, which is not lossless). The first step behind a prompt,
-// which has no masks, takes the prompt's own prediction for its drafts. k -> draft_length.
+// group of the last accepted row predicts the next drafts. A mask row attends to the text up to its row and to its own
+// group. The target was tuned for it. Sampled drafts are drawn from the masks' distributions, and a rejection draws
+// from the residual (the paper's algorithm 1 draws from the target's own distribution, which is not lossless). The
+// first step behind a prompt, which has no masks, takes the prompt's own prediction for its drafts. k -> draft_length.
 #include <algorithm>
 
+#include "methods/batch_index.h"
 #include "methods/entries.h"
 #include "methods/partial_target.h"
 
@@ -38,9 +39,8 @@ class Space : public Method {
       found.push_back(drafts(ops, s));
     } else {
       for (int j = 0; j < k_; ++j) {
-        std::vector<int> rows;
-        for (int q = 0; q < b; ++q) rows.push_back(q * k_ + j);
-        const auto drawn = ops.sample(ops.gather(logits(ops, s), ops.constant(rows)), s.seats, s.sampling, j + 1);
+        const Tensor rows = ops.constant(BatchIndex::level(b, k_, j));
+        const auto drawn = ops.sample(ops.gather(logits(ops, s), rows), s.seats, s.sampling, j + 1);
         found.push_back(drawn.tokens);
         distributions.push_back(drawn.q);
       }
@@ -59,7 +59,7 @@ class Space : public Method {
     found.insert(found.begin(), s.root);
     const Tensor tokens = ops.gather(ops.concat_rows(found), ops.constant(real));
     Proposal p{ops.uniform(b, n), ops.gather(tokens, ops.constant(rows)), ops.constant(tree_.parents(), 1, b),
-               ops.constant(tree_.sees(), tree_.words(), b), k_};
+               ops.constant(tree_.tree_mask(), tree_.words(), b), k_};
     p.hidden = embed_with_masks(ops, target_, mask_, tokens, embedded);
     if (!distributions.empty()) p.q = ops.gather(ops.concat_rows(distributions), ops.constant(q_rows));
     return p;
@@ -93,21 +93,21 @@ int rows_ahead(int drafts) { return 2 * drafts + 1; }  // a group behind the las
 }  // namespace
 
 Entry space() {
-  return {"space",
-          "groups of mask tokens in the target's own pass",
-          "yi2024",
-          "section 3",
-          Losslessness::own_target,
-          "draft_length (5): masks per group; (draft_length + 1)^2 rows per step",
-          [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+  return {.name = "space",
+          .title = "groups of mask tokens in the target's own pass",
+          .source = "yi2024",
+          .locator = "section 3",
+          .lossless = Losslessness::own_target,
+          .parameters = "draft_length (5): masks per group; (draft_length + 1)^2 rows per step",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const int drafts = spec.draft_length().value_or(5);
             check_positions(spec, c.target, rows_ahead(drafts));
             return std::make_unique<Space>(c, drafts);
           },
-          {R"("draft_length": 1)", R"("draft_length": 3)"},
-          {31, [](const MethodSpec& spec, const TransformerShape& target) {
-             return has_positions(target, rows_ahead(*spec.draft_length()));
-           }}};
+          .examples = {R"("draft_length": 1)", R"("draft_length": 3)"},
+          .lengths = {.most = 31, .fit = [](const MethodSpec& spec, const TransformerShape& target) {
+                        return has_positions(target, rows_ahead(*spec.draft_length()));
+                      }}};
 }
 
 }  // namespace draftline::methods

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SpecFormer (Shi et al. 2026, equations 8-10): hidden states of four layers -> grouped norm -> W_D 4d -> d
-// -> causal attention over the text, with a cache of its own -> W_P d -> l_d * d: all l_d positions at once -> attention
-// among them, both ways -> SwiGLU -> the target's norm and LM head. l_d -> positions, k -> draft_length. Ablations of its
-// Table 4: a vector per position instead of W_P; a causal mask among the drafts; wider attention and SwiGLU.
+// -> causal attention over the text, with a cache of its own -> W_P d -> l_d * d: all l_d positions at once ->
+// attention among them, both ways -> SwiGLU -> the target's norm and LM head. l_d -> positions, k -> draft_length.
+// Ablations of its Table 4: a vector per position instead of W_P; a causal mask among the drafts; wider attention and
+// SwiGLU.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -47,14 +48,14 @@ class SpecFormer : public Method {
     cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
   }
   int depth() const override { return length_; }
-  std::vector<int> taps() const override {  // HS[0], HS[L/2], HS[L-1], HS[L]
+  std::vector<int> auxiliary_layers() const override {  // HS[0], HS[L/2], HS[L-1], HS[L]
     const int l = shape_.layers;
     return {0, l / 2, l - 1, l};
   }
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     std::vector<Tensor> hooks;
-    for (const int layer : taps()) hooks.push_back(c.taps.at(layer));
+    for (const int layer : auxiliary_layers()) hooks.push_back(c.auxiliary_states.at(layer));
     Stream x{ops.linear(ops.rms_norm(ops.gather(hooks, c.path), hook_norm_, epsilon(), shape_.hidden), down_)};
     const Tensor y = x.norm(ops, *context_.attention_norm, epsilon());
     x.push(ops, self_attention(ops, y, context_, shape_, ops.pass({c.rows, s.seats}), cache_, 0, target_.ranks));
@@ -129,20 +130,23 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
 }  // namespace
 
 Entry specformer() {
-  return {
-      "specformer",
-      "all positions at once, attention both ways among them",
-      "shi2026",
-      "equations 8-10",
-      Losslessness::lossless,
-      "draft_length (8), positions (8); ablations: without: \"positional_ffn\", causal (false), width (1: heads and "
-      "SwiGLU of the target's layers)",
-      make,
-      {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
-       R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",
-       R"("draft_length": 3, "positions": 4, "causal": true)", R"("draft_length": 3, "positions": 4, "width": 2)"},
-      {32,
-       [](const MethodSpec& spec, const TransformerShape&) { return *spec.draft_length() <= read_positions(spec); }}};
+  return {.name = "specformer",
+          .title = "all positions at once, attention both ways among them",
+          .source = "shi2026",
+          .locator = "equations 8-10",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft_length (8), positions (8); ablations: without: \"positional_ffn\", causal (false), width (1: "
+              "heads and "
+              "SwiGLU of the target's layers)",
+          .make = make,
+          .examples = {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
+                       R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",
+                       R"("draft_length": 3, "positions": 4, "causal": true)",
+                       R"("draft_length": 3, "positions": 4, "width": 2)"},
+          .lengths = {.most = 32, .fit = [](const MethodSpec& spec, const TransformerShape&) {
+                        return *spec.draft_length() <= read_positions(spec);
+                      }}};
 }
 
 }  // namespace draftline::methods

@@ -37,7 +37,7 @@ int StaticTree::parent_in_level(int row) const {
   return place_[at(parent)] - levels_[at(tree_.tree.depths()[at(parent)])].first;
 }
 
-std::optional<Tensor> StaticTree::sees(Ops& ops, int sequences, int level, int from) const {
+std::optional<Tensor> StaticTree::tree_mask(Ops& ops, int sequences, int level, int from) const {
   if (is_chain()) return std::nullopt;
   const Level& l = levels_[at(level)];
   const int words = (l.first + rows(level) - from + 31) / 32;
@@ -117,7 +117,7 @@ Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const 
              ops.constant(tree.parents(), 1, b),
              {},
              tree.depth()};
-  if (!is_chain()) p.sees = ops.constant(tree.sees(), tree.words(), b);
+  if (!is_chain()) p.tree_mask = ops.constant(tree.tree_mask(), tree.words(), b);
   if (drawn) {
     p.q = ops.gather(ops.concat_rows(distributions), ops.constant(q_index));
     p.rule = children == Children::drawn ? AcceptRule::without_replacement : AcceptRule::independent;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drafting a tree of fixed shape with a network that must see each node's path: level by level. Only nodes with children
-// go through the network; they lie behind each other in its cache, the root first.
+// Drafting a tree of fixed shape with a network whose rows must attend to each node's path: level by level. Only nodes
+// with children go through the network; they lie behind each other in its cache, the root first.
 #pragma once
 #include <functional>
 #include <vector>
@@ -25,8 +25,8 @@ class StaticTree {
   int places() const { return levels_.back().first + rows(depth() - 1); }
   bool is_chain() const { return tree_.tree.rows() == depth() + 1; }
 
-  // Whom a level's rows see, by place, from place `from` on. None: a chain, causal.
-  std::optional<Tensor> sees(Ops&, int sequences, int level, int from) const;
+  // What a level's rows attend to, by place, from place `from` on. None: a chain, causal.
+  std::optional<Tensor> tree_mask(Ops&, int sequences, int level, int from) const;
   // Rows of the level above, batch included, that a level's rows hang on. Not for level 0.
   Tensor parents(Ops&, int sequences, int level) const;
   // Place, batch included, of each row of the tree; leaves have the root's.

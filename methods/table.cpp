@@ -18,7 +18,8 @@ std::span<const Entry> all() {
 
 const Entry* find(std::string_view name) {
   const auto entries = all();
-  const auto it = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.name == name; });
+  const auto it = std::find_if(entries.begin(), entries.end(),
+                               [&](const Entry& e) { return e.name == name || (!name.empty() && e.also == name); });
   return it == entries.end() ? nullptr : &*it;
 }
 
@@ -27,7 +28,10 @@ const Entry* named(const Reader& name) {
   const Entry* entry = find(text);
   if (entry == nullptr && name.is_string()) {
     std::vector<std::string> known;
-    for (const Entry& e : all()) known.emplace_back(e.name);
+    for (const Entry& e : all()) {
+      known.emplace_back(e.name);
+      if (!e.also.empty()) known.emplace_back(e.also);
+    }
     const auto near = nearest_word(text, known);
     name.fail("unknown method \"" + text + "\"" +
               (near ? "; did you mean \"" + *near + "\"?" : "; see `draftline list methods`"));

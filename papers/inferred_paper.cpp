@@ -23,7 +23,7 @@ class InferredPaper {
   }
 
   const InputFiles& input_files() const { return stack_.input_files(); }
-  void sees(const Paper& paper) { rates_.sees(paper, formulas_ ? &*formulas_ : nullptr); }
+  void read_from(const Paper& paper) { rates_.read_from(paper, formulas_ ? &*formulas_ : nullptr); }
 
   std::optional<CellPrediction> operator()(const PaperTable& table, const PaperCell& cell) {
     const std::string& column = cell.column;
@@ -198,7 +198,7 @@ Paper predict_inferred_paper(const std::filesystem::path& data, const std::strin
   const Document file = Document::from_file(data / "papers" / (name + ".json"));
   Paper paper = read_paper(file.root());
   InferredPaper predictor(data, file);
-  predictor.sees(paper);
+  predictor.read_from(paper);
   if (!file.root().failed()) predict(paper, std::ref(predictor));
   paper.input_files = predictor.input_files();
   paper.input_files.merge(InputFiles(file.root().input_files()));

@@ -17,7 +17,7 @@ int draft_length_of(const PaperCell&);
 class InferredRates {
  public:
   explicit InferredRates(PaperStack& stack) : stack_(stack) {}
-  void sees(const Paper& paper, const S3dFormulas* formulas) { paper_ = &paper, formulas_ = formulas; }
+  void read_from(const Paper& paper, const S3dFormulas* formulas) { paper_ = &paper, formulas_ = formulas; }
 
   struct Rate {
     PerSecond throughput;  // of the whole batch

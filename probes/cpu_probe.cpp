@@ -130,9 +130,9 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   }
   ops.upload(seats.lengths, contexts);
   const int words = (rows + 31) / 32;
-  std::optional<Tensor> sees;
-  if (tree != 0) sees = reshape(ops.constant(tree_words(sequences, rows, words), words), sequences * rows, words);
-  const auto pass = [&] { return ops.pass({ops.uniform(sequences, rows), seats, sees}); };
+  std::optional<Tensor> tree_mask;
+  if (tree != 0) tree_mask = reshape(ops.constant(tree_words(sequences, rows, words), words), sequences * rows, words);
+  const auto pass = [&] { return ops.pass({ops.uniform(sequences, rows), seats, tree_mask}); };
   const Tensor q = append(rows, 77, pass());
   b.finish();
   const auto y = b.value_of(ops.attend(q, pass(), cache, 0));

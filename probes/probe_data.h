@@ -14,17 +14,17 @@ constexpr float noise(std::uint64_t i) {
   return static_cast<float>(static_cast<double>(x >> 11) * 0x1.0p-52 - 1);
 }
 
-// Visibility words of a tail of `rows` entries: every row sees itself, and its parent's line in a binary tree.
+// Tree mask of a tail of `rows` entries: every row attends to itself, and its parent's line in a binary tree.
 inline std::vector<int> tree_words(int sequences, int rows, int words) {
-  std::vector<unsigned> sees(static_cast<std::size_t>(rows * words), 0);
+  std::vector<unsigned> tree_mask(static_cast<std::size_t>(rows * words), 0);
   for (int r = 0; r < rows; ++r) {
     for (int w = 0; w < words && r > 0; ++w)
-      sees[static_cast<std::size_t>(r * words + w)] = sees[static_cast<std::size_t>((r - 1) / 2 * words + w)];
-    sees[static_cast<std::size_t>(r * words + r / 32)] |= 1U << (r % 32);
+      tree_mask[static_cast<std::size_t>(r * words + w)] = tree_mask[static_cast<std::size_t>((r - 1) / 2 * words + w)];
+    tree_mask[static_cast<std::size_t>(r * words + r / 32)] |= 1U << (r % 32);
   }
   std::vector<int> all;
   for (int s = 0; s < sequences; ++s)
-    for (const unsigned word : sees) all.push_back(static_cast<int>(word));
+    for (const unsigned word : tree_mask) all.push_back(static_cast<int>(word));
   return all;
 }
 

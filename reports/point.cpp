@@ -37,9 +37,10 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   w.list("output_tokens", s.output_tokens);
   if (s.serving) {
     const Reader root = s.document.root();
-    for (const char* part : {"workload", "scheduler", "policy", "replicas", "pipeline_parallel", "routing",
-                             "disaggregation", "latency_targets"})
+    for (const char* part :
+         {"workload", "scheduler", "policy", "replicas", "pipeline_parallel", "routing", "disaggregation"})
       if (const auto in = root.find(part)) w.member(part, in->json());
+    if (const auto slo = root.find("slo", "latency_targets")) w.member("slo", slo->json());
     w.member("replications", s.serving->replications);
   }
   w.member("points", s.points());

@@ -197,8 +197,8 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   s.batch_size = batches.front();
   const auto pool = [&](const MethodChoice& method) {
     const ServingChoice usual;
-    const Predictor::Room room = predictor.room(s, method, usual.limits.max_batched_tokens);
-    return (usual.memory_share * s.device->memory - room.taken()) / room.per_token;
+    const Predictor::Room room = predictor.room(s, method, usual.limits.max_num_batched_tokens);
+    return (usual.gpu_memory_utilization * s.device->memory - room.taken()) / room.per_token;
   };
   out.pool_lost = 1 - pool(m) / pool(autoregressive());
   if (serving != nullptr) {

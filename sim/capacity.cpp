@@ -20,7 +20,7 @@ std::string missed(const ServingRun& r, const SchedulerLimits& limits, const Lat
 
 void check_plannable(const Scenario& s) {
   const Reader root = s.document.root();
-  if (s.serving->targets.targets.empty()) root.fail("\"latency_targets\" are needed: {\"ttft_p99\": \"500 ms\", ..}");
+  if (s.serving->targets.targets.empty()) root.fail("\"slo\" is needed: {\"ttft_p99\": \"500 ms\", ..}");
   for (const ServingChoice& c : s.serving->choices)
     if (mean_rate(c.workload) <= 0) {
       root.at("workload").fail("a plan needs arrivals with a rate");

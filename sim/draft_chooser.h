@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses how many drafts the next step verifies in each sequence, by a policy (inputs/draft_policy): by the priced step and the
-// acceptance seen so far, where the policy learns.
+// Chooses how many drafts the next step verifies in each sequence, by a policy (inputs/draft_policy): by the priced
+// step and the acceptance seen so far, where the policy learns.
 #pragma once
 #include <optional>
 #include <span>

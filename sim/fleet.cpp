@@ -128,7 +128,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
     const bool fixed = limits_.batching == SchedulerLimits::Batching::fixed;
     const auto waiting = [&] {  // a static batch that is being filled is no backlog
       std::int64_t n = 0;
-      for (const auto& s : front) n += std::max(0, s->waiting() - (fixed ? limits_.max_batch_size : 0));
+      for (const auto& s : front) n += std::max(0, s->waiting() - (fixed ? limits_.max_num_seqs : 0));
       return n;
     };
     bool halfway = false;

@@ -23,8 +23,8 @@ std::string refusals(const ServingFigures&, const SchedulerLimits&);
 class Fleet {
  public:
   Fleet(const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&);
-  // One run; `progress` is told the number of requests that have arrived. A request that no KV pool holds is refused and
-  // counted if its lengths are drawn; InputErrors if they are recorded or fixed, and if no request is left.
+  // One run; `progress` receives the number of requests that have arrived. A request that no KV pool holds is refused
+  // and counted if its lengths are drawn; InputErrors if they are recorded or fixed, and if no request is left.
   ServingRun run(const Workload&, std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});
 

@@ -72,7 +72,7 @@ std::int64_t KvBlockManager::steps_that_fit(const RunningBatch& running, std::in
 void KvBlockManager::release(Sequence& s) {
   free_ += s.kv_blocks - std::int64_t{s.prefix_blocks} * blocks_per_prefix_block_;
   if (s.prefix_blocks > 0) {
-    const int unheld = prefixes_.release(*s.record.request.pieces, s.prefix_blocks);
+    const int unheld = prefixes_.release(*s.record.request.prefix_hashes, s.prefix_blocks);
     free_ += std::int64_t{unheld} * blocks_per_prefix_block_;
   }
   s.kv_blocks = s.prefix_blocks = 0;
@@ -81,9 +81,9 @@ void KvBlockManager::release(Sequence& s) {
 // Whole prefix blocks of a prompt that is still to be computed, without its last token: its logits are needed.
 PrefixCache::Blocks KvBlockManager::reusable_prefix(const Sequence& s) const {
   const Request& r = s.record.request;
-  if (r.pieces == nullptr || blocks_per_prefix_block_ == 0 || s.swapped || s.computed > 0) return {};
+  if (r.prefix_hashes == nullptr || blocks_per_prefix_block_ == 0 || s.swapped || s.computed > 0) return {};
   const int whole = std::min(s.prefill_tokens - 1, r.prompt) / kPrefixBlockTokens;
-  const PrefixCache::Blocks all = *r.pieces;
+  const PrefixCache::Blocks all = *r.prefix_hashes;
   return all.first(std::min(all.size(), static_cast<std::size_t>(whole)));
 }
 
@@ -109,9 +109,9 @@ int KvBlockManager::reuse_prefix(Sequence& s) {
 
 void KvBlockManager::cache_prompt(Sequence& s) {
   const Request& r = s.record.request;
-  if (r.pieces == nullptr || blocks_per_prefix_block_ == 0) return;
-  const int whole = std::min(r.prompt / kPrefixBlockTokens, static_cast<int>(r.pieces->size()));
-  if (s.prefix_blocks < whole) s.prefix_blocks += prefixes_.add(*r.pieces, s.prefix_blocks, whole);
+  if (r.prefix_hashes == nullptr || blocks_per_prefix_block_ == 0) return;
+  const int whole = std::min(r.prompt / kPrefixBlockTokens, static_cast<int>(r.prefix_hashes->size()));
+  if (s.prefix_blocks < whole) s.prefix_blocks += prefixes_.add(*r.prefix_hashes, s.prefix_blocks, whole);
 }
 
 void KvBlockManager::swap(int tokens) {

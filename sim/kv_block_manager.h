@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paged KV cache of one server: which blocks are free, which prompts share prefix blocks, and what swapping to the
-// host costs. Blocks are counted, not named; cached prefix blocks that no sequence holds lie in free ones and are evicted
-// when those are allocated.
+// host costs. Blocks are counted, not named; cached prefix blocks that no sequence holds lie in free ones and are
+// evicted when those are allocated.
 #pragma once
 #include "sim/drafting.h"
 #include "sim/prefix_cache.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys and values of prompts that others began with, kept while there is room. A prompt is a row of prefix blocks of
-// kPrefixBlockTokens tokens, each named by a hash of itself and all before it (Mooncake's traces); equal names are equal
-// contents. A block is held by the sequences that use it; those that nobody holds are evictable, the least recently used
-// first.
+// kPrefixBlockTokens tokens, each named by a hash of itself and all before it (Mooncake's traces); equal names are
+// equal contents. A block is held by the sequences that use it; those that nobody holds are evictable, the least
+// recently used first.
 #pragma once
 #include <cstdint>
 #include <list>

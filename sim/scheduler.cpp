@@ -37,7 +37,7 @@ StepPlan Scheduler::plan(StepPlan::Kind kind, int draft_length, std::int64_t kv_
 std::optional<StepPlan> Scheduler::plan_fixed_batch(Ticks now) {
   if (anything_runs()) return plan_decode();
   running_.release_slots();
-  const bool full = waiting() >= limits_.max_batch_size;
+  const bool full = waiting() >= limits_.max_num_seqs;
   if (waiting_.empty() || (!full && !closed_)) return StepPlan{};
   return plan_prefill(now);
 }
@@ -50,7 +50,8 @@ std::optional<StepPlan> Scheduler::plan_prefill(Ticks now) {
   while (can_admit()) {
     const Sequence& next = waiting_.front();
     const int whole = next.swapped ? 0 : next.prefill_tokens;
-    if (limits_.batching != Batching::fixed && !chunks_.empty() && tokens + whole > limits_.max_batched_tokens) break;
+    if (limits_.batching != Batching::fixed && !chunks_.empty() && tokens + whole > limits_.max_num_batched_tokens)
+      break;
     Sequence s = admit_next(now);
     figures_.record_reused_tokens(blocks_.reuse_prefix(s));
     check(blocks_.allocate_up_to(s, s.prefill_tokens + drafting_.rows), "a sequence was admitted without KV blocks");
@@ -106,12 +107,12 @@ int Scheduler::choose_draft_length() {
 // ---- who is admitted, and who must go
 
 int Scheduler::token_budget() const {
-  return limits_.max_batched_tokens - static_cast<int>(running_.size()) * drafting_.rows;
+  return limits_.max_num_batched_tokens - static_cast<int>(running_.size()) * drafting_.rows;
 }
 
 bool Scheduler::can_admit() const {
   if (waiting_.empty()) return false;
-  if (static_cast<int>(running_.size() + prefilling_.size()) >= limits_.max_batch_size) return false;
+  if (static_cast<int>(running_.size() + prefilling_.size()) >= limits_.max_num_seqs) return false;
   const Sequence& s = waiting_.front();
   const KvBlockManager::CachedPrefix cached = blocks_.cached_prefix(s);
   const std::int64_t free = blocks_.free_blocks() - cached.unheld_blocks;

@@ -36,7 +36,8 @@ class Scheduler {
   void set_prefill_only() { prefill_only_ = true; }  // another server decodes: sequences leave with their first token
 
   StepPlan schedule(Ticks now);  // allocates the blocks of what it plans
-  // A planned step ended at `now`: computed prompts emit their first token and join the running batch. Returns who leaves.
+  // A planned step ended at `now`: computed prompts emit their first token and join the running batch. Returns who
+  // leaves.
   std::span<const ServedRequest> finish_step(Ticks now);
 
   bool anything_runs() const { return !running_.empty() || !prefilling_.empty(); }

@@ -122,11 +122,11 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
 
   SchedulerLimits& limits = point->limits = choice.limits;
   const int stages = choice.fleet.stages;
-  limits.max_batch_size = std::max(1, limits.max_batch_size / stages);
-  limits.max_batch_size = std::min(limits.max_batch_size, std::max(1, limits.max_batched_tokens / drafting.rows));
-  setup.batch_size = limits.max_batch_size;
-  const Predictor::Room room = predictor.room(setup, method, limits.max_batched_tokens);
-  const Bytes usable = choice.memory_share * setup.device->memory, left = usable - room.taken(stages);
+  limits.max_num_seqs = std::max(1, limits.max_num_seqs / stages);
+  limits.max_num_seqs = std::min(limits.max_num_seqs, std::max(1, limits.max_num_batched_tokens / drafting.rows));
+  setup.batch_size = limits.max_num_seqs;
+  const Predictor::Room room = predictor.room(setup, method, limits.max_num_batched_tokens);
+  const Bytes usable = choice.gpu_memory_utilization * setup.device->memory, left = usable - room.taken(stages);
   limits.kv_blocks =
       choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
   if (limits.kv_blocks * limits.block_size <= drafting.rows)
@@ -154,7 +154,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   const auto point = prepare(p);
   ServingResult out;
   out.kv_blocks = point->limits.kv_blocks;
-  out.batch_limit = point->limits.max_batch_size;
+  out.batch_limit = point->limits.max_num_seqs;
   out.servers = point->fleet.servers();
   out.devices = out.servers * point->setup.ranks;
   out.power_watts = point->setup.device->power_watts;

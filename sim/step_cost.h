@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a serving step costs, as the event loop asks for it: a decode step is linear in the batch's total context within a
-// cell, so that many steps of an unchanged batch are one sum.
+// What a serving step costs, as the event loop asks for it: a decode step is linear in the batch's total context within
+// a cell, so that many steps of an unchanged batch are one sum.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -29,7 +29,8 @@ class StepCost {
   // Of `sequences` that verify `drafts` drafts each; 0 sequences: the host's part of a step that only computes prompts.
   virtual Line decode(int sequences, int drafts, std::int64_t context) = 0;
 
-  // What more a decode step takes after prompts that were read in `prompts` while all but `fresh` of its sequences waited.
+  // What more a decode step takes after prompts that were read in `prompts` while all but `fresh` of its sequences
+  // waited.
   virtual Ticks after_prompts(int /*sequences*/, int /*drafts*/, std::int64_t /*context*/, Ticks /*prompts*/,
                               int /*fresh*/) {
     return 0;

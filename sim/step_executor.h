@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices and runs a planned step: how long it takes, how many tokens each sequence emits, what the figures are told of it.
-// While nobody comes, goes or joins, the steps of a batch that does not draft are one sum.
+// Prices and runs a planned step: how long it takes, how many tokens each sequence emits, what the figures record of
+// it. While nobody comes, goes or joins, the steps of a batch that does not draft are one sum.
 #pragma once
 #include "sim/scheduler.h"
 

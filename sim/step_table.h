@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The predictor's prices as tables that fill as they are asked for: decode steps by batch, drafts and context, chunks of
-// prompts by tokens and context. At its nodes a table is what `run` predicts; between them it is linear.
-// A step with both costs what its decode part costs, plus what the chunk's rows add to the target's products, their
-// attention, and the drafter's pass over them; device time that the host leaves idle is used first.
+// The predictor's prices as tables that fill as they are asked for: decode steps by batch, drafts and context, chunks
+// of prompts by tokens and context. At its nodes a table is what `run` predicts; between them it is linear. A step with
+// both costs what its decode part costs, plus what the chunk's rows add to the target's products, their attention, and
+// the drafter's pass over them; device time that the host leaves idle is used first.
 #pragma once
 #include <memory>
 #include <vector>
@@ -14,8 +14,8 @@ namespace draftline {
 
 class StepTable : public StepCost {
  public:
-  // `by_drafts[k]`: the method when it drafts k (null: never asked for). `prompts`: the one whose drafter reads prompts.
-  // `stages` of a pipeline: each hands its rows' hidden states on, as an all-reduce of two devices would.
+  // `by_drafts[k]`: the method when it drafts k (null: never asked for). `prompts`: the one whose drafter reads
+  // prompts. `stages` of a pipeline: each hands its rows' hidden states on, as an all-reduce of two devices would.
   StepTable(Predictor&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
             int stages = 1);
 

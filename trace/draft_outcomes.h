@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many drafts of a step are accepted, sequence by sequence: drawn from rates, or replayed from a trace. An outcome
-// belongs to a place of a text, not to the run: whatever the policy, the batch or the thread, the same place gives the same.
+// belongs to a place of a text, not to the run: whatever the policy, the batch or the thread, the same place gives the
+// same.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -23,8 +24,8 @@ class DraftOutcomes {
 
   DraftOutcomes() = default;                                                   // nothing is drafted
   static DraftOutcomes from_rates(std::span<const double> conditional_rates);  // of each position of a chain
-  // Of ranks: any plan inside them; of recorded lengths and steps: as they were. `from_start`: request i replays prompt i from its
-  // first token; else each begins anywhere in the trace.
+  // Of ranks: any plan inside them; of recorded lengths and steps: as they were. `from_start`: request i replays prompt
+  // i from its first token; else each begins anywhere in the trace.
   static DraftOutcomes from_trace(std::shared_ptr<const Trace>, const DraftPlan&, bool from_start);
 
   int depth() const { return depth_; }
@@ -39,8 +40,8 @@ class DraftOutcomes {
     return row[at];
   }
 
-  // From now on, random outcomes are drawn once for each place of a text, for runs of the same seed that ask again. Not for
-  // several threads at once.
+  // From now on, random outcomes are drawn once for each place of a text, for runs of the same seed that ask again. Not
+  // for several threads at once.
   void keep_draws();
 
  private:

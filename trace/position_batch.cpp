@@ -12,7 +12,7 @@ static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 Pass PositionBatch::pass(Pass p) {
   const int n = p.rows.each.front(), all = texts_ * each_;
   const bool alike = std::all_of(p.rows.each.begin(), p.rows.each.end(), [&](int rows) { return rows == n; });
-  if (p.sees || !p.ahead.empty() || !alike || p.rows.sequences() != all) throw NotByRank{};
+  if (p.tree_mask || !p.ahead.empty() || !alike || p.rows.sequences() != all) throw NotByRank{};
   Pass whole{ops_.uniform(texts_, each_ * n), p.seats};
   if (!drafting_) {
     if (p.tail != 0 || n != 1) throw NotByRank{};
@@ -29,12 +29,12 @@ Pass PositionBatch::pass(Pass p) {
   for (int i = 0; i < each_; ++i)
     for (int r = 0; r < n; ++r) {
       std::uint32_t* row = bits.data() + (i * n + r) * words;
-      const auto see = [&](int entry) { row[entry / 32] |= std::uint32_t{1} << (entry % 32); };
-      for (int entry = 0; entry <= i + tail_; ++entry) see(entry);
+      const auto attend_to = [&](int entry) { row[entry / 32] |= std::uint32_t{1} << (entry % 32); };
+      for (int entry = 0; entry <= i + tail_; ++entry) attend_to(entry);
       for (const Block& b : blocks_)
-        for (int k = 0; k < (&b == &blocks_.back() ? r + 1 : b.rows); ++k) see(b.first + i * b.rows + k);
+        for (int k = 0; k < (&b == &blocks_.back() ? r + 1 : b.rows); ++k) attend_to(b.first + i * b.rows + k);
     }
-  whole.sees = ops_.constant({bits.begin(), bits.end()}, words, texts_);
+  whole.tree_mask = ops_.constant({bits.begin(), bits.end()}, words, texts_);
   return whole;
 }
 
@@ -90,7 +90,8 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
   c.path = c.last = c.last_row = ops_.constant(rows);
   c.next = c.bonus = s.root;
   Stream x{target_.embed(ops_, c.fed)};
-  const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({ops_.uniform(texts_, each_), seats}), 0, c.taps);
+  const Tensor y =
+      target_pass(ops_, target_, method_, x, ops_.pass({ops_.uniform(texts_, each_), seats}), 0, c.auxiliary_states);
   std::optional<Tensor> predicted;
   if (doubted) {
     predicted = ops_.slot("forced.predicted", all, 1, DType::int32);

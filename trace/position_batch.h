@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teacher forcing in batches: to a method, every position of a text is a sequence of its own that has committed the text up to
-// there. All of them stand on the text's one cache. Where the method takes in committed rows, a sequence's row is the text's
-// (one causal pass, as in a prefill); where it drafts, each writes behind the text into entries of its own, and a mask shows
-// it the text up to its root and what it has drafted itself. No bit of a row differs from a step taken alone.
+// Teacher forcing in batches: to a method, every position of a text is a sequence of its own that has committed the
+// text up to there. All of them stand on the text's one cache. Where the method takes in committed rows, a sequence's
+// row is the text's (one causal pass, as in a prefill); where it drafts, each writes behind the text into entries of
+// its own, and a mask shows it the text up to its root and what it has drafted itself. No bit of a row differs from a
+// step taken alone.
 #pragma once
 #include "trace/rank_teacher.h"
 
@@ -22,8 +23,8 @@ class PositionBatch : public RankTeacher {
     int prompt = 0;
     int given = 0;  // output tokens that somebody else claims to be the target's
   };
-  // Ranks of the first `positions` positions of each text, so many of each at once. InputErrors if a given token is not what
-  // the target says.
+  // Ranks of the first `positions` positions of each text, so many of each at once. InputErrors if a given token is not
+  // what the target says.
   void record(const std::vector<Text>&, int first_id, int positions, int at_once, std::vector<TracedPrompt*> to);
 
   // Cache entries behind the text that so many positions need.

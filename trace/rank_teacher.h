@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace notes of a drafter. Ranks: wherever it takes its best token it is given the target's, whose rank among its
-// candidates is noted; a drafter whose levels are not best tokens one after the other throws NotByRank. Lengths: it drafts as
-// it likes, and the tokens that its tree would emit are noted.
+// What a trace notes of a drafter. Ranks: wherever it takes its best token it is given the target's, whose rank among
+// its candidates is noted; a drafter whose levels are not best tokens one after the other throws NotByRank. Lengths: it
+// drafts as it likes, and the tokens that its tree would emit are noted.
 #pragma once
 #include <functional>
 #include <vector>

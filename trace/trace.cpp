@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gzip file of JSON lines: the header; one line per prompt {prompt, prompt_tokens, tokens, ranks [[rank or null per level]
-// per position], probabilities (alike)}, with or instead of them lengths [per position] where ranks don't tell, or, of methods
-// that depend on their path, {.., steps}; last {prompts, positions, checksum}: the fingerprint of all lines above.
+// A gzip file of JSON lines: the header; one line per prompt {prompt, prompt_tokens, tokens, ranks [[rank or null per
+// level] per position], probabilities (alike)}, with or instead of them lengths [per position] where ranks don't tell,
+// or, of methods that depend on their path, {.., steps}; last {prompts, positions, checksum}: the fingerprint of all
+// lines above.
 #include "trace/trace.h"
 
 #include <algorithm>

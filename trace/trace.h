@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Acceptance traces (docs of the format in trace.cpp). Greedy lossless text does not depend on
-// the method, so acceptance is a function of the position: the rank of the target's token among the draft's candidates at
-// each level replays any chain and any tree of ranks. A method whose drafts depend on its path has its steps recorded.
-// A drafter whose own tree is not one of ranks has the tokens of each position's step recorded, for that tree alone.
-// Position p of a prompt's output: the step whose root is output token p, from 0. Lengths count the bonus token.
+// the method, so acceptance is a function of the position: the rank of the target's token among the draft's candidates
+// at each level replays any chain and any tree of ranks. A method whose drafts depend on its path has its steps
+// recorded. A drafter whose own tree is not one of ranks has the tokens of each position's step recorded, for that tree
+// alone. Position p of a prompt's output: the step whose root is output token p, from 0. Lengths count the bonus token.
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -13,12 +13,12 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// One position per step: all that the method proposes goes through the target where its next drafts come from there, but the
-// root alone is verified.
+// One position per step: all that the method proposes goes through the target where its next drafts come from there,
+// but the root alone is verified.
 class StepTeacher : public Method, public RankTeacher {
  public:
   StepTeacher(Ops& ops, Method& inner, int depth, Noted noted) : RankTeacher(ops, depth, noted), inner_(inner) {}
-  std::vector<int> taps() const override { return inner_.taps(); }
+  std::vector<int> auxiliary_layers() const override { return inner_.auxiliary_layers(); }
   Proposal propose(Ops& ops, Session& s) override {
     Proposal p = RankTeacher::propose(inner_, s);
     if (!p.hidden || p.first_layer > 0)
@@ -172,7 +172,7 @@ bool grows_a_tree(Decoder& d) {
   if (d.method->tree() != nullptr) return false;
   d.generator.assume(1, 1);
   Session s = d.generator.session();
-  return d.method->propose(d.ops, s).sees.has_value();
+  return d.method->propose(d.ops, s).tree_mask.has_value();
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording of acceptance traces (decoder/trace), for every method of the table alike. The target's own text is made first, or
-// given; then the drafter drafts at every position, many of them at once (methods/position_batch), and wherever it chooses
-// its best token it is given the target's instead, whose rank is noted. Nothing in a method knows of it.
+// Recording of acceptance traces (decoder/trace), for every method of the table alike. The target's own text is made
+// first, or given; then the drafter drafts at every position, many of them at once (methods/position_batch), and
+// wherever it chooses its best token it is given the target's instead, whose rank is noted. Nothing in a method knows
+// of it.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,8 +13,8 @@
 namespace draftline {
 
 struct Tracing {
-  // Builds a decoder of the method, on a backend that runs segments at their end; InputErrors of parameters that don't fit,
-  // or of a machine too small, may come out of it.
+  // Builds a decoder of the method, on a backend that runs segments at their end; InputErrors of parameters that don't
+  // fit, or of a machine too small, may come out of it.
   std::function<std::unique_ptr<Decoder>(const MethodSpec&)> make;
   MethodSpec method;  // whose acceptance is traced
   int seats = 1, new_tokens = 128, depth = 8;
@@ -24,9 +25,9 @@ struct Tracing {
   std::function<void(std::size_t)> progress;
 };
 
-// Fills in the header's method, reasons and depths. Ranks for drafts that are the best tokens of a chain; for a tree that grows,
-// or drafts that come from elsewhere, the tokens that a step at each position emits; where even those depend on the path,
-// the steps of a live run.
+// Fills in the header's method, reasons and depths. Ranks for drafts that are the best tokens of a chain; for a tree
+// that grows, or drafts that come from elsewhere, the tokens that a step at each position emits; where even those
+// depend on the path, the steps of a live run.
 std::vector<TracedPrompt> record_trace(const Tracing&, const std::vector<std::vector<int>>& prompts, TraceHeader&);
 
 // The plan that replays a method from ranks; none: its shape depends on more than ranks.

@@ -51,7 +51,7 @@ void CpuBackend::run(const RopeAppend& o) {
   std::vector<float> rotated(static_cast<std::size_t>(kv_columns));
   Turn turn;
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
-    for (int i = 0; i < p.starts[b + 1] - p.starts[b]; ++i, ++r) {
+    for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
       const int position = p.lengths[b] + p.visible_tail(r, i) - 1;
       turn.to(position, frequency);
       for (int h = 0; h < o.q.cols; h += d) rotate(q + r * o.q.stride + h, turn, d, y + r * o.y.stride + h);
@@ -154,28 +154,28 @@ void CpuBackend::run(const Attend& o) {
   const float scale = 1 / std::sqrt(static_cast<float>(d));
   Scratch s;
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
-    const int n = p.starts[b + 1] - p.starts[b], before = p.lengths[b] + p.pass.tail;
+    const int n = p.cu_seqlens[b + 1] - p.cu_seqlens[b], before = p.lengths[b] + p.pass.tail;
     if (n == 0) continue;
     counts_.read += (before + n) * o.cache.row_bytes().value;
     cache.check_place(p.places[b], before + n - 1);
-    for (int i = 0; i < n; ++i) check(p.visible(p.starts[b] + i, p.pass.tail + i), "a row must see itself");
+    for (int i = 0; i < n; ++i) check(p.visible(p.cu_seqlens[b] + i, p.pass.tail + i), "a row must attend to itself");
     s.grow(d, before + n);
     const auto stride = static_cast<std::ptrdiff_t>(panels_for(before + n));
     for (int head = 0; head < o.cache.kv_heads; ++head) {
       const Panels keys{cache.keys(o.layer, p.places[b], head), d, d};
       for (int first = 0; first < n * group; first += kRowsAtOnce) {
         const int rows = std::min(kRowsAtOnce, n * group - first);
-        const auto row_of = [&](int j) { return p.starts[b] + (first + j) / group; };
+        const auto row_of = [&](int j) { return p.cu_seqlens[b] + (first + j) / group; };
         const auto column_of = [&](int j) { return (head * group + (first + j) % group) * d; };
         // Under a mask every pair of the tail is computed, as a tile does.
-        const auto keys_of = [&](int j) { return before + (p.sees ? n : row_of(j) - p.starts[b] + 1); };
+        const auto keys_of = [&](int j) { return before + (p.tree_mask ? n : row_of(j) - p.cu_seqlens[b] + 1); };
         const int most = keys_of(rows - 1);
         for (int j = 0; j < rows; ++j)
           std::copy_n(q + row_of(j) * o.q.stride + column_of(j), d, s.queries.data() + j * d);
         add_panels(rows, s.queries.data(), d, keys, panels_for(most), scale, s.scores.data(), stride);
         for (int j = 0; j < rows; ++j) {
           float* score = floats(s.scores) + j * stride * kPanel;
-          if (p.sees)
+          if (p.tree_mask)
             for (int key = p.lengths[b]; key < most; ++key)
               if (!p.visible(row_of(j), key - p.lengths[b])) score[key] = -INFINITY;
           softmax({score, static_cast<std::size_t>(keys_of(j))});

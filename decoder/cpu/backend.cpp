@@ -69,17 +69,17 @@ std::vector<float> CpuBackend::cache_entry(const Cache& c, int layer, int place,
 CpuBackend::PassView CpuBackend::view(PassRef ref) {
   const Pass& p = tape_->pass(ref);
   return {p,
-          ids(p.rows.starts),
+          ids(p.rows.cu_seqlens),
           ids(p.seats.table),
           ids(p.seats.lengths),
-          p.sees ? ids(*p.sees) : nullptr,
-          p.sees ? p.sees->stride : 0};
+          p.tree_mask ? ids(*p.tree_mask) : nullptr,
+          p.tree_mask ? p.tree_mask->stride : 0};
 }
 
 int CpuBackend::PassView::visible_tail(int row, int index) const {
-  if (sees == nullptr) return pass.tail + index + 1;
+  if (tree_mask == nullptr) return pass.tail + index + 1;
   int n = 0;
-  for (int w = 0; w < words; ++w) n += std::popcount(static_cast<unsigned>(sees[row * words + w]));
+  for (int w = 0; w < words; ++w) n += std::popcount(static_cast<unsigned>(tree_mask[row * words + w]));
   return n;
 }
 
@@ -190,14 +190,14 @@ void CpuBackend::run(const Upload& o) {
 }
 
 void CpuBackend::run(const Commit& o) {
-  const int *path = ids(o.path), *starts = ids(o.starts), *place = ids(o.table), *length = ids(o.lengths);
-  const int sequences = o.starts.rows - 1, per = o.path.rows / sequences;
+  const int *path = ids(o.path), *cu_seqlens = ids(o.cu_seqlens), *place = ids(o.table), *length = ids(o.lengths);
+  const int sequences = o.cu_seqlens.rows - 1, per = o.path.rows / sequences;
   CpuCache& cache = held(o.cache);
   for (int layer = 0; layer < o.cache.layers; ++layer)
     for (int b = 0; b < sequences; ++b)
       for (int j = 0; j < per;
            ++j) {  // ascending and path[j] >= j: safe in place; a parallel kernel loads all, then stores
-        cache.move(layer, place[b], length[b] + path[b * per + j] - starts[b], length[b] + j);
+        cache.move(layer, place[b], length[b] + path[b * per + j] - cu_seqlens[b], length[b] + j);
         counts_.read += o.cache.row_bytes().value;
         counts_.written += o.cache.row_bytes().value;
       }

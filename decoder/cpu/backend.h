@@ -50,16 +50,16 @@ class CpuBackend : public Backend {
   std::function<void(const Tape&, std::size_t op, Seconds)> on_op;
 
  private:
-  struct PassView {  // a pass, its tensors resolved; `sees` may be null
+  struct PassView {  // a pass, its tensors resolved; `tree_mask` may be null
     const Pass& pass;
-    const int *starts, *places, *lengths, *sees;
+    const int *cu_seqlens, *places, *lengths, *tree_mask;
     int words;
     bool visible(int row, int tail_entry) const {
-      return sees == nullptr ||
-             (static_cast<unsigned>(sees[row * words + tail_entry / 32]) >> (tail_entry % 32) & 1U) != 0;
+      return tree_mask == nullptr ||
+             (static_cast<unsigned>(tree_mask[row * words + tail_entry / 32]) >> (tail_entry % 32) & 1U) != 0;
     }
     int visible_tail(int row,
-                     int index) const;  // entries of the tail that row `row`, the index-th of its sequence, sees
+                     int index) const;  // entries of the tail that row `row`, the index-th of its sequence, attends to
   };
 
   std::uint32_t* at(const Tensor&);

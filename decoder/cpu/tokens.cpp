@@ -74,12 +74,12 @@ void CpuBackend::run(const ClipTopK& o) {
 // ---- dynamic trees
 
 void CpuBackend::run(const ExpandTree& o) {
-  const int *id = ids(o.ids), *node = ids(o.node), *sees = ids(o.sees);
+  const int *id = ids(o.ids), *node = ids(o.node), *tree_mask = ids(o.tree_mask);
   const float *log_prob = in(o.log_probs), *score = in(o.score);
   int *tokens = out_ids(o.tokens), *parents = out_ids(o.parents), *row = out_ids(o.row), *token = out_ids(o.token);
-  int *next_node = out_ids(o.next_node), *next_sees = out_ids(o.next_sees);
+  int *next_node = out_ids(o.next_node), *next_tree_mask = out_ids(o.next_tree_mask);
   float *scores = out(o.scores), *next_score = out(o.next_score);
-  const int k = o.ids.cols, n = o.width * k, words = o.sees.cols, sequences = o.ids.rows / o.width;
+  const int k = o.ids.cols, n = o.width * k, words = o.tree_mask.cols, sequences = o.ids.rows / o.width;
   std::vector<int> order(static_cast<std::size_t>(n));
   for (int b = 0; b < sequences; ++b) {
     for (int c = 0; c < n; ++c) {
@@ -98,7 +98,8 @@ void CpuBackend::run(const ExpandTree& o) {
       next_score[to] = scores[b * n + c];
       next_node[to] = o.first_node + c;
       for (int w = 0; w < words; ++w)
-        next_sees[to * words + w] = sees[from * words + w] | (own / 32 == w ? static_cast<int>(1U << (own % 32)) : 0);
+        next_tree_mask[to * words + w] =
+            tree_mask[from * words + w] | (own / 32 == w ? static_cast<int>(1U << (own % 32)) : 0);
     }
   }
 }
@@ -108,8 +109,8 @@ void CpuBackend::run(const SelectTree& o) {
     int token, parent;
     float score;
   };
-  const int *root = ids(o.root), words = o.sees.cols;
-  int *y = out_ids(o.y), *parent = out_ids(o.parent), *sees = out_ids(o.sees);
+  const int *root = ids(o.root), words = o.tree_mask.cols;
+  int *y = out_ids(o.y), *parent = out_ids(o.parent), *tree_mask = out_ids(o.tree_mask);
   std::vector<const int*> tokens, parents;
   std::vector<const float*> scores;
   for (std::size_t l = 0; l < o.tokens.size(); ++l) {
@@ -155,8 +156,8 @@ void CpuBackend::run(const SelectTree& o) {
       }
       parent[to] = padding ? -2 : local;
       for (int w = 0; w < words; ++w)
-        sees[to * words + w] = (local >= 0 ? sees[(b * o.size + local) * words + w] : 0) |
-                               (i / 32 == w ? static_cast<int>(1U << (i % 32)) : 0);
+        tree_mask[to * words + w] = (local >= 0 ? tree_mask[(b * o.size + local) * words + w] : 0) |
+                                    (i / 32 == w ? static_cast<int>(1U << (i % 32)) : 0);
     }
   }
 }

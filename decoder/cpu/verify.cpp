@@ -38,24 +38,26 @@ struct Results {
 }  // namespace
 
 void CpuBackend::run(const VerifyGreedy& o) {
-  const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
+  const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents),
+            *cu_seqlens = ids(o.cu_seqlens);
   const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
                         out_ids(o.bonus), o.depth};
-  for (int b = 0; b + 1 < o.starts.rows; ++b) {
-    const int first = starts[b];
-    const auto n = static_cast<std::size_t>(starts[b + 1] - first);
+  for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
+    const int first = cu_seqlens[b];
+    const auto n = static_cast<std::size_t>(cu_seqlens[b + 1] - first);
     const Verdict v = verify_greedy({{tokens + first, n}, {parents + first, n}}, {predicted + first, n});
     results.put(b, first, v, [&](std::size_t i) { return predicted[first + v.path[i]]; });
   }
 }
 
 void CpuBackend::run(const ForceAccepted& o) {
-  const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
+  const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents),
+            *cu_seqlens = ids(o.cu_seqlens);
   const int* wanted = ids(o.wanted);
   int* y = out_ids(o.y);
-  for (int b = 0; b + 1 < o.starts.rows; ++b) {
-    const int first = starts[b];
-    const auto n = static_cast<std::size_t>(starts[b + 1] - first);
+  for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
+    const int first = cu_seqlens[b];
+    const auto n = static_cast<std::size_t>(cu_seqlens[b + 1] - first);
     force_accepted({{tokens + first, n}, {parents + first, n}}, {predicted + first, n}, wanted[b], o.vocabulary,
                    {y + first, n});
   }
@@ -63,13 +65,13 @@ void CpuBackend::run(const ForceAccepted& o) {
 
 void CpuBackend::run(const VerifySampled& o) {
   const float *logits = in(o.logits), *q = o.q ? in(*o.q) : nullptr;
-  const int *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
+  const int *tokens = ids(o.tokens), *parents = ids(o.parents), *cu_seqlens = ids(o.cu_seqlens);
   const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
   const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
                         out_ids(o.bonus), o.depth};
   const Decide decide = decision_of(o.rule);
-  for (int b = 0; b + 1 < o.starts.rows; ++b) {
-    const int first = starts[b], n = starts[b + 1] - first, drafts = first - b;
+  for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
+    const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first, drafts = first - b;
     const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};
     const MatrixView target{logits + static_cast<std::ptrdiff_t>(first) * o.logits.stride, n, o.logits.cols,
                             o.logits.stride};
@@ -88,11 +90,11 @@ void CpuBackend::run(const VerifySampled& o) {
 
 void CpuBackend::run(const VerifyRelaxed& o) {
   const float* logits = in(o.logits);
-  const int *tokens = ids(o.tokens), *parents = ids(o.parents), *starts = ids(o.starts);
+  const int *tokens = ids(o.tokens), *parents = ids(o.parents), *cu_seqlens = ids(o.cu_seqlens);
   const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
                         out_ids(o.bonus), o.depth};
-  for (int b = 0; b + 1 < o.starts.rows; ++b) {
-    const int first = starts[b], n = starts[b + 1] - first;
+  for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
+    const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first;
     const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};
     const MatrixView target{logits + static_cast<std::ptrdiff_t>(first) * o.logits.stride, n, o.logits.cols,
                             o.logits.stride};

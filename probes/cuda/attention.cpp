@@ -26,20 +26,25 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
   Buffer data(layer_values * static_cast<std::size_t>(layers) * sizeof(bf16));
   cuda::fill_noise(reinterpret_cast<bf16*>(data.data()), static_cast<std::int64_t>(layer_values) * layers, kCache,
                    t.stream);
-  std::vector<int> table(static_cast<std::size_t>(blocks)), places(static_cast<std::size_t>(sequences)), starts;
+  std::vector<int> table(static_cast<std::size_t>(blocks)), places(static_cast<std::size_t>(sequences)), cu_seqlens;
   for (int i = 0; i < blocks; ++i)  // blocks of a sequence lie apart from each other
     table[static_cast<std::size_t>(i)] = i % sequences * per_place + i / sequences;
   std::iota(places.begin(), places.end(), 0);
-  for (int b = 0; b <= sequences; ++b) starts.push_back(b * rows);
+  for (int b = 0; b <= sequences; ++b) cu_seqlens.push_back(b * rows);
   const int words = cuda::ceil_div(rows, 32);
   const auto mask = tree_words(sequences, rows, words);
-  const auto d_table = uploaded(table, 1), d_places = uploaded(places, 1), d_starts = uploaded(starts, 1),
+  const auto d_table = uploaded(table, 1), d_places = uploaded(places, 1), d_cu_seqlens = uploaded(cu_seqlens, 1),
              d_lengths = uploaded(std::vector<int>(places.size(), context), 1), d_mask = uploaded(mask, words);
   const cuda::CacheView<bf16> cache{
       reinterpret_cast<bf16*>(data.data()), d_table.data(), per_place, blocks, kv_heads, dim};
-  cuda::PassView pass{
-      d_starts.read(), {d_places.read(), d_lengths.read(), d_places.read()}, {}, sequences, sequences * rows, rows, 0};
-  if (tree != 0) pass.sees = d_mask.read();
+  cuda::PassView pass{d_cu_seqlens.read(),
+                      {d_places.read(), d_lengths.read(), d_places.read()},
+                      {},
+                      sequences,
+                      sequences * rows,
+                      rows,
+                      0};
+  if (tree != 0) pass.tree_mask = d_mask.read();
   const Matrix<bf16> q(sequences * rows, heads * dim), y(sequences * rows, heads * dim);
   t.fill(q, 5);
   const Buffer scratch = t.zeros(cuda::attend_scratch<bf16>(shape));

@@ -138,13 +138,13 @@ void serve(const Bench& bench, std::int64_t requests, const std::string& method,
   const std::string trace = std::string(DRAFTLINE_REFERENCE_DATA) + "/workloads/splitwise_conv.csv";
   const std::string lengths = !bench.brief && std::filesystem::exists(trace)
                                   ? R"({"trace": ")" + trace + R"("})"
-                                  : R"({"prompt": {"distribution": "lognormal", "mean": 1155, "variation": 0.96},
-                "output": {"distribution": "lognormal", "mean": 211, "variation": 0.77}})";
+                                  : R"({"prompt": {"distribution": "lognormal", "mean": 1155, "cv": 0.96},
+                "output": {"distribution": "lognormal", "mean": 211, "cv": 0.77}})";
   const Document scenario = Document::from_text(
       R"({"device": "a100-sxm", "tensor_parallel": 2, "transformer": "llama-2-70b", "engine": "vllm", "method": )" +
           method + R"(, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "lengths": )" + lengths +
           R"(, "requests": )" + std::to_string(requests) +
-          R"(}, "scheduler": {"max_batch_size": 128, "max_batched_tokens": 512)" +
+          R"(}, "scheduler": {"max_num_seqs": 128, "max_num_batched_tokens": 512)" +
           (bench.brief ? R"(, "kv_blocks": 400}})" : "}}"),
       bench.scenarios + "/serving.json");
   ServingSweep sweep(scenario, bench.data);

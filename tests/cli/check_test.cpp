@@ -17,7 +17,7 @@ static const char* const kScenario = R"({"device": "h100-sxm", "transformer": "l
   "batch_size": [1, 8], "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.8, 0.7, 0.6]}}})";
 static const char* const kServed = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
   "method": [{"name": "autoregressive"}, {"name": "eagle3", "draft_length": 2, "acceptance": {"rate": 0.7}}],
-  "latency_targets": {"ttft_p99": "1 s"},
+  "slo": {"ttft_p99": "1 s"},
   "workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 30}})";
 static const char* const kPins = R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "s.json"}]})";
 

@@ -20,9 +20,8 @@ static const std::string kPoisson = R"({"process": "poisson", "rate": "20 /s"})"
 
 TEST_CASE("simulate --json of one point holds the figures by their names, each with unit and kind") {
   const Program draftline;
-  draftline.write(
-      "s.json",
-      scenario(kPoisson, R"("latency_targets": {"ttft_p99": "1 s", "tpot_p99": "1 us"}, "prices": {"h100-sxm": 3.6})"));
+  draftline.write("s.json",
+                  scenario(kPoisson, R"("slo": {"ttft_p99": "1 s", "tpot_p99": "1 us"}, "prices": {"h100-sxm": 3.6})"));
   const Ran r = draftline("simulate s.json --json --seed 3");
   REQUIRE(r.code == 0);
   CHECK(r.err.empty());
@@ -141,8 +140,8 @@ TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its plac
                                     "method": {"name": "autoregressive"}})");
   draftline.write("load.json", scenario(kPoisson));
   draftline.write("closed.json",
-                  scenario(R"({"process": "closed", "concurrency": 4})", R"("latency_targets": {"ttft_p99": "1 s"})"));
-  draftline.write("price.json", scenario(kPoisson, R"("latency_targets": {"ttft_p99": "1 s"}, "prices": {"l40s": 1})"));
+                  scenario(R"({"process": "closed", "concurrency": 4})", R"("slo": {"ttft_p99": "1 s"})"));
+  draftline.write("price.json", scenario(kPoisson, R"("slo": {"ttft_p99": "1 s"}, "prices": {"l40s": 1})"));
   draftline.write("trace.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,5,5\n1,5,0\n");
   draftline.write("trace.json", scenario(R"({"trace": "trace.csv"})"));
   draftline.write("large.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,5,5\n1,9000000,5\n");
@@ -151,7 +150,7 @@ TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its plac
   const std::vector<std::pair<std::string, std::string>> cases{
       {"simulate plain.json", "plain.json#: has no \"workload\""},
       {"run load.json", "load.json#: has a \"workload\""},
-      {"plan load.json", "load.json#: \"latency_targets\" are needed"},
+      {"plan load.json", "load.json#: \"slo\" is needed"},
       {"plan closed.json", "closed.json#/workload: a plan needs arrivals with a rate"},
       {"plan price.json", "price.json#/prices: has no price of h100-sxm"},
       {"advise plain.json", "plain.json#: no method of it speculates"},
@@ -171,8 +170,7 @@ TEST_CASE("plan recommends the cheapest fleet that meets the targets, and says w
   const Program draftline;
   const std::string load = R"({"process": "poisson", "rate": "40 /s"})", methods = R"([{"name": "autoregressive"},
     {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}])";
-  draftline.write("s.json",
-                  scenario(load, R"("latency_targets": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"})", methods));
+  draftline.write("s.json", scenario(load, R"("slo": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"})", methods));
   const Ran r = draftline("plan s.json --json");
   REQUIRE(r.code == 0);
   const Json d = Json::parse(r.out);
@@ -188,9 +186,8 @@ TEST_CASE("plan recommends the cheapest fleet that meets the targets, and says w
   // one device fewer does not do: the same fleet, simulated
   const int replicas = best.at("replicas");
   if (replicas > 1) {
-    draftline.write("fewer.json",
-                    scenario(load, R"("latency_targets": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"}, "replicas": )" +
-                                       std::to_string(replicas - 1)));
+    draftline.write("fewer.json", scenario(load, R"("slo": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"}, "replicas": )" +
+                                                     std::to_string(replicas - 1)));
     const Json targets = Json::parse(draftline("simulate fewer.json --json").out).at("targets");
     CHECK((targets.at("ttft_p99") == false || targets.at("tpot_p99") == false));
   }

@@ -133,6 +133,44 @@ TEST_CASE("a quantity needs its unit and is positive unless zero is allowed") {
   CHECK(said(R"("3 \u001b[31m")").find('\x1b') == std::string::npos);
 }
 
+TEST_CASE("a renamed key is read under its old name, with a note") {
+  const Document document = parse(R"({"variation":2,"slo":3})");
+  const Reader in = document.root();
+  CHECK(in.at("cv", "variation").integer() == 2);
+  CHECK(in.find("slo", "latency_targets")->integer() == 3);
+  CHECK(in.find("slo", "latency_targets")->integer() == 3);
+  in.done();
+  CHECK(document.notes() == Messages{"s.json#/variation: is called \"cv\" now; the old name is still read"});
+  CHECK_NOTHROW(document.finish());
+}
+
+TEST_CASE("a key may have two names, but not both at once") {
+  const auto said = [](std::string_view text) {
+    return mistakes(text, [](const Reader& in) {
+      if (const auto k = in.find_either("draft_length", "num_speculative_tokens")) k->integer(1, 9);
+      in.done();
+    });
+  };
+  CHECK(said(R"({"draft_length":3})").empty());
+  CHECK(said(R"({"num_speculative_tokens":3})").empty());
+  CHECK(said(R"({"num_speculative_tokens":3,"draft_length":3})") ==
+        Messages{"s.json#/num_speculative_tokens: is \"draft_length\" by another name; give one of them"});
+  CHECK(said(R"({"colour":1})") ==
+        Messages{"s.json#/colour: unknown key; known here: \"draft_length\", \"num_speculative_tokens\""});
+}
+
+TEST_CASE("an unknown key that is like no other is answered by all that are known, however many") {
+  std::string known;
+  const Messages all = mistakes(R"({"colour":1})", [&](const Reader& in) {
+    for (int i = 10; i < 40; ++i) {
+      in.find(std::to_string(i));
+      known += (known.empty() ? "\"" : ", \"") + std::to_string(i) + "\"";
+    }
+    in.done();
+  });
+  CHECK(all == Messages{"s.json#/colour: unknown key; known here: " + known});
+}
+
 TEST_CASE("an unknown key names the nearest that was asked for, or all of them") {
   const auto said = [](std::string_view text) {
     return mistakes(text, [](const Reader& in) {

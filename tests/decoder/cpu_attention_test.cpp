@@ -36,7 +36,7 @@ struct Bench {
   CpuBackend backend{store, weights};
   Ops ops{backend, DType::fp32, 8};
   Rng rng{7, "cpu attention"};
-  std::vector<int> places, starts{0};
+  std::vector<int> places, cu_seqlens{0};
   Cache cache;
   Seats seats;
 
@@ -49,7 +49,7 @@ struct Bench {
     seats.table.rows = seats.lengths.rows = seats.ids.rows = static_cast<int>(c.rows.size());
     for (std::size_t b = 0; b < c.rows.size(); ++b) {
       places.push_back(static_cast<int>(b * 3 % 7));
-      starts.push_back(starts.back() + c.rows[b]);
+      cu_seqlens.push_back(cu_seqlens.back() + c.rows[b]);
     }
     ops.upload(seats.table, places);
     ops.upload(seats.ids, places);
@@ -74,16 +74,16 @@ struct Bench {
   }
   // Appends rows behind `lengths`; their queries in a slot, rotated by nothing.
   Tensor append(const std::string& name, const std::vector<int>& each, const std::vector<int>& lengths,
-                std::optional<Tensor> sees) {
+                std::optional<Tensor> tree_mask) {
     const int total = std::accumulate(each.begin(), each.end(), 0), kv = c.kv_heads * c.dim;
     const Tensor q = floats("q" + name, normal(total, c.heads * c.dim), c.heads * c.dim),
                  k = floats("k" + name, normal(total, kv), kv), v = floats("v" + name, normal(total, kv), kv);
     ops.upload(seats.lengths, lengths);
     ops.flush();
     return keep("kept q" + name, ops.rope_append(q, k, v, Rope{10000, 0, {}},
-                                                 ops.pass({ops.ragged(name, each), seats, sees}), cache, kLayer));
+                                                 ops.pass({ops.ragged(name, each), seats, tree_mask}), cache, kLayer));
   }
-  // Row i of a sequence sees itself and, of the rows before it, every second one.
+  // Row i of a sequence attends to itself and, of the rows before it, every second one.
   static bool visible(int row, int tail) { return tail == row || (tail < row && (row - tail) % 2 == 0); }
 };
 
@@ -98,7 +98,7 @@ std::vector<float> row_by_row(Bench& b, const std::vector<float>& q) {
     for (int i = 0; i < c.rows[s]; ++i)
       for (int h = 0; h < c.heads; ++h) {
         const int at = h / (c.heads / c.kv_heads) * c.dim, v_at = at + c.kv_heads * c.dim;
-        const float* query = q.data() + ((b.starts[s] + i) * c.heads + h) * c.dim;
+        const float* query = q.data() + ((b.cu_seqlens[s] + i) * c.heads + h) * c.dim;
         const int keys = c.lengths[s] + (c.tree ? c.rows[s] : i + 1);
         std::vector<float> score;
         for (int key = 0; key < keys; ++key) {
@@ -141,7 +141,7 @@ TEST_CASE("attention on the CPU has the bits of one row after the other") {
   if (*std::max_element(shape.first.begin(), shape.first.end()) > 0) b.append("context", shape.first, nothing, {});
   b.ops.flush();
   const int widest = *std::max_element(shape.second.begin(), shape.second.end()), words = (widest + 31) / 32;
-  std::optional<Tensor> sees;
+  std::optional<Tensor> tree_mask;
   if (tree) {
     std::vector<int> all;
     for (const int n : shape.second)
@@ -152,10 +152,11 @@ TEST_CASE("attention on the CPU has the bits of one row after the other") {
           all.push_back(static_cast<int>(word));
         }
     const Tensor flat = b.ops.constant(all, words);
-    sees = reshape(flat, b.starts.back(), words);
+    tree_mask = reshape(flat, b.cu_seqlens.back(), words);
   }
-  const Tensor q = b.append("rows", shape.second, shape.first, sees);
-  const Tensor y = b.ops.attend(q, b.ops.pass({b.ops.ragged("rows", shape.second), b.seats, sees}), b.cache, kLayer);
+  const Tensor q = b.append("rows", shape.second, shape.first, tree_mask);
+  const Tensor y =
+      b.ops.attend(q, b.ops.pass({b.ops.ragged("rows", shape.second), b.seats, tree_mask}), b.cache, kLayer);
   const auto result = b.backend.read_floats(b.keep("kept", y)), expected = row_by_row(b, b.backend.read_floats(q));
   REQUIRE(result.size() == expected.size());
   CHECK(std::memcmp(result.data(), expected.data(), result.size() * sizeof(float)) == 0);

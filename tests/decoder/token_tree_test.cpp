@@ -13,15 +13,15 @@ using Ints = std::vector<int>;
 
 namespace {
 
-bool sees(const TokenTree& tree, int row, int other) {
-  const auto bits = tree.sees();
+bool attends_to(const TokenTree& tree, int row, int other) {
+  const auto bits = tree.tree_mask();
   const int word = bits[static_cast<std::size_t>(row * tree.words() + other / 32)];
   return (std::bit_cast<std::uint32_t>(word) >> (other % 32) & 1) != 0;
 }
 
 int visible(const TokenTree& tree, int row) {
   int n = 0;
-  for (int j = 0; j < tree.rows(); ++j) n += sees(tree, row, j);
+  for (int j = 0; j < tree.rows(); ++j) n += attends_to(tree, row, j);
   return n;
 }
 
@@ -33,21 +33,21 @@ Ints mistakes_at(const std::vector<Ints>& paths, const RankLimits& limits = {4, 
 
 }  // namespace
 
-TEST_CASE("a chain is a tree: each row sees all before it") {
+TEST_CASE("a chain is a tree: each row attends to all before it") {
   const auto chain = TokenTree::chain(3);
   CHECK(chain.parents() == Ints{-1, 0, 1, 2});
   CHECK(chain.depths() == Ints{0, 1, 2, 3});
   CHECK(chain.depth() == 3);
-  CHECK(chain.sees() == Ints{1, 3, 7, 15});
+  CHECK(chain.tree_mask() == Ints{1, 3, 7, 15});
   CHECK(TokenTree::chain(0).rows() == 1);
   CHECK(TokenTree::chain(0).depth() == 0);
 }
 
-TEST_CASE("a row of a tree sees its path and itself, nothing else") {
+TEST_CASE("a row of a tree attends to its path and itself, nothing else") {
   //  0 ─ 1 ─ 3
   //   └─ 2 ─ 4
   const TokenTree tree({-1, 0, 0, 1, 2});
-  CHECK(tree.sees() == Ints{1, 1 + 2, 1 + 4, 1 + 2 + 8, 1 + 4 + 16});
+  CHECK(tree.tree_mask() == Ints{1, 1 + 2, 1 + 4, 1 + 2 + 8, 1 + 4 + 16});
   CHECK(tree.children(0) == Ints{1, 2});
   CHECK(tree.children(4).empty());
   CHECK(tree.path(4) == Ints{0, 2, 4});
@@ -58,7 +58,7 @@ TEST_CASE("trees of more than 32 rows spread over words") {
   const auto chain = TokenTree::chain(70);
   CHECK(chain.words() == 3);
   for (const int row : {0, 31, 32, 63, 64, 70})
-    for (int j = 0; j < chain.rows(); ++j) CHECK(sees(chain, row, j) == (j <= row));
+    for (int j = 0; j < chain.rows(); ++j) CHECK(attends_to(chain, row, j) == (j <= row));
   CHECK(TokenTree::chain(31).words() == 1);
   CHECK(TokenTree::chain(32).words() == 2);
 }
@@ -68,10 +68,10 @@ TEST_CASE("SPACE's rows: masks see the prefix and their own group, and are no ca
   const TokenTree space({-1, 0, 1, 0, 3, 4, 3, 6, 7}, {true, false, false, true, false, false, true, false, false});
   CHECK(space.parents() == Ints{-1, -2, -2, 0, -2, -2, 3, -2, -2});
   CHECK(space.depth() == 2);
-  CHECK(sees(space, 8, 7));
-  CHECK(sees(space, 8, 3));
-  CHECK_FALSE(sees(space, 8, 5));  // a mask of another group
-  CHECK_FALSE(sees(space, 6, 1));  // candidates see no masks
+  CHECK(attends_to(space, 8, 7));
+  CHECK(attends_to(space, 8, 3));
+  CHECK_FALSE(attends_to(space, 8, 5));  // a mask of another group
+  CHECK_FALSE(attends_to(space, 6, 1));  // candidates attend to no masks
   // Position = what is seen - 1: mask j of group g at g + j, so mask 1 where the next real token goes.
   for (int g = 0; g <= 2; ++g)
     for (int j = 1; j <= 2; ++j) {

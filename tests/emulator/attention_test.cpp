@@ -34,13 +34,13 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   Dice dice(c.seed);
   const int sequences = static_cast<int>(c.lengths.size());
   int total = 0, widest = 0, capacity = 0;
-  std::vector<int> places, starts{0};
+  std::vector<int> places, cu_seqlens{0};
   for (int b = 0; b < sequences; ++b) {
     const auto at = static_cast<std::size_t>(b);
     total += c.rows[at];
     widest = std::max(widest, c.rows[at]);
     capacity = std::max(capacity, c.lengths[at] + c.tail + c.rows[at]);
-    starts.push_back(total);
+    cu_seqlens.push_back(total);
     places.push_back((b * 5 + 2) % sequences);
   }
   std::iota(places.begin(), places.end(), 0);
@@ -72,7 +72,7 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   ops.upload(seats.lengths, c.lengths);
 
   const int words = (c.tail + widest + 31) / 32;
-  std::vector<int> sees;
+  std::vector<int> tree_mask;
   for (int b = 0; b < sequences; ++b)
     for (int i = 0; i < c.rows[static_cast<std::size_t>(b)]; ++i)
       for (int w = 0; w < words; ++w) {
@@ -81,11 +81,11 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
           const int entry = 32 * w + bit;
           if (entry == c.tail + i || (entry < c.tail + i && dice.below(2) == 0)) word |= 1U << bit;
         }
-        sees.push_back(static_cast<int>(word));
+        tree_mask.push_back(static_cast<int>(word));
       }
   const auto queries = dice.normal<T>(static_cast<std::size_t>(total) * static_cast<std::size_t>(c.heads * c.dim), 2);
   std::optional<Tensor> mask;
-  if (c.tree) mask = cpu.ints(sees, words);
+  if (c.tree) mask = cpu.ints(tree_mask, words);
   const Tensor q = cpu.floats(queries, c.heads * c.dim);
   const Tensor y = cpu.keep(ops.attend(q, ops.pass({ops.ragged("rows", c.rows), seats, mask, c.tail}), cache, layer));
   ops.flush();
@@ -112,18 +112,18 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
     }
   }
   const Array<T> cache_data(held, c.dim);
-  const Array<int> blocks_data(table, 1), starts_data(starts, 1), lengths_data(c.lengths, 1), places_data(places, 1),
-      sees_data(sees, words);
+  const Array<int> blocks_data(table, 1), cu_seqlens_data(cu_seqlens, 1), lengths_data(c.lengths, 1),
+      places_data(places, 1), tree_mask_data(tree_mask, words);
   view.data = cache_data.view().data;
   view.blocks = blocks_data.view().data;
-  PassView pass{starts_data.read(),
+  PassView pass{cu_seqlens_data.read(),
                 {places_data.read(), lengths_data.read(), places_data.read()},
                 {},
                 sequences,
                 total,
                 widest,
                 c.tail};
-  if (c.tree) pass.sees = sees_data.read();
+  if (c.tree) pass.tree_mask = tree_mask_data.read();
   const Array<T> q_data(queries, c.heads * c.dim), y_data(total, c.heads * c.dim);
   const AttendShape shape{sequences, widest, c.heads, c.kv_heads, c.dim, per_place * kBlockTokens, c.processors};
   const Workspace work(attend_scratch<T>(shape));

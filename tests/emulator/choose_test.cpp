@@ -149,17 +149,18 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
 
   // Level 0: `width` candidates under the root, all of them the frontier.
   const int first = sequences * width;
-  std::vector<int> first_nodes, first_sees, root = tokens_of(sequences);
+  std::vector<int> first_nodes, first_tree_mask, root = tokens_of(sequences);
   for (int r = 0; r < first; ++r) {
     first_nodes.push_back(r % width);
-    for (int w = 0; w < words; ++w) first_sees.push_back(w == 0 ? 1 << (r % width) : 0);
+    for (int w = 0; w < words; ++w) first_tree_mask.push_back(w == 0 ? 1 << (r % width) : 0);
   }
   const auto first_tokens = tokens_of(first);
   const auto first_scores = log_probs_of(first, 1);
   const std::vector<int> no_parents(static_cast<std::size_t>(first), -1);
   std::vector<Tensor> tokens{cpu.ints(first_tokens, width)}, scores{cpu.floats(first_scores, width)},
       parents{cpu.ints(no_parents, width)};
-  Tensor score = cpu.floats(first_scores, 1), node = cpu.ints(first_nodes), sees = cpu.ints(first_sees, words);
+  Tensor score = cpu.floats(first_scores, 1), node = cpu.ints(first_nodes),
+         tree_mask = cpu.ints(first_tree_mask, words);
   std::vector<Array<int>> ints;  // a view lives as long as its array
   std::vector<Array<float>> floats;
   ints.reserve(100);
@@ -173,7 +174,7 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
                                  ints.emplace_back(no_parents, width).read()}};
   View<const float> d_score = floats.emplace_back(first_scores, 1).read();
   View<const int> d_node = ints.emplace_back(first_nodes, 1).read(),
-                  d_sees = ints.emplace_back(first_sees, words).read();
+                  d_tree_mask = ints.emplace_back(first_tree_mask, words).read();
 
   int pool = width, keep = width, frontier = width;
   for (int level = 1; level < levels; ++level) {
@@ -182,13 +183,13 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
     const auto ids = tokens_of(rows * k);
     auto log_probs = log_probs_of(rows, k);
     const TopK top{{}, cpu.ints(ids, k), cpu.floats(log_probs, k)};
-    const auto e = ops.expand_tree(top, score, node, sees, frontier, keep, pool, 3 * level);
+    const auto e = ops.expand_tree(top, score, node, tree_mask, frontier, keep, pool, 3 * level);
     ExpandTreeView v{};
     v.ids = ints.emplace_back(ids, k).read();
     v.log_probs = floats.emplace_back(log_probs, k).read();
     v.score = d_score;
     v.node = d_node;
-    v.sees = d_sees;
+    v.tree_mask = d_tree_mask;
     v.width = frontier, v.keep = keep, v.first_node = pool, v.tail = 3 * level;
     v.tokens = keep_ints(sequences, frontier * k);
     v.scores = floats.emplace_back(sequences, frontier * k).view();
@@ -197,7 +198,7 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
     v.token = keep_ints(sequences * keep, 1);
     v.next_score = floats.emplace_back(sequences * keep, 1).view();
     v.next_node = keep_ints(sequences * keep, 1);
-    v.next_sees = keep_ints(sequences * keep, words);
+    v.next_tree_mask = keep_ints(sequences * keep, words);
     expand_tree(v, stream);
     stream.wait();
     tokens.push_back(cpu.keep(e.tokens));
@@ -206,7 +207,7 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
     const Tensor row = cpu.keep(e.row), token = cpu.keep(e.token);
     score = cpu.keep(e.next_score);
     node = cpu.keep(e.next_node);
-    sees = cpu.keep(e.next_sees);
+    tree_mask = cpu.keep(e.next_tree_mask);
     ops.flush();
     const auto values = [](View<int> view) {
       std::vector<int> got(static_cast<std::size_t>(view.rows) * static_cast<std::size_t>(view.cols));
@@ -219,18 +220,18 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
     CHECK(values(v.row) == cpu.ints_of(row));
     CHECK(values(v.token) == cpu.ints_of(token));
     CHECK(values(v.next_node) == cpu.ints_of(node));
-    CHECK(values(v.next_sees) == cpu.ints_of(sees));
+    CHECK(values(v.next_tree_mask) == cpu.ints_of(tree_mask));
     CHECK(distance(floats.back().floats(), cpu.floats_of(score), 1) == 0);
     device.push_back({read(v.tokens), read(v.scores), read(v.parents)});
-    d_score = read(v.next_score), d_node = read(v.next_node), d_sees = read(v.next_sees);
+    d_score = read(v.next_score), d_node = read(v.next_node), d_tree_mask = read(v.next_tree_mask);
     pool += frontier * k;
     frontier = keep;
   }
   if (!by_level && size > pool + 1) return;  // not a tree that a method asks for
   const auto s = ops.select_tree(tokens, scores, parents, cpu.ints(root), size, by_level);
-  const Tensor y = cpu.keep(s.y), parent = cpu.keep(s.parent), line = cpu.keep(s.sees);
+  const Tensor y = cpu.keep(s.y), parent = cpu.keep(s.parent), line = cpu.keep(s.tree_mask);
   ops.flush();
-  const Array<int> d_y(sequences * size, 1), d_parent(sequences * size, 1), d_line(sequences * size, s.sees.cols),
+  const Array<int> d_y(sequences * size, 1), d_parent(sequences * size, 1), d_line(sequences * size, s.tree_mask.cols),
       d_root(root, 1);
   select_tree(device, d_root.read(), size, by_level, d_y.view(), d_parent.view(), d_line.view(), stream);
   stream.wait();

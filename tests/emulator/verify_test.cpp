@@ -90,7 +90,7 @@ void warp_into(const std::vector<float>& logits, const Sampling& sampling, std::
 }
 
 struct Forest {
-  std::vector<int> each, starts{0}, tokens, parents;
+  std::vector<int> each, cu_seqlens{0}, tokens, parents;
   std::vector<float> q;  // of rows 1.. of each
   int depth = 1;
 };
@@ -127,7 +127,7 @@ Forest forest_of(Dice& dice, int sequences, int columns, AcceptRule rule) {
       q.push_back(own);
     }
     f.each.push_back(rows);
-    f.starts.push_back(f.starts.back() + rows);
+    f.cu_seqlens.push_back(f.cu_seqlens.back() + rows);
     f.tokens.insert(f.tokens.end(), tokens.begin(), tokens.end());
     f.parents.insert(f.parents.end(), parents.begin(), parents.end());
     for (int r = 1; r < rows; ++r)
@@ -137,9 +137,9 @@ Forest forest_of(Dice& dice, int sequences, int columns, AcceptRule rule) {
 }
 
 struct DeviceForest {
-  Array<int> tokens, parents, starts;
-  explicit DeviceForest(const Forest& f) : tokens(f.tokens, 1), parents(f.parents, 1), starts(f.starts, 1) {}
-  TreesView view() const { return {tokens.read(), parents.read(), starts.read()}; }
+  Array<int> tokens, parents, cu_seqlens;
+  explicit DeviceForest(const Forest& f) : tokens(f.tokens, 1), parents(f.parents, 1), cu_seqlens(f.cu_seqlens, 1) {}
+  TreesView view() const { return {tokens.read(), parents.read(), cu_seqlens.read()}; }
 };
 
 // Six results of a verification, kept on either side.
@@ -191,12 +191,13 @@ int compare_sampled(AcceptRule rule, const Sampling& sampling, int columns, bool
   Specification cpu(sequences, kSeed + seed);
   const Batch batch(cpu, dice, sequences);
   // The target likes what is drafted, so that walks go deep.
-  auto x = logits_of(dice, f.starts.back(), columns, seed % 2 == 0);
+  auto x = logits_of(dice, f.cu_seqlens.back(), columns, seed % 2 == 0);
   for (int b = 0; b < sequences; ++b)
-    for (int r = f.starts[static_cast<std::size_t>(b)] + 1; r < f.starts[static_cast<std::size_t>(b) + 1]; ++r) {
+    for (int r = f.cu_seqlens[static_cast<std::size_t>(b)] + 1; r < f.cu_seqlens[static_cast<std::size_t>(b) + 1];
+         ++r) {
       const int parent = f.parents[static_cast<std::size_t>(r)];
       if (parent >= 0)
-        x[static_cast<std::size_t>((f.starts[static_cast<std::size_t>(b)] + parent) * columns +
+        x[static_cast<std::size_t>((f.cu_seqlens[static_cast<std::size_t>(b)] + parent) * columns +
                                    f.tokens[static_cast<std::size_t>(r)])] = 5;
     }
   std::optional<Tensor> q;
@@ -209,7 +210,7 @@ int compare_sampled(AcceptRule rule, const Sampling& sampling, int columns, bool
   const Array<T> data(x, columns);
   const Array<float> q_data(f.q, columns);
   const DeviceVerdict got(sequences, f.depth);
-  const Workspace work(verify_scratch(f.starts.back()));
+  const Workspace work(verify_scratch(f.cu_seqlens.back()));
   const Stream stream;
   verify_sampled<T>(data.read(), trees.view(), q ? q_data.read() : View<const float>{}, rule, batch.view(), sampling,
                     kSeed + seed, work.scratch(), got.view(), stream);
@@ -242,7 +243,7 @@ TEST_CASE("a greedy verdict over random trees is the CPU's") {
     const int sequences = 1 + dice.below(6);
     const Forest f = forest_of(dice, sequences, 3, AcceptRule::point_mass);
     std::vector<int> predicted;
-    for (int r = 0; r < f.starts.back(); ++r) predicted.push_back(dice.below(3));
+    for (int r = 0; r < f.cu_seqlens.back(); ++r) predicted.push_back(dice.below(3));
     Specification cpu(sequences);
     const auto verdict =
         keep_verdict(cpu, cpu.ops.verify_greedy(cpu.ints(predicted), cpu.ints(f.tokens), cpu.ints(f.parents),
@@ -284,11 +285,12 @@ TEST_CASE("a relaxed verdict is the CPU's") {
     Dice dice(seed);
     const int sequences = 1 + dice.below(4), columns = seed % 2 == 0 ? 5 : 200;
     const Forest f = forest_of(dice, sequences, columns, AcceptRule::point_mass);
-    auto x = logits_of(dice, f.starts.back(), columns, false);
+    auto x = logits_of(dice, f.cu_seqlens.back(), columns, false);
     for (int b = 0; b < sequences; ++b)
-      for (int r = f.starts[static_cast<std::size_t>(b)] + 1; r < f.starts[static_cast<std::size_t>(b) + 1]; ++r)
+      for (int r = f.cu_seqlens[static_cast<std::size_t>(b)] + 1; r < f.cu_seqlens[static_cast<std::size_t>(b) + 1];
+           ++r)
         if (const int parent = f.parents[static_cast<std::size_t>(r)]; parent >= 0 && dice.below(3) > 0)
-          x[static_cast<std::size_t>((f.starts[static_cast<std::size_t>(b)] + parent) * columns +
+          x[static_cast<std::size_t>((f.cu_seqlens[static_cast<std::size_t>(b)] + parent) * columns +
                                      f.tokens[static_cast<std::size_t>(r)])] =
               rounded<bf16>(5 + 0.1F * static_cast<float>(r));
     Specification cpu(sequences);
@@ -299,7 +301,7 @@ TEST_CASE("a relaxed verdict is the CPU's") {
     const auto run = [&]<class T>(T) {
       const Array<T> data(x, columns);
       const DeviceVerdict got(sequences, f.depth);
-      const Workspace work(verify_scratch(f.starts.back()));
+      const Workspace work(verify_scratch(f.cu_seqlens.back()));
       const Stream stream;
       verify_relaxed<T>(data.read(), trees.view(), sampling, relaxed, work.scratch(), got.view(), stream);
       stream.wait();

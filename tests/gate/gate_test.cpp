@@ -165,7 +165,7 @@ TEST_CASE("questions that a verb would refuse are refused here, in the same word
   CHECK(failure("simulate", "served.json").empty());
   CHECK(contains(failure("run", "served.json"), "has a \"workload\""));
   CHECK(contains(failure("simulate", "s.json"), "no \"workload\""));
-  CHECK(contains(failure("plan", "served.json"), "\"latency_targets\" are needed"));
+  CHECK(contains(failure("plan", "served.json"), "\"slo\" is needed"));
   CHECK(contains(failure("plan", "served.json"), "a plan needs arrivals with a rate"));
   CHECK(contains(failure("advise", "served.json"), "served.json"));
   CHECK(contains(failure("serve", "served.json"), "is no verb"));

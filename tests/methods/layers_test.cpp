@@ -25,9 +25,9 @@ struct OneSequence {
     ops.upload(s.seats.table, std::vector<int>{0});
     ops.upload(s.seats.lengths, std::vector<int>{0});
   }
-  Stream run(const std::string& name, const std::vector<int>& tokens, std::optional<Tensor> sees = std::nullopt) {
+  Stream run(const std::string& name, const std::vector<int>& tokens, std::optional<Tensor> tree_mask = std::nullopt) {
     Stream x{target.embed(ops, ops.input(name, tokens))};
-    target.run(ops, x, ops.pass({ops.uniform(1, static_cast<int>(tokens.size())), s.seats, sees}));
+    target.run(ops, x, ops.pass({ops.uniform(1, static_cast<int>(tokens.size())), s.seats, tree_mask}));
     return x;
   }
   std::vector<float> logits(Stream x, int rows) {
@@ -57,7 +57,7 @@ TEST_CASE("each row of a tree has the logits of its path run alone, mask rows or
   one.run("prefix", prefix);
   ops.advance(one.s.seats.lengths, ops.constant({3}));
   ops.flush();
-  const auto all = one.logits(one.run("tree", tokens, ops.constant(tree.sees(), tree.words())), tree.rows());
+  const auto all = one.logits(one.run("tree", tokens, ops.constant(tree.tree_mask(), tree.words())), tree.rows());
   const int vocabulary = one.target.shape.vocabulary;
   for (int row = 0; row < tree.rows(); ++row) {
     auto text = prefix;

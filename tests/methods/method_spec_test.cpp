@@ -2,6 +2,7 @@
 #include "methods/method_spec.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "decoder/priced/backend.h"
 #include "methods/decoder.h"
@@ -115,6 +116,19 @@ TEST_CASE("a draft network that is divided is one more parameter") {
   CHECK(!m.shards_draft());
   CHECK(m.with_sharded_draft().shards_draft());
   CHECK(m.with_sharded_draft() == spec(R"({"name": "draft_model", "draft": "small", "shard_draft": true})"));
+}
+
+TEST_CASE("names and keys of other tools mean the same method") {
+  CHECK(spec(R"({"name": "ngram", "num_speculative_tokens": 4})") ==
+        spec(R"({"name": "prompt_lookup", "draft_length": 4})"));
+  CHECK(spec(R"({"name": "mtp"})") == spec(R"({"name": "mtp_sequential"})"));
+  CHECK(spec(R"({"name": "ngram"})").name() == "prompt_lookup");
+  CHECK(methods::find("") == nullptr);
+  std::set<std::string_view> names;
+  for (const methods::Entry& e : methods::all()) {
+    CHECK(names.insert(e.name).second);
+    if (!e.also.empty()) CHECK(names.insert(e.also).second);
+  }
 }
 
 TEST_CASE("mistakes in a method are noted where they stand") {

@@ -17,7 +17,7 @@ namespace {
 class Watched : public Method {
  public:
   explicit Watched(Method& method) : method_(method) {}
-  std::vector<int> taps() const override { return method_.taps(); }
+  std::vector<int> auxiliary_layers() const override { return method_.auxiliary_layers(); }
   int depth() const override { return method_.depth(); }
 
   Proposal propose(Ops& ops, Session& s) override {
@@ -214,15 +214,15 @@ TEST_CASE("where no level is cut, a dynamic tree is the best-first tree of all c
 
   for (const std::size_t drafts : {1U, 4U, 11U, 25U, 39U}) {
     const Tensor start = ops.input("root", root);
-    Tensor token = start, score = ops.constant({0}), node = ops.constant({-1}), sees = ops.constant({0});
+    Tensor token = start, score = ops.constant({0}), node = ops.constant({-1}), tree_mask = ops.constant({0});
     std::vector<Tensor> tokens, scores, parents;
     for (int depth = 0, width = 1, first = 0; depth < kLevels; ++depth) {
-      const ExpandTree e = ops.expand_tree(ops.top_k(t.logits(ops, t.embed(ops, token)), kTop), score, node, sees,
+      const ExpandTree e = ops.expand_tree(ops.top_k(t.logits(ops, t.embed(ops, token)), kTop), score, node, tree_mask,
                                            width, width * kTop, first, 0);
       tokens.push_back(e.tokens);
       scores.push_back(e.scores);
       parents.push_back(e.parents);
-      token = e.token, score = e.next_score, node = e.next_node, sees = e.next_sees;
+      token = e.token, score = e.next_score, node = e.next_node, tree_mask = e.next_tree_mask;
       first += width * kTop;
       width *= kTop;
     }

@@ -85,7 +85,7 @@ TEST_CASE("Kangaroo leaves 32 layers behind the second and 40 behind the third")
     const Decoder decoder(
         {shape, DType::bf16, DType::bf16, 4, 1, 1, {}}, MethodSpec(*methods::find("kangaroo")),
         [&](const Reader&) { return shape; }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
-    CHECK(decoder.method->taps() == std::vector<int>{exit});
+    CHECK(decoder.method->auxiliary_layers() == std::vector<int>{exit});
   }
 }
 

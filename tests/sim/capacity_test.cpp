@@ -23,7 +23,7 @@ FleetOption fleet_of(const std::string& workload, const std::string& targets) {
     return rows;
   }();
   const auto file = folder.path() / "s.json";
-  std::ofstream(file) << with(R"("workload": )" + workload + R"(, "latency_targets": )" + targets);
+  std::ofstream(file) << with(R"("workload": )" + workload + R"(, "slo": )" + targets);
   ServingSweep sweep(file, kData);
   sweep.validate();
   return smallest_fleet(sweep, 0, {}, 64, 1);

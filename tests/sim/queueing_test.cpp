@@ -26,8 +26,8 @@ std::vector<Mean> replicate(const Lengths& service,
   cost.fixed = cost.per_sequence = cost.per_context = 0;
   cost.per_prompt_token = std::llround(kTicksPerSecond / kMeanTokens);
   SchedulerLimits limits;
-  limits.max_batch_size = 1;
-  limits.max_batched_tokens = 1 << 24;
+  limits.max_num_seqs = 1;
+  limits.max_num_batched_tokens = 1 << 24;
   Workload w = poisson(kLoad, 22'000, service, fixed_length(1));
   w.warm_up = 2000;
   std::vector<std::vector<double>> seen(of.size());

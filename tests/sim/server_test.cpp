@@ -41,18 +41,18 @@ Case random_case(std::uint64_t seed) {
     for (int i = 0; i < 300; ++i) {
       const int shared = below(4), own = below(3), family = below(5);
       trace->requests.push_back({0, 1 + below(100) + kPrefixBlockTokens * (shared + own), 1 + below(60), 0});
-      trace->pieces.emplace_back();
-      for (int p = 0; p < shared; ++p) trace->pieces.back().push_back(10 * family + p);
-      for (int p = 0; p < own; ++p) trace->pieces.back().push_back(1000 + 10 * i + p);
+      trace->prefix_hashes.emplace_back();
+      for (int p = 0; p < shared; ++p) trace->prefix_hashes.back().push_back(10 * family + p);
+      for (int p = 0; p < own; ++p) trace->prefix_hashes.back().push_back(1000 + 10 * i + p);
     }
     c.workload.length_trace = trace;
     c.workload.prompt.kind = c.workload.output.kind = Lengths::Kind::trace;
   }
   c.limits.prefix_caching = below(4) > 0;
   c.limits.batching = static_cast<Batching>(below(3));
-  c.limits.max_batch_size = 1 + below(16);
+  c.limits.max_num_seqs = 1 + below(16);
   c.limits.block_size = 1 << below(5);
-  c.limits.max_batched_tokens = 128 + below(200);
+  c.limits.max_num_batched_tokens = 128 + below(200);
   const int longest = c.workload.length_trace ? 5 * kPrefixBlockTokens + 170 : 280;
   c.limits.kv_blocks = (longest + below(250)) / c.limits.block_size + 6;  // tight: many are preempted
   c.limits.whole_prompts = below(2) == 0;
@@ -75,7 +75,7 @@ Case random_case(std::uint64_t seed) {
     c.drafting.policy.rules = {{1, 3}, {4, 1}, {8, 0}};
   }
   c.text = "seed " + std::to_string(seed) + ", batching " + std::to_string(static_cast<int>(c.limits.batching)) +
-           ", batch " + std::to_string(c.limits.max_batch_size) + ", blocks " + std::to_string(c.limits.kv_blocks) +
+           ", batch " + std::to_string(c.limits.max_num_seqs) + ", blocks " + std::to_string(c.limits.kv_blocks) +
            " of " + std::to_string(c.limits.block_size) + ", drafts " + std::to_string(c.drafting.draft_length) +
            ", policy " + std::to_string(static_cast<int>(c.drafting.policy.kind)) + ", servers " +
            std::to_string(c.fleet.servers()) + (c.limits.swap ? ", swap" : "");
@@ -125,10 +125,10 @@ TEST_CASE("whatever the scheduler does, every request is served once, wholly, in
       free_from[s.server] = s.start + s.steps * s.first + s.rise * (s.steps * (s.steps - 1) / 2);
       REQUIRE(s.kv_blocks >= 0);
       REQUIRE(s.kv_blocks <= c.limits.kv_blocks);
-      REQUIRE(s.sequences <= c.limits.max_batch_size);
+      REQUIRE(s.sequences <= c.limits.max_num_seqs);
       REQUIRE(s.drafts <= c.drafting.draft_length);
       if (c.limits.batching == Batching::continuous && s.prompt_tokens > 0)
-        REQUIRE(s.prompt_tokens + s.sequences * (s.drafts + 1) <= c.limits.max_batched_tokens);
+        REQUIRE(s.prompt_tokens + s.sequences * (s.drafts + 1) <= c.limits.max_num_batched_tokens);
       decoded += s.emitted;
       speculated += s.drafts > 0;
     }
@@ -146,7 +146,7 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
     auto trace = std::make_shared<WorkloadTrace>();
     for (int i = 0; i < 20; ++i) {
       trace->requests.push_back({0, 2 * kPrefixBlockTokens + 100, 5, 0});
-      trace->pieces.push_back(alike ? std::vector<int>{1, 2} : std::vector<int>{10 * i, 10 * i + 1});
+      trace->prefix_hashes.push_back(alike ? std::vector<int>{1, 2} : std::vector<int>{10 * i, 10 * i + 1});
     }
     Workload w = poisson(1000, 20, {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
     w.length_trace = trace;
@@ -307,7 +307,7 @@ TEST_CASE("a static batch whose prompts no int counts is refused") {
   PlainCost cost;
   SchedulerLimits limits;
   limits.batching = Batching::fixed;
-  limits.max_batch_size = 130;
+  limits.max_num_seqs = 130;
   limits.kv_blocks = std::int64_t{1} << 40;
   const auto prompts_of = [&](int tokens) {
     return Fleet({}, limits, {}, cost).run(poisson(1e6, 130, fixed_length(tokens), fixed_length(2)), 1, {});
@@ -341,7 +341,7 @@ TEST_CASE("the first step after prompts is told how long they took and who waite
   Case c;
   auto trace = std::make_shared<WorkloadTrace>();
   for (int i = 0; i < 3; ++i) trace->requests.push_back({2.5e-6 * i, 10 * (i + 1), 20, 0});
-  trace->pieces.resize(3);
+  trace->prefix_hashes.resize(3);
   c.workload.arrivals.kind = ArrivalProcess::Kind::trace;
   c.workload.arrival_trace = trace;
   c.workload.length_trace = trace;

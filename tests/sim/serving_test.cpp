@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "core/fingerprint.h"
@@ -62,7 +63,7 @@ TEST_CASE("at a batch that never changes, a served step costs what run predicts"
       R"({"arrivals": {"process": "closed", "concurrency": 8}, "requests": 8, "lengths": {"prompt": 700, "output": 300}})";
   for (const std::string& method : {std::string(R"({"name": "autoregressive"})"), kEagle}) {
     INFO(method);
-    const Scene s(serving(R"("scheduler": {"max_batched_tokens": 8192})", method, workload));
+    const Scene s(serving(R"("scheduler": {"max_num_batched_tokens": 8192})", method, workload));
     const ServingResult served = s.at(0);
     const ServingRun& run = served.runs.front();
     const Prediction p = prediction(with(R"("batch_size": 8, "prompt_tokens": 700, "output_tokens": 300)", method));
@@ -191,7 +192,7 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
       Case{workload(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "lengths": "acceptance_trace"})"),
            "#/workload/lengths: every method needs an acceptance trace for that"},
       Case{serving(R"("batch_size": 4)"),
-           "#/batch_size: a scenario with a workload has none; give \"scheduler\": {\"max_batch_size\": ..}"},
+           "#/batch_size: a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}"},
       Case{serving(R"("scheduler": {"block_size": 12})"), "#/scheduler/block_size: must be a power of two"},
       Case{serving(R"("policy": {"off_above": 4, "x": 1})", kEagle),
            "#/policy/x: unknown key; known here: \"draft_length_by_batch_size\", \"off_above\""},
@@ -202,7 +203,7 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
       Case{serving(R"("scheduler": {"kv_blocks": 10})"),
            "skipped: request 0: a request of 512 + 256 tokens does not "
            "fit the KV pool of 10 blocks of 16"},
-      Case{serving(R"("latency_targets": {"ttft_p95": "1 s"})"), "ttft_p95"}, Case{with(""), "no \"workload\""});
+      Case{serving(R"("slo": {"ttft_p95": "1 s"})"), "ttft_p95"}, Case{with(""), "no \"workload\""});
   INFO(c.json);
   INFO(mistakes(c.json));
   CHECK(mistakes(c.json).find(c.message) != std::string::npos);
@@ -231,10 +232,10 @@ TEST_CASE("a drawn request that no KV pool holds is refused and counted, and the
 }
 
 TEST_CASE("lists in a workload, its scheduler and its policy are swept") {
-  const Scene s(serving(R"("scheduler": {"max_batch_size": [4, 64]}, "policy": ["fixed", "goodput"])", kEagle,
+  const Scene s(serving(R"("scheduler": {"max_num_seqs": [4, 64]}, "policy": ["fixed", "goodput"])", kEagle,
                         R"({"arrivals": {"process": "poisson", "rate": ["1 /s", "8 /s"]}, "requests": 100})"));
   REQUIRE(s.sweep->scenario().points() == 8);
-  CHECK(s.sweep->scenario().serving->axes == std::vector<std::string>{"rate", "max_batch_size", "policy"});
+  CHECK(s.sweep->scenario().serving->axes == std::vector<std::string>{"rate", "max_num_seqs", "policy"});
   CHECK(s.sweep->scenario().serving->choices[5].varying == std::vector<std::string>{"8 /s", "4", "goodput"});
   CHECK(s.at(0).runs.front().figures.e2e.mean() < s.at(4).runs.front().figures.e2e.mean());
 }
@@ -254,21 +255,49 @@ TEST_CASE("replications give a Student-t interval, and other seeds other runs") 
   CHECK(s.at(0, {9, true, nullptr, {}}).runs.front().figures.fingerprint() != r.runs.front().figures.fingerprint());
 }
 
+TEST_CASE("a scenario with the old keys has the answer of the new ones, and a note for each") {
+  const auto scenario = [](bool old) {
+    const auto key = [old](const char* now, const char* before) { return std::string(old ? before : now); };
+    const std::string cv = "\"" + key("cv", "variation") + "\": ";
+    const std::string workload = R"({"arrivals": {"process": "gamma", "rate": "4 /s", )" + cv +
+                                 R"(2}, "requests": 200, "lengths": {"prompt": 300,
+            "output": {"distribution": "lognormal", "mean": 80, )" +
+                                 cv + "0.5}}}";
+    return serving("\"scheduler\": {\"" + key("max_num_seqs", "max_batch_size") + "\": 6, \"" +
+                       key("max_num_batched_tokens", "max_batched_tokens") + "\": 400, \"" +
+                       key("gpu_memory_utilization", "memory_share") + "\": 0.5}, \"" + key("slo", "latency_targets") +
+                       R"(": {"ttft_p99": "1 s"})",
+                   R"({"name": "autoregressive"})", workload);
+  };
+  const Scene now(scenario(false)), old(scenario(true));
+  CHECK(now.at(0).runs.front().figures.fingerprint() == old.at(0).runs.front().figures.fingerprint());
+  CHECK(old.sweep->scenario().serving->targets.targets.size() == 1);
+  CHECK(now.sweep->scenario().document.notes().empty());
+  std::set<std::string> notes;
+  for (const std::string& note : old.sweep->scenario().document.notes()) notes.insert(note.substr(note.find('#')));
+  const std::string still = " now; the old name is still read";
+  CHECK(notes == std::set<std::string>{"#/workload/arrivals/variation: is called \"cv\"" + still,
+                                       "#/workload/lengths/output/variation: is called \"cv\"" + still,
+                                       "#/scheduler/max_batch_size: is called \"max_num_seqs\"" + still,
+                                       "#/scheduler/max_batched_tokens: is called \"max_num_batched_tokens\"" + still,
+                                       "#/scheduler/memory_share: is called \"gpu_memory_utilization\"" + still,
+                                       "#/latency_targets: is called \"slo\"" + still});
+}
+
 // Approved by tests/golden: an unintended change of the event stream shows here. DRAFTLINE_APPROVE=1 writes it anew.
 TEST_CASE("the event stream of a scenario is the same everywhere") {
   const std::map<std::string, std::string> scenes{
       {"autoregressive", serving("")},
-      {"tight", serving(R"("scheduler": {"kv_blocks": 300, "max_batched_tokens": 256})")},
+      {"tight", serving(R"("scheduler": {"kv_blocks": 300, "max_num_batched_tokens": 256})")},
       {"prefill first", serving(R"("scheduler": {"chunked_prefill": false})", kEagle)},
-      {"static", serving(R"("scheduler": {"static_batching": true, "max_batch_size": 8})")},
+      {"static", serving(R"("scheduler": {"static_batching": true, "max_num_seqs": 8})")},
       {"eagle3, by goodput", serving(R"("policy": "goodput")", kEagle)},
       {"three replicas", serving(R"("replicas": 3, "routing": "least_loaded")", kEagle)},
       {"disaggregated",
        serving(
            R"("replicas": 1, "disaggregation": {"prefill_replicas": 1, "bandwidth": "50 GB/s", "latency": "1 ms"})")},
-      {"bursts",
-       serving("", kEagle, R"({"arrivals": {"process": "gamma", "rate": "4 /s", "variation": 3}, "requests": 300,
-                                         "lengths": {"prompt": {"distribution": "lognormal", "mean": 800, "variation": 1},
+      {"bursts", serving("", kEagle, R"({"arrivals": {"process": "gamma", "rate": "4 /s", "cv": 3}, "requests": 300,
+                                         "lengths": {"prompt": {"distribution": "lognormal", "mean": 800, "cv": 1},
                                                      "output": {"distribution": "uniform", "least": 10, "most": 400}}})")}};
   const std::filesystem::path file = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "tests/golden/event_streams.json";
   nlohmann::json now;
@@ -308,7 +337,7 @@ TEST_CASE("300 requests served by vLLM on an RTX 4090 are predicted from step ta
   const Scene s(R"({"device": "rtx-4090", "transformer": "llama-3.1-8b", "engine": "vllm-0.19",
                     "method": {"name": "autoregressive"}, "workload": {"arrivals": {"trace": ")" +
                 log.string() +
-                R"("}}, "scheduler": {"max_batch_size": 256, "max_batched_tokens": 2048, "kv_blocks": 2588}})");
+                R"("}}, "scheduler": {"max_num_seqs": 256, "max_num_batched_tokens": 2048, "kv_blocks": 2588}})");
   const ServingResult result = s.at(0);
   const ServingFigures& f = result.runs.front().figures;
   WARN("TPOT " << 1e3 * f.tpot.mean().value << " ms, served " << 1e3 * tpot << "; TTFT " << f.ttft.mean().value

@@ -17,16 +17,16 @@ constexpr float kLog2E = 1.44269504F;
 
 constexpr int kScalarWarps = 4, kMostColumns = 512;
 
-// `key(j)`, `value(j)`: their columns; `sees(j)`: may it be read at all. q is scaled, scores are powers of two.
-template <class T, class Key, class Value, class Sees>
-__device__ Share attend_row(const float* q, int dim, int begin, int end, Key key, Value value, Sees sees,
+// `key(j)`, `value(j)`: their columns; `visible(j)`: may it be read at all. q is scaled, scores are powers of two.
+template <class T, class Key, class Value, class Visible>
+__device__ Share attend_row(const float* q, int dim, int begin, int end, Key key, Value value, Visible visible,
                             float* weights, float (&out)[kMostColumns / 32]) {
   const int lane = lane_of();
   float top = -INFINITY, sum = 0;
   for (int base = begin; base < end; base += 32) {
     const int j = base + lane;
     float score = -INFINITY;
-    if (j < end && sees(j)) {
+    if (j < end && visible(j)) {
       const T* k = key(j);
       score = 0;
       for (int c = 0; c < dim; ++c) score += q[c] * to_float(k[c]);
@@ -70,7 +70,7 @@ __global__ void attend_rows(AttendArguments<T> a) {
     const auto entry = [&](int key, int kv) -> const T* { return a.cache.entry(a.layer, w.place, key, kv, w.kv_head); };
     const Share share = attend_row<T>(
         queries + warp * dim, dim, w.begin, w.end, [&](int key) { return entry(key, 0); },
-        [&](int key) { return entry(key, 1); }, [&](int key) { return sees_key(a.pass, row, index, w.length, key); },
+        [&](int key) { return entry(key, 1); }, [&](int key) { return attends_to(a.pass, row, index, w.length, key); },
         weights + warp * 32, out);
 #pragma unroll
     for (int i = 0; i < kMostColumns / 32; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the attention kernels share: which entries a row sees, how a split finds its keys, how parts are joined.
+// What the attention kernels share: which entries a row attends to, how a split finds its keys, how parts are joined.
 #pragma once
 #include "decoder/cuda/attention/attention.h"
 #include "decoder/cuda/runtime/block.cuh"
@@ -38,16 +38,16 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   w.kv_head = static_cast<int>(blockIdx.y);
   w.sequence = static_cast<int>(blockIdx.z);
   w.unit = (w.sequence * static_cast<int>(gridDim.y) + w.kv_head) * tiles + tile;
-  const View<const int>& starts = a.pass.starts;
-  w.first = *starts.row(w.sequence);
-  w.rows = *starts.row(w.sequence + 1) - w.first;
+  const View<const int>& cu_seqlens = a.pass.cu_seqlens;
+  w.first = *cu_seqlens.row(w.sequence);
+  w.rows = *cu_seqlens.row(w.sequence + 1) - w.first;
   w.from = tile * tile_rows;
   w.any = w.from < w.rows * a.group;
   if (!w.any) return w;
   w.length = *a.pass.seats.lengths.row(w.sequence);
   w.place = *a.pass.seats.table.row(w.sequence);
   const int last_row = min((w.from + tile_rows - 1) / a.group, w.rows - 1);
-  const int keys = w.length + a.pass.tail + (a.pass.sees.data != nullptr ? w.rows : last_row + 1);
+  const int keys = w.length + a.pass.tail + (a.pass.tree_mask.data != nullptr ? w.rows : last_row + 1);
   const int stages = ceil_div(keys, stage);
   const int each = ceil_div(stages, min(a.splits, ceil_div(keys, kLeastKeys)));
   w.used = ceil_div(stages, each);
@@ -57,12 +57,12 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   return w;
 }
 
-// Does row `row`, the index-th of its sequence, see this key?
-__device__ inline bool sees_key(const PassView& p, int row, int index, int length, int key) {
+// Does row `row`, the index-th of its sequence, attend to this key?
+__device__ inline bool attends_to(const PassView& p, int row, int index, int length, int key) {
   const int entry = key - length;  // of the tail
   if (entry < 0) return true;
-  if (p.sees.data == nullptr) return entry <= p.tail + index;
-  return (static_cast<unsigned>(p.sees.row(row)[entry / 32]) >> (entry % 32) & 1U) != 0;
+  if (p.tree_mask.data == nullptr) return entry <= p.tail + index;
+  return (static_cast<unsigned>(p.tree_mask.row(row)[entry / 32]) >> (entry % 32) & 1U) != 0;
 }
 
 // Softmax parts: sums weighted by exp(score - top), and the sum of the weights.

@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
   }
   float out[S::dim / 8][4] = {}, top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
   // Nothing before this key is hidden from any row of the tile.
-  const int hidden_from = w.length + (a.pass.sees.data != nullptr ? 0 : a.pass.tail + w.from / a.group + 1);
+  const int hidden_from = w.length + (a.pass.tree_mask.data != nullptr ? 0 : a.pass.tail + w.from / a.group + 1);
 
   for (int s = 0; s < count; ++s) {
     if (s + 1 < count) {
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
       for (int e = 0; e < 4; ++e) {
         const int key = first_key + 8 * j + 2 * t + e % 2;
         const bool seen =
-            all_seen || (key < w.end && sees_key(a.pass, w.first + index[e / 2], index[e / 2], w.length, key));
+            all_seen || (key < w.end && attends_to(a.pass, w.first + index[e / 2], index[e / 2], w.length, key));
         score[j][e] = seen ? score[j][e] * a.scale : -INFINITY;
         higher[e / 2] = fmaxf(higher[e / 2], score[j][e]);
       }

@@ -38,17 +38,17 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
                                    int half, PassView pass, CacheView<T> cache, int layer, View<T> y) {
   await_previous();
   const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
-  const int first = pass.starts.row(b)[0], r = first + i;
+  const int first = pass.cu_seqlens.row(b)[0], r = first + i;
   const int d = cache.head_dim, heads = q.cols / d, kv = cache.kv_heads;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   int h = static_cast<int>(blockIdx.z) * kHeadsPerBlock + static_cast<int>(threadIdx.x) / 32;
-  if (r >= pass.starts.row(b + 1)[0] || h >= heads + 2 * kv) return;
+  if (r >= pass.cu_seqlens.row(b + 1)[0] || h >= heads + 2 * kv) return;
 
   const int length = pass.seats.lengths.row(b)[0], place = pass.seats.table.row(b)[0];
-  int visible = pass.tail + i + 1;  // entries of the tail that the row sees
-  if (pass.sees.data != nullptr) {
+  int visible = pass.tail + i + 1;  // entries of the tail that the row attends to
+  if (pass.tree_mask.data != nullptr) {
     visible = 0;
-    for (int w = 0; w < pass.sees.cols; ++w) visible += __popc(static_cast<unsigned>(pass.sees.row(r)[w]));
+    for (int w = 0; w < pass.tree_mask.cols; ++w) visible += __popc(static_cast<unsigned>(pass.tree_mask.row(r)[w]));
   }
   const auto position = static_cast<float>(length + visible - 1);
 
@@ -80,13 +80,13 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
 // grid (layers, sequences, keys and values of each head). A thread owns a column, and moves its entries in ascending order,
 // eight at a time: entry j comes from one at or behind j, so nothing is overwritten before it is read.
 template <class T>
-__global__ void commit_kernel(View<const int> path, View<const int> starts, SeatsView seats, CacheView<T> cache,
+__global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, SeatsView seats, CacheView<T> cache,
                               int per) {
   constexpr int kHeld = 8;
   const int layer = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
   const int kv = static_cast<int>(blockIdx.z) / cache.kv_heads, head = static_cast<int>(blockIdx.z) % cache.kv_heads;
   const int c = static_cast<int>(threadIdx.x);
-  const int length = seats.lengths.row(b)[0], place = seats.table.row(b)[0], first = starts.row(b)[0];
+  const int length = seats.lengths.row(b)[0], place = seats.table.row(b)[0], first = cu_seqlens.row(b)[0];
   if (c >= cache.head_dim) return;
   T held[kHeld];
   for (int j = 0; j < per; j += kHeld) {
@@ -121,11 +121,11 @@ void rope_append(View<const T> q, View<const T> k, View<const T> v, const float*
                      dim3(32 * kHeadsPerBlock), 0, s, q, k, v, frequencies, half, pass, cache, layer, y);
 }
 template <class T>
-void commit(View<const int> path, View<const int> starts, const SeatsView& seats, CacheView<T> cache, int layers,
+void commit(View<const int> path, View<const int> cu_seqlens, const SeatsView& seats, CacheView<T> cache, int layers,
             cudaStream_t s) {
-  const int sequences = starts.rows - 1;
+  const int sequences = cu_seqlens.rows - 1;
   launch(commit_kernel<T>, grid_of(layers, sequences, 2 * cache.kv_heads),
-         dim3(static_cast<unsigned>(32 * ceil_div(cache.head_dim, 32))), 0, s, path, starts, seats, cache,
+         dim3(static_cast<unsigned>(32 * ceil_div(cache.head_dim, 32))), 0, s, path, cu_seqlens, seats, cache,
          path.rows / sequences);
 }
 void advance(View<const int> counts, View<int> lengths, cudaStream_t s) {

@@ -50,9 +50,9 @@ cuda::SeatsView CudaBackend::State::view(const Seats& s) const {
 
 cuda::PassView CudaBackend::State::view(PassRef ref) const {
   const Pass& p = tape->pass(ref);
-  return {view<const int>(p.rows.starts),
+  return {view<const int>(p.rows.cu_seqlens),
           view(p.seats),
-          p.sees ? view<const int>(*p.sees) : cuda::View<const int>{},
+          p.tree_mask ? view<const int>(*p.tree_mask) : cuda::View<const int>{},
           p.rows.sequences(),
           p.rows.total,
           p.rows.widest,

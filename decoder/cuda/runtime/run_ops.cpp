@@ -148,22 +148,22 @@ struct LaunchOp {
     clip_top_k(floats(o.log_probs), o.top_p, o.least_share, out_floats(o.y), stream);
   }
   void operator()(const ExpandTree& o) const {
-    expand_tree({ids(o.ids), floats(o.log_probs), floats(o.score), ids(o.node), ids(o.sees), o.width, o.keep,
+    expand_tree({ids(o.ids), floats(o.log_probs), floats(o.score), ids(o.node), ids(o.tree_mask), o.width, o.keep,
                  o.first_node, o.tail, out_ids(o.tokens), out_floats(o.scores), out_ids(o.parents), out_ids(o.row),
-                 out_ids(o.token), out_floats(o.next_score), out_ids(o.next_node), out_ids(o.next_sees)},
+                 out_ids(o.token), out_floats(o.next_score), out_ids(o.next_node), out_ids(o.next_tree_mask)},
                 stream);
   }
   void operator()(const SelectTree& o) const {
     std::vector<TreeLevel> levels;
     for (std::size_t i = 0; i < o.tokens.size(); ++i)
       levels.push_back({ids(o.tokens[i]), floats(o.scores[i]), ids(o.parents[i])});
-    select_tree(levels, ids(o.root), o.size, o.by_level, out_ids(o.y), out_ids(o.parent), out_ids(o.sees), stream);
+    select_tree(levels, ids(o.root), o.size, o.by_level, out_ids(o.y), out_ids(o.parent), out_ids(o.tree_mask), stream);
   }
 
   // ---- verification and the cache
   template <class Verify>
   TreesView trees(const Verify& o) const {
-    return {ids(o.tokens), ids(o.parents), ids(o.starts)};
+    return {ids(o.tokens), ids(o.parents), ids(o.cu_seqlens)};
   }
   template <class Verify>
   VerdictView verdict(const Verify& o) const {
@@ -181,7 +181,7 @@ struct LaunchOp {
     force_accepted(ids(o.predicted), trees(o), ids(o.wanted), o.vocabulary, out_ids(o.y), stream);
   }
   void operator()(const Commit& o) const {
-    commit(ids(o.path), ids(o.starts), s.view(Seats{o.table, o.lengths, {}}), s.view<T>(o.cache), o.cache.layers,
+    commit(ids(o.path), ids(o.cu_seqlens), s.view(Seats{o.table, o.lengths, {}}), s.view<T>(o.cache), o.cache.layers,
            stream);
   }
   void operator()(const Advance& o) const { advance(ids(o.counts), out_ids(o.lengths), stream); }

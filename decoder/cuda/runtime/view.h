@@ -23,11 +23,11 @@ struct SeatsView {  // views of seat slots, [sequences] each: may be strided
   View<const int> table, lengths, ids;
 };
 
-// One forward pass. `starts` [sequences + 1]: who has how many rows is device data; totals are shape, so that grids are.
+// One forward pass. `cu_seqlens` [sequences + 1]: who has how many rows is device data; totals are shape, as grids are.
 struct PassView {
-  View<const int> starts;
+  View<const int> cu_seqlens;
   SeatsView seats;
-  View<const int> sees;  // [total, words]: bit j = sees tail entry j. data null: causal
+  View<const int> tree_mask;  // [total, words]: bit j = attends to tail entry j. data null: causal
   int sequences = 0, total = 0, widest = 0, tail = 0;
 };
 

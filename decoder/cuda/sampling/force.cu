@@ -14,7 +14,7 @@ constexpr int kThreads = 64;
 __global__ void force_accepted_kernel(View<const int> predicted, TreesView trees, View<const int> wanted,
                                       int vocabulary, View<int> y) {
   const int b = static_cast<int>(blockIdx.x), me = static_cast<int>(threadIdx.x);
-  const int first = trees.starts.row(b)[0], n = trees.starts.row(b + 1)[0] - first;
+  const int first = trees.cu_seqlens.row(b)[0], n = trees.cu_seqlens.row(b + 1)[0] - first;
   const auto parent = [&](int r) { return trees.parents.row(first + r)[0]; };
   const auto token = [&](int r) { return trees.tokens.row(first + r)[0]; };
   const auto depth = [&](int r) {
@@ -56,7 +56,7 @@ __global__ void force_accepted_kernel(View<const int> predicted, TreesView trees
 
 void force_accepted(View<const int> predicted, const TreesView& trees, View<const int> wanted, int vocabulary,
                     View<int> y, cudaStream_t s) {
-  launch(force_accepted_kernel, grid_of(trees.starts.rows - 1), grid_of(kThreads), 0, s, predicted, trees, wanted,
+  launch(force_accepted_kernel, grid_of(trees.cu_seqlens.rows - 1), grid_of(kThreads), 0, s, predicted, trees, wanted,
          vocabulary, y);
 }
 

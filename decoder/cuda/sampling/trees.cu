@@ -16,7 +16,7 @@ __device__ void set_bit(int* words, int entry) {
 }
 
 __global__ void expand_tree_kernel(ExpandTreeView o) {
-  const int b = static_cast<int>(blockIdx.x), k = o.ids.cols, n = o.width * k, words = o.sees.cols;
+  const int b = static_cast<int>(blockIdx.x), k = o.ids.cols, n = o.width * k, words = o.tree_mask.cols;
   auto* scores = dynamic_shared<float>();
   for (int c = static_cast<int>(threadIdx.x); c < n; c += kThreads) {
     const int r = b * o.width + c / k;
@@ -36,8 +36,8 @@ __global__ void expand_tree_kernel(ExpandTreeView o) {
     *o.token.row(to) = o.ids.row(from)[c % k];
     *o.next_score.row(to) = scores[c];
     *o.next_node.row(to) = o.first_node + c;
-    for (int w = 0; w < words; ++w) o.next_sees.row(to)[w] = o.sees.row(from)[w];
-    set_bit(o.next_sees.row(to), o.tail + better);
+    for (int w = 0; w < words; ++w) o.next_tree_mask.row(to)[w] = o.tree_mask.row(from)[w];
+    set_bit(o.next_tree_mask.row(to), o.tail + better);
   }
 }
 
@@ -54,8 +54,8 @@ struct Pool {
 
 // Parents stand before their children in the pool and have no lower score: who is selected has a selected parent.
 __global__ void select_tree_kernel(const Pool pool, View<const int> root, int size, bool by_level, View<int> y,
-                                   View<int> parent, View<int> sees) {
-  const int b = static_cast<int>(blockIdx.x), n = pool.begin[pool.count], words = sees.cols;
+                                   View<int> parent, View<int> tree_mask) {
+  const int b = static_cast<int>(blockIdx.x), n = pool.begin[pool.count], words = tree_mask.cols;
   auto* scores = dynamic_shared<float>();
   auto* level = reinterpret_cast<int*>(scores + n);
   int* chosen = level + n;
@@ -97,7 +97,7 @@ __global__ void select_tree_kernel(const Pool pool, View<const int> root, int si
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < size; i += kThreads) {
     *parent.row(b * size + i) = local[i];
-    int* mine = sees.row(b * size + i);
+    int* mine = tree_mask.row(b * size + i);
     for (int w = 0; w < words; ++w) mine[w] = 0;
     for (int row = i; row >= 0; row = local[row]) set_bit(mine, row);
   }
@@ -112,7 +112,7 @@ void expand_tree(const ExpandTreeView& o, cudaStream_t stream) {
 }
 
 void select_tree(std::span<const TreeLevel> levels, View<const int> root, int size, bool by_level, View<int> y,
-                 View<int> parent, View<int> sees, cudaStream_t stream) {
+                 View<int> parent, View<int> tree_mask, cudaStream_t stream) {
   check(levels.size() <= kMostLevels, "select_tree: too many levels");
   Pool pool{};
   for (const TreeLevel& l : levels) {
@@ -124,7 +124,7 @@ void select_tree(std::span<const TreeLevel> levels, View<const int> root, int si
   const std::size_t bytes = n * (sizeof(float) + 2 * sizeof(int)) + sizeof(int) * static_cast<std::size_t>(size);
   check(bytes <= kSharedBytes, "select_tree: too many candidates");
   launch(select_tree_kernel, grid_of(root.rows), grid_of(kThreads), bytes, stream, pool, root, size, by_level, y,
-         parent, sees);
+         parent, tree_mask);
 }
 
 }  // namespace draftline::cuda

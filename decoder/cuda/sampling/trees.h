@@ -14,13 +14,13 @@ struct ExpandTreeView {
   View<const int> ids;
   View<const float> log_probs;
   View<const float> score;
-  View<const int> node, sees;
+  View<const int> node, tree_mask;
   int width, keep, first_node, tail;
   View<int> tokens;
   View<float> scores;
   View<int> parents, row, token;
   View<float> next_score;
-  View<int> next_node, next_sees;
+  View<int> next_node, next_tree_mask;
 };
 void expand_tree(const ExpandTreeView&, cudaStream_t);
 
@@ -31,6 +31,6 @@ struct TreeLevel {
   View<const int> parents;
 };
 void select_tree(std::span<const TreeLevel>, View<const int> root, int size, bool by_level, View<int> y,
-                 View<int> parent, View<int> sees, cudaStream_t);
+                 View<int> parent, View<int> tree_mask, cudaStream_t);
 
 }  // namespace draftline::cuda

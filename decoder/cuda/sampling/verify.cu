@@ -15,7 +15,7 @@ struct Tree {  // of one sequence
   const int *tokens, *parents;
   int first, rows;
   __device__ Tree(const TreesView& t, int sequence)
-      : first(*t.starts.row(sequence)), rows(*t.starts.row(sequence + 1) - first) {
+      : first(*t.cu_seqlens.row(sequence)), rows(*t.cu_seqlens.row(sequence + 1) - first) {
     tokens = t.tokens.row(first);
     parents = t.parents.row(first);
   }
@@ -198,7 +198,7 @@ std::size_t verify_scratch(int rows) {
 }
 
 void verify_greedy(View<const int> predicted, const TreesView& trees, const VerdictView& verdict, cudaStream_t stream) {
-  launch(verify_greedy_kernel, grid_of(trees.starts.rows - 1), grid_of(kGreedyThreads), 0, stream, predicted, trees,
+  launch(verify_greedy_kernel, grid_of(trees.cu_seqlens.rows - 1), grid_of(kGreedyThreads), 0, stream, predicted, trees,
          verdict);
 }
 
@@ -207,8 +207,8 @@ void verify_sampled(View<const T> logits, const TreesView& trees, View<const flo
                     const SeatsView& seats, const Sampling& sampling, std::uint64_t seed, const Scratch& scratch,
                     const VerdictView& verdict, cudaStream_t stream) {
   check(scratch.bytes >= verify_scratch(logits.rows), "verify: its scratch is too small");
-  launch(verify_sampled_kernel<T>, grid_of(trees.starts.rows - 1), grid_of(threads_for(logits.cols)), 0, stream, logits,
-         trees, q, rule, seats, sampling, seed, behind_counters<int>(scratch), verdict);
+  launch(verify_sampled_kernel<T>, grid_of(trees.cu_seqlens.rows - 1), grid_of(threads_for(logits.cols)), 0, stream,
+         logits, trees, q, rule, seats, sampling, seed, behind_counters<int>(scratch), verdict);
 }
 
 template <class T>
@@ -216,8 +216,8 @@ void verify_relaxed(View<const T> logits, const TreesView& trees, const Sampling
                     const Scratch& scratch, const VerdictView& verdict, cudaStream_t stream) {
   check(scratch.bytes >= verify_scratch(logits.rows), "verify: its scratch is too small");
   auto* likelihoods = behind_counters<double>(scratch);
-  launch(verify_relaxed_kernel<T>, grid_of(trees.starts.rows - 1), grid_of(threads_for(logits.cols)), 0, stream, logits,
-         trees, sampling, rule, reinterpret_cast<int*>(likelihoods + logits.rows), likelihoods, verdict);
+  launch(verify_relaxed_kernel<T>, grid_of(trees.cu_seqlens.rows - 1), grid_of(threads_for(logits.cols)), 0, stream,
+         logits, trees, sampling, rule, reinterpret_cast<int*>(likelihoods + logits.rows), likelihoods, verdict);
 }
 
 template void verify_sampled<float>(View<const float>, const TreesView&, View<const float>, AcceptRule,

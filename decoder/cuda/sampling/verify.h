@@ -10,9 +10,9 @@
 
 namespace draftline::cuda {
 
-// The rows of all sequences: starts [sequences + 1]; parents are local rows, -1 the root, -2 no node.
+// The rows of all sequences: cu_seqlens [sequences + 1]; parents are local rows, -1 the root, -2 no node.
 struct TreesView {
-  View<const int> tokens, parents, starts;
+  View<const int> tokens, parents, cu_seqlens;
 };
 // path, next: [sequences * (depth + 1)], padded by the last; the rest [sequences].
 struct VerdictView {
