@@ -127,15 +127,11 @@ Seconds gemm_time_on_cpu(const Device& d, const Gemm& k, double weight_traffic, 
 
 // ---- where a kernel's time is counted
 
-int part_of(Phase phase, const Kernel& kernel) {
-  return std::holds_alternative<AllReduce>(kernel) ? 3 : static_cast<int>(phase);
-}
-
 KernelKind kind_of(const Kernel& kernel) {
   struct Kind {
     KernelKind operator()(const Gemm&) const { return KernelKind::gemm; }
-    KernelKind operator()(const ExpertMlp&) const { return KernelKind::gemm; }
     KernelKind operator()(const Attention&) const { return KernelKind::attention; }
+    KernelKind operator()(const ExpertMlp&) const { return KernelKind::experts; }
     KernelKind operator()(const Copy&) const { return KernelKind::elementwise; }
     KernelKind operator()(const AllReduce&) const { return KernelKind::communication; }
   };

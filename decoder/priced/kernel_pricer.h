@@ -93,7 +93,6 @@ Seconds fixed_point(const Device& d, Time time) {
   return t;
 }
 
-int part_of(Phase, const Kernel&);  // of StepParts: draft, verify, commit, communication
 KernelKind kind_of(const Kernel&);
 
 // Host work of a step that no op stands for.

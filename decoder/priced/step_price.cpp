@@ -24,11 +24,11 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
       const Phase phase = outline.kinds[static_cast<std::size_t>(op.kind)].phase;
       const OpCost& cost = price.cost(op);
       Issued line{issue.before(op.pass, phase, cost), {}, {}, kind_of(kernel)};
-      Line& sum = sums_[static_cast<std::size_t>(part_of(phase, kernel))];
+      PhaseKernels& same_phase = phases_[static_cast<std::size_t>(phase)];
       const auto of_shape = [&](std::size_t g) {
         line.shape = static_cast<int>(g);
-        sum.counts.resize(std::max(sum.counts.size(), g + 1));
-        ++sum.counts[g];
+        same_phase.counts.resize(std::max(same_phase.counts.size(), g + 1));
+        ++same_phase.counts[g];
       };
       const auto* attention = std::get_if<Attention>(&kernel);
       const auto* product = std::get_if<Gemm>(&kernel);
@@ -50,7 +50,7 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
           of_shape(shape_index({with_traffic(*copy, cost), price.last_access(op), cost.launches, 1}));
         else line.own = price(op);
       }
-      sum.constant += line.own;
+      same_phase.constant[static_cast<std::size_t>(line.kind)] += line.own;
       line.constant = line.own + issue.beside(cost);
       kernels_ += cost.launches;
       at.push_back(line);
@@ -124,10 +124,10 @@ StepPrice::ShapeTimes StepPrice::shape_times(double length, const PromptsBetween
 StepPrice::ShapeTimes StepPrice::shape_times(double length, Seconds time, const PromptsBetween& between) const {
   StepOnCpu step{time, step_weights_, {}, between};
   if (device_.cpu)
-    for (const Line& sum : sums_)
-      for (std::size_t g = 0; g < sum.counts.size(); ++g)
+    for (const PhaseKernels& phase : phases_)
+      for (std::size_t g = 0; g < phase.counts.size(); ++g)
         if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel))
-          step.caches += sum.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
+          step.caches += phase.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
   const auto entries = [&](const Shape& s) {
     return device_.cpu ? distance_of_entries(device_, s.last_access, step) : ReuseDistance{};
   };
@@ -160,47 +160,35 @@ Seconds StepPrice::operator()(double length, const PromptsBetween& between) cons
   return evaluate(shape_times(length, between));
 }
 
-StepDetail StepPrice::detail(double length) const {
+StepBreakdown StepPrice::breakdown(double length) const {
   const ShapeTimes times = shape_times(length);
-  StepDetail d;
-  d.total = base_;
+  StepBreakdown b;
+  b.time = base_;
   for (const Segment& segment : segments_) {
     const Line* longest = nullptr;
     Seconds most;
     for (const Line& line : segment)
       if (const Seconds t = line.at(times); longest == nullptr || most < t) longest = &line, most = t;
-    d.total += most + sync_;
-    for (std::size_t k = 0; k < kKernelKinds; ++k) d.waited[k] += longest->of_kind[k];
+    b.time += most + sync_;
+    for (std::size_t k = 0; k < kKernelKinds; ++k) b.waited[k] += longest->of_kind[k];
     for (std::size_t g = 0; g < longest->counts.size(); ++g)
-      d.waited[static_cast<std::size_t>(shapes_[g].kind())] += longest->counts[g] * times[g];
+      b.waited[static_cast<std::size_t>(shapes_[g].kind())] += longest->counts[g] * times[g];
   }
-  std::array<Seconds, 4> sums{};
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    sums[i] = sums_[i].constant;
-    for (std::size_t g = 0; g < sums_[i].counts.size(); ++g) sums[i] += sums_[i].counts[g] * times[g];
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    b.kernels[p] = phases_[p].constant;
+    for (std::size_t g = 0; g < phases_[p].counts.size(); ++g)
+      b.kernels[p][static_cast<std::size_t>(shapes_[g].kind())] += phases_[p].counts[g] * times[g];
   }
-  d.parts = {sums[0], sums[1], sums[2], sums[3], d.total - sums[0] - sums[1] - sums[2] - sums[3]};
-  return d;
-}
-
-StepParts StepPrice::without_attention() const {
-  std::array<Seconds, 4> rest;
-  const ShapeTimes times = device_.cpu ? shape_times(0) : ShapeTimes{};
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    rest[i] = sums_[i].constant;
-    for (std::size_t g = 0; g < sums_[i].counts.size(); ++g)
-      if (shapes_[g].kind() != KernelKind::attention) rest[i] += sums_[i].counts[g] * times[g];
-  }
-  return {rest[0], rest[1], rest[2], rest[3], {}};
+  return b;
 }
 
 Work StepPrice::work(double length) const {
   Work total = constant_work_;
-  for (const Line& sum : sums_)
-    for (std::size_t g = 0; g < sum.counts.size(); ++g)
-      if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel); k && sum.counts[g] > 0) {
+  for (const PhaseKernels& phase : phases_)
+    for (std::size_t g = 0; g < phase.counts.size(); ++g)
+      if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel); k && phase.counts[g] > 0) {
         const Work one = draftline::work(*k, shapes_[g].at(length));
-        total += Work{sum.counts[g] * one.flops, sum.counts[g] * one.read, sum.counts[g] * one.written};
+        total += Work{phase.counts[g] * one.flops, phase.counts[g] * one.read, phase.counts[g] * one.written};
       }
   return total;
 }

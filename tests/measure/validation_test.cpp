@@ -214,7 +214,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   CHECK(price(serial) - price(nothing) ==
         Approx(1 + 1e-3 * static_cast<double>(step.size()) + 1e-6 * ops).epsilon(1e-9));
   const std::vector<int> lengths(4, 200);
-  CHECK(step_time(step, lengths, w.device, serial, true).total().value == Approx(price(serial)).epsilon(1e-9));
+  CHECK(walk_step(step, lengths, w.device, serial, true).time.value == Approx(price(serial)).epsilon(1e-9));
   double sum = 0;
   for (const OpPrice& op : op_prices(step, lengths, w.device, nothing, true)) sum += op.time.value;
   CHECK(sum == Approx(price(nothing)).epsilon(1e-9));
@@ -231,7 +231,7 @@ TEST_CASE("the longer a CPU's step takes the more of its weights others push out
   const auto price = [&](double co_runner_traffic) {
     w.device.cpu->co_runner_traffic = BytesPerSecond{co_runner_traffic};
     const StepPrice folded(step, 4, w.device, w.engine, true);
-    CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
+    CHECK(folded(200).value == Approx(walk_step(step, lengths, w.device, w.engine, true).time.value).epsilon(1e-7));
     return folded(200).value;
   };
   const double alone = price(0), most = price(1e15);
@@ -261,7 +261,7 @@ TEST_CASE("keys and values that a draft pass has just met are nearer to the next
   const auto attention = [&](double last_level_cache) {
     w.device.l2 = cpu.caches[2] = Bytes{last_level_cache};
     const StepPrice folded(step, 4, w.device, w.engine, true);
-    CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
+    CHECK(folded(200).value == Approx(walk_step(step, lengths, w.device, w.engine, true).time.value).epsilon(1e-7));
     std::vector<double> drafts;
     for (const OpPrice& op : op_prices(step, lengths, w.device, w.engine, true))
       if (op.phase == Phase::draft && op.key.starts_with("attention")) drafts.push_back(op.time.value);
