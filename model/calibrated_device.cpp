@@ -136,6 +136,9 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
     throw InputErrors("--device: kernel times say nothing of the datasheet; name a device or a device file");
   const std::filesystem::path file = named_or_file(o.device, o.data / "devices");
   const Device datasheet = device_of(file, o.data / "devices");
+  if (datasheet.cpu() != nullptr)
+    throw InputErrors("--device: " + datasheet.name + " is a CPU, and " + o.measured.string() +
+                      " holds times of a GPU");
   const GpuCalibration c =
       calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o), datasheet, o.measured.string());
   CalibratedDevice r{OrderedJson::parse(read_text_file(file)), {c.of_gemm, c.of_attention}};

@@ -20,7 +20,8 @@ const MethodChoice& autoregressive() {
   return choice;
 }
 
-// The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole text.
+// The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole
+// text.
 template <class Add>
 static void over_contexts(int prompt_tokens, int output_tokens, Add add) {
   for (const auto& [x, weight] : kGauss) add(prompt_tokens + x * (output_tokens - 2), weight);
@@ -214,10 +215,10 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   out.verified_rows = mine.rows;
   out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows);
   out.memory = memory(p, mine, s);
-  const int context = s.prompt_tokens + s.output_tokens, most = s.transformer->max_positions;
-  if (most > 0 && context > most)
-    return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " + std::to_string(most) +
-           " positions";
+  const int context = s.prompt_tokens + s.output_tokens;
+  if (const auto most = s.transformer->max_positions; most && context > *most)
+    return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " +
+           std::to_string(*most) + " positions";
   if (out.memory.total() > s.device->memory)
     return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " +
            to_text(s.device->memory);

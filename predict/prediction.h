@@ -43,13 +43,15 @@ class Predictor {
  public:
   explicit Predictor(Decoder::FindTransformer find) : find_(std::move(find)) {}
 
-  // The prediction, or why this point can't run (it does not fit the device). Wrong input is noted at the method's place.
+  // The prediction, or why this point can't run (it does not fit the device). Wrong input is noted at the method's
+  // place.
   std::variant<Prediction, std::string> predict(const Setup&, const MethodChoice&);
 
   // Builds the method and reads its acceptance, so that mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
-  // A step's price for whoever needs other contexts, batches or prompts than a steady text; and what a sequence verifies.
+  // A step's price for whoever needs other contexts, batches or prompts than a steady text; and what a sequence
+  // verifies.
   StepPrice step_price(const Setup&, const MethodChoice&);
   StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens);
   int verified_rows(const Setup&, const MethodChoice&);

@@ -9,21 +9,28 @@ namespace draftline {
 
 static double square(double x) { return x * x; }
 
-static std::optional<Interval> error_of(const Origin& o) {
-  if (!o.borrowed_from.empty() || (o.low == 1 && o.high == 1)) return std::nullopt;
-  return Interval{o.low, o.high};
+static std::optional<Interval> error_of(const Origin& o) { return o.borrowed_from.empty() ? o.interval : std::nullopt; }
+
+// Of kernels with the coefficients of both.
+static std::optional<Interval> wider(const std::optional<Interval>& a, const std::optional<Interval>& b) {
+  if (!a || !b) return std::nullopt;
+  return Interval{std::min(a->low, b->low), std::max(a->high, b->high)};
 }
 
 KnownErrors known_errors(const Device& d) {
-  const auto decode = error_of(d.fits.decode.origin), prefill = error_of(d.fits.prefill.origin);
-  std::optional<Interval> attention;  // a step may hold both: the wider
-  if (decode && prefill)
-    attention = Interval{std::min(decode->low, prefill->low), std::max(decode->high, prefill->high)};
   KnownErrors errors;
-  errors[static_cast<std::size_t>(KernelKind::gemm)] = error_of(d.fits.gemm.origin);
-  errors[static_cast<std::size_t>(KernelKind::attention)] = attention;
-  errors[static_cast<std::size_t>(KernelKind::elementwise)] = error_of(d.fits.copy.origin);
-  errors[static_cast<std::size_t>(KernelKind::communication)] = error_of(d.all_reduce_origin);
+  const auto set = [&](KernelKind k, std::optional<Interval> e) { errors[static_cast<std::size_t>(k)] = e; };
+  set(KernelKind::communication, error_of(d.all_reduce_origin));
+  if (const CpuModel* cpu = d.cpu()) {
+    set(KernelKind::gemm, error_of(cpu->gemm.origin));
+    set(KernelKind::attention, error_of(cpu->attention.origin));
+    set(KernelKind::elementwise, error_of(cpu->elements.origin));
+  } else {
+    const GpuModel& gpu = d.gpu();
+    set(KernelKind::gemm, error_of(gpu.gemm.origin));
+    set(KernelKind::attention, wider(error_of(gpu.decode.origin), error_of(gpu.prefill.origin)));
+    set(KernelKind::elementwise, error_of(gpu.copy.origin));
+  }
   return errors;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a step's prediction may be off, from what its device's fits know of their errors (docs/prediction.md, "Intervals"):
-// kernels of one kind err by one common factor, kinds independently; hosts, and fits without an interval, add nothing.
+// How far a step's prediction may be off, from what its device's fits know of their errors (docs/prediction.md,
+// "Intervals"): kernels of one kind err by one common factor, kinds independently; hosts, and fits without an interval,
+// add nothing.
 #pragma once
 #include <array>
 #include <optional>
@@ -22,7 +23,8 @@ struct PredictionInterval {
   double covers;        // share of the step that waits for kernels whose error is known
 };
 
-// None where the error of a GEMM or an attention that either step waits for is not known. No baseline: it is the baseline.
+// None where the error of a GEMM or an attention that either step waits for is not known. No baseline: it is the
+// baseline.
 std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const StepBreakdown&,
                                                       const StepBreakdown* baseline);
 

@@ -114,7 +114,7 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
 
 // A CPU's caches alone know what came before; a GPU's L2 is the GPU's own, and smaller than a step.
 Ticks StepTable::after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) {
-  if (!setup_.device->cpu) return 0;
+  if (setup_.device->cpu() == nullptr) return 0;
   const StepPrice& price = *batch(sequences, drafts).price;
   const double length = static_cast<double>(context) / sequences;
   const PromptsBetween between{Seconds{static_cast<double>(prompts) / kTicksPerSecond}, 1 - 1.0 * fresh / sequences};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a step's time goes. Predictions, advice, the simulator, validation and reports all read this one object; it is linear, so
-// that a mean over contexts and the difference of two methods are taken entry by entry. All entries are in seconds.
+// Where a step's time goes. Predictions, advice, the simulator, validation and reports all read this one object; it is
+// linear, so that a mean over contexts and the difference of two methods are taken entry by entry. All entries are in
+// seconds.
 #pragma once
 #include <array>
 
@@ -9,8 +10,8 @@
 
 namespace draftline {
 
-// What a kernel does. Kernels of one kind share the coefficients of their fit, so their predictions err together; experts
-// share those of GEMMs.
+// What a kernel does. Kernels of one kind share the coefficients of their fit, so their predictions err together;
+// experts share those of GEMMs.
 enum class KernelKind { gemm, attention, experts, elementwise, communication };
 inline constexpr std::size_t kKernelKinds = 5, kPhases = 3;
 using KindTimes = std::array<Seconds, kKernelKinds>;

@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "decoder/priced/kernel_pricer.h"
+#include "decoder/priced/step_price.h"
+#include "model/cpu_time.h"
 
 namespace draftline {
 
 namespace {
 
 // Keys and values that a step accesses.
-Bytes caches_met(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths) {
+Bytes caches_accessed(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths) {
   Bytes accessed;
   for (std::size_t i = 0; i < segments.size(); ++i)
     for (const StepOutline::Op& op : outline.segments[i].ops)
@@ -23,31 +25,20 @@ class OpTimes {
  public:
   OpTimes(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
           const Device& d, const Engine& e, Seconds step)
-      : device_(d), outline_(outline), lengths_(lengths), price_(d, e, outline) {
-    if (d.cpu) step_ = {step, price_.step_weights(), caches_met(outline, segments, lengths), {}};
+      : device_(d), lengths_(lengths), price_(d, e, outline) {
+    if (d.cpu() != nullptr)
+      step_ = {.time = step, .weights = price_.step_weights(), .caches = caches_accessed(outline, segments, lengths)};
   }
   const OpCost& cost(const StepOutline::Op& op) const { return price_.cost(op); }
   Seconds operator()(const SegmentRun& run, const StepOutline::Op& op) {
-    const Kernel& kernel = outline_.kinds[static_cast<std::size_t>(op.kind)].kernel;
-    const OpCost& cost = price_.cost(op);
-    if (const auto* k = std::get_if<Attention>(&kernel))
-      return attention_time(device_, *k, span_of(run, op.pass, lengths_), cost.launches, cost.cache_traffic,
-                            cost.bytes_per_pair.value, entries(op));
-    if (const auto* k = std::get_if<Gemm>(&kernel); k && device_.cpu)
-      return gemm_time_on_cpu(device_, price_.padded(*k), cost.weight_traffic,
-                              distance_of_weights(device_, price_.last_access(op), step_)) +
-             price_.extra_launches(cost);
-    if (const auto* k = std::get_if<Copy>(&kernel); k && device_.cpu && k->old_lines.value > 0)
-      return kernel_time(device_, with_traffic(*k, cost), entries(op)) + price_.extra_launches(cost);
-    return price_(op);
+    const auto varying = price_.varying(op);
+    if (!varying) return price_(op);
+    const bool attention = std::holds_alternative<Attention>(varying->kernel);
+    return time_of(device_, *varying, attention ? span_of(run, op.pass, lengths_) : Span{}, step_);
   }
 
  private:
-  ReuseDistance entries(const StepOutline::Op& op) {
-    return device_.cpu ? distance_of_entries(device_, price_.last_access(op), step_) : ReuseDistance{};
-  }
   const Device& device_;
-  const StepOutline& outline_;
   std::span<const int> lengths_;
   KernelPricer price_;
   StepOnCpu step_;

@@ -94,10 +94,10 @@ TEST_CASE("an interval is absent where the error of a GEMM or an attention in it
   CHECK_FALSE(prediction_interval(e, products, &both));
   Device d = h100();
   CHECK(predicted(d, "vllm", kPlain).interval);
-  d.fits.gemm.origin.low = d.fits.gemm.origin.high = 1;
+  d.gpu().gemm.origin.interval.reset();
   CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
   d = h100();
-  d.fits.prefill.origin.borrowed_from = "a relative";  // its points say nothing of this card
+  d.gpu().prefill.origin.borrowed_from = "a relative";  // its points say nothing of this card
   CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
 }
 
@@ -107,8 +107,8 @@ TEST_CASE("an interval holds its prediction and widens with the device's") {
       INFO(engine << " " << method);
       Device d = h100();
       const Prediction narrow = predicted(d, engine, method);
-      d.fits.gemm.origin.low /= 1.5;
-      d.fits.gemm.origin.high *= 1.5;
+      d.gpu().gemm.origin.interval->low /= 1.5;
+      d.gpu().gemm.origin.interval->high *= 1.5;
       const Prediction wide = predicted(d, engine, method);
       REQUIRE((narrow.interval && wide.interval));
       CHECK(wide.step_time == narrow.step_time);
