@@ -97,7 +97,8 @@ Listing list_devices(Catalogue& catalogue) {
     const FlopsPerSecond peak = d->peak_of(DType::bf16);
     l.rows.push_back({d->name, d->title, Cell(peak.value, to_text(peak)),
                       Cell(d->bandwidth.value, to_text(d->bandwidth)), Cell(d->memory.value, to_text(d->memory)),
-                      d->fits.borrowed ? "borrowed from a relative" : "own kernels", d->source});
+                      d->cpu() == nullptr && d->gpu().borrowed() ? "borrowed from a relative" : "own kernels",
+                      d->source});
   }
   return l;
 }

@@ -86,16 +86,16 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
   const auto tokens = [&](double emitted) { return m.batch_size * emitted * engine_.token; };
   std::vector<double> plain, times, ratios, steps_off;
   const StepPrice plain_price = predictor_.step_price(setup, draftline::autoregressive());
-  StepShares plain_shares, shares;
+  StepBreakdown plain_step, step;
   {
     double length = 0;
     for (const MeasuredTurn& t : m.plain) {
       plain.push_back(t.time.value);
       length += t.length / static_cast<double>(m.plain.size());
     }
-    const StepDetail d = plain_price.detail(length);
-    plain_shares = {d.total + tokens(1), d.waited};
-    cell.plain = {plain_shares.time.value, quantile(plain, 0.5), {}, spread(plain)};
+    plain_step = plain_price.breakdown(length);
+    plain_step.time += tokens(1);
+    cell.plain = {plain_step.time.value, quantile(plain, 0.5), {}, spread(plain)};
   }
 
   std::vector<OpPrice> priced;
@@ -115,9 +115,9 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
   };
   if (!steered) {
     const auto segments = predictor_.recorded_step(setup, choice);
-    const StepDetail d = StepPrice(segments, m.batch_size, device_, engine_, speculates).detail(length);
-    shares = {d.total + tokens(cell.emitted), d.waited};
-    predicted = shares.time.value;
+    step = StepPrice(segments, m.batch_size, device_, engine_, speculates).breakdown(length);
+    step.time += tokens(cell.emitted);
+    predicted = step.time.value;
     for (const MeasuredTurn& t : m.turns) times.push_back(t.time.value);
     price_ops(segments, 1);
   } else {
@@ -133,13 +133,14 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
       const auto counted = turn_of.find(static_cast<int>(i));
       if (counted == turn_of.end()) continue;
       const MeasuredTurn& t = m.turns[counted->second];
-      const StepDetail d = StepPrice(segments, m.batch_size, device_, engine_, speculates).detail(before);
-      by_turn[counted->second] += (d.total + tokens(t.emitted)).value / static_cast<double>(t.steered.size());
-      for (std::size_t k = 0; k < kKernelKinds; ++k) shares.waited[k] += share * d.waited[k];
+      StepBreakdown one = StepPrice(segments, m.batch_size, device_, engine_, speculates).breakdown(before);
+      one.time += tokens(t.emitted);
+      by_turn[counted->second] += one.time.value / static_cast<double>(t.steered.size());
+      step.add(one, share);
       price_ops(segments, share);
     }
     for (const double t : by_turn) predicted += t / static_cast<double>(m.turns.size());
-    shares.time = Seconds{predicted};
+    step.time = Seconds{predicted};
     // A turn's steps are not another's: each is compared with its own, all told by the mean prediction.
     for (std::size_t i = 0; i < by_turn.size(); ++i) times.push_back(m.turns[i].time.value / by_turn[i] * predicted);
   }
@@ -150,12 +151,12 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
                   cell.acceptance_length * quantile(ratios, 0.5),
                   {},
                   spread(ratios)};
-  if (const auto interval = prediction_interval(known_errors(device_), shares, &plain_shares)) {
+  if (const auto interval = prediction_interval(known_errors(device_), step, &plain_step)) {
     cell.step.interval = interval->step_time;
     cell.speedup.interval =
         Interval{interval->speedup.low * cell.speedup.predicted, interval->speedup.high * cell.speedup.predicted};
   }
-  if (const auto interval = prediction_interval(known_errors(device_), plain_shares, nullptr))
+  if (const auto interval = prediction_interval(known_errors(device_), plain_step, nullptr))
     cell.plain.interval = interval->step_time;
 
   std::map<std::string, ComparedOp> by_kind;

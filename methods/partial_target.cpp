@@ -41,7 +41,7 @@ std::vector<LayerUse> read_kept_layers(const Reader& method, int layers) {
 }
 
 bool has_positions(const TransformerShape& target, int rows) {
-  return target.max_positions == 0 || rows <= target.max_positions;
+  return !target.max_positions || rows <= *target.max_positions;
 }
 
 void check_positions(const MethodSpec& spec, const Transformer& target, int rows) {
@@ -52,7 +52,7 @@ void check_positions(const MethodSpec& spec, const Transformer& target, int rows
    : tree ? *tree
           : method)
       .fail("its masks reach " + std::to_string(rows) + " positions, " + target.shape.name + " has " +
-            std::to_string(target.shape.max_positions));
+            std::to_string(*target.shape.max_positions));
 }
 
 Tensor embed_with_masks(Ops& ops, const Transformer& target, Weight mask, Tensor tokens,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many tokens a step emits: lengths of chains and Cartesian trees from acceptance rates, the iid rate behind a mean
-// length, and S3D's closed formulas (s3d2024, equations 10 to 14). A length counts the bonus token: 1 to draft_length + 1.
+// length, and S3D's closed formulas (s3d2024, equations 10 to 14). A length counts the bonus token: 1 to draft_length +
+// 1.
 #pragma once
 #include <span>
 #include <vector>
@@ -33,10 +34,10 @@ double iid_chain_length(double rate, int draft_length);
 // The rate that gives a mean length; InputErrors if no rate does, that is outside [1, draft_length + 1].
 double iid_rate(double mean_length, int draft_length);
 
-// A tree of rank paths, each child of a node being the draft's r-th candidate (from 0) for its level, whatever the parent.
-// `ranks[level][r]`: probability that the target's token is the r-th candidate, given that the path so far was accepted.
-// InputErrors for an empty or repeated path, a path without its parent, a rank beyond the probabilities, or probabilities
-// that are negative or add up to more than 1.
+// A tree of rank paths, each child of a node being the draft's r-th candidate (from 0) for its level, whatever the
+// parent. `ranks[level][r]`: probability that the target's token is the r-th candidate, given that the path so far was
+// accepted. InputErrors for an empty or repeated path, a path without its parent, a rank beyond the probabilities, or
+// probabilities that are negative or add up to more than 1.
 LengthDistribution tree_lengths(std::span<const std::vector<int>> paths, std::span<const std::vector<double>> ranks);
 
 // S3D: a draft of the share `layer_ratio` (beta) of the target's layers, all positions in one pass.

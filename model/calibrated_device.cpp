@@ -144,6 +144,9 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   const std::filesystem::path file = named_or_file(o.device, o.data / "devices");
   const Document document = Document::from_file(file);
   const Device datasheet = read_whole(document, [&](const Reader& in) { return read_device(in, o.data / "devices"); });
+  if (datasheet.cpu() != nullptr)
+    throw InputErrors("--device: " + datasheet.name + " is a CPU, and " + o.measured.string() +
+                      " holds times of a GPU");
   InputFiles read = document.root().input_files();
   const GpuCalibration c = calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o, read),
                                          datasheet, o.measured.string());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that `calibrate` writes: a device, and the profile of our own decoder's host, as JSON with the certificate of
-// every fitted value.
+// The files that `calibrate` writes: a device, and the profile of our own decoder's host, as JSON with the certificate
+// of every fitted value.
 #pragma once
 #include <filesystem>
 #include <nlohmann/json.hpp>

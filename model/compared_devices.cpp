@@ -22,9 +22,9 @@ std::string kind_of(const MeasuredPoint& p) {
 }
 
 std::optional<Seconds> predicted_by(const Device& d, const MeasuredPoint& p) {
-  if (d.cpu) {
+  if (const CpuModel* cpu = d.cpu()) {
     if (p.op != "gemm" && p.op != "attention" && !element_op_named(p.op)) return {};
-    return predicted(*d.cpu, p);
+    return predicted(*cpu, p);
   }
   Measured one;
   one.points = {p};
@@ -65,7 +65,7 @@ ComparedKind summed_up(std::string kind, const std::vector<const ComparedPoint*>
 
 std::vector<ComparedPoint> compare_devices(const Measured& m, const Device& first, const Device& second) {
   for (const Device* d : {&first, &second})
-    if (d->cpu.has_value() != (m.device == "cpu"))
+    if ((d->cpu() != nullptr) != (m.device == "cpu"))
       throw InputErrors(m.file.string() + ": was measured on a " + (m.device == "cpu" ? "CPU" : "GPU") + ", and " +
                         d->name + " is none");
   std::vector<ComparedPoint> all;

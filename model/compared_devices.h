@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far two devices' predictions are from what was measured, and from each other, point by point and op by op: how far one
-// laboratory's calibration is from another's.
+// How far two devices' predictions are from what was measured, and from each other, point by point and op by op: how
+// far one laboratory's calibration is from another's.
 #pragma once
 #include <array>
 #include <string>
@@ -16,7 +16,8 @@ struct ComparedPoint {
   MeasuredPoint point;
   std::array<Seconds, 2> predicted;  // by the first, by the second
 };
-// The measured kernels that both devices predict. InputErrors if one is a CPU and the points are a GPU's, or the reverse.
+// The measured kernels that both devices predict. InputErrors if one is a CPU and the points are a GPU's, or the
+// reverse.
 std::vector<ComparedPoint> compare_devices(const Measured&, const Device& first, const Device& second);
 
 struct ComparedKind {

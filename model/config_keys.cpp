@@ -126,9 +126,9 @@ void read_positions(const Reader& in, int otherwise, TransformerShape& s) {
 }
 
 void end_at_window(int window, TransformerShape& s) {
-  if (window >= s.max_positions) return;
+  if (window >= *s.max_positions) return;
   s.notes.push_back("max_positions is the sliding window of " + std::to_string(window) + ", not the " +
-                    std::to_string(s.max_positions) + " of the file: beyond the window attention is not full");
+                    std::to_string(*s.max_positions) + " of the file: beyond the window attention is not full");
   s.max_positions = window;
 }
 

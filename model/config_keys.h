@@ -25,8 +25,8 @@ void read_epsilon(const Reader&, std::string_view key, double otherwise, Transfo
 void read_tied(const Reader&, bool otherwise, TransformerShape&);
 double read_theta(const Reader&);
 void read_activation(const Reader&, std::string_view key, std::initializer_list<std::string_view> same);
-// `kv_default`: whether an absent num_key_value_heads means as many as heads (else transformers has a constant of its own,
-// which no real file relies on, and the key is demanded).
+// `kv_default`: whether an absent num_key_value_heads means as many as heads (else transformers has a constant of its
+// own, which no real file relies on, and the key is demanded).
 void read_heads(const Reader&, TransformerShape&, bool kv_default);
 // `otherwise`: of an absent key; 0: the hidden size's share.
 void read_head_dim(const Reader&, TransformerShape&, std::string_view key = "head_dim", int otherwise = 0);

@@ -137,7 +137,7 @@ std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
 
 }  // namespace
 
-Seconds predicted(const CpuFit& fit, const MeasuredPoint& p) {
+Seconds predicted(const CpuModel& fit, const MeasuredPoint& p) {
   if (p.op == "gemm") {
     const Gemm k = gemm_of(p, DType::fp32);
     const double copies = p.at("copies");
@@ -189,7 +189,12 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
     points.insert(points.end(), of_op.begin(), of_op.end());
   }
   const auto elements_of = [&](const std::vector<double>& v) {
-    CpuElementFit e{Seconds{v[0]}, Seconds{v[1]}, Seconds{v[2]}, Seconds{v[3]}, v[4], {}, c.fit.attention.reach};
+    CpuElementFit e{.byte = Seconds{v[0]},
+                    .beyond_l1_byte = Seconds{v[1]},
+                    .beyond_l2_byte = Seconds{v[2]},
+                    .slow_for = Seconds{v[3]},
+                    .slow_clock = v[4],
+                    .lines = c.fit.attention.reach};
     e.lines.byte = {Seconds{v[5]}, Seconds{v[6]}, Seconds{v[7]}};
     for (std::size_t op = 0; op < first.size(); ++op)
       if (const std::size_t at = first[op]; at == 0) e.of[op] = e.of[kGate];
@@ -197,7 +202,7 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
     return e;
   };
   const Predict predict = [&](const std::vector<double>& v, const MeasuredPoint& p) {
-    CpuFit f;
+    CpuModel f;
     f.caches = c.fit.caches;
     f.elements = elements_of(v);
     return predicted(f, p).value;
@@ -251,7 +256,7 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   }
   of_gemm.push_back({"co_runner_traffic", 0.1 * c.read_bandwidth / kGiga});
   const Predict gemm = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
-    CpuFit f;
+    CpuModel f;
     f.caches = caches;
     f.gemm = fit_of_values<CpuGemmFit>(v);
     f.co_runner_traffic = BytesPerSecond{kGiga * v.back()};
@@ -264,7 +269,7 @@ CpuCalibration calibrate_cpu(const Measured& m) {
 
   const std::vector<Coefficient> of_attention = coefficients_of(CpuAttentionFit{});
   const Predict attention = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
-    CpuFit f;
+    CpuModel f;
     f.caches = caches;
     f.attention = fit_of_values<CpuAttentionFit>(v);
     return predicted(f, p).value;

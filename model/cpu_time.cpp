@@ -27,7 +27,7 @@ static double streamed(Seconds arithmetic, double bytes, const CpuByteCost& reac
 }
 
 // The first group of rows streams the weights from the level that holds them; the next groups find the panel in L1.
-Seconds cpu_time(const CpuFit& fit, const Gemm& k, const ReuseDistance& distance) {
+Seconds cpu_time(const CpuModel& fit, const Gemm& k, const ReuseDistance& distance) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
   const CpuGemmFit& f = fit.gemm;
   const int panels = (k.out + kCpuPanelColumns - 1) / kCpuPanelColumns;
@@ -57,7 +57,7 @@ static double mean_panels(double least, double most, double keys_each) {
   return (sum(most) - sum(least)) / (most - least);
 }
 
-Seconds cpu_time(const CpuFit& fit, const Attention& k, Span s, const ReuseDistance& distance) {
+Seconds cpu_time(const CpuModel& fit, const Attention& k, Span s, const ReuseDistance& distance) {
   if (k.rows <= 0 || k.sequences <= 0) return {};
   const CpuAttentionFit& f = fit.attention;
   const int blocks = (k.head_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
@@ -92,7 +92,7 @@ Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim) {
   return Bytes{kStoredBytes * kCpuPanelColumns * kv_heads * (panels * head_dim + rows * blocks)};
 }
 
-Seconds cpu_time(const CpuFit& fit, const Copy& k, const ReuseDistance& distance) {
+Seconds cpu_time(const CpuModel& fit, const Copy& k, const ReuseDistance& distance) {
   constexpr double kFlopsOfPairColumn = 4;  // of attention without a cache: its additions wait for each other
   const CpuElementFit& f = fit.elements;
   const auto& op = f.of[static_cast<std::size_t>(k.op)];
@@ -112,7 +112,7 @@ Seconds cpu_time(const CpuFit& fit, const Copy& k, const ReuseDistance& distance
 }
 
 // One row at a time, unvectorised: as many steps of a panel as there are weights.
-Seconds cpu_time(const CpuFit& fit, const ExpertMlp& k) {
+Seconds cpu_time(const CpuModel& fit, const ExpertMlp& k) {
   const double weights =
       static_cast<double>(k.hidden) * k.experts + 3.0 * k.per_token * k.hidden * static_cast<double>(k.intermediate);
   return fit.gemm.fixed + k.rows * weights * fit.gemm.step[0];

@@ -12,32 +12,7 @@
 namespace draftline {
 namespace {
 
-constexpr std::array<std::string_view, 6> kKinds{"quoted", "measured", "calibrated", "derived", "default", "guess"};
 constexpr int kMostLenders = 4;  // a lends to b lends to c: no longer chain, and no ring
-
-Origin read_origin(Reader in) {
-  Origin o;
-  o.kind = kKinds[in.at("kind").choice(kKinds)];
-  o.source = in.at("source").text();
-  o.locator = in.at("locator").text();
-  if (const auto why = in.find("because")) o.because = why->text();
-  if (const auto interval = in.find("interval")) {
-    o.low = interval->at("low").number(1e-3, 1);
-    o.high = interval->at("high").number(1, 1e3);
-    interval->done();
-  }
-  if (const auto covariance = in.find("covariance"))
-    for (const auto& [name, row] : covariance->entries()) {
-      o.spread.names.push_back(name);
-      o.spread.covariance.push_back(row.numbers());
-    }
-  for (const auto& row : o.spread.covariance)
-    if (row.size() != o.spread.names.size()) in.at("covariance").fail("must be square");
-  return o;
-}
-
-double positive(const Reader& in) { return in.number(1e-12, 1e6); }
-Seconds duration(const Reader& in) { return in.quantity<Seconds>(0.0); }
 
 void read_peaks(Reader in, Device& d, std::set<std::string>& seen) {
   for (const auto& [key, value] : in.entries()) {
@@ -74,17 +49,6 @@ void read_datasheet(Reader blocks, Device& d) {
     if (!seen.contains(key)) blocks.fail("no block gives the " + std::string(key));
 }
 
-// Every coefficient of a fit, by its list of them.
-template <class Fit>
-Fit read_fields(const Reader& in) {
-  Fit fit;
-  for (const FitField<Fit>& field : fields_of(fit)) {
-    const Reader value = field.old_name == nullptr ? in.at(field.name) : in.at(field.name, field.old_name);
-    field.of(fit) = field.unit == FitUnit::ratio ? value.number(field.least, field.most) : duration(value).value;
-  }
-  return fit;
-}
-
 GemmFit read_gemm(Reader in) { return read_fields<GemmFit>(in); }
 DecodeAttentionFit read_decode(Reader in) { return read_fields<DecodeAttentionFit>(in); }
 PrefillAttentionFit read_prefill(Reader in) {
@@ -93,61 +57,6 @@ PrefillAttentionFit read_prefill(Reader in) {
   return f;
 }
 CopyFit read_copy(Reader in) { return read_fields<CopyFit>(in); }
-
-CpuByteCost read_byte_cost(Reader in) {
-  return {{duration(in.at("l2_byte", "second_byte")), duration(in.at("llc_byte", "last_byte")),
-           duration(in.at("memory_byte"))},
-          positive(in.at("cache_share")),
-          positive(in.at("llc_share", "last_share"))};
-}
-
-// The form of a CPU. What other code asks of a device's fits is derived from it: no launches, and the bytes that
-// an engine adds to an op at the rate of an addition.
-void read_cpu(Reader in, Device& d) {
-  CpuFit f;
-  const Reader caches = in.at("caches"), gemm = in.at("gemm"), attention = in.at("attention"),
-               elementwise = in.at("elementwise");
-  f.caches = {caches.at("l1", "first").quantity<Bytes>(), caches.at("l2", "second").quantity<Bytes>(), d.l2};
-  caches.done();
-  f.gemm = read_fields<CpuGemmFit>(gemm);
-  f.co_runner_traffic = gemm.at("co_runner_traffic", "inflow").quantity<BytesPerSecond>();
-  d.fits.gemm.origin = read_origin(gemm);
-  gemm.done();
-  f.attention = read_fields<CpuAttentionFit>(attention);
-  d.fits.decode.origin = d.fits.prefill.origin = read_origin(attention);
-  attention.done();
-  d.fits.copy.origin = read_origin(elementwise);
-  f.elements.byte = elementwise.at("byte").quantity<Seconds>();
-  f.elements.beyond_l2_byte = duration(elementwise.at("beyond_l2_byte", "far_byte"));
-  if (const auto byte = elementwise.find("beyond_l1_byte", "beyond_first_byte"))
-    f.elements.beyond_l1_byte = duration(*byte);
-  if (const auto slow = elementwise.find("slow_for")) {
-    f.elements.slow_for = duration(*slow);
-    f.elements.slow_clock = elementwise.at("slow_clock").number(1, 10);
-  }
-  if (const auto lines = elementwise.find("lines")) {
-    f.elements.lines = read_byte_cost(*lines);
-    lines->done();
-  }
-  const Reader ops = elementwise.at("ops");
-  for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
-    const auto given = ops.find(kElementOpNames[op]);
-    if (!given && may_be_unprobed(static_cast<ElementOp>(op))) {
-      f.elements.of[op] = f.elements.of[static_cast<std::size_t>(ElementOp::silu_mul)];
-      continue;
-    }
-    const Reader one = given ? *given : ops.at(kElementOpNames[op]);
-    f.elements.of[op].fixed = duration(one.at("fixed"));
-    if (static_cast<ElementOp>(op) != ElementOp::add) f.elements.of[op].element = duration(one.at("element"));
-    one.done();
-  }
-  ops.done();
-  elementwise.done();
-  d.fits.copy.bandwidth_share = 1 / (f.elements.byte.value * d.bandwidth.value);
-  d.fits.gemm.l2_share = f.gemm.reach.llc_share;
-  in.done();
-  d.cpu = f;
-}
 
 // A relative's device, or nullopt with the mistake noted. Kept, so that four borrowed fits read its file once.
 struct Lenders {
@@ -177,14 +86,16 @@ const std::optional<Device>& lender(const Reader& at, Lenders& lenders, int dept
 }
 
 template <class Fit>
-void read_fit(const Reader& fits, const char* key, Fit (*read)(Reader), Fit KernelFits::*which, KernelFits& to,
+void read_fit(const Reader& fits, const char* key, Fit (*read)(Reader), Fit GpuModel::*which, GpuModel& to,
               Lenders& lenders, int depth) {
   const Reader in = fits.at(key);
   if (!in.is_object()) return;  // noted by at()
   if (const auto from = in.find("borrowed_from")) {
     const auto because = in.at("because").text();
-    if (const auto& relative = lender(*from, lenders, depth)) {
-      to.*which = relative->fits.*which;
+    if (const auto& relative = lender(*from, lenders, depth); relative && relative->cpu() != nullptr) {
+      from->fail("is a CPU, which has no GPU kernels to lend");
+    } else if (relative) {
+      to.*which = relative->gpu().*which;
       Origin& o = (to.*which).origin;
       o.borrowed_from = from->text();
       o.because = because;
@@ -227,20 +138,17 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   const Reader fits = in.at("fits");
   Lenders lenders{shipped, {}};
   if (const auto cpu = fits.find("cpu")) {
-    read_cpu(*cpu, d);
-    d.fits.source = d.fits.gemm.origin.source;
+    d.model = read_cpu_model(*cpu, d.l2);
     fits.done();
     in.done();
     return d;
   }
-  read_fit(fits, "gemm", read_gemm, &KernelFits::gemm, d.fits, lenders, depth);
-  read_fit(fits, "decode_attention", read_decode, &KernelFits::decode, d.fits, lenders, depth);
-  read_fit(fits, "prefill_attention", read_prefill, &KernelFits::prefill, d.fits, lenders, depth);
-  read_fit(fits, "copy", read_copy, &KernelFits::copy, d.fits, lenders, depth);
+  GpuModel& gpu = d.gpu();
+  read_fit(fits, "gemm", read_gemm, &GpuModel::gemm, gpu, lenders, depth);
+  read_fit(fits, "decode_attention", read_decode, &GpuModel::decode, gpu, lenders, depth);
+  read_fit(fits, "prefill_attention", read_prefill, &GpuModel::prefill, gpu, lenders, depth);
+  read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, lenders, depth);
   fits.done();
-  d.fits.source = d.fits.gemm.origin.source;
-  d.fits.borrowed = !(d.fits.gemm.origin.borrowed_from.empty() && d.fits.decode.origin.borrowed_from.empty() &&
-                      d.fits.prefill.origin.borrowed_from.empty());
   if (const auto links = in.find("all_reduce")) {
     if (const auto from = links->find("borrowed_from")) {
       const auto because = links->at("because").text();

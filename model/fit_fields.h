@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coefficients of every fit as lists: what a device file calls them, in which unit and range, and where fitting them
-// starts and ends. Files are read and written, and fits made, by these lists alone. Meanings stand at the structs
-// (model/device.h, model/cpu_time.h).
+// The coefficients of every fit as lists: what a device file calls them, in which unit and range, and where fitting
+// them starts and ends. Files are read and written, and fits made, by these lists alone. Meanings stand at the structs
+// (model/gpu_model.h, model/cpu_model.h).
 #pragma once
 #include <limits>
 #include <span>
 
-#include "model/cpu_time.h"
-#include "model/device.h"
+#include "core/reader.h"
+#include "model/cpu_model.h"
+#include "model/gpu_model.h"
 
 namespace draftline {
 
@@ -31,5 +32,17 @@ std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionF
 std::span<const FitField<CopyFit>> fields_of(const CopyFit&);
 std::span<const FitField<CpuGemmFit>> fields_of(const CpuGemmFit&);
 std::span<const FitField<CpuAttentionFit>> fields_of(const CpuAttentionFit&);
+
+// Every coefficient of a fit from an object of a device file. Mistakes are noted at their places.
+template <class Fit>
+Fit read_fields(const Reader& in) {
+  Fit fit;
+  for (const FitField<Fit>& field : fields_of(fit)) {
+    const Reader value = field.old_name == nullptr ? in.at(field.name) : in.at(field.name, field.old_name);
+    field.of(fit) =
+        field.unit == FitUnit::ratio ? value.number(field.least, field.most) : value.quantity<Seconds>(0.0).value;
+  }
+  return fit;
+}
 
 }  // namespace draftline

@@ -45,15 +45,15 @@ FitQuality quality_of(const char* op, const std::vector<Point>& all, const Devic
 }
 
 void put_gemm(Device& d, const std::vector<GemmPoint>& points, FitSpread* spread) {
-  d.fits.gemm = fit_gemm(points, d, spread);
+  d.gpu().gemm = fit_gemm(points, d, spread);
 }
 void put_attention(Device& d, const std::vector<AttentionPoint>& points, FitSpread* spread) {
   const AttentionFits fits = fit_attention(points, d, spread);
-  d.fits.decode = fits.decode;
-  d.fits.prefill = fits.prefill;
+  d.gpu().decode = fits.decode;
+  d.gpu().prefill = fits.prefill;
 }
 void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread) {
-  d.fits.copy = fit_copy(points, d, spread);
+  d.gpu().copy = fit_copy(points, d, spread);
 }
 
 // Points are interpolated, not fitted: each between two others of its ranks is left out in its turn.
@@ -117,8 +117,8 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   c.of_attention = quality_of("attention", times.attention, datasheet, put_attention);
   put_attention(d, thinned(times.attention, kMostAttention), &spread);
   note_spread(c.of_attention, spread);
-  c.gemm = d.fits.gemm;
-  c.attention = {d.fits.decode, d.fits.prefill};
+  c.gemm = d.gpu().gemm;
+  c.attention = {d.gpu().decode, d.gpu().prefill};
   if (!times.all_reduce.empty()) {
     c.all_reduce = times.all_reduce;
     c.of_all_reduce = quality_of_links(times.all_reduce, datasheet);
@@ -127,7 +127,7 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   c.of_copy = quality_of("elementwise", times.copies, datasheet, put_copy);
   put_copy(d, times.copies, &spread);
   note_spread(c.of_copy, spread);
-  c.copy = d.fits.copy;
+  c.copy = d.gpu().copy;
   return c;
 }
 

@@ -40,7 +40,8 @@ double draft_efficiency(double acceptance_length, int positions, int draft_token
 // theta = kappa / speedup: what a step costs over a plain one, as measured. It plays the role of p.
 double step_cost_ratio(double draft_efficiency, double speedup);
 
-// Parameters of the drafters, in the symbols of transformer_shape.h (d = hidden); defaults as in each method's repository.
+// Parameters of the drafters, in the symbols of transformer_shape.h (d = hidden); defaults as in each method's
+// repository.
 namespace draft_parameters {
 DraftParameters autoregressive();
 DraftParameters draft_model(const TransformerShape& draft);  // positions: sequential passes

@@ -94,6 +94,11 @@ Best best_of(std::span<const Coefficient> coefficients, std::span<const double> 
   return b;
 }
 
+Device without_fits(Device datasheet) {
+  datasheet.model = GpuModel{};
+  return datasheet;
+}
+
 // A cache that fits twice into L2 says little about serving, where it never is there; one that doesn't says most.
 constexpr double kHotWeight = 0.15, kColdWeight = 2;
 
@@ -126,9 +131,7 @@ Seconds predicted(const Device& d, const GemmPoint& p) {
   return kernel_time(d, Gemm{p.rows, p.in, p.out}, l2_share_left(d, met));
 }
 
-Seconds predicted(const Device& d, const AttentionPoint& p) {
-  return attention_time(d, kernel_of(p), span_of(p), p.cache);
-}
+Seconds predicted(const Device& d, const AttentionPoint& p) { return gpu_time(d, kernel_of(p), span_of(p), p.cache); }
 
 Seconds predicted(const Device& d, const CopyPoint& p) {
   Copy k;
@@ -147,10 +150,10 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
     f.peak_share = std::min(f.peak_share, 1 + f.tile_half * 3 / 256);
     return f;
   };
-  Device d = datasheet;
+  Device d = without_fits(datasheet);
   const Best best = best_of(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()),
                             [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                              d.fits.gemm = fit_of(v);
+                              d.gpu().gemm = fit_of(v);
                               for (std::size_t i = 0; i < points.size(); ++i)
                                 errors[static_cast<Eigen::Index>(i)] =
                                     std::log(predicted(d, points[i]) / points[i].time);
@@ -183,11 +186,11 @@ AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Dev
   AttentionFits best;
   double least = std::numeric_limits<double>::infinity();
   for (const bool packed : {false, true}) {
-    Device d = datasheet;
+    Device d = without_fits(datasheet);
     const auto errors_of = [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
       const AttentionFits f = fits_of(v, packed);
-      d.fits.decode = f.decode;
-      d.fits.prefill = f.prefill;
+      d.gpu().decode = f.decode;
+      d.gpu().prefill = f.prefill;
       for (std::size_t i = 0; i < points.size(); ++i)
         errors[static_cast<Eigen::Index>(i)] = weights[i] * std::log(predicted(d, points[i]) / points[i].time);
     };
@@ -209,10 +212,10 @@ CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, 
   constexpr double kHold = 0.01;
   std::vector<Coefficient> coefficients;
   add_coefficients(coefficients, CopyFit{}, kHold);
-  Device d = datasheet;
+  Device d = without_fits(datasheet);
   const Best best = best_of(coefficients, {}, static_cast<Eigen::Index>(points.size()),
                             [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                              d.fits.copy = fit_of_values<CopyFit>(v);
+                              d.gpu().copy = fit_of_values<CopyFit>(v);
                               for (std::size_t i = 0; i < points.size(); ++i)
                                 errors[static_cast<Eigen::Index>(i)] =
                                     std::log(predicted(d, points[i]) / points[i].time);

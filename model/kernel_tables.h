@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel times measured by others: the CSV tables of aiconfigurator (milliseconds), bf16, 128 columns a head, no window.
+// Kernel times measured by others: the CSV tables of aiconfigurator (milliseconds), bf16, 128 columns a head, no
+// window.
 #pragma once
 #include <filesystem>
 #include <vector>
@@ -18,8 +19,8 @@ std::vector<AttentionPoint> read_decode_table(const std::filesystem::path&);
 // Prompts of one token are left out: the library sends them to its decode kernel.
 std::vector<AttentionPoint> read_prefill_table(const std::filesystem::path&);
 
-// Step tables of LLMServingSim (microseconds): the four products of a layer of one network, and attention of decode alone or
-// of prompts without a context; mixed steps are left out. Its weights are cold.
+// Step tables of LLMServingSim (microseconds): the four products of a layer of one network, and attention of decode
+// alone or of prompts without a context; mixed steps are left out. Its weights are cold.
 inline constexpr int kColdCopies = 1000;
 std::vector<GemmPoint> read_step_gemms(const std::filesystem::path&, const TransformerShape&);
 std::vector<AttentionPoint> read_step_attention(const std::filesystem::path&, const TransformerShape&);

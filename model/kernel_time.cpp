@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels share, and the short ones; GEMMs are in gemm_time.cpp, attention in attention_time.cpp.
+// What the kernels of GPUs and CPUs share, and which form a device has.
 #include "model/kernel_time.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/errors.h"
-#include "model/attention_time.h"
+#include "model/cpu_time.h"
+#include "model/gpu_time.h"
 
 namespace draftline {
 
@@ -24,25 +25,40 @@ FlopsPerSecond matrix_rate(const Device& d, DType weights, DType activations) {
   return d.peak_of(DType::bf16).value > 0 ? d.peak_of(DType::bf16) : d.peak_of(DType::fp16);
 }
 
-double l2_share_left(const Device& d, Bytes distance) {
-  const double x = std::max(distance.value, 0.0) / (d.fits.gemm.l2_share * d.l2.value);
-  return 1 / (1 + (x * x) * (x * x));
-}
-
 Seconds roofline_time(const Device& d, const Work& w, DType t) {
   return std::max(w.flops / matrix_rate(d, t, t), w.bytes() / d.bandwidth);
 }
 
+// ---- a GPU's form, or a CPU's
+
+Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
+  if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k, {Bytes{INFINITY}, {}});
+  return gpu_time(d, k, hot);
+}
+
 Seconds kernel_time(const Device& d, const Attention& k, Span s, const ReuseDistance& distance) {
-  return d.cpu ? cpu_time(*d.cpu, k, s, distance) : attention_time(d, k, s, CacheState::cold);
+  if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k, s, distance);
+  return gpu_time(d, k, s, CacheState::cold);
 }
 
 Seconds kernel_time(const Device& d, const Copy& k, const ReuseDistance& distance) {
-  if (d.cpu) return cpu_time(*d.cpu, k, distance);
-  const CopyFit& f = d.fits.copy;
-  const Seconds memory = (k.read + k.written) / (f.bandwidth_share * d.bandwidth);
-  return f.fixed + std::max(memory, k.flops / matrix_rate(d, DType::bf16, DType::bf16));
+  if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k, distance);
+  return gpu_time(d, k);
 }
+
+Seconds kernel_time(const Device& d, const ExpertMlp& k) {
+  if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k);
+  return gpu_time(d, k);
+}
+
+Seconds launch_time(const Device& d) { return d.cpu() != nullptr ? Seconds{} : d.gpu().copy.fixed; }
+
+BytesPerSecond copy_bandwidth(const Device& d) {
+  if (const CpuModel* cpu = d.cpu()) return Bytes{1} / cpu->elements.byte;
+  return d.gpu().copy.bandwidth_share * d.bandwidth;
+}
+
+// ---- the same for both
 
 Seconds kernel_time(const Device& d, const AllReduce& k) {
   if (k.ranks <= 1) return {};

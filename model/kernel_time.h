@@ -11,11 +11,12 @@ namespace draftline {
 // (x^p + y^p)^(1/p): a maximum with a round corner.
 double smooth_max(double x, double y, double p);
 
-// The matrix rate for these operands: the wider's. A format without a rate of its own is widened to 16 bits first, so 8-bit
-// weights save bytes, and time of arithmetic only where activations have 8 bits too.
+// The matrix rate for these operands: the wider's. A format without a rate of its own is widened to 16 bits first, so
+// 8-bit weights save bytes, and time of arithmetic only where activations have 8 bits too.
 FlopsPerSecond matrix_rate(const Device&, DType weights, DType activations);
 
-// `hot`: share of the weights found in L2, because an earlier kernel of the step has just read them (0: all from memory).
+// `hot`: share of the weights found in L2, because an earlier kernel of the step has just read them (0: all from
+// memory).
 Seconds kernel_time(const Device&, const Gemm&, double hot = 0);
 // Decode (one row a sequence), verify (2-64 rows over a long cache) and prefill: one function, continuous between them.
 // `distance`: of the keys and values of earlier steps, which a CPU's caches may still hold.
@@ -25,7 +26,12 @@ Seconds kernel_time(const Device&, const Copy&, const ReuseDistance& distance = 
 Seconds kernel_time(const Device&, const AllReduce&);  // InputErrors if the device has no link
 Seconds kernel_time(const Device&, const ExpertMlp&);
 
-// Share of a weight that is still in L2 after `distance` bytes of other traffic since its last use.
+// Of each kernel that an engine launches for an op beyond its first: an empty elementwise one. A CPU launches nothing.
+Seconds launch_time(const Device&);
+// At which bytes are moved that an engine adds to an op.
+BytesPerSecond copy_bandwidth(const Device&);
+
+// Share of a weight that is still in a GPU's L2 after `distance` bytes of other traffic since its last use.
 double l2_share_left(const Device&, Bytes distance);
 
 // The plain datasheet roofline of the same work: what a model without calibration would say.

@@ -12,7 +12,8 @@ struct LeastSquaresOptions {
   double least_gain = 1e-6;  // stop when a step lowers the loss by less than this share
 };
 
-// Minimises sum of 2 s^2 (sqrt(1 + (r/s)^2) - 1) over the residuals of the data, plus sum of r^2 over those of the priors.
+// Minimises sum of 2 s^2 (sqrt(1 + (r/s)^2) - 1) over the residuals of the data, plus sum of r^2 over those of the
+// priors.
 struct Residuals {
   Eigen::VectorXd data, prior;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank tests, which ask nothing of how times are distributed. Two-sided; normal approximations with corrections for ties
-// and for continuity (Mann and Whitney 1947; Wilcoxon 1945), fit for about eight values and more.
+// Rank tests, which ask nothing of how times are distributed. Two-sided; normal approximations with corrections for
+// ties and for continuity (Mann and Whitney 1947; Wilcoxon 1945), fit for about eight values and more.
 #pragma once
 #include <vector>
 
@@ -8,8 +8,8 @@
 
 namespace draftline {
 
-// The probability of ranks as different as these if both samples came from one distribution. 1 where a sample is empty or
-// all values are equal.
+// The probability of ranks as different as these if both samples came from one distribution. 1 where a sample is empty
+// or all values are equal.
 double mann_whitney_p(const std::vector<double>& a, const std::vector<double>& b);
 
 // The same of paired differences that lie evenly about 0.

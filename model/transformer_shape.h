@@ -35,11 +35,11 @@ struct TransformerShape {
   std::string architecture;  // as config.json names it, "LlamaForCausalLM"
   std::string source;        // of a shipped shape: key of data/sources.json and place in it
   int hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0, vocabulary = 0;
-  int max_positions = 0;
-  bool tied_embeddings = false;     // the LM head is the embedding
-  bool qkv_bias = false;            // Qwen2
-  bool qk_norm = false;             // Qwen3: RMSNorm over each head of q and k
-  bool parallel_attention = false;  // Falcon: attention and MLP read the same residual
+  std::optional<int> max_positions;  // longest text; every config.json gives one, a shape made by hand may not
+  bool tied_embeddings = false;      // the LM head is the embedding
+  bool qkv_bias = false;             // Qwen2
+  bool qk_norm = false;              // Qwen3: RMSNorm over each head of q and k
+  bool parallel_attention = false;   // Falcon: attention and MLP read the same residual
   NormKind norm = NormKind::rms;
   MlpKind mlp = MlpKind::gated_silu;
   double norm_epsilon = 1e-6;
@@ -70,8 +70,9 @@ double active_parameters(const TransformerShape&);  // read for one token: its e
 TransformerShape shard(const TransformerShape&, int ranks);
 std::optional<std::string> refuses_shards(const TransformerShape&, int ranks);  // why shard() throws; none: it does not
 
-// A config.json: keys that are not needed are left alone; a mistake for an architecture that is not known and for what the
-// shape can't express. Its name is that of the file, or of the folder of a "config.json". (In transformer_config.cpp.)
+// A config.json: keys that are not needed are left alone; a mistake for an architecture that is not known and for what
+// the shape can't express. Its name is that of the file, or of the folder of a "config.json". (In
+// transformer_config.cpp.)
 TransformerShape read_transformer(Reader);
 
 }  // namespace draftline

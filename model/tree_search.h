@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of drafts that yields most tokens per step, from how often each rank of each level is the accepted one (Chen et
-// al. 2024, Sequoia, section 3.1). A node adds the product of the shares along its path, whatever the
-// rest of the tree: so the best tree of n nodes is the n likeliest, and their parents are among them.
+// The tree of drafts that yields most tokens per step, from how often each rank of each level is the accepted one (Chen
+// et al. 2024, Sequoia, section 3.1). A node adds the product of the shares along its path, whatever the rest of the
+// tree: so the best tree of n nodes is the n likeliest, and their parents are among them.
 #pragma once
 #include <vector>
 
@@ -9,8 +9,8 @@
 
 namespace draftline {
 
-// accepted[level][rank]: share of steps that, having come to that level, accept the candidate of that rank. A level's shares
-// are of exclusive events: their sum is at most 1.
+// accepted[level][rank]: share of steps that, having come to that level, accept the candidate of that rank. A level's
+// shares are of exclusive events: their sum is at most 1.
 using RankAcceptance = std::vector<std::vector<double>>;
 
 RankAcceptance read_rank_acceptance(

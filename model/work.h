@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel has to do: the one accounting of FLOP and bytes. The roofline predicts from it, the CPU decoder is tested
-// against it, probes divide by it. It knows shapes (GEMM, attention, copy, all-reduce), never ops: decoder/op_work maps.
-// Rules: a multiply-add of a GEMM or attention is 2 FLOP, vector work 0; operands and results count once per kernel,
-// weights once whatever the rows, keys and values once per sequence and pass; query-key pairs of the uncommitted tail are
-// dense under a mask and triangular without, whatever the mask's values.
+// What a kernel has to do: the one accounting of FLOP and bytes. The roofline predicts from it, the CPU decoder is
+// tested against it, probes divide by it. It knows shapes (GEMM, attention, copy, all-reduce), never ops:
+// decoder/op_work maps. Rules: a multiply-add of a GEMM or attention is 2 FLOP, vector work 0; operands and results
+// count once per kernel, weights once whatever the rows, keys and values once per sequence and pass; query-key pairs of
+// the uncommitted tail are dense under a mask and triangular without, whatever the mask's values.
 #pragma once
 #include <array>
 #include <string_view>
@@ -72,7 +72,8 @@ struct AllReduce {
   bool operator==(const AllReduce&) const = default;
 };
 
-// A mixture-of-experts MLP: router, then `per_token` of `experts` gated MLPs for each row. Weights touched by expectation.
+// A mixture-of-experts MLP: router, then `per_token` of `experts` gated MLPs for each row. Weights touched by
+// expectation.
 struct ExpertMlp {
   int rows = 0, hidden = 0, intermediate = 0, experts = 0, per_token = 0;
   DType weights = DType::bf16, activations = DType::bf16;

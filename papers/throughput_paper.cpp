@@ -64,7 +64,7 @@ class ThroughputPaper {
   struct Step {
     Seconds time;
     Work work;
-    StepParts parts;
+    StepBreakdown at_middle;
   };
   struct Calibrated {
     Seconds issue;
@@ -149,7 +149,7 @@ class ThroughputPaper {
     const StepPrice price(segments, s.batch_size, *device_, engine, name != "autoregressive");
     const double middle = s.prompt_tokens + s.output_tokens / 2.0;
     return {mean_step_time(price, s.prompt_tokens, s.output_tokens) + s.batch_size * engine.token, price.work(middle),
-            price.parts(middle)};
+            price.breakdown(middle)};
   }
 
   // The issue time at which the step without speculation takes what the paper prints.
@@ -174,9 +174,10 @@ class ThroughputPaper {
   CellPrediction largest_draft_length(const Setup& s) {
     constexpr double kFlat = 1.1;
     constexpr int kMost = 32;
-    const Seconds plain = step(s, "autoregressive", 0, engine_->issue).parts.verify;
+    const Seconds plain = step(s, "autoregressive", 0, engine_->issue).at_middle.of(Phase::verify);
     int most = 0;
-    while (most < kMost && step(s, "specformer", most + 1, engine_->issue).parts.verify <= kFlat * plain) ++most;
+    while (most < kMost && step(s, "specformer", most + 1, engine_->issue).at_middle.of(Phase::verify) <= kFlat * plain)
+      ++most;
     return {static_cast<double>(most), std::nullopt,
             "verification at most a tenth longer than a plain pass" +
                 std::string(most == kMost ? "; more than 32 not tried" : "")};

@@ -20,31 +20,25 @@ const MethodChoice& autoregressive() {
   return choice;
 }
 
-// The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole text.
+// The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole
+// text.
+template <class Add>
+static void over_contexts(int prompt_tokens, int output_tokens, Add add) {
+  for (const auto& [x, weight] : kGauss) add(prompt_tokens + x * (output_tokens - 2), weight);
+}
+
 Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tokens) {
   Seconds mean;
-  for (const auto& [x, weight] : kGauss) mean += weight * price(prompt_tokens + x * (output_tokens - 2));
+  over_contexts(prompt_tokens, output_tokens, [&](double length, double weight) { mean += weight * price(length); });
   return mean;
 }
 
-// The same, with what a step at the middle consists of: the middle one of the three.
-struct MeanStep {
-  Seconds time;
-  StepDetail middle;
-  explicit MeanStep(const StepPrice& price, int prompt_tokens, int output_tokens) {
-    for (const auto& [x, weight] : kGauss) {
-      const double length = prompt_tokens + x * (output_tokens - 2);
-      if (x == 0.5) middle = price.detail(length);
-      time += weight * (x == 0.5 ? middle.total : price(length));
-    }
-  }
-  // With what the host adds to each step at its end; what waits for kernels is as at the middle.
-  StepShares shares(Seconds whole) const {
-    StepShares s{whole, middle.waited};
-    for (Seconds& t : s.waited) t = (time / middle.total) * t;
-    return s;
-  }
-};
+StepBreakdown mean_step(const StepPrice& price, int prompt_tokens, int output_tokens) {
+  StepBreakdown mean;
+  over_contexts(prompt_tokens, output_tokens,
+                [&](double length, double weight) { mean.add(price.breakdown(length), weight); });
+  return mean;
+}
 
 // One method on one transformer: recorded once per batch size, on the interpreter that computes nothing.
 struct Predictor::Plan {
@@ -221,40 +215,36 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   out.verified_rows = mine.rows;
   out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows);
   out.memory = memory(p, mine, s);
-  const int context = s.prompt_tokens + s.output_tokens, most = s.transformer->max_positions;
-  if (most > 0 && context > most)
-    return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " + std::to_string(most) +
-           " positions";
+  const int context = s.prompt_tokens + s.output_tokens;
+  if (const auto most = s.transformer->max_positions; most && context > *most)
+    return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " +
+           std::to_string(*most) + " positions";
   if (out.memory.total() > s.device->memory)
     return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " +
            to_text(s.device->memory);
 
   const double tokens = s.output_tokens - 1, middle = s.prompt_tokens + (tokens - 1) / 2;
-  const auto mean_step = [&](const StepPrice& price) { return MeanStep(price, s.prompt_tokens, s.output_tokens); };
-  const auto with_tokens = [&](Seconds step, double length) { return step + s.batch_size * length * s.engine->token; };
-  const auto throughput = [&](Seconds step, double length) {
-    return s.batch_size * length / with_tokens(step, length);
+  const auto step_of = [&](const StepPrice& price, double length) {
+    StepBreakdown b = mean_step(price, s.prompt_tokens, s.output_tokens);
+    b.time += s.batch_size * length * s.engine->token;
+    return b;
   };
-  const MeanStep step = mean_step(*mine.step);
-  out.parts = step.middle.parts;
+  const auto throughput = [&](const StepBreakdown& step, double length) { return s.batch_size * length / step.time; };
+  out.breakdown = step_of(*mine.step, out.acceptance_length);
+  out.step_time = out.breakdown.time;
   out.work = mine.step->work(middle);
-  out.step_time = with_tokens(step.time, out.acceptance_length);
-  out.parts.host += out.step_time - out.parts.total();  // what is left: growth of the context, cost per token
-  out.throughput = throughput(step.time, out.acceptance_length);
-  const StepShares shares = step.shares(out.step_time);
+  out.throughput = throughput(out.breakdown, out.acceptance_length);
   out.prefill_time = prefill(p, s);
   out.throughput_with_prefill =
       s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
   const KnownErrors errors = known_errors(*s.device);
   if (speculating) {
-    Plan& ar = plan(s, autoregressive());
-    const MeanStep base = mean_step(*priced(ar, s, false).step);
-    out.speedup = out.throughput / throughput(base.time, 1);
-    const StepShares plain = base.shares(with_tokens(base.time, 1));
-    out.interval = prediction_interval(errors, shares, &plain);
+    const StepBreakdown plain = step_of(*priced(plan(s, autoregressive()), s, false).step, 1);
+    out.speedup = out.throughput / throughput(plain, 1);
+    out.interval = prediction_interval(errors, out.breakdown, &plain);
   } else {
     out.speedup = 1;
-    out.interval = prediction_interval(errors, shares, nullptr);
+    out.interval = prediction_interval(errors, out.breakdown, nullptr);
   }
   return out;
 }

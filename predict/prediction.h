@@ -10,17 +10,17 @@
 #include <variant>
 
 #include "decoder/priced/step_price.h"
+#include "inputs/scenario.h"
 #include "methods/decoder.h"
 #include "model/memory.h"
 #include "predict/prediction_interval.h"
-#include "inputs/scenario.h"
 
 namespace draftline {
 
 struct Prediction {
   int verified_rows;                              // of a sequence, in a step
   Seconds step_time;                              // mean over the output
-  StepParts parts;                                // of it
+  StepBreakdown breakdown;                        // of it: every entry is the mean over the output
   double acceptance_length;                       // an input
   PerSecond throughput, throughput_with_prefill;  // output tokens of the whole batch
   double speedup;          // of throughput, against autoregressive on the same device, batch, precision
@@ -43,13 +43,15 @@ class Predictor {
  public:
   explicit Predictor(Decoder::FindTransformer find) : find_(std::move(find)) {}
 
-  // The prediction, or why this point can't run (it does not fit the device). Wrong input is noted at the method's place.
+  // The prediction, or why this point can't run (it does not fit the device). Wrong input is noted at the method's
+  // place.
   std::variant<Prediction, std::string> predict(const Setup&, const MethodChoice&);
 
   // Builds the method and reads its acceptance, so that mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
-  // A step's price for whoever needs other contexts, batches or prompts than a steady text; and what a sequence verifies.
+  // A step's price for whoever needs other contexts, batches or prompts than a steady text; and what a sequence
+  // verifies.
   StepPrice step_price(const Setup&, const MethodChoice&);
   StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens);
   int verified_rows(const Setup&, const MethodChoice&);
@@ -100,8 +102,9 @@ class Predictor {
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
 };
 
-// Mean of a step's time while a text grows from its prompt to its end.
+// Mean of a step's time, and of each entry of its breakdown, while a text grows from its prompt to its end.
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
+StepBreakdown mean_step(const StepPrice&, int prompt_tokens, int output_tokens);
 
 const MethodChoice& autoregressive();  // the baseline
 

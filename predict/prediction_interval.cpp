@@ -3,44 +3,64 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace draftline {
 
 static double square(double x) { return x * x; }
 
-static std::optional<Interval> error_of(const Origin& o) {
-  if (!o.borrowed_from.empty() || (o.low == 1 && o.high == 1)) return std::nullopt;
-  return Interval{o.low, o.high};
+static std::optional<Interval> error_of(const Origin& o) { return o.borrowed_from.empty() ? o.interval : std::nullopt; }
+
+// Of kernels with the coefficients of both.
+static std::optional<Interval> wider(const std::optional<Interval>& a, const std::optional<Interval>& b) {
+  if (!a || !b) return std::nullopt;
+  return Interval{std::min(a->low, b->low), std::max(a->high, b->high)};
 }
 
 KnownErrors known_errors(const Device& d) {
-  const auto decode = error_of(d.fits.decode.origin), prefill = error_of(d.fits.prefill.origin);
-  std::optional<Interval> attention;  // a step may hold both: the wider
-  if (decode && prefill)
-    attention = Interval{std::min(decode->low, prefill->low), std::max(decode->high, prefill->high)};
-  return {error_of(d.fits.gemm.origin), attention, error_of(d.fits.copy.origin), error_of(d.all_reduce_origin)};
+  KnownErrors errors;
+  const auto set = [&](KernelKind k, std::optional<Interval> e) { errors[static_cast<std::size_t>(k)] = e; };
+  set(KernelKind::communication, error_of(d.all_reduce_origin));
+  if (const CpuModel* cpu = d.cpu()) {
+    set(KernelKind::gemm, error_of(cpu->gemm.origin));
+    set(KernelKind::attention, error_of(cpu->attention.origin));
+    set(KernelKind::elementwise, error_of(cpu->elements.origin));
+  } else {
+    const GpuModel& gpu = d.gpu();
+    set(KernelKind::gemm, error_of(gpu.gemm.origin));
+    set(KernelKind::attention, wider(error_of(gpu.decode.origin), error_of(gpu.prefill.origin)));
+    set(KernelKind::elementwise, error_of(gpu.copy.origin));
+  }
+  return errors;
 }
 
-std::optional<PredictionInterval> prediction_interval(const KnownErrors& errors, const StepShares& step,
-                                                      const StepShares* baseline) {
+// The part of a step that waits for each kind of kernel whose coefficients err by themselves.
+static std::array<double, kKernelKinds> shares_of(const StepBreakdown& step) {
+  std::array<double, kKernelKinds> shares;
+  for (std::size_t k = 0; k < kKernelKinds; ++k) shares[k] = step.waited[k] / step.time;
+  shares[static_cast<std::size_t>(KernelKind::gemm)] +=
+      std::exchange(shares[static_cast<std::size_t>(KernelKind::experts)], 0);
+  return shares;
+}
+
+std::optional<PredictionInterval> prediction_interval(const KnownErrors& errors, const StepBreakdown& step,
+                                                      const StepBreakdown* baseline) {
+  const auto mine = shares_of(step), base = baseline == nullptr ? decltype(mine){} : shares_of(*baseline);
   for (const KernelKind needed : {KernelKind::gemm, KernelKind::attention}) {
     const auto k = static_cast<std::size_t>(needed);
-    if (!errors[k] && (step.waited[k].value > 0 || (baseline != nullptr && baseline->waited[k].value > 0)))
-      return std::nullopt;
+    if (!errors[k] && (mine[k] > 0 || base[k] > 0)) return std::nullopt;
   }
   double shorter = 0, longer = 0, lower = 0, higher = 0, covered = 0;  // squares, but for the last
   for (std::size_t k = 0; k < kKernelKinds; ++k) {
     if (!errors[k]) continue;
-    const double mine = step.waited[k] / step.time;
-    covered += mine;
-    shorter += square(mine * (errors[k]->low - 1));
-    longer += square(mine * (errors[k]->high - 1));
+    covered += mine[k];
+    shorter += square(mine[k] * (errors[k]->low - 1));
+    longer += square(mine[k] * (errors[k]->high - 1));
     if (baseline == nullptr) continue;
     // The speedup falls where this step takes longer or the plain one less; in logarithms, as both are factors.
-    const double base = baseline->waited[k] / baseline->time;
     const auto stretch = [](double share, double f) { return square(std::log(1 + share * (f - 1))); };
-    lower += stretch(mine, errors[k]->high) + stretch(base, errors[k]->low);
-    higher += stretch(mine, errors[k]->low) + stretch(base, errors[k]->high);
+    lower += stretch(mine[k], errors[k]->high) + stretch(base[k], errors[k]->low);
+    higher += stretch(mine[k], errors[k]->low) + stretch(base[k], errors[k]->high);
   }
   const Interval time{1 - std::sqrt(shorter), 1 + std::sqrt(longer)};
   return PredictionInterval{{time.low * step.time.value, time.high * step.time.value},

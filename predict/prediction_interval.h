@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a step's prediction may be off, from what its device's fits know of their errors (docs/prediction.md, "Intervals"):
-// kernels of one kind err by one common factor, kinds independently; hosts, and fits without an interval, add nothing.
+// How far a step's prediction may be off, from what its device's fits know of their errors (docs/prediction.md,
+// "Intervals"): kernels of one kind err by one common factor, kinds independently; hosts, and fits without an interval,
+// add nothing.
 #pragma once
 #include <array>
 #include <optional>
 
 #include "core/json_writer.h"
-#include "decoder/priced/step_price.h"
+#include "decoder/priced/step_breakdown.h"
 #include "model/device.h"
 
 namespace draftline {
 
-// 90 % of measured times over predicted, by kind of kernel. None: not known, or a relative's.
+// 90 % of measured times over predicted, by kind of kernel. None: not known, or a relative's; experts err as GEMMs.
 using KnownErrors = std::array<std::optional<Interval>, kKernelKinds>;
 KnownErrors known_errors(const Device&);
-
-// A step as an interval sees it: its time, and the part of it that waits for each kind of kernel.
-struct StepShares {
-  Seconds time;
-  KindTimes waited{};
-};
 
 struct PredictionInterval {
   Interval step_time;   // seconds
@@ -28,8 +23,9 @@ struct PredictionInterval {
   double covers;        // share of the step that waits for kernels whose error is known
 };
 
-// None where the error of a GEMM or an attention that either step waits for is not known. No baseline: it is the baseline.
-std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const StepShares&,
-                                                      const StepShares* baseline);
+// None where the error of a GEMM or an attention that either step waits for is not known. No baseline: it is the
+// baseline.
+std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const StepBreakdown&,
+                                                      const StepBreakdown* baseline);
 
 }  // namespace draftline

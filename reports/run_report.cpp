@@ -92,10 +92,10 @@ std::vector<Cell> RunReport::row(const Outcome& o) const {
     cells.emplace_back(p->speedup, 3);
     cells.emplace_back(p->acceptance_length, 3);
     cells.emplace_back(p->step_time.value, to_text(p->step_time));
-    cells.push_back(share(p->parts.draft));
-    cells.push_back(share(p->parts.verify + p->parts.commit));
-    if (all || several_devices(scenario_)) cells.push_back(share(p->parts.communication));
-    cells.push_back(share(p->parts.host));
+    cells.push_back(share(p->breakdown.of(Phase::draft)));
+    cells.push_back(share(p->breakdown.of(Phase::verify) + p->breakdown.of(Phase::commit)));
+    if (all || several_devices(scenario_)) cells.push_back(share(p->breakdown.communication()));
+    cells.push_back(share(p->breakdown.host()));
     cells.emplace_back(p->memory.total().value, to_text(p->memory.total()));
     if (all) {
       cells.emplace_back();
@@ -200,11 +200,11 @@ void RunReport::add_json(const Outcome& o) {
     w.figure("peak_memory", p.memory.total(), predicted);
     w.figure("arithmetic_intensity", p.work.flops / p.work.bytes(), predicted);
     w.object("breakdown", [&] {
-      w.figure("draft", p.parts.draft, predicted);
-      w.figure("verify", p.parts.verify, predicted);
-      w.figure("commit", p.parts.commit, predicted);
-      w.figure("communication", p.parts.communication, predicted);
-      w.figure("host", p.parts.host, predicted);
+      w.figure("draft", p.breakdown.of(Phase::draft), predicted);
+      w.figure("verify", p.breakdown.of(Phase::verify), predicted);
+      w.figure("commit", p.breakdown.of(Phase::commit), predicted);
+      w.figure("communication", p.breakdown.communication(), predicted);
+      w.figure("host", p.breakdown.host(), predicted);
     });
   }
   w.end_object();

@@ -4,30 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/kernel_time.h"
-
 namespace draftline {
 
 namespace {
 
 constexpr int kMostBatch = 1 << 14, kMostDrafts = 16;
-
-// Parts of a step that StepParts does not tell apart.
-struct Inside {
-  Seconds attention, experts;
-};
-Inside inside(Predictor& predictor, const Setup& s, const MethodChoice& m) {
-  const StepPrice price = predictor.step_price(s, m);
-  const double middle = s.prompt_tokens + (s.output_tokens - 2) / 2.0;
-  Inside in{price.parts(middle).verify - price.without_attention().verify, {}};
-  for (const SegmentRun& run : predictor.recorded_step(s, m))
-    for (std::size_t i = 0; i < run.tape->ops.size(); ++i) {
-      const Kernel kernel = kernel_of(run.tape->ops[i], *run.tape);
-      if (const auto* experts = std::get_if<ExpertMlp>(&kernel); experts && run.tape->phases[i] == Phase::verify)
-        in.experts += kernel_time(*s.device, *experts);
-    }
-  return in;
-}
 
 std::optional<Prediction> predict(Predictor& predictor, const Setup& s, const MethodChoice& m) {
   auto out = predictor.predict(s, m);
@@ -35,10 +16,19 @@ std::optional<Prediction> predict(Predictor& predictor, const Setup& s, const Me
   return std::nullopt;
 }
 
-BatchAdvice at_batch(Predictor& predictor, const Setup& s, const MethodChoice& m, const Prediction& with) {
+StepLosses losses_of(const StepBreakdown& more, Seconds plain_step) {
+  const auto verify = [&](KernelKind k) { return more.of(Phase::verify, k) / plain_step; };
+  return {.draft = more.of(Phase::draft) / plain_step,
+          .products = verify(KernelKind::gemm) + verify(KernelKind::elementwise),
+          .cache_reads = verify(KernelKind::attention),
+          .experts = verify(KernelKind::experts),
+          .communication = more.communication() / plain_step,
+          .commit = more.of(Phase::commit) / plain_step,
+          .host = more.host() / plain_step};
+}
+
+BatchAdvice at_batch(Predictor& predictor, const Setup& s, const Prediction& with) {
   const Prediction plain = *predict(predictor, s, autoregressive());
-  const Inside now = inside(predictor, s, m), before = inside(predictor, s, autoregressive());
-  const double step = plain.step_time.value;
   BatchAdvice a;
   a.batch_size = s.batch_size;
   a.speedup = with.speedup;
@@ -46,14 +36,7 @@ BatchAdvice at_batch(Predictor& predictor, const Setup& s, const MethodChoice& m
   a.needed_length = with.acceptance_length / with.speedup;
   a.plain_step = plain.step_time;
   a.step = with.step_time;
-  StepLosses& l = a.losses;
-  l.draft = (with.parts.draft - plain.parts.draft).value / step;
-  l.cache_reads = (now.attention - before.attention).value / step;
-  l.experts = (now.experts - before.experts).value / step;
-  l.products = (with.parts.verify - plain.parts.verify).value / step - l.cache_reads - l.experts;
-  l.communication = (with.parts.communication - plain.parts.communication).value / step;
-  l.commit = (with.parts.commit - plain.parts.commit).value / step;
-  l.host = (with.parts.host - plain.parts.host).value / step;
+  a.losses = losses_of(with.breakdown - plain.breakdown, plain.step_time);
   return a;
 }
 
@@ -173,7 +156,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   for (const int batch : batches) {
     const auto prediction = at(batch);
     if (!prediction) continue;
-    BatchAdvice a = at_batch(predictor, s, m, *prediction);
+    BatchAdvice a = at_batch(predictor, s, *prediction);
     if (sharded)
       if (const auto p = predict(predictor, s, *sharded)) a.sharded_speedup = p->speedup;
     out.batches.push_back(a);

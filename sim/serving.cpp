@@ -157,7 +157,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   out.batch_limit = point->limits.max_num_seqs;
   out.servers = point->fleet.servers();
   out.devices = out.servers * point->setup.ranks;
-  out.power_watts = point->setup.device->power_watts;
+  out.power_watts = point->setup.device->power_watts.value_or(0);
   if (const auto price = serving.prices.find(point->setup.device->name); price != serving.prices.end())
     out.price = price->second;
   for (int i = 0; i < serving.replications; ++i) {
@@ -169,9 +169,9 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   }
   const TransformerShape& target = *point->setup.transformer;
   if (const auto longest = out.runs.front().figures.longest_text;
-      target.max_positions > 0 && longest > target.max_positions)
+      target.max_positions && longest > *target.max_positions)
     out.warnings.push_back("texts of up to " + std::to_string(longest) + " tokens are simulated, though " +
-                           target.name + " has " + std::to_string(target.max_positions) + " positions");
+                           target.name + " has " + std::to_string(*target.max_positions) + " positions");
   for (const ServingRun& run : out.runs)
     if (const std::string some = refusals(run.figures, point->limits); !some.empty()) {
       out.warnings.push_back(some + ": refused");

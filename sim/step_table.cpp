@@ -97,24 +97,24 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
   Line& line = b.cells[cell];
   if (line.to == 0) {
     const std::int64_t from = context_node(cell), to = context_node(cell + 1);
-    const StepParts parts = b.price->parts(static_cast<double>(from));
+    const StepBreakdown first = b.price->breakdown(static_cast<double>(from));
     const Seconds handing_on = hops(sequences * rows(drafts));
-    const Ticks start = step_ticks(parts.total() + handing_on),
+    const Ticks start = step_ticks(first.time + handing_on),
                 end = step_ticks((*b.price)(static_cast<double>(to)) + handing_on);
     const std::int64_t tokens = sequences * (to - from);
     line = {sequences * from,
             sequences * to,
             start,
             (end - start + tokens / 2) / tokens,
-            step_ticks(parts.host),
-            std::max<Ticks>(0, step_ticks(parts.host - b.price->host_least()))};
+            step_ticks(first.host()),
+            std::max<Ticks>(0, step_ticks(first.host() - b.price->host_least()))};
   }
   return line;
 }
 
 // A CPU's caches alone know what came before; a GPU's L2 is the GPU's own, and smaller than a step.
 Ticks StepTable::after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) {
-  if (!setup_.device->cpu) return 0;
+  if (setup_.device->cpu() == nullptr) return 0;
   const StepPrice& price = *batch(sequences, drafts).price;
   const double length = static_cast<double>(context) / sequences;
   const PromptsBetween between{Seconds{static_cast<double>(prompts) / kTicksPerSecond}, 1 - 1.0 * fresh / sequences};
@@ -127,8 +127,9 @@ StepTable::Prompt& StepTable::prompt(std::size_t node) {
   if (!p.price) {
     const Stopwatch running(pricing_time_);
     p.price = std::make_unique<StepPrice>(predictor_.prefill_price(setup_, prompts_, token_node(node)));
-    const StepParts parts = p.price->without_attention();
-    p.products = picoseconds(parts.verify + parts.communication);
+    const StepBreakdown first = p.price->breakdown(0);
+    p.products =
+        picoseconds(first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication());
   }
   return p;
 }
@@ -157,8 +158,8 @@ double StepTable::rest_at(std::size_t tokens_node, std::size_t node) {
   Prompt& p = prompt(tokens_node);
   if (p.rest.size() <= node) p.rest.resize(node + 1, -1);
   if (p.rest[node] < 0) {
-    const StepParts parts = p.price->parts(static_cast<double>(context_node(node)));
-    p.rest[node] = std::max(0.0, picoseconds(parts.total() - parts.host) - p.products);
+    const Seconds device = p.price->breakdown(static_cast<double>(context_node(node))).device();
+    p.rest[node] = std::max(0.0, picoseconds(device) - p.products);
   }
   return p.rest[node];
 }

@@ -9,22 +9,23 @@ namespace draftline {
 
 static Bytes held_bytes(const Gemm& k) { return bytes_of(DType::fp32, static_cast<double>(k.in) * k.out); }
 
-// Weights of fewer bits that an engine writes out in 16 before it multiplies.
-static Seconds dequantising(const Device& d, const Gemm& k, double weight_traffic) {
-  if (weight_traffic <= 1) return {};
-  return (weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.in) * k.out) /
-         (d.fits.copy.bandwidth_share * d.bandwidth);
+// With the bytes that an engine adds.
+static Copy with_traffic(Copy k, const OpCost& cost) {
+  k.read = cost.traffic * k.read;
+  k.written = cost.traffic * k.written;
+  return k;
 }
 
 KernelPricer::KernelPricer(const Device& d, const Engine& e, const StepOutline& outline)
     : device_(d),
+      is_cpu_(d.cpu() != nullptr),
       engine_(e),
       outline_(outline),
       last_use_(static_cast<std::size_t>(outline.weights)),
       last_attended_(static_cast<std::size_t>(outline.layers)) {
   for (const StepOutline::Kind& k : outline.kinds)
-    priced_.push_back({e.cost_of(k.key, k.phase == Phase::draft).of_heads(k.heads, k.kv_heads), -1, {}});
-  if (!device_.cpu) return;
+    priced_.push_back({e.cost_of(k.key, k.phase == Phase::draft).of_heads(k.heads, k.kv_heads), {}, {}});
+  if (!is_cpu_) return;
   for (const StepOutline::Segment& s : outline.segments)
     for (const StepOutline::Op& op : s.ops) note(op);
   for (auto* places : {&last_use_, &last_attended_})
@@ -34,14 +35,39 @@ KernelPricer::KernelPricer(const Device& d, const Engine& e, const StepOutline& 
   moved_ = {};
 }
 
+std::optional<VaryingOp> KernelPricer::varying(const StepOutline::Op& op) {
+  const Kernel& kernel = kind(op).kernel;
+  const OpCost& c = cost(op);
+  if (const auto* k = std::get_if<Attention>(&kernel))
+    return VaryingOp{.kernel = *k,
+                     .last_access = is_cpu_ ? last_access(op) : LastAccess{},
+                     .launches = c.launches,
+                     .cache_traffic = c.cache_traffic,
+                     .bytes_per_pair = c.bytes_per_pair.value};
+  if (!is_cpu_) return std::nullopt;
+  if (const auto* k = std::get_if<Gemm>(&kernel))
+    return VaryingOp{.kernel = padded(*k),
+                     .last_access = last_access(op),
+                     .launches = c.launches,
+                     .weight_traffic = c.weight_traffic};
+  if (const auto* k = std::get_if<Copy>(&kernel); k && k->old_lines.value > 0)
+    return VaryingOp{.kernel = with_traffic(*k, c), .last_access = last_access(op), .launches = c.launches};
+  return std::nullopt;
+}
+
 Seconds KernelPricer::operator()(const StepOutline::Op& op) {
-  const double hot = device_.cpu ? 0 : hot_share(op);
+  const double hot = is_cpu_ ? 0 : hot_share(op);
   Priced& p = priced_[static_cast<std::size_t>(op.kind)];
   if (p.hot != hot) {
-    p.time = std::visit([&](const auto& k) { return time(k, p.cost, hot); }, kind(op).kernel) + extra_launches(p.cost);
+    const Seconds more_launches = (p.cost.launches - 1) * launch_time(device_);
+    p.time = std::visit([&](const auto& k) { return time(k, p.cost, hot); }, kind(op).kernel) + more_launches;
     p.hot = hot;
   }
   return p.time;
+}
+
+Seconds KernelPricer::time(const Copy& k, const OpCost& cost, double) {
+  return kernel_time(device_, with_traffic(k, cost));
 }
 
 LastAccess KernelPricer::last_access(const StepOutline::Op& op) {
@@ -94,48 +120,13 @@ void KernelPricer::note(const StepOutline::Op& op) {
   }
 }
 
-Seconds attention_time(const Device& d, const Attention& k, Span span, double launches, double cache_traffic,
-                       double bytes_per_pair, const ReuseDistance& distance) {
-  const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
-  const Bytes more = cache_traffic * cache + Bytes{bytes_per_pair * k.heads * span.pairs};
-  return kernel_time(d, k, span, distance) + (launches - 1) * d.fits.copy.fixed +
-         more / (d.fits.copy.bandwidth_share * d.bandwidth);
-}
-
-Copy with_traffic(Copy k, const OpCost& cost) {
-  k.read = cost.traffic * k.read;
-  k.written = cost.traffic * k.written;
-  return k;
-}
-
-ReuseDistance distance_of_weights(const Device& d, const LastAccess& last, const StepOnCpu& s) {
-  if (!std::isfinite(last.weights.value) || s.weights.value <= 0) return {last.weights, {}};
-  const Seconds time =
-      last.before && s.prompts.time.value > 0 ? 0.5 * (s.prompts.time + s.time) : (last.weights / s.weights) * s.time;
-  return {last.weights, d.cpu->co_runner_traffic * time};
-}
-
-ReuseDistance distance_of_entries(const Device& d, const LastAccess& last, const StepOnCpu& s) {
-  const double share = s.weights.value > 0 ? last.weights / s.weights : 1;
-  const Seconds time = share * s.time + (last.before ? s.prompts.waiting * s.prompts.time : Seconds{});
-  return {share * (s.weights + s.caches), d.cpu->co_runner_traffic * time};
-}
-
-Seconds gemm_time_on_cpu(const Device& d, const Gemm& k, double weight_traffic, const ReuseDistance& distance) {
-  return cpu_time(*d.cpu, k, distance) + dequantising(d, k, weight_traffic);
-}
-
 // ---- where a kernel's time is counted
-
-int part_of(Phase phase, const Kernel& kernel) {
-  return std::holds_alternative<AllReduce>(kernel) ? 3 : static_cast<int>(phase);
-}
 
 KernelKind kind_of(const Kernel& kernel) {
   struct Kind {
     KernelKind operator()(const Gemm&) const { return KernelKind::gemm; }
-    KernelKind operator()(const ExpertMlp&) const { return KernelKind::gemm; }
     KernelKind operator()(const Attention&) const { return KernelKind::attention; }
+    KernelKind operator()(const ExpertMlp&) const { return KernelKind::experts; }
     KernelKind operator()(const Copy&) const { return KernelKind::elementwise; }
     KernelKind operator()(const AllReduce&) const { return KernelKind::communication; }
   };

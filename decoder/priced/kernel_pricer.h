@@ -1,43 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the walk over a step and its fold share: what an engine makes of an op, the device's time of its kernel, the host's time
-// before it.
+// What the walk over a step and its fold share: what an engine makes of an op, the device's time of its kernel, the
+// host's time before it.
 #pragma once
-#include <cmath>
 #include <optional>
 
-#include "decoder/priced/step_price.h"
+#include "decoder/priced/step_breakdown.h"
+#include "decoder/priced/step_outline.h"
+#include "decoder/priced/varying_op.h"
 #include "model/kernel_time.h"
 
 namespace draftline {
 
-Copy with_traffic(Copy, const OpCost&);  // with the bytes that an engine adds
-
-// What an engine makes of a step's ops, and the device's time of those that depend on neither the context nor the step as a
-// whole. Walks a step in order, so that weights accessed again before L2 has evicted them are read from L2. On a CPU, whose caches may
-// hold a small network from step to step, the walk starts where the step before it ended; activations lie where those before
-// them lay, so they push nothing out.
+// What an engine makes of a step's ops, and the device's time of those that depend on neither the context nor the step
+// as a whole. Walks a step in order, so that weights accessed again before L2 has evicted them are read from L2. On a
+// CPU, whose caches may hold a small network from step to step, the walk starts where the step before it ended;
+// activations lie where those before them lay, so they push nothing out.
 class KernelPricer {
  public:
   KernelPricer(const Device&, const Engine&, const StepOutline&);
   const OpCost& cost(const StepOutline::Op& op) const { return priced_[static_cast<std::size_t>(op.kind)].cost; }
-  // Of any op but attention and, on a CPU, a GEMM and what writes to lines last accessed a step ago.
-  Seconds operator()(const StepOutline::Op&);
-  Seconds extra_launches(const OpCost& cost) const { return (cost.launches - 1) * device_.fits.copy.fixed; }
-  Gemm padded(Gemm) const;  // to the rows of the engine's graphs
-
-  // On a CPU: bytes of weights that a step accesses; and those accessed since this op's were, its own included, or, of an
-  // op on a KV cache, since attention last read the entries of its layer.
-  Bytes step_weights() const { return step_; }
-  LastAccess last_access(const StepOutline::Op&);
+  // The op, if its time varies: attention; on a CPU also a GEMM, and what writes to lines last accessed a step ago.
+  std::optional<VaryingOp> varying(const StepOutline::Op&);
+  Seconds operator()(const StepOutline::Op&);   // of any other op
+  Bytes step_weights() const { return step_; }  // bytes that a step accesses on a CPU
 
  private:
   struct Priced {  // of a kind of op; time: with `hot` of its weights in L2, as they were last
     OpCost cost;
-    double hot = -1;
+    std::optional<double> hot;
     Seconds time;
   };
   Seconds time(const Gemm&, const OpCost&, double hot);
-  Seconds time(const Copy& k, const OpCost& cost, double) { return kernel_time(device_, with_traffic(k, cost)); }
+  Seconds time(const Copy&, const OpCost&, double);
   Seconds time(const AllReduce& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
@@ -45,6 +39,10 @@ class KernelPricer {
   const StepOutline::Kind& kind(const StepOutline::Op& op) const {
     return outline_.kinds[static_cast<std::size_t>(op.kind)];
   }
+  Gemm padded(Gemm) const;  // to the rows of the engine's graphs
+  // Bytes of weights accessed since this op's were, its own included, or, of an op on a KV cache, since attention last
+  // read the entries of its layer.
+  LastAccess last_access(const StepOutline::Op&);
   void note(const StepOutline::Op&);
 
   struct GemmTime {
@@ -53,6 +51,7 @@ class KernelPricer {
     Seconds time;
   };
   const Device& device_;
+  const bool is_cpu_;
   const Engine& engine_;
   const StepOutline& outline_;
   std::vector<Priced> priced_;  // of each kind
@@ -61,39 +60,6 @@ class KernelPricer {
   Bytes moved_, step_;
 };
 
-Seconds attention_time(const Device&, const Attention&, Span, double launches, double cache_traffic,
-                       double bytes_per_pair, const ReuseDistance& distance);
-// A step on a CPU: how long it takes, how many bytes it accesses, and the prompts that were read before it.
-struct StepOnCpu {
-  Seconds time;
-  Bytes weights, caches;
-  PromptsBetween prompts;
-};
-// Of an op's weights: co-runners had as large a share of the step's time as was accessed of its weights. A prompt accesses each
-// weight too: on average half of its time, and half of the step's, lie between.
-ReuseDistance distance_of_weights(const Device&, const LastAccess&, const StepOnCpu&);
-// Of entries of a KV cache: as large a share of the step's caches was accessed as of its weights. A prompt accesses no entries
-// of the sequences that wait.
-ReuseDistance distance_of_entries(const Device&, const LastAccess&, const StepOnCpu&);
-Seconds gemm_time_on_cpu(const Device&, const Gemm&, double weight_traffic, const ReuseDistance& distance);
-
-// The time of a step on a CPU, where `time` tells it from how long it takes: the longer that is, the more of the LLC co-runners
-// have filled meanwhile.
-template <class Time>
-Seconds fixed_point(const Device& d, Time time) {
-  constexpr int kMost = 100;
-  constexpr double kClose = 1e-10;
-  Seconds t = time(Seconds{});
-  if (!d.cpu) return t;
-  for (int i = 0; i < kMost; ++i) {
-    const Seconds next = time(t);
-    if (std::abs((next - t).value) <= kClose * next.value) return next;
-    t = next;
-  }
-  return t;
-}
-
-int part_of(Phase, const Kernel&);  // of StepParts: draft, verify, commit, communication
 KernelKind kind_of(const Kernel&);
 
 // Host work of a step that no op stands for.

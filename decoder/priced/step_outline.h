@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded step without its tapes: all that its price takes from them. Ops that every device and engine price alike are one
-// kind, so that a network's equal layers are looked at once. It is small: steps can be kept and priced on many devices.
+// A recorded step without its tapes: all that its price takes from them. Ops that every device and engine price alike
+// are one kind, so that a network's equal layers are looked at once. It is small: steps can be kept and priced on many
+// devices.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -13,8 +14,8 @@
 namespace draftline {
 
 struct StepOutline {
-  // What may still lie in a cache when an op comes to it: a weight; entries of a layer, which attention reads, or behind
-  // which keys and values are stored.
+  // What may still lie in a cache when an op comes to it: a weight; entries of a layer, which attention reads, or
+  // behind which keys and values are stored.
   enum class Accesses : std::uint8_t { nothing, weight, entries, stored_entries };
   struct Kind {
     Kernel kernel;

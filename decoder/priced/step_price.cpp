@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "decoder/priced/kernel_pricer.h"
+#include "model/cpu_time.h"
 
 namespace draftline {
 
@@ -17,40 +18,34 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
   for (const StepOutline::Segment& run : outline.segments) {
     issue.start_segment(run.ops.size());
     at.reserve(run.ops.size());
-    StepOutline::Op attended{-1, -1, 0};  // the last attention on a GPU, and its shape: most often the next one's too
+    // On a GPU an attention is most often the one before it again: the next layer's.
+    std::optional<StepOutline::Op> attended;
     std::size_t its_shape = 0;
     for (const StepOutline::Op& op : run.ops) {
       const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
       const Phase phase = outline.kinds[static_cast<std::size_t>(op.kind)].phase;
       const OpCost& cost = price.cost(op);
-      Issued line{issue.before(op.pass, phase, cost), {}, {}, kind_of(kernel)};
-      Line& sum = sums_[static_cast<std::size_t>(part_of(phase, kernel))];
-      const auto of_shape = [&](std::size_t g) {
-        line.shape = static_cast<int>(g);
-        sum.counts.resize(std::max(sum.counts.size(), g + 1));
-        ++sum.counts[g];
-      };
-      const auto* attention = std::get_if<Attention>(&kernel);
-      const auto* product = std::get_if<Gemm>(&kernel);
-      const auto* copy = std::get_if<Copy>(&kernel);
-      if (attention) {
-        if (d.cpu || op.kind != attended.kind || op.pass != attended.pass) {
+      Issued line{.issue = issue.before(op.pass, phase, cost), .kind = kind_of(kernel)};
+      PhaseKernels& same_phase = phases_[static_cast<std::size_t>(phase)];
+      if (attended && attended->kind == op.kind && attended->pass == op.pass) {
+        line.shape = its_shape;
+      } else if (const auto varying = price.varying(op)) {
+        Shape shape{.op = *varying};
+        if (line.kind == KernelKind::attention) {
           const auto& [s0, s1] = run.spans[static_cast<std::size_t>(op.pass)];
-          its_shape =
-              shape_index({*attention, d.cpu ? price.last_access(op) : LastAccess{}, cost.launches, cost.cache_traffic,
-                           cost.bytes_per_pair.value, s0.pairs, s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys});
-          attended = op;
+          shape = {*varying, s0.pairs, s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys};
         }
-        of_shape(its_shape);
+        line.shape = its_shape = shape_index(shape);
+        if (d.cpu() == nullptr) attended = op;
       } else {
-        constant_work_ += outline.work[static_cast<std::size_t>(op.kind)];
-        if (product && d.cpu)
-          of_shape(shape_index({price.padded(*product), price.last_access(op), cost.launches, cost.weight_traffic}));
-        else if (copy && d.cpu && copy->old_lines.value > 0)
-          of_shape(shape_index({with_traffic(*copy, cost), price.last_access(op), cost.launches, 1}));
-        else line.own = price(op);
+        line.own = price(op);
       }
-      sum.constant += line.own;
+      if (line.shape) {
+        same_phase.counts.resize(std::max(same_phase.counts.size(), *line.shape + 1));
+        ++same_phase.counts[*line.shape];
+      }
+      if (line.kind != KernelKind::attention) constant_work_ += outline.work[static_cast<std::size_t>(op.kind)];
+      same_phase.constant[static_cast<std::size_t>(line.kind)] += line.own;
       line.constant = line.own + issue.beside(cost);
       kernels_ += cost.launches;
       at.push_back(line);
@@ -71,8 +66,8 @@ std::size_t StepPrice::shape_index(const Shape& s) {
   return static_cast<std::size_t>(it - shapes_.begin());
 }
 
-// Ends a segment: suffix sums over its ops, then only the lines that can win. Ops with equal counts of shapes behind them
-// differ by a constant: the largest stays.
+// Ends a segment: suffix sums over its ops, then only the lines that can win. Ops with equal counts of shapes behind
+// them differ by a constant: the largest stays.
 void StepPrice::close(std::vector<Issued>& ops, Seconds issued) {
   host_alone_ += issued + sync_;
   host_least_ += (ops.empty() ? issued : ops.front().issue) + sync_;
@@ -83,9 +78,9 @@ void StepPrice::close(std::vector<Issued>& ops, Seconds issued) {
     const Issued& op = ops[i];
     constant += op.constant;
     of_kind[static_cast<std::size_t>(op.kind)] += op.own;
-    if (op.shape >= 0) {
+    if (op.shape) {
       lines.push_back({op.issue, constant, lines.back().counts, of_kind});
-      ++lines.back().counts[static_cast<std::size_t>(op.shape)];
+      ++lines.back().counts[*op.shape];
     } else if (Line& last = lines.back(); last.issue + last.constant < op.issue + constant) {
       last.issue = op.issue;
       last.constant = constant;
@@ -112,38 +107,26 @@ StepPrice::Segment StepPrice::prune(Segment all) {
   return kept;
 }
 
-StepPrice::ShapeTimes StepPrice::shape_times(double length, const PromptsBetween& between) const {
-  ShapeTimes times;
-  fixed_point(device_, [&](Seconds step) {
-    times = shape_times(length, step, between);
-    return device_.cpu ? evaluate(times) : Seconds{};
+StepPrice::ShapeTimes StepPrice::shape_times(double length, const PromptsBetween& prompts) const {
+  ShapeTimes times(shapes_.size());
+  StepOnCpu step{
+      .weights = step_weights_, .caches = device_.cpu() != nullptr ? cache_bytes(length) : Bytes{}, .prompts = prompts};
+  fixed_point(device_, [&](Seconds time) {
+    step.time = time;
+    for (std::size_t g = 0; g < shapes_.size(); ++g)
+      times[g] = time_of(device_, shapes_[g].op, shapes_[g].at(length), step);
+    return device_.cpu() != nullptr ? evaluate(times) : Seconds{};
   });
   return times;
 }
 
-StepPrice::ShapeTimes StepPrice::shape_times(double length, Seconds time, const PromptsBetween& between) const {
-  StepOnCpu step{time, step_weights_, {}, between};
-  if (device_.cpu)
-    for (const Line& sum : sums_)
-      for (std::size_t g = 0; g < sum.counts.size(); ++g)
-        if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel))
-          step.caches += sum.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
-  const auto entries = [&](const Shape& s) {
-    return device_.cpu ? distance_of_entries(device_, s.last_access, step) : ReuseDistance{};
-  };
-  ShapeTimes times(shapes_.size());
-  for (std::size_t g = 0; g < shapes_.size(); ++g) {
-    const Shape& s = shapes_[g];
-    if (const auto* k = std::get_if<Attention>(&s.kernel))
-      times[g] = attention_time(device_, *k, s.at(length), s.launches, s.traffic, s.bytes_per_pair, entries(s));
-    else if (const auto* c = std::get_if<Copy>(&s.kernel))
-      times[g] = kernel_time(device_, *c, entries(s)) + (s.launches - 1) * device_.fits.copy.fixed;
-    else
-      times[g] = gemm_time_on_cpu(device_, std::get<Gemm>(s.kernel), s.traffic,
-                                  distance_of_weights(device_, s.last_access, step)) +
-                 (s.launches - 1) * device_.fits.copy.fixed;
-  }
-  return times;
+Bytes StepPrice::cache_bytes(double length) const {
+  Bytes accessed;
+  for (const PhaseKernels& phase : phases_)
+    for (std::size_t g = 0; g < phase.counts.size(); ++g)
+      if (const auto* k = std::get_if<Attention>(&shapes_[g].op.kernel))
+        accessed += phase.counts[g] * cpu_cache_bytes(*k, shapes_[g].at(length));
+  return accessed;
 }
 
 Seconds StepPrice::evaluate(const ShapeTimes& times) const {
@@ -160,47 +143,35 @@ Seconds StepPrice::operator()(double length, const PromptsBetween& between) cons
   return evaluate(shape_times(length, between));
 }
 
-StepDetail StepPrice::detail(double length) const {
+StepBreakdown StepPrice::breakdown(double length) const {
   const ShapeTimes times = shape_times(length);
-  StepDetail d;
-  d.total = base_;
+  StepBreakdown b;
+  b.time = base_;
   for (const Segment& segment : segments_) {
     const Line* longest = nullptr;
     Seconds most;
     for (const Line& line : segment)
       if (const Seconds t = line.at(times); longest == nullptr || most < t) longest = &line, most = t;
-    d.total += most + sync_;
-    for (std::size_t k = 0; k < kKernelKinds; ++k) d.waited[k] += longest->of_kind[k];
+    b.time += most + sync_;
+    for (std::size_t k = 0; k < kKernelKinds; ++k) b.waited[k] += longest->of_kind[k];
     for (std::size_t g = 0; g < longest->counts.size(); ++g)
-      d.waited[static_cast<std::size_t>(shapes_[g].kind())] += longest->counts[g] * times[g];
+      b.waited[static_cast<std::size_t>(shapes_[g].kind())] += longest->counts[g] * times[g];
   }
-  std::array<Seconds, 4> sums{};
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    sums[i] = sums_[i].constant;
-    for (std::size_t g = 0; g < sums_[i].counts.size(); ++g) sums[i] += sums_[i].counts[g] * times[g];
+  for (std::size_t p = 0; p < kPhases; ++p) {
+    b.kernels[p] = phases_[p].constant;
+    for (std::size_t g = 0; g < phases_[p].counts.size(); ++g)
+      b.kernels[p][static_cast<std::size_t>(shapes_[g].kind())] += phases_[p].counts[g] * times[g];
   }
-  d.parts = {sums[0], sums[1], sums[2], sums[3], d.total - sums[0] - sums[1] - sums[2] - sums[3]};
-  return d;
-}
-
-StepParts StepPrice::without_attention() const {
-  std::array<Seconds, 4> rest;
-  const ShapeTimes times = device_.cpu ? shape_times(0) : ShapeTimes{};
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    rest[i] = sums_[i].constant;
-    for (std::size_t g = 0; g < sums_[i].counts.size(); ++g)
-      if (shapes_[g].kind() != KernelKind::attention) rest[i] += sums_[i].counts[g] * times[g];
-  }
-  return {rest[0], rest[1], rest[2], rest[3], {}};
+  return b;
 }
 
 Work StepPrice::work(double length) const {
   Work total = constant_work_;
-  for (const Line& sum : sums_)
-    for (std::size_t g = 0; g < sum.counts.size(); ++g)
-      if (const auto* k = std::get_if<Attention>(&shapes_[g].kernel); k && sum.counts[g] > 0) {
+  for (const PhaseKernels& phase : phases_)
+    for (std::size_t g = 0; g < phase.counts.size(); ++g)
+      if (const auto* k = std::get_if<Attention>(&shapes_[g].op.kernel); k && phase.counts[g] > 0) {
         const Work one = draftline::work(*k, shapes_[g].at(length));
-        total += Work{sum.counts[g] * one.flops, sum.counts[g] * one.read, sum.counts[g] * one.written};
+        total += Work{phase.counts[g] * one.flops, phase.counts[g] * one.read, phase.counts[g] * one.written};
       }
   return total;
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step's walk over its ops, one by one: step_time() and op_prices().
+// A step's walk over its ops, one by one: walk_step() and op_prices().
 #include <algorithm>
 
 #include "decoder/priced/kernel_pricer.h"
+#include "decoder/priced/step_price.h"
+#include "model/cpu_time.h"
 
 namespace draftline {
 
 namespace {
 
 // Keys and values that a step accesses.
-Bytes caches_met(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths) {
+Bytes caches_accessed(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths) {
   Bytes accessed;
   for (std::size_t i = 0; i < segments.size(); ++i)
     for (const StepOutline::Op& op : outline.segments[i].ops)
@@ -23,40 +25,35 @@ class OpTimes {
  public:
   OpTimes(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
           const Device& d, const Engine& e, Seconds step)
-      : device_(d), outline_(outline), lengths_(lengths), price_(d, e, outline) {
-    if (d.cpu) step_ = {step, price_.step_weights(), caches_met(outline, segments, lengths), {}};
+      : device_(d), lengths_(lengths), price_(d, e, outline) {
+    if (d.cpu() != nullptr)
+      step_ = {.time = step, .weights = price_.step_weights(), .caches = caches_accessed(outline, segments, lengths)};
   }
   const OpCost& cost(const StepOutline::Op& op) const { return price_.cost(op); }
   Seconds operator()(const SegmentRun& run, const StepOutline::Op& op) {
-    const Kernel& kernel = outline_.kinds[static_cast<std::size_t>(op.kind)].kernel;
-    const OpCost& cost = price_.cost(op);
-    if (const auto* k = std::get_if<Attention>(&kernel))
-      return attention_time(device_, *k, span_of(run, op.pass, lengths_), cost.launches, cost.cache_traffic,
-                            cost.bytes_per_pair.value, entries(op));
-    if (const auto* k = std::get_if<Gemm>(&kernel); k && device_.cpu)
-      return gemm_time_on_cpu(device_, price_.padded(*k), cost.weight_traffic,
-                              distance_of_weights(device_, price_.last_access(op), step_)) +
-             price_.extra_launches(cost);
-    if (const auto* k = std::get_if<Copy>(&kernel); k && device_.cpu && k->old_lines.value > 0)
-      return kernel_time(device_, with_traffic(*k, cost), entries(op)) + price_.extra_launches(cost);
-    return price_(op);
+    const auto varying = price_.varying(op);
+    if (!varying) return price_(op);
+    const bool attention = std::holds_alternative<Attention>(varying->kernel);
+    return time_of(device_, *varying, attention ? span_of(run, op.pass, lengths_) : Span{}, step_);
   }
 
  private:
-  ReuseDistance entries(const StepOutline::Op& op) {
-    return device_.cpu ? distance_of_entries(device_, price_.last_access(op), step_) : ReuseDistance{};
-  }
   const Device& device_;
-  const StepOutline& outline_;
   std::span<const int> lengths_;
   KernelPricer price_;
   StepOnCpu step_;
 };
 
-StepParts walked(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
-                 const Device& d, const Engine& e, bool speculating, Seconds step) {
+StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
+                     const Device& d, const Engine& e, bool speculating, Seconds step) {
   Seconds host = host_base(e, speculating), device;
-  std::array<Seconds, 4> sums{};
+  StepBreakdown b;
+  KindTimes busy{};  // of each kind, since the device last waited for the host
+  const auto clocks_meet = [&] {
+    for (std::size_t k = 0; k < kKernelKinds && device >= host; ++k) b.waited[k] += busy[k];
+    busy = {};
+    host = std::max(host, device);
+  };
   OpTimes price(outline, segments, lengths, d, e, step);
   Issue issue(e);
   for (std::size_t s = 0; s < segments.size(); ++s) {
@@ -64,41 +61,51 @@ StepParts walked(const StepOutline& outline, std::span<const SegmentRun> segment
     issue.start_segment(outline.segments[s].ops.size());
     for (const StepOutline::Op& op : outline.segments[s].ops) {
       const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
+      const KernelKind kernel = kind_of(kind.kernel);
       const OpCost& cost = price.cost(op);
       const Seconds issued = host + issue.before(op.pass, kind.phase, cost);
       const Seconds t = price(run, op);
-      sums[static_cast<std::size_t>(part_of(kind.phase, kind.kernel))] += t;
-      device = std::max(device, issued) + t + issue.beside(cost);
+      if (issued > device) device = issued, busy = {};
+      device = device + t + issue.beside(cost);
+      b.of(kind.phase, kernel) += t;
+      busy[static_cast<std::size_t>(kernel)] += t;
       for (int w = 0; w < cost.waits; ++w) {
-        host = std::max(host + issue.issued(), device) + e.sync;
+        host += issue.issued();
+        clocks_meet();
+        host += e.sync;
         issue.meet();
       }
     }
-    host = std::max(host + issue.issued(), run.waits ? device : Seconds{}) + (run.waits ? e.sync : Seconds{});
+    host += issue.issued();
+    if (run.waits) {
+      clocks_meet();
+      host += e.sync;
+    }
     issue.meet();
   }
-  const Seconds total = std::max(host, device);
-  return {sums[0], sums[1], sums[2], sums[3], total - sums[0] - sums[1] - sums[2] - sums[3]};
+  clocks_meet();
+  b.time = host;
+  return b;
 }
 
 }  // namespace
 
-StepParts step_time(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
-                    const Engine& e, bool speculating) {
+StepBreakdown walk_step(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
+                        const Engine& e, bool speculating) {
   const StepOutline outline(segments, static_cast<int>(lengths.size()));
-  StepParts parts;
-  fixed_point(d, [&](Seconds step) {
-    parts = walked(outline, segments, lengths, d, e, speculating, step);
-    return parts.total();
+  StepBreakdown step;
+  fixed_point(d, [&](Seconds time) {
+    step = walked(outline, segments, lengths, d, e, speculating, time);
+    return step.time;
   });
-  return parts;
+  return step;
 }
 
 std::vector<OpPrice> op_prices(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
                                const Engine& e, bool speculating) {
   const StepOutline outline(segments, static_cast<int>(lengths.size()));
   std::vector<OpPrice> all;
-  OpTimes price(outline, segments, lengths, d, e, step_time(segments, lengths, d, e, speculating).total());
+  OpTimes price(outline, segments, lengths, d, e, walk_step(segments, lengths, d, e, speculating).time);
   for (std::size_t s = 0; s < segments.size(); ++s)
     for (const StepOutline::Op& op : outline.segments[s].ops) {
       const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];

@@ -193,6 +193,9 @@ TEST_CASE("a measured file of a GPU is calibrated against its datasheet") {
   const Ran no_sheet = draftline("calibrate m.json --out d.json");
   CHECK(no_sheet.code == 2);
   CHECK(contains(no_sheet.err, "--device"));
+  const Ran of_cpu = draftline("calibrate m.json --device cpu --out d.json");
+  CHECK(of_cpu.code == 2);
+  CHECK(contains(of_cpu.err, "--device: cpu is a CPU, and m.json holds times of a GPU"));
   const Ran r = draftline("calibrate m.json --device h100-sxm --out d.json");
   INFO(r.err);
   REQUIRE(r.code == 0);

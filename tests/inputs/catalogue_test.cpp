@@ -123,13 +123,13 @@ TEST_CASE("a device of one's own borrows from those that are shipped, or from on
     Catalogue c(kData);
     const auto mine = c.device(d.root());
     REQUIRE(mine);
-    CHECK(mine->fits.gemm.k_loop == c.device(name("rtx-4090"))->fits.gemm.k_loop);
+    CHECK(mine->gpu().gemm.k_loop == c.device(name("rtx-4090"))->gpu().gemm.k_loop);
   }
   std::ofstream(folder.path() / "rtx-4090.json") << text_of("l40s");
   Catalogue c(kData);
   const auto mine = c.device(d.root());
   REQUIRE(mine);
-  CHECK(mine->fits.gemm.k_loop == c.device(name("l40s"))->fits.gemm.k_loop);
+  CHECK(mine->gpu().gemm.k_loop == c.device(name("l40s"))->gpu().gemm.k_loop);
 }
 
 TEST_CASE("a folder that does not exist has no names") { CHECK(Catalogue("/nowhere").names("devices").empty()); }

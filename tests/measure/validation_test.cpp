@@ -206,7 +206,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   for (const SegmentRun& run : step) ops += static_cast<double>(run.tape->ops.size());
   Engine nothing, serial;
   nothing.overlap = serial.overlap = false;
-  w.device.cpu->co_runner_traffic = BytesPerSecond{};  // here a longer step pushes nothing out
+  w.device.cpu()->co_runner_traffic = BytesPerSecond{};  // here a longer step pushes nothing out
   serial.issue = Seconds{1e-6};
   serial.graph_launch = Seconds{1e-3};
   serial.step = serial.step_speculating = Seconds{1};
@@ -214,7 +214,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   CHECK(price(serial) - price(nothing) ==
         Approx(1 + 1e-3 * static_cast<double>(step.size()) + 1e-6 * ops).epsilon(1e-9));
   const std::vector<int> lengths(4, 200);
-  CHECK(step_time(step, lengths, w.device, serial, true).total().value == Approx(price(serial)).epsilon(1e-9));
+  CHECK(walk_step(step, lengths, w.device, serial, true).time.value == Approx(price(serial)).epsilon(1e-9));
   double sum = 0;
   for (const OpPrice& op : op_prices(step, lengths, w.device, nothing, true)) sum += op.time.value;
   CHECK(sum == Approx(price(nothing)).epsilon(1e-9));
@@ -222,16 +222,16 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
 
 TEST_CASE("the longer a CPU's step takes the more of its weights others push out, and its price knows") {
   World w;
-  w.device.l2 = w.device.cpu->caches[2] = Bytes{64e6};  // holds them
+  w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};  // holds them
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const MethodChoice method{kHeads};
   const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
   const auto step = predictor.recorded_step(setup, method);
   const std::vector<int> lengths(4, 200);
   const auto price = [&](double co_runner_traffic) {
-    w.device.cpu->co_runner_traffic = BytesPerSecond{co_runner_traffic};
+    w.device.cpu()->co_runner_traffic = BytesPerSecond{co_runner_traffic};
     const StepPrice folded(step, 4, w.device, w.engine, true);
-    CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
+    CHECK(folded(200).value == Approx(walk_step(step, lengths, w.device, w.engine, true).time.value).epsilon(1e-7));
     return folded(200).value;
   };
   const double alone = price(0), most = price(1e15);
@@ -253,7 +253,7 @@ TEST_CASE("keys and values that a draft pass has just met are nearer to the next
   const auto step = predictor.recorded_step(setup, method);
   const std::vector<int> lengths(4, 200);
   // The last cache holds what a draft pass meets, but not what a step does; entries alone cost time.
-  CpuFit& cpu = *w.device.cpu;
+  CpuModel& cpu = *w.device.cpu();
   cpu.co_runner_traffic = {};
   cpu.attention = {};
   cpu.attention.reach.byte[2] = Seconds{1e-9};
@@ -261,7 +261,7 @@ TEST_CASE("keys and values that a draft pass has just met are nearer to the next
   const auto attention = [&](double last_level_cache) {
     w.device.l2 = cpu.caches[2] = Bytes{last_level_cache};
     const StepPrice folded(step, 4, w.device, w.engine, true);
-    CHECK(folded(200).value == Approx(step_time(step, lengths, w.device, w.engine, true).total().value).epsilon(1e-7));
+    CHECK(folded(200).value == Approx(walk_step(step, lengths, w.device, w.engine, true).time.value).epsilon(1e-7));
     std::vector<double> drafts;
     for (const OpPrice& op : op_prices(step, lengths, w.device, w.engine, true))
       if (op.phase == Phase::draft && op.key.starts_with("attention")) drafts.push_back(op.time.value);
@@ -281,7 +281,7 @@ TEST_CASE("keys and values that a draft pass has just met are nearer to the next
 
 TEST_CASE("while prompts are read others fill a CPU's last cache, and a step after them finds less there") {
   World w;
-  w.device.l2 = w.device.cpu->caches[2] = Bytes{64e6};
+  w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};
   const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const StepPrice price = predictor.step_price(setup, autoregressive());
@@ -294,7 +294,7 @@ TEST_CASE("while prompts are read others fill a CPU's last cache, and a step aft
     before = after(seconds, 1);
   }
   CHECK(after(100, 1) == Approx(after(1e3, 1)).epsilon(1e-6));  // all of it is gone
-  w.device.cpu->co_runner_traffic = {};
+  w.device.cpu()->co_runner_traffic = {};
   CHECK(after(1, 1) == price(200).value);
 }
 
@@ -302,7 +302,7 @@ TEST_CASE("a network that a CPU's caches hold is met there again by the next ste
   World w;
   const auto price = [&](double last_level_cache) {
     Device d = w.device;
-    d.l2 = d.cpu->caches[2] = Bytes{last_level_cache};
+    d.l2 = d.cpu()->caches[2] = Bytes{last_level_cache};
     const Setup setup{&d, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 1, 100, 2};
     return Predictor([](const Reader&) { return TransformerShape{}; }).step_price(setup, autoregressive())(100).value;
   };

@@ -31,8 +31,8 @@ MeasuredPoint attention(int rows, int context) {
 TEST_CASE("two GPUs over the same points: errors of each, and how far they are apart") {
   const Device a = known_device("h100-sxm");
   Device b = a;
-  b.fits.copy.bandwidth_share = a.fits.copy.bandwidth_share / 2;
-  b.fits.copy.fixed = 2.0 * a.fits.copy.fixed;
+  b.gpu().copy.bandwidth_share = a.gpu().copy.bandwidth_share / 2;
+  b.gpu().copy.fixed = 2.0 * a.gpu().copy.fixed;
   b.all_reduce.clear();
   Measured m;
   m.device = "cuda";
@@ -83,7 +83,7 @@ TEST_CASE("a CPU is compared with processors") {
               point("add", {{"rows", 4}, {"columns", 256}})};
   const auto points = compare_devices(m, cpu, cpu);
   REQUIRE(points.size() == 2);
-  CHECK(points[0].predicted[0] == predicted(*cpu.cpu, m.points[0]));
+  CHECK(points[0].predicted[0] == predicted(*cpu.cpu(), m.points[0]));
   CHECK_THROWS_AS(compare_devices(m, cpu, known_device("h100-sxm")), InputErrors);
   m.device = "cuda";
   CHECK_THROWS_AS(compare_devices(m, known_device("h100-sxm"), cpu), InputErrors);

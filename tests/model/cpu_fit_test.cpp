@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kNs = 1e-9;
 
-CpuFit known() {
-  CpuFit f;
+CpuModel known() {
+  CpuModel f;
   f.caches = {Bytes{32768}, Bytes{1 << 20}, Bytes{32 << 20}};
   f.gemm = {Seconds{100 * kNs},
             Seconds{5 * kNs},
@@ -45,7 +45,7 @@ CpuFit known() {
 }
 
 // A grid timed by `truth`, each time off by up to `noise`.
-Measured measured_by(const CpuFit& truth, double noise, const char* stream = "noise") {
+Measured measured_by(const CpuModel& truth, double noise, const char* stream = "noise") {
   Measured m;
   m.device = "cpu";
   m.title = "a known CPU";
@@ -144,7 +144,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
 }  // namespace
 
 TEST_CASE("a fit gives back the CPU that made the times") {
-  const CpuFit truth = known();
+  const CpuModel truth = known();
   const CpuCalibration c = calibrate_cpu(measured_by(truth, 0));
   CHECK(c.fit.gemm.step[3].value == Approx(truth.gemm.step[3].value).epsilon(0.01));
   CHECK(c.fit.gemm.reach.byte[2].value == Approx(truth.gemm.reach.byte[2].value).epsilon(0.03));
@@ -167,7 +167,7 @@ TEST_CASE("a fit gives back the CPU that made the times") {
 
 namespace {
 
-std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string& op) {
+std::map<std::string, double> coefficients_of(const CpuModel& f, const std::string& op) {
   const auto reach = [](std::map<std::string, double> all, const CpuByteCost& r) {
     all["l2_byte"] = r.byte[0].value;
     all["llc_byte"] = r.byte[1].value;
@@ -217,7 +217,7 @@ std::map<std::string, double> coefficients_of(const CpuFit& f, const std::string
 }  // namespace
 
 TEST_CASE("noise, outliers and points of two minds move no coefficient by more than its interval") {
-  const CpuFit truth = known();
+  const CpuModel truth = known();
   Measured m = measured_by(truth, 0.05);
   for (std::size_t i = 0; i < m.points.size(); ++i) {
     if (i % 20 == 0) m.points[i].median = 8.0 * m.points[i].median;                      // somebody else had the core
@@ -246,7 +246,7 @@ TEST_CASE("noise, outliers and points of two minds move no coefficient by more t
 
 TEST_CASE("a 90 % interval holds 85 to 95 % of the points that a fit has not seen") {
   const double noise = GENERATE(0.02, 0.15);
-  const CpuFit truth = known();
+  const CpuModel truth = known();
   const CpuCalibration c = calibrate_cpu(measured_by(truth, noise));
   std::vector<FitQuality> judged{c.quality[0], c.quality[1], c.elements};
   // Times of other noise than was fitted, and what the fit says of them.

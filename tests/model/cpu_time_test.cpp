@@ -16,7 +16,7 @@ constexpr double kNs = 1e-9;
 
 TEST_CASE("a GEMM on the CPU is its panels times its groups of rows") {
   // 32 outputs are two panels; 5 rows are a group of 4 and one of 1. Nothing but steps: 10 inputs x (20 + 10) ns x 2.
-  CpuFit f;
+  CpuModel f;
   f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
   f.gemm.step = {Seconds{10 * kNs}, Seconds{}, Seconds{}, Seconds{20 * kNs}};
   CHECK(cpu_time(f, Gemm{5, 10, 32}, {}).value == Approx(600 * kNs));
@@ -30,7 +30,7 @@ TEST_CASE("a GEMM on the CPU is its panels times its groups of rows") {
 }
 
 TEST_CASE("a byte comes from the nearest cache that still has it") {
-  CpuFit f;
+  CpuModel f;
   f.caches = {Bytes{1e3}, Bytes{1e5}, Bytes{1e7}};
   f.gemm.reach.byte = {Seconds{kNs}, Seconds{10 * kNs}, Seconds{100 * kNs}};
   const auto of = [&](const ReuseDistance& since) { return cpu_time(f, Gemm{1, 10, 32}, since).value / (1280 * kNs); };
@@ -45,7 +45,7 @@ TEST_CASE("a byte comes from the nearest cache that still has it") {
 }
 
 TEST_CASE("what comes from the last cache comes while others are worked on, what comes from memory does not") {
-  CpuFit f;
+  CpuModel f;
   f.caches = {Bytes{1e3}, Bytes{1e5}, Bytes{1e7}};
   f.gemm.step[0] = Seconds{64 * kNs};  // as long as 64 bytes, one input of a panel, at 1 ns each
   f.gemm.blend = 100;                  // the larger of the two
@@ -80,7 +80,7 @@ TEST_CASE("what comes from the last cache comes while others are worked on, what
 }
 
 TEST_CASE("attention on the CPU walks over a head's lines with four query rows at a time") {
-  CpuFit f;
+  CpuModel f;
   f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
   f.attention.step = Seconds{kNs};
   Attention k;
@@ -119,7 +119,7 @@ TEST_CASE("attention on the CPU walks over a head's lines with four query rows a
 }
 
 TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
-  CpuFit f;
+  CpuModel f;
   f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
   f.elements.byte = Seconds{kNs};
   f.elements.of[0].fixed = Seconds{5 * kNs};
@@ -149,7 +149,7 @@ TEST_CASE("appended keys and values come to lines from wherever these were a ste
   // Two sequences of one row, 2 heads of 32: 2 x (32 lines of keys + 2 of values) each, of 64 bytes; ns a byte from memory.
   CHECK(cpu_lines_appended(2, 2, 2, 32).value == 2 * 2 * (32 + 2) * 64);
   CHECK(cpu_lines_appended(1, 17, 2, 32).value == 2 * (2 * 32 + 17 * 2) * 64);  // two panels
-  CpuFit f;
+  CpuModel f;
   f.caches = {Bytes{1e9}, Bytes{1e9}, Bytes{1e9}};
   f.elements.lines.byte = {Seconds{}, Seconds{}, Seconds{kNs}};
   Copy k{Bytes{}, Bytes{}};

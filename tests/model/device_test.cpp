@@ -49,7 +49,8 @@ TEST_CASE("every device that is promised is there, whole, with an origin for eac
   CHECK(d.peak_of(DType::bf16).value > d.peak_of(DType::fp32).value);
   CHECK(d.peak_of(DType::int8).value >= 2 * d.peak_of(DType::bf16).value - 2e13);
   CHECK(d.bandwidth.value > 3e11);
-  for (const Origin* o : {&d.fits.gemm.origin, &d.fits.decode.origin, &d.fits.prefill.origin, &d.fits.copy.origin}) {
+  for (const Origin* o :
+       {&d.gpu().gemm.origin, &d.gpu().decode.origin, &d.gpu().prefill.origin, &d.gpu().copy.origin}) {
     CHECK_FALSE(o->source.empty());
     CHECK_FALSE(o->locator.empty());
     if (!o->borrowed_from.empty()) CHECK_FALSE(o->because.empty());
@@ -62,13 +63,25 @@ TEST_CASE("the A100's datasheet balances 153.02 FLOP per byte") {
   CHECK(d.peak_of(DType::bf16) / d.bandwidth / FlopsPerByte{1} == Approx(153.02).margin(0.005));
 }
 
+TEST_CASE("a device is priced as a CPU or as a GPU, by what its file has") {
+  const Device cpu = known_device("cpu"), gpu = known_device("a100-sxm");
+  REQUIRE(cpu.cpu() != nullptr);
+  CHECK(gpu.cpu() == nullptr);
+  CHECK(cpu.cpu()->caches[2] == cpu.l2);
+  CHECK(cpu.cpu()->gemm.origin.interval.has_value());
+  CHECK(launch_time(cpu).value == 0);
+  CHECK(launch_time(gpu) == gpu.gpu().copy.fixed);
+  CHECK(copy_bandwidth(cpu).value == Approx(1 / cpu.cpu()->elements.byte.value));
+  CHECK(copy_bandwidth(gpu) < gpu.bandwidth);
+}
+
 TEST_CASE("borrowed coefficients are the relative's own, and the device says whose") {
   const Device lender = known_device("l40s"), borrower = known_device("a10g");
-  CHECK(borrower.fits.borrowed);
-  CHECK_FALSE(lender.fits.borrowed);
-  CHECK(borrower.fits.gemm.origin.borrowed_from == "l40s");
-  CHECK(borrower.fits.gemm.k_loop == lender.fits.gemm.k_loop);
-  CHECK(borrower.fits.decode.per_unit == lender.fits.decode.per_unit);
+  CHECK(borrower.gpu().borrowed());
+  CHECK_FALSE(lender.gpu().borrowed());
+  CHECK(borrower.gpu().gemm.origin.borrowed_from == "l40s");
+  CHECK(borrower.gpu().gemm.k_loop == lender.gpu().gemm.k_loop);
+  CHECK(borrower.gpu().decode.per_unit == lender.gpu().decode.per_unit);
   CHECK(borrower.bandwidth != lender.bandwidth);
 }
 
@@ -87,6 +100,8 @@ TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not 
   CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"l41s\""), "can't be read"));
   CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""),
               "must be the name of a device"));
+  CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"cpu\""),
+              "is a CPU, which has no GPU kernels to lend"));
   const FreshFolder folder;
   std::string text = text_of("a10g");
   for (auto at = text.find("\"l40s\""); at != std::string::npos; at = text.find("\"l40s\""))

@@ -21,8 +21,8 @@ Device made_up_gpu() {
   d.bandwidth = BytesPerSecond{2e12};
   d.l2 = Bytes{30e6};
   d.multiprocessors = 96;
-  d.fits.copy.fixed = Seconds{2.4e-6};
-  d.fits.copy.bandwidth_share = 0.8;
+  d.gpu().copy.fixed = Seconds{2.4e-6};
+  d.gpu().copy.bandwidth_share = 0.8;
   return d;
 }
 
@@ -77,11 +77,11 @@ Measured measured_on(const Device& truth, double noise, const std::string& strea
 
 Device with(const Device& datasheet, const GpuCalibration& c) {
   Device d = datasheet;
-  d.fits = {};
-  d.fits.gemm = c.gemm;
-  d.fits.decode = c.attention.decode;
-  d.fits.prefill = c.attention.prefill;
-  d.fits.copy = *c.copy;
+  d.model = GpuModel{};
+  d.gpu().gemm = c.gemm;
+  d.gpu().decode = c.attention.decode;
+  d.gpu().prefill = c.attention.prefill;
+  d.gpu().copy = *c.copy;
   return d;
 }
 
@@ -102,13 +102,13 @@ TEST_CASE("a probe of a GPU that was never seen gives back the times of that GPU
   const Device truth = made_up_gpu();
   const Measured m = measured_on(truth, 0);
   Device datasheet = truth;
-  datasheet.fits = {};
+  datasheet.model = GpuModel{};
   const GpuCalibration c = calibrate_gpu(kernel_times(m, datasheet), datasheet, "m.json");
   const Device fitted = with(datasheet, c);
   CHECK(mean_error(fitted, kernel_times(m, datasheet)) < 0.02);
-  CHECK(c.gemm.bandwidth_share == Approx(truth.fits.gemm.bandwidth_share).epsilon(0.03));
-  CHECK(c.attention.decode.bandwidth_share == Approx(truth.fits.decode.bandwidth_share).epsilon(0.03));
-  CHECK(c.attention.prefill.packed == truth.fits.prefill.packed);
+  CHECK(c.gemm.bandwidth_share == Approx(truth.gpu().gemm.bandwidth_share).epsilon(0.03));
+  CHECK(c.attention.decode.bandwidth_share == Approx(truth.gpu().decode.bandwidth_share).epsilon(0.03));
+  CHECK(c.attention.prefill.packed == truth.gpu().prefill.packed);
   CHECK(c.copy->fixed.value == Approx(2.4e-6).epsilon(0.02));
   CHECK(c.copy->bandwidth_share == Approx(0.8).epsilon(0.02));
   CHECK(c.of_gemm.median < 0.02);
@@ -120,7 +120,7 @@ TEST_CASE("noise and outliers in a GPU's times stay inside the intervals, which 
   Measured m = measured_on(truth, 0.05);
   for (std::size_t i = 0; i < m.points.size(); i += 25) m.points[i].median = 6.0 * m.points[i].median;
   Device datasheet = truth;
-  datasheet.fits = {};
+  datasheet.model = GpuModel{};
   const GpuCalibration c = calibrate_gpu(kernel_times(m, datasheet), datasheet, "m.json");
   const Device fitted = with(datasheet, c);
   const KernelTimes exact = kernel_times(measured_on(truth, 0), datasheet);

@@ -49,12 +49,12 @@ TEST_CASE("a GEMM fit gives back the times of the device that made them") {
         points.push_back(p);
       }
   Device fitted = truth;
-  fitted.fits = {};
-  fitted.fits.gemm = fit_gemm(points, fitted);
+  fitted.model = GpuModel{};
+  fitted.gpu().gemm = fit_gemm(points, fitted);
   double sum = 0;
   for (const GemmPoint& p : points) sum += std::abs(predicted(fitted, p) / p.time - 1);
   CHECK(sum / static_cast<double>(points.size()) < 0.02);
-  CHECK(fitted.fits.gemm.bandwidth_share == Approx(truth.fits.gemm.bandwidth_share).epsilon(0.03));
+  CHECK(fitted.gpu().gemm.bandwidth_share == Approx(truth.gpu().gemm.bandwidth_share).epsilon(0.03));
 }
 
 TEST_CASE("an attention fit gives back the times of the device that made them, and how its kernel packs heads") {
@@ -68,14 +68,14 @@ TEST_CASE("an attention fit gives back the times of the device that made them, a
       }
   for (auto& p : points) p.time = predicted(truth, p);
   Device fitted = truth;
-  fitted.fits = {};
+  fitted.model = GpuModel{};
   const auto fits = fit_attention(points, fitted);
-  fitted.fits.decode = fits.decode;
-  fitted.fits.prefill = fits.prefill;
+  fitted.gpu().decode = fits.decode;
+  fitted.gpu().prefill = fits.prefill;
   double sum = 0;
   for (const auto& p : points) sum += std::abs(predicted(fitted, p) / p.time - 1);
   CHECK(sum / static_cast<double>(points.size()) < 0.04);
-  CHECK(fits.prefill.packed == truth.fits.prefill.packed);
+  CHECK(fits.prefill.packed == truth.gpu().prefill.packed);
 }
 
 TEST_CASE("a table is read by its columns, in the kernel model's domain alone") {

@@ -34,7 +34,7 @@ std::string obstacle() {
 
 Device datasheet(const std::string& name) {
   Device d = known_device(name);
-  d.fits = {};
+  d.model = GpuModel{};
   return d;
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("GEMMs of unseen shapes: tiles and waves against a neighbour interpola
   Errors ours, large, plain, neighbours;
   for (int fold = 0; fold < kFolds; ++fold) {
     const auto [seen, unseen] = split(all, fold);
-    d.fits.gemm = fit_gemm(thinned(seen, 1500), d);
+    d.gpu().gemm = fit_gemm(thinned(seen, 1500), d);
     std::map<int, std::vector<GemmPoint>> table;
     for (const GemmPoint& p : seen) table[p.rows].push_back(p);
     for (const GemmPoint& p : unseen) {
@@ -160,8 +160,8 @@ TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefi
   for (int fold = 0; fold < kFolds; ++fold) {
     const auto [seen, unseen] = split(all, fold);
     const auto fits = fit_attention(thinned(seen, 2000), d);
-    d.fits.decode = fits.decode;
-    d.fits.prefill = fits.prefill;
+    d.gpu().decode = fits.decode;
+    d.gpu().prefill = fits.prefill;
     for (const AttentionPoint& p : unseen) {
       const bool cold = cache_bytes(p) > 2.0 * d.l2;
       Errors& errors = p.rows > 1 ? prefill : cold ? decode : hot;
@@ -196,7 +196,7 @@ TEST_CASE("the RTX 4090 on a product of a network's layers that it has not seen"
       std::vector<GemmPoint> seen, unseen;
       for (const GemmPoint& p : all) (p.out == out && p.in == in ? unseen : seen).push_back(p);
       if (unseen.empty()) continue;
-      d.fits.gemm = fit_gemm(seen, d);
+      d.gpu().gemm = fit_gemm(seen, d);
       for (const GemmPoint& p : unseen) {
         ours.add(predicted(d, p), p.time);
         plain.add(roofline(d, p), p.time);

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "model/attention_time.h"
+#include "model/gpu_time.h"
 #include "tests/catch.h"
 #include "tests/model/known_device.h"
 
@@ -21,8 +21,8 @@ Device unit_device() {
   d.bandwidth = BytesPerSecond{1};
   d.l2 = Bytes{1};
   d.multiprocessors = 1;
-  d.fits.gemm.blend = 1000;
-  d.fits.gemm.l2_speed = 1e300;
+  d.gpu().gemm.blend = 1000;
+  d.gpu().gemm.l2_speed = 1e300;
   return d;
 }
 
@@ -156,13 +156,13 @@ TEST_CASE("attention over nothing costs at most a launch, and no rows cost nothi
   const Seconds t = kernel_time(d, k, Span{});
   CHECK(std::isfinite(t.value));
   CHECK(t.value > 0);
-  CHECK(t < d.fits.decode.fixed + d.fits.decode.per_unit);
+  CHECK(t < d.gpu().decode.fixed + d.gpu().decode.per_unit);
 }
 
 TEST_CASE("decode over a long cache takes its bytes over the achieved bandwidth") {
   const Device d = known_device("h100-sxm");
   const double bytes = 64 * 16384.0 * 2 * 8 * 128 * 2;
-  const double bound = bytes / (d.fits.decode.bandwidth_share * d.bandwidth.value);
+  const double bound = bytes / (d.gpu().decode.bandwidth_share * d.bandwidth.value);
   const double t = attention(d, 32, 8, {64, 1, 16384}).value;
   CHECK(t > bound);
   CHECK(t < 1.15 * bound);
@@ -180,7 +180,7 @@ TEST_CASE("a cache that a probe repeats is found in L2, one of serving is not") 
   Attention k;
   k.sequences = k.rows = 1, k.widest = 1, k.heads = 32, k.kv_heads = 8, k.head_dim = 128;
   const Span s{8192, 8192};
-  CHECK(attention_time(d, k, s, CacheState::repeated) < 0.8 * attention_time(d, k, s, CacheState::cold));
+  CHECK(gpu_time(d, k, s, CacheState::repeated) < 0.8 * gpu_time(d, k, s, CacheState::cold));
 }
 
 TEST_CASE("experts: more rows never cost less, and a few rows already read several experts") {

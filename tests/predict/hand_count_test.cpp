@@ -32,9 +32,9 @@ TEST_CASE("an autoregressive step is its weights and keys over the bandwidth, an
       1e-3 + kProducts + 100 * kKey + index_time(1) + 10e-6;  // the root's own key is still in L2; one read
   CHECK(one.step_time.value == Approx(step + 1e-6).epsilon(kClose));
   CHECK(one.throughput.value == Approx(1 / (step + 1e-6)).epsilon(kClose));
-  CHECK(one.parts.verify.value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
-  CHECK(one.parts.host.value == Approx(1e-3 + 10e-6 + 1e-6).epsilon(kClose));
-  CHECK(one.parts.draft.value == 0);
+  CHECK(one.breakdown.of(Phase::verify).value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
+  CHECK(one.breakdown.host().value == Approx(1e-3 + 10e-6 + 1e-6).epsilon(kClose));
+  CHECK(one.breakdown.of(Phase::draft).value == 0);
   CHECK(one.acceptance_length == 1);
   CHECK(one.speedup == 1);
 
@@ -71,8 +71,8 @@ TEST_CASE("a speculative step adds the drafter's weights and emits its mean leng
   const Prediction p =
       prediction(round_scenario(R"({"name": "medusa", "draft_length": 1, "acceptance": {"rate": 0.5}})", kText + "1"));
   CHECK(p.acceptance_length == 1.5);
-  CHECK(p.parts.draft.value == Approx(head).epsilon(kClose));
-  CHECK(p.parts.verify.value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
+  CHECK(p.breakdown.of(Phase::draft).value == Approx(head).epsilon(kClose));
+  CHECK(p.breakdown.of(Phase::verify).value == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
   const double step = 2e-3 + head + kProducts + 100 * kKey + index_time(1) + 10e-6 + 1.5e-6;
   CHECK(p.step_time.value == Approx(step).epsilon(kClose));
   CHECK(p.throughput.value == Approx(1.5 / step).epsilon(kClose));

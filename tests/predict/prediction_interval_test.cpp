@@ -10,11 +10,12 @@ namespace draftline {
 
 namespace {
 
-// Seconds that wait for each kind of kernel: GEMM, attention, elementwise, communication.
-StepShares step(double time, double gemm, double attention, double elementwise = 0) {
-  return {Seconds{time}, {Seconds{gemm}, Seconds{attention}, Seconds{elementwise}, Seconds{}}};
+// Seconds that wait for each kind of kernel: GEMM, attention, elementwise, experts.
+StepBreakdown step(double time, double gemm, double attention, double elementwise = 0, double experts = 0) {
+  return {.time = Seconds{time},
+          .waited = {Seconds{gemm}, Seconds{attention}, Seconds{experts}, Seconds{elementwise}, Seconds{}}};
 }
-KnownErrors errors(Interval gemm, Interval attention) { return {gemm, attention, std::nullopt, std::nullopt}; }
+KnownErrors errors(Interval gemm, Interval attention) { return {gemm, attention}; }
 
 Prediction predicted(const Device& d, const std::string& engine, const std::string& method) {
   const auto s =
@@ -61,9 +62,18 @@ TEST_CASE("kinds add in quadrature over their shares, and what no interval is kn
   CHECK(i->covers == Approx(0.8));
 }
 
+TEST_CASE("experts err with the GEMMs whose coefficients they share") {
+  const KnownErrors e = errors({0.5, 1.3}, {1, 2.2});
+  const auto apart = prediction_interval(e, step(10, 2, 2, 1, 4), nullptr),
+             together = prediction_interval(e, step(10, 6, 2, 1), nullptr);
+  REQUIRE((apart && together));
+  CHECK(apart->step_time.high == Approx(together->step_time.high));
+  CHECK(apart->step_time.low == Approx(together->step_time.low));
+}
+
 TEST_CASE("a speedup is as uncertain as its two steps together") {
   // A baseline that is all host, a step that is all GEMM: the step's factor alone.
-  const StepShares host = step(1, 0, 0), products = step(1, 1, 0);
+  const StepBreakdown host = step(1, 0, 0), products = step(1, 1, 0);
   const auto whole = prediction_interval(errors({0.8, 1.25}, {0.9, 1.1}), products, &host);
   REQUIRE(whole);
   CHECK(whole->speedup.low == Approx(0.8));
@@ -78,16 +88,16 @@ TEST_CASE("a speedup is as uncertain as its two steps together") {
 TEST_CASE("an interval is absent where the error of a GEMM or an attention in it is not known") {
   KnownErrors e = errors({0.8, 1.25}, {0.9, 1.1});
   e[1] = std::nullopt;
-  const StepShares products = step(1, 1, 0), both = step(1, 0.9, 0.1);
+  const StepBreakdown products = step(1, 1, 0), both = step(1, 0.9, 0.1);
   CHECK(prediction_interval(e, products, &products));
   CHECK_FALSE(prediction_interval(e, both, &products));
   CHECK_FALSE(prediction_interval(e, products, &both));
   Device d = h100();
   CHECK(predicted(d, "vllm", kPlain).interval);
-  d.fits.gemm.origin.low = d.fits.gemm.origin.high = 1;
+  d.gpu().gemm.origin.interval.reset();
   CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
   d = h100();
-  d.fits.prefill.origin.borrowed_from = "a relative";  // its points say nothing of this card
+  d.gpu().prefill.origin.borrowed_from = "a relative";  // its points say nothing of this card
   CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
 }
 
@@ -97,8 +107,8 @@ TEST_CASE("an interval holds its prediction and widens with the device's") {
       INFO(engine << " " << method);
       Device d = h100();
       const Prediction narrow = predicted(d, engine, method);
-      d.fits.gemm.origin.low /= 1.5;
-      d.fits.gemm.origin.high *= 1.5;
+      d.gpu().gemm.origin.interval->low /= 1.5;
+      d.gpu().gemm.origin.interval->high *= 1.5;
       const Prediction wide = predicted(d, engine, method);
       REQUIRE((narrow.interval && wide.interval));
       CHECK(wide.step_time == narrow.step_time);
@@ -126,7 +136,7 @@ TEST_CASE("a host that is never waited for leaves the kernels' error, one that h
   };
   const Device d = h100();
   const Prediction graphs = predicted(d, "vllm", kPlain), eager = predicted(d, "hf-eager", kPlain);
-  CHECK(eager.parts.host / eager.step_time > graphs.parts.host / graphs.step_time);
+  CHECK(eager.breakdown.host() / eager.step_time > graphs.breakdown.host() / graphs.step_time);
   CHECK(width(eager) < width(graphs));
   CHECK(eager.interval->covers < graphs.interval->covers);
 }

@@ -33,12 +33,12 @@ TEST_CASE("every figure of a prediction is positive, and its parts are its step"
     if (p == nullptr) continue;
     CHECK((p->throughput.value > 0 && p->prefill_time.value > 0 && p->speedup > 0 && p->acceptance_length >= 1));
     CHECK(p->throughput_with_prefill < p->throughput);
-    for (const Seconds part : {p->parts.draft, p->parts.verify, p->parts.commit, p->parts.communication})
-      CHECK(part.value >= 0);
-    CHECK(p->parts.host.value > -1e-9);
-    CHECK(p->parts.total().value == Approx(p->step_time.value).epsilon(1e-9));
+    for (const KindTimes& phase : p->breakdown.kernels)
+      for (const Seconds t : phase) CHECK(t.value >= 0);
+    CHECK(p->breakdown.host().value > 0);
+    CHECK(p->breakdown.time == p->step_time);
     if (s->scenario().methods[o.point.method].spec.is_plain()) CHECK(p->speedup == 1);
-    else CHECK(p->parts.draft.value > 0);
+    else CHECK(p->breakdown.of(Phase::draft).value > 0);
   }
 }
 
@@ -64,10 +64,16 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
     for (const int length : {1, 100, 2047}) {
       INFO(all.methods[p.method].spec.name() << " on " << setup.engine->name << " at " << length);
       const std::vector<int> lengths(static_cast<std::size_t>(batch), length);
-      const StepParts walked = step_time(run, lengths, *setup.device, *setup.engine, speculating);
-      CHECK(folded(length).value == Approx(walked.total().value).epsilon(1e-9));
-      CHECK(folded.parts(length).verify.value == Approx(walked.verify.value).epsilon(1e-9));
-      CHECK(folded.parts(length).draft.value == Approx(walked.draft.value).epsilon(1e-9));
+      const StepBreakdown walked = walk_step(run, lengths, *setup.device, *setup.engine, speculating),
+                          whole = folded.breakdown(length);
+      CHECK(folded(length) == whole.time);
+      CHECK(whole.time.value == Approx(walked.time.value).epsilon(1e-9));
+      CHECK(whole.host().value == Approx(walked.host().value).epsilon(1e-9));
+      for (std::size_t k = 0; k < kKernelKinds; ++k) {
+        for (std::size_t p = 0; p < kPhases; ++p)
+          CHECK(whole.kernels[p][k].value == Approx(walked.kernels[p][k].value).epsilon(1e-9));
+        CHECK(whole.waited[k].value == Approx(walked.waited[k].value).epsilon(1e-9));
+      }
     }
   }
 }
@@ -85,6 +91,56 @@ TEST_CASE("the mean over a text lies between the steps at its ends") {
     CHECK(first < whole);
     CHECK(whole < last);
   }
+}
+
+TEST_CASE("the host's share of a step that waits for kernels does not grow with the text") {
+  const auto host = [](int output) {
+    return prediction(
+               R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "batch_size": 32,
+                   "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, "prompt_tokens": 16, "output_tokens": )" +
+               std::to_string(output) + "}")
+        .breakdown.host()
+        .value;
+  };
+  for (const int output : {100, 500, 4000}) CHECK(host(output) == Approx(host(2)).epsilon(1e-9));
+}
+
+TEST_CASE("each entry of a mean step is the mean of that entry") {
+  const auto s = ScenarioText(scenario(kMethods, R"("batch_size": 4)")).sweep();
+  Catalogue catalogue(kData);
+  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  const Scenario& all = s->scenario();
+  const Setup setup = s->setup(point_at(all, all.points() - 1));
+  const StepPrice price = predictor.step_price(setup, all.methods.back());
+  // A text of two tokens has one step; the entries of a long one lie between those of its first and last step.
+  const StepBreakdown first = mean_step(price, 100, 2), mean = mean_step(price, 100, 3000),
+                      last = mean_step(price, 3098, 2);
+  CHECK(mean.time == mean_step_time(price, 100, 3000));
+  for (std::size_t p = 0; p < kPhases; ++p)
+    for (std::size_t k = 0; k < kKernelKinds; ++k) {
+      CHECK(mean.kernels[p][k].value >= first.kernels[p][k].value * (1 - 1e-12));
+      CHECK(mean.kernels[p][k].value <= last.kernels[p][k].value * (1 + 1e-12));
+    }
+  CHECK(first.of(Phase::verify, KernelKind::attention) < mean.of(Phase::verify, KernelKind::attention));
+  const StepBreakdown none = mean - mean;
+  CHECK((none.time.value == 0 && none.device().value == 0 && none.host().value == 0));
+}
+
+TEST_CASE("experts are an entry of their own, with every launch that the engine makes of them") {
+  const auto s = ScenarioText(R"({"device": "h100-sxm", "engine": "draftline", "transformer": "qwen3-30b-a3b",
+                                  "method": {"name": "autoregressive"}, "prompt_tokens": 100, "output_tokens": 2})")
+                     .sweep();
+  Catalogue catalogue(kData);
+  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  const Setup setup = s->setup(point_at(s->scenario(), 0));
+  const std::vector<int> lengths{100};
+  Seconds experts;
+  for (const OpPrice& op :
+       op_prices(predictor.recorded_step(setup, autoregressive()), lengths, *setup.device, *setup.engine, false))
+    if (op.key == "expert_mlp") experts += op.time;
+  const StepBreakdown step = predictor.step_price(setup, autoregressive()).breakdown(100);
+  CHECK(experts.value > 0);
+  CHECK(step.of(Phase::verify, KernelKind::experts).value == Approx(experts.value).epsilon(1e-12));
 }
 
 TEST_CASE("more acceptance is never slower") {
@@ -125,10 +181,10 @@ TEST_CASE("two devices never need more memory each than one, and every rank talk
   for (std::size_t i = 0; i < 3 * stride; ++i) {
     const Prediction fewer = at(*s, i), more = at(*s, i + stride);
     CHECK(more.memory.total() < fewer.memory.total());
-    CHECK(more.parts.communication.value > 0);  // not always more: eight may use a better algorithm than four
+    CHECK(more.breakdown.communication().value > 0);  // not always more: eight may use a better algorithm than four
     CHECK(more.step_time < fewer.step_time);
   }
-  CHECK(at(*s, 0).parts.communication.value == 0);
+  CHECK(at(*s, 0).breakdown.communication().value == 0);
 }
 
 TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
@@ -137,7 +193,7 @@ TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
       R"({"device": "cpu", "engine": "draftline", "transformer": "qwen2.5-3b", "prompt_tokens": 64, "output_tokens": 64,
     "method": {"name": "self_spec", "draft_length": 4, "acceptance": {"rate": 0.5}}})");
   CHECK(p.step_time.value > 0);
-  CHECK(p.parts.total().value == Approx(p.step_time.value).epsilon(1e-9));
+  CHECK(p.breakdown.device() < p.step_time);
 }
 
 TEST_CASE("mean lengths of a chain, with the bonus") {

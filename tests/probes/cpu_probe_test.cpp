@@ -109,7 +109,7 @@ TEST_CASE("the small grid has every kind of op that the full one has, in a tenth
 }
 
 TEST_CASE("an elementwise op is priced by the accounting that its probe is fitted with") {
-  CpuFit fit;  // a byte costs 1, a norm's element 2000, a gate's 3000, ...: no two ops alike
+  CpuModel fit;  // a byte costs 1, a norm's element 2000, a gate's 3000, ...: no two ops alike
   fit.caches = {Bytes{1e12}, Bytes{1e12}, Bytes{1e12}};
   fit.elements.byte = Seconds{1};
   for (std::size_t op = 1; op < fit.elements.of.size(); ++op)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/kernel_model.md, "Attention". Seconds, bytes and FLOP as plain doubles inside.
-#include "model/attention_time.h"
-
+// Time of attention on a GPU (docs/kernel_model.md, "Attention"). Seconds, bytes and FLOP as plain doubles inside.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "model/gpu_time.h"
 #include "model/kernel_time.h"
 
 namespace draftline {
@@ -62,10 +61,10 @@ double join_share(double context) {
 
 }  // namespace
 
-Seconds attention_time(const Device& d, const Attention& k, Span s, CacheState state) {
+Seconds gpu_time(const Device& d, const Attention& k, Span s, CacheState state) {
   if (k.rows <= 0 || k.sequences <= 0) return {};
-  const DecodeAttentionFit& f = d.fits.decode;
-  const PrefillAttentionFit& g = d.fits.prefill;
+  const DecodeAttentionFit& f = d.gpu().decode;
+  const PrefillAttentionFit& g = d.gpu().prefill;
   const double sequences = k.sequences, group = static_cast<double>(k.heads) / k.kv_heads, columns = k.head_dim;
   const double rows = k.rows / sequences, keys = std::max(s.keys / sequences, 0.0);
   const double fresh = std::min(rows, keys), context = keys - fresh;
@@ -82,7 +81,8 @@ Seconds attention_time(const Device& d, const Attention& k, Span s, CacheState s
   const double tall = std::min(up(rows, kRowStep), tiles.tall);
   const double longest =
       4 * columns * tall * std::min(rows <= tiles.tall ? rows : up(rows, tiles.tall), keys) * multiprocessors;
-  // The last wave is as long as a full one, to the degree of the softness; a context is split so that it fills the device.
+  // The last wave is as long as a full one, to the degree of the softness; a context is split so that it fills the
+  // device.
   double unevenness = 1;
   if (waves > 1) unevenness += g.wave_softness * fresh / std::max(keys, 1.0) * (up(waves, 1) / waves - 1);
   const double matrix = std::max(flops * unevenness, longest) / rate;

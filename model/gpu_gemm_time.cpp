@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time of a GEMM (docs/kernel_model.md, form T3): over tiles and splits of K, the fastest of tiles x waves under a memory
-// bound. Seconds, bytes and FLOP as plain doubles inside. One evaluation takes about a microsecond: see the order of work.
+// Time of a GEMM on a GPU (docs/kernel_model.md, form T3): over tiles and splits of K, the fastest of tiles x waves
+// under a memory bound. Seconds, bytes and FLOP as plain doubles inside. One evaluation takes about a microsecond: see
+// the order of work.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
+#include "model/gpu_time.h"
 #include "model/kernel_time.h"
 
 namespace draftline {
@@ -35,10 +37,9 @@ struct Candidate {
 
 }  // namespace
 
-Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
+Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
-  if (d.cpu) return cpu_time(*d.cpu, k, {Bytes{INFINITY}, {}});
-  const GemmFit& f = d.fits.gemm;
+  const GemmFit& f = d.gpu().gemm;
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
   const double bandwidth = d.bandwidth.value, l2_rate = f.l2_speed * bandwidth;
   const double weights = weight_bytes(k.weights, static_cast<double>(k.in) * k.out).value;
@@ -56,13 +57,14 @@ Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
                      static_cast<double>(blocks(k.rows, t.rows)) * blocks(k.out, t.columns)};
   }
 
-  // Only the arithmetic depends on the tile, so for each split the best tile is found first, and met with the memory bound
-  // once. Powers are the costly part. As full / waves lies between 1 and 2, where the power is above its chord, the chord
-  // tells which tiles can win.
+  // Only the arithmetic depends on the tile, so for each split the best tile is found first, and met with the memory
+  // bound once. Powers are the costly part. As full / waves lies between 1 and 2, where the power is above its chord,
+  // the chord tells which tiles can win.
   const double chord = std::exp2(f.wave_softness) - 1;
   double best = std::numeric_limits<double>::infinity();
   for (const int split : kSplits) {
-    // A split shorter than kLeastSplitInputs costs as much as one of that length, so that more inputs are never cheaper.
+    // A split shorter than kLeastSplitInputs costs as much as one of that length, so that more inputs are never
+    // cheaper.
     const double inputs_each = split == 1 ? k.in : std::max(static_cast<double>(k.in) / split, kLeastSplitInputs);
     const double join = split > 1 ? f.split.value + 4 * split * outputs / l2_rate : 0;
     if (memory + join >= best) break;  // more splits only join more
@@ -87,11 +89,10 @@ Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
 
 // Two grouped GEMMs over the experts touched, each with its share of the rows padded to the smallest tile. An expert's
 // weights are read once if any row meets it: a wide verify step reads more of them.
-Seconds kernel_time(const Device& d, const ExpertMlp& k) {
+Seconds gpu_time(const Device& d, const ExpertMlp& k) {
   if (k.rows <= 0) return {};
-  if (d.cpu) return cpu_time(*d.cpu, k);
   constexpr double kRowTile = 16;
-  const GemmFit& f = d.fits.gemm;
+  const GemmFit& f = d.gpu().gemm;
   const double touched = experts_touched(k), rows = k.rows, hidden = k.hidden, inner = k.intermediate;
   const double rows_each = std::max(rows * k.per_token / touched, 1.0);
   const double padded = std::max(rows_each, kRowTile);  // on average; no step where one expert's rows fill a tile
@@ -107,7 +108,7 @@ Seconds kernel_time(const Device& d, const ExpertMlp& k) {
            f.output_cost * outputs / d.bandwidth.value;
   };
   const Gemm router{k.rows, k.hidden, k.experts, DType::bf16, k.activations, false};
-  return kernel_time(d, router) + 2.0 * f.fixed + Seconds{grouped(hidden, 2 * inner) + grouped(inner, hidden)};
+  return gpu_time(d, router, 0) + 2.0 * f.fixed + Seconds{grouped(hidden, 2 * inner) + grouped(inner, hidden)};
 }
 
 }  // namespace draftline

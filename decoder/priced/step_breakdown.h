@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a step's time goes. Predictions, advice, the simulator, validation and reports all read this one object; it is
+// linear, so that a mean over contexts and the difference of two methods are taken entry by entry. All entries are in
+// seconds.
+#pragma once
+#include <array>
+
+#include "core/quantity.h"
+#include "decoder/tape.h"
+
+namespace draftline {
+
+// What a kernel does. Kernels of one kind share the coefficients of their fit, so their predictions err together;
+// experts share those of GEMMs.
+enum class KernelKind { gemm, attention, experts, elementwise, communication };
+inline constexpr std::size_t kKernelKinds = 5, kPhases = 3;
+using KindTimes = std::array<Seconds, kKernelKinds>;
+
+struct StepBreakdown {
+  Seconds time;                              // of the step, from its first launch to its last read
+  std::array<KindTimes, kPhases> kernels{};  // what the device executes: [phase][kind]
+  KindTimes waited{};  // of it, by kind: what the step waits for, not hidden behind the host's work
+
+  Seconds& of(Phase p, KernelKind k) { return kernels[static_cast<std::size_t>(p)][static_cast<std::size_t>(k)]; }
+  Seconds of(Phase p, KernelKind k) const { return kernels[static_cast<std::size_t>(p)][static_cast<std::size_t>(k)]; }
+  Seconds of(Phase p) const {  // without communication, which has an entry of its own in every report
+    return of(p, KernelKind::gemm) + of(p, KernelKind::attention) + of(p, KernelKind::experts) +
+           of(p, KernelKind::elementwise);
+  }
+  Seconds communication() const {
+    constexpr auto kKind = KernelKind::communication;
+    return of(Phase::draft, kKind) + of(Phase::verify, kKind) + of(Phase::commit, kKind);
+  }
+  Seconds device() const { return of(Phase::draft) + of(Phase::verify) + of(Phase::commit) + communication(); }
+  Seconds host() const { return time - device(); }  // the device idles and waits for the host
+
+  // Adds `weight` times each entry of `other`.
+  StepBreakdown& add(const StepBreakdown& other, double weight) {
+    time += weight * other.time;
+    for (std::size_t k = 0; k < kKernelKinds; ++k) {
+      for (std::size_t p = 0; p < kPhases; ++p) kernels[p][k] += weight * other.kernels[p][k];
+      waited[k] += weight * other.waited[k];
+    }
+    return *this;
+  }
+  friend StepBreakdown operator-(StepBreakdown a, const StepBreakdown& b) { return a.add(b, -1); }
+};
+
+}  // namespace draftline

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coefficients of a GPU's kernels (docs/kernel_model.md; in brackets the symbols used there). Shares and speeds are
+// relative to the datasheet's limits, so that a card without probes can borrow those of a relative, and say so.
+#pragma once
+#include "core/quantity.h"
+#include "model/origin.h"
+
+namespace draftline {
+
+// GEMM, form T3 of docs/kernel_model.md: tiles x waves x split-K under a memory bound.
+struct GemmFit {
+  Seconds fixed;               // t0: launch to finish of an empty kernel
+  double peak_share = 1;       // eF
+  double bandwidth_share = 1;  // eB
+  double blend = 3;            // p: how sharply the two bounds meet
+  Seconds k_loop;              // tk: exposed latency of one CTA's loop over 1024 inputs
+  double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
+  double l2_share = 1;         // c: share of L2 that keeps weights
+  Seconds split;               // ts: joining the splits
+  double tile_half = 0;        // hm: tile at which half the peak is reached
+  double output_cost = 0;      // gO
+  Seconds latency;             // lat: per tile
+  double wave_softness = 1;    // theta
+  Origin origin;
+};
+
+// What one row a sequence needs: the cost of CTAs and the way to the cache.
+struct DecodeAttentionFit {
+  Seconds fixed;
+  Seconds per_unit;            // a: the least one row's CTA costs the multiprocessor it runs on
+  Seconds join;                // j: splitting a context that is longer than a block of keys
+  Seconds per_root_key;        // g: reading and joining n split keys of a sequence costs g sqrt(n)
+  double bandwidth_share = 1;  // eB
+  double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
+  double l2_share = 1;         // c: share of L2 that keeps what a kernel has just written
+  double blend = 3;            // p: how sharply arithmetic and memory meet
+  Origin origin;
+};
+
+// What many rows a sequence add: arithmetic in waves of query tiles, and their own traffic.
+struct PrefillAttentionFit {
+  Seconds fixed;               // without a context; at most the decode kernel's counts
+  Seconds per_tile;            // a': the least a CTA beyond those of one row costs
+  double peak_share = 1;       // eF
+  double bandwidth_share = 1;  // eB, of queries and results
+  double write_share = 1;      // eW, of the rows' own keys and values, which are written to the cache and read again
+  Seconds per_row;             // w: writing one row's keys and values, whatever their size
+  double blend = 1;            // p; at most the decode kernel's counts
+  double wave_softness = 1;    // theta
+  bool packed = false;         // the query heads that share a KV head share a tile (FlashAttention 3), or not (2)
+  Origin origin;
+};
+
+// Elementwise work: fixed + bytes over a share of the bandwidth.
+struct CopyFit {
+  Seconds fixed;
+  double bandwidth_share = 1;
+  Origin origin;
+};
+
+// What a GPU's own kernels, or a relative's, were found to take.
+struct GpuModel {
+  GemmFit gemm;
+  DecodeAttentionFit decode;
+  PrefillAttentionFit prefill;
+  CopyFit copy;
+  bool borrowed() const {  // is a GEMM's or an attention's fit from a relative?
+    return !gemm.origin.borrowed_from.empty() || !decode.origin.borrowed_from.empty() ||
+           !prefill.origin.borrowed_from.empty();
+  }
+};
+
+}  // namespace draftline

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/gpu_time.h"
+
+#include <algorithm>
+
+#include "model/kernel_time.h"
+
+namespace draftline {
+
+Seconds gpu_time(const Device& d, const Copy& k) {
+  const CopyFit& f = d.gpu().copy;
+  const Seconds memory = (k.read + k.written) / (f.bandwidth_share * d.bandwidth);
+  return f.fixed + std::max(memory, k.flops / matrix_rate(d, DType::bf16, DType::bf16));
+}
+
+double l2_share_left(const Device& d, Bytes distance) {
+  const double x = std::max(distance.value, 0.0) / (d.gpu().gemm.l2_share * d.l2.value);
+  return 1 / (1 + (x * x) * (x * x));
+}
+
+}  // namespace draftline

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `advise` says of a step's losses.
+#include "sim/advice.h"
+
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+TEST_CASE("losses are what a step's breakdown has beyond a plain step's") {
+  const auto sweep = ScenarioText(R"({"device": "h100-sxm", "tensor_parallel": 2, "engine": "vllm",
+      "transformer": "qwen3-30b-a3b", "prompt_tokens": 300, "output_tokens": 2000,
+      "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}})")
+                         .sweep();
+  const Advice advice = advise(*sweep, 0, {1, 16}, nullptr, 0);
+  REQUIRE(advice.batches.size() == 2);
+  for (const BatchAdvice& a : advice.batches) {
+    INFO("batch " << a.batch_size);
+    Setup s = sweep->setup(advice.point);
+    s.batch_size = a.batch_size;
+    const auto with = sweep->predictor().predict(s, sweep->scenario().methods[0]),
+               plain = sweep->predictor().predict(s, autoregressive());
+    const StepBreakdown more = std::get<Prediction>(with).breakdown - std::get<Prediction>(plain).breakdown;
+    const StepLosses& l = a.losses;
+    CHECK(l.experts == Approx(more.of(Phase::verify, KernelKind::experts) / a.plain_step));
+    CHECK(l.cache_reads == Approx(more.of(Phase::verify, KernelKind::attention) / a.plain_step));
+    CHECK(l.communication == Approx(more.communication() / a.plain_step));
+    CHECK((l.draft > 0 && l.experts > 0 && l.cache_reads > 0 && l.communication > 0));
+    CHECK(1 + l.total() == Approx(a.step / a.plain_step).epsilon(1e-12));
+  }
+}
+
+}  // namespace draftline
