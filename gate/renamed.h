@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of outputs that older versions wrote under other names, so that their outputs and pins are still joined with today's.
+// Keys that older versions wrote under other names, so that their outputs and pins are still joined with today's.
 #pragma once
 #include <string>
 #include <string_view>

@@ -118,8 +118,7 @@ void AdviseReport::add_text(const Advice& a) {
   to_.stream << "  " << loss_sentence(telling(a)) << "\n";
   to_.stream << "  " << need_sentence(a) << "\n";
   if (a.batches.front().sharded_speedup) to_.stream << "  " << shard_sentence(a) << "\n";
-  if (a.pool_lost > 0.005)
-    to_.stream << "  KV pool: the drafter takes " << percent(a.pool_lost) << " of it.\n";
+  if (a.pool_lost > 0.005) to_.stream << "  KV pool: the drafter takes " << percent(a.pool_lost) << " of it.\n";
   to_.stream << "\n";
 
   const auto columns = columns_of(batch_figures(a), a, Format::table);
@@ -142,8 +141,7 @@ void AdviseReport::add_json(const Advice& a) {
   if (a.obstacle.empty()) {
     const auto of_batch = batch_figures(a);
     w.objects("batches", a.batches, [&](const BatchAdvice& b) { write_members(w, of_batch, b); });
-    w.objects("best_draft_lengths", a.best,
-              [&](const BestLength& b) { write_members(w, best_length_figures(), b); });
+    w.objects("best_draft_lengths", a.best, [&](const BestLength& b) { write_members(w, best_length_figures(), b); });
   }
   w.end_object();
 }

@@ -143,7 +143,7 @@ std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width)
       row.push_back(v ? Cell(text_of(*v)) : Cell());
     }
     const auto value = [](const std::optional<double>& v) { return v ? Cell(*v, 4) : Cell(); };
-      std::string flags = flag(c);
+    std::string flags = flag(c);
     if (c.set_apart) flags += noted(*c.set_apart);
     if (c.note) flags += noted(*c.note);
     for (Cell cell :

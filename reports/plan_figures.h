@@ -22,9 +22,7 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
   const auto of = [](auto get) {  // a fleet that meets the targets
     return [get](P p) { return p.meets_targets() ? Reading(get(p.option)) : Reading(); };
   };
-  const auto run = [&of](auto get) {
-    return of([get](const FleetOption& o) { return get(o.run->figures); });
-  };
+  const auto run = [&of](auto get) { return of([get](const FleetOption& o) { return get(o.run->figures); }); };
   using O = const FleetOption&;
   using F = const ServingFigures&;
   Figures<PlannedFleet> all{
@@ -46,7 +44,8 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
        "time per output token, 99th percentile"},
       {"e2e_mean", "e2e_mean_s", "e2e", "s", predicted, run([](F f) { return f.e2e.mean(); }),
        "end-to-end latency, mean"},
-      {"why", "why", "why", "", {}, [](P p) { return p.why; }, "cost and speed beside those recommended, or what misses"},
+      {"why", "why", "why", "", {}, [](P p) { return p.why; },
+       "cost and speed beside those recommended, or what misses"},
       {"", "pareto", "", "", {}, [](P p) { return p.pareto; }, "no other option is cheaper and faster"},
       {"pareto", "", "", "", {}, [](P p) { return p.meets_targets() ? Reading(p.pareto) : Reading(); },
        "the same, of options that meet the targets"},

@@ -17,13 +17,11 @@ struct PointOf {
 inline std::string version_of(const Engine& e) { return e.name + "-" + e.version; }
 
 // The figures of every scenario; of one with a workload also what varies in it, under its keys.
-inline Figures<PointOf> point_figures(const Scenario* serving = nullptr) {
+inline Figures<PointOf> point_figures(const Scenario* of = nullptr) {
   using P = const PointOf&;
   using S = const Scenario&;
   using Tree = nlohmann::json;
-  const auto several = [](auto list) {
-    return [list](S s) { return (s.*list).size() > 1; };
-  };
+  const auto several = [](auto list) { return [list](S s) { return (s.*list).size() > 1; }; };
   Figures<PointOf> all{
       // clang-format off
       {"device", "device", "device", "", {}, [](P p) { return p.scenario.devices[p.point.device]->name; },
@@ -66,16 +64,19 @@ inline Figures<PointOf> point_figures(const Scenario* serving = nullptr) {
        "tokens of the output", {.show_if = several(&Scenario::output_tokens)}},
       // clang-format on
   };
-  if (!serving || !serving->serving) {
+  // clang-format off
+  if (!of || !of->serving) {
     all.push_back({"batch_size", "batch_size", "batch", "", {},
-                   [](P p) { return p.scenario.batch_sizes[p.point.batch]; }, "sequences in one step; not of a workload"});
+                   [](P p) { return p.scenario.batch_sizes[p.point.batch]; },
+                   "sequences in one step; not of a workload"});
     return all;
   }
-  const std::vector<std::string>& axes = serving->serving->axes;
+  const std::vector<std::string>& axes = of->serving->axes;
   for (std::size_t i = 0; i < axes.size(); ++i)
     all.push_back({axes[i], axes[i], axes[i], "", {},
                    [i](P p) { return p.scenario.serving->choices[p.point.serving].varying[i]; },
                    "what varies in the workload, the scheduler or the policy"});
+  // clang-format on
   return all;
 }
 

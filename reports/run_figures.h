@@ -48,10 +48,16 @@ inline const Figures<Outcome>& run_figures() {
     };
   };
   constexpr auto low = [](auto interval) {
-    return [interval](P p) { const auto i = interval(p); return i ? Reading(i->low) : Reading(); };
+    return [interval](P p) {
+      const auto i = interval(p);
+      return i ? Reading(i->low) : Reading();
+    };
   };
   constexpr auto high = [](auto interval) {
-    return [interval](P p) { const auto i = interval(p); return i ? Reading(i->high) : Reading(); };
+    return [interval](P p) {
+      const auto i = interval(p);
+      return i ? Reading(i->high) : Reading();
+    };
   };
   constexpr auto skipped = [](const Outcome& o) {
     const auto* why = std::get_if<std::string>(&o.result);
@@ -67,7 +73,7 @@ inline const Figures<Outcome>& run_figures() {
        of([](P p) { return Reading(p.throughput, throughput_interval(p)); }),
        "output tokens of the whole batch, prefill excluded", {.text = token_rate}},
       {"throughput_with_prefill", "", "", "tokens/s", predicted, of([](P p) { return p.throughput_with_prefill; }),
-       "the same with one prefill per request, one at a time"},
+       "throughput with one prefill per request, one at a time"},
       {"speedup", "speedup", "speedup", "", predicted, of([](P p) { return Reading(p.speedup, speedup_interval(p)); }),
        "throughput over that of plain decoding: same device, batch and precision"},
       {"acceptance_length", "acceptance_length", "tok/step", "tokens", input,
@@ -77,30 +83,35 @@ inline const Figures<Outcome>& run_figures() {
        of([](P p) { return Reading(p.step_time, step_interval(p)); }),
        "one step of the target, drafting included"},
       {"breakdown/draft", "draft_s", "draft", "s", predicted, of([](P p) { return p.parts.draft; }),
-       "time of the step that goes to the drafter", {.whole = step}},
+       "time of a step that the drafter takes", {.whole = step}},
       {"", "verify_s", "verify", "s", predicted, of([](P p) { return p.parts.verify + p.parts.commit; }),
-       "... to the target, with what commits its tokens", {.whole = step}},
+       "time of a step that the target and the commit of its tokens take", {.whole = step}},
       {"breakdown/verify", "", "", "s", predicted, of([](P p) { return p.parts.verify; }),
-       "... to the target"},
+       "time of a step that the target takes"},
       {"breakdown/commit", "", "", "s", predicted, of([](P p) { return p.parts.commit; }),
-       "... to committing the tokens that were accepted"},
+       "time of a step that committing the accepted tokens takes"},
       {"breakdown/communication", "communication_s", "comm", "s", predicted,
        of([](P p) { return p.parts.communication; }),
-       "... to all-reduces; in tables only with several devices", {.whole = step, .show_if = several_devices}},
+       "time of a step that all-reduces take; only with several devices", {.whole = step, .show_if = several_devices}},
       {"breakdown/cpu", "cpu_s", "CPU", "s", predicted, of([](P p) { return p.parts.host; }),
-       "... to waiting for the CPU side of the engine", {.whole = step}},
+       "time of a step that the device waits for the CPU side of the engine", {.whole = step}},
       {"peak_memory", "peak_memory_bytes", "memory", "B", predicted, of([](P p) { return p.memory.total(); }),
        "of each device"},
       {"prefill_time", "", "", "s", predicted, of([](P p) { return p.prefill_time; }), "of one prompt"},
       {"arithmetic_intensity", "", "", "FLOP/B", predicted, of([](P p) { return p.work.flops / p.work.bytes(); }),
        "of a step in the middle of the output"},
       {"skipped", "skipped", "", "", {}, skipped, "why the point could not run"},
-      {"", "step_time_low_s", "", "s", predicted, of(low(step_interval)), "90 % interval of `step`, from"},
-      {"", "step_time_high_s", "", "s", predicted, of(high(step_interval)), "... to"},
-      {"", "throughput_low_per_s", "", "tokens/s", predicted, of(low(throughput_interval)), "... of `tokens/s`, from"},
-      {"", "throughput_high_per_s", "", "tokens/s", predicted, of(high(throughput_interval)), "... to"},
-      {"", "speedup_low", "", "", predicted, of(low(speedup_interval)), "... of `speedup`, from"},
-      {"", "speedup_high", "", "", predicted, of(high(speedup_interval)), "... to"},
+      {"", "step_time_low_s", "", "s", predicted, of(low(step_interval)),
+       "90 % interval of the step time: its lower end"},
+      {"", "step_time_high_s", "", "s", predicted, of(high(step_interval)),
+       "90 % interval of the step time: its upper end"},
+      {"", "throughput_low_per_s", "", "tokens/s", predicted, of(low(throughput_interval)),
+       "90 % interval of the throughput: its lower end"},
+      {"", "throughput_high_per_s", "", "tokens/s", predicted, of(high(throughput_interval)),
+       "90 % interval of the throughput: its upper end"},
+      {"", "speedup_low", "", "", predicted, of(low(speedup_interval)), "90 % interval of the speedup: its lower end"},
+      {"", "speedup_high", "", "", predicted, of(high(speedup_interval)),
+       "90 % interval of the speedup: its upper end"},
       {"interval_covers", "interval_covers", "", "", predicted,
        of([](P p) { return p.interval ? Reading(p.interval->covers) : Reading(); }),
        "share of the step that waits for kernels whose error is known"},

@@ -26,7 +26,7 @@ struct Cell {
   Cell(double exact_value, std::string text);  // text for people, 17 digits for CSV: Cell(t.value, to_text(t))
 };
 
-std::string percent(double share);                                        // whole: "13 %"
+std::string percent(double share);                                      // whole: "13 %"
 Cell percent_cell(const std::optional<double>& share, int digits = 3);  // "12.3 %"; none: empty
 
 class Table {

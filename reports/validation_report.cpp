@@ -63,15 +63,16 @@ Table summary_table(const std::vector<ValidationCell>& cells) {
     std::vector<double> noise;
     for (const ValidationCell& c : cells)
       if (!g.which || g.which(c)) noise.push_back(c.speedup.noise);
-    t.add({g.name, s.cells, percent_cell(s.median), percent_cell(s.p90), percent_cell(s.largest), percent_cell(p.median), percent_cell(p.p90),
-           percent_cell(p.largest), percent_cell(plain.median), percent_cell(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
+    t.add({g.name, s.cells, percent_cell(s.median), percent_cell(s.p90), percent_cell(s.largest),
+           percent_cell(p.median), percent_cell(p.p90), percent_cell(p.largest), percent_cell(plain.median),
+           percent_cell(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
   }
   return t;
 }
 
 std::vector<Table::Column> cell_columns() {
-  return {"network",           "method",   "k", "batch", "context", "step predicted", "measured", "error",
-          "speedup predicted", "measured", "error",  "noise", "note"};
+  return {"network",           "method",   "k",     "batch", "context", "step predicted", "measured", "error",
+          "speedup predicted", "measured", "error", "noise", "note"};
 }
 std::vector<Cell> cell_row(const ValidationCell& c) {
   return {c.measured->transformer,
