@@ -47,17 +47,11 @@ inline const Figures<Outcome>& run_figures() {
       return p ? Reading(get(*p)) : Reading();
     };
   };
-  constexpr auto low = [](auto interval) {
-    return [interval](P p) {
-      const auto i = interval(p);
-      return i ? Reading(i->low) : Reading();
-    };
-  };
-  constexpr auto high = [](auto interval) {
-    return [interval](P p) {
-      const auto i = interval(p);
-      return i ? Reading(i->high) : Reading();
-    };
+  constexpr auto end_of = [of](auto interval, double Interval::*end) {
+    return of([=](P p) {
+      const std::optional<Interval> i = interval(p);
+      return i ? Reading((*i).*end) : Reading();
+    });
   };
   constexpr auto skipped = [](const Outcome& o) {
     const auto* why = std::get_if<std::string>(&o.result);
@@ -101,16 +95,17 @@ inline const Figures<Outcome>& run_figures() {
       {"arithmetic_intensity", "", "", "FLOP/B", predicted, of([](P p) { return p.work.flops / p.work.bytes(); }),
        "of a step in the middle of the output"},
       {"skipped", "skipped", "", "", {}, skipped, "why the point could not run"},
-      {"", "step_time_low_s", "", "s", predicted, of(low(step_interval)),
+      {"", "step_time_low_s", "", "s", predicted, end_of(step_interval, &Interval::low),
        "90 % interval of the step time: its lower end"},
-      {"", "step_time_high_s", "", "s", predicted, of(high(step_interval)),
+      {"", "step_time_high_s", "", "s", predicted, end_of(step_interval, &Interval::high),
        "90 % interval of the step time: its upper end"},
-      {"", "throughput_low_per_s", "", "tokens/s", predicted, of(low(throughput_interval)),
+      {"", "throughput_low_per_s", "", "tokens/s", predicted, end_of(throughput_interval, &Interval::low),
        "90 % interval of the throughput: its lower end"},
-      {"", "throughput_high_per_s", "", "tokens/s", predicted, of(high(throughput_interval)),
+      {"", "throughput_high_per_s", "", "tokens/s", predicted, end_of(throughput_interval, &Interval::high),
        "90 % interval of the throughput: its upper end"},
-      {"", "speedup_low", "", "", predicted, of(low(speedup_interval)), "90 % interval of the speedup: its lower end"},
-      {"", "speedup_high", "", "", predicted, of(high(speedup_interval)),
+      {"", "speedup_low", "", "", predicted, end_of(speedup_interval, &Interval::low),
+       "90 % interval of the speedup: its lower end"},
+      {"", "speedup_high", "", "", predicted, end_of(speedup_interval, &Interval::high),
        "90 % interval of the speedup: its upper end"},
       {"interval_covers", "interval_covers", "", "", predicted,
        of([](P p) { return p.interval ? Reading(p.interval->covers) : Reading(); }),
