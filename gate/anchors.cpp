@@ -5,6 +5,7 @@
 
 #include "core/errors.h"
 #include "core/text_file.h"
+#include "gate/renamed.h"
 #include "model/calibrated_files.h"
 #include "model/compared_devices.h"
 
@@ -18,9 +19,9 @@ constexpr int kSchema = 1;
 MeasuredFigure read_measured_figure(const Reader& in) {
   MeasuredFigure m;
   for (const auto& [name, value] : in.at("at").entries())
-    m.at.emplace_back(name, value.is_string() ? value.text() : value.json().dump());
-  m.figure = in.at("figure").text();
-  if (const auto of = in.find("of")) m.of = of->text();
+    m.at.emplace_back(current_name(name), value.is_string() ? value.text() : value.json().dump());
+  m.figure = current_name(in.at("figure").text());
+  if (const auto of = in.find("of")) m.of = current_name(of->text());
   m.value = in.at("value").number();
   if (m.value == 0) in.at("value").fail("a relative error needs a value that is not 0");
   in.done();

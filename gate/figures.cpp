@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <numeric>
 #include <set>
 #include <string_view>
 #include <unordered_map>
+
+#include "gate/renamed.h"
 
 namespace draftline::gate {
 
@@ -46,8 +47,9 @@ class Flattening {
  public:
   void object(const Json& j, const PointKey& above, const std::string& prefix, const std::vector<std::string>& names) {
     PointKey key = above;
-    const auto part = [&](const std::string& name, const Json& value) {
+    const auto part = [&](const std::string& printed, const Json& value) {
       if (value.is_null()) return;
+      const std::string name = current_name(printed);
       const auto known = std::find_if(key.begin(), key.end(), [&](const auto& p) { return p.first == name; });
       if (known != key.end()) known->second = plain_text(value);  // what is said further in holds
       else key.emplace_back(name, plain_text(value));
@@ -96,7 +98,8 @@ class Flattening {
     }
   }
 
-  void add(const PointKey& key, std::string name, Json value) {
+  void add(const PointKey& key, const std::string& printed, Json value) {
+    std::string name = current_name(printed);
     const auto [it, fresh] = index_.try_emplace(identity_of(key), Known{points.size(), {}});
     if (fresh) points.push_back({key, {}});
     auto& [index, times] = it->second;
@@ -208,8 +211,10 @@ PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::siz
   return parts();
 }
 
-std::vector<PointFigures> selected(std::vector<PointFigures> points, const std::vector<std::string>& names) {
-  if (std::find(names.begin(), names.end(), "all") != names.end()) return points;
+std::vector<PointFigures> selected(std::vector<PointFigures> points, const std::vector<std::string>& asked) {
+  if (std::find(asked.begin(), asked.end(), "all") != asked.end()) return points;
+  std::vector<std::string> names;
+  for (const std::string& name : asked) names.push_back(current_name(name));
   const auto wanted = [&](const std::string& figure) {
     return std::any_of(names.begin(), names.end(), [&](const std::string& n) {
       return figure == n || (n.ends_with('.') && figure.starts_with(n));

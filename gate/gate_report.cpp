@@ -67,12 +67,9 @@ std::string in_markdown(const std::string& text) {
 
 Table anchors_table(const std::vector<Anchored>& anchors, const Safe& safe) {
   Table table({"anchor", "cells", "median error", "at the pin", "largest", "note"});
-  const auto percent = [](const std::optional<double>& x) {
-    return x ? Cell(*x, significant(100 * *x, 3) + " %") : Cell();
-  };
   for (const Anchored& a : anchors)
-    table.add({safe(a.group), a.errors.cells, percent(a.errors.median), percent(a.pinned_median),
-               percent(a.errors.largest),
+    table.add({safe(a.group), a.errors.cells, percent_cell(a.errors.median), percent_cell(a.pinned_median),
+               percent_cell(a.errors.largest),
                !a.left_out.empty() ? safe(a.left_out)
                : a.alert()         ? std::string("ALERT: further from what was measured")
                                    : std::string()});

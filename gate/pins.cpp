@@ -9,6 +9,7 @@
 #include "core/errors.h"
 #include "core/json_writer.h"
 #include "core/text_file.h"
+#include "gate/renamed.h"
 
 namespace draftline::gate {
 
@@ -27,7 +28,7 @@ Tolerance read_tolerance(const Reader& in) {
 PointKey read_key(const Reader& in) {
   PointKey key;
   for (const auto& [name, value] : in.entries())
-    key.emplace_back(name, value.is_string() ? value.text() : value.json().dump());
+    key.emplace_back(current_name(name), value.is_string() ? value.text() : value.json().dump());
   return key;
 }
 
@@ -40,7 +41,7 @@ PointFigures read_point(const Reader& in, const PointKey& shared) {
       p.key.insert(p.key.end(), own.begin(), own.end());
     } else {
       if (value.is_array() || value.is_object()) value.fail("must be a number, a text, true, false or null");
-      p.figures.emplace_back(name, Json(value.json()));
+      p.figures.emplace_back(current_name(name), Json(value.json()));
     }
   }
   return p;

@@ -2,22 +2,12 @@
 #include "reports/advise_report.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "reports/point.h"
+#include "reports/advise_figures.h"
 
 namespace draftline {
 
 namespace {
-
-using Part = std::pair<const char*, double StepLosses::*>;
-constexpr std::array<Part, 7> kParts{{{"draft", &StepLosses::draft},
-                                      {"products", &StepLosses::products},
-                                      {"KV reads", &StepLosses::cache_reads},
-                                      {"experts", &StepLosses::experts},
-                                      {"link", &StepLosses::communication},
-                                      {"commit", &StepLosses::commit},
-                                      {"host", &StepLosses::host}}};
 
 std::string subject(const Scenario& s, const Point& p) {
   const MethodChoice& m = s.methods[p.method];
@@ -69,15 +59,14 @@ const BatchAdvice& telling(const Advice& a) {
 }
 
 std::string loss_sentence(const BatchAdvice& b) {
-  std::vector<Part> parts(kParts.begin(), kParts.end());
-  std::stable_sort(parts.begin(), parts.end(),
-                   [&](const Part& x, const Part& y) { return b.losses.*x.second > b.losses.*y.second; });
+  std::vector<std::pair<double, std::string>> parts;
+  for (const auto& f : loss_figures()) parts.emplace_back(std::get<double>(f.get(b).value), f.title);
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& x, const auto& y) { return x.first > y.first; });
   std::string text = "Losses: at batch " + std::to_string(b.batch_size) + " a step gives " + significant(b.length) +
                      " tokens and costs " + significant(b.needed_length) + " plain steps";
   std::string more;
-  for (const Part& p : parts)
-    if (const double share = b.losses.*p.second; share > 0.02)
-      more += (more.empty() ? ": " : ", ") + std::string(p.first) + " " + significant(share, 2);
+  for (const auto& [steps, title] : parts)
+    if (steps > 0.02) more += (more.empty() ? ": " : ", ") + title + " " + significant(steps, 2);
   return text + more + ".";
 }
 
@@ -101,7 +90,8 @@ std::string shard_sentence(const Advice& a) {
 
 }  // namespace
 
-AdviseReport::AdviseReport(Output to, const Scenario& scenario) : to_(std::move(to)), scenario_(scenario) {
+AdviseReport::AdviseReport(Output to, const Scenario& scenario)
+    : to_(std::move(to)), scenario_(scenario), inputs_(scenario, to_.format) {
   if (to_.format != Format::json) return;
   json_ = std::make_unique<JsonWriter>(to_.stream);
   begin_document(*json_, 1, to_.asked, scenario);
@@ -128,91 +118,31 @@ void AdviseReport::add_text(const Advice& a) {
   to_.stream << "  " << loss_sentence(telling(a)) << "\n";
   to_.stream << "  " << need_sentence(a) << "\n";
   if (a.batches.front().sharded_speedup) to_.stream << "  " << shard_sentence(a) << "\n";
-  if (a.pool_lost > 0.005)
-    to_.stream << "  KV pool: the drafter takes " << std::lround(100 * a.pool_lost) << " % of it.\n";
+  if (a.pool_lost > 0.005) to_.stream << "  KV pool: the drafter takes " << percent(a.pool_lost) << " of it.\n";
   to_.stream << "\n";
 
-  std::vector<Table::Column> columns{"batch", "plain step", "its step", "speedup", "needs", "has"};
-  std::vector<Part> parts;  // of which something shows
-  for (const Part& p : kParts)
-    if (std::any_of(a.batches.begin(), a.batches.end(),
-                    [&](const BatchAdvice& b) { return std::lround(100 * (b.losses.*p.second)) != 0; }))
-      parts.push_back(p);
-  for (const Part& p : parts) columns.emplace_back(p.first);
-  std::vector<int> prompts;
-  for (const BestLength& b : a.best)
-    if (prompts.empty() || prompts.back() != b.prompt_tokens) prompts.push_back(b.prompt_tokens);
-  for (const int prompt : prompts)
-    columns.emplace_back(prompts.size() > 1 ? "best at " + std::to_string(prompt) : std::string("best"));
-  const bool sharded = a.batches.front().sharded_speedup.has_value();
-  if (sharded) columns.emplace_back("sharded");
-  Table table(std::move(columns));
+  const auto columns = columns_of(batch_figures(a), a, Format::table);
+  std::vector<Table::Column> titles;
+  add_titles(titles, columns);
+  Table table(std::move(titles));
   for (const BatchAdvice& b : a.batches) {
-    std::vector<Cell> row{b.batch_size,
-                          Cell(b.plain_step.value, to_text(b.plain_step)),
-                          Cell(b.step.value, to_text(b.step)),
-                          Cell(b.speedup),
-                          Cell(b.needed_length),
-                          Cell(b.length)};
-    for (const Part& p : parts) {
-      const double share = b.losses.*p.second;
-      row.emplace_back(share, std::to_string(std::lround(100 * share)) + " %");
-    }
-    for (const int prompt : prompts) {
-      const auto it = std::find_if(a.best.begin(), a.best.end(), [&](const BestLength& x) {
-        return x.prompt_tokens == prompt && x.batch_size == b.batch_size;
-      });
-      row.push_back(it == a.best.end() ? Cell() : Cell(it->draft_length));
-    }
-    if (sharded) row.push_back(b.sharded_speedup ? Cell(*b.sharded_speedup) : Cell());
+    std::vector<Cell> row;
+    add_cells(row, columns, b);
     table.add(std::move(row));
   }
   to_.stream << table.to_text(to_.width);
 }
 
 void AdviseReport::add_json(const Advice& a) {
-  constexpr auto predicted = FigureKind::predicted;
   JsonWriter& w = *json_;
   w.begin_object();
-  write_inputs(w, scenario_, a.point);
-  if (!a.obstacle.empty()) {
-    w.member("skipped", a.obstacle);
-    w.end_object();
-    return;
+  inputs_.write(w, a.point);
+  write_members(w, advise_figures(), a);
+  if (a.obstacle.empty()) {
+    const auto of_batch = batch_figures(a);
+    w.objects("batches", a.batches, [&](const BatchAdvice& b) { write_members(w, of_batch, b); });
+    w.objects("best_draft_lengths", a.best, [&](const BestLength& b) { write_members(w, best_length_figures(), b); });
   }
-  w.member("largest_batch", a.largest_batch);
-  w.member("pays_to_batch", a.pays_to_batch);
-  w.figure("kv_pool_lost", a.pool_lost, "", predicted);
-  w.key("rate");
-  if (a.rate && !a.rate->never && !a.rate->too_few) {
-    w.begin_object();
-    w.figure("pays_to", a.rate->pays_to.value, "requests/s", predicted);
-    w.member("overloaded", a.rate->overloaded);
-    w.end_object();
-  } else {
-    w.value(nullptr);
-  }
-  w.objects("batches", a.batches, [&](const BatchAdvice& b) {
-    w.member("batch_size", b.batch_size);
-    w.figure("plain_step_time", b.plain_step, predicted);
-    w.figure("step_time", b.step, predicted);
-    w.figure("speedup", b.speedup, "", predicted);
-    w.figure("acceptance_length", b.length, "tokens", FigureKind::input);
-    w.figure("acceptance_length_needed", b.needed_length, "tokens", predicted);
-    w.object("losses", [&] {
-      static constexpr std::array<std::string_view, 7> names{"draft",         "products", "cache_reads", "experts",
-                                                             "communication", "commit",   "host"};
-      for (std::size_t i = 0; i < kParts.size(); ++i)
-        w.figure(names[i], b.losses.*kParts[i].second, "plain steps", predicted);
-    });
-    if (b.sharded_speedup) w.figure("sharded_drafter_speedup", *b.sharded_speedup, "", predicted);
-  });
-  w.objects("best_draft_lengths", a.best, [&](const BestLength& b) {
-    w.member("prompt_tokens", b.prompt_tokens);
-    w.member("batch_size", b.batch_size);
-    w.member("draft_length", b.draft_length);
-    w.figure("speedup", b.speedup, "", predicted);
-  });
   w.end_object();
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/json_writer.h"
 #include "reports/output.h"
+#include "reports/point.h"
 #include "sim/advice.h"
 
 namespace draftline {
@@ -21,6 +22,7 @@ class AdviseReport {
   void add_text(const Advice&);
   Output to_;
   const Scenario& scenario_;
+  PointInputs inputs_;
   std::unique_ptr<JsonWriter> json_;
   bool first_ = true;
 };

@@ -11,17 +11,16 @@ namespace draftline {
 
 namespace {
 
-std::string percent(double v) {
-  if (std::abs(v) < 1e-6) return "0 %";  // as calibrated
-  const std::string digits = significant(std::abs(100 * v), std::abs(v) < 0.1 ? 2 : 3);
-  return (v < 0 ? "-" : "") + digits + " %";
+Cell share(const std::optional<double>& v) {
+  if (v && std::abs(*v) < 1e-6) return Cell(*v, "0 %");  // as calibrated
+  return percent_cell(v, v && std::abs(*v) < 0.1 ? 2 : 3);
 }
 
 std::string flag(const PaperCell& c) {
   std::string text(figure_kind_name(c.kind));
   if (c.peak_share && credibility(*c.peak_share) == Credibility::impossible) text += ", impossible";
   else if (c.peak_share && credibility(*c.peak_share) == Credibility::not_credible) text += ", not credible";
-  if (c.set_apart) text += ", set apart";
+  if (c.set_apart) text += ", excluded";
   return text;
 }
 
@@ -48,7 +47,7 @@ void write_cell(JsonWriter& out, const PaperCell& c) {
   out.member("ours", c.ours);
   out.member("error", c.error());
   out.member("peak_share", c.peak_share);
-  out.member("set_apart", c.set_apart);
+  out.member("excluded", c.set_apart);
   out.member("note", c.note);
   out.end_object();
 }
@@ -144,7 +143,6 @@ std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width)
       row.push_back(v ? Cell(text_of(*v)) : Cell());
     }
     const auto value = [](const std::optional<double>& v) { return v ? Cell(*v, 4) : Cell(); };
-    const auto share = [](const std::optional<double>& v) { return v ? Cell(*v, percent(*v)) : Cell(); };
     std::string flags = flag(c);
     if (c.set_apart) flags += noted(*c.set_apart);
     if (c.note) flags += noted(*c.note);
@@ -166,7 +164,6 @@ std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width)
 std::string summary_of(const Paper& p, PaperStyle style, std::size_t width) {
   Table table(
       {"table", "column", "cells", "of", "median", "p90", "largest", "all: median", "all: p90", "all: largest"});
-  const auto share = [](const std::optional<double>& v) { return v ? Cell(*v, percent(*v)) : Cell(); };
   for (const PaperTable& t : p.tables)
     for (const std::string& column : predicted_columns(t)) {
       const auto of_column = [&](const PaperCell& c) { return c.column == column; };

@@ -10,12 +10,9 @@ namespace draftline {
 
 namespace {
 
-std::string version_of(const Engine& e) { return e.name + "-" + e.version; }
-
-// The method's name, drafts, parameters and acceptance, as members of an open object.
-void write_method(JsonWriter& w, std::string_view name, const MethodChoice& m, bool always_drafts) {
-  w.member(name, m.spec.name());
-  if (always_drafts || m.spec.draft_length()) w.member("draft_length", m.spec.draft_length());
+void write_method(JsonWriter& w, const MethodChoice& m) {
+  w.member("name", m.spec.name());
+  if (m.spec.draft_length()) w.member("draft_length", m.spec.draft_length());
   if (!m.spec.parameters().empty()) w.member("parameters", m.spec.parameters());
   if (!m.acceptance.text().empty()) w.member("acceptance", nlohmann::json::parse(m.acceptance.text()));
 }
@@ -31,7 +28,7 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   w.list("transformer", s.transformers, of_name);
   w.list("precision", s.precisions, [](const PrecisionChoice& p) { return p.name; });
   w.list("engine", s.engines, [](const auto& e) { return version_of(*e); });
-  w.objects("method", s.methods, [&](const MethodChoice& m) { write_method(w, "name", m, false); });
+  w.objects("method", s.methods, [&](const MethodChoice& m) { write_method(w, m); });
   if (!s.serving) w.list("batch_size", s.batch_sizes);
   w.list("prompt_tokens", s.prompt_tokens);
   w.list("output_tokens", s.output_tokens);
@@ -87,63 +84,23 @@ void write_resolved(std::ostream& out, const Scenario& s) {
   w.finish();
 }
 
-std::vector<Table::Column> point_columns(const Scenario& s, bool all) {
-  std::vector<Table::Column> columns;
-  const auto axis = [&](const char* title, const char* name, std::size_t n) {
-    if (all || n > 1) columns.push_back({title, name});
-  };
-  axis("device", "device", s.devices.size());
-  axis("ranks", "tensor_parallel", s.tensor_parallel.size());
-  axis("transformer", "transformer", s.transformers.size());
-  axis("precision", "precision", s.precisions.size());
-  axis("engine", "engine", s.engines.size());
-  columns.push_back({"method", "method"});
-  columns.push_back({"drafts", "draft_length"});
-  axis("prompt", "prompt_tokens", s.prompt_tokens.size());
-  axis("output", "output_tokens", s.output_tokens.size());
-  if (!s.serving) columns.push_back({"batch", "batch_size"});
-  else
-    for (const std::string& name : s.serving->axes) columns.push_back({name});
-  return columns;
+PointInputs::PointInputs(const Scenario& s, Format format)
+    : scenario_(s), all_(point_figures(&s)), columns_(columns_of(all_, s, format)) {}
+
+std::vector<Table::Column> PointInputs::titles() const {
+  std::vector<Table::Column> titles;
+  add_titles(titles, columns_);
+  return titles;
 }
 
-std::vector<Cell> point_cells(const Scenario& s, const Point& p, bool all) {
-  const MethodSpec& m = s.methods[p.method].spec;
+std::vector<Cell> PointInputs::cells(const Point& p) const {
   std::vector<Cell> cells;
-  const auto axis = [&](std::size_t n, Cell cell) {
-    if (all || n > 1) cells.push_back(std::move(cell));
-  };
-  axis(s.devices.size(), s.devices[p.device]->name);
-  axis(s.tensor_parallel.size(), s.tensor_parallel[p.ranks]);
-  axis(s.transformers.size(), s.transformers[p.transformer]->name);
-  axis(s.precisions.size(), s.precisions[p.precision].name);
-  axis(s.engines.size(), version_of(*s.engines[p.engine]));
-  cells.emplace_back(m.label());
-  cells.push_back(m.draft_length() ? Cell(*m.draft_length()) : Cell());
-  axis(s.prompt_tokens.size(), s.prompt_tokens[p.prompt]);
-  axis(s.output_tokens.size(), s.output_tokens[p.output]);
-  if (!s.serving) cells.emplace_back(s.batch_sizes[p.batch]);
-  else
-    for (const std::string& value : s.serving->choices[p.serving].varying) cells.emplace_back(value);
+  add_cells(cells, columns_, PointOf{scenario_, p});
   return cells;
 }
 
-void write_inputs(JsonWriter& w, const Scenario& s, const Point& p) {
-  const MethodChoice& m = s.methods[p.method];
-  w.object("inputs", [&] {
-    w.member("device", s.devices[p.device]->name);
-    w.member("tensor_parallel", s.tensor_parallel[p.ranks]);
-    w.member("transformer", s.transformers[p.transformer]->name);
-    w.member("precision", s.precisions[p.precision].name);
-    w.member("engine", version_of(*s.engines[p.engine]));
-    write_method(w, "method", m, true);
-    if (!s.serving) w.member("batch_size", s.batch_sizes[p.batch]);
-    w.member("prompt_tokens", s.prompt_tokens[p.prompt]);
-    w.member("output_tokens", s.output_tokens[p.output]);
-    if (s.serving)
-      for (std::size_t i = 0; i < s.serving->axes.size(); ++i)
-        w.member(s.serving->axes[i], s.serving->choices[p.serving].varying[i]);
-  });
+void PointInputs::write(JsonWriter& w, const Point& p) const {
+  w.object("inputs", [&] { write_members(w, all_, PointOf{scenario_, p}); });
 }
 
 }  // namespace draftline

@@ -8,14 +8,22 @@
 #include "core/json_writer.h"
 #include "inputs/scenario.h"
 #include "reports/output.h"
-#include "reports/table.h"
+#include "reports/point_figures.h"
 
 namespace draftline {
 
-// Columns of what varies, or of `all`; the method and its drafts always stand there.
-std::vector<Table::Column> point_columns(const Scenario&, bool all);
-std::vector<Cell> point_cells(const Scenario&, const Point&, bool all);
-void write_inputs(JsonWriter&, const Scenario&, const Point&);  // "inputs": {..}
+// How the points of a scenario are told apart: cells in front of their figures, "inputs": {..} in JSON.
+class PointInputs {
+ public:
+  PointInputs(const Scenario&, Format);
+  std::vector<Table::Column> titles() const;
+  std::vector<Cell> cells(const Point&) const;
+  void write(JsonWriter&, const Point&) const;
+
+ private:
+  const Scenario& scenario_;
+  Figures<PointOf> all_, columns_;
+};
 
 // The head of a document of results, which stays open: {"schema_version", "commit", "model", "input_files", "question",
 // "resolved". Equal commits, models and input files make equal results.

@@ -5,8 +5,9 @@
 #include <ostream>
 
 #include "core/json_writer.h"
-#include "predict/sweep.h"
 #include "reports/output.h"
+#include "reports/point.h"
+#include "reports/run_figures.h"
 #include "reports/table.h"
 
 namespace draftline {
@@ -19,13 +20,14 @@ class RunReport {
 
  private:
   void add_json(const Outcome&);
-  std::vector<Cell> row(const Outcome&) const;
   Table new_table() const;
   void note_interval(const Prediction&);
   std::string intervals() const;
 
   Output to_;
   const Scenario& scenario_;
+  PointInputs inputs_;
+  Figures<Outcome> columns_;
   std::unique_ptr<JsonWriter> json_;
   Table table_;
   std::size_t skipped_ = 0;

@@ -8,8 +8,9 @@
 
 #include "core/json_writer.h"
 #include "reports/output.h"
+#include "reports/point.h"
+#include "reports/simulate_figures.h"
 #include "reports/table.h"
-#include "sim/serving.h"
 
 namespace draftline {
 
@@ -21,13 +22,13 @@ class SimulateReport {
 
  private:
   void add_json(const ServingOutcome&);
-  void write_figures(const ServingResult&);
   Table new_table() const;
-  std::vector<Cell> row(const ServingOutcome&) const;
 
   Output to_;
   const Scenario& scenario_;
   bool single_;  // one point: its figures stand at the top of the document
+  PointInputs inputs_;
+  Figures<ServingOutcome> figures_, columns_;
   std::unique_ptr<JsonWriter> json_;
   Table table_;
   std::vector<std::string> warnings_;

@@ -151,6 +151,12 @@ Cell::Cell(double v, int digits) : is_number(true) {
 Cell::Cell(double exact_value, std::string text)
     : shown(std::move(text)), exact(std::isfinite(exact_value) ? shortest(exact_value) : ""), is_number(true) {}
 
+std::string percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
+
+Cell percent_cell(const std::optional<double>& share, int digits) {
+  return share ? Cell(*share, significant(100 * *share, digits) + " %") : Cell();
+}
+
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
   check(!columns_.empty(), "a table has columns");
 }

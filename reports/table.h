@@ -4,6 +4,7 @@
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,9 @@ struct Cell {
   Cell(double v, int digits = 3);              // that many significant digits; NaN and infinity are empty
   Cell(double exact_value, std::string text);  // text for people, 17 digits for CSV: Cell(t.value, to_text(t))
 };
+
+std::string percent(double share);                                      // whole: "13 %"
+Cell percent_cell(const std::optional<double>& share, int digits = 3);  // "12.3 %"; none: empty
 
 class Table {
  public:

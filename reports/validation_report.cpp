@@ -17,8 +17,6 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 
-Cell percent(double x, int digits = 3) { return Cell(x, significant(100 * x, digits) + " %"); }
-Cell percent(const std::optional<double>& x) { return percent(x.value_or(0)); }
 Cell time(double seconds) { return Cell(seconds, to_text(Seconds{seconds})); }
 
 using Which = std::function<bool(const ValidationCell&)>;
@@ -66,15 +64,16 @@ Table summary_table(const std::vector<ValidationCell>& cells) {
     std::vector<double> noise;
     for (const ValidationCell& c : cells)
       if (!g.which || g.which(c)) noise.push_back(c.speedup.noise);
-    t.add({g.name, s.cells, percent(s.median), percent(s.p90), percent(s.largest), percent(p.median), percent(p.p90),
-           percent(p.largest), percent(plain.median), percent(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
+    t.add({g.name, s.cells, percent_cell(s.median), percent_cell(s.p90), percent_cell(s.largest),
+           percent_cell(p.median), percent_cell(p.p90), percent_cell(p.largest), percent_cell(plain.median),
+           percent_cell(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
   }
   return t;
 }
 
 std::vector<Table::Column> cell_columns() {
-  return {"network",           "method",   "drafts", "batch", "context", "step predicted", "measured", "error",
-          "speedup predicted", "measured", "error",  "noise", "note"};
+  return {"network",           "method",   "k",     "batch", "context", "step predicted", "measured", "error",
+          "speedup predicted", "measured", "error", "noise", "note"};
 }
 std::vector<Cell> cell_row(const ValidationCell& c) {
   return {c.measured->transformer,
@@ -84,11 +83,11 @@ std::vector<Cell> cell_row(const ValidationCell& c) {
           c.measured->context,
           time(c.step.predicted),
           time(c.step.measured),
-          percent(c.step.error()),
+          percent_cell(c.step.error()),
           Cell(c.speedup.predicted),
           Cell(c.speedup.measured),
-          percent(c.speedup.error()),
-          percent(c.speedup.noise, 2),
+          percent_cell(c.speedup.error()),
+          percent_cell(c.speedup.noise, 2),
           c.speedup.drowned() ? "noise > error" : ""};
 }
 
@@ -135,8 +134,8 @@ Table op_table(const std::vector<ValidationCell>& cells, double least_share) {
   Table t({"network", "op", "share of step", "predicted / measured", "error of step"});
   for (const OpTotal& o : op_totals(cells))
     if (o.measured / o.of >= least_share || std::abs(o.predicted - o.measured) / o.of >= least_share)
-      t.add({o.network, o.key, percent(o.measured / o.of), Cell(o.measured > 0 ? o.predicted / o.measured : NAN),
-             percent((o.predicted - o.measured) / o.of)});
+      t.add({o.network, o.key, percent_cell(o.measured / o.of), Cell(o.measured > 0 ? o.predicted / o.measured : NAN),
+             percent_cell((o.predicted - o.measured) / o.of)});
   return t;
 }
 
@@ -144,7 +143,7 @@ Table blame_table(const std::vector<ValidationCell>& cells, std::size_t most) {
   Table t({"to blame", "mean |error| of step", "mean error", "share of step"});
   auto all = blames(cells);
   all.resize(std::min(most, all.size()));
-  for (const Blame& b : all) t.add({b.key, percent(b.absolute), percent(b.mean), percent(b.share)});
+  for (const Blame& b : all) t.add({b.key, percent_cell(b.absolute), percent_cell(b.mean), percent_cell(b.share)});
   return t;
 }
 
@@ -174,7 +173,7 @@ Table serving_table(const std::vector<ComparedServing>& all) {
       const bool rate = name == "throughput";
       t.add({s.batching, s.method, Cell(s.acceptance_length), s.runs, name,
              rate ? Cell(c.predicted) : time(c.predicted), rate ? Cell(c.measured) : time(c.measured),
-             percent(c.error()), percent(c.noise, 2)});
+             percent_cell(c.error()), percent_cell(c.noise, 2)});
     }
   return t;
 }
@@ -188,12 +187,12 @@ Table unserved_table(const std::vector<ComparedServing>& all) {
 
 Table fit_table(const std::vector<FitQuality>& fits) {
   Table t({"calibrated on unseen shapes", "points", "median error", "P90"});
-  for (const FitQuality& q : fits) t.add({q.op, q.points, percent(q.median), percent(q.p90)});
+  for (const FitQuality& q : fits) t.add({q.op, q.points, percent_cell(q.median), percent_cell(q.p90)});
   return t;
 }
 
 Table drift_table(const std::vector<Drift>& drift) {
-  Table t({"products whose weights are in", "points", "time since, by time when probed"});
+  Table t({"GEMMs whose weights are in", "points", "time since, by time when probed"});
   for (const Drift& d : drift) t.add({d.kind, d.points, Cell(d.ratio, 3)});
   return t;
 }

@@ -46,12 +46,12 @@ TEST_CASE("simulate --json of one point holds the figures by their names, each w
   const Json timed = Json::parse(draftline("simulate s.json --json --seed 3 --timing").out);
   CHECK(timed.at("event_loop_wall_time").at("kind") == "measured");
   CHECK(timed.at("pricing_wall_time").at("value").get<double>() > 0);
-  const double busy = d.at("busy_share").at("value"), span = d.at("makespan").at("value");
+  const double busy = d.at("utilization").at("value"), span = d.at("makespan").at("value");
   CHECK(d.at("energy_at_most").at("value").get<double>() == Approx(700 * busy * span));
   CHECK(d.at("cost_per_million_tokens").at("value").get<double>() ==
         Approx(3.6 / 3600 / d.at("throughput").at("value").get<double>() * 1e6));
   const Ran csv = draftline("simulate s.json --csv --seed 3");
-  CHECK(contains(csv.out, ",kv_share,cost_per_million_tokens,preemptions,"));
+  CHECK(contains(csv.out, ",kv_utilization,cost_per_million_tokens,preemptions,"));
   CHECK(contains(draftline("simulate s.json --seed 3").out, "cost/1M"));
   draftline.write("other.json", scenario(kPoisson, R"("prices": {"h200": 3.6})"));
   CHECK(contains(draftline("simulate other.json --csv").out, ",,0,400,"));  // no price, no preemption, 400 requests
@@ -212,9 +212,9 @@ TEST_CASE("advise answers what run and simulate show") {
   for (const Json& b : a.at("batches")) {
     double losses = 1;
     for (const auto& [part, share] : b.at("losses").items()) losses += share.at("value").get<double>();
-    CHECK(losses == Approx(b.at("acceptance_length_needed").at("value").get<double>()).epsilon(0.02));
+    CHECK(losses == Approx(b.at("break_even_acceptance_length").at("value").get<double>()).epsilon(0.02));
     const double speedup = b.at("speedup").at("value"), has = b.at("acceptance_length").at("value");
-    CHECK(has / b.at("acceptance_length_needed").at("value").get<double>() == Approx(speedup));
+    CHECK(has / b.at("break_even_acceptance_length").at("value").get<double>() == Approx(speedup));
   }
   const Json best = a.at("best_draft_lengths")[0];
   draftline.write("k.json", head + R"({"name": "eagle3", "draft_length": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],

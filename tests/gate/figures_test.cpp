@@ -2,6 +2,7 @@
 // Answers of any verb as figures by point.
 #include "gate/figures.h"
 
+#include "gate/renamed.h"
 #include "tests/gate/rig.h"
 
 using namespace draftline;
@@ -104,4 +105,20 @@ TEST_CASE("a point is told by what differs, without long texts where the rest te
                                    {{"transformer", "llama-2-7b"}, {"engine", "sglang-0.5"}, {"batch", "2"}}};
   CHECK(text_of(telling(wide[0], wide, 60)) == "transformer llama-3.1-8b, engine vllm-0.19, batch 1");
   CHECK(text_of(telling(wide[0], wide, 20)) == "batch 1");
+}
+
+TEST_CASE("what an older version wrote has the names of today, in answers and where figures are asked for") {
+  const Json older = json(R"({"results": [{"inputs": {"batch_size": 1},
+    "busy_share": {"value": 0.5, "unit": "", "kind": "predicted", "low": 0.4, "high": 0.6}, "host_share": 1,
+    "kv_share": 2, "kv_share_peak": 3, "breakdown": {"host": 4, "verify": 5}, "host": 6,
+    "batches": [{"batch_size": 8, "acceptance_length_needed": 7, "losses": {"products": 8, "host": 9}}]},
+    {"inputs": {"batch_size": 1}, "busy_share": 0.7}]})");
+  CHECK(flat(older) ==
+        "batch_size 1: utilization=0.5 utilization.low=0.4 utilization.high=0.6 cpu_share=1 kv_utilization=2 "
+        "kv_utilization_peak=3 breakdown.cpu=4 breakdown.verify=5 host=6 utilization #2=0.7\n"
+        "batch_size 8: batches.break_even_acceptance_length=7 batches.losses.gemm=8 batches.losses.cpu=9");
+  CHECK(selected(figures_of(older), {"busy_share", "breakdown.host"})[0].figures.size() == 2);
+  CHECK(current_name("my_busy_share") == "my_busy_share");
+  CHECK(current_name("busy_share_of") == "busy_share_of");
+  CHECK(current_name("set_apart") == "excluded");
 }

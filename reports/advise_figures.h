@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of `advise`: of a method on a setup, of each batch, and of each batch's best draft length.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "reports/figure.h"
+#include "sim/advice.h"
+
+namespace draftline {
+
+inline bool pays_to_some_load(const Advice& a) { return a.rate && !a.rate->never && !a.rate->too_few; }
+
+inline const Figures<Advice>& advise_figures() {
+  using A = const Advice&;
+  const auto of = [](auto get) {  // a method that can run
+    return [get](A a) { return a.obstacle.empty() ? Reading(get(a)) : Reading(); };
+  };
+  const auto rate = [&of](auto get) {
+    return of([get](A a) { return pays_to_some_load(a) ? Reading(get(*a.rate)) : Reading(); });
+  };
+  using R = const RateAdvice&;
+  constexpr auto predicted = FigureKind::predicted;
+  static const Figures<Advice> all{
+      // clang-format off
+      {"skipped", "", "", "", {}, [](A a) { return a.obstacle.empty() ? Reading() : Reading(a.obstacle); },
+       "why nothing can be said"},
+      {"largest_batch", "", "", "", {}, of([](A a) { return a.largest_batch; }), "largest batch that fits the device"},
+      {"pays_to_batch", "", "", "", {}, of([](A a) { return a.pays_to_batch; }),
+       "the largest batch with a speedup above 1; 0: none"},
+      {"kv_pool_lost", "", "", "", predicted, of([](A a) { return a.pool_lost; }),
+       "share of the plain server's KV pool that the drafter takes"},
+      {"rate", "", "", "", {}, of([](A a) { return pays_to_some_load(a) ? Reading() : Reading(nullptr); }),
+       "null where no load bounds it"},
+      {"rate/pays_to", "", "", "requests/s", predicted, rate([](R r) { return r.pays_to; }),
+       "the load up to which mean end-to-end latency is lower"},
+      {"rate/overloaded", "", "", "", {}, rate([](R r) { return r.overloaded; }),
+       "plain decoding was overloaded there, not speculation overtaken"},
+      // clang-format on
+  };
+  return all;
+}
+
+// What a step costs beyond a plain one. Parts of which nothing shows are no columns.
+inline const Figures<BatchAdvice, Advice>& loss_figures() {
+  using Part = double StepLosses::*;
+  const auto part = [](const char* json, const char* title, Part loss, const char* meaning) {
+    const auto shows = [loss](const Advice& a) {
+      return std::any_of(a.batches.begin(), a.batches.end(),
+                         [&](const BatchAdvice& b) { return std::lround(100 * (b.losses.*loss)) != 0; });
+    };
+    // clang-format off
+    return Figure<BatchAdvice, Advice>{json, "", title, "plain steps", FigureKind::predicted,
+                                       [loss](const BatchAdvice& b) { return b.losses.*loss; }, meaning,
+                                       {.text = percent, .show_if = shows}};
+    // clang-format on
+  };
+  static const Figures<BatchAdvice, Advice> all{
+      part("losses/draft", "draft", &StepLosses::draft,
+           "what the drafter takes, in plain steps (157 %: 1.57 plain steps)"),
+      part("losses/gemm", "GEMM", &StepLosses::products,
+           "what GEMMs and elementwise ops of more verified rows take, in plain steps"),
+      part("losses/cache_reads", "KV reads", &StepLosses::cache_reads,
+           "what attention of more query rows takes, in plain steps"),
+      part("losses/experts", "experts", &StepLosses::experts, "what more activated experts take, in plain steps"),
+      part("losses/communication", "comm", &StepLosses::communication, "what longer all-reduces take, in plain steps"),
+      part("losses/commit", "commit", &StepLosses::commit,
+           "what verification and moving cache entries take, in plain steps"),
+      part("losses/cpu", "CPU", &StepLosses::host,
+           "waiting for the CPU: draft passes, lost overlap, cost per emitted token; in plain steps"),
+  };
+  return all;
+}
+
+// The table of batches. Of several prompts each has its column of best draft lengths.
+inline Figures<BatchAdvice, Advice> batch_figures(const Advice& advice = {}) {
+  using B = const BatchAdvice&;
+  constexpr auto predicted = FigureKind::predicted, input = FigureKind::input;
+  Figures<BatchAdvice, Advice> all{
+      // clang-format off
+      {"batch_size", "", "batch", "", {}, [](B b) { return b.batch_size; }, "sequences in one step"},
+      {"plain_step_time", "", "plain step", "s", predicted, [](B b) { return b.plain_step; }, "step of plain decoding"},
+      {"step_time", "", "its step", "s", predicted, [](B b) { return b.step; },
+       "step of the method, drafting included"},
+      {"speedup", "", "speedup", "", predicted, [](B b) { return b.speedup; },
+       "throughput over that of plain decoding"},
+      {"break_even_acceptance_length", "", "break-even", "tokens", predicted, [](B b) { return b.needed_length; },
+       "tokens that a step must emit for a speedup of 1: its cost in plain steps"},
+      {"acceptance_length", "", "tok/step", "tokens", input, [](B b) { return b.length; },
+       "tokens that a step emits by the given acceptance"},
+      // clang-format on
+  };
+  all.insert(all.end(), loss_figures().begin(), loss_figures().end());
+  std::vector<int> prompts;
+  for (const BestLength& b : advice.best)
+    if (prompts.empty() || prompts.back() != b.prompt_tokens) prompts.push_back(b.prompt_tokens);
+  // clang-format off
+  for (const int prompt : prompts)
+    all.push_back({"", "", prompts.size() > 1 ? "best at " + std::to_string(prompt) : "best", "", {},
+                   [prompt, best = advice.best](B b) {
+                     for (const BestLength& x : best)
+                       if (x.prompt_tokens == prompt && x.batch_size == b.batch_size) return Reading(x.draft_length);
+                     return Reading();
+                   },
+                   "draft length with the highest speedup, of those that the given acceptance knows"});
+  all.push_back({"sharded_drafter_speedup", "", "sharded", "", predicted, [](B b) { return b.sharded_speedup; },
+                 "speedup with the draft network divided among the devices",
+                 {.show_if = [](const Advice& a) { return a.batches.front().sharded_speedup.has_value(); }}});
+  // clang-format on
+  return all;
+}
+
+inline const Figures<BestLength>& best_length_figures() {
+  using B = const BestLength&;
+  static const Figures<BestLength> all{
+      // clang-format off
+      {"prompt_tokens", "", "", "", {}, [](B b) { return b.prompt_tokens; }, "tokens of the prompt"},
+      {"batch_size", "", "", "", {}, [](B b) { return b.batch_size; }, "sequences in one step"},
+      {"draft_length", "", "", "", {}, [](B b) { return b.draft_length; }, "the best one; 0: better not to draft"},
+      {"speedup", "", "", "", FigureKind::predicted, [](B b) { return b.speedup; },
+       "throughput over that of plain decoding"},
+      // clang-format on
+  };
+  return all;
+}
+
+}  // namespace draftline

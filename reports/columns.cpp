@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/columns.h"
+
+#include "reports/advise_figures.h"
+#include "reports/plan_figures.h"
+#include "reports/point_figures.h"
+#include "reports/run_figures.h"
+#include "reports/simulate_figures.h"
+
+namespace draftline {
+
+namespace {
+
+template <class T, class About>
+void add(std::vector<FigureList::Row>& rows, const Figures<T, About>& figures, const std::string& inside = "") {
+  for (const auto& f : figures)
+    rows.push_back({f.title, f.csv, f.json.member.empty() ? "" : inside + f.json.text(), f.unit,
+                    f.kind ? std::string(figure_kind_name(*f.kind)) : "",
+                    f.meaning + (f.column.whole ? "; in tables its share" : "")});
+}
+
+template <class T, class About>
+FigureList list(const std::string& name, const Figures<T, About>& figures, const std::string& inside = "") {
+  FigureList all{name, {}};
+  add(all.rows, figures, inside);
+  return all;
+}
+
+}  // namespace
+
+std::vector<FigureList> documented_figures() {
+  Advice one_prompt;
+  one_prompt.best.emplace_back();
+  FigureList simulate = list("simulate", simulate_figures());
+  add(simulate.rows, timing_figures());
+  return {list("inputs", point_figures(), "inputs/"),
+          list("run", run_figures()),
+          std::move(simulate),
+          list("plan", plan_figures()),
+          list("advise", advise_figures()),
+          list("advise, each batch", batch_figures(one_prompt), "batches/"),
+          list("advise, best draft lengths", best_length_figures(), "best_draft_lengths/")};
+}
+
+std::string markdown(const FigureList& figures) {
+  const auto code = [](const std::string& name) { return name.empty() ? "" : "`" + name + "`"; };
+  Table table({"title", "CSV", "JSON", "unit", "kind", "what"});
+  for (const auto& r : figures.rows) table.add({code(r.title), code(r.csv), code(r.json), r.unit, r.kind, r.meaning});
+  return table.to_markdown();
+}
+
+}  // namespace draftline

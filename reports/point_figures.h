@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tells a point of a scenario from the others: the columns in front of its figures, and its "inputs" in JSON.
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include "inputs/scenario.h"
+#include "reports/figure.h"
+
+namespace draftline {
+
+struct PointOf {
+  const Scenario& scenario;
+  const Point& point;
+  const MethodChoice& method() const { return scenario.methods[point.method]; }
+};
+
+inline std::string version_of(const Engine& e) { return e.name + "-" + e.version; }
+
+// The figures of every scenario; of one with a workload also what varies in it, under its keys.
+inline Figures<PointOf> point_figures(const Scenario* of = nullptr) {
+  using P = const PointOf&;
+  using S = const Scenario&;
+  using Tree = nlohmann::json;
+  const auto several = [](auto list) { return [list](S s) { return (s.*list).size() > 1; }; };
+  Figures<PointOf> all{
+      // clang-format off
+      {"device", "device", "device", "", {}, [](P p) { return p.scenario.devices[p.point.device]->name; },
+       "GPU or CPU", {.show_if = several(&Scenario::devices)}},
+      {"tensor_parallel", "tensor_parallel", "TP", "", {},
+       [](P p) { return p.scenario.tensor_parallel[p.point.ranks]; },
+       "devices that share each layer", {.show_if = several(&Scenario::tensor_parallel)}},
+      {"transformer", "transformer", "transformer", "", {},
+       [](P p) { return p.scenario.transformers[p.point.transformer]->name; },
+       "the target", {.show_if = several(&Scenario::transformers)}},
+      {"precision", "precision", "precision", "", {},
+       [](P p) { return p.scenario.precisions[p.point.precision].name; },
+       "of weights", {.show_if = several(&Scenario::precisions)}},
+      {"engine", "engine", "engine", "", {}, [](P p) { return version_of(*p.scenario.engines[p.point.engine]); },
+       "with its version", {.show_if = several(&Scenario::engines)}},
+      {"", "method", "method", "", {}, [](P p) { return p.method().spec.label(); },
+       "name and parameters"},
+      {"method", "", "", "", {}, [](P p) { return p.method().spec.name(); },
+       "name"},
+      {"draft_length", "draft_length", "k", "", {},
+       [](P p) { const auto k = p.method().spec.draft_length(); return k ? Reading(*k) : Reading(nullptr); },
+       "draft length: tokens drafted per sequence and step; empty: the method's own tree or block"},
+      {"parameters", "", "", "", {},
+       [](P p) {
+         const Tree& own = p.method().spec.parameters();
+         return own.empty() ? Reading() : Reading(std::make_shared<const Tree>(own));
+       },
+       "of the method"},
+      {"acceptance", "", "", "", {},
+       [](P p) {
+         const std::string& text = p.method().acceptance.text();
+         return text.empty() ? Reading() : Reading(std::make_shared<const Tree>(Tree::parse(text)));
+       },
+       "as the scenario has it"},
+      {"prompt_tokens", "prompt_tokens", "prompt", "", {},
+       [](P p) { return p.scenario.prompt_tokens[p.point.prompt]; },
+       "tokens of the prompt", {.show_if = several(&Scenario::prompt_tokens)}},
+      {"output_tokens", "output_tokens", "output", "", {},
+       [](P p) { return p.scenario.output_tokens[p.point.output]; },
+       "tokens of the output", {.show_if = several(&Scenario::output_tokens)}},
+      // clang-format on
+  };
+  // clang-format off
+  if (!of || !of->serving) {
+    all.push_back({"batch_size", "batch_size", "batch", "", {},
+                   [](P p) { return p.scenario.batch_sizes[p.point.batch]; },
+                   "sequences in one step; not of a workload"});
+    return all;
+  }
+  const std::vector<std::string>& axes = of->serving->axes;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    all.push_back({axes[i], axes[i], axes[i], "", {},
+                   [i](P p) { return p.scenario.serving->choices[p.point.serving].varying[i]; },
+                   "what varies in the workload, the scheduler or the policy"});
+  // clang-format on
+  return all;
+}
+
+}  // namespace draftline

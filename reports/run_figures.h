@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of `run`: a steady step, what it is made of, and what it brings.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "predict/sweep.h"
+#include "reports/figure.h"
+
+namespace draftline {
+
+// A chain verifies a row for each draft and one more; only trees and blocks need to say how many.
+inline bool beyond_chains(const Scenario& s) {
+  return std::any_of(s.methods.begin(), s.methods.end(),
+                     [](const MethodChoice& m) { return !m.spec.draft_length() && !m.spec.is_plain(); });
+}
+
+// Without more than one device there is no communication.
+inline bool several_devices(const Scenario& s) {
+  return std::any_of(s.tensor_parallel.begin(), s.tensor_parallel.end(), [](int ranks) { return ranks > 1; });
+}
+
+// Whole tokens, but of a slow device.
+inline std::string token_rate(double rate) {
+  return rate < 9.995 ? significant(rate, 3) : std::to_string(std::lround(rate));
+}
+
+inline Interval scaled(const Interval& i, double by) { return {by * i.low, by * i.high}; }
+
+// In the figure's unit; none where the device does not know its errors.
+inline std::optional<Interval> step_interval(const Prediction& p) {
+  return p.interval ? std::optional(p.interval->step_time) : std::nullopt;
+}
+inline std::optional<Interval> throughput_interval(const Prediction& p) {
+  return p.interval ? std::optional(scaled(p.interval->throughput, p.throughput.value)) : std::nullopt;
+}
+inline std::optional<Interval> speedup_interval(const Prediction& p) {
+  return p.interval ? std::optional(scaled(p.interval->speedup, p.speedup)) : std::nullopt;
+}
+
+inline const Figures<Outcome>& run_figures() {
+  using P = const Prediction&;
+  constexpr auto predicted = FigureKind::predicted, input = FigureKind::input;
+  constexpr auto of = [](auto get) {  // a point that was not skipped
+    return [get](const Outcome& o) {
+      const auto* p = std::get_if<Prediction>(&o.result);
+      return p ? Reading(get(*p)) : Reading();
+    };
+  };
+  constexpr auto end_of = [of](auto interval, double Interval::*end) {
+    return of([=](P p) {
+      const std::optional<Interval> i = interval(p);
+      return i ? Reading((*i).*end) : Reading();
+    });
+  };
+  constexpr auto skipped = [](const Outcome& o) {
+    const auto* why = std::get_if<std::string>(&o.result);
+    return why ? Reading(*why) : Reading();
+  };
+  constexpr auto step = [](const Outcome& o) { return std::get<Prediction>(o.result).step_time.value; };
+  static const Figures<Outcome> all{
+      // clang-format off
+      {"verified_rows", "verified_rows", "rows", "rows", predicted, of([](P p) { return p.verified_rows; }),
+       "rows of a sequence that a step verifies; in tables only where a method has a tree or a block",
+       {.show_if = beyond_chains}},
+      {"throughput", "throughput_per_s", "tokens/s", "tokens/s", predicted,
+       of([](P p) { return Reading(p.throughput, throughput_interval(p)); }),
+       "output tokens of the whole batch, prefill excluded", {.text = token_rate}},
+      {"throughput_with_prefill", "", "", "tokens/s", predicted, of([](P p) { return p.throughput_with_prefill; }),
+       "throughput with one prefill per request, one at a time"},
+      {"speedup", "speedup", "speedup", "", predicted, of([](P p) { return Reading(p.speedup, speedup_interval(p)); }),
+       "throughput over that of plain decoding: same device, batch and precision"},
+      {"acceptance_length", "acceptance_length", "tok/step", "tokens", input,
+       of([](P p) { return p.acceptance_length; }),
+       "mean acceptance length: tokens per sequence and step, the bonus token included"},
+      {"step_time", "step_time_s", "step", "s", predicted,
+       of([](P p) { return Reading(p.step_time, step_interval(p)); }),
+       "one step of the target, drafting included"},
+      {"breakdown/draft", "draft_s", "draft", "s", predicted, of([](P p) { return p.breakdown.of(Phase::draft); }),
+       "time of a step that the drafter takes", {.whole = step}},
+      {"", "verify_s", "verify", "s", predicted,
+       of([](P p) { return p.breakdown.of(Phase::verify) + p.breakdown.of(Phase::commit); }),
+       "time of a step that the target and the commit of its tokens take", {.whole = step}},
+      {"breakdown/verify", "", "", "s", predicted, of([](P p) { return p.breakdown.of(Phase::verify); }),
+       "time of a step that the target takes"},
+      {"breakdown/commit", "", "", "s", predicted, of([](P p) { return p.breakdown.of(Phase::commit); }),
+       "time of a step that committing the accepted tokens takes"},
+      {"breakdown/communication", "communication_s", "comm", "s", predicted,
+       of([](P p) { return p.breakdown.communication(); }),
+       "time of a step that all-reduces take; only with several devices", {.whole = step, .show_if = several_devices}},
+      {"breakdown/cpu", "cpu_s", "CPU", "s", predicted, of([](P p) { return p.breakdown.host(); }),
+       "time of a step that the device waits for the CPU side of the engine", {.whole = step}},
+      {"peak_memory", "peak_memory_bytes", "memory", "B", predicted, of([](P p) { return p.memory.total(); }),
+       "of each device"},
+      {"prefill_time", "", "", "s", predicted, of([](P p) { return p.prefill_time; }), "of one prompt"},
+      {"arithmetic_intensity", "", "", "FLOP/B", predicted, of([](P p) { return p.work.flops / p.work.bytes(); }),
+       "of a step in the middle of the output"},
+      {"skipped", "skipped", "", "", {}, skipped, "why the point could not run"},
+      {"", "step_time_low_s", "", "s", predicted, end_of(step_interval, &Interval::low),
+       "90 % interval of the step time: its lower end"},
+      {"", "step_time_high_s", "", "s", predicted, end_of(step_interval, &Interval::high),
+       "90 % interval of the step time: its upper end"},
+      {"", "throughput_low_per_s", "", "tokens/s", predicted, end_of(throughput_interval, &Interval::low),
+       "90 % interval of the throughput: its lower end"},
+      {"", "throughput_high_per_s", "", "tokens/s", predicted, end_of(throughput_interval, &Interval::high),
+       "90 % interval of the throughput: its upper end"},
+      {"", "speedup_low", "", "", predicted, end_of(speedup_interval, &Interval::low),
+       "90 % interval of the speedup: its lower end"},
+      {"", "speedup_high", "", "", predicted, end_of(speedup_interval, &Interval::high),
+       "90 % interval of the speedup: its upper end"},
+      {"interval_covers", "interval_covers", "", "", predicted,
+       of([](P p) { return p.interval ? Reading(p.interval->covers) : Reading(); }),
+       "share of the step that waits for kernels whose error is known"},
+      // clang-format on
+  };
+  return all;
+}
+
+}  // namespace draftline

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of `simulate`: what requests met, and what their servers did. Figures are means of all replications, with
+// an interval where there are several; counts are the first one's.
+#pragma once
+#include <nlohmann/json.hpp>
+
+#include "reports/figure.h"
+#include "sim/serving.h"
+
+namespace draftline {
+
+inline bool has_targets(const Scenario& s) { return !s.serving->targets.targets.empty(); }
+inline bool has_prices(const Scenario& s) { return !s.serving->prices.empty(); }
+
+// How a result says its figures; nothing where the point was skipped.
+namespace served {
+
+using Result = const ServingResult&;
+using Run = const ServingRun&;
+using Latency = Histogram ServingFigures::*;
+
+inline auto of(auto get) {
+  return [get](const ServingOutcome& o) {
+    const auto* r = std::get_if<ServingResult>(&o.result);
+    return r ? Reading(get(*r)) : Reading();
+  };
+}
+inline Reading mean_of_runs(Result r, const std::function<double(Run)>& figure) {
+  const Estimate e = estimate(r, figure);
+  return {e.value, e.interval};
+}
+inline auto mean(auto figure) {
+  return of([figure](Result r) { return mean_of_runs(r, [&](Run run) { return figure(r, run); }); });
+}
+inline auto mean(Latency h) {
+  return mean([h](Result, Run run) { return (run.figures.*h).mean().value; });
+}
+inline auto quantile(Latency h, double share) {
+  return mean([h, share](Result, Run run) { return (run.figures.*h).quantile(share).value; });
+}
+inline auto count(auto get) {
+  return of([get](Result r) { return get(r.runs.front().figures); });
+}
+inline auto oracle(auto get) {
+  return of([get](Result r) { return r.oracle ? Reading(get(r, r.oracle->figures)) : Reading(); });
+}
+inline double share_of_blocks(Result r, double blocks) {
+  return r.kv_blocks > 0 ? blocks / static_cast<double>(r.kv_blocks) : 0;
+}
+// Of a million output tokens, idle time included.
+inline Reading cost(Result r) {
+  if (r.price <= 0) return {};
+  const double by_hour = r.devices * r.price;
+  return mean_of_runs(r, [=](Run run) { return by_hour / 3600 / run.figures.throughput().value * 1e6; });
+}
+// At most: while it is busy a device draws its design power.
+inline Reading energy(Result r) {
+  if (r.power_watts <= 0) return {};
+  return mean_of_runs(r, [&](Run run) {
+    const double seconds = to_seconds(run.figures.end - run.figures.first_arrival).value;
+    return r.devices * r.power_watts * run.figures.busy_share(r.servers) * seconds;
+  });
+}
+// How much longer a token takes than if the drafts had been chosen knowing what is accepted.
+inline double oracle_gap(Result r, const ServingFigures& oracle) {
+  return r.runs.front().figures.tpot.mean() / oracle.tpot.mean() - 1;
+}
+
+}  // namespace served
+
+// `targets`: the scenario's, for the member that says which of them are met.
+inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = {}) {
+  using R = served::Result;
+  using Run = served::Run;
+  using F = const ServingFigures&;
+  using S = ServingFigures;
+  using served::of, served::mean, served::quantile, served::count, served::oracle;
+  constexpr auto predicted = FigureKind::predicted;
+  const auto met = [targets](F f) {
+    auto each = std::make_shared<nlohmann::json>(nlohmann::json::object());
+    for (const auto& t : targets.targets) (*each)[t.name] = f.meets(t);
+    return Reading::Tree(std::move(each));
+  };
+  Figures<ServingOutcome> all{
+      // clang-format off
+      {"throughput", "throughput_per_s", "tokens/s", "tokens/s", predicted,
+       mean([](R, Run r) { return r.figures.throughput().value; }),
+       "output tokens over the time from the first arrival to the last token: below capacity it is the load's, not the "
+       "server's", {.text = to_digits<4>}},
+      {"goodput", "goodput_per_s", "goodput", "requests/s", predicted,
+       mean([](R, Run r) { return r.figures.goodput().value; }),
+       "requests a second that meet every limit of `latency_targets`",
+       {.show_if = has_targets, .in_csv_if = has_targets}},
+      {"ttft/mean", "ttft_mean_s", "TTFT", "s", predicted, mean(&S::ttft),
+       "time to first token, from the arrival on: mean"},
+      {"ttft/p50", "ttft_p50_s", "", "s", predicted, quantile(&S::ttft, 0.5), "TTFT: median"},
+      {"ttft/p90", "ttft_p90_s", "", "s", predicted, quantile(&S::ttft, 0.9), "TTFT: 90th percentile"},
+      {"ttft/p99", "ttft_p99_s", "p99", "s", predicted, quantile(&S::ttft, 0.99), "TTFT: 99th percentile"},
+      {"tpot/mean", "tpot_mean_s", "TPOT", "s", predicted, mean(&S::tpot),
+       "time per output token, (last - first token) / (output tokens - 1) of a request: mean"},
+      {"tpot/p50", "tpot_p50_s", "", "s", predicted, quantile(&S::tpot, 0.5), "TPOT: median"},
+      {"tpot/p90", "tpot_p90_s", "", "s", predicted, quantile(&S::tpot, 0.9), "TPOT: 90th percentile"},
+      {"tpot/p99", "tpot_p99_s", "p99", "s", predicted, quantile(&S::tpot, 0.99), "TPOT: 99th percentile"},
+      {"inter_token_latency/mean", "", "", "s", predicted, mean(&S::inter_token),
+       "gap between two emissions of a sequence (a step that emits several tokens counts once): mean"},
+      {"inter_token_latency/p50", "", "", "s", predicted, quantile(&S::inter_token, 0.5),
+       "inter-token latency: median"},
+      {"inter_token_latency/p90", "", "", "s", predicted, quantile(&S::inter_token, 0.9),
+       "inter-token latency: 90th percentile"},
+      {"inter_token_latency/p99", "", "", "s", predicted, quantile(&S::inter_token, 0.99),
+       "inter-token latency: 99th percentile"},
+      {"e2e/mean", "e2e_mean_s", "e2e", "s", predicted, mean(&S::e2e),
+       "end-to-end latency, from arrival to last token: mean"},
+      {"e2e/p50", "e2e_p50_s", "", "s", predicted, quantile(&S::e2e, 0.5), "end-to-end latency: median"},
+      {"e2e/p90", "e2e_p90_s", "", "s", predicted, quantile(&S::e2e, 0.9), "end-to-end latency: 90th percentile"},
+      {"e2e/p99", "e2e_p99_s", "", "s", predicted, quantile(&S::e2e, 0.99), "end-to-end latency: 99th percentile"},
+      {"queueing/mean", "", "", "s", predicted, mean(&S::queueing), "queueing time, from arrival to admission: mean"},
+      {"queueing/p50", "", "", "s", predicted, quantile(&S::queueing, 0.5), "queueing time: median"},
+      {"queueing/p90", "", "", "s", predicted, quantile(&S::queueing, 0.9), "queueing time: 90th percentile"},
+      {"queueing/p99", "", "", "s", predicted, quantile(&S::queueing, 0.99), "queueing time: 99th percentile"},
+      {"acceptance_length", "acceptance_length", "tok/step", "tokens", predicted,
+       mean([](R, Run r) { return r.figures.acceptance_length(); }),
+       "mean acceptance length: tokens that a sequence emitted per step"},
+      {"utilization", "utilization", "util", "", predicted,
+       mean([](R r, Run run) { return run.figures.busy_share(r.servers); }), "share of the time that a step ran",
+       {.text = percent}},
+      {"cpu_share", "", "", "", predicted, mean([](R r, Run run) { return run.figures.host_share(r.servers); }),
+       "share of the time that steps waited for the CPU"},
+      {"kv_utilization", "kv_utilization", "KV", "", predicted,
+       mean([](R r, Run run) { return served::share_of_blocks(r, run.figures.mean_blocks()); }),
+       "mean share of the KV blocks that were in use", {.text = percent}},
+      {"kv_utilization_peak", "", "", "", predicted,
+       mean([](R r, Run run) { return served::share_of_blocks(r, static_cast<double>(run.figures.most_blocks)); }),
+       "largest share of the KV blocks that was in use"},
+      {"cost_per_million_tokens", "cost_per_million_tokens", "cost/1M", "price", predicted, of(served::cost),
+       "with `prices`: of a million output tokens, idle time included",
+       {.text = to_digits<4>, .show_if = has_prices, .in_csv_if = has_prices}},
+      {"energy_at_most", "", "", "J", predicted, of(served::energy), "energy, by the design power while a step runs"},
+      {"requests_in_flight", "", "", "requests", predicted,
+       mean([](R, Run r) { return r.figures.mean_in_system(); }),
+       "requests that have arrived and are not served yet: mean over the time"},
+      {"preemptions", "preemptions", "", "", {}, count([](F f) { return f.preemptions; }),
+       "sequences whose KV blocks were taken"},
+      {"requests", "requests", "", "", {}, count([](F f) { return f.requests; }),
+       "requests that were served, those of the warm-up apart"},
+      {"refused_requests", "", "", "", {},
+       count([](F f) { return f.refused > 0 ? Reading(f.refused) : Reading(); }),
+       "requests that no KV pool can hold; not there if none"},
+      {"steps", "steps", "", "", {}, count([](F f) { return f.steps; }), "steps of all servers"},
+      {"makespan", "makespan_s", "", "s", predicted, mean([](R, Run r) { return r.figures.makespan().value; }),
+       "from the first arrival to the last token"},
+      {"output_tokens", "", "", "", {}, count([](F f) { return f.output_tokens; }),
+       "output tokens of the requests served"},
+      {"prompt_tokens", "", "", "", {}, count([](F f) { return f.prompt_tokens; }),
+       "prompt tokens of the requests served"},
+      {"reused_prompt_tokens", "", "", "", {}, count([](F f) { return f.reused_tokens; }),
+       "prompt tokens that came from the prefix cache"},
+      {"devices", "", "", "", {}, of([](R r) { return r.devices; }), "devices of all servers"},
+      {"kv_blocks", "", "", "", {}, of([](R r) { return r.kv_blocks; }), "KV blocks of a server"},
+      {"batch_limit", "", "", "", {}, of([](R r) { return r.batch_limit; }), "sequences that a step can hold"},
+      {"targets", "", "", "", {}, count(met), "which latency targets are met, by their names"},
+      {"oracle/tpot_mean", "", "", "s", predicted, oracle([](R, F o) { return Reading(o.tpot.mean()); }),
+       "mean TPOT if draft lengths had been chosen knowing what each step accepts"},
+      {"oracle/throughput", "", "", "tokens/s", predicted, oracle([](R, F o) { return Reading(o.throughput()); }),
+       "throughput under the oracle"},
+      {"oracle/gap", "", "", "", predicted, oracle(served::oracle_gap),
+       "how much longer a token takes than under the oracle, as a share"},
+      {"event_fingerprint", "", "", "", {}, count([](F f) { return to_hex(f.fingerprint()); }),
+       "hash of the event stream: equal hashes mean equal runs"},
+      {"diverges", "diverges", "", "", {}, of([](R r) { return r.runs.front().diverges; }),
+       "the queue grew until the last arrival: latencies depend on how long the run is"},
+      {"warnings", "", "", "", {},
+       of([](R r) { return Reading::Tree(std::make_shared<const nlohmann::json>(r.warnings)); }),
+       "what a reader should know of the run, as sentences"},
+      {"skipped", "skipped", "", "", {},
+       [](const ServingOutcome& o) {
+         const auto* why = std::get_if<std::string>(&o.result);
+         return why ? Reading(*why) : Reading();
+       },
+       "why the point could not run"},
+      // clang-format on
+  };
+  return all;
+}
+
+// With --timing alone, as they differ from run to run.
+inline const Figures<ServingRun>& timing_figures() {
+  static const Figures<ServingRun> all{
+      {"event_loop_wall_time", "", "", "s", FigureKind::measured, [](const ServingRun& r) { return r.wall_time; },
+       "with --timing: that the event loop took on this machine"},
+      {"pricing_wall_time", "", "", "s", FigureKind::measured, [](const ServingRun& r) { return r.pricing_time; },
+       "with --timing: that prices took which were not known yet"},
+  };
+  return all;
+}
+
+}  // namespace draftline

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// One list of figures makes tables, CSV, JSON and docs/output.md.
+#include "reports/figure.h"
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "reports/columns.h"
+#include "tests/catch.h"
+#include "tests/core/messages.h"
+
+using namespace draftline;
+
+namespace {
+
+struct Trip {
+  double hours = 2, at_sea = 0.5;
+  std::optional<int> stops = 3;
+};
+struct Season {
+  bool stormy = false;
+};
+using F = Figure<Trip, Season>;
+
+Figures<Trip, Season> trip_figures() {
+  // clang-format off
+  return {F{"time", "time_s", "time", "s", FigureKind::measured,
+            [](const Trip& t) { return Reading(3600 * t.hours, Interval{1, 2}); }, "how long"},
+          F{"legs/sea", "sea_h", "sea", "h", FigureKind::predicted, [](const Trip& t) { return t.at_sea; }, "at sea",
+            {.whole = [](const Trip& t) { return t.hours; }, .show_if = [](const Season& s) { return !s.stormy; }}},
+          F{"legs/stops", "stops", "", "", {}, [](const Trip& t) { return t.stops; }, "ports"},
+          F{"", "late", "late", "", {}, [](const Trip&) { return false; }, "never"},
+          F{"captain", "captain", "", "", {}, [](const Trip&) { return nullptr; }, "unknown"}};
+  // clang-format on
+}
+
+std::string json_of(const Trip& trip) {
+  std::ostringstream out;
+  JsonWriter w(out, 0);
+  w.begin_object();
+  write_members(w, trip_figures(), trip);
+  w.end_object();
+  w.finish();
+  return nlohmann::json::parse(out.str()).dump();
+}
+std::string table_of(const Trip& trip, const Season& season, Format format) {
+  const auto columns = columns_of(trip_figures(), season, format);
+  std::vector<Table::Column> titles;
+  add_titles(titles, columns);
+  Table table(titles);
+  std::vector<Cell> row;
+  add_cells(row, columns, trip);
+  table.add(row);
+  return format == Format::csv ? table.to_csv() : table.to_text();
+}
+
+}  // namespace
+
+TEST_CASE("a list of figures is columns of a table, columns of CSV and members of JSON") {
+  CHECK(table_of({}, {}, Format::table) ==
+        "  time   sea  late\n"
+        "------  ----  ----\n"
+        "2.00 h  25 %  no\n");
+  CHECK(table_of({}, {}, Format::csv) == "time_s,sea_h,stops,late,captain\n7200,0.5,3,no,\n");
+  CHECK(json_of({}) == R"({"captain":null,"legs":{"sea":{"kind":"predicted","unit":"h","value":0.5},"stops":3},)"
+                       R"("time":{"high":2,"kind":"measured","low":1,"unit":"s","value":7200.0}})");
+}
+
+TEST_CASE("what a result does not know is an empty cell and no member; columns go where they say nothing") {
+  CHECK(table_of({.stops = {}}, {}, Format::csv) == "time_s,sea_h,stops,late,captain\n7200,0.5,,no,\n");
+  CHECK(!contains(json_of({.stops = {}}), "stops"));
+  CHECK(!contains(table_of({}, {.stormy = true}, Format::table), "sea"));
+  CHECK(contains(table_of({}, {.stormy = true}, Format::csv), "sea"));
+}
+
+TEST_CASE("no two figures of a kind of result share a name, each is documented, and its unit ends its CSV name") {
+  for (const FigureList& list : documented_figures()) {
+    std::set<std::string> json, csv, left;
+    std::string object;
+    for (const auto& r : list.rows) {
+      INFO(list.name << ": " << r.json << " " << r.csv);
+      CHECK(!(r.json.empty() && r.csv.empty() && r.title.empty()));
+      CHECK(!r.meaning.empty());
+      CHECK((r.json.empty() || json.insert(r.json).second));
+      CHECK((r.csv.empty() || csv.insert(r.csv).second));
+      if (!r.csv.empty()) CHECK(r.csv.ends_with("_s") == (r.unit == "s" || r.unit.ends_with("/s")));
+      if (r.json.empty()) continue;
+      const std::string now = r.json.substr(0, r.json.rfind('/') + 1);  // figures of one object stand together
+      if (now != object) CHECK(left.insert(object = now).second);
+    }
+  }
+}
+
+TEST_CASE("docs/output.md has the row of every figure as the lists have it") {
+  std::ifstream file(std::string(DRAFTLINE_SOURCE_DIR) + "/docs/output.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const FigureList& list : documented_figures()) {
+    const std::string section = "## " + list.name + "\n";
+    const std::size_t begin = page.find(section);
+    INFO(section);
+    REQUIRE(begin != std::string::npos);
+    const std::size_t end = std::min(page.find("\n## ", begin), page.size());
+    const std::string written = page.substr(begin, end - begin), table = markdown(list);
+    INFO("It should hold this table:\n" << table);
+    CHECK(written.find(table) != std::string::npos);
+  }
+}
