@@ -153,7 +153,7 @@ std::vector<int> Generator::step() {
       target_.logits(ops_, target_pass(ops_, target_, method_, x, pass, p.first_layer, c.auxiliary_states));
   c.logits = logits;
   Tensor counts;
-  const auto take = [&](const auto& v) {
+  const auto take = [&](const VerdictTensors& v) {
     c.path = v.path, c.next = v.next, c.last = v.last, c.last_row = v.last_row, c.bonus = v.bonus;
     counts = v.counts;
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The op vocabulary: what a network or a method may ask for. One struct per op; its FIELDS list is the one list that
-// hashing, liveness and byte counts read. Shapes are in the comments; decoder/op_work alone says what each costs.
+// hashing, liveness and byte counts read, its key the name that engine profiles know it by. Shapes are in the comments;
+// decoder/op_work alone says what each costs.
 #pragma once
 #include <string_view>
 #include <tuple>
@@ -21,12 +22,14 @@ namespace draftline {
 
 // ---- networks
 struct Embed {  // ids [n] -> [n, hidden]
+  static constexpr std::string_view key = "embed";
   Weight table;
   Tensor ids;
   Out y;
   FIELDS(table, ids, y)
 };
 struct Linear {  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]
+  static constexpr std::string_view key = "linear";
   Tensor x;
   Weight w;
   std::optional<Weight> bias;
@@ -34,6 +37,7 @@ struct Linear {  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]
   FIELDS(x, w, bias, y)
 };
 struct RmsNorm {  // over each `width` columns: [n, c] -> [n, c]; w [1, c or width]
+  static constexpr std::string_view key = "rms_norm";
   Tensor x;
   Weight w;
   int width;
@@ -42,6 +46,7 @@ struct RmsNorm {  // over each `width` columns: [n, c] -> [n, c]; w [1, c or wid
   FIELDS(x, w, width, epsilon, y)
 };
 struct AddRmsNorm {  // sum = h + delta; y = norm(sum): [n, c] each
+  static constexpr std::string_view key = "add_rms_norm";
   Tensor h, delta;
   Weight w;
   float epsilon;
@@ -49,6 +54,7 @@ struct AddRmsNorm {  // sum = h + delta; y = norm(sum): [n, c] each
   FIELDS(h, delta, w, epsilon, sum, y)
 };
 struct LayerNorm {  // [n, c] -> [n, c]
+  static constexpr std::string_view key = "layer_norm";
   Tensor x;
   Weight w, bias;
   float epsilon;
@@ -56,32 +62,38 @@ struct LayerNorm {  // [n, c] -> [n, c]
   FIELDS(x, w, bias, epsilon, y)
 };
 struct Add {
+  static constexpr std::string_view key = "add";
   Tensor a, b;
   Out y;
   FIELDS(a, b, y)
 };
 struct SiluMul {  // [n, 2f] -> [n, f]: silu(left half) * right half
+  static constexpr std::string_view key = "silu_mul";
   Tensor gate_up;
   Out y;
   FIELDS(gate_up, y)
 };
 struct SiluAdd {  // a + silu(b): [n, c] each
+  static constexpr std::string_view key = "silu_add";
   Tensor a, b;
   Out y;
   FIELDS(a, b, y)
 };
 struct Gelu {  // [n, c] -> [n, c]
+  static constexpr std::string_view key = "gelu";
   Tensor x;
   Out y;
   FIELDS(x, y)
 };
 struct CosineGate {  // per head: v times the cosine of q and k: [n, heads * dim] each
+  static constexpr std::string_view key = "cosine_gate";
   Tensor q, k, v;
   int head_dim;
   Out y;
   FIELDS(q, k, v, head_dim, y)
 };
 struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]; gate_up [experts * hidden, 2f], down [experts * f, hidden]
+  static constexpr std::string_view key = "expert_mlp";
   Tensor x;
   Weight router, gate_up, down;
   int experts, per_token;
@@ -95,6 +107,7 @@ struct Rope {
   std::optional<RopeScaling> scaling;
 };
 struct RopeAppend {  // rotates q; rotates k and stores k, v behind the tail: q [n, heads * dim] -> [n, heads * dim]
+  static constexpr std::string_view key = "rope_append";
   Tensor q, k, v;
   Rope rope;
   PassRef pass;
@@ -104,6 +117,7 @@ struct RopeAppend {  // rotates q; rotates k and stores k, v behind the tail: q 
   FIELDS(q, k, v, rope, pass, cache, layer, y)
 };
 struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * dim]
+  static constexpr std::string_view key = "attention";
   Tensor q;
   PassRef pass;
   Cache cache;
@@ -111,8 +125,9 @@ struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * dim]
   Out y;
   FIELDS(q, pass, cache, layer, y)
 };
-struct
-    GroupAttend {  // every `group` rows attend to each other, both ways or back alone (causal); no cache, no positions
+// Every `group` rows attend to each other, both ways or back alone (causal); no cache, no positions.
+struct GroupAttend {
+  static constexpr std::string_view key = "group_attention";
   Tensor q, k, v;
   int group, head_dim;
   bool causal;
@@ -120,6 +135,7 @@ struct
   FIELDS(q, k, v, group, head_dim, causal, y)
 };
 struct SumOverRanks {  // tensor parallelism: the sum of y over the ranks, in place
+  static constexpr std::string_view key = "all_reduce";
   Out y;
   int ranks;
   FIELDS(y, ranks)
@@ -127,6 +143,7 @@ struct SumOverRanks {  // tensor parallelism: the sum of y over the ranks, in pl
 
 // ---- data movement
 struct Gather {  // rows index + shift .. + span of the columns of all parts side by side; no index: all rows
+  static constexpr std::string_view key = "gather";
   std::vector<Tensor> parts;
   std::optional<Tensor> index;
   int shift, span;
@@ -134,32 +151,38 @@ struct Gather {  // rows index + shift .. + span of the columns of all parts sid
   FIELDS(parts, index, shift, span, y)
 };
 struct ConcatRows {
+  static constexpr std::string_view key = "concat_rows";
   std::vector<Tensor> parts;
   Out y;
   FIELDS(parts, y)
 };
 struct Store {  // into a slot
+  static constexpr std::string_view key = "store";
   Tensor x;
   Out slot;
   FIELDS(x, slot)
 };
 struct Upload {  // host -> device; the data are no part of the tape
+  static constexpr std::string_view key = "upload";
   Out slot;
   FIELDS(slot)
 };
 
 // ---- choosing tokens
 struct Argmax {  // [n, vocabulary] -> [n]; ties: lowest id
+  static constexpr std::string_view key = "argmax";
   Tensor x;
   Out y;
   FIELDS(x, y)
 };
 struct TopK {  // [n, vocabulary] -> ids, log-probabilities [n, k], best first
+  static constexpr std::string_view key = "top_k";
   Tensor logits;
   Out ids, log_probs;
   FIELDS(logits, ids, log_probs)
 };
 struct Sample {  // draws from the warped distribution: [n, vocabulary] -> tokens [n], q [n, vocabulary]
+  static constexpr std::string_view key = "sample";
   Tensor logits;
   Seats seats;  // row r belongs to sequence r
   Sampling sampling;
@@ -168,6 +191,7 @@ struct Sample {  // draws from the warped distribution: [n, vocabulary] -> token
   FIELDS(logits, seats, sampling, ahead, tokens, q)
 };
 struct SampleChildren {  // several draws from each row: [n, vocabulary] -> tokens [n, draws], q [n, vocabulary]
+  static constexpr std::string_view key = "sample";
   Tensor logits;
   Seats seats;  // n is a multiple of the sequences: nodes of one level of a tree
   Sampling sampling;
@@ -177,18 +201,21 @@ struct SampleChildren {  // several draws from each row: [n, vocabulary] -> toke
   FIELDS(logits, seats, sampling, ahead, replaced, tokens, q)
 };
 struct MapIds {  // target id of a draft vocabulary's id: y = id + offset[id]
+  static constexpr std::string_view key = "map_ids";
   Tensor ids;
   Weight offsets;
   Out y;
   FIELDS(ids, offsets, y)
 };
 struct ClipTopK {  // log-probabilities [n, k], best first: -infinity behind the nucleus or below a share of the first
+  static constexpr std::string_view key = "clip_top_k";
   Tensor log_probs;
   float top_p, least_share;
   Out y;
   FIELDS(log_probs, top_p, least_share, y)
 };
-struct ExpandTree {                   // one level of a dynamic tree; all counts static, the topology is data
+struct ExpandTree {  // one level of a dynamic tree; all counts static, the topology is data
+  static constexpr std::string_view key = "expand_tree";
   Tensor ids, log_probs;              // [B * width, k]
   Tensor score, node, tree_mask;      // [B * width] of the frontier; tree_mask [B * width, words]
   int width, keep, first_node, tail;  // frontier; next frontier; pool index of candidate 0; tail entry of row 0
@@ -198,6 +225,7 @@ struct ExpandTree {                   // one level of a dynamic tree; all counts
          next_score, next_node, next_tree_mask)
 };
 struct SelectTree {  // the best size - 1 candidates of all levels, and the root: the rows to verify
+  static constexpr std::string_view key = "select_tree";
   std::vector<Tensor> tokens, scores, parents;
   Tensor root;
   int size;
@@ -207,50 +235,63 @@ struct SelectTree {  // the best size - 1 candidates of all levels, and the root
 };
 
 // ---- verification and the cache. parents: local row, -1 root, -2 not a node (mask rows)
+// What every verify op writes of B sequences. `path`: rows of the pass that are accepted, `next`: the token after each,
+// both [B * (depth + 1)], where padding repeats the last. `counts`: tokens emitted, the bonus included; `last`: index
+// of the last real row in `path`; `last_row`: that row of the pass; `bonus`: the new root; [B] each.
+struct VerdictTensors {
+  Out path, next, counts, last, last_row, bonus;
+};
+#define VERDICT verdict.path, verdict.next, verdict.counts, verdict.last, verdict.last_row, verdict.bonus
 struct VerifyGreedy {
+  static constexpr std::string_view key = "verify_greedy";
   Tensor predicted, tokens, parents, cu_seqlens;
   int depth;
-  Out path, next, counts, last, last_row, bonus;  // path, next: [B * (depth + 1)], padding repeats the last; rest [B]
-  FIELDS(predicted, tokens, parents, cu_seqlens, depth, path, next, counts, last, last_row, bonus)
+  VerdictTensors verdict;
+  FIELDS(predicted, tokens, parents, cu_seqlens, depth, VERDICT)
 };
-struct
-    VerifySampled {  // q: warped draft distributions of rows 1.. of each sequence [drafts, vocabulary]; none: point masses
+// q: warped draft distributions of rows 1.. of each sequence [drafts, vocabulary]; none: point masses.
+struct VerifySampled {
+  static constexpr std::string_view key = "verify_sampled";
   Tensor logits, tokens, parents, cu_seqlens;
   std::optional<Tensor> q;
   AcceptRule rule;
   Seats seats;
   Sampling sampling;
   int depth;
-  Out path, next, counts, last, last_row, bonus;
-  FIELDS(logits, tokens, parents, cu_seqlens, q, rule, seats, sampling, depth, path, next, counts, last, last_row,
-         bonus)
+  VerdictTensors verdict;
+  FIELDS(logits, tokens, parents, cu_seqlens, q, rule, seats, sampling, depth, VERDICT)
 };
 struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
+  static constexpr std::string_view key = "verify_relaxed";
   Tensor logits, tokens, parents, cu_seqlens;
   Sampling sampling;
   Relaxed rule;
   int depth;
-  Out path, next, counts, last, last_row, bonus;
-  FIELDS(logits, tokens, parents, cu_seqlens, sampling, rule, depth, path, next, counts, last, last_row, bonus)
+  VerdictTensors verdict;
+  FIELDS(logits, tokens, parents, cu_seqlens, sampling, rule, depth, VERDICT)
 };
 // For measurements alone: what the target would have had to choose for a path of `wanted` rows to be accepted, or the
 // deepest there is. [n] -> [n]; rows that are no nodes keep theirs.
 struct ForceAccepted {
+  static constexpr std::string_view key = "force_accepted";
   Tensor predicted, tokens, parents, cu_seqlens, wanted;  // wanted [B]: tokens to emit, the bonus included
   int vocabulary;
   Out y;
   FIELDS(predicted, tokens, parents, cu_seqlens, wanted, vocabulary, y)
 };
 struct Commit {  // moves the tail rows on `path` to length.. in every layer
+  static constexpr std::string_view key = "commit";
   Tensor path, cu_seqlens, table, lengths;
   Cache cache;
   FIELDS(path, cu_seqlens, table, lengths, cache)
 };
 struct Advance {  // lengths += counts; the last op of a step
+  static constexpr std::string_view key = "advance";
   Tensor counts;
   Out lengths;
   FIELDS(counts, lengths)
 };
+#undef VERDICT
 #undef FIELDS
 
 }  // namespace draftline

@@ -258,25 +258,43 @@ Tensor Ops::clip_top_k(Tensor log_probs, double top_p, double least_share) {
 
 // ---- verification and the cache
 
-VerifyGreedy Ops::verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, int depth) {
-  const int b = rows.sequences(), n = b * (depth + 1);
-  return emit(VerifyGreedy{predicted, tokens, parents, rows.cu_seqlens, depth, ints(n), ints(n), ints(b), ints(b),
-                           ints(b), ints(b)});
+VerdictTensors Ops::verdict(int sequences, int depth) {
+  const int b = sequences, n = b * (depth + 1);
+  return {.path = ints(n), .next = ints(n), .counts = ints(b), .last = ints(b), .last_row = ints(b), .bonus = ints(b)};
 }
 
-VerifySampled Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
-                                  std::optional<Tensor> q, AcceptRule rule, const Seats& seats,
-                                  const Sampling& sampling, int depth) {
-  const int b = rows.sequences(), n = b * (depth + 1);
-  return emit(VerifySampled{logits, tokens, parents, rows.cu_seqlens, q, rule, seats, sampling, depth, ints(n), ints(n),
-                            ints(b), ints(b), ints(b), ints(b)});
+VerdictTensors Ops::verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, int depth) {
+  return emit(VerifyGreedy{predicted, tokens, parents, rows.cu_seqlens, depth, verdict(rows.sequences(), depth)})
+      .verdict;
 }
 
-VerifyRelaxed Ops::verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
-                                  const Sampling& sampling, const Relaxed& rule, int depth) {
-  const int b = rows.sequences(), n = b * (depth + 1);
-  return emit(VerifyRelaxed{logits, tokens, parents, rows.cu_seqlens, sampling, rule, depth, ints(n), ints(n), ints(b),
-                            ints(b), ints(b), ints(b)});
+VerdictTensors Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
+                                   std::optional<Tensor> q, AcceptRule rule, const Seats& seats,
+                                   const Sampling& sampling, int depth) {
+  return emit(VerifySampled{.logits = logits,
+                            .tokens = tokens,
+                            .parents = parents,
+                            .cu_seqlens = rows.cu_seqlens,
+                            .q = q,
+                            .rule = rule,
+                            .seats = seats,
+                            .sampling = sampling,
+                            .depth = depth,
+                            .verdict = verdict(rows.sequences(), depth)})
+      .verdict;
+}
+
+VerdictTensors Ops::verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
+                                   const Sampling& sampling, const Relaxed& rule, int depth) {
+  return emit(VerifyRelaxed{.logits = logits,
+                            .tokens = tokens,
+                            .parents = parents,
+                            .cu_seqlens = rows.cu_seqlens,
+                            .sampling = sampling,
+                            .rule = rule,
+                            .depth = depth,
+                            .verdict = verdict(rows.sequences(), depth)})
+      .verdict;
 }
 
 Tensor Ops::force_accepted(Tensor predicted, Tensor tokens, Tensor parents, const Rows& rows, Tensor wanted,

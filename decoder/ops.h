@@ -35,50 +35,69 @@ class Ops {
   Cache cache(int layers, int kv_heads, int head_dim, int capacity);
   PassRef pass(Pass);
 
-  // ---- networks
-  Tensor embed(Weight table, Tensor ids);
+  // ---- networks. Shapes are [rows, columns]; n: rows of all sequences together, B: sequences
+  Tensor embed(Weight table, Tensor ids);  // ids [n] -> [n, hidden]
+  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]; Bug if x has not `in` columns or bias not `out`
   Tensor linear(Tensor x, Weight w, std::optional<Weight> bias = {});
-  Tensor rms_norm(Tensor x, Weight w, float epsilon, int width = 0);  // width 0: the whole row
+  // [n, c] -> [n, c], each `width` columns alone (0: the row); Bug if width does not divide c or w is no [1, c or width]
+  Tensor rms_norm(Tensor x, Weight w, float epsilon, int width = 0);
+  // [n, c] + [n, c] -> sum, y [n, c]; Bug if shapes differ
   AddRmsNorm add_rms_norm(Tensor h, Tensor delta, Weight w, float epsilon);
-  Tensor layer_norm(Tensor x, Weight w, Weight bias, float epsilon);
-  Tensor add(Tensor a, Tensor b);
-  Tensor silu_mul(Tensor gate_up);
-  Tensor silu_add(Tensor a, Tensor b);
-  Tensor gelu(Tensor x);
+  Tensor layer_norm(Tensor x, Weight w, Weight bias, float epsilon);  // [n, c] -> [n, c]
+  Tensor add(Tensor a, Tensor b);                                     // [n, c] + [n, c] -> [n, c]; Bug if shapes differ
+  Tensor silu_mul(Tensor gate_up);                                    // [n, 2f] -> [n, f]
+  Tensor silu_add(Tensor a, Tensor b);                                // a + silu(b): [n, c] each; Bug if shapes differ
+  Tensor gelu(Tensor x);                                              // [n, c] -> [n, c]
+  // [n, heads * head_dim] each -> the same; Bug if columns differ or head_dim does not divide them
   Tensor cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim);
+  // [n, hidden] -> [n, hidden]; router [hidden, experts]; Bug if the router is not
   Tensor mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts&);
+  // q [n, heads * head_dim] -> the same, rotated; k, v [n, kv_heads * head_dim] go to the cache. Bug if n is not the
+  // pass's total.
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
+  // q [n, heads * head_dim] x the cache -> the same; Bug if n is not the pass's total
   Tensor attend(Tensor q, PassRef, Cache, int layer);
+  // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
-  Tensor sum_over_ranks(Tensor y, int ranks);  // in place; no op on one rank
+  Tensor sum_over_ranks(Tensor y, int ranks);  // [n, c], in place; no op on one rank
 
   // ---- data movement
+  // Parts [n, c_i] side by side, rows index + shift .. + span -> [index.rows * span, sum of c_i]; no index: all rows
   Tensor gather(std::vector<Tensor> parts, std::optional<Tensor> index = {}, int shift = 0, int span = 1);
   Tensor gather(Tensor x, Tensor index, int shift = 0, int span = 1);
-  Tensor concat_rows(std::vector<Tensor> parts);
-  void store(Tensor slot, Tensor x);
+  Tensor concat_rows(std::vector<Tensor> parts);  // [n_i, c] -> [sum of n_i, c]
+  void store(Tensor slot, Tensor x);              // [n, c] -> slot [n, c]; Bug if it is no slot
 
   // ---- choosing tokens
-  Tensor argmax(Tensor logits);
-  TopK top_k(Tensor logits, int k);
+  Tensor argmax(Tensor logits);      // [n, vocabulary] -> [n]
+  TopK top_k(Tensor logits, int k);  // [n, vocabulary] -> ids, log-probabilities [n, k]; Bug if k > vocabulary
+  // [B, vocabulary] -> tokens [B], q [B, vocabulary]; Bug if there is not one row for each sequence
   Sample sample(Tensor logits, const Seats&, const Sampling&, int ahead);
+  // [n, vocabulary] -> tokens [n, draws], q [n, vocabulary]; Bug if n is no multiple of B
   SampleChildren sample_children(Tensor logits, const Seats&, const Sampling&, int ahead, int draws, bool replaced);
-  Tensor map_ids(Tensor ids, Weight offsets);
+  Tensor map_ids(Tensor ids, Weight offsets);  // [n, c] -> [n, c]
+  // Candidates of `top` [B * width, k] and a frontier [B * width] -> pool [B, width * k], next frontier [B * keep]; Bug
+  // if keep > width * k
   ExpandTree expand_tree(const TopK&, Tensor score, Tensor node, Tensor tree_mask, int width, int keep, int first_node,
                          int tail);
+  // Pools of all levels, root [B] -> tokens, parents [B * size], tree mask [B * size, words]
   SelectTree select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,
                          Tensor root, int size, bool by_level = false);
-  Tensor clip_top_k(Tensor log_probs, double top_p, double least_share);
+  Tensor clip_top_k(Tensor log_probs, double top_p, double least_share);  // [n, k] -> [n, k]
 
-  // ---- verification and the cache
-  VerifyGreedy verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, int depth);
-  VerifySampled verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows&, std::optional<Tensor> q,
-                               AcceptRule, const Seats&, const Sampling&, int depth);
-  VerifyRelaxed verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows&, const Sampling&,
-                               const Relaxed&, int depth);
+  // ---- verification and the cache. tokens, parents: [n] rows to verify; depth: drafts on the longest path
+  // predicted [n] -> VerdictTensors
+  VerdictTensors verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, int depth);
+  // logits [n, vocabulary], q [n - B, vocabulary] -> VerdictTensors
+  VerdictTensors verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows&, std::optional<Tensor> q,
+                                AcceptRule, const Seats&, const Sampling&, int depth);
+  // logits [n, vocabulary] -> VerdictTensors
+  VerdictTensors verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows&, const Sampling&,
+                                const Relaxed&, int depth);
+  // predicted [n], wanted [B] -> [n]; Bug if `wanted` is not one count for each sequence
   Tensor force_accepted(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, Tensor wanted, int vocabulary);
-  void commit(Cache, Tensor path, const Rows&, const Seats&);
-  void advance(Tensor lengths, Tensor counts);
+  void commit(Cache, Tensor path, const Rows&, const Seats&);  // path [B * (depth + 1)]: those rows of the tail stay
+  void advance(Tensor lengths, Tensor counts);                 // [B] += [B]
 
   // ---- the host's side
   // A value may steer the host only here: live it is read and judged, priced it is the next answer of the script, and
@@ -114,6 +133,7 @@ class Ops {
   Tensor temp(int rows, int cols, DType);
   Tensor temp(int rows, int cols) { return temp(rows, cols, activations_); }
   Tensor ints(int rows, int cols = 1) { return temp(rows, cols, DType::int32); }
+  VerdictTensors verdict(int sequences, int depth);
   template <class T>
   const T& emit(T op);
   void check_uploads() const;

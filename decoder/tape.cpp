@@ -7,56 +7,24 @@ namespace draftline {
 
 namespace {
 
-struct KeyOf {
-  const Tape& tape;
-  std::string_view operator()(const Embed&) const { return "embed"; }
-  std::string_view operator()(const Linear& o) const {
-    switch (o.w.dtype) {
-      case DType::fp8: return "linear.fp8";
-      case DType::int8: return "linear.int8";
-      case DType::int4: return "linear.int4";
-      default: return "linear";
-    }
+template <class T>
+std::string_view key_of(const T&, const Tape&) {
+  return T::key;
+}
+std::string_view key_of(const Linear& o, const Tape&) {
+  switch (o.w.dtype) {
+    case DType::fp8: return "linear.fp8";
+    case DType::int8: return "linear.int8";
+    case DType::int4: return "linear.int4";
+    default: return Linear::key;
   }
-  std::string_view operator()(const RmsNorm&) const { return "rms_norm"; }
-  std::string_view operator()(const AddRmsNorm&) const { return "add_rms_norm"; }
-  std::string_view operator()(const LayerNorm&) const { return "layer_norm"; }
-  std::string_view operator()(const Add&) const { return "add"; }
-  std::string_view operator()(const SiluMul&) const { return "silu_mul"; }
-  std::string_view operator()(const SiluAdd&) const { return "silu_add"; }
-  std::string_view operator()(const Gelu&) const { return "gelu"; }
-  std::string_view operator()(const CosineGate&) const { return "cosine_gate"; }
-  std::string_view operator()(const MixtureOfExperts&) const { return "expert_mlp"; }
-  std::string_view operator()(const RopeAppend&) const { return "rope_append"; }
-  std::string_view operator()(const Attend& o) const {
-    const Pass& p = tape.pass(o.pass);
-    constexpr int kMostVerifyRows = 128;  // more rows of one sequence than any tree: a prompt
-    if (p.tree_mask) return "attention.verify";
-    return p.rows.widest == 1                 ? "attention"
-           : p.rows.widest <= kMostVerifyRows ? "attention.verify"
-                                              : "attention.prefill";
-  }
-  std::string_view operator()(const GroupAttend&) const { return "group_attention"; }
-  std::string_view operator()(const SumOverRanks&) const { return "all_reduce"; }
-  std::string_view operator()(const Gather&) const { return "gather"; }
-  std::string_view operator()(const ConcatRows&) const { return "concat_rows"; }
-  std::string_view operator()(const Store&) const { return "store"; }
-  std::string_view operator()(const Upload&) const { return "upload"; }
-  std::string_view operator()(const Argmax&) const { return "argmax"; }
-  std::string_view operator()(const TopK&) const { return "top_k"; }
-  std::string_view operator()(const Sample&) const { return "sample"; }
-  std::string_view operator()(const SampleChildren&) const { return "sample"; }
-  std::string_view operator()(const MapIds&) const { return "map_ids"; }
-  std::string_view operator()(const ClipTopK&) const { return "clip_top_k"; }
-  std::string_view operator()(const ExpandTree&) const { return "expand_tree"; }
-  std::string_view operator()(const SelectTree&) const { return "select_tree"; }
-  std::string_view operator()(const VerifyGreedy&) const { return "verify_greedy"; }
-  std::string_view operator()(const VerifySampled&) const { return "verify_sampled"; }
-  std::string_view operator()(const VerifyRelaxed&) const { return "verify_relaxed"; }
-  std::string_view operator()(const ForceAccepted&) const { return "force_accepted"; }
-  std::string_view operator()(const Commit&) const { return "commit"; }
-  std::string_view operator()(const Advance&) const { return "advance"; }
-};
+}
+std::string_view key_of(const Attend& o, const Tape& tape) {
+  const Pass& p = tape.pass(o.pass);
+  constexpr int kMostVerifyRows = 128;  // more rows of one sequence than any tree: a prompt
+  if (p.tree_mask) return "attention.verify";
+  return p.rows.widest == 1 ? Attend::key : p.rows.widest <= kMostVerifyRows ? "attention.verify" : "attention.prefill";
+}
 
 }  // namespace
 
@@ -64,7 +32,9 @@ PassRef pass_of(const Op& op) {
   return std::visit([](const auto& o) { return pass_of(o); }, op);
 }
 
-std::string_view op_key(const Op& op, const Tape& tape) { return std::visit(KeyOf{tape}, op); }
+std::string_view op_key(const Op& op, const Tape& tape) {
+  return std::visit([&](const auto& o) { return key_of(o, tape); }, op);
+}
 
 std::size_t declared_bytes(const Tensor& t) { return static_cast<std::size_t>(t.bytes().value); }
 

@@ -35,13 +35,19 @@ struct Results {
   }
 };
 
+// `out`: the values of a tensor that is written.
+template <class Verify, class ValuesOf>
+Results results_of(const Verify& o, ValuesOf out) {
+  const VerdictTensors& v = o.verdict;
+  return {out(v.path), out(v.next), out(v.counts), out(v.last), out(v.last_row), out(v.bonus), o.depth};
+}
+
 }  // namespace
 
 void CpuBackend::run(const VerifyGreedy& o) {
   const int *predicted = ids(o.predicted), *tokens = ids(o.tokens), *parents = ids(o.parents),
             *cu_seqlens = ids(o.cu_seqlens);
-  const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
-                        out_ids(o.bonus), o.depth};
+  const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b];
     const auto n = static_cast<std::size_t>(cu_seqlens[b + 1] - first);
@@ -67,8 +73,7 @@ void CpuBackend::run(const VerifySampled& o) {
   const float *logits = in(o.logits), *q = o.q ? in(*o.q) : nullptr;
   const int *tokens = ids(o.tokens), *parents = ids(o.parents), *cu_seqlens = ids(o.cu_seqlens);
   const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
-  const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
-                        out_ids(o.bonus), o.depth};
+  const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   const Decide decide = decision_of(o.rule);
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first, drafts = first - b;
@@ -91,8 +96,7 @@ void CpuBackend::run(const VerifySampled& o) {
 void CpuBackend::run(const VerifyRelaxed& o) {
   const float* logits = in(o.logits);
   const int *tokens = ids(o.tokens), *parents = ids(o.parents), *cu_seqlens = ids(o.cu_seqlens);
-  const Results results{out_ids(o.path),  out_ids(o.next), out_ids(o.counts), out_ids(o.last), out_ids(o.last_row),
-                        out_ids(o.bonus), o.depth};
+  const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first;
     const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};

@@ -167,7 +167,8 @@ struct LaunchOp {
   }
   template <class Verify>
   VerdictView verdict(const Verify& o) const {
-    return {whole(o.path), whole(o.next), whole(o.counts), whole(o.last), whole(o.last_row), whole(o.bonus), o.depth};
+    const VerdictTensors& v = o.verdict;
+    return {whole(v.path), whole(v.next), whole(v.counts), whole(v.last), whole(v.last_row), whole(v.bonus), o.depth};
   }
   void operator()(const VerifyGreedy& o) const { verify_greedy(ids(o.predicted), trees(o), verdict(o), stream); }
   void operator()(const VerifySampled& o) const {
