@@ -39,7 +39,7 @@ class Ops {
   Tensor embed(Weight table, Tensor ids);  // ids [n] -> [n, hidden]
   // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]; Bug if x has not `in` columns or bias not `out`
   Tensor linear(Tensor x, Weight w, std::optional<Weight> bias = {});
-  // [n, c] -> [n, c], each `width` columns alone (0: the row); Bug if width does not divide c or w is no [1, c or width]
+  // [n, c] -> [n, c], each `width` columns alone (0: the row); Bug if it does not divide c or w is no [1, c or width]
   Tensor rms_norm(Tensor x, Weight w, float epsilon, int width = 0);
   // [n, c] + [n, c] -> sum, y [n, c]; Bug if shapes differ
   AddRmsNorm add_rms_norm(Tensor h, Tensor delta, Weight w, float epsilon);
