@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/int_indexed.h"
+
 namespace draftline::methods {
 
 RankTree rank_chain(int length) {
@@ -45,26 +47,29 @@ RankTree read_rank_plan(const MethodSpec& spec, const RankLimits& limits, const 
 }
 
 int width_of_level(const RankTree& t, int level) {
+  const IntSpan depths = t.tree.depths(), ranks = t.ranks;
   int most = 0;
-  for (std::size_t r = 0; r < t.ranks.size(); ++r)
-    if (t.tree.depths()[r] == level + 1) most = std::max(most, t.ranks[r] + 1);
+  for (int r = 0; r < ranks.size(); ++r)
+    if (depths[r] == level + 1) most = std::max(most, ranks[r] + 1);
   return most;
 }
 
 Proposal propose_ranks(Ops& ops, const Session& s, const RankTree& t, const std::vector<Tensor>& candidates) {
   const int b = s.sequences, n = t.tree.rows();
   std::vector<Tensor> flat{s.root};  // all candidates below each other: [sequences * width] of each level
-  std::vector<int> level_start{b};
+  IntVector<int> level_start(1, b);
   for (const Tensor& c : candidates) {
     flat.push_back(reshape(c, c.rows * c.cols, 1));
     level_start.push_back(level_start.back() + c.rows * c.cols);
   }
+  const IntSpan depths = t.tree.depths(), ranks = t.ranks;
+  const IntSpan levels = candidates;
   std::vector<int> index;
   for (int q = 0; q < b; ++q) {
     index.push_back(q);
     for (int r = 1; r < n; ++r) {
-      const auto level = static_cast<std::size_t>(t.tree.depths()[static_cast<std::size_t>(r)] - 1);
-      index.push_back(level_start[level] + q * candidates[level].cols + t.ranks[static_cast<std::size_t>(r)]);
+      const int level = depths[r] - 1;
+      index.push_back(level_start[level] + q * levels[level].cols + ranks[r]);
     }
   }
   Proposal p{ops.uniform(b, n),

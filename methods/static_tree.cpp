@@ -6,47 +6,47 @@
 
 namespace draftline::methods {
 
-static std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
-StaticTree::StaticTree(RankTree t)
-    : tree_(std::move(t)), levels_(at(tree_.tree.depth())), place_(at(tree_.tree.rows()), -1) {
+StaticTree::StaticTree(RankTree t) : tree_(std::move(t)), levels_(tree_.tree.depth()), place_(tree_.tree.rows(), -1) {
   const TokenTree& tree = tree_.tree;
+  const IntSpan depths = tree.depths();
+  const IntSpan ranks = tree_.ranks;
   int place = 0;
   for (int r = 0; r < tree.rows(); ++r) {  // rows stand by depth
     const auto children = tree.children(r);
     if (children.empty()) continue;
-    Level& level = levels_[at(tree.depths()[at(r)])];
+    Level& level = levels_[depths[r]];
     if (level.rows.empty()) level.first = place;
     level.rows.push_back(r);
-    place_[at(r)] = place++;
-    for (const int child : children) level.most = std::max(level.most, tree_.ranks[at(child)] + 1);
+    place_[r] = place++;
+    for (const int child : children) level.most = std::max(level.most, ranks[child] + 1);
   }
 }
 
 bool StaticTree::gapless() const {
+  const IntSpan ranks = tree_.ranks;
   for (int r = 0; r < tree_.tree.rows(); ++r) {
     int rank = 0;
     for (const int child : tree_.tree.children(r))
-      if (tree_.ranks[at(child)] != rank++) return false;
+      if (ranks[child] != rank++) return false;
   }
   return true;
 }
 
 int StaticTree::parent_in_level(int row) const {
-  const int parent = tree_.tree.parents()[at(row)];
-  return place_[at(parent)] - levels_[at(tree_.tree.depths()[at(parent)])].first;
+  const IntSpan parents = tree_.tree.parents(), depths = tree_.tree.depths();
+  const int parent = parents[row];
+  return place_[parent] - levels_[depths[parent]].first;
 }
 
 std::optional<Tensor> StaticTree::tree_mask(Ops& ops, int sequences, int level, int from) const {
   if (is_chain()) return std::nullopt;
-  const Level& l = levels_[at(level)];
+  const Level& l = levels_[level];
   const int words = (l.first + rows(level) - from + 31) / 32;
   std::vector<int> bits;
   for (const int r : l.rows) {
-    std::vector<std::uint32_t> row(at(words));
+    IntVector<std::uint32_t> row(words);
     for (const int above : tree_.tree.path(r))
-      if (const int place = place_[at(above)] - from; place >= 0)
-        row[at(place / 32)] |= std::uint32_t{1} << (place % 32);
+      if (const int place = place_[above] - from; place >= 0) row[place / 32] |= std::uint32_t{1} << (place % 32);
     for (const std::uint32_t w : row) bits.push_back(std::bit_cast<int>(w));
   }
   return ops.constant(bits, words, sequences);
@@ -55,7 +55,7 @@ std::optional<Tensor> StaticTree::tree_mask(Ops& ops, int sequences, int level, 
 Tensor StaticTree::parents(Ops& ops, int sequences, int level) const {
   std::vector<int> index;
   for (int q = 0; q < sequences; ++q)
-    for (const int r : levels_[at(level)].rows) index.push_back(q * rows(level - 1) + parent_in_level(r));
+    for (const int r : levels_[level].rows) index.push_back(q * rows(level - 1) + parent_in_level(r));
   return ops.constant(index);
 }
 
@@ -68,8 +68,9 @@ Tensor StaticTree::place_of_rows(Ops& ops, int sequences) const {
 
 // Place of a row's token among the candidates of the level above: [sequences, rows, most].
 int StaticTree::candidate(int sequence, int row) const {
-  const Level& above = levels_[at(tree_.tree.depths()[at(row)] - 1)];
-  return (sequence * static_cast<int>(above.rows.size()) + parent_in_level(row)) * above.most + tree_.ranks[at(row)];
+  const IntSpan depths = tree_.tree.depths(), ranks = tree_.ranks;
+  const Level& above = levels_[depths[row] - 1];
+  return (sequence * above.rows.size() + parent_in_level(row)) * above.most + ranks[row];
 }
 
 Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const Network& network) const {
@@ -77,7 +78,7 @@ Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const 
   const int b = s.sequences, n = tree.rows();
   const bool drawn = !s.sampling.greedy() && children != Children::best && gapless();
   std::vector<Tensor> candidates{s.root}, distributions;
-  std::vector<int> starts, q_starts;  // of each level among all candidates, all distributions
+  IntVector<int> starts, q_starts;  // of each level among all candidates, all distributions
   Tensor tokens = s.root;
   for (int level = 0, start = b, q_start = 0; level < depth(); ++level) {
     const Tensor logits = network(level, tokens);
@@ -100,16 +101,17 @@ Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const 
     if (level + 1 == depth()) break;
     std::vector<int> index;
     for (int q = 0; q < b; ++q)
-      for (const int r : levels_[at(level + 1)].rows) index.push_back(candidate(q, r));
+      for (const int r : levels_[level + 1].rows) index.push_back(candidate(q, r));
     tokens = ops.gather(found, ops.constant(index));
   }
+  const IntSpan depths = tree.depths();
   std::vector<int> index, q_index;
   for (int q = 0; q < b; ++q) {
     index.push_back(q);
     for (int r = 1; r < n; ++r) {
-      const int level = tree.depths()[at(r)] - 1;
-      index.push_back(starts[at(level)] + candidate(q, r));
-      q_index.push_back(q_starts[at(level)] + q * rows(level) + parent_in_level(r));
+      const int level = depths[r] - 1;
+      index.push_back(starts[level] + candidate(q, r));
+      q_index.push_back(q_starts[level] + q * rows(level) + parent_in_level(r));
     }
   }
   Proposal p{ops.uniform(b, n),

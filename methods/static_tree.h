@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "core/int_indexed.h"
 #include "decoder/method.h"
 #include "decoder/token_tree.h"
 
@@ -18,10 +19,10 @@ class StaticTree {
   explicit StaticTree(RankTree);
   const RankTree& ranks() const { return tree_; }
   bool gapless() const;  // every node's siblings of better rank are there too: only then may children be drawn
-  int depth() const { return static_cast<int>(levels_.size()); }  // levels that go through the network; 0: the roots
-  int rows(int level) const { return static_cast<int>(levels_[static_cast<std::size_t>(level)].rows.size()); }
-  int first(int level) const { return levels_[static_cast<std::size_t>(level)].first; }    // place of its first row
-  int children(int level) const { return levels_[static_cast<std::size_t>(level)].most; }  // that a node of it drafts
+  int depth() const { return levels_.size(); }  // levels that go through the network; 0: the roots
+  int rows(int level) const { return levels_[level].rows.size(); }
+  int first(int level) const { return levels_[level].first; }    // place of its first row
+  int children(int level) const { return levels_[level].most; }  // that a node of it drafts
   int places() const { return levels_.back().first + rows(depth() - 1); }
   bool is_chain() const { return tree_.tree.rows() == depth() + 1; }
 
@@ -38,14 +39,14 @@ class StaticTree {
 
  private:
   struct Level {
-    std::vector<int> rows;  // of the tree: those with children
+    IntVector<int> rows;  // of the tree: those with children
     int first = 0, most = 0;
   };
   int parent_in_level(int row) const;  // its parent's index in the level above
   int candidate(int sequence, int row) const;
   RankTree tree_;
-  std::vector<Level> levels_;
-  std::vector<int> place_;  // of each row of the tree; -1: a leaf
+  IntVector<Level> levels_;
+  IntVector<int> place_;  // of each row of the tree; -1: a leaf
 };
 
 }  // namespace draftline::methods
