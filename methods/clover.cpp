@@ -85,7 +85,11 @@ class Clover : public Method {
       rows = width;
     }
     const SelectTree t = ops.select_tree(tokens, scores, parents, s.root, nodes_ + 1, true);
-    return {ops.uniform(b, nodes_ + 1), t.y, t.parent, t.tree_mask, std::min(levels_, nodes_)};
+    return {.rows = ops.uniform(b, nodes_ + 1),
+            .tokens = t.y,
+            .parents = t.parent,
+            .tree_mask = t.tree_mask,
+            .depth = std::min(levels_, nodes_)};
   }
 
  private:

@@ -62,8 +62,9 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop,
 
   std::vector<int> each;
   for (const int n : chain.lengths) each.push_back(n + 1);
-  chain.proposal = {
-      ops.ragged("stopped.rows", each), {}, ops.input("stopped.parents", chain_parents(each)), {}, longest};
+  chain.proposal.rows = ops.ragged("stopped.rows", each);
+  chain.proposal.parents = ops.input("stopped.parents", chain_parents(each));
+  chain.proposal.depth = longest;
   chain.proposal.tokens = ops.gather(ops.concat_rows(tokens), chain_rows(ops, each, s.sequences, "stopped.index"));
   if (!distributions.empty() && longest > 0)
     chain.proposal.q =

@@ -78,7 +78,11 @@ Proposal FeatureDrafter::propose_tree(Ops& ops, Session& s) {
     width = top;
   }
   const SelectTree t = ops.select_tree(tokens, scores, parents, s.root, shape_.nodes + 1);
-  return {ops.uniform(b, shape_.nodes + 1), t.y, t.parent, t.tree_mask, depth()};
+  return {.rows = ops.uniform(b, shape_.nodes + 1),
+          .tokens = t.y,
+          .parents = t.parent,
+          .tree_mask = t.tree_mask,
+          .depth = depth()};
 }
 
 }  // namespace draftline::methods

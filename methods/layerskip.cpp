@@ -24,11 +24,10 @@ class LayerSkip : public Method {
       if (j < length_) tokens.push_back(ops.argmax(target_.logits(ops, target_.final_norm(ops, x))));
     }
     const Tensor order = ops.constant(BatchIndex::interleave(b, length_ + 1));
-    Proposal p{ops.uniform(b, length_ + 1),
-               ops.gather(ops.concat_rows(tokens), order),
-               ops.constant(TokenTree::chain(length_).parents(), 1, b),
-               {},
-               length_};
+    Proposal p{.rows = ops.uniform(b, length_ + 1),
+               .tokens = ops.gather(ops.concat_rows(tokens), order),
+               .parents = ops.constant(TokenTree::chain(length_).parents(), 1, b),
+               .depth = length_};
     p.hidden = ops.gather(ops.concat_rows(states), order);
     p.first_layer = exit_;
     return p;

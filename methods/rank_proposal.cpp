@@ -72,11 +72,10 @@ Proposal propose_ranks(Ops& ops, const Session& s, const RankTree& t, const std:
       index.push_back(level_start[level] + q * levels[level].cols + ranks[r]);
     }
   }
-  Proposal p{ops.uniform(b, n),
-             ops.gather(ops.concat_rows(flat), ops.constant(index)),
-             ops.constant(t.tree.parents(), 1, b),
-             {},
-             t.tree.depth()};
+  Proposal p{.rows = ops.uniform(b, n),
+             .tokens = ops.gather(ops.concat_rows(flat), ops.constant(index)),
+             .parents = ops.constant(t.tree.parents(), 1, b),
+             .depth = t.tree.depth()};
   if (p.depth + 1 != n) p.tree_mask = ops.constant(t.tree.tree_mask(), t.tree.words(), b);
   return p;
 }

@@ -58,8 +58,11 @@ class Space : public Method {
       }
     found.insert(found.begin(), s.root);
     const Tensor tokens = ops.gather(ops.concat_rows(found), ops.constant(real));
-    Proposal p{ops.uniform(b, n), ops.gather(tokens, ops.constant(rows)), ops.constant(tree_.parents(), 1, b),
-               ops.constant(tree_.tree_mask(), tree_.words(), b), k_};
+    Proposal p{.rows = ops.uniform(b, n),
+               .tokens = ops.gather(tokens, ops.constant(rows)),
+               .parents = ops.constant(tree_.parents(), 1, b),
+               .tree_mask = ops.constant(tree_.tree_mask(), tree_.words(), b),
+               .depth = k_};
     p.hidden = embed_with_masks(ops, target_, mask_, tokens, embedded);
     if (!distributions.empty()) p.q = ops.gather(ops.concat_rows(distributions), ops.constant(q_rows));
     return p;

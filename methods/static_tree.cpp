@@ -114,11 +114,10 @@ Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const 
       q_index.push_back(q_starts[level] + q * rows(level) + parent_in_level(r));
     }
   }
-  Proposal p{ops.uniform(b, n),
-             ops.gather(ops.concat_rows(candidates), ops.constant(index)),
-             ops.constant(tree.parents(), 1, b),
-             {},
-             tree.depth()};
+  Proposal p{.rows = ops.uniform(b, n),
+             .tokens = ops.gather(ops.concat_rows(candidates), ops.constant(index)),
+             .parents = ops.constant(tree.parents(), 1, b),
+             .depth = tree.depth()};
   if (!is_chain()) p.tree_mask = ops.constant(tree.tree_mask(), tree.words(), b);
   if (drawn) {
     p.q = ops.gather(ops.concat_rows(distributions), ops.constant(q_index));

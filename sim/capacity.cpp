@@ -36,7 +36,8 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
                            std::uint64_t seed) {
   const Scenario& scenario = sweep.scenario();
   const LatencyTargets& targets = scenario.serving->targets;
-  FleetOption option{point_at(scenario, index), {}, 0, 0, 0, {}, std::nullopt};
+  FleetOption option;
+  option.point = point_at(scenario, index);
   const int ranks = scenario.tensor_parallel[option.point.ranks];
   std::unique_ptr<ServingPoint> point;
   PerSecond burst;  // all requests come while one is served alone: beyond that a rate changes little

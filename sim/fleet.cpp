@@ -58,7 +58,7 @@ struct Fleet::Backlog {
 
 ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
                       ServingObserver* observer, const std::function<void(std::int64_t)>& progress) {
-  ServingRun out{ServingFigures(workload.warm_up, targets, observer), {}, {}, false};
+  ServingRun out{.figures = ServingFigures(workload.warm_up, targets, observer)};
   ServingFigures& figures = out.figures;
   Drafting drafting = drafting_;
   drafting.seed = seed;

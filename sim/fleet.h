@@ -10,9 +10,9 @@ namespace draftline {
 
 struct ServingRun {
   ServingFigures figures;
-  Seconds wall_time;      // that the event loop took here, prices apart
-  Seconds pricing_time;   // that prices took which were not known yet
-  bool diverges = false;  // the queue grew until the last arrival: latencies depend on how long one looks
+  Seconds wall_time = {};     // that the event loop took here, prices apart
+  Seconds pricing_time = {};  // that prices took which were not known yet
+  bool diverges = false;      // the queue grew until the last arrival: latencies depend on how long one looks
 
   static auto members(auto& s) { return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges); }
 };

@@ -43,11 +43,11 @@ struct TraceHeader {
 
 struct TracedPrompt {
   int prompt_tokens = 0;
-  std::vector<int> tokens;            // output
-  std::vector<std::uint8_t> ranks;    // [positions * depth]
-  std::vector<double> probabilities;  // of the token in the draft's distribution, where it has a rank; else 0
-  std::vector<int> lengths;           // emitted by the step at each position
-  std::vector<int> steps;             // emitted by each step
+  std::vector<int> tokens = {};            // output
+  std::vector<std::uint8_t> ranks = {};    // [positions * depth]
+  std::vector<double> probabilities = {};  // of the token in the draft's distribution, where it has a rank; else 0
+  std::vector<int> lengths = {};           // emitted by the step at each position
+  std::vector<int> steps = {};             // emitted by each step
 };
 
 // Appears under its name complete or not at all.

@@ -47,7 +47,8 @@ std::vector<TracedPrompt> record_steps(const Tracing& t, const std::vector<std::
   const auto texts = generate(decoder->generator, prompts, {t.new_tokens, t.end_of_text, t.seats}, t.progress);
   std::vector<TracedPrompt> all(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i)
-    all[i] = {static_cast<int>(prompts[i].size()), texts[i].tokens, {}, {}, {}, texts[i].accepted};
+    all[i] = {
+        .prompt_tokens = static_cast<int>(prompts[i].size()), .tokens = texts[i].tokens, .steps = texts[i].accepted};
   return all;
 }
 

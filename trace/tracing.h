@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording of acceptance traces (decoder/trace), for every method of the table alike. The target's own text is made
-// first, or given; then the drafter drafts at every position, many of them at once (methods/position_batch), and
+// Recording of acceptance traces (trace/trace), for every method of the table alike. The target's own text is made
+// first, or given; then the drafter drafts at every position, many of them at once (trace/position_batch), and
 // wherever it chooses its best token it is given the target's instead, whose rank is noted. Nothing in a method knows
 // of it.
 #pragma once
 #include <functional>
 #include <memory>
 
-#include "trace/trace.h"
 #include "methods/decoder.h"
+#include "trace/trace.h"
 
 namespace draftline {
 
