@@ -25,7 +25,7 @@ struct Folder : Program {
               "acceptance": {"rate": 0.7}}], "batch_size": [1, 2, 4, 8, 4000]})");
     write("served.json",
           on(R"("workload": {"arrivals": {"process": "poisson", "rate": ["4 /s", "20 /s"]}, "requests": 40},
-                "replications": 2, "latency_targets": {"ttft_p99": "1 s"}, "prices": {"h100-sxm": 3.6})"));
+                "replications": 2, "slo": {"ttft_p99": "1 s"}, "prices": {"h100-sxm": 3.6})"));
     write("one.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
       "method": {"name": "autoregressive"}, "workload": {"arrivals": {"process": "poisson", "rate": "5 /s"}, "requests": 40}})");
     write("wrong.json", on(R"("batch_size": 0)"));
@@ -116,7 +116,7 @@ TEST_CASE("a rank that fails alone ends all of them with its message and its exi
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Folder draftline;
   draftline.write("other.json", on(R"("workload": {"arrivals": {"process": "poisson", "rate": ["4 /s", "21 /s"]},
-    "requests": 40}, "latency_targets": {"ttft_p99": "1 s"})"));
+    "requests": 40}, "slo": {"ttft_p99": "1 s"})"));
   struct Case {
     std::string first, second, message;
   };

@@ -34,7 +34,7 @@ void check_same(const ServingFigures& a, const ServingFigures& b) {
 Document served() {
   return Document::from_text(
       with(R"("workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 60}, "replications": 2,
-              "latency_targets": {"ttft_p99": "1 s"})",
+              "slo": {"ttft_p99": "1 s"})",
            R"([{"name": "autoregressive"}, {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}])"),
       "s.json");
 }
