@@ -89,7 +89,7 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
        "server's", {.text = to_digits<4>}},
       {"goodput", "goodput_per_s", "goodput", "requests/s", predicted,
        mean([](R, Run r) { return r.figures.goodput().value; }),
-       "requests a second that meet every limit of `latency_targets`",
+       "requests a second that meet every limit of `slo`",
        {.show_if = has_targets, .in_csv_if = has_targets}},
       {"ttft/mean", "ttft_mean_s", "TTFT", "s", predicted, mean(&S::ttft),
        "time to first token, from the arrival on: mean"},
