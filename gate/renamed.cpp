@@ -8,7 +8,7 @@ namespace draftline::gate {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kRenamed{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kRenamed{{
     {"breakdown.host", "breakdown.cpu"},
     {"busy_share", "utilization"},
     {"host_share", "cpu_share"},
@@ -18,6 +18,11 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kRenamed{
     {"losses.products", "losses.gemm"},
     {"losses.host", "losses.cpu"},
     {"set_apart", "excluded"},
+    // Lists of a scenario, by which its points are told apart.
+    {"max_batch_size", "max_num_seqs"},
+    {"max_batched_tokens", "max_num_batched_tokens"},
+    {"memory_share", "gpu_memory_utilization"},
+    {"variation", "cv"},
 }};
 
 // Where `part` stands as whole segments of a path, " #2" behind it or not.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/columns.h"
 
+#include <algorithm>
+
 #include "reports/advise_figures.h"
 #include "reports/plan_figures.h"
 #include "reports/point_figures.h"
@@ -43,9 +45,26 @@ std::vector<FigureList> documented_figures() {
 }
 
 std::string markdown(const FigureList& figures) {
+  using Row = FigureList::Row;
   const auto code = [](const std::string& name) { return name.empty() ? "" : "`" + name + "`"; };
-  Table table({"title", "CSV", "JSON", "unit", "kind", "what"});
-  for (const auto& r : figures.rows) table.add({code(r.title), code(r.csv), code(r.json), r.unit, r.kind, r.meaning});
+  std::vector<std::pair<const char*, std::string Row::*>> columns;
+  for (const auto& column :
+       {std::pair("title", &Row::title), std::pair("CSV", &Row::csv), std::pair("JSON", &Row::json),
+        std::pair("unit", &Row::unit), std::pair("kind", &Row::kind), std::pair("what", &Row::meaning)})
+    if (std::any_of(figures.rows.begin(), figures.rows.end(),
+                    [&](const Row& r) { return !(r.*column.second).empty(); }))
+      columns.push_back(column);
+  std::vector<Table::Column> titles;
+  for (const auto& [title, member] : columns) titles.emplace_back(title);
+  Table table(std::move(titles));
+  for (const Row& r : figures.rows) {
+    std::vector<Cell> cells;
+    for (const auto& [title, member] : columns) {
+      const bool is_name = member == &Row::title || member == &Row::csv || member == &Row::json;
+      cells.emplace_back(is_name ? code(r.*member) : r.*member);
+    }
+    table.add(std::move(cells));
+  }
   return table.to_markdown();
 }
 

@@ -121,4 +121,5 @@ TEST_CASE("what an older version wrote has the names of today, in answers and wh
   CHECK(current_name("my_busy_share") == "my_busy_share");
   CHECK(current_name("busy_share_of") == "busy_share_of");
   CHECK(current_name("set_apart") == "excluded");
+  CHECK(flat(json(R"([{"inputs": {"max_batch_size": 4, "variation": 2}, "x": 1}])")) == "max_num_seqs 4, cv 2: x=1");
 }

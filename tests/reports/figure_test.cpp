@@ -3,6 +3,7 @@
 #include "reports/figure.h"
 
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -66,7 +67,7 @@ TEST_CASE("a list of figures is columns of a table, columns of CSV and members o
         "2.00 h  25 %  no\n");
   CHECK(table_of({}, {}, Format::csv) == "time_s,sea_h,stops,late,captain\n7200,0.5,3,no,\n");
   CHECK(json_of({}) == R"({"captain":null,"legs":{"sea":{"kind":"predicted","unit":"h","value":0.5},"stops":3},)"
-                       R"("time":{"high":2,"kind":"measured","low":1,"unit":"s","value":7200.0}})");
+                       R"("time":{"high":2,"kind":"measured","low":1,"unit":"s","value":7200}})");
 }
 
 TEST_CASE("what a result does not know is an empty cell and no member; columns go where they say nothing") {
@@ -78,8 +79,10 @@ TEST_CASE("what a result does not know is an empty cell and no member; columns g
 
 TEST_CASE("no two figures of a kind of result share a name, each is documented, and its unit ends its CSV name") {
   for (const FigureList& list : documented_figures()) {
-    std::set<std::string> json, csv, left;
-    std::string object;
+    const auto object_of = [](const std::string& path) { return path.substr(0, path.rfind('/') + 1); };
+    const std::string result = object_of(list.rows.front().json);
+    std::string object = result;
+    std::set<std::string> json, csv, begun;
     for (const auto& r : list.rows) {
       INFO(list.name << ": " << r.json << " " << r.csv);
       CHECK(!(r.json.empty() && r.csv.empty() && r.title.empty()));
@@ -88,8 +91,9 @@ TEST_CASE("no two figures of a kind of result share a name, each is documented, 
       CHECK((r.csv.empty() || csv.insert(r.csv).second));
       if (!r.csv.empty()) CHECK(r.csv.ends_with("_s") == (r.unit == "s" || r.unit.ends_with("/s")));
       if (r.json.empty()) continue;
-      const std::string now = r.json.substr(0, r.json.rfind('/') + 1);  // figures of one object stand together
-      if (now != object) CHECK(left.insert(object = now).second);
+      const std::string now = object_of(r.json);  // figures of one object stand together
+      if (now != object && now != result) CHECK(begun.insert(now).second);
+      object = now;
     }
   }
 }
@@ -104,7 +108,8 @@ TEST_CASE("docs/output.md has the row of every figure as the lists have it") {
     REQUIRE(begin != std::string::npos);
     const std::size_t end = std::min(page.find("\n## ", begin), page.size());
     const std::string written = page.substr(begin, end - begin), table = markdown(list);
-    INFO("It should hold this table:\n" << table);
-    CHECK(written.find(table) != std::string::npos);
+    const bool holds = written.find(table) != std::string::npos;
+    if (!holds) std::cout << section << "... should hold this table:\n" << table;
+    CHECK(holds);
   }
 }
