@@ -91,15 +91,18 @@ int act(const Action& chosen, const std::filesystem::path& data, Launched l) {
     if (l.rank > 0) return kFine;
     l = {};
   }
-  const Ranks ranks(l);
-  const Ending ending = ending_of([&] {
+  Ranks ranks(l);
+  Ending ending = ending_of([&] {
     const int code = chosen.run({data, ranks});
     std::cout.flush();
     if (!std::cout) throw OutputError("standard output can't be written");
     return code;
   });
-  say(ending);
-  if (!ending.messages.empty()) {
+  if (ending.messages.empty()) {
+    if (const auto elsewhere = ranks.leave()) ending = *elsewhere;
+    say(ending);
+  } else {
+    say(ending);
     std::cout.flush();
     ranks.fail(ending);
   }

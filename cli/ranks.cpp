@@ -55,12 +55,18 @@ Ranks::Ranks(Launched l) : rank_(l.rank), size_(l.size) {
   size_ = static_cast<std::size_t>(size);
 }
 
-Ranks::~Ranks() {
-  if (size_ == 1) return;
+std::optional<Ending> Ranks::leave() {
+  if (size_ == 1) return std::nullopt;
+  std::optional<Ending> failed;
   if (!first()) send(0, About::leave);
   for (std::size_t other = 1; first() && other < size_; ++other) send(other, About::leave);
-  while (left_ < (first() ? size_ - 1 : 1)) receive();
+  while (left_ < (first() ? size_ - 1 : 1)) {
+    const Message m = receive();
+    if (m.about == About::failed) failed = unpack<Ending>(m.bytes);
+  }
   MPI_Finalize();
+  size_ = 1;
+  return failed;
 }
 
 void Ranks::send(std::size_t to, About about, std::string_view bytes) const {
@@ -99,7 +105,7 @@ void Ranks::fail(Ending ending) const {
 Ranks::Ranks(Launched l) {
   if (l.size > 1) throw InputErrors("this draftline was built without MPI: install libopenmpi-dev and build it anew");
 }
-Ranks::~Ranks() = default;
+std::optional<Ending> Ranks::leave() { return std::nullopt; }
 void Ranks::send(std::size_t, About, std::string_view) const {}
 std::optional<Ranks::Message> Ranks::received() const { return std::nullopt; }
 void Ranks::fail(Ending) const {}

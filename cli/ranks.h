@@ -43,7 +43,7 @@ class RankFailed : public std::runtime_error {
 class Ranks {
  public:
   explicit Ranks(Launched);  // joins the others, if there are any
-  ~Ranks();                  // when rank 0 leaves, all leave; the others wait for it
+  ~Ranks() { leave(); }
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
@@ -65,6 +65,8 @@ class Ranks {
   // Of a rank that can't go on. Rank 0 ends all of them, with this exit code; another one leaves that to rank 0, which throws
   // RankFailed when it hears of it.
   void fail(Ending) const;
+  // Waits for all others to leave too. On rank 0: of one that failed meanwhile, though nothing depended on it.
+  std::optional<Ending> leave();
 
  private:
   std::size_t rank_ = 0, size_ = 1;

@@ -125,6 +125,7 @@ TEST_CASE("a rank that fails alone ends all of them with its message and its exi
                Case{"plan served.json", "plan other.json", "rank 1 reads other files than rank 0"},
                Case{"run run.json --json", "run wrong.json --json", "wrong.json#/batch_size: must be at"},
                Case{"run run.json", "run run.json --dry-run", "rank 1 was started with another command line"},
+               Case{"simulate one.json", "simulate nothing.json", "nothing.json: no such file"},  // nothing to share
                Case{"check pins.json", "check nothing.json", "File does not exist: nothing.json"});
   const Ran r = mpirun(draftline, {{1, c.first}, {1, c.second}, {1, c.first}});
   INFO(r.err);
