@@ -299,9 +299,12 @@ double Reader::quantity_value(Dimension dimension, std::optional<double> least) 
     return harmless;
   }
   const double v = std::get<double>(parsed);
-  if (least ? v >= *least : v > 0) return v;
-  const std::string bound =
-      !least ? "greater than 0" : "at least " + plain(*least) + " " + std::string(unit_name(dimension));
+  constexpr double kMost = 1e30;  // beyond anything physical; sums and squares of what is smaller stay finite
+  const bool physical = std::abs(v) <= kMost && (v == 0 || std::abs(v) >= 1 / kMost);
+  if (physical && (least ? v >= *least : v > 0)) return v;
+  const std::string bound = !physical ? "between 1e-30 and 1e30 " + std::string(unit_name(dimension))
+                            : !least  ? "greater than 0"
+                                      : "at least " + plain(*least) + " " + std::string(unit_name(dimension));
   fail("must be " + bound + ", got " + kind_of(*value_));
   return harmless;
 }

@@ -68,8 +68,8 @@ class Reader {
   double ratio() const { return number(0, 1); }  // a share or probability
   std::vector<double> numbers(double least = -std::numeric_limits<double>::max(),
                               double most = std::numeric_limits<double>::max()) const;  // an array of numbers
-  // A string with a unit, "3.35 TB/s". A zero or negative one is refused unless `least` (inclusive) says otherwise.
-  // Where the read fails: `least`, else 1 base unit.
+  // A string with a unit, "3.35 TB/s". A zero or negative one is refused unless `least` (inclusive) says otherwise, and
+  // so is one beyond 1e30 or below 1e-30 base units. Where the read fails: `least`, else 1 base unit.
   template <class Q>
   Q quantity(std::optional<double> least = std::nullopt) const {
     return Q{quantity_value(unit_dimension<Q>(), least)};
