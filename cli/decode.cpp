@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/json_writer.h"
@@ -157,6 +158,9 @@ int decode(const Options& o, const Common& common) {
   if (!o.cuda() && format != DType::fp32) throw InputErrors("--precision: the CPU decodes in fp32");
   if (!o.cuda() && !o.algorithms.empty())
     throw InputErrors("--algorithms: only --device cuda has several to choose from");
+  check_outputs({{"--trace", o.trace}, {"--algorithms", o.algorithms}}, {o.continuations, o.accept_trace});
+  if (!o.trace.empty() && o.new_tokens < 2)
+    throw InputErrors("--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
   if (o.cuda() && !o.trace.empty()) throw InputErrors("--trace: traces are recorded on the CPU");
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
@@ -343,14 +347,14 @@ void add_decode(CLI::App& app, Action& chosen) {
       ->capture_default_str();
   verb->add_option("--end-of-text", o->end_of_text, "token ids that end a text");
   verb->add_option("--temperature", o->sampling.temperature, "0: greedy")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(between(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--top-k", o->sampling.top_k, "0: all")->check(CLI::Range(0, 1 << 30))->capture_default_str();
-  verb->add_option("--top-p", o->sampling.top_p, "1: all")->check(CLI::Range(1e-6, 1.0))->capture_default_str();
+  verb->add_option("--top-p", o->sampling.top_p, "1: all")->check(between(1e-6, 1.0))->capture_default_str();
   verb->add_option("--seed", o->seed, "of weights, prompts and sampling")->capture_default_str();
   verb->add_option("--draft-noise", o->draft_noise,
                    "a draft model of the target's shape is the target with noise of this size")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(between(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--trace", o->trace, "records the acceptance of every position to this file (gzip of JSON lines)");
   verb->add_option("--trace-depth", o->trace_depth, "levels recorded, where the method has as many")

@@ -331,12 +331,19 @@ Reader Reader::choosing(const std::vector<Choice>& choices) const {
 
 Document::Document(std::shared_ptr<Reader::State> state) : state_(std::move(state)) {}
 
-Document Document::from_file(const std::filesystem::path& path, std::size_t most_bytes) {
-  Document document = from_text(read_text_file(path, most_bytes), path);
+DocumentText::DocumentText(std::filesystem::path file, std::size_t most_bytes)
+    : file_(std::move(file)), text_(read_text_file(file_, most_bytes)) {}
+
+Document DocumentText::document() const {
+  Document document = Document::from_text(text_, file_);
   Fingerprint fingerprint;
-  fingerprint.add(document.state_->root.dump(-1, ' ', false, Json::error_handler_t::replace));
-  document.root().note_input(path, fingerprint.value());
+  fingerprint.add(document.root().json().dump(-1, ' ', false, Json::error_handler_t::replace));
+  document.root().note_input(file_, fingerprint.value());
   return document;
+}
+
+Document Document::from_file(const std::filesystem::path& path, std::size_t most_bytes) {
+  return DocumentText(path, most_bytes).document();
 }
 
 Document Document::below(const Reader& asking, const std::filesystem::path& path) {

@@ -133,6 +133,17 @@ class Document {
   std::shared_ptr<Reader::State> state_;
 };
 
+// A file that is read once, though several documents are made of it (one for each thread): a pipe can't be read again.
+class DocumentText {
+ public:
+  explicit DocumentText(std::filesystem::path, std::size_t most_bytes = std::size_t{64} << 20);
+  Document document() const;
+
+ private:
+  std::filesystem::path file_;
+  std::string text_;
+};
+
 // What `read(Reader)` makes of a whole file; InputErrors with all of its mistakes.
 template <class Read>
 auto read_whole(const Document& document, Read read) {
