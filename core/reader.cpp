@@ -244,6 +244,12 @@ std::vector<Reader> Reader::items() const {
   return all;
 }
 
+std::size_t Reader::size() const { return is_array() ? value_->size() : 0; }
+Reader Reader::item(std::size_t i) const {
+  check(i < size(), "an item beyond the array's end");
+  return below(&(*value_)[i], std::to_string(i));
+}
+
 std::string Reader::text() const { return expect(is_string(), "a text") ? value_->get<std::string>() : std::string(); }
 
 bool Reader::boolean() const { return expect(is_boolean(), "true or false") && value_->get<bool>(); }

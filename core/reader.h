@@ -54,6 +54,8 @@ class Reader {
   bool is_null() const;
   bool is_boolean() const;
   std::vector<Reader> items() const;  // notes a mistake if this is no array
+  std::size_t size() const;           // of an array, else 0
+  Reader item(std::size_t) const;     // of an array that has it
 
   // Values. The range is inclusive; NaN and infinity can't be written in JSON and are refused from text too. Where a
   // read fails, the value returned lies in the range: the one nearest to 0, for positive_int 1.
