@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "core/json_parse.h"
-
 #include "inputs/axes.h"
 
 namespace draftline {
