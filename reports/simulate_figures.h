@@ -2,6 +2,7 @@
 // The figures of `simulate`: what requests met, and what their servers did. Figures are means of all replications, with
 // an interval where there are several; counts are the first one's.
 #pragma once
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "reports/figure.h"
