@@ -20,9 +20,8 @@ struct Options {
 };
 
 int advise_all(const Options& o, const Common& common) {
-  const auto make = [&] {
-    return std::make_shared<AdviceSweep>(Document::from_file(o.scenario), common.data, !o.no_load);
-  };
+  const DocumentText text(o.scenario);
+  const auto make = [&] { return std::make_shared<AdviceSweep>(text.document(), common.data, !o.no_load); };
   const auto first = make();
   const std::size_t points = first->size();
   AdviseReport report(to_standard_output(o.json, false, {"advise", common.data, o.seed, {.load = !o.no_load}}),
@@ -45,7 +44,7 @@ int advise_all(const Options& o, const Common& common) {
   report.finish();
   if (done == points) return 0;
   std::cerr << "interrupted after " << done << " of " << points << "\n";
-  return 130;
+  return Interruptible::exit_code();
 }
 
 }  // namespace

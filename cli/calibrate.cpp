@@ -6,6 +6,7 @@
 #include "cli/calibration_report.h"
 #include "cli/command.h"
 #include "cli/measuring.h"
+#include "cli/options.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
 
@@ -19,8 +20,13 @@ struct Options : CalibrationInput {
   bool json = false;
 };
 
+struct Comparison {
+  std::string first, second;
+  std::vector<ComparedPoint> points;
+};
+
 // One device: this calibration against it. Two: the first against the second.
-void compare(const Options& o, const Measured& m, const OrderedJson& calibrated, std::ostream& out, std::size_t width) {
+Comparison compare(const Options& o, const Measured& m, const OrderedJson& calibrated) {
   const auto named = [&](const std::string& name) {
     return device_of(named_or_file(name, o.data / "devices"), o.data / "devices");
   };
@@ -29,11 +35,10 @@ void compare(const Options& o, const Measured& m, const OrderedJson& calibrated,
     return read_device(d.root());
   };
   const bool two = o.compare.size() == 2;
-  const std::string first = two ? o.compare[0] : "this calibration, fitted to these points", second = o.compare.back();
-  const auto points = compare_devices(m, two ? named(o.compare[0]) : ours(), named(second));
-  if (points.empty()) throw InputErrors("--compare: no measured point is one that both devices predict");
-  print_comparison(out, points, first, second, width);
-  if (!o.compare_out.empty()) write_comparison_csv(o.compare_out, points, first, second);
+  Comparison c{two ? o.compare[0] : "this calibration, fitted to these points", o.compare.back(), {}};
+  c.points = compare_devices(m, two ? named(o.compare[0]) : ours(), named(c.second));
+  if (c.points.empty()) throw InputErrors("--compare: no measured point is one that both devices predict");
+  return c;
 }
 
 std::string with_inputs(OrderedJson calibrated, const InputFiles& files, const std::filesystem::path& data) {
@@ -77,12 +82,19 @@ int calibrate(Options o, const Common& common) {
   if (tables && !o.compare.empty()) throw InputErrors("--compare: takes the points of a measured file, not tables");
   if (o.compare.empty() && !o.compare_out.empty()) throw InputErrors("--compare-out: needs --compare");
   if (o.locator.empty()) o.locator = o.measured.lexically_normal().filename().string();
+  check_outputs({{"--out", o.out}, {"--engine-out", o.engine_out}, {"--compare-out", o.compare_out}},
+                {o.measured, o.device, o.transformer});
   const MeasuredFile measured = tables ? MeasuredFile{} : read_points(o.measured);
   const Measured& m = measured.points;
-  if (!o.engine_out.empty()) write_text_file(o.engine_out, engine_text(o, measured));
   const CalibratedDevice r = tables ? calibrated_from_tables(o) : calibrated_device(o, m);
+  const std::optional<Comparison> compared =
+      o.compare.empty() ? std::nullopt : std::optional(compare(o, m, r.device));
   const std::string device = device_text(o, measured, r);
+  const std::string engine = o.engine_out.empty() ? std::string() : engine_text(o, measured);
+  // From here on nothing is refused, so that files are written all or none.
+  if (!o.engine_out.empty()) write_text_file(o.engine_out, engine);
   if (!o.out.empty()) write_text_file(o.out, device);
+  if (!o.compare_out.empty()) write_comparison_csv(o.compare_out, compared->points, compared->first, compared->second);
   print_warnings(std::cerr, r.quality);
   if (o.json || o.out.empty()) std::cout << device;
   std::ostream& said = o.json || o.out.empty() ? std::cerr : std::cout;
@@ -91,7 +103,7 @@ int calibrate(Options o, const Common& common) {
     print_quality(said, r.quality, width);
     if (m.device == "cuda" && !o.engine_out.empty()) print_gpu_host(said, m, width);
   }
-  if (!o.compare.empty()) compare(o, m, r.device, said, width);
+  if (compared) print_comparison(said, compared->points, compared->first, compared->second, width);
   return 0;
 }
 

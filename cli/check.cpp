@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/in_order.h"
 #include "cli/progress.h"
 #include "core/text_file.h"
@@ -17,7 +18,7 @@ namespace {
 using namespace gate;
 namespace fs = std::filesystem;
 
-enum ExitCode { kFine = 0, kMoved = 1, kInput = 2, kInterrupted = 130 };
+enum ExitCode { kFine = 0, kMoved = 1, kInput = 2 };
 
 struct Options {
   std::vector<fs::path> pins, against, measured;
@@ -105,7 +106,7 @@ int check_pins(const Options& o, const Common& common) {
   if (!common.ranks.first()) return kFine;
   if (now.size() < all.size()) {
     std::cerr << "interrupted after " << now.size() << " of " << all.size() << " pins\n";
-    return kInterrupted;
+    return Interruptible::exit_code();
   }
   GateReport report;
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -143,6 +144,11 @@ int check_all(Options o, const Common& common) {
   if (o.asked() > 1)
     throw InputErrors(
         "name pin files (or --scenarios DIR, --anchors FILE), or give --against, or --measured: one of them");
+  std::vector<fs::path> inputs(o.pins.begin(), o.pins.end());
+  inputs.insert(inputs.end(), o.against.begin(), o.against.end());
+  inputs.insert(inputs.end(), o.measured.begin(), o.measured.end());
+  inputs.push_back(o.anchors);
+  check_outputs({{"--junit", o.junit}, {"--markdown", o.markdown}}, inputs);
   if (o.approve && (!o.against.empty() || !o.measured.empty()))
     throw InputErrors("--approve writes pin files; --against and --measured have none");
   if (const char* folder = std::getenv("DRAFTLINE_REFERENCE_DATA"); o.reference.empty() && folder != nullptr)
@@ -168,7 +174,7 @@ void add_check(CLI::App& app, Action& chosen) {
       ->expected(1, 2)
       ->check(CLI::ExistingFile);
   verb->add_option("--tolerance", o->tolerance, "of --against: relative")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0.0, 1.0))
       ->capture_default_str();
   verb->add_option("--anchors", o->anchors, "measured references (a file): errors now and when they were pinned")
       ->check(CLI::ExistingFile);
@@ -179,7 +185,7 @@ void add_check(CLI::App& app, Action& chosen) {
       ->expected(2)
       ->check(CLI::ExistingFile);
   verb->add_option("--within", o->within, "of --measured: ratios this near to 1 are the same")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0.0, 1.0))
       ->capture_default_str();
   verb->add_option("--junit", o->junit, "write a JUnit XML file, a test case for each pin");
   verb->add_option("--markdown", o->markdown, "write a Markdown file, for a job's summary");

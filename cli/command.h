@@ -41,7 +41,7 @@ void add_plan(CLI::App&, Action& chosen);
 void add_check(CLI::App&, Action& chosen);
 void add_validate(CLI::App&, Action& chosen);
 
-// The exit code of a sweep that took so many points: 0, or 130 with a message of how to go on.
+// The exit code of a sweep that took so many points: 0, or that of the signal with a message of how to go on.
 int interrupted_after(std::size_t done, std::size_t points);
 
 int terminal_width();  // of standard output; 0 if it is no terminal

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/json_writer.h"
@@ -64,6 +65,9 @@ std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
     if (prompts.back().empty()) throw InputErrors("--prompt: a prompt holds at least one token id");
   }
   if (prompts.empty()) {
+    constexpr std::int64_t kMostTokens = 1 << 28;  // 1 GiB of ids
+    if (std::int64_t{o.random_prompts} * o.prompt_tokens > kMostTokens)
+      throw InputErrors("--prompts, --prompt-tokens: more than " + std::to_string(kMostTokens) + " tokens in all");
     Rng rng(o.seed, "prompts");
     prompts.resize(static_cast<std::size_t>(o.random_prompts));
     for (auto& p : prompts)
@@ -73,11 +77,14 @@ std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
   return prompts;
 }
 
-void check_memory(const WeightStore& weights) {
-  const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (weights.bytes().value > 0.8 * have)
-    throw InputErrors("its weights in fp32 need " + to_text(weights.bytes()) + ", this machine has " +
-                      to_text(Bytes{have}));
+// What the weights and caches would take is known before any of them is made.
+void check_memory(const Decoder& dry, int seats, int capacity) {
+  const Bytes have{static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))};
+  Bytes caches;
+  for (const Cache& c : dry.ops.caches()) caches += 1.0 * seats * capacity * c.layers * c.row_bytes();
+  if (dry.weights.bytes() + caches > 0.8 * have)
+    throw InputErrors("its weights in fp32 need " + to_text(dry.weights.bytes()) + ", its caches " + to_text(caches) +
+                      ", this machine has " + to_text(have));
 }
 
 // Rows that a step writes behind the text. Where a plan depends on the text, the most that any may.
@@ -157,6 +164,9 @@ int decode(const Options& o, const Common& common) {
   if (!o.cuda() && format != DType::fp32) throw InputErrors("--precision: the CPU decodes in fp32");
   if (!o.cuda() && !o.algorithms.empty())
     throw InputErrors("--algorithms: only --device cuda has several to choose from");
+  check_outputs({{"--trace", o.trace}, {"--algorithms", o.algorithms}}, {o.continuations, o.accept_trace});
+  if (!o.trace.empty() && o.new_tokens < 2)
+    throw InputErrors("--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
   if (o.cuda() && !o.trace.empty()) throw InputErrors("--trace: traces are recorded on the CPU");
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
@@ -193,9 +203,11 @@ int decode(const Options& o, const Common& common) {
   if (!o.trace.empty()) {
     Tracing t;
     t.make = [&](const MethodSpec& m) {
+      priced = true;
+      check_memory(*make(m), seats, capacity);
+      priced = false;
       auto decoder = make(m);
       m.finish();
-      check_memory(decoder->weights);
       return decoder;
     };
     t.method = method;
@@ -211,18 +223,17 @@ int decode(const Options& o, const Common& common) {
     t.progress = [&](std::size_t done) { tracing.at(done); };
     return trace(o, *shape, source.target_name(o.seed), t, prompts, write_inputs);
   }
-  if (o.cuda()) {  // caches are no larger than steps need
-    priced = true;
-    const auto dry = make(method);
-    method.finish();
+  priced = true;
+  const auto dry = make(method);
+  method.finish();
+  priced = false;
+  if (o.cuda())  // caches are no larger than steps need
     capacity = static_cast<int>(longest) + o.new_tokens +
                rows_behind_text(*dry, seats, static_cast<int>(longest) + o.new_tokens);
-    priced = false;
-  }
+  else check_memory(*dry, seats, capacity);
   const auto decoder_of_method = make(method);
   Decoder& decoder = *decoder_of_method;
   method.finish();
-  if (!o.cuda()) check_memory(decoder.weights);
   const bool forced = !o.accept.empty() || !o.accept_trace.empty();
   if (forced && !o.sampling.greedy())
     throw InputErrors("--accept and --accept-trace are judged greedily: they can't be combined with --temperature");
@@ -343,14 +354,14 @@ void add_decode(CLI::App& app, Action& chosen) {
       ->capture_default_str();
   verb->add_option("--end-of-text", o->end_of_text, "token ids that end a text");
   verb->add_option("--temperature", o->sampling.temperature, "0: greedy")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(between(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--top-k", o->sampling.top_k, "0: all")->check(CLI::Range(0, 1 << 30))->capture_default_str();
-  verb->add_option("--top-p", o->sampling.top_p, "1: all")->check(CLI::Range(1e-6, 1.0))->capture_default_str();
+  verb->add_option("--top-p", o->sampling.top_p, "1: all")->check(between(1e-6, 1.0))->capture_default_str();
   verb->add_option("--seed", o->seed, "of weights, prompts and sampling")->capture_default_str();
   verb->add_option("--draft-noise", o->draft_noise,
                    "a draft model of the target's shape is the target with noise of this size")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(between(0.0, 100.0))
       ->capture_default_str();
   verb->add_option("--trace", o->trace, "records the acceptance of every position to this file (gzip of JSON lines)");
   verb->add_option("--trace-depth", o->trace_depth, "levels recorded, where the method has as many")

@@ -1,33 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C as a question that long work asks between its pieces.
+// Ctrl-C, and what ends a session or a job (SIGHUP, SIGTERM), as a question that long work asks between its pieces.
 #pragma once
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <string_view>
 
+#include "cli/ranks.h"
+
 namespace draftline::cli {
 
-// While one lives, Ctrl-C asks instead of killing; the second one kills.
+inline constexpr std::array kEndingSignals{SIGINT, SIGTERM, SIGHUP};
+
+// The exit code of a program that a signal ended, as shells have it: 130 for Ctrl-C.
+constexpr int exit_code_of_signal(int signal) { return 128 + signal; }
+
+// `act` for each of them but those that our parent told us to ignore (nohup, a shell's background job).
+inline void on_ending_signals(void (*act)(int)) {
+  for (const int signal : kEndingSignals)
+    if (std::signal(signal, act) == SIG_IGN) std::signal(signal, SIG_IGN);
+}
+
+// While one lives, such a signal asks instead of killing; the second one kills. Of several ranks only Ctrl-C asks: mpirun
+// ends those that are left with SIGTERM.
 class Interruptible {
  public:
-  Interruptible() : before_(std::signal(SIGINT, ask)) { asked_ = false; }
-  ~Interruptible() { std::signal(SIGINT, before_); }
+  Interruptible() : signals_(launched().size > 1 ? 1 : kEndingSignals.size()) {
+    asked_ = 0;
+    for (std::size_t i = 0; i < signals_; ++i)
+      if ((before_[i] = std::signal(kEndingSignals[i], ask)) == SIG_IGN) std::signal(kEndingSignals[i], SIG_IGN);
+  }
+  ~Interruptible() {
+    for (std::size_t i = 0; i < signals_; ++i) std::signal(kEndingSignals[i], before_[i]);
+  }
   Interruptible(const Interruptible&) = delete;
   Interruptible& operator=(const Interruptible&) = delete;
-  static bool asked() { return asked_; }
-  static void ask_too() { asked_ = true; }  // Ctrl-C reached another rank
+  static bool asked() { return asked_ != 0; }
+  static int exit_code() { return exit_code_of_signal(asked() ? asked_.load() : SIGINT); }
+  static void ask_too() { asked_ = SIGINT; }  // Ctrl-C reached another rank
 
  private:
-  static void ask(int) {
-    asked_ = true;
-    std::signal(SIGINT, SIG_DFL);
+  static void ask(int signal) {
+    asked_ = signal;
+    for (const int other : kEndingSignals)
+      if (std::signal(other, SIG_DFL) == SIG_IGN) std::signal(other, SIG_IGN);
     static constexpr std::string_view kSaid = "\nfinishing what is begun; Ctrl-C again ends at once\n";
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
   }
-  static inline std::atomic<bool> asked_ = false;
-  void (*before_)(int);
+  static inline std::atomic<int> asked_ = 0;
+  std::size_t signals_;
+  std::array<void (*)(int), kEndingSignals.size()> before_{};
 };
 
 }  // namespace draftline::cli

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "cli/command.h"
+#include "cli/interruptible.h"
 #include "core/build_info.h"
 #include "core/errors.h"
 #include "core/json_parse.h"
@@ -30,12 +31,12 @@ Output to_standard_output(bool json, bool csv, Asked asked) {
 int interrupted_after(std::size_t done, std::size_t points) {
   if (done >= points) return 0;
   std::cerr << "interrupted after " << done << " of " << points << " points; go on with --from " << done << "\n";
-  return 130;
+  return Interruptible::exit_code();
 }
 
 namespace {
 
-enum ExitCode { kFine = 0, kInput = 2, kDevice = 3, kBug = 4, kInterrupted = 130 };
+enum ExitCode { kFine = 0, kInput = 2, kDevice = 3, kBug = 4 };
 
 // data/ beside the installed program, else where it was built from.
 std::filesystem::path find_data() {
@@ -48,7 +49,7 @@ std::filesystem::path find_data() {
   return DRAFTLINE_DATA_DIR;
 }
 
-void interrupted(int) { _exit(kInterrupted); }
+void interrupted(int signal) { _exit(exit_code_of_signal(signal)); }
 
 // A stream that was closed before we began: the next file opened would take its number, and what is printed would land in
 // that file. What stands here in its place can be read, not written.
@@ -136,7 +137,9 @@ int run(int argc, char** argv, Launched l) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (app.exit(e) == 0) return kFine;
+    const int code = app.exit(e);
+    if (!std::cout.flush()) throw OutputError("standard output can't be written");
+    if (code == 0) return kFine;
     if (l.rank > 0) Ranks(l).fail({kInput, {e.what()}});  // it may have no such file, where rank 0 has one
     return kInput;
   }
@@ -150,7 +153,7 @@ int run(int argc, char** argv, Launched l) {
 int main(int argc, char** argv) {
   namespace cli = draftline::cli;
   cli::keep_standard_streams();
-  std::signal(SIGINT, cli::interrupted);
+  cli::on_ending_signals(cli::interrupted);
   std::signal(SIGPIPE, SIG_IGN);
   const cli::Launched l = cli::launched();
   if (l.rank > 0) cli::fall_silent();

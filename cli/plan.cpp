@@ -19,14 +19,16 @@ struct Options {
 };
 
 int plan(const Options& o, const Common& common) {
-  const auto first = std::make_shared<ServingSweep>(o.scenario, common.data);
+  const DocumentText text(o.scenario);
+  const auto first = std::make_shared<ServingSweep>(text.document(), common.data);
   first->validate();
   const Scenario& scenario = first->scenario();
   check_plannable(scenario);
   const Prices prices{scenario.serving->prices};
   const std::size_t points = scenario.points();
   Progress progress("planning", points);
-  const Interruptible interruptible;
+  std::optional<Interruptible> interruptible;
+  if (points > 1) interruptible.emplace();  // of one point nothing would be kept
   std::vector<FleetOption> options;
   in_order<ServingSweep>(
       common.ranks,
@@ -36,7 +38,7 @@ int plan(const Options& o, const Common& common) {
        .jobs = o.jobs},
       o.jobs == 1 ? first : nullptr,
       [&] {
-        auto sweep = std::make_shared<ServingSweep>(o.scenario, common.data);
+        auto sweep = std::make_shared<ServingSweep>(text.document(), common.data);
         sweep->validate();
         return sweep;
       },
@@ -47,11 +49,11 @@ int plan(const Options& o, const Common& common) {
       });
   if (!common.ranks.first()) return 0;
   const std::size_t done = options.size();
+  if (done < points)
+    std::cerr << "interrupted: only " << done << " of " << points << " options were looked at\n";
   write_plan(to_standard_output(o.json, o.csv, {"plan", common.data, o.seed, {.most_devices = o.most_devices}}),
              scenario, std::move(options));
-  if (done == points) return 0;
-  std::cerr << "interrupted: " << done << " of " << points << " options were looked at\n";
-  return 130;
+  return done == points ? 0 : Interruptible::exit_code();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/interruptible.h"
 #include "cli/measuring.h"
 #include "cli/progress.h"
@@ -245,13 +246,12 @@ bool probe_into(const ProbeOptions& o) {
 namespace {
 
 int probe(const Options& o) {
-  constexpr int kInterrupted = 130;
   const bool all = probe_into(o);
   const Measured m = read_file(o.out, read_measured);
   if (o.json) write_measured(std::cout, m);
   else std::cout << o.out.string() << ": " << m.points.size() << " points of " << m.title << "\n";
   if (!all) std::cerr << "interrupted; the same command goes on\n";
-  return all ? 0 : kInterrupted;
+  return all ? 0 : Interruptible::exit_code();
 }
 
 }  // namespace
@@ -265,11 +265,11 @@ void add_probe(CLI::App& app, Action& chosen) {
       ->check(CLI::IsMember({"full", "small"}))
       ->capture_default_str();
   verb->add_option("--seconds", o->seconds, "how long it may take, about; 80 on a CPU, 150 on a GPU")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(between(0.1, 3600.0));
   verb->add_option("--wait", o->wait,
                    "how long it may wait, in all, for other programs to leave a CPU's core;\n"
                    "three quarters of --seconds, none on the small grid, if not given")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(between(0.0, 3600.0));
   verb->add_flag("--json", o->json, "the measured file on standard output too");
   verb->footer(
       "Example: draftline probe --device cpu --out cpu.json && draftline calibrate cpu.json --out my-cpu.json");

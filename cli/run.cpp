@@ -23,7 +23,8 @@ struct Options {
 };
 
 int run(const Options& o, const Common& common) {
-  Sweep first(o.scenario, common.data);
+  const DocumentText scenario(o.scenario);
+  Sweep first(scenario.document(), common.data);
   if (first.scenario().serving)
     throw InputErrors(first.scenario().document.root().place() + ": has a \"workload\"; `draftline simulate` runs it");
   first.validate();
@@ -50,7 +51,7 @@ int run(const Options& o, const Common& common) {
        .to = (points - o.from + kBlock - 1) / kBlock,
        .question = question_id(first.scenario().document.root().input_files(), o.from),
        .jobs = o.jobs},
-      nullptr, [&] { return std::make_shared<Sweep>(o.scenario, common.data); },
+      nullptr, [&] { return std::make_shared<Sweep>(scenario.document(), common.data); },
       [&](Sweep& sweep, std::size_t block) {
         std::vector<Outcome> outcomes;
         const std::size_t begin = o.from + block * kBlock;

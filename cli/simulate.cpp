@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/in_order.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "reports/point.h"
 #include "reports/serving_records.h"
@@ -24,7 +25,8 @@ struct Options {
 };
 
 int simulate(const Options& o, const Common& common) {
-  const auto first = std::make_shared<ServingSweep>(o.scenario, common.data);
+  const DocumentText text(o.scenario);
+  const auto first = std::make_shared<ServingSweep>(text.document(), common.data);
   first->validate();
   const Scenario& scenario = first->scenario();
   if (o.dry_run) {
@@ -36,6 +38,10 @@ int simulate(const Options& o, const Common& common) {
   if (o.records.any() && points > 1)
     throw InputErrors(o.scenario + ": has " + std::to_string(points) +
                       " points; records and the timeline are of a single one");
+  std::vector<std::filesystem::path> inputs;
+  for (const auto& [file, fingerprint] : scenario.document.root().input_files()) inputs.push_back(file);
+  check_outputs({{"--requests", o.records.requests}, {"--steps", o.records.steps}, {"--timeline", o.records.timeline}},
+                inputs);
   std::unique_ptr<ServingRecords> records;
   if (o.records.any() && common.ranks.first()) records = std::make_unique<ServingRecords>(o.records);
   const auto requests = static_cast<std::size_t>(scenario.serving->choices.front().workload.requests);
@@ -73,7 +79,7 @@ int simulate(const Options& o, const Common& common) {
        .jobs = o.jobs},
       o.jobs == 1 ? first : nullptr,
       [&] {
-        auto sweep = std::make_shared<ServingSweep>(o.scenario, common.data);
+        auto sweep = std::make_shared<ServingSweep>(text.document(), common.data);
         sweep->validate();
         return sweep;
       },

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/interruptible.h"
 #include "cli/measuring.h"
 #include "cli/progress.h"
@@ -23,7 +24,6 @@ using namespace measure;
 
 namespace {
 
-constexpr int kInterrupted = 130;
 
 struct Options {
   std::string device = "cpu", grid = "standard";
@@ -66,11 +66,6 @@ class Validating {
         core_(
             o.gpu() ? FreeCore::Read() : [this](int more) { return yardstick_.read(more); }, Seconds{o.of_waiting()},
             Interruptible::asked) {
-    for (const double figure :
-         {o.patience, o.of_probing(), o.of_decoding(), o.serving_seconds.value_or(1), o.of_waiting(), o.rate})
-      if (std::isnan(figure))  // a range lets them through
-        throw InputErrors(
-            "--patience, --probe-seconds, --seconds, --serving-seconds, --wait, --acceptance-rate: nan is no number");
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
       throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
     std::error_code failed;
@@ -173,7 +168,7 @@ class Validating {
   }
   static int interrupted() {
     std::cerr << "interrupted; the same command goes on\n";
-    return kInterrupted;
+    return Interruptible::exit_code();
   }
   bool asked(const std::string& network, const MethodSpec& method, int batch) const {
     return (o_.networks.empty() || std::find(o_.networks.begin(), o_.networks.end(), network) != o_.networks.end()) &&
@@ -273,28 +268,28 @@ void add_validate(CLI::App& app, Action& chosen) {
   verb->add_option("--networks", o->networks, "only these networks' cells")->delimiter(',');
   verb->add_option("--batch-sizes", o->batches, "only cells of these")->delimiter(',')->check(CLI::Range(1, 4096));
   verb->add_option("--acceptance-rate", o->rate, "of a draft, an input in both worlds")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0.0, 1.0))
       ->capture_default_str();
   verb->add_option("--turns", o->turns, "times that each cell and each live server is measured")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb->add_option("--patience", o->patience, "seconds of a turn, about")
-      ->check(CLI::Range(1e-4, 60.0))
+      ->check(between(1e-4, 60.0))
       ->capture_default_str();
   verb->add_option("--probe-seconds", o->probe_seconds,
                    "how long probing may take, about; 60 on the CPU, 140 on a GPU if not given")
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(between(0.1, 3600.0));
   verb->add_option("--seconds", o->seconds,
                    "how long decoding may take, about; 290 on the CPU, 180 on a GPU,\nno limit with --full")
-      ->check(CLI::Range(0.1, 1e6));
+      ->check(between(0.1, 1e6));
   verb->add_option("--serving-seconds", o->serving_seconds,
                    "how long the live servers may take, about; 60 on a GPU, no limit on the CPU or with --full if not "
                    "given")
-      ->check(CLI::Range(0.1, 1e6));
+      ->check(between(0.1, 1e6));
   verb->add_option("--wait", o->wait,
                    "how long it may wait, in all, for other programs to leave a CPU's core;\n"
                    "100, none on the small grid, if not given")
-      ->check(CLI::Range(0.0, 1e5));
+      ->check(between(0.0, 1e5));
   verb->add_option("--requests", o->requests, "of the live server")
       ->check(CLI::Range(2, 100000))
       ->capture_default_str();

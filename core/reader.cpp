@@ -244,6 +244,12 @@ std::vector<Reader> Reader::items() const {
   return all;
 }
 
+std::size_t Reader::size() const { return is_array() ? value_->size() : 0; }
+Reader Reader::item(std::size_t i) const {
+  check(i < size(), "an item beyond the array's end");
+  return below(&(*value_)[i], std::to_string(i));
+}
+
 std::string Reader::text() const { return expect(is_string(), "a text") ? value_->get<std::string>() : std::string(); }
 
 bool Reader::boolean() const { return expect(is_boolean(), "true or false") && value_->get<bool>(); }
@@ -299,9 +305,12 @@ double Reader::quantity_value(Dimension dimension, std::optional<double> least) 
     return harmless;
   }
   const double v = std::get<double>(parsed);
-  if (least ? v >= *least : v > 0) return v;
-  const std::string bound =
-      !least ? "greater than 0" : "at least " + plain(*least) + " " + std::string(unit_name(dimension));
+  constexpr double kMost = 1e30;  // beyond anything physical; sums and squares of what is smaller stay finite
+  const bool physical = std::abs(v) <= kMost && (v == 0 || std::abs(v) >= 1 / kMost);
+  if (physical && (least ? v >= *least : v > 0)) return v;
+  const std::string bound = !physical ? "between 1e-30 and 1e30 " + std::string(unit_name(dimension))
+                            : !least  ? "greater than 0"
+                                      : "at least " + plain(*least) + " " + std::string(unit_name(dimension));
   fail("must be " + bound + ", got " + kind_of(*value_));
   return harmless;
 }
@@ -328,12 +337,19 @@ Reader Reader::choosing(const std::vector<Choice>& choices) const {
 
 Document::Document(std::shared_ptr<Reader::State> state) : state_(std::move(state)) {}
 
-Document Document::from_file(const std::filesystem::path& path, std::size_t most_bytes) {
-  Document document = from_text(read_text_file(path, most_bytes), path);
+DocumentText::DocumentText(std::filesystem::path file, std::size_t most_bytes)
+    : file_(std::move(file)), text_(read_text_file(file_, most_bytes)) {}
+
+Document DocumentText::document() const {
+  Document document = Document::from_text(text_, file_);
   Fingerprint fingerprint;
-  fingerprint.add(document.state_->root.dump(-1, ' ', false, Json::error_handler_t::replace));
-  document.root().note_input(path, fingerprint.value());
+  fingerprint.add(document.root().json().dump(-1, ' ', false, Json::error_handler_t::replace));
+  document.root().note_input(file_, fingerprint.value());
   return document;
+}
+
+Document Document::from_file(const std::filesystem::path& path, std::size_t most_bytes) {
+  return DocumentText(path, most_bytes).document();
 }
 
 Document Document::below(const Reader& asking, const std::filesystem::path& path) {

@@ -54,6 +54,8 @@ class Reader {
   bool is_null() const;
   bool is_boolean() const;
   std::vector<Reader> items() const;  // notes a mistake if this is no array
+  std::size_t size() const;           // of an array, else 0
+  Reader item(std::size_t) const;     // of an array that has it
 
   // Values. The range is inclusive; NaN and infinity can't be written in JSON and are refused from text too. Where a
   // read fails, the value returned lies in the range: the one nearest to 0, for positive_int 1.
@@ -68,8 +70,8 @@ class Reader {
   double ratio() const { return number(0, 1); }  // a share or probability
   std::vector<double> numbers(double least = -std::numeric_limits<double>::max(),
                               double most = std::numeric_limits<double>::max()) const;  // an array of numbers
-  // A string with a unit, "3.35 TB/s". A zero or negative one is refused unless `least` (inclusive) says otherwise.
-  // Where the read fails: `least`, else 1 base unit.
+  // A string with a unit, "3.35 TB/s". A zero or negative one is refused unless `least` (inclusive) says otherwise, and
+  // so is one beyond 1e30 or below 1e-30 base units. Where the read fails: `least`, else 1 base unit.
   template <class Q>
   Q quantity(std::optional<double> least = std::nullopt) const {
     return Q{quantity_value(unit_dimension<Q>(), least)};
@@ -131,6 +133,17 @@ class Document {
  private:
   explicit Document(std::shared_ptr<Reader::State>);
   std::shared_ptr<Reader::State> state_;
+};
+
+// A file that is read once, though several documents are made of it (one for each thread): a pipe can't be read again.
+class DocumentText {
+ public:
+  explicit DocumentText(std::filesystem::path, std::size_t most_bytes = std::size_t{64} << 20);
+  Document document() const;
+
+ private:
+  std::filesystem::path file_;
+  std::string text_;
 };
 
 // What `read(Reader)` makes of a whole file; InputErrors with all of its mistakes.

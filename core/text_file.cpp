@@ -2,11 +2,13 @@
 #include "core/text_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <system_error>
 
@@ -49,11 +51,24 @@ std::string read_text_file(const fs::path& path, std::size_t most_bytes) {
   return path.extension() == ".gz" ? gunzip(text, most_bytes, shown(path)) : text;
 }
 
+// The file that a chain of links ends at, whether it exists yet or not.
+static fs::path behind_links(fs::path path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  const fs::path asked = path;
+  std::error_code none;
+  for (int links = 0; fs::is_symlink(path, none); ++links) {
+    if (links == kMostLinks) throw InputErrors(shown(asked) + ": cannot be written: too many levels of symbolic links");
+    path = path.parent_path() / fs::read_symlink(path, none);  // an absolute target replaces the folder
+  }
+  return path;
+}
+
 // Until it is committed the file has no name where the system can do that, so that nothing of it stays whatever ends
 // the program; elsewhere a name of its own beside the final one.
 struct AtomicFile::Open {
   fs::path name, temporary;
   std::ofstream stream;
+  std::optional<mode_t> mode;  // of the file that is replaced
   int nameless = -1;
   bool direct = false, committed = false;
 
@@ -76,8 +91,9 @@ AtomicFile::AtomicFile(const fs::path& path) : open_(std::make_unique<Open>()) {
   std::error_code error;
   if (path.empty()) throw InputErrors("the name of the output file is empty");
   if (fs::is_directory(path, error)) throw InputErrors(shown(path) + ": is a folder, not a file");
-  open_->name = fs::exists(path, error) ? fs::canonical(path, error) : path;  // a link stays one
-  if (error) open_->name = path;
+  open_->name = behind_links(path);  // a link stays one
+  struct stat before {};
+  if (::stat(open_->name.c_str(), &before) == 0 && S_ISREG(before.st_mode)) open_->mode = before.st_mode & 07777;
   open_->direct = fs::exists(path, error) && !fs::is_regular_file(path, error);  // /dev/stdout has no "beside"
   open_->temporary = open_->direct ? path : open_->name;
   if (!open_->direct) open_->temporary += ".part" + std::to_string(std::random_device{}());
@@ -103,6 +119,10 @@ void AtomicFile::commit() {
   if (!open_->stream) throw OutputError(shown(open_->name) + ": cannot be written in full: " + why(errno));
   open_->committed = true;
   if (open_->direct) return;
+  if (open_->mode) {  // a private file stays private
+    const fs::path written = open_->nameless == -1 ? open_->temporary : open_->nameless_path();
+    ::chmod(written.c_str(), *open_->mode);
+  }
   const bool named = open_->nameless == -1 || linkat(AT_FDCWD, open_->nameless_path().c_str(), AT_FDCWD,
                                                      open_->temporary.c_str(), AT_SYMLINK_FOLLOW) == 0;
   std::error_code error(named ? 0 : errno, std::generic_category());

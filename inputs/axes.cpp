@@ -26,7 +26,7 @@ bool sweeps(const std::string& key, const nlohmann::json& list) {
 
 void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes) {
   if (in.is_array() && sweeps(key, in.json())) {
-    if (in.items().empty()) in.fail("an empty list leaves nothing to run");
+    if (in.size() == 0) in.fail("an empty list leaves nothing to run");
     else axes.push_back({key, in});
   } else if (in.is_object()) {
     for (const auto& [k, value] : in.look()) find_axes(value, k, axes);
@@ -35,14 +35,14 @@ void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes
 
 std::size_t combinations(const std::vector<Axis>& axes) {
   std::size_t count = 1;
-  for (const Axis& axis : axes) count = std::min(count * axis.list.items().size(), kMostChoices + 1);
+  for (const Axis& axis : axes) count = std::min(count * axis.list.size(), kMostChoices + 1);
   return count;
 }
 
 std::vector<Reader::Choice> combination(const std::vector<Axis>& axes, std::size_t index) {
   std::vector<Reader::Choice> choices;
   for (std::size_t a = axes.size(); a-- > 0;) {  // the last list turns fastest
-    const std::size_t n = axes[a].list.items().size();
+    const std::size_t n = axes[a].list.size();
     choices.push_back({axes[a].list, index % n});
     index /= n;
   }

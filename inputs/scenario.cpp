@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/json_parse.h"
 #include "inputs/axes.h"
 
 namespace draftline {
@@ -62,9 +63,10 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   const Reader in = document.root();
   Scenario s;
   s.document = std::move(document);
+  constexpr std::size_t kMostSaid = 10'000;  // bytes of what is shown to people, who must not find their terminal steered
   if (const auto name = in.find("name")) s.name = name->text();
-  if (const auto question = in.find("question")) s.question = question->text();
-  if (const auto note = in.find("note")) s.note = note->text();
+  if (const auto question = in.find("question")) s.question = printable(question->text(), kMostSaid);
+  if (const auto note = in.find("note")) s.note = printable(note->text(), kMostSaid);
   const auto count = [](int most) { return [most](const Reader& r) { return r.positive_int(most); }; };
 
   s.devices = alternatives<std::shared_ptr<const Device>>(in.at("device"),

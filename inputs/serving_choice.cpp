@@ -120,7 +120,7 @@ Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
     read_fleet(in, c);
     if (const auto policy = in.find("policy")) c.policy = read_draft_policy(*policy);
     for (auto choice = choices.rbegin(); choice != choices.rend(); ++choice) {
-      c.varying.push_back(label(choice->list.items()[choice->index].json()));
+      c.varying.push_back(label(choice->list.item(choice->index).json()));
     }
     s.choices.push_back(std::move(c));
     if (scenario.failed()) break;  // each of the others would say it again

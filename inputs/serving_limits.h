@@ -2,6 +2,7 @@
 // What a serving scenario says of its servers: the scheduler's limits, the fleet's shape, and the latencies that are
 // promised.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,11 @@ struct SchedulerLimits {
   bool swap = false;           // preempted sequences keep their keys and values on the host; else they are recomputed
   double swap_per_token = 0;   // ps, one way
 };
+
+// Most sequences of a step in which each verifies so many rows.
+inline int batch_limit(const SchedulerLimits& limits, int rows) {
+  return std::min(limits.max_num_seqs, std::max(1, limits.max_num_batched_tokens / rows));
+}
 
 struct FleetShape {
   int replicas = 1;

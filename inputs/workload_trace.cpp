@@ -117,6 +117,7 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
   };
   static constexpr std::array<Format, 2> formats{
       {{"timestamp", "input_length", "output_length", 1e-3}, {"arrival_time", "input_toks", "output_toks", 1}}};
+  constexpr std::size_t kMostLine = std::size_t{4} << 20;  // parsed it takes some thirty times as much memory
   Collector all;
   const std::string text = read_text_file(file, kMostBytes);
   std::size_t at = 0, number = 0;
@@ -129,6 +130,7 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
     at = end + 1;
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    if (line.size() > kMostLine) fail("a line of more than " + std::to_string(kMostLine) + " bytes");
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object()) fail("no JSON object");
     const auto format =

@@ -43,7 +43,12 @@ RankTree read_rank_plan(const MethodSpec& spec, const RankLimits& limits, const 
     return tree->has("optimal") ? read_optimal(*tree, in, limits, accepted) : read_rank_tree(*tree, limits);
   if (tree && tree->text() != "default")
     tree->fail("must be \"default\", {\"nodes\": [paths of ranks]} or {\"optimal\": {\"budget\": n}}");
-  return length ? rank_chain(*length) : official;
+  if (length) return rank_chain(*length);
+  const int ranks = 1 + *std::max_element(official.ranks.begin(), official.ranks.end());
+  if (ranks <= limits.ranks) return official;
+  in.fail("its own tree has " + std::to_string(ranks) + " candidates at a level, and the vocabulary " +
+          std::to_string(limits.ranks) + " tokens: give a \"draft_length\" or a \"tree\"");
+  return rank_chain(1);
 }
 
 int width_of_level(const RankTree& t, int level) {

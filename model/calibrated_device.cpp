@@ -110,13 +110,18 @@ KernelTimes read_tables(const CalibrationInput& o, InputFiles& read) {
   return times;
 }
 
-// A block that a device file borrows from a relative beside it becomes that relative's own, so that it may lie anywhere.
-OrderedJson lent(OrderedJson block, const std::string& key, const std::filesystem::path& folder) {
+// A block that a device file borrows from a relative, beside it or shipped, becomes that relative's own, so that it may lie
+// anywhere.
+OrderedJson lent(OrderedJson block, const std::string& key, const std::filesystem::path& folder,
+                 const std::filesystem::path& shipped) {
   std::string because;
   while (block.contains("borrowed_from")) {  // no ring: the device was read before
     const std::string relative = block.at("borrowed_from");
     because += (because.empty() ? "of " : "; of ") + relative + ": " + block.at("because").get<std::string>();
-    const OrderedJson whole = OrderedJson::parse(read_text_file(folder / (relative + ".json")));
+    std::error_code none;
+    const std::filesystem::path beside = folder / (relative + ".json");
+    const OrderedJson whole = OrderedJson::parse(
+        read_text_file(std::filesystem::exists(beside, none) ? beside : shipped / (relative + ".json")));
     block = key == "all_reduce" ? whole.at(key) : whole.at("fits").at(key);
   }
   if (!because.empty()) block["because"] = because;
@@ -171,9 +176,11 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
     r.quality.push_back(c.of_all_reduce);
     r.device["all_reduce"] = links_of(c, o);
   }
-  for (auto& [key, block] : fits.items()) block = lent(block, key, file.parent_path());
-  if (r.device.contains("all_reduce"))
-    r.device["all_reduce"] = lent(r.device["all_reduce"], "all_reduce", file.parent_path());
+  const auto own = [&](OrderedJson& block, const std::string& key) {
+    block = lent(block, key, file.parent_path(), o.data / "devices");
+  };
+  for (auto& [key, block] : fits.items()) own(block, key);
+  if (r.device.contains("all_reduce")) own(r.device["all_reduce"], "all_reduce");
   return r;
 }
 
@@ -205,8 +212,9 @@ Device device_of(const std::filesystem::path& file, const std::filesystem::path&
 }
 
 std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder) {
-  if (std::filesystem::exists(name)) return name;
-  return folder / (name + ".json");
+  std::error_code none;
+  const bool file = name.find('/') != std::string::npos || name.ends_with(".json");
+  return file || std::filesystem::exists(name, none) ? std::filesystem::path(name) : folder / (name + ".json");
 }
 
 CalibratedDevice calibrated_device(const CalibrationInput& o, const Measured& m) {

@@ -118,7 +118,7 @@ void AdviseReport::add_text(const Advice& a) {
   to_.stream << "  " << loss_sentence(telling(a)) << "\n";
   to_.stream << "  " << need_sentence(a) << "\n";
   if (a.batches.front().sharded_speedup) to_.stream << "  " << shard_sentence(a) << "\n";
-  if (a.pool_lost > 0.005) to_.stream << "  KV pool: the drafter takes " << percent(a.pool_lost) << " of it.\n";
+  if (a.pool_lost > 0.005) to_.stream << "  KV pool: the drafter takes " << percent(*a.pool_lost) << " of it.\n";
   to_.stream << "\n";
 
   const auto columns = columns_of(batch_figures(a), a, Format::table);

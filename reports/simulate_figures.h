@@ -2,6 +2,7 @@
 // The figures of `simulate`: what requests met, and what their servers did. Figures are means of all replications, with
 // an interval where there are several; counts are the first one's.
 #pragma once
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "reports/figure.h"
@@ -61,9 +62,11 @@ inline Reading energy(Result r) {
     return r.devices * r.power_watts * run.figures.busy_share(r.servers) * seconds;
   });
 }
-// How much longer a token takes than if the drafts had been chosen knowing what is accepted.
-inline double oracle_gap(Result r, const ServingFigures& oracle) {
-  return r.runs.front().figures.tpot.mean() / oracle.tpot.mean() - 1;
+// How much longer a token takes than if the drafts had been chosen knowing what is accepted; none: no request had a second
+// token.
+inline Reading oracle_gap(Result r, const ServingFigures& oracle) {
+  const double gap = r.runs.front().figures.tpot.mean() / oracle.tpot.mean() - 1;
+  return std::isfinite(gap) ? Reading(gap) : Reading();
 }
 
 }  // namespace served

@@ -58,6 +58,16 @@ std::vector<MethodChoice> lengths_of(Predictor& predictor, const Setup& s, const
   return all;
 }
 
+// Tokens that the KV pool of a server with the usual limits holds; negative where its weights leave no room for one.
+double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
+  const ServingChoice usual;
+  const SchedulerLimits& limits = usual.limits;
+  s.batch_size = 1;
+  s.batch_size = batch_limit(limits, predictor.verified_rows(s, m));
+  const Predictor::Room room = predictor.room(s, m, limits.max_num_batched_tokens);
+  return (usual.gpu_memory_utilization * s.device->memory - room.taken()) / room.per_token;
+}
+
 RateAdvice advise_rate(ServingSweep& serving, const Point& p, std::size_t plain_method, std::uint64_t seed) {
   Point plain_point = p;
   plain_point.method = plain_method;
@@ -152,10 +162,13 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   }
   out.pays_to_batch = pays;
 
+  std::vector<int> reported;
+  std::copy_if(batches.begin(), batches.end(), std::back_inserter(reported),
+               [&](int batch) { return at(batch).has_value(); });
+  if (reported.empty()) reported = {out.largest_batch};  // of those that were asked for none fits
   const auto sharded = predictor.with_sharded_draft(s, m);
-  for (const int batch : batches) {
+  for (const int batch : reported) {
     const auto prediction = at(batch);
-    if (!prediction) continue;
     BatchAdvice a = at_batch(predictor, s, *prediction);
     if (sharded)
       if (const auto p = predict(predictor, s, *sharded)) a.sharded_speedup = p->speedup;
@@ -163,7 +176,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   }
   const auto lengths = lengths_of(predictor, s, m);
   for (const int prompt : scenario.prompt_tokens)
-    for (const int batch : lengths.empty() ? std::vector<int>{} : batches) {
+    for (const int batch : lengths.empty() ? std::vector<int>{} : reported) {
       Setup other = s;
       other.prompt_tokens = prompt;
       other.batch_size = batch;
@@ -177,13 +190,8 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
       if (any) out.best.push_back(best);
     }
 
-  s.batch_size = batches.front();
-  const auto pool = [&](const MethodChoice& method) {
-    const ServingChoice usual;
-    const Predictor::Room room = predictor.room(s, method, usual.limits.max_num_batched_tokens);
-    return (usual.gpu_memory_utilization * s.device->memory - room.taken()) / room.per_token;
-  };
-  out.pool_lost = 1 - pool(m) / pool(autoregressive());
+  if (const double plain = pool_tokens(predictor, s, autoregressive()); plain > 0)
+    out.pool_lost = 1 - std::max(0.0, pool_tokens(predictor, s, m)) / plain;
   if (serving != nullptr) {
     const auto& methods = serving->scenario().methods;
     const auto plain =

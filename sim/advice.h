@@ -48,7 +48,8 @@ struct Advice {
   std::string obstacle;   // why nothing can be said; else ""
   int largest_batch = 0;  // that fits the device
   int pays_to_batch = 0;  // 0: never; largest_batch: always
-  double pool_lost = 0;   // share of the plain server's KV pool that the drafter takes
+  // Share of the plain server's KV pool that the drafter takes; none: weights leave no room for a pool.
+  std::optional<double> pool_lost;
   std::vector<BatchAdvice> batches;
   std::vector<BestLength> best;
   std::optional<RateAdvice> rate;

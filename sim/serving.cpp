@@ -123,7 +123,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   SchedulerLimits& limits = point->limits = choice.limits;
   const int stages = choice.fleet.stages;
   limits.max_num_seqs = std::max(1, limits.max_num_seqs / stages);
-  limits.max_num_seqs = std::min(limits.max_num_seqs, std::max(1, limits.max_num_batched_tokens / drafting.rows));
+  limits.max_num_seqs = batch_limit(limits, drafting.rows);
   setup.batch_size = limits.max_num_seqs;
   const Predictor::Room room = predictor.room(setup, method, limits.max_num_batched_tokens);
   const Bytes usable = choice.gpu_memory_utilization * setup.device->memory, left = usable - room.taken(stages);

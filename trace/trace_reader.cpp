@@ -63,7 +63,10 @@ TraceHeader read_header(const GzipLines& lines, const std::string& text) {
   h.target = in.text(in.at(target, "name"), "name");
   h.fingerprint = in.text(in.at(target, "fingerprint"), "fingerprint");
   h.weights = in.text(in.at(target, "weights"), "weights");
-  h.method = in.at("method").dump();
+  const json& method = in.at("method");
+  if (!method.is_object()) lines.fail("\"method\" must be an object");
+  in.text(in.at(method, "name"), "name");
+  h.method = method.dump();
   h.task = in.text(in.at("task"), "task");
   if (!in.at("steps_because").is_null()) h.steps_because = in.text(in.at("steps_because"), "steps_because");
   if (in.has("own_depth") && in.at("own_depth") != 0) {
@@ -96,6 +99,7 @@ Trace Trace::read(const std::filesystem::path& path) {
   Fingerprint sum;
   sum.add(text);
   const auto depth = static_cast<std::size_t>(t.header_.depth);
+  bool any_step = false;  // the step of a text's last token is never taken
   for (;;) {
     if (!lines.next(text)) lines.fail("the last line, with count and checksum, is missing");
     const LineReader in(lines, text);
@@ -104,6 +108,8 @@ Trace Trace::read(const std::filesystem::path& path) {
           in.integer(in.at("prompts"), "prompts", 0, 1e15) != t.prompts() ||
           in.integer(in.at("positions"), "positions", 0, 1e15) != static_cast<std::int64_t>(t.starts_.back()))
         lines.fail("count or checksum differ from the lines above: the file was changed or lacks lines");
+      if (t.prompts() == 0) lines.fail("it holds no prompt");
+      if (!any_step) lines.fail("it holds no step: texts of a single token need none");
       if (lines.next(text)) lines.fail("text after the last line");
       return t;
     }
@@ -111,14 +117,17 @@ Trace Trace::read(const std::filesystem::path& path) {
     if (in.integer(in.at("prompt"), "prompt", 0, 1e9) != t.prompts()) lines.fail("\"prompt\" is out of order");
     t.prompt_tokens_.push_back(static_cast<int>(in.integer(in.at("prompt_tokens"), "prompt_tokens", 1, 1e9)));
     const std::size_t positions = in.array(in.at("tokens"), "tokens").size();
+    if (positions == 0) lines.fail("\"tokens\" is empty: a text has at least the token of its prefill");
     for (const json& token : in.at("tokens")) in.integer(token, "tokens", 0, 2e9);
     t.starts_.push_back(t.starts_.back() + positions);
     t.steps_.emplace_back();
     if (t.header_.steps()) {
       for (const json& a : in.array(in.at("steps"), "steps"))
         t.steps_.back().push_back(static_cast<int>(in.integer(a, "steps", 1, t.header_.depth + 1)));
+      any_step = any_step || !t.steps_.back().empty();
       continue;
     }
+    any_step = any_step || positions > 1;
     if (t.header_.lengths()) {
       const json& lengths = in.array(in.at("lengths"), "lengths");
       if (lengths.size() != positions) lines.fail("\"lengths\" needs an entry for each token");

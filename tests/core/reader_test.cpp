@@ -128,6 +128,9 @@ TEST_CASE("a quantity needs its unit and is positive unless zero is allowed") {
   CHECK(said(R"("-3 GB/s")") == "s.json#: must be greater than 0, got the text \"-3 GB/s\"");
   CHECK(said(R"("0 B/s")", 0) == "nothing");
   CHECK(said(R"("-1 B/s")", 0) == "s.json#: must be at least 0 B/s, got the text \"-1 B/s\"");
+  const std::string range = "s.json#: must be between 1e-30 and 1e30 B/s, got the text ";
+  CHECK(said(R"("1e-310 B/s")") == range + "\"1e-310 B/s\"");
+  CHECK(said(R"("1e280 B/s")", 0) == range + "\"1e280 B/s\"");
   CHECK(said(R"("3 GFLOPS")") ==
         "s.json#: \"GFLOPS\" can mean a count or a rate: write \"GFLOP\" for a count, \"GFLOP/s\" for a rate");
   CHECK(said(R"("3 \u001b[31m")").find('\x1b') == std::string::npos);

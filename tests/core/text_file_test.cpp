@@ -73,6 +73,27 @@ TEST_CASE("a link stays a link when its file is written anew") {
   CHECK(read_text_file(folder.path() / "file") == "new");
 }
 
+TEST_CASE("a link to a file that is not there yet stays a link; a loop of links is an error") {
+  const FreshFolder folder;
+  fs::create_symlink("file", folder.path() / "link");
+  write_text_file(folder.path() / "link", "new");
+  CHECK(fs::is_symlink(folder.path() / "link"));
+  CHECK(read_text_file(folder.path() / "file") == "new");
+  fs::create_symlink("one", folder.path() / "two");
+  fs::create_symlink("two", folder.path() / "one");
+  CHECK(contains(mistake_of([&] { write_text_file(folder.path() / "one", ""); }), "too many levels of symbolic links"));
+}
+
+TEST_CASE("a file that is written anew keeps its permissions") {
+  const FreshFolder folder;
+  const fs::path path = folder.path() / "private";
+  put(path, "old");
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  write_text_file(path, "new");
+  CHECK(read_text_file(path) == "new");
+  CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+}
+
 TEST_CASE("a full disk is noticed") {
   if (!fs::exists("/dev/full")) return;
   CHECK_THROWS_AS(write_text_file("/dev/full", "text"), OutputError);

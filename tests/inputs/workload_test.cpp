@@ -68,6 +68,13 @@ TEST_CASE("the formats that others publish are read, times from the first arriva
   CHECK_FALSE(read("a.csv", "num_prefill_tokens,num_decode_tokens\n4,5\n").has_arrivals);
 }
 
+TEST_CASE("a line whose parsed form would fill the memory is refused, however small its file is packed") {
+  std::string ids = "46";
+  while (ids.size() < (std::size_t{4} << 20)) ids += ",46";
+  const std::string line = R"({"timestamp": 1, "input_length": 5, "output_length": 2, "hash_ids": [)" + ids + "]}";
+  CHECK(refusal("a.jsonl.gz", gzip(line)) == "a.jsonl.gz:1: a line of more than 4194304 bytes");
+}
+
 TEST_CASE("hostile traces are refused with file and line") {
   const std::string head = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
   CHECK(refusal("a.csv", head + "0,1,1\n1,5,0\n") == "a.csv:3: an output of 0 tokens");

@@ -111,3 +111,24 @@ TEST_CASE("a spoilt trace is refused with file and line") {
   std::filesystem::remove(file());
   CHECK(message() == name + ": no such file");
 }
+
+TEST_CASE("a trace with a valid checksum that holds nothing to replay, or no method, is refused") {
+  const std::string name = file().string();
+  const auto written = [](const TraceHeader& h, const std::vector<TracedPrompt>& prompts) {
+    write_trace(file(), h, prompts);
+    return message();
+  };
+  CHECK(written(header(), {}) == name + ":2: it holds no prompt");
+  CHECK(written(header(), {{.prompt_tokens = 3}}) ==
+        name + ":2: \"tokens\" is empty: a text has at least the token of its prefill");
+  const TracedPrompt one_token{.prompt_tokens = 3, .tokens = {7}, .ranks = {0, 1}, .probabilities = {0.5, 0.25}};
+  CHECK(written(header(), {one_token}) == name + ":3: it holds no step: texts of a single token need none");
+  CHECK(written(header(), {one_token, one_prompt().front()}).empty());
+  TraceHeader unnamed = header();
+  for (const auto& [method, why] : {std::pair{"3", "\"method\" must be an object"},
+                                    {"{}", "\"name\" is missing"},
+                                    {R"({"name":[]})", "\"name\" must be text"}}) {
+    unnamed.method = method;
+    CHECK(written(unnamed, one_prompt()) == name + ":1: " + why);
+  }
+}

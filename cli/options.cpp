@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options.h"
+
+#include "core/errors.h"
+#include "core/json_parse.h"
+#include "core/quantity_text.h"
+
+namespace draftline::cli {
+
+namespace fs = std::filesystem;
+
+CLI::Validator between(double least, double most) {
+  const std::string range = "[" + significant(least, 6) + " - " + significant(most, 6) + "]";
+  return {[=](const std::string& text) -> std::string {
+            double value = 0;
+            if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) return {};
+            return "value " + printable(text, 100) + " is not in the range " + range;
+          },
+          "FLOAT in " + range};
+}
+
+// By name, where they don't exist yet; pipes and devices may be written by several.
+static bool same_file(const fs::path& a, const fs::path& b) {
+  std::error_code none;
+  if (fs::exists(a, none) && !fs::is_regular_file(a, none)) return false;
+  if (fs::equivalent(a, b, none) && !none) return true;
+  std::error_code wrong;
+  const fs::path whole_a = fs::weakly_canonical(a, wrong), whole_b = fs::weakly_canonical(b, wrong);
+  return !wrong && whole_a == whole_b;
+}
+
+void check_outputs(const std::vector<OutputFile>& outputs, const std::vector<fs::path>& inputs) {
+  for (auto one = outputs.begin(); one != outputs.end(); ++one) {
+    if (one->file.empty()) continue;
+    const std::string option(one->option);
+    for (const fs::path& input : inputs)
+      if (same_file(one->file, input))
+        throw InputErrors(option + ": " + printable(input.string(), 1000) + " is read, and would be overwritten");
+    for (auto other = outputs.begin(); other != one; ++other)
+      if (!other->file.empty() && same_file(one->file, other->file))
+        throw InputErrors(option + ": is the file of " + std::string(other->option) + ", too");
+  }
+}
+
+}  // namespace draftline::cli
