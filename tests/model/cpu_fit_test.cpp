@@ -18,20 +18,20 @@ constexpr double kNs = 1e-9;
 CpuModel known() {
   CpuModel f;
   f.caches = {Bytes{32768}, Bytes{1 << 20}, Bytes{32 << 20}};
-  f.gemm = {Seconds{100 * kNs},
-            Seconds{5 * kNs},
-            {Seconds{10 * kNs}, Seconds{12 * kNs}, Seconds{18 * kNs}, Seconds{20 * kNs}},
-            {{Seconds{0.03 * kNs}, Seconds{0.08 * kNs}, Seconds{0.15 * kNs}}, 0.9, 0.6},
-            1.5};
+  f.gemm.fixed = Seconds{100 * kNs};
+  f.gemm.tile = Seconds{5 * kNs};
+  f.gemm.step = {Seconds{10 * kNs}, Seconds{12 * kNs}, Seconds{18 * kNs}, Seconds{20 * kNs}};
+  f.gemm.reach = {{Seconds{0.03 * kNs}, Seconds{0.08 * kNs}, Seconds{0.15 * kNs}}, 0.9, 0.6};
+  f.gemm.blend = 1.5;
   f.co_runner_traffic = BytesPerSecond{3e9};
-  f.attention = {Seconds{100 * kNs},
-                 Seconds{50 * kNs},
-                 Seconds{6 * kNs},
-                 Seconds{2 * kNs},
-                 {{Seconds{0.006 * kNs}, Seconds{0.03 * kNs}, Seconds{0.2 * kNs}}, 0.8, 0.5},
-                 Seconds{90 * kNs},
-                 Seconds{400 * kNs},
-                 1.5};
+  f.attention.fixed = Seconds{100 * kNs};
+  f.attention.row = Seconds{50 * kNs};
+  f.attention.pair = Seconds{6 * kNs};
+  f.attention.step = Seconds{2 * kNs};
+  f.attention.reach = {{Seconds{0.006 * kNs}, Seconds{0.03 * kNs}, Seconds{0.2 * kNs}}, 0.8, 0.5};
+  f.attention.llc_start = Seconds{90 * kNs};
+  f.attention.memory_start = Seconds{400 * kNs};
+  f.attention.blend = 1.5;
   f.elements.byte = Seconds{0.02 * kNs};
   f.elements.beyond_l1_byte = Seconds{0.02 * kNs};
   f.elements.beyond_l2_byte = Seconds{0.03 * kNs};
