@@ -17,13 +17,13 @@ struct DeviceSeconds {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual void make_slot(const Tensor&, std::span<const int> initial) = 0;  // empty: not written yet
-  virtual void make_cache(const Cache&, int seats, int capacity) = 0;
-  virtual void stage(std::span<const int> data) = 0;      // for the Upload that is recorded next
-  virtual void emitted(const Op&, const Tape&) {}         // run an op at once (cpu, for the debugger) ...
-  virtual void finish(const Tape&) {}                     // ... or the whole segment (planned cpu, CUDA graph)
-  virtual std::vector<int> read(const Tensor& slot) = 0;  // waits; the only way a value reaches the host
-  virtual DeviceSeconds device_seconds() { return {}; }   // since the start, of what has been waited for
+  virtual void make_persistent(const Tensor&, std::span<const int> initial) = 0;  // empty: not written yet
+  virtual void make_cache(const Cache&, int kv_slots, int capacity) = 0;
+  virtual void stage(std::span<const int> data) = 0;        // for the Upload that is recorded next
+  virtual void emitted(const Op&, const Tape&) {}           // run an op at once (cpu, for the debugger) ...
+  virtual void finish(const Tape&) {}                       // ... or the whole segment (planned cpu, CUDA graph)
+  virtual std::vector<int> read(const Tensor& buffer) = 0;  // waits; the only way a value reaches the host
+  virtual DeviceSeconds device_seconds() { return {}; }     // since the start, of what has been waited for
 };
 
 }  // namespace draftline

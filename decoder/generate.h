@@ -22,10 +22,10 @@ class Generator {
  public:
   Generator(Ops&, const Transformer& target, Method&, const Sampling& = {});
 
-  // Prompts (not empty) take the next seats; the others wait. Every newcomer gets its first token. `ids` name the
+  // Prompts (not empty) take the next batch slots; the others wait. Every newcomer gets its first token. `ids` name the
   // sequences' random streams.
   void join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids);
-  void leave(int seat);                     // the last seat moves into the one that leaves: seats stay dense
+  void leave(int slot);                     // the last slot moves into the one that leaves: slots in use stay dense
   std::vector<int> step();                  // tokens emitted per sequence
   void assume(int batch_size, int length);  // priced only: sequences of that committed length, without a prefill
   // Where only the cost counts: sequences go on from about that committed length (lengths_around), as if what the caches
@@ -51,14 +51,14 @@ class Generator {
   const Session* now_ = &session_;
   std::function<int(int id, int step)> forced_;
   std::map<int, int> steps_of_;  // by id, where acceptance is forced
-  std::vector<int> place_;       // of each seat, in the caches
-  std::vector<int> free_places_;
+  std::vector<int> kv_slot_;     // the KV slot of each batch slot
+  std::vector<int> free_kv_slots_;
 };
 
 struct Limits {
   int new_tokens = 128;
   std::vector<int> end_of_text;  // ids that end a sequence; the first of them is kept, what follows it is dropped
-  int batch_size = 1;            // seats in use at once; a new prompt joins as soon as one is free
+  int batch_size = 1;            // batch slots in use at once; a new prompt joins as soon as one is free
   std::function<void(bool prefill, int emitted)> after_turn = {};  // told of every prefill and every step
 };
 struct Generated {

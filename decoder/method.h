@@ -11,19 +11,19 @@
 
 namespace draftline {
 
-// Sequences that step together: seats first .. first + sequences.
+// Sequences that step together: batch slots first .. first + sequences.
 struct Session {
   int first = 0, sequences = 0;
-  Seats seats;
+  BatchSlots slots;
   Tensor root;                         // int32 [sequences]: the newest token, not yet in the cache
   std::vector<int> lengths;            // host copy of the committed lengths, for capacity and accounting
-  std::vector<int> ids;                // host copy: who sits there
+  std::vector<int> ids;                // host copy: the sequences' ids
   std::vector<std::vector<int>> text;  // per sequence, root included; meaningless when priced
   Sampling sampling;
 
   // A method's state, `rows` per sequence.
-  Tensor slot(Ops& ops, const std::string& name, int rows, int cols, DType dtype) const {
-    return row_range(ops.seat_slot(name, rows, cols, dtype), first * rows, sequences * rows);
+  Tensor state(Ops& ops, const std::string& name, int rows, int cols, DType dtype) const {
+    return row_range(ops.persistent_per_slot(name, rows, cols, dtype), first * rows, sequences * rows);
   }
 };
 

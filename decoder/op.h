@@ -156,16 +156,16 @@ struct ConcatRows {
   Out y;
   FIELDS(parts, y)
 };
-struct Store {  // into a slot
+struct Store {  // into a persistent buffer
   static constexpr std::string_view key = "store";
   Tensor x;
-  Out slot;
-  FIELDS(x, slot)
+  Out to;
+  FIELDS(x, to)
 };
 struct Upload {  // host -> device; the data are no part of the tape
   static constexpr std::string_view key = "upload";
-  Out slot;
-  FIELDS(slot)
+  Out to;
+  FIELDS(to)
 };
 
 // ---- choosing tokens
@@ -184,21 +184,21 @@ struct TopK {  // [n, vocabulary] -> ids, log-probabilities [n, k], best first
 struct Sample {  // draws from the warped distribution: [n, vocabulary] -> tokens [n], q [n, vocabulary]
   static constexpr std::string_view key = "sample";
   Tensor logits;
-  Seats seats;  // row r belongs to sequence r
+  BatchSlots slots;  // row r belongs to sequence r
   Sampling sampling;
   int ahead;  // text position = length + ahead
   Out tokens, q;
-  FIELDS(logits, seats, sampling, ahead, tokens, q)
+  FIELDS(logits, slots, sampling, ahead, tokens, q)
 };
 struct SampleChildren {  // several draws from each row: [n, vocabulary] -> tokens [n, draws], q [n, vocabulary]
   static constexpr std::string_view key = "sample";
   Tensor logits;
-  Seats seats;  // n is a multiple of the sequences: nodes of one level of a tree
+  BatchSlots slots;  // n is a multiple of the sequences: nodes of one level of a tree
   Sampling sampling;
   int ahead;
   bool replaced;  // else no token twice; where fewer are possible, the last repeats
   Out tokens, q;
-  FIELDS(logits, seats, sampling, ahead, replaced, tokens, q)
+  FIELDS(logits, slots, sampling, ahead, replaced, tokens, q)
 };
 struct MapIds {  // target id of a draft vocabulary's id: y = id + offset[id]
   static constexpr std::string_view key = "map_ids";
@@ -255,11 +255,11 @@ struct VerifySampled {
   Tensor logits, tokens, parents, cu_seqlens;
   std::optional<Tensor> q;
   AcceptRule rule;
-  Seats seats;
+  BatchSlots slots;
   Sampling sampling;
   int depth;
   VerdictTensors verdict;
-  FIELDS(logits, tokens, parents, cu_seqlens, q, rule, seats, sampling, depth, VERDICT)
+  FIELDS(logits, tokens, parents, cu_seqlens, q, rule, slots, sampling, depth, VERDICT)
 };
 struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
   static constexpr std::string_view key = "verify_relaxed";

@@ -45,7 +45,7 @@ Copy all_operands(const T& op, const Tape& tape) {
 }
 
 Bytes bytes_of_pass(const Pass& p) {
-  return p.rows.cu_seqlens.bytes() + p.seats.table.bytes() + p.seats.lengths.bytes() +
+  return p.rows.cu_seqlens.bytes() + p.slots.kv_slots.bytes() + p.slots.lengths.bytes() +
          (p.tree_mask ? p.tree_mask->bytes() : Bytes{});
 }
 
@@ -106,7 +106,7 @@ struct KernelOf {
   }
   Kernel operator()(const Commit& o) const {  // every path row of every layer, accepted or padding
     const Bytes moved = static_cast<double>(o.path.rows) * o.cache.layers * o.cache.row_bytes();
-    return Copy{o.path.bytes() + o.cu_seqlens.bytes() + o.table.bytes() + o.lengths.bytes() + moved,
+    return Copy{o.path.bytes() + o.cu_seqlens.bytes() + o.kv_slots.bytes() + o.lengths.bytes() + moved,
                 moved,
                 {},
                 ElementOp::add,

@@ -28,13 +28,13 @@ struct Tape {
   const Pass& pass(PassRef p) const { return passes[static_cast<std::size_t>(p.index)]; }
 };
 
-// Calls f(tensor, is_output) for every tensor that an op touches, those of its passes and seats included.
+// Calls f(tensor, is_output) for every tensor that an op touches, those of its passes and slots included.
 template <class T, class F>
 void each_tensor(const Tape& tape, const T& op, F f) {
   const auto visit = [&](const auto& field) {
     using U = std::decay_t<decltype(field)>;
-    const auto seats = [&](const Seats& s) {
-      f(s.table, false);
+    const auto slots = [&](const BatchSlots& s) {
+      f(s.kv_slots, false);
       f(s.lengths, false);
     };
     if constexpr (std::is_same_v<U, Out>) {
@@ -45,13 +45,13 @@ void each_tensor(const Tape& tape, const T& op, F f) {
       if (field) f(*field, false);
     } else if constexpr (std::is_same_v<U, std::vector<Tensor>>) {
       for (const Tensor& t : field) f(t, false);
-    } else if constexpr (std::is_same_v<U, Seats>) {
+    } else if constexpr (std::is_same_v<U, BatchSlots>) {
       f(field.ids, false);
       f(field.lengths, false);
     } else if constexpr (std::is_same_v<U, PassRef>) {
       const Pass& p = tape.pass(field);
       f(p.rows.cu_seqlens, false);
-      seats(p.seats);
+      slots(p.slots);
       if (p.tree_mask) f(*p.tree_mask, false);
     }
   };
@@ -103,8 +103,8 @@ struct TapeHasher {
   }
   void operator()(const Cache& c) { hash.add(c.id); }
   void operator()(const PassRef& p) { hash.add(p.index); }
-  void operator()(const Seats& s) {
-    (*this)(s.table);
+  void operator()(const BatchSlots& s) {
+    (*this)(s.kv_slots);
     (*this)(s.lengths);
   }
   void operator()(const Rope& r) {
@@ -135,7 +135,7 @@ struct TapeHasher {
   void operator()(const Pass& p) {
     hash.add(pack(p.rows.total, p.rows.widest));
     (*this)(p.rows.cu_seqlens);
-    (*this)(p.seats);
+    (*this)(p.slots);
     (*this)(p.tree_mask);
     hash.add(p.tail);
   }

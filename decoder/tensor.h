@@ -11,8 +11,8 @@
 
 namespace draftline {
 
-// temp: dies at the next host read. slot: lives as long as the Ops that made it.
-enum class Home : std::uint8_t { temp, slot };
+// temp: dies at the next host read. persistent: lives as long as the Ops that made it.
+enum class Home : std::uint8_t { temp, persistent };
 
 struct Tensor {  // a strided window on buffer `id`
   int rows = 0, cols = 0, stride = 0, offset = 0, id = -1, epoch = 0;
@@ -49,7 +49,7 @@ inline Tensor reshape(Tensor t, int rows, int cols) {
   return t;
 }
 
-// Keys and values of some layers, for every seat: a target's, a draft network's, one layer of a drafter, all alike.
+// Keys and values of some layers, for every KV slot: a target's, a draft network's, one layer of a drafter, all alike.
 struct Cache {
   int id = -1, layers = 0, kv_heads = 0, head_dim = 0;
   DType dtype = DType::fp32;
@@ -65,21 +65,22 @@ struct Rows {
   int sequences() const { return cu_seqlens.rows - 1; }
 };
 
-// Where the sequences of a batch live: views of seat slots, so that a batch may shrink, grow or be split.
-struct Seats {
-  Tensor table;    // int32 [sequences]: place in the caches
-  Tensor lengths;  // int32 [sequences]: committed cache entries; change in Advance alone, the last op of a step
-  Tensor ids;      // int32 [sequences]: who sits there: the stream of its random numbers
+// The batch slots of sequences that step together: views of persistent buffers, so that a batch may shrink, grow or be
+// split without a copy.
+struct BatchSlots {
+  Tensor kv_slots;  // int32 [sequences]: the KV slot of each
+  Tensor lengths;   // int32 [sequences]: committed cache entries; change in Advance alone, the last op of a step
+  Tensor ids;       // int32 [sequences]: the sequence's id, which names its stream of random numbers
 };
 
 // One forward pass. A row's position follows: length + tail entries it attends to - 1. True of every method.
 struct Pass {
   Rows rows;
-  Seats seats;
+  BatchSlots slots;
   std::optional<Tensor> tree_mask =
       {};        // int32 [total, words]: bit j = attends to tail entry j, itself included. None: causal
   int tail = 0;  // uncommitted entries each sequence already has; this pass's rows are written after them
-  // Host copy, for accounting alone, of a drafter that keeps lengths of its own in `seats`: how far each is ahead of the
+  // Host copy, for accounting alone, of a drafter that keeps lengths of its own in `slots`: how far each is ahead of the
   // committed length. Empty: nowhere.
   std::vector<int> ahead = {};
 };

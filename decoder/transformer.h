@@ -51,7 +51,7 @@ std::vector<LayerUse> layers_between(int from, int to);
 class Transformer {
  public:
   // `shape` is one rank's share (model/transformer_shape shard) if ranks > 1. `prefix` tells networks in one store apart;
-  // `capacity`: cache entries per seat.
+  // `capacity`: cache entries per sequence.
   Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const std::string& prefix = "",
               int ranks = 1);
 

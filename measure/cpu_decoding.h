@@ -8,8 +8,8 @@ namespace draftline::measure {
 class CpuDecoding : public Decoding {
  public:
   // `late_layers`: size of what layers from the third on add. Small: a drafter that leaves early is often right.
-  CpuDecoding(const Networks&, const std::string& target, const MethodSpec&, int seats, int longest_context, Yardstick&,
-              float late_layers = 1);
+  CpuDecoding(const Networks&, const std::string& target, const MethodSpec&, int slots, int longest_context,
+              ClockReference&, float late_layers = 1);
 
  private:
   class Weights : public WeightSource {

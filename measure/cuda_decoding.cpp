@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/cuda_decoding.h"
 
+#include "decoder/priced/backend.h"
 #include "measure/decode_device.h"
 #include "measure/dry_step.h"
 #include "measure/forced_acceptance.h"
-#include "decoder/priced/backend.h"
 
 namespace draftline::measure {
 
@@ -36,19 +36,19 @@ class CudaMeter : public StepMeter {
 
 }  // namespace
 
-CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int seats,
+CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int slots,
                            int context, double rate, std::shared_ptr<void> shared, std::shared_ptr<void> algorithms)
     : Decoding(networks, target, method) {
   constexpr DType kFormat = DType::bf16;
   constexpr int kWarmUp = 4;  // first sight, capture, and replays
   const auto make = [&](int capacity, const Decoder::MakeBackend& backend) {
     return std::make_unique<Decoder>(
-        Decoder::Options{networks.at(target), kFormat, kFormat, seats, capacity, 1, {}, {}}, spec(), networks.find(),
+        Decoder::Options{networks.at(target), kFormat, kFormat, slots, capacity, 1, {}, {}}, spec(), networks.find(),
         backend);
   };
   const auto dry = make(1, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   spec().finish();
-  const DryStep step = dry_step(*dry, seats, context);
+  const DryStep step = dry_step(*dry, slots, context);
   const bool steady = dry->method->static_plan();
   const int tail = steady ? step.rows_behind_text : kTail,
             grown = steady ? (StepClock::kInARow + 1) * (dry->method->depth() + 1) : kGrown,

@@ -92,7 +92,7 @@ class DecodingGrid {
   MeasuredCell measured(const GridCell& c) {
     try {
       const auto [plain, method] = on_.decodings(c);
-      return measure(c, plain, method, asked_.turns, asked_.patience);
+      return measure(c, plain, method, asked_.turns, asked_.time_budget);
     } catch (const OutOfDeviceMemory& e) {
       on_.forget();
       MeasuredCell m = empty(c);

@@ -19,7 +19,7 @@ struct GridAsked {
   std::map<std::string, std::string> input_files;  // fingerprints of the grid and its networks, by names
   std::vector<GridCell> cells;
   int turns = 1;
-  Seconds patience;
+  Seconds time_budget;
   std::optional<Seconds> time;  // for all of it, about: what is left then, or takes long, is left out
 };
 struct GridSteps {

@@ -16,7 +16,7 @@ void Decoding::use(std::unique_ptr<Decoder> decoder, std::unique_ptr<StepMeter> 
   warm_up_ = warm_up;
 }
 
-void Decoding::seat(int batch_size, int context) {
+void Decoding::start_batch(int batch_size, int context) {
   constexpr int kShort = 2, kMostRows = 1 << 13;  // rows: of prompts at once
   Generator& g = decoder_->generator;
   while (g.session().sequences > 0) g.leave(g.session().sequences - 1);
@@ -41,11 +41,11 @@ void Decoding::seat(int batch_size, int context) {
   clock_->warm_up(warm_up_);
 }
 
-MeasuredCell measure(const GridCell& cell, Decoding& plain, Decoding& method, int turns, Seconds patience) {
+MeasuredCell measure(const GridCell& cell, Decoding& plain, Decoding& method, int turns, Seconds time_budget) {
   MeasuredCell m{cell.transformer, cell.method, cell.batch_size, cell.context, {}, {}, {}, {}, {}};
-  plain.seat(cell.batch_size, cell.context);
-  method.seat(cell.batch_size, cell.context);
-  const InTurn timed = steps_in_turn(plain.clock(), method.clock(), turns, patience);
+  plain.start_batch(cell.batch_size, cell.context);
+  method.start_batch(cell.batch_size, cell.context);
+  const InTurn timed = steps_in_turn(plain.clock(), method.clock(), turns, time_budget);
   if (timed.method.empty()) {
     m.skipped = "its texts had no room to grow";
     return m;

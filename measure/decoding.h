@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "measure/validation.h"
 #include "measure/validation_grid.h"
 #include "methods/decoder.h"
 #include "probes/step_clock.h"
-#include "measure/validation.h"
 
 namespace draftline::measure {
 
@@ -16,7 +16,7 @@ class Decoding {
  public:
   virtual ~Decoding() = default;
   // `batch_size` sequences of that committed length.
-  void seat(int batch_size, int context);
+  void start_batch(int batch_size, int context);
   StepClock& clock() { return *clock_; }
   StepMeter& meter() { return *meter_; }
   Generator& generator() { return decoder_->generator; }
@@ -44,6 +44,6 @@ class Decoding {
 
 // Times one cell: the method's steps and plain ones in turn. `plain` and `method` are on the same network. A cell that can't
 // be timed says why.
-MeasuredCell measure(const GridCell&, Decoding& plain, Decoding& method, int turns, Seconds patience);
+MeasuredCell measure(const GridCell&, Decoding& plain, Decoding& method, int turns, Seconds time_budget);
 
 }  // namespace draftline::measure

@@ -9,6 +9,6 @@ struct DryStep {
   int rows_behind_text = 1;  // that a step writes there; where a plan depends on the text: of the usual step
   bool relaxed = false;      // its verification is a lossy one
 };
-DryStep dry_step(Decoder& priced, int seats, int length);
+DryStep dry_step(Decoder& priced, int slots, int length);
 
 }  // namespace draftline::measure

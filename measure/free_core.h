@@ -12,9 +12,10 @@ namespace draftline::measure {
 
 class FreeCore {
  public:
-  using Read = std::function<Yardstick::Readings(int more)>;
+  using Read = std::function<ClockReference::Readings(int more)>;
   // `read`: none where there is nothing to wait for. `at_most`: what all waits may take.
-  FreeCore(Read read, Seconds at_most, std::function<bool()> interrupted = [] { return false; })
+  FreeCore(
+      Read read, Seconds at_most, std::function<bool()> interrupted = [] { return false; })
       : read_(std::move(read)), at_most_(at_most), interrupted_(std::move(interrupted)) {}
   // Until the core is free, the time is over, or it is interrupted. `waiting` is told again and again meanwhile, if there.
   void wait(const std::function<void()>& waiting = {});
@@ -25,7 +26,7 @@ class FreeCore {
   Read read_;
   Seconds at_most_, waited_;
   std::function<bool()> interrupted_;
-  Yardstick::Readings then_;
+  ClockReference::Readings then_;
 };
 
 }  // namespace draftline::measure

@@ -53,7 +53,7 @@ LiveServer::LiveServer(Decoding& decoding, int max_batch_size, int longest_promp
   empty();
   join(max_batch_size, longest_prompt);  // the most memory of all: it grows once
   empty();
-  for (int seats = 1; seats <= max_batch_size; ++seats) {
+  for (int slots = 1; slots <= max_batch_size; ++slots) {
     join(1, kShort);
     for (int sight = 1; sight <= kMostSights; ++sight)
       if (timed([&] { generator_.step(); })) break;

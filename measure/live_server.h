@@ -45,12 +45,12 @@ class LiveServer {
   Generator& generator_;
   std::size_t limit_;
   double now_ = 0,
-         move_ = 0;  // s; move_: what the last move of a seat took, which also stands for one never seen before
+         move_ = 0;  // s; move_: what the last move of a batch slot took, which also stands for one never seen before
   bool settled_ = true;
   double usual_ = 1, typical_ = 1;  // paces of a free core; asked once a run, as that empties caches
   std::size_t next_ = 0;            // request that waits first
-  std::vector<std::size_t> who_;    // request of each seat
-  std::vector<int> left_;           // tokens still to come, of each seat; of a static batch also of those that are done
+  std::vector<std::size_t> who_;    // request of each batch slot
+  std::vector<int> left_;  // tokens still to come, of each batch slot; of a static batch also of those that are done
   std::vector<LiveServed> served_;
 };
 

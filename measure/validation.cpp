@@ -26,18 +26,18 @@ bool same_cell(const MeasuredCell& a, const MeasuredCell& b) {
          a.context == b.context;
 }
 
-bool Compared::drowned() const { return noise > std::abs(error()); }
+bool Compared::within_noise() const { return noise > std::abs(error()); }
 
 // A method on a target, told what steered the steps of a measured run.
 struct Validation::Replay {
   Replay(const TransformerShape& target, DType format, const MethodSpec& m, const Decoder::FindTransformer& find,
          int batch_size, int context)
-      : decoder({target, format, format, kSeats, 1, 1, {}, {}}, m, find,
+      : decoder({target, format, format, kSlots, 1, 1, {}, {}}, m, find,
                 [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
     decoder.generator.assume(batch_size, context);
   }
-  static constexpr int kSeats = 1 << 12;
+  static constexpr int kSlots = 1 << 12;
   double length() const {
     const auto& all = decoder.generator.session().lengths;
     return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
@@ -218,21 +218,22 @@ std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>& cells) 
   return found;
 }
 
-std::vector<Blame> blames(const std::vector<ValidationCell>& cells) {
-  std::map<std::string, Blame> all;
+std::vector<ErrorBudgetItem> error_budget(const std::vector<ValidationCell>& cells) {
+  std::map<std::string, ErrorBudgetItem> all;
   double n = 0;
   for (const ValidationCell& c : cells) n += !c.ops.empty();
   for (const ValidationCell& c : cells)
     for (const ComparedOp& op : c.ops) {
-      Blame& b = all.try_emplace(op.key, Blame{op.key}).first->second;
+      ErrorBudgetItem& b = all.try_emplace(op.key, ErrorBudgetItem{op.key}).first->second;
       const double off = (op.predicted - op.measured) / c.step.measured;
       b.absolute += std::abs(off) / n;
       b.mean += off / n;
       b.share += op.measured / c.step.measured / n;
     }
-  std::vector<Blame> sorted;
+  std::vector<ErrorBudgetItem> sorted;
   for (auto& [key, b] : all) sorted.push_back(b);
-  std::sort(sorted.begin(), sorted.end(), [](const Blame& a, const Blame& b) { return a.absolute > b.absolute; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const ErrorBudgetItem& a, const ErrorBudgetItem& b) { return a.absolute > b.absolute; });
   return sorted;
 }
 

@@ -54,7 +54,7 @@ struct Compared {
   std::optional<Interval> interval;  // 90 %, of what is predicted
   double noise = 0;                  // half the spread of the middle half of the turns, relative
   double error() const { return predicted / measured - 1; }
-  bool drowned() const;  // the noise is larger than the error
+  bool within_noise() const;  // the noise is larger than the error
 };
 struct ComparedOp {
   std::string key;  // "verify/linear", "host"
@@ -113,10 +113,10 @@ class Validation {
 std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>&);
 
 // Which ops, and what of them, the cells' errors come from: means over the cells of (predicted - measured) / step.
-struct Blame {
+struct ErrorBudgetItem {
   std::string key;
   double absolute = 0, mean = 0, share = 0;  // share: of the step's time, measured
 };
-std::vector<Blame> blames(const std::vector<ValidationCell>&);
+std::vector<ErrorBudgetItem> error_budget(const std::vector<ValidationCell>&);
 
 }  // namespace draftline

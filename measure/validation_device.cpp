@@ -15,17 +15,17 @@ constexpr float kLateLayers = 0.35F;  // of a server on a CPU: so that some draf
 // Weights are what takes long to make: decoders serve all batches and contexts.
 class Processor : public ValidationDevice {
  public:
-  Processor(const Networks& networks, int seats, int longest, Yardstick& yardstick)
-      : networks_(networks), seats_(seats), longest_(longest), yardstick_(yardstick) {}
+  Processor(const Networks& networks, int slots, int longest, ClockReference& reference)
+      : networks_(networks), slots_(slots), longest_(longest), reference_(reference) {}
   std::string title() const override { return this_machine().cpu; }
   DType format() const override { return DType::fp32; }
   Pair decodings(const GridCell& c) override {
     return {known(plain_, c.transformer, MethodSpec()), known(method_, c.transformer, c.method)};
   }
-  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int seats,
+  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int slots,
                                    int longest) override {
     forget();
-    return std::make_unique<CpuDecoding>(networks_, network, method, seats, longest, yardstick_, kLateLayers);
+    return std::make_unique<CpuDecoding>(networks_, network, method, slots, longest, reference_, kLateLayers);
   }
   void forget() override {
     plain_ = {};
@@ -41,12 +41,12 @@ class Processor : public ValidationDevice {
   Decoding& known(Known& k, const std::string& network, const MethodSpec& method) {
     if (k.decoding && k.network == network && k.method == method) return *k.decoding;
     k = {};
-    k = {network, method, std::make_unique<CpuDecoding>(networks_, network, method, seats_, longest_, yardstick_)};
+    k = {network, method, std::make_unique<CpuDecoding>(networks_, network, method, slots_, longest_, reference_)};
     return *k.decoding;
   }
   const Networks& networks_;
-  int seats_, longest_;
-  Yardstick& yardstick_;
+  int slots_, longest_;
+  ClockReference& reference_;
   Known plain_, method_;
 };
 
@@ -73,11 +73,11 @@ class Gpu : public ValidationDevice {
     method_ = make(c, c.method);
     return {*plain_, *method_};
   }
-  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int seats,
+  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int slots,
                                    int longest) override {
     forget();
     drop_unused_cuda_weights(weights_.get());
-    return std::make_unique<CudaDecoding>(networks_, network, method, seats, longest, rate_, weights_, algorithms_);
+    return std::make_unique<CudaDecoding>(networks_, network, method, slots, longest, rate_, weights_, algorithms_);
   }
   void keep() override { keep_cuda_algorithms(algorithms_.get(), kept_); }
   void forget() override {
@@ -101,9 +101,9 @@ class Gpu : public ValidationDevice {
 
 }  // namespace
 
-std::unique_ptr<ValidationDevice> this_processor(const Networks& networks, int seats, int longest_context,
-                                                 Yardstick& yardstick) {
-  return std::make_unique<Processor>(networks, seats, longest_context, yardstick);
+std::unique_ptr<ValidationDevice> this_cpu(const Networks& networks, int slots, int longest_context,
+                                           ClockReference& reference) {
+  return std::make_unique<Processor>(networks, slots, longest_context, reference);
 }
 std::unique_ptr<ValidationDevice> this_gpu(const Networks& networks, double rate,
                                            const std::filesystem::path& algorithms) {

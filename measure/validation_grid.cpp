@@ -66,10 +66,10 @@ struct GridFile {
 };
 
 ServingLoad read_load(const Reader& in) {
-  constexpr int kMostTokens = 1 << 16, kMostSeats = 1 << 10;
+  constexpr int kMostTokens = 1 << 16, kMostSlots = 1 << 10;
   ServingLoad load{MethodSpec(in.at("method")), in.at("prompt").integer(2, kMostTokens),
                    in.at("output").integer(4, kMostTokens),
-                   in.at("max_num_seqs", "max_batch_size").integer(1, kMostSeats), in.at("load").number(0.01, 10)};
+                   in.at("max_num_seqs", "max_batch_size").integer(1, kMostSlots), in.at("load").number(0.01, 10)};
   in.done();
   return load;
 }

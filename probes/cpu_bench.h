@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an op of the CPU interpreter is timed: an interpreter with that op alone on a tape, repeated beside a yardstick.
+// How an op of the CPU interpreter is timed: an interpreter with that op alone on a tape, repeated beside a clock reference.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -32,7 +32,7 @@ class NoiseWeights : public WeightSource {
   }
 };
 
-// Times `run` until patience ends; what is shorter than the clock can tell is repeated within a sample. Samples that met
+// Times `run` until time_budget ends; what is shorter than the clock can tell is repeated within a sample. Samples that met
 // another clock speed, or shared their core, are discarded and counted; where all did, the most usual stay. `round`: runs
 // that make one; a sample holds whole ones. `before`: what comes before a sample, which then is one run.
 struct Pace {
@@ -40,9 +40,9 @@ struct Pace {
   std::function<void()> before = {};
 };
 template <class Run>
-void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run, Pace pace = {}) {
+void time_into(MeasuredPoint& p, Seconds time_budget, ClockReference& reference, Run run, Pace pace = {}) {
   constexpr std::size_t kMostSamples = 400;
-  constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostPatience = 3;
+  constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostTimeBudget = 3;
   run();
   const double first = now();
   run();
@@ -50,7 +50,7 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
       pace.before ? 1
                   : pace.round * static_cast<int>(std::clamp(kShortest / std::max((now() - first) * pace.round, 1e-9),
                                                              1.0, kMostRepeats));
-  const double usual = yardstick.usual();
+  const double usual = reference.usual();
   std::vector<TimedSample> all;
   std::size_t good = 0;
   const double start = now();
@@ -58,17 +58,17 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
     const double spent = now() - start;
     if (all.size() < kLeastSamples) return true;
     return all.size() < kMostSamples &&
-           spent < (good < kLeastSamples ? kMostPatience * patience.value : patience.value);
+           spent < (good < kLeastSamples ? kMostTimeBudget * time_budget.value : time_budget.value);
   };
   while (more()) {
     if (pace.before) pace.before();
-    const double before = yardstick.measure();
+    const double before = reference.measure();
     const Stopwatch watch;
     for (int i = 0; i < repeats; ++i) run();
-    all.push_back({watch.elapsed().value, before, yardstick.measure()});
+    all.push_back({watch.elapsed().value, before, reference.measure()});
     good += all.back().met(usual);
   }
-  const double typical = yardstick.typical();
+  const double typical = reference.typical();
   for (TimedSample& s : all) s.took = s.at_typical(usual, typical) / repeats;
   summarise(p, all, usual);
 }
@@ -87,12 +87,12 @@ struct CpuBench {
   Ops ops;
   const Tape* tape = nullptr;
 
-  explicit CpuBench(int seats)
-      : backend(store, weights, {CpuBackend::Mode::planned, 0, false}), ops(backend, DType::fp32, seats) {
+  explicit CpuBench(int slots)
+      : backend(store, weights, {CpuBackend::Mode::planned, 0, false}), ops(backend, DType::fp32, slots) {
     ops.on_segment = [this](const SegmentRun& run) { tape = run.tape; };
   }
   Tensor random(const std::string& name, int rows, int cols, std::uint64_t from) {
-    const Tensor t = ops.slot(name, rows, cols, DType::fp32);
+    const Tensor t = ops.persistent(name, rows, cols, DType::fp32);
     ops.upload(t, bits_of_floats(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols), from));
     return t;
   }
@@ -101,7 +101,7 @@ struct CpuBench {
     return tape;
   }
   std::vector<float> value_of(const Tensor& result) {
-    const Tensor kept = ops.slot("kept", result.rows, result.cols, DType::fp32);
+    const Tensor kept = ops.persistent("kept", result.rows, result.cols, DType::fp32);
     ops.store(kept, result);
     ops.flush();
     return backend.read_floats(kept);
@@ -112,8 +112,8 @@ inline bool close(double ours, double reference, double size) {
   return std::abs(ours - reference) <= kTolerance * size;
 }
 
-void probe_argmax(MeasuredPoint&, Seconds patience, Yardstick&);
-void probe_top_k(MeasuredPoint&, Seconds patience, Yardstick&);
-void probe_sample(MeasuredPoint&, Seconds patience, Yardstick&);
+void probe_argmax(MeasuredPoint&, Seconds time_budget, ClockReference&);
+void probe_top_k(MeasuredPoint&, Seconds time_budget, ClockReference&);
+void probe_sample(MeasuredPoint&, Seconds time_budget, ClockReference&);
 
 }  // namespace draftline

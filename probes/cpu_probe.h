@@ -11,11 +11,11 @@ namespace draftline {
 
 // A fixed piece of arithmetic: while it takes what it usually takes, the clock is what it was and nobody shares the core. Wide
 // vectors lower a CPU's clock for most of a millisecond, and a decoder's products use them all the time: so the
-// yardstick starts with products, and what is timed behind it runs at the clock that it has in a decoder.
-class Yardstick {
+// reference starts with products, and what is timed behind it runs at the clock that it has in a decoder.
+class ClockReference {
  public:
-  explicit Yardstick(Seconds watch);  // reads for so long first
-  ~Yardstick();
+  explicit ClockReference(Seconds watch);  // reads for so long first
+  ~ClockReference();
   double measure();  // seconds
   void idle();       // some of its products, untimed: they keep the core as a decoder does, and its own caches alone
   struct Readings {
@@ -23,19 +23,19 @@ class Yardstick {
   };
   Readings read(int more);  // takes so many, and tells all there were
   double usual() const;
-  double typical() const { return told_at_ > 0 ? told_at_ : clock_.typical(); }
+  double typical() const { return normalised_to_ > 0 ? normalised_to_ : clock_.typical(); }
   // The clock of a probe that is compared with: the usual one too where no reading came near it, as others have the core.
-  void tell_at(double typical) { told_at_ = typical; }
+  void normalise_to(double typical) { normalised_to_ = typical; }
 
  private:
   struct Product;
   std::unique_ptr<Product> product_;
   UsualClock clock_;
-  double usual_ = 0, told_at_ = 0;
+  double usual_ = 0, normalised_to_ = 0;
   Readings readings_;
 };
 
-// Times one point of a grid (probes/cpu_grid.h), for about `patience`; a point that can't run comes back with its reason.
-MeasuredPoint probe_cpu(const MeasuredPoint&, Seconds patience, Yardstick&);
+// Times one point of a grid (probes/cpu_grid.h), for about `time_budget`; a point that can't run comes back with its reason.
+MeasuredPoint probe_cpu(const MeasuredPoint&, Seconds time_budget, ClockReference&);
 
 }  // namespace draftline

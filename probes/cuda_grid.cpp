@@ -152,9 +152,9 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
 }
 
 Seconds expected_overhead(const MeasuredPoint& p) {
-  constexpr double kYardsticks = 2e-3, kByte = 2e-12,
+  constexpr double kClockReadings = 2e-3, kByte = 2e-12,
                    kChecked = 6e-9;  // allocated, filled, freed; reckoned on the host
-  double t = kYardsticks;
+  double t = kClockReadings;
   if (p.op == "gemm") {
     constexpr double kAlgorithms = 0.02;
     t += kAlgorithms + kByte * 2 * p.at("in") * p.at("out") * p.at("copies") + kChecked * 32 * p.at("in");

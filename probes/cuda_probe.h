@@ -20,7 +20,7 @@ class CudaProbe {
   std::map<std::string, double> machine() const;
   std::vector<std::string> remarks() const;  // what is to be said aloud of the clocks, so far
   // A point that can't run comes back with its reason; a device that fails throws DeviceError.
-  MeasuredPoint measure(const MeasuredPoint&, Seconds patience);
+  MeasuredPoint measure(const MeasuredPoint&, Seconds time_budget);
 
  private:
   struct State;

@@ -26,7 +26,7 @@ std::vector<MeasuredPoint> products_of(const Measured& m, double beyond, double 
 
 }  // namespace
 
-std::vector<Drift> drift_since(const Measured& m, Seconds patience, Yardstick& yardstick) {
+std::vector<Drift> drift_since(const Measured& m, Seconds time_budget, ClockReference& reference) {
   constexpr double kMostly = 0.7;  // of the last cache: others have the rest
   const double second = m.of_machine("l2_cache"), last = m.of_machine("last_level_cache"),
                memory = m.of_machine("memory");
@@ -34,7 +34,7 @@ std::vector<Drift> drift_since(const Measured& m, Seconds patience, Yardstick& y
   const auto add = [&](const char* kind, double beyond, double within) {
     std::vector<double> ratios;
     for (const MeasuredPoint& then : products_of(m, beyond, within)) {
-      const MeasuredPoint now = probe_cpu(then, patience, yardstick);
+      const MeasuredPoint now = probe_cpu(then, time_budget, reference);
       if (now.skipped.empty()) ratios.push_back(now.median / then.median);
     }
     if (!ratios.empty()) all.push_back({kind, static_cast<int>(ratios.size()), quantile(ratios, 0.5)});

@@ -7,7 +7,7 @@
 
 namespace draftline {
 
-// By where their weights lie: "second cache", "last cache", "memory". Each point for about `patience`. Where nothing alike was probed there is no row.
-std::vector<Drift> drift_since(const Measured&, Seconds patience, Yardstick&);
+// By where their weights lie: "second cache", "last cache", "memory". Each point for about `time_budget`. Where nothing alike was probed there is no row.
+std::vector<Drift> drift_since(const Measured&, Seconds time_budget, ClockReference&);
 
 }  // namespace draftline

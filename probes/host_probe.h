@@ -10,8 +10,8 @@
 namespace draftline {
 
 // "step_host": a step of `layers` layers and `sequences` sequences, whose tape has so many `ops`; "segment_host": a segment
-// of one op. Each takes about `patience`.
+// of one op. Each takes about `time_budget`.
 std::vector<MeasuredPoint> host_grid();
-MeasuredPoint probe_host(const MeasuredPoint&, Seconds patience, Yardstick&);
+MeasuredPoint probe_host(const MeasuredPoint&, Seconds time_budget, ClockReference&);
 
 }  // namespace draftline

@@ -8,7 +8,7 @@
 
 namespace draftline {
 
-// What a yardstick takes on a free core: the lower decile of those readings that are near the fastest, between rare boosts and
+// What a clock reference takes on a free core: the lower decile of those readings that are near the fastest, between rare boosts and
 // neighbours, who may be busy for nearly all of the time.
 class UsualClock {
  public:
@@ -33,11 +33,11 @@ inline constexpr double kClockHolds = 1e-3;
 
 struct TimedSample {  // seconds
   double took = 0;
-  double before = 0, after = 0;  // a yardstick beside it
+  double before = 0, after = 0;  // a clock reference beside it
   bool throttled = false;        // the driver held the clocks back
   bool met(double usual) const { return !throttled && distance(usual) < kApart; }
   double distance(double usual) const;  // of both readings, in powers of e
-  // At the typical clock: of a short sample, or one that did not meet the usual clock, as much less as the yardstick took
+  // At the typical clock: of a short sample, or one that did not meet the usual clock, as much less as the clock reference took
   // longer beside it.
   double at_typical(double usual, double typical) const;
   static constexpr double kApart = 0.07;

@@ -148,12 +148,12 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
   return kinds;
 }
 
-InTurn steps_in_turn(StepClock& plain, StepClock& method, int turns, Seconds patience) {
+InTurn steps_in_turn(StepClock& plain, StepClock& method, int turns, Seconds time_budget) {
   constexpr int kMostSteps = 20, kMostClocked = 5;
-  const auto in_patience = [&](const TimedSteps& one) {
-    return one.time.value > 0 ? static_cast<int>(std::clamp(patience / one.time, 1.0, 1.0 * kMostSteps)) : 1;
+  const auto within_budget = [&](const TimedSteps& one) {
+    return one.time.value > 0 ? static_cast<int>(std::clamp(time_budget / one.time, 1.0, 1.0 * kMostSteps)) : 1;
   };
-  const int plain_steps = in_patience(plain.steps(1)), method_steps = in_patience(method.steps(1));
+  const int plain_steps = within_budget(plain.steps(1)), method_steps = within_budget(method.steps(1));
   InTurn all;
   for (int i = 0; i < turns; ++i) {
     TimedSteps one = plain.steps(plain_steps), other = method.steps(method_steps);

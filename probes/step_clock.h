@@ -40,20 +40,20 @@ class StepMeter {
   virtual Seconds clock_time() = 0;  // what the clock adds to an op
 };
 
-// A CPU: this thread, its yardstick, and the interpreter's own clock.
+// A CPU: this thread, its reference, and the interpreter's own clock.
 class CpuMeter : public StepMeter {
  public:
-  CpuMeter(CpuBackend& backend, Yardstick& yardstick) : backend_(backend), yardstick_(yardstick) {}
-  double pace() override { return yardstick_.measure(); }
-  double usual_pace() override { return yardstick_.usual(); }
-  double typical_pace() override { return yardstick_.typical(); }
+  CpuMeter(CpuBackend& backend, ClockReference& reference) : backend_(backend), reference_(reference) {}
+  double pace() override { return reference_.measure(); }
+  double usual_pace() override { return reference_.usual(); }
+  double typical_pace() override { return reference_.typical(); }
   Seconds time(const Stopwatch& since) override { return since.elapsed(); }
   void clock_ops(OnOp told) override { backend_.on_op = std::move(told); }
   Seconds clock_time() override;  // that reading the clock twice takes
 
  private:
   CpuBackend& backend_;
-  Yardstick& yardstick_;
+  ClockReference& reference_;
 };
 
 class StepClock {
@@ -91,12 +91,12 @@ class StepClock {
   std::vector<std::vector<std::vector<int>>> history_;
 };
 
-// `turns` times, or until there is no room for a longer text: steps of one, then of the other, each for about `patience` but
+// `turns` times, or until there is no room for a longer text: steps of one, then of the other, each for about `time_budget` but
 // at least one. No turn: there was no room for one.
 struct InTurn {
   std::vector<TimedSteps> plain, method;            // of each turn
   std::vector<std::vector<StepClock::OpTime>> ops;  // of the method's steps
 };
-InTurn steps_in_turn(StepClock& plain, StepClock& method, int turns, Seconds patience);
+InTurn steps_in_turn(StepClock& plain, StepClock& method, int turns, Seconds time_budget);
 
 }  // namespace draftline

@@ -88,7 +88,7 @@ std::vector<Cell> cell_row(const ValidationCell& c) {
           Cell(c.speedup.measured),
           percent_cell(c.speedup.error()),
           percent_cell(c.speedup.noise, 2),
-          c.speedup.drowned() ? "noise > error" : ""};
+          c.speedup.within_noise() ? "noise > error" : ""};
 }
 
 std::vector<const ValidationCell*> worst(const std::vector<ValidationCell>& cells, std::size_t n) {
@@ -141,9 +141,10 @@ Table op_table(const std::vector<ValidationCell>& cells, double least_share) {
 
 Table blame_table(const std::vector<ValidationCell>& cells, std::size_t most) {
   Table t({"to blame", "mean |error| of step", "mean error", "share of step"});
-  auto all = blames(cells);
+  auto all = error_budget(cells);
   all.resize(std::min(most, all.size()));
-  for (const Blame& b : all) t.add({b.key, percent_cell(b.absolute), percent_cell(b.mean), percent_cell(b.share)});
+  for (const ErrorBudgetItem& b : all)
+    t.add({b.key, percent_cell(b.absolute), percent_cell(b.mean), percent_cell(b.share)});
   return t;
 }
 
@@ -292,7 +293,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     w.member("measured", c.speedup.measured);
     w.member("error", c.speedup.error());
     w.member("noise", c.speedup.noise);
-    w.member("noise_exceeds_error", c.speedup.drowned());
+    w.member("noise_exceeds_error", c.speedup.within_noise());
     w.member("low", c.speedup.interval ? std::optional(c.speedup.interval->low) : std::nullopt);
     w.member("high", c.speedup.interval ? std::optional(c.speedup.interval->high) : std::nullopt);
     w.member("acceptance_length", c.acceptance_length);
@@ -314,7 +315,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     w.member("measured", o.measured / o.of);
     w.member("error", o.measured > 0 ? std::optional(o.predicted / o.measured - 1) : std::nullopt);
   });
-  w.objects("error_budget", blames(r.cells), [&](const Blame& b) {
+  w.objects("error_budget", error_budget(r.cells), [&](const ErrorBudgetItem& b) {
     w.member("op", b.key);
     w.member("mean_abs_error_of_step", b.absolute);
     w.member("mean_error_of_step", b.mean);

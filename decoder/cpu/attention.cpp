@@ -56,7 +56,7 @@ void CpuBackend::run(const RopeAppend& o) {
       turn.to(position, frequency);
       for (int h = 0; h < o.q.cols; h += d) rotate(q + r * o.q.stride + h, turn, d, y + r * o.y.stride + h);
       for (int h = 0; h < kv_columns; h += d) rotate(k + r * o.k.stride + h, turn, d, rotated.data() + h);
-      held(o.cache).store(o.layer, p.places[b], p.lengths[b] + p.pass.tail + i, rotated.data(), v + r * o.v.stride);
+      held(o.cache).store(o.layer, p.kv_slots[b], p.lengths[b] + p.pass.tail + i, rotated.data(), v + r * o.v.stride);
       counts_.written += o.cache.row_bytes().value;
     }
   }
@@ -157,12 +157,12 @@ void CpuBackend::run(const Attend& o) {
     const int n = p.cu_seqlens[b + 1] - p.cu_seqlens[b], before = p.lengths[b] + p.pass.tail;
     if (n == 0) continue;
     counts_.read += (before + n) * o.cache.row_bytes().value;
-    cache.check_place(p.places[b], before + n - 1);
+    cache.check_entry(p.kv_slots[b], before + n - 1);
     for (int i = 0; i < n; ++i) check(p.visible(p.cu_seqlens[b] + i, p.pass.tail + i), "a row must attend to itself");
     s.grow(d, before + n);
     const auto stride = static_cast<std::ptrdiff_t>(panels_for(before + n));
     for (int head = 0; head < o.cache.kv_heads; ++head) {
-      const Panels keys{cache.keys(o.layer, p.places[b], head), d, d};
+      const Panels keys{cache.keys(o.layer, p.kv_slots[b], head), d, d};
       for (int first = 0; first < n * group; first += kRowsAtOnce) {
         const int rows = std::min(kRowsAtOnce, n * group - first);
         const auto row_of = [&](int j) { return p.cu_seqlens[b] + (first + j) / group; };
@@ -182,7 +182,7 @@ void CpuBackend::run(const Attend& o) {
           std::fill(score + keys_of(j), score + most, 0.0F);
           counts_.flops += 4.0 * d * keys_of(j);
         }
-        const Panels values{cache.values(o.layer, p.places[b], head), most, cache.capacity()};
+        const Panels values{cache.values(o.layer, p.kv_slots[b], head), most, cache.capacity()};
         add_panels(rows, floats(s.scores), stride * kPanel, values, blocks, 1, s.sums.data(), blocks);
         for (int j = 0; j < rows; ++j)
           std::copy_n(floats(s.sums) + j * blocks * kPanel, d, y + row_of(j) * o.y.stride + column_of(j));

@@ -28,17 +28,17 @@ class CpuBackend : public Backend {
   CpuBackend(const WeightStore&, WeightSource&, const Options&);
   CpuBackend(const WeightStore& store, WeightSource& source) : CpuBackend(store, source, Options{}) {}
 
-  void make_slot(const Tensor&, std::span<const int> initial) override;
-  void make_cache(const Cache&, int seats, int capacity) override;
+  void make_persistent(const Tensor&, std::span<const int> initial) override;
+  void make_cache(const Cache&, int kv_slots, int capacity) override;
   void stage(std::span<const int> data) override;
   void emitted(const Op&, const Tape&) override;
   void finish(const Tape&) override;
-  std::vector<int> read(const Tensor& slot) override;
+  std::vector<int> read(const Tensor& buffer) override;
   DeviceSeconds device_seconds() override { return seconds_; }  // of planned segments
 
-  std::vector<float> read_floats(const Tensor& slot);  // row by row; for tests and for dumping logits
+  std::vector<float> read_floats(const Tensor& buffer);  // row by row; for tests and for dumping logits
   // K then V of one cache entry: [kv_heads * head_dim] each.
-  std::vector<float> cache_entry(const Cache&, int layer, int place, int key) const;
+  std::vector<float> cache_entry(const Cache&, int layer, int kv_slot, int key) const;
 
   struct Counts {  // what the loops touched, in declared formats
     double flops = 0, read = 0, written = 0;
@@ -52,7 +52,7 @@ class CpuBackend : public Backend {
  private:
   struct PassView {  // a pass, its tensors resolved; `tree_mask` may be null
     const Pass& pass;
-    const int *cu_seqlens, *places, *lengths, *tree_mask;
+    const int *cu_seqlens, *kv_slots, *lengths, *tree_mask;
     int words;
     bool visible(int row, int tail_entry) const {
       return tree_mask == nullptr ||
@@ -116,7 +116,7 @@ class CpuBackend : public Backend {
   DeviceSeconds seconds_;
   const Tape* tape_ = nullptr;
   const ArenaPlan* plan_ = nullptr;
-  std::vector<std::vector<std::uint32_t>> slots_, temps_;
+  std::vector<std::vector<std::uint32_t>> persistent_, temps_;
   std::vector<std::uint32_t> arena_;
   std::deque<std::vector<int>> staged_;
   std::vector<CpuCache> caches_;

@@ -28,7 +28,7 @@ std::uint64_t noise_of(int rank) { return 1 + static_cast<std::uint64_t>(rank) *
 
 }  // namespace
 
-void AllReduceProbe::measure(MeasuredPoint& p, Seconds patience) {
+void AllReduceProbe::measure(MeasuredPoint& p, Seconds time_budget) {
   const int ranks = p.at("ranks");
   if (ranks > timer_.devices) {
     p.skipped = "needs " + std::to_string(ranks) + " GPUs; this machine has " + std::to_string(timer_.devices);
@@ -41,7 +41,7 @@ void AllReduceProbe::measure(MeasuredPoint& p, Seconds patience) {
       nccl_.reset();
       nccl_ = std::make_unique<Nccl>(ranks);
     }
-    if (missing_.empty()) return measure_linked(p, patience);
+    if (missing_.empty()) return measure_linked(p, time_budget);
   } catch (const LinkError& e) {
     missing_ = e.what();
     nccl_.reset();
@@ -50,7 +50,7 @@ void AllReduceProbe::measure(MeasuredPoint& p, Seconds patience) {
   p.skipped = missing_;
 }
 
-void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds patience) {
+void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds time_budget) {
   const int ranks = p.at("ranks");
   const std::size_t bytes = static_cast<std::size_t>(p.at("kib")) * 1024, values = bytes / sizeof(bf16);
   if (!fits(2.0 * static_cast<double>(bytes), p)) return;
@@ -95,7 +95,7 @@ void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds patience) {
   for (int i = 0; i < nodes; ++i) nccl_->all_reduce(messages, values);
   std::vector<Recording> graphs;
   on_each(all, [&](Rank& r) { graphs.push_back(captures[static_cast<std::size_t>(r.device)].end()); });
-  timer_.take_samples(p, patience, [&] {
+  timer_.take_samples(p, time_budget, [&] {
     // The first rank comes last: its clock starts when the others are there already.
     for (std::size_t r = all.size(); r-- > 0;) {
       must(cudaSetDevice(static_cast<int>(r)), "choosing a device");

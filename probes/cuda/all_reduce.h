@@ -10,10 +10,10 @@ namespace draftline {
 class AllReduceProbe {
  public:
   explicit AllReduceProbe(CudaTimer& timer) : timer_(timer) {}
-  void measure(MeasuredPoint&, Seconds patience);
+  void measure(MeasuredPoint&, Seconds time_budget);
 
  private:
-  void measure_linked(MeasuredPoint&, Seconds patience);
+  void measure_linked(MeasuredPoint&, Seconds time_budget);
   CudaTimer& timer_;
   std::unique_ptr<Nccl> nccl_;  // of the ranks of the last point: joining GPUs takes seconds
   std::string missing_;         // why they can't be joined

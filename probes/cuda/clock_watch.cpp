@@ -69,7 +69,7 @@ std::map<std::string, double> ClockWatch::facts() const {
 
 std::vector<std::string> ClockWatch::remarks() const {
   std::vector<std::string> all;
-  if (!nvml_.missing().empty()) all.push_back("clocks are watched by a yardstick alone: " + nvml_.missing());
+  if (!nvml_.missing().empty()) all.push_back("clocks are watched by a clock reference alone: " + nvml_.missing());
   for (const Reason& reason : kReasons)
     if (const auto it = met_.find(reason.bit); it != met_.end())
       all.push_back(std::to_string(it->second) + " of " + std::to_string(sm_.size()) + " readings of the clocks met " +

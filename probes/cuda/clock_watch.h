@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watches a GPU's clocks beside the samples of a probe: which samples met a throttled clock, and what a measured file says of
-// the clocks, temperature and power that its times were taken at. Without NVML it knows nothing; the yardstick goes on alone.
+// the clocks, temperature and power that its times were taken at. Without NVML it knows nothing; the clock reference goes on alone.
 #pragma once
 #include <chrono>
 #include <cstdint>

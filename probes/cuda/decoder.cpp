@@ -21,8 +21,8 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 class ClockedBackend : public Backend {
  public:
   explicit ClockedBackend(Backend& device) : device_(device) {}
-  void make_slot(const Tensor& t, std::span<const int> initial) override { device_.make_slot(t, initial); }
-  void make_cache(const Cache& c, int seats, int capacity) override { device_.make_cache(c, seats, capacity); }
+  void make_persistent(const Tensor& t, std::span<const int> initial) override { device_.make_persistent(t, initial); }
+  void make_cache(const Cache& c, int kv_slots, int capacity) override { device_.make_cache(c, kv_slots, capacity); }
   void stage(std::span<const int> data) override { device_.stage(data); }
   void emitted(const Op& op, const Tape& tape) override { device_.emitted(op, tape); }
   void finish(const Tape& tape) override {
@@ -30,9 +30,9 @@ class ClockedBackend : public Backend {
     device_.finish(tape);
     issue += now() - start;
   }
-  std::vector<int> read(const Tensor& slot) override {
+  std::vector<int> read(const Tensor& buffer) override {
     const double start = now();
-    auto values = device_.read(slot);
+    auto values = device_.read(buffer);
     waited += now() - start;
     return values;
   }
@@ -106,7 +106,7 @@ double DecoderProbe::kernels(int layers, int sequences) {
   return quantile(all, 0.5);
 }
 
-void DecoderProbe::measure(MeasuredPoint& p, Seconds patience) {
+void DecoderProbe::measure(MeasuredPoint& p, Seconds time_budget) {
   constexpr double kLeast = 1e-9;
   constexpr int kMostSequences = 4096, kMostLayers = 1000;
   const int layers = p.at("layers"), sequences = p.at("sequences");
@@ -118,7 +118,7 @@ void DecoderProbe::measure(MeasuredPoint& p, Seconds patience) {
   const bool exposed = p.op == "step_exposed";
   const double alone = exposed && !graphs ? kernels(layers, sequences) : 0;
   Decoder& d = decoder(layers, sequences, graphs);
-  timer_.take_samples(p, patience, [&] {
+  timer_.take_samples(p, time_budget, [&] {
     const Decoder::Times t = d.steps();
     const double took = p.op == "step_host"    ? t.wall - t.issue - t.waited
                         : p.op == "step_issue" ? t.issue

@@ -10,7 +10,7 @@ class DecoderProbe {
  public:
   explicit DecoderProbe(CudaTimer&);
   ~DecoderProbe();
-  void measure(MeasuredPoint&, Seconds patience);  // step_host, step_issue, step_exposed
+  void measure(MeasuredPoint&, Seconds time_budget);  // step_host, step_issue, step_exposed
 
  private:
   struct Decoder;

@@ -9,7 +9,7 @@
 
 namespace draftline {
 
-void probe_elementwise(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_elementwise(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int rows = p.at("rows"), columns = p.at("columns");
   if (!fits(10.0 * rows * columns, p)) return;
   const Matrix<bf16> x(rows, p.op == "silu_mul" ? 2 * columns : columns), other(rows, columns), w(1, columns),
@@ -38,10 +38,10 @@ void probe_elementwise(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
       return;
     }
   }
-  t.time_kernels(p, patience, 1, run);
+  t.time_kernels(p, time_budget, 1, run);
 }
 
-void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   constexpr int kContext = 500;
   constexpr double kTheta = 10000;
   const int rows = p.at("rows"), heads = p.at("heads"), kv_heads = p.at("kv_heads"), dim = p.at("head_dim"),
@@ -78,7 +78,7 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
       return;
     }
   }
-  t.time_kernels(p, patience, 1, run);
+  t.time_kernels(p, time_budget, 1, run);
 }
 
 }  // namespace draftline

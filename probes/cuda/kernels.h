@@ -17,7 +17,7 @@ void read_memory(const void* from, std::int64_t bytes, int multiprocessors, unsi
 void copy_memory(const void* from, std::int64_t bytes, int multiprocessors, void* to, cudaStream_t);
 
 // Takes as long as a clock takes for a chain of additions, on every multiprocessor.
-void run_yardstick(int multiprocessors, float* result, cudaStream_t);
+void run_clock_reference(int multiprocessors, float* result, cudaStream_t);
 void run_nothing(cudaStream_t);
 
 }  // namespace draftline::cuda

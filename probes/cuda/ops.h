@@ -6,17 +6,17 @@
 
 namespace draftline {
 
-void probe_gemm(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_attention(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_elementwise(CudaTimer&, MeasuredPoint&, Seconds patience);  // add, silu_mul, rms_norm
-void probe_rope_append(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_argmax(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_top_k(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_sample(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_memory(CudaTimer&, MeasuredPoint&, Seconds patience);    // read, copy
-void probe_transfer(CudaTimer&, MeasuredPoint&, Seconds patience);  // upload, read_back
-void probe_launches(CudaTimer&, MeasuredPoint&, Seconds patience);  // launch, graph, synchronise
+void probe_gemm(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_attention(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_elementwise(CudaTimer&, MeasuredPoint&, Seconds time_budget);  // add, silu_mul, rms_norm
+void probe_rope_append(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_argmax(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_top_k(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_sample(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_memory(CudaTimer&, MeasuredPoint&, Seconds time_budget);    // read, copy
+void probe_transfer(CudaTimer&, MeasuredPoint&, Seconds time_budget);  // upload, read_back
+void probe_launches(CudaTimer&, MeasuredPoint&, Seconds time_budget);  // launch, graph, synchronise
 // Device time of a kernel among others: launched one by one, and as nodes of a graph. Their difference is the graph's credit.
-void probe_credit(CudaTimer&, MeasuredPoint&, Seconds patience);
+void probe_credit(CudaTimer&, MeasuredPoint&, Seconds time_budget);
 
 }  // namespace draftline

@@ -10,7 +10,7 @@ namespace draftline {
 
 namespace {
 
-constexpr int kFirstReadings = 20;  // of the yardstick
+constexpr int kFirstReadings = 20;  // of the reference
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -66,10 +66,10 @@ CudaTimer::CudaTimer() : watch(bus_id()) {
   must(cudaGetDeviceCount(&devices), "looking for devices");
   constexpr double kWarming = 0.2;  // an idle device's clock is a fraction of a busy one's, and takes its time to rise
   const double start = now();
-  do yardstick();
+  do reference();
   while (now() - start < kWarming);
   clock_ = {};
-  for (int i = 0; i < kFirstReadings; ++i) yardstick();
+  for (int i = 0; i < kFirstReadings; ++i) reference();
 }
 
 Buffer CudaTimer::zeros(std::size_t bytes) const {
@@ -78,9 +78,9 @@ Buffer CudaTimer::zeros(std::size_t bytes) const {
   return b;
 }
 
-double CudaTimer::yardstick() {
+double CudaTimer::reference() {
   before_.record(stream);
-  cuda::run_yardstick(facts.multiprocessors, yardstick_result_.data(), stream);
+  cuda::run_clock_reference(facts.multiprocessors, reference_result_.data(), stream);
   after_.record(stream);
   after_.wait();
   const double took = after_.seconds_since(before_);
@@ -88,31 +88,31 @@ double CudaTimer::yardstick() {
   return took;
 }
 
-void CudaTimer::take_samples(MeasuredPoint& p, Seconds patience, const std::function<double()>& take) {
+void CudaTimer::take_samples(MeasuredPoint& p, Seconds time_budget, const std::function<double()>& take) {
   constexpr std::size_t kMostSamples = 200;
-  constexpr double kMostPatience = 3;
+  constexpr double kMostTimeBudget = 3;
   take();
   watch.start_point();
-  for (int i = 0; i < kFirstReadings; ++i) yardstick();
+  for (int i = 0; i < kFirstReadings; ++i) reference();
   const double usual = clock_.usual();
   std::vector<TimedSample> all;
   std::size_t good = 0;
   const double start = now();
   while (all.size() < kLeastSamples ||
          (all.size() < kMostSamples &&
-          now() - start < (good < kLeastSamples ? kMostPatience * patience.value : patience.value))) {
-    const double clock_before = yardstick(), took = take();
+          now() - start < (good < kLeastSamples ? kMostTimeBudget * time_budget.value : time_budget.value))) {
+    const double clock_before = reference(), took = take();
     const bool throttled = watch.throttled();
-    all.push_back({took, clock_before, yardstick(), throttled});
+    all.push_back({took, clock_before, reference(), throttled});
     good += all.back().met(usual);
   }
   summarise(p, all, usual);
 }
 
-void CudaTimer::time_between_events(MeasuredPoint& p, Seconds patience, int n, const std::function<void()>& run) {
+void CudaTimer::time_between_events(MeasuredPoint& p, Seconds time_budget, int n, const std::function<void()>& run) {
   constexpr double kLeast = 1e-9;
   constexpr int kAdditions = 40000;  // some 90 us: what the host needs to launch a graph isn't the device's time
-  take_samples(p, patience, [&] {
+  take_samples(p, time_budget, [&] {
     cuda::idle(kAdditions, stream);
     before_.record(stream);
     run();
@@ -122,7 +122,7 @@ void CudaTimer::time_between_events(MeasuredPoint& p, Seconds patience, int n, c
   });
 }
 
-void CudaTimer::time_kernels(MeasuredPoint& p, Seconds patience, int copies, const std::function<void(int)>& issue) {
+void CudaTimer::time_kernels(MeasuredPoint& p, Seconds time_budget, int copies, const std::function<void(int)>& issue) {
   constexpr double kLeastSeconds = 200e-6;
   constexpr int kMostNodes = 1024;
   issue(0);
@@ -137,12 +137,12 @@ void CudaTimer::time_kernels(MeasuredPoint& p, Seconds patience, int copies, con
   const Recording graph(stream, [&] {
     for (int i = 0; i < nodes; ++i) issue(i % copies);
   });
-  time_between_events(p, patience, nodes, [&] { graph.run(stream); });
+  time_between_events(p, time_budget, nodes, [&] { graph.run(stream); });
 }
 
-void CudaTimer::time_host(MeasuredPoint& p, Seconds patience, const std::function<void()>& run) {
+void CudaTimer::time_host(MeasuredPoint& p, Seconds time_budget, const std::function<void()>& run) {
   constexpr double kLeast = 1e-9;
-  take_samples(p, patience, [&] {
+  take_samples(p, time_budget, [&] {
     stream.wait();
     const double start = now();
     run();

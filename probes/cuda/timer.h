@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame in which every op is timed on the device: as nodes of a graph between two events, on copies of its data in turn, so
-// that nothing is found in L2; beside each sample a yardstick and the driver's clocks. The host's part by the host's clock.
+// that nothing is found in L2; beside each sample a clock reference and the driver's clocks. The host's part by the host's clock.
 #pragma once
 #include <functional>
 #include <memory>
@@ -59,18 +59,18 @@ struct CudaTimer {
   Buffer zeros(std::size_t bytes) const;
 
   // `take`: seconds of one sample.
-  void take_samples(MeasuredPoint&, Seconds patience, const std::function<double()>& take);
+  void take_samples(MeasuredPoint&, Seconds time_budget, const std::function<double()>& take);
   // Device time of one `issue(i)`, i in turn through `copies`, as nodes of a graph: so the decoder runs them.
-  void time_kernels(MeasuredPoint&, Seconds patience, int copies, const std::function<void(int)>& issue);
+  void time_kernels(MeasuredPoint&, Seconds time_budget, int copies, const std::function<void(int)>& issue);
   // Device time of one of `n` in a sample: between events around `run`.
-  void time_between_events(MeasuredPoint&, Seconds patience, int n, const std::function<void()>& run);
+  void time_between_events(MeasuredPoint&, Seconds time_budget, int n, const std::function<void()>& run);
   // Of an idle device, by the host's clock.
-  void time_host(MeasuredPoint&, Seconds patience, const std::function<void()>& run);
+  void time_host(MeasuredPoint&, Seconds time_budget, const std::function<void()>& run);
 
  private:
-  double yardstick();
+  double reference();
   cuda::Event before_, after_;
-  Matrix<float> yardstick_result_{1, 1};
+  Matrix<float> reference_result_{1, 1};
   UsualClock clock_;
 };
 

@@ -37,7 +37,7 @@ Layer run(int rows, std::uint64_t seed) {
   std::vector<int> ids(static_cast<std::size_t>(rows));
   std::iota(ids.begin(), ids.end(), 0);
   const Tensor y = ops.mixture_of_experts(ops.embed(table, ops.input("ids", ids)), router, gate_up, down, experts);
-  ops.store(ops.slot("y", rows, kHidden, DType::fp32), y);
+  ops.store(ops.persistent("y", rows, kHidden, DType::fp32), y);
   ops.flush();
   layer.counted = backend.counts();
   return layer;
@@ -99,9 +99,9 @@ TEST_CASE("experts that every token passes are added to the chosen ones, and fir
 
   const Tensor y = ops.embed(target.embedding, ops.input("ids", std::vector<int>{3, 7, 11}));
   const auto kept = [&](const char* name, Tensor t) {
-    const Tensor slot = ops.slot(name, t.rows, t.cols, DType::fp32);
-    ops.store(slot, t);
-    return slot;
+    const Tensor kept = ops.persistent(name, t.rows, t.cols, DType::fp32);
+    ops.store(kept, t);
+    return kept;
   };
   const Tensor chosen = kept("chosen", ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts));
   const Tensor shared = kept("shared", ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down));

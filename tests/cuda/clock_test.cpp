@@ -96,8 +96,8 @@ TEST_CASE("a filled cache holds numbers wherever nothing was written", "[cuda]")
   Ops& ops = rig.decoder.ops;
   const Session& s = g.session();
   Stream x{ops.embed(rig.decoder.target.embedding, s.root)};
-  rig.decoder.target.run(ops, x, ops.pass({ops.uniform(2, 1), s.seats}));
-  const Tensor y = rig.decoder.target.final_norm(ops, x), kept = ops.slot("kept", y.rows, y.cols, DType::bf16);
+  rig.decoder.target.run(ops, x, ops.pass({ops.uniform(2, 1), s.slots}));
+  const Tensor y = rig.decoder.target.final_norm(ops, x), kept = ops.persistent("kept", y.rows, y.cols, DType::bf16);
   ops.store(kept, y);
   ops.flush();
   for (const float v : rig.cuda().read_floats(kept)) CHECK(std::isfinite(v));

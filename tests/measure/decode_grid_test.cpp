@@ -34,7 +34,7 @@ TEST_CASE("cells that others disturbed are measured once more, behind the others
   FullDevice device;
   GridAsked asked{folder.path() / "steps.json", "cpu", {"validate"}, {}, 1, {}, {}};
   for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
-  Yardstick::Readings so_far;
+  ClockReference::Readings so_far;
   FreeCore core(
       [&](int more) {
         const auto n = static_cast<std::size_t>(more);

@@ -13,8 +13,8 @@ namespace {
 // Readings of a core that others have for the first so many.
 struct Shared {
   std::size_t until = 0;
-  Yardstick::Readings so_far;
-  Yardstick::Readings operator()(int more) {
+  ClockReference::Readings so_far;
+  ClockReference::Readings operator()(int more) {
     for (int i = 0; i < more; ++i)
       if (++so_far.all > until) ++so_far.free;
     return so_far;
@@ -56,7 +56,7 @@ TEST_CASE("all waits together take no longer than they may, and it is said") {
   CHECK_FALSE(free_core.stayed_free());
 }
 
-TEST_CASE("without time nobody is waited for, and a device without a yardstick is always free") {
+TEST_CASE("without time nobody is waited for, and a device without a clock reference is always free") {
   Shared core{std::numeric_limits<std::size_t>::max(), {}};
   for (const double at_most : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
     FreeCore free_core([&](int more) { return core(more); }, Seconds{at_most});

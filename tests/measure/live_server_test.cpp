@@ -37,9 +37,9 @@ class FixedMeter : public StepMeter {
 class FixedDecoding : public Decoding {
  public:
   explicit FixedDecoding(const Networks& networks) : Decoding(networks, "cpu-small", {}) {
-    constexpr int kSeats = 2, kCapacity = 64;
+    constexpr int kSlots = 2, kCapacity = 64;
     auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{networks.at("cpu-small"), DType::fp32, DType::fp32, kSeats, kCapacity, 1, {}, {}}, spec(),
+        Decoder::Options{networks.at("cpu-small"), DType::fp32, DType::fp32, kSlots, kCapacity, 1, {}, {}}, spec(),
         networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
           return std::make_unique<CpuBackend>(store, weights_, CpuBackend::Options{});
         });
@@ -100,7 +100,7 @@ TEST_CASE("what a device does but once is not in a live server's time") {
   const auto served = rig.server.serve(kTwo, LiveBatching::prefill_first);
   CHECK(meter.timed == 9);
   CHECK(rig.server.settled());
-  check_served(served[0], 1, 4, {1, 1});  // no move of a seat was timed before: none is counted
+  check_served(served[0], 1, 4, {1, 1});  // no move of a sequence was timed before: none is counted
   check_served(served[1], 2, 3, {1});
   CHECK(rig.decoding.generator().session().sequences == 0);
 

@@ -121,7 +121,7 @@ TEST_CASE("ops that take what is priced leave nothing to blame, and the one that
   }
   m.turns.front().time = Seconds{priced.step.predicted};
   const ValidationCell c = w.validation.compare(m);
-  const auto all = blames({c});
+  const auto all = error_budget({c});
   REQUIRE(all.size() > 5);
   CHECK((all[0].key == "verify/argmax" || all[0].key == "host"));  // what one takes more, the other has less
   CHECK((all[1].key == "verify/argmax" || all[1].key == "host"));

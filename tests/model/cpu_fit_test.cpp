@@ -79,7 +79,7 @@ Measured measured_by(const CpuModel& truth, double noise, const char* stream = "
                                 {"tree", tree}});
   for (const int sequences : {1, 8})
     for (const int context : {15, 64, 257})
-      for (const int met_kib : {2000, 10000, 70000})
+      for (const int reuse_kib : {2000, 10000, 70000})
         add("attention", {{"sequences", sequences},
                           {"rows", 1},
                           {"context", context},
@@ -88,7 +88,7 @@ Measured measured_by(const CpuModel& truth, double noise, const char* stream = "
                           {"head_dim", 64},
                           {"tree", 0},
                           {"copies", 6},
-                          {"met_kib", met_kib}});
+                          {"reuse_kib", reuse_kib}});
   m.points.push_back({"read", {{"kib", 262144}}, Seconds{0.05}, Seconds{0.05}, Seconds{0.05}, 5, 0, {}});
   for (const int rows : {1, 2, 5, 8, 16, 40})
     for (const int columns : {64, 150, 300, 700, 1000, 2500, 20000}) {
@@ -100,14 +100,14 @@ Measured measured_by(const CpuModel& truth, double noise, const char* stream = "
   for (const int rows : {1, 4})
     for (const int sequences : {1, 8})
       for (const int dim : {32, 64, 128})
-        for (const int met_kib : {100, 2000, 10000, 70000})
+        for (const int reuse_kib : {100, 2000, 10000, 70000})
           add("rope_append", {{"rows", rows},
                               {"heads", 4},
                               {"kv_heads", 2},
                               {"head_dim", dim},
                               {"sequences", sequences},
                               {"copies", 6},
-                              {"met_kib", met_kib}});
+                              {"reuse_kib", reuse_kib}});
   for (const int in : {64, 200, 512})
     for (const int out : {96, 512, 1536})
       for (const int rows : {1, 2, 6})

@@ -28,8 +28,8 @@ TEST_CASE("products of one row are timed again, by where their weights lie") {
               product(1, 256, 128, 1, 0, kAtOnce)};                                   // half in one, half in the other
   m.points.push_back(product(1, 64, 32, 1, 0, kAtOnce));
   m.points.back().skipped = "no room";
-  Yardstick yardstick(Seconds{1e-3});
-  const auto all = drift_since(m, Seconds{1e-4}, yardstick);
+  ClockReference reference(Seconds{1e-3});
+  const auto all = drift_since(m, Seconds{1e-4}, reference);
   REQUIRE(all.size() == 3);
   CHECK(all[0].kind == "second cache");
   CHECK(all[0].points == 2);
@@ -41,5 +41,5 @@ TEST_CASE("products of one row are timed again, by where their weights lie") {
   CHECK(all[2].points == 1);
   CHECK(all[2].ratio < 1);
   m.points.clear();
-  CHECK(drift_since(m, Seconds{1e-4}, yardstick).empty());
+  CHECK(drift_since(m, Seconds{1e-4}, reference).empty());
 }

@@ -53,7 +53,7 @@ TEST_CASE("samples that met another clock are discarded, and the quartiles are t
   CHECK(p.low == Seconds{2});
   CHECK(p.median == Seconds{3});
   CHECK(p.high == Seconds{4});
-  // A throttled one is none of them, however steady the yardstick was; but it stays where nothing better is.
+  // A throttled one is none of them, however steady the clock reference was; but it stays where nothing better is.
   summarise(p, {{5, 1, 1}, {4, 1, 1}, {3, 1, 1}, {100, 1, 1, true}, {2, 1.3, 1}}, usual);
   CHECK(p.samples == 3);
   CHECK(p.discarded == 2);

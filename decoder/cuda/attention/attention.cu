@@ -67,7 +67,9 @@ __global__ void attend_rows(AttendArguments<T> a) {
     for (int c = lane; c < dim; c += 32) queries[warp * dim + c] = to_float(q[c]) * a.scale;
     __syncwarp();
     float out[kMostColumns / 32] = {};
-    const auto entry = [&](int key, int kv) -> const T* { return a.cache.entry(a.layer, w.place, key, kv, w.kv_head); };
+    const auto entry = [&](int key, int kv) -> const T* {
+      return a.cache.entry(a.layer, w.kv_slot, key, kv, w.kv_head);
+    };
     const Share share = attend_row<T>(
         queries + warp * dim, dim, w.begin, w.end, [&](int key) { return entry(key, 0); },
         [&](int key) { return entry(key, 1); }, [&](int key) { return attends_to(a.pass, row, index, w.length, key); },
@@ -119,8 +121,8 @@ AttendPlan plan_attend(const AttendShape& s) {
   p.tile_rows = !p.tensor_cores ? kScalarWarps : stacked <= 16 ? 16 : 64;
   p.tiles = ceil_div(stacked, p.tile_rows);
   const std::int64_t units = std::int64_t{s.sequences} * s.kv_heads * p.tiles;
-  constexpr int kBlocksPerProcessor = 3;  // as many as fit beside each other (docs/cuda.md)
-  const auto wanted = static_cast<int>((std::int64_t{kBlocksPerProcessor} * s.processors + units - 1) / units);
+  constexpr int kBlocksPerSm = 3;  // as many as fit beside each other (docs/cuda.md)
+  const auto wanted = static_cast<int>((std::int64_t{kBlocksPerSm} * s.sms + units - 1) / units);
   p.splits = units > kCounters ? 1 : std::clamp(std::min(wanted, ceil_div(s.capacity, kLeastKeys)), 1, kMostSplits);
   return p;
 }
@@ -135,11 +137,11 @@ std::size_t attend_scratch(const AttendShape& s) {
 }
 
 template <class T>
-void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, int layer, int processors,
+void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, int layer, int sms,
             const Scratch& scratch, View<T> y, cudaStream_t stream) {
   const int dim = cache.head_dim, heads = q.cols / dim;
   const AttendShape shape{
-      pass.sequences, pass.widest, heads, cache.kv_heads, dim, cache.blocks_per_place * kBlockTokens, processors};
+      pass.sequences, pass.widest, heads, cache.kv_heads, dim, cache.blocks_per_kv_slot * kBlockTokens, sms};
   const AttendPlan plan = plan_attend<T>(shape);
   check(dim <= kMostColumns, "attention: at most 512 columns a head");
   check(scratch.bytes >= attend_scratch<T>(shape), "attention: its scratch is too small");

@@ -23,8 +23,8 @@ struct AttendArguments {
 
 // The work of a block: rows x heads from `from` on of one KV head of one sequence, against keys [begin, end).
 struct AttendWork {
-  int sequence, kv_head, place, split, used, unit;  // `used` splits have something to do
-  int first, rows, from;                            // first row of the sequence, its rows, first of rows x heads
+  int sequence, kv_head, kv_slot, split, used, unit;  // `used` splits have something to do
+  int first, rows, from;                              // first row of the sequence, its rows, first of rows x heads
   int length, begin, end;
   bool any;
 };
@@ -44,8 +44,8 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   w.from = tile * tile_rows;
   w.any = w.from < w.rows * a.group;
   if (!w.any) return w;
-  w.length = *a.pass.seats.lengths.row(w.sequence);
-  w.place = *a.pass.seats.table.row(w.sequence);
+  w.length = *a.pass.slots.lengths.row(w.sequence);
+  w.kv_slot = *a.pass.slots.kv_slots.row(w.sequence);
   const int last_row = min((w.from + tile_rows - 1) / a.group, w.rows - 1);
   const int keys = w.length + a.pass.tail + (a.pass.tree_mask.data != nullptr ? w.rows : last_row + 1);
   const int stages = ceil_div(keys, stage);

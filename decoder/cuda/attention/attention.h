@@ -11,8 +11,8 @@ namespace draftline::cuda {
 
 struct AttendShape {
   int sequences, widest, heads, kv_heads, head_dim;
-  int capacity;    // entries a sequence may have
-  int processors;  // of the device
+  int capacity;  // entries a sequence may have
+  int sms;       // of the device
 };
 
 // How an attention is cut up: `splits` of the context at most, `tiles` of `tile_rows` rows x heads for each KV head.
@@ -28,7 +28,7 @@ std::size_t attend_scratch(const AttendShape&);
 
 // q [total, heads * head_dim] -> y, the same shape. Scratch: its first kCounterBytes are zero before the first use.
 template <class T>
-void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, int processors, const Scratch&, View<T> y,
+void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, int sms, const Scratch&, View<T> y,
             cudaStream_t);
 
 // Every `group` rows attend to each other, both ways or back alone; no cache.

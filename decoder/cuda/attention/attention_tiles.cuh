@@ -34,7 +34,7 @@ __device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, 
   for (int c = static_cast<int>(threadIdx.x); c < S::stage * chunks; c += S::threads) {
     const int j = c / chunks, column = c % chunks * 8, key = from + j;
     const bool present = key < w.end;
-    const bf16* entry = present ? a.cache.entry(a.layer, w.place, key, 0, w.kv_head) + column : a.cache.data;
+    const bf16* entry = present ? a.cache.entry(a.layer, w.kv_slot, key, 0, w.kv_head) + column : a.cache.data;
     copy_later(keys + j * S::row + column, entry, present);
     copy_later(values + j * S::row + column, present ? entry + values_behind : entry, present);
   }

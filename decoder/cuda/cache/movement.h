@@ -32,7 +32,8 @@ void rope_append(View<const T> q, View<const T> k, View<const T> v, const float*
 
 // Moves the rows on `path` [sequences * per] to length.. in all of the cache's layers.
 template <class T>
-void commit(View<const int> path, View<const int> cu_seqlens, const SeatsView&, CacheView<T>, int layers, cudaStream_t);
+void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView&, CacheView<T>, int layers,
+            cudaStream_t);
 
 void advance(View<const int> counts, View<int> lengths, cudaStream_t);
 

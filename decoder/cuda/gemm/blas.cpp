@@ -85,7 +85,7 @@ struct Blas::State {
     api.must(api.Create(&handle), "cuBLASLt");
     int device = 0;
     must(cudaGetDevice(&device), "the device");
-    must(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "multiprocessors");
+    must(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "multiprocessors");
     must(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "size of L2");
   }
   ~State() {
@@ -164,7 +164,7 @@ struct Blas::State {
       if (free < 16 * static_cast<std::size_t>(l2)) return;  // what is left is wanted by others
       others = Buffer(2 * static_cast<std::size_t>(l2), "what clears L2");
     }
-    read_through(others.data(), others.bytes(), reinterpret_cast<unsigned*>(workspace.data()), processors, stream);
+    read_through(others.data(), others.bytes(), reinterpret_cast<unsigned*>(workspace.data()), sms, stream);
   }
 
   double time(const Plan& p, const GemmShape& s, const GemmOperands& o) {  // infinite: it can't
@@ -209,7 +209,7 @@ struct Blas::State {
     const GemmShape& s = key.shape;
     const FewRowsShape few{s.rows, s.in, s.out};
     if (s.bf16 && alignment(o.w) >= static_cast<int>(sizeof(uint4)))
-      for (const int splits : few_rows_splits(few, processors)) {
+      for (const int splits : few_rows_splits(few, sms)) {
         if (few_rows_parts(few, splits) > workspace.bytes()) continue;
         candidates.push_back(described);
         candidates.back().few_rows_splits = splits;
@@ -286,7 +286,7 @@ struct Blas::State {
   std::shared_ptr<ProductChoices> kept;
   std::map<ProductKey, ProductChoice>& here;  // of them
   cublasLtHandle_t handle = nullptr;
-  int processors = 1, l2 = 0;
+  int sms = 1, l2 = 0;
   Buffer workspace, counters, others;
   Event begin, end;
   std::map<ProductKey, Plan> plans;

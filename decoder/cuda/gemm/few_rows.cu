@@ -124,13 +124,13 @@ void launch_few_rows(View<const bf16> x, const bf16* w, const bf16* bias, int sp
 
 }  // namespace
 
-std::vector<int> few_rows_splits(const FewRowsShape& s, int processors) {
+std::vector<int> few_rows_splits(const FewRowsShape& s, int sms) {
   std::vector<int> all;
   const int tiles = ceil_div(s.out, kColumns);
   if (s.rows < 1 || s.rows > kMostRows || s.in < 1 || s.out % kPer != 0) return all;
   constexpr int kMostBlocks = 16;  // of a multiprocessor, one after another: more are only joined for longer
   for (int splits = 1; splits <= kMostSplits && s.in / splits >= kLeastInputs; splits *= 2)
-    if (splits == 1 || (tiles <= kCounters && tiles * splits <= kMostBlocks * processors)) all.push_back(splits);
+    if (splits == 1 || (tiles <= kCounters && tiles * splits <= kMostBlocks * sms)) all.push_back(splits);
   if (all.empty()) all.push_back(1);
   return all;
 }
@@ -148,10 +148,9 @@ void few_rows(View<const bf16> x, const bf16* w, const bf16* bias, int splits, u
   launch_few_rows<kMostRows>(x, w, bias, splits, counters, parts, y, s);
 }
 
-void read_through(const void* data, std::size_t bytes, unsigned* sink, int processors, cudaStream_t s) {
+void read_through(const void* data, std::size_t bytes, unsigned* sink, int sms, cudaStream_t s) {
   const auto n = static_cast<std::int64_t>(bytes / sizeof(uint4));
-  launch(read_through_kernel, grid_of(4 * processors), grid_of(kThreads), 0, s, static_cast<const uint4*>(data), n,
-         sink);
+  launch(read_through_kernel, grid_of(4 * sms), grid_of(kThreads), 0, s, static_cast<const uint4*>(data), n, sink);
 }
 
 }  // namespace draftline::cuda

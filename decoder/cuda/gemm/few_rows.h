@@ -15,7 +15,7 @@ struct FewRowsShape {
 };
 
 // Parts that the sum may be cut into, for a device of so many multiprocessors; none: it doesn't serve that shape.
-std::vector<int> few_rows_splits(const FewRowsShape&, int processors);
+std::vector<int> few_rows_splits(const FewRowsShape&, int sms);
 // Bytes of fp32 parts; counters beside them: kCounters, zero before the first use.
 std::size_t few_rows_parts(const FewRowsShape&, int splits);
 
@@ -24,6 +24,6 @@ void few_rows(View<const bf16> x, const bf16* w, const bf16* bias, int splits, u
               View<bf16> y, cudaStream_t);
 
 // Reads so many bytes, so that what L2 held before is gone.
-void read_through(const void* data, std::size_t bytes, unsigned* sink, int processors, cudaStream_t);
+void read_through(const void* data, std::size_t bytes, unsigned* sink, int sms, cudaStream_t);
 
 }  // namespace draftline::cuda

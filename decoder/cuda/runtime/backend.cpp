@@ -39,19 +39,19 @@ CudaBackend::State::State(const WeightStore& s, WeightSource& from, const Option
 
 std::byte* CudaBackend::State::at(const Tensor& t) const {
   const std::size_t offset = static_cast<std::size_t>(t.offset) * size_of(t.dtype);
-  if (t.home == Home::slot) return slots[static_cast<std::size_t>(t.id)].data() + offset;
+  if (t.home == Home::persistent) return persistent[static_cast<std::size_t>(t.id)].data() + offset;
   return arena.data() + arena_plan->offset[static_cast<std::size_t>(t.id)] + offset;
 }
 
-cuda::SeatsView CudaBackend::State::view(const Seats& s) const {
+cuda::BatchSlotsView CudaBackend::State::view(const BatchSlots& s) const {
   const auto of = [this](const Tensor& t) { return t.id < 0 ? cuda::View<const int>{} : view<const int>(t); };
-  return {of(s.table), of(s.lengths), of(s.ids)};
+  return {of(s.kv_slots), of(s.lengths), of(s.ids)};
 }
 
 cuda::PassView CudaBackend::State::view(PassRef ref) const {
   const Pass& p = tape->pass(ref);
   return {view<const int>(p.rows.cu_seqlens),
-          view(p.seats),
+          view(p.slots),
           p.tree_mask ? view<const int>(*p.tree_mask) : cuda::View<const int>{},
           p.rows.sequences(),
           p.rows.total,
@@ -90,18 +90,18 @@ void CudaBackend::State::upload() {
     const auto* u = std::get_if<Upload>(&op);
     if (u == nullptr) continue;
     const auto& data = staged[next_staged++];
-    const std::size_t bytes = data.size() * sizeof(int), width = static_cast<std::size_t>(u->slot.cols) * sizeof(int);
+    const std::size_t bytes = data.size() * sizeof(int), width = static_cast<std::size_t>(u->to.cols) * sizeof(int);
     std::byte* const from = staging(bytes);
     std::memcpy(from, data.data(), bytes);
-    must(cudaMemcpy2DAsync(at(u->slot), static_cast<std::size_t>(u->slot.stride) * sizeof(int), from, width, width,
-                           static_cast<std::size_t>(u->slot.rows), cudaMemcpyHostToDevice, stream),
+    must(cudaMemcpy2DAsync(at(u->to), static_cast<std::size_t>(u->to.stride) * sizeof(int), from, width, width,
+                           static_cast<std::size_t>(u->to.rows), cudaMemcpyHostToDevice, stream),
          "copying to the device");
   }
   staged.clear();
   next_staged = 0;
 }
 
-// Finds the tape's place in the arena, and makes the arena and the scratch large enough. Graphs hold addresses: they go when
+// Finds where the tape lies in the arena, and makes the arena and the scratch large enough. Graphs hold addresses: they go when
 // either moves.
 void CudaBackend::State::plan() {
   auto [it, fresh] = plans.try_emplace(tape->hash);
@@ -201,35 +201,35 @@ CudaBackend::CudaBackend(const WeightStore& store, WeightSource& source, const O
 }
 CudaBackend::~CudaBackend() = default;
 
-void CudaBackend::make_slot(const Tensor& t, std::span<const int> initial) {
+void CudaBackend::make_persistent(const Tensor& t, std::span<const int> initial) {
   State& s = *state_;
   const std::size_t bytes = declared_bytes(t);
-  Buffer b(bytes, "a slot");
+  Buffer b(bytes, "a persistent buffer");
   s.allocated += bytes;
   s.poison(b, bytes);
   s.copy_in(b.data(), initial.data(), initial.size() * sizeof(int));
-  s.slots.push_back(std::move(b));
-  s.slot_bytes.push_back(bytes);
+  s.persistent.push_back(std::move(b));
+  s.persistent_bytes.push_back(bytes);
 }
 
-void CudaBackend::make_cache(const Cache& c, int seats, int capacity) {
+void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   State& s = *state_;
   floats_only(c.dtype);
   cuda::CacheData d;
-  d.blocks_per_place = cuda::ceil_div(capacity, cuda::kBlockTokens);
-  const double blocks = static_cast<double>(d.blocks_per_place) * seats;
+  d.blocks_per_kv_slot = cuda::ceil_div(capacity, cuda::kBlockTokens);
+  const double blocks = static_cast<double>(d.blocks_per_kv_slot) * kv_slots;
   if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache of more blocks than can be numbered");
-  d.block_count = d.blocks_per_place * seats;
+  d.block_count = d.blocks_per_kv_slot * kv_slots;
   const auto bytes = static_cast<std::size_t>(c.row_bytes().value) * static_cast<std::size_t>(c.layers) *
                      static_cast<std::size_t>(d.block_count) * static_cast<std::size_t>(cuda::kBlockTokens);
   d.values = Buffer(bytes, "a key-value cache");
   if (s.options.poison) s.poison(d.values, bytes);
   else if (s.options.filled) s.fill_cache(c, d.values);
   std::vector<int> table(
-      static_cast<std::size_t>(d.block_count));  // places take turns, as when sequences grow together
-  for (int place = 0; place < seats; ++place)
-    for (int i = 0; i < d.blocks_per_place; ++i)
-      table[static_cast<std::size_t>(place * d.blocks_per_place + i)] = i * seats + place;
+      static_cast<std::size_t>(d.block_count));  // KV slots take turns, as when sequences grow together
+  for (int kv_slot = 0; kv_slot < kv_slots; ++kv_slot)
+    for (int i = 0; i < d.blocks_per_kv_slot; ++i)
+      table[static_cast<std::size_t>(kv_slot * d.blocks_per_kv_slot + i)] = i * kv_slots + kv_slot;
   d.blocks = Buffer(table.size() * sizeof(int), "a block table");
   s.copy_in(d.blocks.data(), table.data(), d.blocks.bytes());
   s.allocated += bytes + d.blocks.bytes();
@@ -242,7 +242,7 @@ void CudaBackend::stage(std::span<const int> data) { state_->staged.emplace_back
 void CudaBackend::finish(const Tape& tape) {
   State& s = *state_;
   s.tape = &tape;
-  s.read_slot = -1;
+  s.read_buffer = -1;
   ++s.counts.segments;
   s.plan();
   s.upload();
@@ -266,21 +266,21 @@ void CudaBackend::finish(const Tape& tape) {
   s.counts.kernels += g->kernels;
 }
 
-// The whole slot comes at once: a step's counts and tokens are two reads of one.
+// The whole buffer comes at once: a step's counts and tokens are two reads of one.
 std::vector<int> CudaBackend::read(const Tensor& t) {
   State& s = *state_;
   check(size_of(t.dtype) == sizeof(int), "read: 32-bit values alone");
-  const auto slot = static_cast<std::size_t>(t.id);
-  if (s.read_slot != t.id) {
-    const std::size_t bytes = s.slot_bytes[slot];
+  const auto id = static_cast<std::size_t>(t.id);
+  if (s.read_buffer != t.id) {
+    const std::size_t bytes = s.persistent_bytes[id];
     if (s.read_back.bytes() < bytes) s.read_back = cuda::Pinned(2 * bytes);
-    must(cudaMemcpyAsync(s.read_back.data(), s.slots[slot].data(), bytes, cudaMemcpyDeviceToHost, s.stream),
+    must(cudaMemcpyAsync(s.read_back.data(), s.persistent[id].data(), bytes, cudaMemcpyDeviceToHost, s.stream),
          "copying from the device");
     s.stream.wait();
     ++s.counts.reads;
     s.ring_used = 0;
     s.settle();
-    s.read_slot = t.id;
+    s.read_buffer = t.id;
   }
   const auto* data = reinterpret_cast<const int*>(s.read_back.data()) + t.offset;
   std::vector<int> values;
@@ -292,8 +292,8 @@ std::vector<int> CudaBackend::read(const Tensor& t) {
 std::vector<float> CudaBackend::read_floats(const Tensor& t) {
   State& s = *state_;
   const std::size_t size = size_of(t.dtype);
-  std::vector<std::byte> bytes(s.slot_bytes[static_cast<std::size_t>(t.id)]);
-  must(cudaMemcpyAsync(bytes.data(), s.slots[static_cast<std::size_t>(t.id)].data(), bytes.size(),
+  std::vector<std::byte> bytes(s.persistent_bytes[static_cast<std::size_t>(t.id)]);
+  must(cudaMemcpyAsync(bytes.data(), s.persistent[static_cast<std::size_t>(t.id)].data(), bytes.size(),
                        cudaMemcpyDeviceToHost, s.stream),
        "copying from the device");
   s.stream.wait();

@@ -34,18 +34,18 @@ class CudaBackend : public Backend {
   CudaBackend(const WeightStore&, WeightSource&, const Options&);
   ~CudaBackend() override;
 
-  void make_slot(const Tensor&, std::span<const int> initial) override;
-  void make_cache(const Cache&, int seats, int capacity) override;
+  void make_persistent(const Tensor&, std::span<const int> initial) override;
+  void make_cache(const Cache&, int kv_slots, int capacity) override;
   void stage(std::span<const int> data) override;
   void finish(const Tape&) override;
-  std::vector<int> read(const Tensor& slot) override;
+  std::vector<int> read(const Tensor& buffer) override;
   DeviceSeconds device_seconds() override;
 
   // While set, no graph is run: every op is launched by itself between two events. Told when what ran is waited for.
   std::function<void(const Tape&, std::size_t op, Seconds)> on_op;
   Seconds event_time();  // between two events with nothing between them
 
-  std::vector<float> read_floats(const Tensor& slot);  // for tests
+  std::vector<float> read_floats(const Tensor& buffer);  // for tests
 
   struct Facts {
     std::string device;

@@ -53,7 +53,7 @@ __device__ inline T* dynamic_shared() {
 
 // First in a kernel that is launched by launch_overlapping, and in each of its threads: until what was launched before has
 // ended, and what it wrote can be read. Only what no kernel writes may be read before it. From here on the blocks of the
-// next such kernel may take the places that are free.
+// next such kernel may start on SMs that are free.
 __device__ inline void await_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A library that is opened when it is first needed, by name, and its functions found by theirs: the program starts without it.
-// The emulator of the tests links another one in its place.
+// The emulator of the tests links another one instead.
 #pragma once
 #include <string>
 #include <vector>

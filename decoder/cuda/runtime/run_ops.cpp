@@ -122,10 +122,10 @@ struct LaunchOp {
     });
   }
   void operator()(const Store& o) const {
-    check(o.x.dtype == o.slot.dtype, "store: a slot of another format");
-    by_word(o.slot.dtype, [&](auto word) {
+    check(o.x.dtype == o.to.dtype, "store: a buffer of another format");
+    by_word(o.to.dtype, [&](auto word) {
       using Word = decltype(word);
-      concat_rows(parts<Word>({o.x}, true), s.view<Word>(o.slot), stream);
+      concat_rows(parts<Word>({o.x}, true), s.view<Word>(o.to), stream);
     });
   }
   void operator()(const Upload&) const {}  // before the tape
@@ -136,11 +136,11 @@ struct LaunchOp {
     top_k(in(o.logits), s.device.multiprocessors, scratch(), out_ids(o.ids), out_floats(o.log_probs), stream);
   }
   void operator()(const Sample& o) const {
-    sample(in(o.logits), s.view(o.seats), o.sampling, s.options.seed, o.ahead, out_ids(o.tokens), out_floats(o.q),
+    sample(in(o.logits), s.view(o.slots), o.sampling, s.options.seed, o.ahead, out_ids(o.tokens), out_floats(o.q),
            stream);
   }
   void operator()(const SampleChildren& o) const {
-    sample_children(in(o.logits), s.view(o.seats), o.sampling, s.options.seed, o.ahead, o.replaced, out_ids(o.tokens),
+    sample_children(in(o.logits), s.view(o.slots), o.sampling, s.options.seed, o.ahead, o.replaced, out_ids(o.tokens),
                     out_floats(o.q), stream);
   }
   void operator()(const MapIds& o) const { map_ids(ids(o.ids), s.whole_numbers(o.offsets), out_ids(o.y), stream); }
@@ -172,7 +172,7 @@ struct LaunchOp {
   }
   void operator()(const VerifyGreedy& o) const { verify_greedy(ids(o.predicted), trees(o), verdict(o), stream); }
   void operator()(const VerifySampled& o) const {
-    verify_sampled(in(o.logits), trees(o), o.q ? floats(*o.q) : View<const float>{}, o.rule, s.view(o.seats),
+    verify_sampled(in(o.logits), trees(o), o.q ? floats(*o.q) : View<const float>{}, o.rule, s.view(o.slots),
                    o.sampling, s.options.seed, scratch(), verdict(o), stream);
   }
   void operator()(const VerifyRelaxed& o) const {
@@ -182,8 +182,8 @@ struct LaunchOp {
     force_accepted(ids(o.predicted), trees(o), ids(o.wanted), o.vocabulary, out_ids(o.y), stream);
   }
   void operator()(const Commit& o) const {
-    commit(ids(o.path), ids(o.cu_seqlens), s.view(Seats{o.table, o.lengths, {}}), s.view<T>(o.cache), o.cache.layers,
-           stream);
+    commit(ids(o.path), ids(o.cu_seqlens), s.view(BatchSlots{o.kv_slots, o.lengths, {}}), s.view<T>(o.cache),
+           o.cache.layers, stream);
   }
   void operator()(const Advance& o) const { advance(ids(o.counts), out_ids(o.lengths), stream); }
 

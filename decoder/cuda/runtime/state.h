@@ -16,7 +16,7 @@ namespace draftline::cuda {
 
 struct CacheData {
   Buffer values, blocks;
-  int blocks_per_place = 0, block_count = 0;
+  int blocks_per_kv_slot = 0, block_count = 0;
 };
 
 struct Graph {  // of one tape
@@ -52,14 +52,14 @@ struct CudaBackend::State {
   cuda::View<T> view(const Tensor& t) const {
     return {reinterpret_cast<T*>(at(t)), t.rows, t.cols, t.stride};
   }
-  cuda::SeatsView view(const Seats&) const;
+  cuda::BatchSlotsView view(const BatchSlots&) const;
   cuda::PassView view(PassRef) const;
   template <class T>
   cuda::CacheView<T> view(const Cache& c) const {
     const cuda::CacheData& d = caches[static_cast<std::size_t>(c.id)];
     return {reinterpret_cast<T*>(d.values.data()),
             reinterpret_cast<const int*>(d.blocks.data()),
-            d.blocks_per_place,
+            d.blocks_per_kv_slot,
             d.block_count,
             c.kv_heads,
             c.head_dim};
@@ -102,8 +102,8 @@ struct CudaBackend::State {
   std::unordered_map<std::uint64_t, ArenaPlan> plans;
   std::unordered_map<std::uint64_t, std::size_t> scratch_of;  // bytes, by tape
   cuda::Buffer arena, scratch;
-  std::vector<cuda::Buffer> slots;
-  std::vector<std::size_t> slot_bytes;
+  std::vector<cuda::Buffer> persistent;
+  std::vector<std::size_t> persistent_bytes;
   std::vector<cuda::CacheData> caches;
   std::vector<int> capacities;
   std::unordered_map<int, std::shared_ptr<cuda::Buffer>> weights;
@@ -113,7 +113,7 @@ struct CudaBackend::State {
   std::size_t next_staged = 0;
   cuda::Pinned ring, read_back;
   std::size_t ring_used = 0;
-  int read_slot = -1;  // whose values `read_back` holds; -1: none
+  int read_buffer = -1;  // whose values `read_back` holds; -1: none
 
   struct Stored {
     cuda::Graph graph;

@@ -19,29 +19,29 @@ struct View {  // row-major; stride in elements
   DRAFTLINE_BOTH T* row(int r) const { return data + static_cast<std::ptrdiff_t>(r) * stride; }
 };
 
-struct SeatsView {  // views of seat slots, [sequences] each: may be strided
-  View<const int> table, lengths, ids;
+struct BatchSlotsView {  // [sequences] each; views may be strided
+  View<const int> kv_slots, lengths, ids;
 };
 
 // One forward pass. `cu_seqlens` [sequences + 1]: who has how many rows is device data; totals are shape, as grids are.
 struct PassView {
   View<const int> cu_seqlens;
-  SeatsView seats;
+  BatchSlotsView slots;
   View<const int> tree_mask;  // [total, words]: bit j = attends to tail entry j. data null: causal
   int sequences = 0, total = 0, widest = 0, tail = 0;
 };
 
 // Keys and values of a cache in blocks of kBlockTokens entries: [layer][block][K, V][kv head][entry in block][column].
-// `blocks`: [places][blocks_per_place], which block holds an entry.
+// `blocks`: [KV slots][blocks_per_kv_slot], which block holds an entry.
 inline constexpr int kBlockTokens = 16;
 template <class T>
 struct CacheView {
   T* data = nullptr;
   const int* blocks = nullptr;
-  int blocks_per_place = 0, block_count = 0, kv_heads = 0, head_dim = 0;
+  int blocks_per_kv_slot = 0, block_count = 0, kv_heads = 0, head_dim = 0;
   // The head_dim columns of one head of entry `key`; `kv` 0: key, 1: value.
-  DRAFTLINE_BOTH T* entry(int layer, int place, int key, int kv, int head) const {
-    const int block = blocks[place * blocks_per_place + key / kBlockTokens];
+  DRAFTLINE_BOTH T* entry(int layer, int kv_slot, int key, int kv, int head) const {
+    const int block = blocks[kv_slot * blocks_per_kv_slot + key / kBlockTokens];
     const auto at = ((static_cast<std::ptrdiff_t>(layer) * block_count + block) * 2 + kv) * kv_heads + head;
     return data + (at * kBlockTokens + key % kBlockTokens) * head_dim;
   }

@@ -9,15 +9,15 @@
 namespace draftline::cuda {
 
 // `k` 1 serves argmax. Scratch: its first kCounterBytes are zero before the first use.
-std::size_t choose_scratch(int rows, int columns, int k, int processors);
+std::size_t choose_scratch(int rows, int columns, int k, int sms);
 
 // [n, vocabulary] -> [n]; ties: the lowest id.
 template <class T>
-void argmax(View<const T> x, int processors, const Scratch&, View<int> y, cudaStream_t);
+void argmax(View<const T> x, int sms, const Scratch&, View<int> y, cudaStream_t);
 
 // [n, vocabulary] -> ids, log-probabilities [n, k], best first; ties: the lowest id first.
 template <class T>
-void top_k(View<const T> logits, int processors, const Scratch&, View<int> ids, View<float> log_probs, cudaStream_t);
+void top_k(View<const T> logits, int sms, const Scratch&, View<int> ids, View<float> log_probs, cudaStream_t);
 
 // y = id + offset of id.
 void map_ids(View<const int> ids, const int* offsets, View<int> y, cudaStream_t);

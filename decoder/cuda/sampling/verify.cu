@@ -77,8 +77,9 @@ __device__ inline int children_of_level(const Tree& tree, const int* marks, int 
 
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
-    verify_sampled_kernel(View<const T> logits, TreesView trees, View<const float> q, AcceptRule rule, SeatsView seats,
-                          Sampling sampling, std::uint64_t seed, int* all_marks, VerdictView verdict) {
+    verify_sampled_kernel(View<const T> logits, TreesView trees, View<const float> q, AcceptRule rule,
+                          BatchSlotsView slots, Sampling sampling, std::uint64_t seed, int* all_marks,
+                          VerdictView verdict) {
   __shared__ int children[kMostSiblings], tokens[kMostSiblings], count, following;
   __shared__ Rejected rejected;
   const int b = static_cast<int>(blockIdx.x);
@@ -87,8 +88,8 @@ __global__ void __launch_bounds__(kMostThreads)
   int* marks = all_marks + tree.first;
   for (int row = static_cast<int>(threadIdx.x); row < tree.rows; row += threads()) marks[row] = row == 0 ? 0 : -1;
   __syncthreads();
-  const std::uint64_t who = static_cast<std::uint64_t>(*seats.ids.row(b));
-  const int length = *seats.lengths.row(b);
+  const std::uint64_t sequence_id = static_cast<std::uint64_t>(*slots.ids.row(b));
+  const int length = *slots.lengths.row(b);
   int level_first = 0, bonus = -1;
   for (int depth = 1;; ++depth) {
     if (warp_of() == 0) {
@@ -101,7 +102,8 @@ __global__ void __launch_bounds__(kMostThreads)
     const int siblings = count;
     const Distribution<T> p(logits.row(tree.first + level_first), logits.cols, sampling);
     const auto uniform = [&](int trial) {
-      return uniform_at(seed, who, static_cast<std::uint64_t>(length + depth), 1 + static_cast<std::uint64_t>(trial));
+      return uniform_at(seed, sequence_id, static_cast<std::uint64_t>(length + depth),
+                        1 + static_cast<std::uint64_t>(trial));
     };
     const auto drafted = [&](int child) -> const float* { return q.row(tree.first - b + children[child] - 1); };
     const Decision decision = decide(p, rule, siblings, tokens, drafted, rejected, uniform);
@@ -204,11 +206,11 @@ void verify_greedy(View<const int> predicted, const TreesView& trees, const Verd
 
 template <class T>
 void verify_sampled(View<const T> logits, const TreesView& trees, View<const float> q, AcceptRule rule,
-                    const SeatsView& seats, const Sampling& sampling, std::uint64_t seed, const Scratch& scratch,
+                    const BatchSlotsView& slots, const Sampling& sampling, std::uint64_t seed, const Scratch& scratch,
                     const VerdictView& verdict, cudaStream_t stream) {
   check(scratch.bytes >= verify_scratch(logits.rows), "verify: its scratch is too small");
   launch(verify_sampled_kernel<T>, grid_of(trees.cu_seqlens.rows - 1), grid_of(threads_for(logits.cols)), 0, stream,
-         logits, trees, q, rule, seats, sampling, seed, behind_counters<int>(scratch), verdict);
+         logits, trees, q, rule, slots, sampling, seed, behind_counters<int>(scratch), verdict);
 }
 
 template <class T>
@@ -221,10 +223,11 @@ void verify_relaxed(View<const T> logits, const TreesView& trees, const Sampling
 }
 
 template void verify_sampled<float>(View<const float>, const TreesView&, View<const float>, AcceptRule,
-                                    const SeatsView&, const Sampling&, std::uint64_t, const Scratch&,
+                                    const BatchSlotsView&, const Sampling&, std::uint64_t, const Scratch&,
                                     const VerdictView&, cudaStream_t);
-template void verify_sampled<bf16>(View<const bf16>, const TreesView&, View<const float>, AcceptRule, const SeatsView&,
-                                   const Sampling&, std::uint64_t, const Scratch&, const VerdictView&, cudaStream_t);
+template void verify_sampled<bf16>(View<const bf16>, const TreesView&, View<const float>, AcceptRule,
+                                   const BatchSlotsView&, const Sampling&, std::uint64_t, const Scratch&,
+                                   const VerdictView&, cudaStream_t);
 template void verify_relaxed<float>(View<const float>, const TreesView&, const Sampling&, const Relaxed&,
                                     const Scratch&, const VerdictView&, cudaStream_t);
 template void verify_relaxed<bf16>(View<const bf16>, const TreesView&, const Sampling&, const Relaxed&, const Scratch&,

@@ -27,7 +27,7 @@ void verify_greedy(View<const int> predicted, const TreesView&, const VerdictVie
 // q: warped draft distributions of rows 1.. of each sequence; data null: point masses. Of the children of one node the first
 // 256 are judged: whoever comes later counts as not proposed.
 template <class T>
-void verify_sampled(View<const T> logits, const TreesView&, View<const float> q, AcceptRule, const SeatsView&,
+void verify_sampled(View<const T> logits, const TreesView&, View<const float> q, AcceptRule, const BatchSlotsView&,
                     const Sampling&, std::uint64_t seed, const Scratch&, const VerdictView&, cudaStream_t);
 
 template <class T>
