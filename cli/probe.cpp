@@ -67,7 +67,7 @@ Subject this_cpu(GridSize size) {
   auto reference = std::make_shared<ClockReference>(size == GridSize::full ? kWatch : kGlance);
   std::vector<MeasuredPoint> grid = cpu_grid(machine.last_level_cache, size);
   for (const MeasuredPoint& p : host_grid()) grid.push_back(p);
-  grid.push_back({"clock_reference", {}, {}, {}, {}, 0, 0, {}});  // last: a mean over all that went before
+  grid.push_back({.op = "clock_reference", .shape = {}});  // comes last, as it is a mean over all readings before it
   return {machine.cpu,
           [machine] {
             return std::map<std::string, double>{{"l1_cache", machine.l1_cache},

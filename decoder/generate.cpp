@@ -66,7 +66,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   fresh.lengths.assign(prompts.size(), 0);
   fresh.ids = ids;
   fresh.sampling = session_.sampling;
-  for (const int id : ids) steps_of_.erase(id);  // who comes again starts anew
+  for (const int id : ids) steps_of_.erase(id);  // a sequence that joins again counts its steps anew
   std::vector<int> kv_slots;
   for (int i = 0; i < b; ++i) {
     if (free_kv_slots_.empty()) free_kv_slots_.push_back(static_cast<int>(kv_slot_.size()));
@@ -81,7 +81,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   ops_.upload(fresh.slots.lengths, fresh.lengths);
   ops_.upload(fresh.slots.ids, ids);
 
-  std::vector<int> tokens, after, last, sizes;  // after: row of [tokens, bonus] that holds the next token
+  std::vector<int> tokens, after, last, sizes;  // `after`: the row of [tokens, bonus] with the token after each
   for (const auto& p : prompts) {
     check(!p.empty(), "join: a prompt holds at least one token");
     for (std::size_t i = 1; i <= p.size(); ++i) after.push_back(static_cast<int>(tokens.size() + i));
@@ -96,14 +96,14 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
 
   Committed c;
   c.prefill = true;
-  c.rows = ops_.ragged("prompt.rows", sizes);  // inputs, not constants: prompts are data
+  c.rows = ops_.ragged("prompt.rows", sizes);  // prompts are data: inputs of a tape, not constants
   c.fed = ops_.input("prompt", tokens);
   c.last = c.last_row = ops_.input("prompt.last", last);
   Stream x{ops_.embed(target_.embedding, c.fed)};
   const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({c.rows, fresh.slots}), 0, c.auxiliary_states);
   const Tensor logits = target_.logits(ops_, ops_.gather(y, c.last));
   c.logits = logits;
-  // lengths are still 0 here: the row knows how far it is
+  // A row's position follows from the tail that it attends to, as committed lengths are still 0.
   c.bonus = fresh.sampling.greedy() ? ops_.argmax(logits)
                                     : Tensor(ops_.sample(logits, fresh.slots, fresh.sampling, 0).tokens);
   c.path = ops_.input("prompt.path", identity);
@@ -153,7 +153,7 @@ std::vector<int> Generator::step() {
       target_.logits(ops_, target_pass(ops_, target_, method_, x, pass, p.first_layer, c.auxiliary_states));
   c.logits = logits;
   Tensor counts;
-  const auto take = [&](const VerdictTensors& v) {
+  const auto record_verdict = [&](const VerdictTensors& v) {
     c.path = v.path, c.next = v.next, c.last = v.last, c.last_row = v.last_row, c.bonus = v.bonus;
     counts = v.counts;
   };
@@ -164,18 +164,18 @@ std::vector<int> Generator::step() {
     c.predicted =
         ops_.force_accepted(ops_.argmax(logits), p.tokens, p.parents, p.rows, counts_wanted, target_.shape.vocabulary);
     ops_.phase = Phase::commit;
-    take(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
+    record_verdict(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
   } else if (p.relaxed) {
     ops_.phase = Phase::commit;
-    take(ops_.verify_relaxed(logits, p.tokens, p.parents, p.rows, s.sampling, *p.relaxed, p.depth));
+    record_verdict(ops_.verify_relaxed(logits, p.tokens, p.parents, p.rows, s.sampling, *p.relaxed, p.depth));
   } else if (s.sampling.greedy()) {
     c.predicted = ops_.argmax(logits);
     ops_.phase = Phase::commit;
-    take(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
+    record_verdict(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
   } else {
     ops_.phase = Phase::commit;
     const AcceptRule rule = p.rule.value_or(p.q ? AcceptRule::independent : AcceptRule::target_draw);
-    take(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, rule, s.slots, s.sampling, p.depth));
+    record_verdict(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, rule, s.slots, s.sampling, p.depth));
   }
   if (p.tree_mask) ops_.commit(target_.cache, c.path, p.rows, s.slots);  // a chain lies in place already
   ops_.phase = Phase::draft;
@@ -183,7 +183,7 @@ std::vector<int> Generator::step() {
   return finish(s, c, counts);
 }
 
-// The one read of a step.
+// Ends a prefill or a step with its only host read, and appends the emitted tokens to the texts.
 std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts) {
   ops_.phase = Phase::commit;
   ops_.store(s.root, c.bonus);
@@ -198,8 +198,8 @@ std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts
   const auto tokens = ops_.fetch(row_range(out, b, n));
   std::size_t at = 0;
   for (std::size_t i = 0; i < s.text.size(); ++i) {
-    const auto rows = static_cast<std::size_t>(c.rows.each[i]), taken = static_cast<std::size_t>(emitted[i]);
-    for (std::size_t j = c.prefill ? rows - 1 : 0; j < taken; ++j) s.text[i].push_back(tokens[at + j]);
+    const auto rows = static_cast<std::size_t>(c.rows.each[i]), kept = static_cast<std::size_t>(emitted[i]);
+    for (std::size_t j = c.prefill ? rows - 1 : 0; j < kept; ++j) s.text[i].push_back(tokens[at + j]);
     s.lengths[i] += emitted[i];
     at += rows;
   }
@@ -216,7 +216,7 @@ std::vector<Generated> generate(Generator& generator, const std::vector<std::vec
 void generate(Generator& generator, const std::vector<std::vector<int>>& prompts, const Limits& limits,
               const std::function<void(std::size_t)>& progress, std::vector<Generated>& done) {
   done.assign(prompts.size(), {});
-  std::vector<std::size_t> who;  // each batch slot's prompt
+  std::vector<std::size_t> prompt_of;  // the index of the prompt in each batch slot
   std::size_t next = 0, finished = 0;
   const auto ends = [&](const std::vector<int>& text, std::size_t from) {
     return std::find_first_of(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), limits.end_of_text.begin(),
@@ -225,10 +225,10 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
   while (finished < prompts.size()) {
     std::vector<std::vector<int>> newcomers;
     std::vector<int> ids;
-    for (; next < prompts.size() && who.size() < static_cast<std::size_t>(limits.batch_size); ++next) {
+    for (; next < prompts.size() && prompt_of.size() < static_cast<std::size_t>(limits.batch_size); ++next) {
       newcomers.push_back(prompts[next]);
       ids.push_back(static_cast<int>(next));
-      who.push_back(next);
+      prompt_of.push_back(next);
     }
     const bool prefill = !newcomers.empty();
     int tokens = 0;
@@ -236,21 +236,23 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
       generator.join(newcomers, ids);
     } else {
       const auto emitted = generator.step();
-      for (std::size_t slot = 0; slot < who.size(); ++slot) done[who[slot]].accepted.push_back(emitted[slot]);
+      for (std::size_t slot = 0; slot < prompt_of.size(); ++slot)
+        done[prompt_of[slot]].accepted.push_back(emitted[slot]);
       tokens = std::accumulate(emitted.begin(), emitted.end(), 0);
     }
     if (limits.after_turn) limits.after_turn(prefill, tokens);
-    for (std::size_t slot = who.size(); slot-- > 0;) {
+    for (std::size_t slot = prompt_of.size(); slot-- > 0;) {
       const auto& text = generator.session().text[slot];
-      const std::size_t prompt = prompts[who[slot]].size(), most = prompt + static_cast<std::size_t>(limits.new_tokens);
+      const std::size_t prompt = prompts[prompt_of[slot]].size(),
+                        most = prompt + static_cast<std::size_t>(limits.new_tokens);
       auto end = ends(text, prompt);
       if (end == text.end() && text.size() < most) continue;
       if (end != text.end()) ++end;
       end = std::min(end, text.begin() + static_cast<std::ptrdiff_t>(std::min(most, text.size())));
-      done[who[slot]].tokens.assign(text.begin() + static_cast<std::ptrdiff_t>(prompt), end);
+      done[prompt_of[slot]].tokens.assign(text.begin() + static_cast<std::ptrdiff_t>(prompt), end);
       generator.leave(static_cast<int>(slot));
-      who[slot] = who.back();
-      who.pop_back();
+      prompt_of[slot] = prompt_of.back();
+      prompt_of.pop_back();
       ++finished;
     }
     if (progress) progress(finished);

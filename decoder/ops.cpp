@@ -6,8 +6,8 @@
 
 namespace draftline {
 
-Ops::Ops(Backend& backend, DType activations, int slots, int kv_slots)
-    : backend_(backend), activations_(activations), slots_(slots), kv_slots_(kv_slots == 0 ? slots : kv_slots) {}
+Ops::Ops(Backend& backend, DType activations, int slots, std::optional<int> kv_slots)
+    : backend_(backend), activations_(activations), slots_(slots), kv_slots_(kv_slots.value_or(slots)) {}
 
 // ---- recording
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops: the recorder that networks and methods talk to. It checks shapes, gives out handles and appends to the tape; a
-// Backend interprets the tape. What steers the host goes through decide() alone, so that a run can be priced from a script.
+// Backend interprets the tape. What steers the host goes through decide() alone, so that a run can be priced from a
+// script.
 #pragma once
 #include <functional>
 #include <map>
@@ -17,16 +18,16 @@ namespace draftline {
 
 class Ops {
  public:
-  // `slots`: batch slots, the most sequences at once. `activations`: format of what networks compute. `kv_slots`: of those slots
-  // that have caches of their own; 0: all.
-  Ops(Backend&, DType activations, int slots, int kv_slots = 0);
+  // `activations`: the format in which networks compute. `slots`: batch slots, the most sequences at once. `kv_slots`:
+  // KV slots of each cache; none: as many as batch slots.
+  Ops(Backend&, DType activations, int slots, std::optional<int> kv_slots = {});
   DType activations() const { return activations_; }
 
   // ---- memory
-  Tensor persistent(const std::string& name, int rows, int cols,
-                    DType);  // same name and shape: same buffer, so tapes repeat
-  Tensor persistent_per_slot(const std::string& name, int rows, int cols,
-                             DType);  // `rows` for every batch slot: they follow its sequence
+  // A persistent buffer [rows, cols]: the same one for the same name and shape, so that tapes repeat.
+  Tensor persistent(const std::string& name, int rows, int cols, DType);
+  // A persistent buffer with `rows` rows for every batch slot, which follow its sequence when it moves.
+  Tensor persistent_per_slot(const std::string& name, int rows, int cols, DType);
   void move_slot(int from, int to);
   // Part of a plan: content-addressed, uploaded once. `times` repeats the values.
   Tensor constant(const std::vector<int>& values, int cols = 1, int times = 1);
@@ -68,7 +69,7 @@ class Ops {
   Tensor gather(std::vector<Tensor> parts, std::optional<Tensor> index = {}, int shift = 0, int span = 1);
   Tensor gather(Tensor x, Tensor index, int shift = 0, int span = 1);
   Tensor concat_rows(std::vector<Tensor> parts);  // [n_i, c] -> [sum of n_i, c]
-  void store(Tensor to, Tensor x);                // [n, c] -> slot [n, c]; Bug if it is no slot
+  void store(Tensor to, Tensor x);                // [n, c] -> the same; Bug if `to` is no persistent buffer
 
   // ---- choosing tokens
   Tensor argmax(Tensor logits);      // [n, vocabulary] -> [n]
@@ -111,12 +112,11 @@ class Ops {
   std::vector<int> fetch(Tensor from);                       // text only: never steers ops
   void flush(bool waits = true);                             // ends a segment: one tape, one host read
   void follow(const std::vector<std::vector<int>>* script);  // from its first answer; null: live
-  const std::vector<std::vector<int>>& answers() const {
-    return answers_;
-  }  // of all decide() calls: what a trace records
+  // The answers of all decide() calls, which a trace records.
+  const std::vector<std::vector<int>>& answers() const { return answers_; }
 
   Phase phase = Phase::verify;                        // of the ops recorded next
-  std::function<void(const SegmentRun&)> on_segment;  // told of every finished segment
+  std::function<void(const SegmentRun&)> on_segment;  // called with every finished segment
   // While a trace is recorded, a teacher gives the drafts: they stand in for a draft's best token and for its id in the
   // target. It may lay the rows of a pass elsewhere.
   struct Teacher {
@@ -128,8 +128,8 @@ class Ops {
   Teacher* teacher = nullptr;
   const std::vector<Cache>& caches() const { return caches_; }
   std::size_t distinct_tapes() const { return tapes_.size(); }
-  // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far can't be
-  // run or priced any more; persistent buffers stay with the backend: for the interpreter that has none.
+  // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far
+  // can't be run or priced any more; persistent buffers stay with the backend: for the interpreter that has none.
   void forget();
 
  private:

@@ -7,7 +7,7 @@ namespace draftline::measure {
 
 namespace {
 
-// Uniform numbers from a counter: quick, and of a size that keeps activations near 1.
+// Number i of a fixed sequence, uniform in [-1, 1).
 float uniform(std::uint64_t i) {
   std::uint64_t x = i * 0x9e3779b97f4a7c15U + 0x2545f4914f6cdd1dU;
   x ^= x >> 29;
@@ -34,12 +34,12 @@ CpuDecoding::CpuDecoding(const Networks& networks, const std::string& target, co
                          int longest_context, ClockReference& reference, float late_layers)
     : Decoding(networks, target, method), weights_(late_layers) {
   const int capacity = longest_context + kGrown + kTail;
-  auto decoder = std::make_unique<Decoder>(
-      Decoder::Options{networks.at(target), DType::fp32, DType::fp32, slots, capacity, 1, {}, {}}, spec(),
-      networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
-        return std::make_unique<CpuBackend>(store, weights_,
-                                            CpuBackend::Options{CpuBackend::Mode::planned, 1, false, true});
-      });
+  auto decoder =
+      std::make_unique<Decoder>(Decoder::Options{.target = networks.at(target), .slots = slots, .capacity = capacity},
+                                spec(), networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+                                  return std::make_unique<CpuBackend>(
+                                      store, weights_, CpuBackend::Options{.seed = 1, .poison = false, .filled = true});
+                                });
   spec().finish();
   auto meter = std::make_unique<CpuMeter>(static_cast<CpuBackend&>(*decoder->backend), reference);
   use(std::move(decoder), std::move(meter), capacity, kTail, 0);

@@ -16,7 +16,7 @@ bool mostly(const ClockReference::Readings& now, const ClockReference::Readings&
 
 }  // namespace
 
-// A neighbour's shorter pauses are no free core.
+// The core is free when most of 30 readings are undisturbed: a co-runner may pause for less than that.
 void FreeCore::wait(const std::function<void()>& waiting) {
   if (!read_) return;
   constexpr int kInARow = 30;  // 3 ms

@@ -10,12 +10,13 @@ namespace draftline::measure {
 
 namespace {
 
-constexpr float kLateLayers = 0.35F;  // of a server on a CPU: so that some drafts are right and some are not
+// In a live server on a CPU, where some drafts should be accepted and others rejected.
+constexpr float kLateLayers = 0.35F;
 
-// Weights are what takes long to make: decoders serve all batches and contexts.
-class Processor : public ValidationDevice {
+// On a CPU weights take long to make, so a decoder is used for all batches and contexts.
+class CpuDevice : public ValidationDevice {
  public:
-  Processor(const Networks& networks, int slots, int longest, ClockReference& reference)
+  CpuDevice(const Networks& networks, int slots, int longest, ClockReference& reference)
       : networks_(networks), slots_(slots), longest_(longest), reference_(reference) {}
   std::string title() const override { return this_machine().cpu; }
   DType format() const override { return DType::fp32; }
@@ -50,10 +51,11 @@ class Processor : public ValidationDevice {
   Known plain_, method_;
 };
 
-// Memory is what is short: caches are a cell's own, the target's weights are shared, a drafter's go with it.
-class Gpu : public ValidationDevice {
+// On a GPU memory is short: caches are made for each cell, the target's weights are shared, a drafter's are freed with
+// it.
+class GpuDevice : public ValidationDevice {
  public:
-  Gpu(const Networks& networks, double rate, std::filesystem::path algorithms)
+  GpuDevice(const Networks& networks, double rate, std::filesystem::path algorithms)
       : networks_(networks),
         rate_(rate),
         title_(cuda_device_name()),
@@ -63,7 +65,7 @@ class Gpu : public ValidationDevice {
   DType format() const override { return DType::bf16; }
   Pair decodings(const GridCell& c) override {
     method_.reset();
-    if (!(now_.method == c.method)) drop_unused_cuda_weights(weights_.get());  // while plain_ keeps the target's
+    if (!(now_.method == c.method)) drop_unused_cuda_weights(weights_.get());  // plain_ keeps the target's
     if (!plain_ || now_.transformer != c.transformer || now_.batch_size != c.batch_size || now_.context != c.context) {
       plain_.reset();
       if (now_.transformer != c.transformer) drop_unused_cuda_weights(weights_.get());
@@ -94,20 +96,21 @@ class Gpu : public ValidationDevice {
   double rate_;
   std::string title_;
   std::filesystem::path kept_;
-  std::shared_ptr<void> weights_ = share_cuda_weights(), algorithms_;
+  std::shared_ptr<cuda::SharedWeights> weights_ = share_cuda_weights();
+  std::shared_ptr<cuda::ProductChoices> algorithms_;
   std::unique_ptr<Decoding> plain_, method_;
-  GridCell now_{"", {}, 0, 0};
+  GridCell now_{.transformer = "", .method = {}, .batch_size = 0, .context = 0};
 };
 
 }  // namespace
 
 std::unique_ptr<ValidationDevice> this_cpu(const Networks& networks, int slots, int longest_context,
                                            ClockReference& reference) {
-  return std::make_unique<Processor>(networks, slots, longest_context, reference);
+  return std::make_unique<CpuDevice>(networks, slots, longest_context, reference);
 }
 std::unique_ptr<ValidationDevice> this_gpu(const Networks& networks, double rate,
                                            const std::filesystem::path& algorithms) {
-  return std::make_unique<Gpu>(networks, rate, algorithms);
+  return std::make_unique<GpuDevice>(networks, rate, algorithms);
 }
 
 }  // namespace draftline::measure

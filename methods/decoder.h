@@ -15,7 +15,7 @@ class Decoder {
     TransformerShape target;  // whole; sharded here
     DType matrices = DType::fp32, activations = DType::fp32;
     int slots = 1, capacity = 1, ranks = 1;
-    Sampling sampling;
+    Sampling sampling = {};
     RankAcceptance accepted = {};  // of each level, if known: optimal trees are made of it
     int positions_per_slot = 1;    // of a text that a trace takes at once
   };

@@ -16,10 +16,10 @@ struct Layout {
 class Grid {
  public:
   void add(const char* op, std::map<std::string, int> shape) {
-    points.push_back({op, std::move(shape), {}, {}, {}, 0, 0, {}});
+    points.push_back({.op = op, .shape = std::move(shape)});
   }
-  // Hot: one copy of the weights; cold: copies in turn that fill the last cache twice; between: as many as a small network
-  // has. After a pause, other programs have had the last cache for so long.
+  // One copy of the weights is hot; copies that fill the LLC twice are cold; fewer copies are like the weights of a
+  // small network. During a pause, co-runner traffic evicts weights from the LLC.
   void gemm(int rows, int in, int out, int copies = 1, int pause_us = 0) {
     std::map<std::string, int> shape{{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies}};
     if (pause_us > 0) shape["pause_us"] = pause_us;
@@ -43,7 +43,7 @@ class Grid {
     shape.merge(of_network(reuse_kib));
     add("rope_append", std::move(shape));
   }
-  // Layers in turn, after so many bytes of others.
+  // The ops of several layers in turn, each after `reuse_kib` of other data were accessed.
   static std::map<std::string, int> of_network(int reuse_kib) {
     std::map<std::string, int> shape{{"copies", 6}};
     if (reuse_kib > 0) shape["reuse_kib"] = reuse_kib;

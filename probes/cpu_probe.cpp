@@ -13,7 +13,7 @@ namespace draftline {
 namespace {
 
 constexpr double kMostBytes = 1.5e9;  // of one point's data
-constexpr double kMostRound = 2e7;    // bytes of weights met in turn that a sample meets all of
+constexpr double kMostRound = 2e7;    // up to so many bytes of weights, a sample goes through all copies
 
 void probe_gemm(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const int rows = p.at("rows"), in = p.at("in"), out = p.at("out"), copies = p.at("copies");
@@ -49,17 +49,17 @@ void probe_gemm(MeasuredPoint& p, Seconds time_budget, ClockReference& reference
   }
   std::size_t next = 0;
   const double all = 4.0 * in * out * copies;
-  Pace pace{all <= kMostRound ? copies : 1};
+  SamplingPlan plan{.runs_per_round = all <= kMostRound ? copies : 1};
   if (const double pause = 1e-6 * p.at("pause_us", 0); pause > 0)
-    pace.before = [&reference, pause] {
-      for (const double from = now(); now() - from < pause;) reference.idle();
+    plan.before = [&reference, pause] {
+      for (const double from = now(); now() - from < pause;) reference.keep_busy();
     };
   time_into(
-      p, time_budget, reference, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); }, pace);
+      p, time_budget, reference, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); }, plan);
 }
 
-// Sequences in their own kv_slots, all of that committed length.
-BatchSlots seated(Ops& ops, int sequences, int length) {
+// Batch slots of sequences with KV slots of their own and the same committed length.
+BatchSlots batch_of(Ops& ops, int sequences, int length) {
   const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
                          ops.persistent_per_slot("lengths", 1, 1, DType::int32),
                          ops.persistent_per_slot("ids", 1, 1, DType::int32)};
@@ -71,7 +71,7 @@ BatchSlots seated(Ops& ops, int sequences, int length) {
   return slots;
 }
 
-// Many sums side by side, so that no addition waits for another.
+// Reads all values into many sums, so that no addition waits for the one before it.
 float read_all(const std::vector<float>& from) {
   constexpr std::size_t kLanes = 64;
   float sum[kLanes] = {};
@@ -80,32 +80,32 @@ float read_all(const std::vector<float>& from) {
   return std::accumulate(std::begin(sum), std::end(sum), 0.0F);
 }
 
-// What is met before each sample: as much of other data.
-struct Others {
-  explicit Others(const MeasuredPoint& p)
+// Other data that is accessed before each sample: as much as the point's reuse distance demands.
+struct OtherData {
+  explicit OtherData(const MeasuredPoint& p)
       : data(static_cast<std::size_t>(p.at("reuse_kib", 0)) * 1024 / sizeof(float), 1.0F) {}
-  Pace pace() {
+  SamplingPlan plan() {
     if (data.empty()) return {};
-    return {1, [this] { sink = read_all(data); }};
+    return {.before = [this] { sink = read_all(data); }};
   }
   std::vector<float> data;
   volatile float sink = 0;
 };
 
-// Times one tape of `layers` ops, and tells the time of one.
+// Times a tape of `layers` equal ops; the point gets the time of one.
 void time_layers(MeasuredPoint& p, Seconds time_budget, ClockReference& reference, CpuBench& b, const Tape& tape,
                  int layers) {
-  Others others(p);
+  OtherData others(p);
   time_into(
-      p, time_budget, reference, [&] { b.backend.finish(tape); }, others.pace());
+      p, time_budget, reference, [&] { b.backend.finish(tape); }, others.plan());
   for (Seconds* t : {&p.low, &p.median, &p.high}) *t = 1.0 / layers * *t;
 }
 
-// Over the entries of one layer after the other, as in a network, after so many other bytes were met.
+// Attention over one layer's entries after the other's, as in a network, at the point's reuse distance.
 void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
             kv_heads = p.at("kv_heads"), dim = p.at("head_dim"), tree = p.at("tree"), layers = p.at("copies", 1);
-  constexpr int kRoom = 128;  // for texts to grow, as in a decoder: sequences do not lie end to end
+  constexpr int kRoom = 128;  // entries that stay free behind each sequence, as in a decoder whose texts grow
   const std::vector<int> contexts = lengths_around(context, sequences);
   const int longest = contexts.back();
   const double cache_bytes = 8.0 * layers * sequences * (longest + rows + kRoom) * kv_heads * dim;
@@ -116,9 +116,9 @@ void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& refe
   CpuBench b(sequences);
   Ops& ops = b.ops;
   const Cache cache = ops.cache(layers, kv_heads, dim, longest + rows + kRoom);
-  const BatchSlots slots = seated(ops, sequences, 0);
+  const BatchSlots slots = batch_of(ops, sequences, 0);
   b.finish();
-  const Rope still{10000, 0, {}};  // no column is rotated: the reference needs no angles
+  const Rope still{.columns = 0};  // rotates no column, so that the check below needs no angles
   const auto append = [&](int n, std::uint64_t from, PassRef pass) {
     const Tensor q = b.random("q" + std::to_string(n), sequences * n, heads * dim, from);
     const Tensor k = b.random("k" + std::to_string(n), sequences * n, kv_heads * dim, from + 1000000007);
@@ -139,7 +139,7 @@ void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& refe
   b.finish();
   const auto y = b.value_of(ops.attend(q, pass(), cache, 0));
 
-  // The last row of the last sequence and its last head, in double.
+  // Computes the last head of the last row of the last sequence in double.
   const auto queries = b.value_of(q);
   const int row = sequences * rows - 1, head = heads - 1, kv = head / (heads / kv_heads);
   const auto words_of = tree != 0 ? tree_words(1, rows, words) : std::vector<int>{};
@@ -211,7 +211,7 @@ void probe_elementwise(MeasuredPoint& p, Seconds time_budget, ClockReference& re
   time_into(p, time_budget, reference, [&] { b.backend.finish(*tape); });
 }
 
-// Rotated at the positions behind a context, and stored there; layer by layer, as attention.
+// Rotates rows at the positions behind a context and appends them there, one layer after the other.
 void probe_rope_append(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   constexpr int kContext = 104, kRoom = 500;
   constexpr double kTheta = 10000;
@@ -224,14 +224,14 @@ void probe_rope_append(MeasuredPoint& p, Seconds time_budget, ClockReference& re
   CpuBench b(sequences);
   Ops& ops = b.ops;
   const Cache cache = ops.cache(layers, kv_heads, dim, kContext + rows + kRoom);
-  const BatchSlots slots = seated(ops, sequences, kContext);
+  const BatchSlots slots = batch_of(ops, sequences, kContext);
   const int all_rows = sequences * rows;
   const Tensor q = b.random("q", all_rows, heads * dim, 1), k = b.random("k", all_rows, kv_heads * dim, 1000000007),
                v = b.random("v", all_rows, kv_heads * dim, 2000000011);
   b.finish();
   const auto op = [&](int layer) {
     const PassRef pass = ops.pass({ops.uniform(sequences, rows), slots, {}});
-    return ops.rope_append(q, k, v, Rope{kTheta, dim, {}}, pass, cache, layer);
+    return ops.rope_append(q, k, v, Rope{.theta = kTheta, .columns = dim}, pass, cache, layer);
   };
   const auto result = b.value_of(op(layers - 1));
   const auto from = b.value_of(q);
@@ -282,8 +282,8 @@ struct ClockReference::Product {
 };
 
 ClockReference::ClockReference(Seconds watch) : product_(std::make_unique<Product>()) {
-  constexpr int kSettling = 100;
-  for (int i = 0; i < kSettling; ++i) measure();
+  constexpr int kWarmUp = 100;
+  for (int i = 0; i < kWarmUp; ++i) measure();
   clock_ = {};
   readings_ = {};
   const double start = now();
@@ -294,7 +294,7 @@ ClockReference::~ClockReference() = default;
 
 double ClockReference::usual() const {
   constexpr double kShared = 1.15;
-  return normalised_to_ > 0 && usual_ > kShared * normalised_to_ ? normalised_to_ : usual_;
+  return normalised_to_ && usual_ > kShared * *normalised_to_ ? *normalised_to_ : usual_;
 }
 
 ClockReference::Readings ClockReference::read(int more) {
@@ -302,10 +302,10 @@ ClockReference::Readings ClockReference::read(int more) {
   return readings_;
 }
 
-void ClockReference::idle() { product_->run(1); }
+void ClockReference::keep_busy() { product_->run(1); }
 
-// As many additions as a core can do at once: slower at a lower clock, and slower beside a busy twin of the core. So are
-// products.
+// Times GEMMs and as many additions as a core can do at once: both take longer at a lower clock, and longer while a
+// program uses the core's SMT sibling.
 double ClockReference::measure() {
   constexpr int kAdditions = 4000, kUntimed = 20, kTimed = 8;
   constexpr std::size_t kChains = 16;

@@ -15,12 +15,13 @@ namespace {
 
 constexpr int kColumns = 16, kContext = 16, kAtOnce = 4;
 
-// Times `whole`, and again `part` of it, until time_budget ends; what is left is the host's.
+// Times `whole` and the `part` of it that is no host work until the time budget is spent; the difference is the host's
+// time.
 template <class Prepare, class Whole, class Part>
 void time_rest(MeasuredPoint& p, Seconds time_budget, ClockReference& reference, Prepare prepare, Whole whole,
                Part part) {
   constexpr int kMostSamples = 400, kFewest = 5;
-  constexpr double kLeast = 1e-9;  // a host always does something
+  constexpr double kLeast = 1e-9;  // seconds; host time is never zero
   std::vector<TimedSample> samples;
   const double usual = reference.usual();
   const Stopwatch all;
@@ -45,7 +46,7 @@ void probe_step(MeasuredPoint& p, Seconds time_budget, ClockReference& reference
   const int layers = p.at("layers"), sequences = p.at("sequences");
   RandomWeights weights(1);
   WeightStore store(DType::fp32);
-  CpuBackend backend(store, weights, {CpuBackend::Mode::planned, 0, false, true});
+  CpuBackend backend(store, weights, {.mode = CpuBackend::Mode::planned, .poison = false, .filled = true});
   Ops ops(backend, DType::fp32, sequences);
   const Transformer target(tiny_shape(layers, kColumns), store, ops, kContext + 4 * kAtOnce);
   OneToken method;
@@ -67,7 +68,7 @@ void probe_step(MeasuredPoint& p, Seconds time_budget, ClockReference& reference
 void probe_segment(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   RandomWeights weights(1);
   WeightStore store(DType::fp32);
-  CpuBackend backend(store, weights, {CpuBackend::Mode::planned, 0, false});
+  CpuBackend backend(store, weights, {.mode = CpuBackend::Mode::planned, .poison = false});
   Ops ops(backend, DType::fp32, 1);
   const Tape* tape = nullptr;
   ops.on_segment = [&](const SegmentRun& run) { tape = run.tape; };
@@ -86,17 +87,11 @@ void probe_segment(MeasuredPoint& p, Seconds time_budget, ClockReference& refere
 }  // namespace
 
 std::vector<MeasuredPoint> host_grid() {
-  std::vector<MeasuredPoint> all{{"segment_host", {{"ops", 1}}, {}, {}, {}, 0, 0, {}}};
+  std::vector<MeasuredPoint> all{{.op = "segment_host", .shape = {{"ops", 1}}}};
   for (const int layers : {1, 6, 24})
     for (const int sequences : {1, 4, 16})
-      all.push_back({"step_host",
-                     {{"layers", layers}, {"sequences", sequences}, {"ops", ops_of_plain_step(layers)}},
-                     {},
-                     {},
-                     {},
-                     0,
-                     0,
-                     {}});
+      all.push_back({.op = "step_host",
+                     .shape = {{"layers", layers}, {"sequences", sequences}, {"ops", ops_of_plain_step(layers)}}});
   return all;
 }
 

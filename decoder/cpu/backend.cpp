@@ -68,12 +68,12 @@ std::vector<float> CpuBackend::cache_entry(const Cache& c, int layer, int kv_slo
 
 CpuBackend::PassView CpuBackend::view(PassRef ref) {
   const Pass& p = tape_->pass(ref);
-  return {p,
-          ids(p.rows.cu_seqlens),
-          ids(p.slots.kv_slots),
-          ids(p.slots.lengths),
-          p.tree_mask ? ids(*p.tree_mask) : nullptr,
-          p.tree_mask ? p.tree_mask->stride : 0};
+  return {.pass = p,
+          .cu_seqlens = ids(p.rows.cu_seqlens),
+          .kv_slots = ids(p.slots.kv_slots),
+          .lengths = ids(p.slots.lengths),
+          .tree_mask = p.tree_mask ? ids(*p.tree_mask) : nullptr,
+          .words = p.tree_mask ? p.tree_mask->stride : 0};
 }
 
 int CpuBackend::PassView::visible_tail(int row, int index) const {
@@ -195,8 +195,7 @@ void CpuBackend::run(const Commit& o) {
   CpuCache& cache = held(o.cache);
   for (int layer = 0; layer < o.cache.layers; ++layer)
     for (int b = 0; b < sequences; ++b)
-      for (int j = 0; j < per;
-           ++j) {  // ascending and path[j] >= j: safe in place; a parallel kernel loads all, then stores
+      for (int j = 0; j < per; ++j) {  // ascending: as path[j] >= j, no entry is overwritten before it is read
         cache.move(layer, kv_slot[b], length[b] + path[b * per + j] - cu_seqlens[b], length[b] + j);
         counts_.read += o.cache.row_bytes().value;
         counts_.written += o.cache.row_bytes().value;

@@ -34,7 +34,7 @@ void CpuCache::check_entry(int kv_slot, int position) const {
         "a cache entry outside of the cache");
 }
 
-// Of a key's columns each has a line of its own; of a value's, sixteen share one.
+// Each column of a key is in a line of its own; sixteen columns of a value share one.
 float* CpuCache::key(int layer, int kv_slot, int position, int head) {
   const std::size_t panel = static_cast<std::size_t>(position / kPanel) * static_cast<std::size_t>(dim_);
   return keys_[first(layer, kv_slot, head) * key_lines_ + panel].column + position % kPanel;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification and sampling ops. The rules are decoder/verify's; here they meet the tensors of a batch. A random number
-// is a function of (seed, sequence, position in its text, purpose): the batch and the step it falls in don't matter.
+// Verification and sampling ops, which apply the rules of decoder/verify to the tensors of a batch. A random number is
+// a function of the seed, the sequence, the position in its text and the purpose; batch and step do not matter.
 #include "decoder/verify.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace draftline {
 
 namespace {
 
-// Purposes; the trials of a verification and the draws of a tree's level follow.
+// Purposes of random numbers. The trials of a verification, and the draws of a tree's level, count up from them.
 constexpr std::uint64_t kDraftDraw = 0, kVerification = 1, kChildDraw = std::uint64_t{1} << 32;
 
-// One sequence's verdict into the op's results, padded by its last row.
+// Writes the verdict of one sequence to the op's results; padding repeats its last row.
 struct Results {
   int *path, *next, *counts, *last, *last_row, *bonus;
   int depth;
@@ -121,7 +121,7 @@ void CpuBackend::run(const Sample& o) {
     std::transform(p.begin(), p.end(), row, [](double v) { return static_cast<float>(v); });
     const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
                                 static_cast<std::uint64_t>(lengths[b] + o.ahead), kDraftDraw);
-    tokens[b] = draw(std::span<const float>(row, n), u);  // from the very weights that verification divides by
+    tokens[b] = draw(std::span<const float>(row, n), u);  // from the weights that verification reads
   }
 }
 

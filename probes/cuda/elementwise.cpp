@@ -59,10 +59,14 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
        "copying");
   std::vector<int> table(static_cast<std::size_t>(blocks));
   std::iota(table.begin(), table.end(), 0);
-  const auto d_table = uploaded(table, 1), place = uploaded({0}, 1), lengths = uploaded({kContext}, 1),
+  const auto d_table = uploaded(table, 1), zero = uploaded({0}, 1), lengths = uploaded({kContext}, 1),
              cu_seqlens = uploaded({0, rows}, 1);
   const cuda::CacheView<bf16> cache{entries.data(), d_table.data(), blocks, blocks, kv_heads, dim};
-  const cuda::PassView pass{cu_seqlens.read(), {place.read(), lengths.read(), place.read()}, {}, 1, rows, rows, 0};
+  const cuda::PassView pass{.cu_seqlens = cu_seqlens.read(),
+                            .slots = {.kv_slots = zero.read(), .lengths = lengths.read(), .ids = zero.read()},
+                            .sequences = 1,
+                            .total = rows,
+                            .widest = rows};
   const auto run = [&](int) {
     cuda::rope_append<bf16>(q.read(), k.read(), v.read(), d_frequencies.data(), half, pass, cache, 0, y.view(),
                             t.stream);

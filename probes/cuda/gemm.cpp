@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of cuBLASLt, which rotate through copies of their weights.
+// Probes GEMMs, which rotate through copies of their weights.
 #include <cmath>
 
 #include "probes/cuda/ops.h"

@@ -8,7 +8,7 @@ namespace draftline {
 
 void probe_launches(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int n = p.at("kernels");
-  constexpr int kMostKernels = 1000;  // fewer than a stream holds before the host must wait
+  constexpr int kMostKernels = 1000;  // a stream holds more of them before the host must wait
   if (n > kMostKernels) {
     p.skipped = "more launches than a stream takes without waiting";
     return;
@@ -20,7 +20,7 @@ void probe_launches(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
     t.time_host(p, time_budget, launches);
     p.low = p.low * (1.0 / n), p.median = p.median * (1.0 / n), p.high = p.high * (1.0 / n);
   } else if (p.op == "graph") {
-    const Recording graph(t.stream, launches);
+    const cuda::GraphExec graph = record(t.stream, launches);
     t.time_host(p, time_budget, [&] {
       graph.run(t.stream);
       t.stream.wait();
@@ -54,8 +54,8 @@ void probe_transfer(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   t.time_host(p, time_budget, run);
 }
 
-// Kernels of some tens of microseconds: launched one by one, the host is always ahead, so that what is left between them is the
-// device's own.
+// Kernels of some tens of microseconds. Even when they are launched one by one, the host is ahead, so that gaps between
+// them are the device's own.
 void probe_credit(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int n = p.at("kernels");
   const Matrix<float> result(1, 1);
@@ -65,7 +65,7 @@ void probe_credit(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   if (p.op == "kernel_launched") {
     t.time_between_events(p, time_budget, n, launches);
   } else {
-    const Recording graph(t.stream, launches);
+    const cuda::GraphExec graph = record(t.stream, launches);
     t.time_between_events(p, time_budget, n, [&] { graph.run(t.stream); });
   }
 }

@@ -113,7 +113,7 @@ TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, p
   for (const char* title : {"Predicted against measured", "All cells", "Ops, by a clock"})
     CHECK(contains(again.out, title));
 
-  // Steps are told at the clock that was probed; another machine's is refused.
+  // Steps are normalised to the clock that was probed; that of another machine is refused.
   Json probed = Json::parse(draftline.read("v/measured.json"));
   Json& clock = probed.at("points").back();
   REQUIRE(clock.at("op") == "clock_reference");
@@ -140,6 +140,15 @@ TEST_CASE("wrong arguments of validate are refused with a reason, and nothing is
   CHECK(r.code == 2);
   CHECK(contains(r.err, c.message));
   CHECK(r.out.empty());
+}
+
+TEST_CASE("--patience, the former name of --time-budget, still works and says so") {
+  const Program draftline;
+  const Ran r = draftline("validate --grid small --patience 0.004 --networks gpt-9");
+  INFO(r.err);
+  CHECK(contains(r.err, "--patience is called --time-budget now"));
+  CHECK(contains(r.err, "gpt-9"));
+  CHECK(draftline("validate --patience 1e9").code == 2);
 }
 
 TEST_CASE("the standard grid of either device has every method of the table") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtures of experts: what is declared is the expectation of what the CPU's loops touch, over many batches of random rows, and
-// verification of more rows loads more experts.
+// Mixtures of experts: what is declared is the expectation of what the CPU's loops touch, over many batches of random
+// rows, and verification of more rows loads more experts.
 #include <cmath>
 #include <numeric>
 
@@ -46,8 +46,9 @@ Layer run(int rows, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("declared work of experts is the mean of what the CPU's loops touch", "[contract]") {
-  // FLOP do not depend on the routing, bytes do: the declared number of experts is that of rows that choose independently and
-  // evenly. A random router is nearly even (its experts' norms differ by a few percent): hence the 1 %.
+  // FLOP do not depend on the routing, bytes do: the declared number of experts is that of rows that choose
+  // independently and evenly. A random router is nearly even (its experts' norms differ by a few percent), so the
+  // tolerance is 1 %.
   for (const int rows : {1, 3, 9, 40}) {
     double declared = 0, squares = 0, counted = 0;
     constexpr int kSeeds = 100;

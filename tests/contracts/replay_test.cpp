@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay equals live: for every row of the table the steps that a trace yields are those of a live run, prompt by prompt.
+// Replay equals live: for every row of the table the steps that a trace yields are those of a live run, prompt by
+// prompt.
 #include <filesystem>
 #include <set>
 
@@ -32,7 +33,10 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
     alive->push_back(random);
     alive->push_back(source);
     auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{tiny_shape(Network::llama), DType::fp32, DType::fp32, kSlots, kCapacity, 1, {}, {}, kAtOnce},
+        Decoder::Options{.target = tiny_shape(Network::llama),
+                         .slots = kSlots,
+                         .capacity = kCapacity,
+                         .positions_per_slot = kAtOnce},
         method,
         [](const Reader& in) {
           static_cast<void>(in.text());

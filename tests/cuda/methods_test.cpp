@@ -13,7 +13,9 @@ using namespace draftline::test;
 namespace {
 
 // Products aren't timed: another algorithm in each run would be other bits, and a text that differs once in a while.
-CudaBackend::Options fp32(bool graphs, std::uint64_t seed = 1) { return {DType::fp32, graphs, seed, true, 512, false}; }
+CudaBackend::Options fp32(bool graphs, std::uint64_t seed = 1) {
+  return {.activations = DType::fp32, .graphs = graphs, .seed = seed, .poison = true, .timed_products = false};
+}
 
 void agree(const std::vector<Generated>& a, const std::vector<Generated>& b) {
   REQUIRE(a.size() == b.size());
@@ -107,9 +109,9 @@ TEST_CASE("a store of two graphs drops the oldest and gives the same text", "[cu
 }
 
 TEST_CASE("bf16 logits lie within its rounding of fp32's", "[cuda]") {
-  // A chain of roundings by at most 2^-9 of a value: embedding, and about 12 tensors for each of 6 layers, whose errors add
-  // like independent ones: sqrt(73) * 2^-9 = 1.7 %, of the size of a logit (unit variance by RandomWeights). A factor of 4
-  // for the largest of some hundred values.
+  // A chain of roundings by at most 2^-9 of a value: embedding, and about 12 tensors for each of 6 layers, whose errors
+  // add like independent ones: sqrt(73) * 2^-9 = 1.7 %, of the size of a logit (unit variance by RandomWeights). A
+  // factor of 4 for the largest of some hundred values.
   if (!has_device()) SKIP_TEST("no CUDA device");
   const auto questions = prompts(2, 5);
   Rig cpu({"autoregressive", ""}, Rig::Kind::cpu_planned, 2);

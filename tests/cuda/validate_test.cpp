@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `validate --device cuda` as a user runs it; the program is linked to the emulated device, whose times mean nothing: the
-// loop is tested, not its figures.
+// `validate --device cuda` as a user runs it; the program is linked to the emulated device, whose times mean nothing:
+// the loop is tested, not its figures.
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>

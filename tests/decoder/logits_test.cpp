@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transformer on the CPU against Hugging Face transformers, on the same files (tests/fixtures; tools/make_fixtures.py).
+// The transformer on the CPU against Hugging Face transformers, on the same files (tests/fixtures;
+// tools/make_fixtures.py).
 #include <algorithm>
 #include <cmath>
 #include <numeric>

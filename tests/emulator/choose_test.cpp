@@ -66,12 +66,10 @@ TEST_CASE("there may be more rows of logits than counters, or than the second di
   const Stream stream;
   const View<const bf16> logits{nullptr, rows, columns, columns};
   const Workspace work(choose_scratch(rows, columns, k, 132));
-  cudaGraph_t graph = nullptr;
-  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+  Capture capture(stream);
   CHECK_NOTHROW(argmax<bf16>(logits, 132, work.scratch(), {nullptr, rows, 1, 1}, stream));
   CHECK_NOTHROW(top_k<bf16>(logits, 132, work.scratch(), {nullptr, rows, k, k}, {nullptr, rows, k, k}, stream));
-  must(cudaStreamEndCapture(stream, &graph), "capture");
-  static_cast<void>(cudaGraphDestroy(graph));
+  CHECK(nodes_of(capture.end()) == 2);
 }
 
 TEST_CASE("a row of equal logits is chosen from by id alone") {

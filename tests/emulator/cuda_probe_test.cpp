@@ -16,9 +16,7 @@ using namespace draftline;
 
 namespace {
 
-MeasuredPoint point(const char* op, std::map<std::string, int> shape) {
-  return {op, std::move(shape), {}, {}, {}, 0, 0, {}};
-}
+MeasuredPoint point(const char* op, std::map<std::string, int> shape) { return {.op = op, .shape = std::move(shape)}; }
 MeasuredPoint attention(int sequences, int rows, int context, int heads, int kv_heads, int dim, int tree) {
   return point("attention", {{"sequences", sequences},
                              {"rows", rows},

@@ -79,7 +79,7 @@ struct Mixture {
   void forget() const {
     must(cudaMemset(work.buffer.data() + kCounterBytes, 0xff, work.buffer.bytes() - kCounterBytes), "filling");
     must(cudaMemset(y.view().data, 0xff, sizeof(T) * numbers.at(m.rows, 0, m.hidden + 8)), "filling");
-    settle();
+    wait_for_device();
   }
   std::vector<float> run() const {
     const Stream stream;

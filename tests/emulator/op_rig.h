@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op twice: on the CPU backend, which is the specification, and by its CUDA kernel, from the same numbers. Works with the
-// emulator and with a device.
+// An op twice: on the CPU backend, which is the specification, and by its CUDA kernel, from the same numbers. Works
+// with the emulator and with a device.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -33,7 +33,7 @@ inline bool has_device() {
   if (!has_device()) SKIP_TEST("no GPU")
 
 // cudaMemset and cudaMemcpy from the host may return before they are done, and our streams don't wait for them.
-inline void settle() { must(cudaDeviceSynchronize(), "waiting for the device"); }
+inline void wait_for_device() { must(cudaDeviceSynchronize(), "waiting for the device"); }
 
 // Numbers on the device; reads beyond them are AddressSanitizer's or compute-sanitizer's to find.
 template <class T>
@@ -41,7 +41,7 @@ class Array {
  public:
   Array(int rows, int cols) : rows_(rows), cols_(cols), buffer_(sizeof(T) * size()) {
     must(cudaMemset(buffer_.data(), 0xff, buffer_.bytes()), "filling");
-    settle();
+    wait_for_device();
   }
   template <class V>
   Array(const std::vector<V>& values, int cols)
@@ -54,7 +54,7 @@ class Array {
       else to.push_back(from_float<T>(v));
     }
     must(cudaMemcpy(buffer_.data(), to.data(), sizeof(T) * size(), cudaMemcpyHostToDevice), "copying");
-    settle();
+    wait_for_device();
   }
   View<T> view() const { return {reinterpret_cast<T*>(buffer_.data()), rows_, cols_, cols_}; }
   View<const T> read() const { return {reinterpret_cast<const T*>(buffer_.data()), rows_, cols_, cols_}; }
@@ -78,7 +78,7 @@ class Array {
 struct Workspace {  // zeroed once, as the kernels want it
   explicit Workspace(std::size_t bytes) : buffer(bytes) {
     must(cudaMemset(buffer.data(), 0, bytes), "filling");
-    settle();
+    wait_for_device();
   }
   Scratch scratch() const { return {buffer.data(), buffer.bytes()}; }
   Buffer buffer;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling and verification against the CPU backend: the same random numbers, so the same tokens, not just the same law.
+// Sampling and verification against the CPU backend: the same random numbers, so the same tokens, not just the same
+// law.
 #include "decoder/cuda/sampling/verify.h"
 
 #include "core/rng.h"

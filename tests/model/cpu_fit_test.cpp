@@ -317,6 +317,28 @@ TEST_CASE("a measured file is read back as it was written") {
   CHECK(back.points.back().skipped == "needs more memory");
 }
 
+TEST_CASE("files of before are read: the clock reference was a yardstick, the reuse distance was met_kib") {
+  Measured m = measured_by(known(), 0);
+  MeasuredPoint clock{.op = "clock_reference", .shape = {}};
+  clock.low = clock.median = clock.high = Seconds{1e-4};
+  clock.samples = 1;
+  m.points.push_back(clock);
+  std::string before = text_of(m);
+  const auto rename = [&](const std::string& to, const std::string& from) {
+    std::size_t times = 0;
+    for (auto at = before.find(from); at != std::string::npos; at = before.find(from, at + to.size()), ++times)
+      before.replace(at, from.size(), to);
+    return times;
+  };
+  REQUIRE(rename("\"met_kib\"", "\"reuse_kib\"") > 0);
+  REQUIRE(rename("\"yardstick\"", "\"clock_reference\"") == 1);
+  const Document d = Document::from_text(before, "m.json");
+  const Measured back = read_measured(d.root());
+  d.finish();
+  REQUIRE(back.points.size() == m.points.size());
+  for (std::size_t i = 0; i < m.points.size(); ++i) CHECK(back.points[i].same_shape(m.points[i]));
+}
+
 TEST_CASE("hostile measured files are refused with the place and the reason") {
   Measured m = measured_by(known(), 0);
   m.points.resize(2);

@@ -16,9 +16,7 @@ using namespace draftline;
 
 namespace {
 
-MeasuredPoint point(const char* op, std::map<std::string, int> shape) {
-  return {op, std::move(shape), {}, {}, {}, 0, 0, {}};
-}
+MeasuredPoint point(const char* op, std::map<std::string, int> shape) { return {.op = op, .shape = std::move(shape)}; }
 
 }  // namespace
 
@@ -79,7 +77,7 @@ TEST_CASE("a point that can't run says why") {
   CHECK(probe_cpu(point("fft", {}), Seconds{0}, reference).skipped == "no such op on the CPU");
 }
 
-TEST_CASE("the grid names every shape once; products are met within the last cache, past it, and after a pause") {
+TEST_CASE("the grid names every shape once; GEMMs have weights within the LLC, past it, and after a pause") {
   const double cache = 8 << 20;
   std::set<std::pair<std::string, std::map<std::string, int>>> seen;
   int cold = 0, within = 0, paused = 0, trees = 0;
@@ -125,7 +123,7 @@ TEST_CASE("an elementwise op is priced by the accounting that its probe is fitte
   const Tensor x = ops.persistent("x", rows, columns, DType::fp32), y = ops.persistent("y", rows, columns, DType::fp32),
                wide = ops.persistent("wide", rows, 2 * columns, DType::fp32);
   const Cache cache = ops.cache(1, 1, 32, rows);
-  const Tensor places = ops.persistent("places", rows, 1, DType::int32);
+  const Tensor ids = ops.persistent("ids", rows, 1, DType::int32);
   const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
                          ops.persistent_per_slot("lengths", 1, 1, DType::int32),
                          ops.persistent_per_slot("ids", 1, 1, DType::int32)};
@@ -136,7 +134,7 @@ TEST_CASE("an elementwise op is priced by the accounting that its probe is fitte
   ops.argmax(x);
   ops.top_k(x, 5);
   ops.rope_append(x, k, k, Rope{10000, 32, {}}, ops.pass({ops.uniform(1, rows), slots, {}}), cache, 0);
-  ops.sample(x, BatchSlots{places, places, places}, Sampling{1, 0, 1}, 0);
+  ops.sample(x, BatchSlots{ids, ids, ids}, Sampling{1, 0, 1}, 0);
   ops.flush();
   std::vector<Seconds> fitted;
   for (const char* op : {"add", "rms_norm", "silu_mul", "argmax"})
@@ -161,7 +159,7 @@ TEST_CASE("the machine has caches in their order") {
   CHECK(m.l2_cache <= m.last_level_cache);
 }
 
-TEST_CASE("a probe notes the clock that its times are told at, and another process can tell its own at that") {
+TEST_CASE("a probe records the clock of its times, to which another process can normalise its own") {
   ClockReference reference(Seconds{1e-3});
   const MeasuredPoint noted = probe_cpu(point("clock_reference", {}), Seconds{1e-3}, reference);
   CHECK(noted.skipped.empty());
@@ -170,7 +168,7 @@ TEST_CASE("a probe notes the clock that its times are told at, and another proce
   reference.measure();
   CHECK(reference.typical() == 2 * noted.median.value);
   CHECK(reference.usual() < reference.typical());
-  // Told at a clock that it never met, it knows that others have the core.
+  // Normalised to a clock of which there was no reading, it knows that co-runners have the core.
   reference.normalise_to(0.1 * noted.median.value);
   CHECK(reference.usual() == 0.1 * noted.median.value);
   const auto before = reference.read(0), after = reference.read(5);

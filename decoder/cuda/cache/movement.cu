@@ -30,7 +30,7 @@ __global__ void concat_rows_kernel(Parts<Word> parts, View<Word> y) {
   y.row(r)[c] = parts.part[p].row(r - parts.begin[p])[c];
 }
 
-constexpr int kHeadsPerBlock = 4;  // a warp each
+constexpr int kHeadsPerBlock = 4;  // one for each warp
 
 // grid (rows of a sequence, sequences, heads of q, k and v)
 template <class T>
@@ -45,7 +45,7 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
   if (r >= pass.cu_seqlens.row(b + 1)[0] || h >= heads + 2 * kv) return;
 
   const int length = pass.slots.lengths.row(b)[0], kv_slot = pass.slots.kv_slots.row(b)[0];
-  int visible = pass.tail + i + 1;  // entries of the tail that the row attends to
+  int visible = pass.tail + i + 1;  // entries of the tail to which the row may attend
   if (pass.tree_mask.data != nullptr) {
     visible = 0;
     for (int w = 0; w < pass.tree_mask.cols; ++w) visible += __popc(static_cast<unsigned>(pass.tree_mask.row(r)[w]));
@@ -64,7 +64,8 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
     if (!rotates) h -= kv;
     from = (rotates ? k : v).row(r) + h * d;
     const int entry = length + pass.tail + i;
-    if (entry >= cache.blocks_per_kv_slot * kBlockTokens) __trap();  // the plan was given too small a cache: our bug
+    if (entry >= cache.blocks_per_kv_slot * kBlockTokens)
+      __trap();  // the plan allocated too small a cache, which is a bug
     to = cache.entry(layer, kv_slot, entry, rotates ? 0 : 1, h);
   }
   const int rotated = rotates ? half : 0;
@@ -77,8 +78,8 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
   for (int c = 2 * rotated + lane; c < d; c += 32) to[c] = from[c];
 }
 
-// grid (layers, sequences, keys and values of each head). A thread owns a column, and moves its entries in ascending order,
-// eight at a time: entry j comes from one at or behind j, so nothing is overwritten before it is read.
+// grid (layers, sequences, keys and values of each head). A thread owns a column, and moves its entries in ascending
+// order, eight at a time. Entry j comes from an entry at or behind j, so that nothing is overwritten before it is read.
 template <class T>
 __global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, BatchSlotsView slots,
                               CacheView<T> cache, int per) {

@@ -14,7 +14,7 @@ using cuda::must;
 
 namespace {
 
-constexpr int kPoison = 0xff;  // every byte: a NaN in either format, and an id of -1
+constexpr int kPoison = 0xff;  // of every byte: makes a NaN in either format, and an id of -1
 std::size_t size_of(DType t) { return static_cast<std::size_t>(bits_of(t)) / 8; }
 
 int floats_only(DType t) {
@@ -45,36 +45,36 @@ std::byte* CudaBackend::State::at(const Tensor& t) const {
 
 cuda::BatchSlotsView CudaBackend::State::view(const BatchSlots& s) const {
   const auto of = [this](const Tensor& t) { return t.id < 0 ? cuda::View<const int>{} : view<const int>(t); };
-  return {of(s.kv_slots), of(s.lengths), of(s.ids)};
+  return {.kv_slots = of(s.kv_slots), .lengths = of(s.lengths), .ids = of(s.ids)};
 }
 
 cuda::PassView CudaBackend::State::view(PassRef ref) const {
   const Pass& p = tape->pass(ref);
-  return {view<const int>(p.rows.cu_seqlens),
-          view(p.slots),
-          p.tree_mask ? view<const int>(*p.tree_mask) : cuda::View<const int>{},
-          p.rows.sequences(),
-          p.rows.total,
-          p.rows.widest,
-          p.tail};
+  return {.cu_seqlens = view<const int>(p.rows.cu_seqlens),
+          .slots = view(p.slots),
+          .tree_mask = p.tree_mask ? view<const int>(*p.tree_mask) : cuda::View<const int>{},
+          .sequences = p.rows.sequences(),
+          .total = p.rows.total,
+          .widest = p.rows.widest,
+          .tail = p.tail};
 }
 
 void CudaBackend::State::poison(Buffer& b, std::size_t bytes) {
   must(cudaMemsetAsync(b.data(), kPoison, std::min(bytes, b.bytes()), stream), "filling memory");
 }
 
-// Waits: whether a copy from pageable memory has read all of it when the call returns depends on the system.
+// Waits for the copy, as it depends on the system whether a copy from pageable memory has read all of it on return.
 void CudaBackend::State::copy_in(std::byte* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to the device");
   stream.wait();
 }
 
-// Pinned memory that stays as it is until the next wait.
+// Pinned memory that is not reused until the next wait for the stream.
 std::byte* CudaBackend::State::staging(std::size_t bytes) {
   constexpr std::size_t kLeast = std::size_t{1} << 16, kAlignment = 16;
   if (ring_used + bytes > ring.bytes()) {
-    stream.wait();  // nothing is read from it any more
+    stream.wait();  // after this no copy reads the ring any more
     ring_used = 0;
     if (bytes > ring.bytes()) ring = cuda::Pinned(std::max(kLeast, 2 * bytes));
   }
@@ -101,8 +101,8 @@ void CudaBackend::State::upload() {
   next_staged = 0;
 }
 
-// Finds where the tape lies in the arena, and makes the arena and the scratch large enough. Graphs hold addresses: they go when
-// either moves.
+// Plans where the tape's temporaries lie, and makes the arena and the scratch memory large enough. Graphs hold
+// addresses, so all are dropped when either is reallocated.
 void CudaBackend::State::plan() {
   auto [it, fresh] = plans.try_emplace(tape->hash);
   std::size_t& needed = scratch_of[tape->hash];
@@ -127,7 +127,7 @@ void CudaBackend::State::plan() {
     must(cudaMemsetAsync(scratch.data(), 0, scratch.bytes(), stream), "filling memory");
 }
 
-cuda::Graph* CudaBackend::State::graph_for(std::uint64_t hash) {
+cuda::TapeGraph* CudaBackend::State::graph_for(std::uint64_t hash) {
   const auto it = graphs.find(hash);
   if (it == graphs.end()) {
     if (static_cast<int>(graphs.size()) >= options.most_graphs) {
@@ -143,32 +143,17 @@ cuda::Graph* CudaBackend::State::graph_for(std::uint64_t hash) {
   return &it->second.graph;
 }
 
-void CudaBackend::State::capture(cuda::Graph& g) {
-  for (const Op& op : tape->ops) prepare(op);  // already done at first sight, unless the graph was dropped
-  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture of a graph");
-  cudaGraph_t graph = nullptr;
-  std::exception_ptr failed;
+void CudaBackend::State::capture(cuda::TapeGraph& g) {
+  for (const Op& op : tape->ops) prepare(op);  // done at first sight, but again if the graph was dropped
   long declared = 0;
-  try {
-    for (const Op& op : tape->ops) {
-      launch(op);
-      declared += launches(op);
-    }
-  } catch (...) { failed = std::current_exception(); }
-  const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-  struct Done {
-    cudaGraph_t g;
-    ~Done() {
-      if (g != nullptr) static_cast<void>(cudaGraphDestroy(g));
-    }
-  } done{graph};
-  if (failed) std::rethrow_exception(failed);
-  must(ended, "capture of a graph");
-  std::size_t nodes = 0;
-  must(cudaGraphGetNodes(graph, nullptr, &nodes), "nodes of a graph");
-  check(static_cast<long>(nodes) == declared, "a graph has other launches than its ops declare");
-  must(cudaGraphInstantiate(&g.exec, graph, 0), "a graph");
-  g.kernels = declared;
+  cuda::Capture capture(stream);
+  for (const Op& op : tape->ops) {
+    launch(op);
+    declared += launches(op);
+  }
+  const cuda::Graph graph = capture.end();
+  check(static_cast<long>(cuda::nodes_of(graph)) == declared, "a graph has other launches than its ops declare");
+  g = {.exec = cuda::GraphExec(graph), .kernels = declared};
   ++counts.captures;
 }
 
@@ -218,7 +203,7 @@ void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   cuda::CacheData d;
   d.blocks_per_kv_slot = cuda::ceil_div(capacity, cuda::kBlockTokens);
   const double blocks = static_cast<double>(d.blocks_per_kv_slot) * kv_slots;
-  if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache of more blocks than can be numbered");
+  if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache has more blocks than can be numbered");
   d.block_count = d.blocks_per_kv_slot * kv_slots;
   const auto bytes = static_cast<std::size_t>(c.row_bytes().value) * static_cast<std::size_t>(c.layers) *
                      static_cast<std::size_t>(d.block_count) * static_cast<std::size_t>(cuda::kBlockTokens);
@@ -242,31 +227,31 @@ void CudaBackend::stage(std::span<const int> data) { state_->staged.emplace_back
 void CudaBackend::finish(const Tape& tape) {
   State& s = *state_;
   s.tape = &tape;
-  s.read_buffer = -1;
+  s.read_buffer.reset();
   ++s.counts.segments;
   s.plan();
   s.upload();
   if (s.options.poison && s.arena_plan->size > 0) s.poison(s.arena, s.arena_plan->size);
-  constexpr std::size_t kMostEvents = 4096;  // segments that nobody reads after add up
+  constexpr std::size_t kMostEvents = 4096;  // without host reads, the events of segments would pile up
   if (s.events_used > kMostEvents) {
     s.stream.wait();
-    s.settle();
+    s.collect_times();
   }
   if (on_op) return s.launch_clocked();
-  cuda::Graph* const g = s.options.graphs ? s.graph_for(tape.hash) : nullptr;
+  cuda::TapeGraph* const g = s.options.graphs ? s.graph_for(tape.hash) : nullptr;
   if (g == nullptr) return s.launch_all();
   const bool any =
       std::any_of(tape.ops.begin(), tape.ops.end(), [](const Op& op) { return !std::holds_alternative<Upload>(op); });
   if (!any) return;
-  if (g->exec == nullptr) s.capture(*g);
+  if (!g->exec) s.capture(*g);
   const std::size_t begin = s.mark();
-  must(cudaGraphLaunch(g->exec, s.stream), "launch of a graph");
+  g->exec.run(s.stream);
   s.intervals.push_back({std::nullopt, begin, s.mark()});
   ++s.counts.graph_launches;
   s.counts.kernels += g->kernels;
 }
 
-// The whole buffer comes at once: a step's counts and tokens are two reads of one.
+// Copies the whole buffer and keeps it, as a step reads its counts and its tokens from the same one.
 std::vector<int> CudaBackend::read(const Tensor& t) {
   State& s = *state_;
   check(size_of(t.dtype) == sizeof(int), "read: 32-bit values alone");
@@ -279,7 +264,7 @@ std::vector<int> CudaBackend::read(const Tensor& t) {
     s.stream.wait();
     ++s.counts.reads;
     s.ring_used = 0;
-    s.settle();
+    s.collect_times();
     s.read_buffer = t.id;
   }
   const auto* data = reinterpret_cast<const int*>(s.read_back.data()) + t.offset;

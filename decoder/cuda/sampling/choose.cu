@@ -12,7 +12,7 @@ namespace draftline::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kLeastColumns = 4096;  // of a block: less is not worth sharing out
+constexpr int kLeastColumns = 4096;  // of a CTA; splitting a row further does not pay
 
 int splits_of(int rows, int columns, int sms) {
   if (rows > kCounters) return 1;
@@ -20,7 +20,7 @@ int splits_of(int rows, int columns, int sms) {
   return std::clamp(std::min(kBlocksPerSm * sms / rows, ceil_div(columns, kLeastColumns)), 1, 64);
 }
 
-struct Share {  // of a sum of exponentials
+struct Share {  // a part of a sum of exponentials, relative to its largest term
   float top, sum;
 };
 __device__ Share join(Share a, Share b) {
@@ -29,10 +29,10 @@ __device__ Share join(Share a, Share b) {
   return {top, scaled(a) + scaled(b)};
 }
 
-struct Part {  // of a row: [row][split]
+struct Part {  // a part of a row; `at` is its index in [row][split]
   int begin, end, at;
 };
-// grid (rows, splits): of rows there may be more than a grid has places in its second dimension
+// grid (rows, splits); rows come first, as there may be more of them than the grid's second dimension allows
 __device__ Part part_of_block(int columns) {
   const int splits = static_cast<int>(gridDim.y), split = static_cast<int>(blockIdx.y);
   const int each = ceil_div(ceil_div(columns, splits), 8) * 8;
@@ -56,7 +56,7 @@ __global__ void argmax_kernel(View<const T> x, unsigned* counters, Ranked* parts
   if (threadIdx.x == 0) *y.row(row) = id_of(best);
 }
 
-// The best of a thread's share of a row; few are kept at hand, and the share is read again when they are used up.
+// The best of a thread's share of a row. Two are kept; when they are used up, the share is read again.
 template <class T>
 struct BestOfMine {
   const T* x;

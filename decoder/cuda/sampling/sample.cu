@@ -7,10 +7,10 @@ namespace draftline::cuda {
 
 namespace {
 
-// Purposes of random numbers, as decoder/cpu/verify.cpp has them.
+// The purposes of random numbers, equal to those in decoder/cpu/verify.cpp.
 constexpr std::uint64_t kDraftDraw = 0, kChildDraw = std::uint64_t{1} << 32;
 
-// One block a row: q is what is stored, rounded, and the draws are from that.
+// By one CTA per row: writes the warped distribution to q. Tokens are drawn from the rounded values that are stored.
 template <class T>
 __device__ void write_distribution(const T* logits, int n, const Sampling& sampling, float* q) {
   const Distribution<T> p(logits, n, sampling);
