@@ -78,20 +78,20 @@ std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
 }
 
 // What the weights and caches would take is known before any of them is made.
-void check_memory(const Decoder& dry, int seats, int capacity) {
+void check_memory(const Decoder& dry, int slots, int capacity) {
   const Bytes have{static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))};
   Bytes caches;
-  for (const Cache& c : dry.ops.caches()) caches += 1.0 * seats * capacity * c.layers * c.row_bytes();
+  for (const Cache& c : dry.ops.caches()) caches += 1.0 * slots * capacity * c.layers * c.row_bytes();
   if (dry.weights.bytes() + caches > 0.8 * have)
     throw InputErrors("its weights in fp32 need " + to_text(dry.weights.bytes()) + ", its caches " + to_text(caches) +
                       ", this machine has " + to_text(have));
 }
 
 // Rows that a step writes behind the text. Where a plan depends on the text, the most that any may.
-int rows_behind_text(Decoder& priced, int seats, int length) {
+int rows_behind_text(Decoder& priced, int slots, int length) {
   constexpr int kMostTail = 2048;
   if (!priced.method->static_plan()) return kMostTail;
-  return dry_step(priced, seats, length).rows_behind_text + priced.method->depth() +
+  return dry_step(priced, slots, length).rows_behind_text + priced.method->depth() +
          1;  // the last step may go beyond the tokens wanted
 }
 
@@ -166,15 +166,16 @@ int decode(const Options& o, const Common& common) {
     throw InputErrors("--algorithms: only --device cuda has several to choose from");
   check_outputs({{"--trace", o.trace}, {"--algorithms", o.algorithms}}, {o.continuations, o.accept_trace});
   if (!o.trace.empty() && o.new_tokens < 2)
-    throw InputErrors("--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
+    throw InputErrors(
+        "--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
   if (o.cuda() && !o.trace.empty()) throw InputErrors("--trace: traces are recorded on the CPU");
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
   std::shared_ptr<const Device> limits;
   if (!o.limits.empty()) limits = catalogue.device(o.limits, "--limits");
-  const int seats = std::min(o.batch_size, static_cast<int>(prompts.size()));
+  const int slots = std::min(o.batch_size, static_cast<int>(prompts.size()));
   constexpr int kPositions = 64;  // that a trace takes at once: rows enough for the CPU; more cost masked keys
-  const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / seats);
+  const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / slots);
   DecodedWeights source(checkpoint(o.transformer), o.draft_noise, o.seed);
   const auto algorithms = cuda_algorithms(o.algorithms);
   const auto write_inputs = [&, timed_before = algorithms_read(o.algorithms)](JsonWriter& w) {
@@ -185,7 +186,7 @@ int decode(const Options& o, const Common& common) {
   bool priced = false;
   const auto make = [&](const MethodSpec& m) {
     return std::make_unique<Decoder>(
-        Decoder::Options{*shape, format, format, seats, capacity, 1, o.sampling, {}, at_once}, m,
+        Decoder::Options{*shape, format, format, slots, capacity, 1, o.sampling, {}, at_once}, m,
         [&](const Reader& in) {
           const auto draft = catalogue.transformer(in);
           if (!draft) return TransformerShape{};
@@ -204,14 +205,14 @@ int decode(const Options& o, const Common& common) {
     Tracing t;
     t.make = [&](const MethodSpec& m) {
       priced = true;
-      check_memory(*make(m), seats, capacity);
+      check_memory(*make(m), slots, capacity);
       priced = false;
       auto decoder = make(m);
       m.finish();
       return decoder;
     };
     t.method = method;
-    t.seats = seats;
+    t.slots = slots;
     t.new_tokens = o.new_tokens;
     t.depth = o.trace_depth;
     t.positions_at_once = at_once;
@@ -229,8 +230,8 @@ int decode(const Options& o, const Common& common) {
   priced = false;
   if (o.cuda())  // caches are no larger than steps need
     capacity = static_cast<int>(longest) + o.new_tokens +
-               rows_behind_text(*dry, seats, static_cast<int>(longest) + o.new_tokens);
-  else check_memory(*dry, seats, capacity);
+               rows_behind_text(*dry, slots, static_cast<int>(longest) + o.new_tokens);
+  else check_memory(*dry, slots, capacity);
   const auto decoder_of_method = make(method);
   Decoder& decoder = *decoder_of_method;
   method.finish();
@@ -243,7 +244,7 @@ int decode(const Options& o, const Common& common) {
   Progress progress("decoding", prompts.size());
   constexpr int kWarmUp = 4;  // steps in which a device captures graphs and chooses algorithms
   DecodeTiming timing(decoder, o.warm_up >= 0 ? o.warm_up : o.cuda() ? kWarmUp : 0);
-  Limits run{o.new_tokens, o.end_of_text, seats};
+  Limits run{o.new_tokens, o.end_of_text, slots};
   run.after_turn = [&](bool prefill, int emitted) { timing.after_turn(prefill, emitted); };
   std::vector<Generated> texts;
   std::string failure;
@@ -286,7 +287,7 @@ int decode(const Options& o, const Common& common) {
   w.member("transformer", shape->name);
   w.member("weights", source.target_kind());
   w.member("method", method.in().json());
-  w.member("batch_size", seats);
+  w.member("batch_size", slots);
   w.member("new_tokens", o.new_tokens);
   w.member("temperature", o.sampling.temperature);
   w.member("top_k", o.sampling.top_k);

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/interruptible.h"
 #include "cli/measuring.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/errors.h"
@@ -54,20 +54,20 @@ struct Subject {
   std::string title;
   std::function<std::map<std::string, double>()> machine;
   std::vector<MeasuredPoint> grid;
-  std::function<MeasuredPoint(const MeasuredPoint&, Seconds patience)> measure;
+  std::function<MeasuredPoint(const MeasuredPoint&, Seconds time_budget)> measure;
   std::function<Seconds(const MeasuredPoint&)> overhead = {};  // of a point, beside its samples; none: as much as them
   std::function<std::vector<std::string>()> remarks = {};
-  std::function<double()> usual = {};  // what a yardstick takes on a free core, as far as is known by now
+  std::function<double()> usual = {};  // what the clock reference takes on a free core, as far as is known by now
   FreeCore::Read read = {};            // takes readings of it
 };
 
-Subject this_processor(GridSize size) {
+Subject this_cpu(GridSize size) {
   const Machine machine = this_machine();
   constexpr Seconds kWatch{2}, kGlance{0.05};
-  auto yardstick = std::make_shared<Yardstick>(size == GridSize::full ? kWatch : kGlance);
+  auto reference = std::make_shared<ClockReference>(size == GridSize::full ? kWatch : kGlance);
   std::vector<MeasuredPoint> grid = cpu_grid(machine.last_level_cache, size);
   for (const MeasuredPoint& p : host_grid()) grid.push_back(p);
-  grid.push_back({"yardstick", {}, {}, {}, {}, 0, 0, {}});  // last: a mean over all that went before
+  grid.push_back({.op = "clock_reference", .shape = {}});  // comes last, as it is a mean over all readings before it
   return {machine.cpu,
           [machine] {
             return std::map<std::string, double>{{"l1_cache", machine.l1_cache},
@@ -77,13 +77,14 @@ Subject this_processor(GridSize size) {
                                                  {"cores", static_cast<double>(machine.cores)}};
           },
           std::move(grid),
-          [yardstick](const MeasuredPoint& p, Seconds patience) {
-            return p.op.ends_with("_host") ? probe_host(p, patience, *yardstick) : probe_cpu(p, patience, *yardstick);
+          [reference](const MeasuredPoint& p, Seconds time_budget) {
+            return p.op.ends_with("_host") ? probe_host(p, time_budget, *reference)
+                                           : probe_cpu(p, time_budget, *reference);
           },
           {},
           {},
-          [yardstick] { return yardstick->usual(); },
-          [yardstick](int more) { return yardstick->read(more); }};
+          [reference] { return reference->usual(); },
+          [reference](int more) { return reference->read(more); }};
 }
 
 Subject this_gpu(GridSize size) {
@@ -92,7 +93,7 @@ Subject this_gpu(GridSize size) {
   return {device->title(),
           [device] { return device->machine(); },
           cuda_grid(facts.at("l2_cache"), size, static_cast<int>(facts.at("devices"))),
-          [device](const MeasuredPoint& p, Seconds patience) { return device->measure(p, patience); },
+          [device](const MeasuredPoint& p, Seconds time_budget) { return device->measure(p, time_budget); },
           expected_overhead,
           [device] { return device->remarks(); }};
 }
@@ -100,7 +101,7 @@ Subject this_gpu(GridSize size) {
 using Clock = std::chrono::steady_clock;
 
 // How the time is shared among the points: each its overhead, and what is left in equal parts. Where overheads turn out
-// longer than they were thought to be, later points get less patience, so that the whole stays in its time.
+// longer than they were thought to be, later points get less time, so that the whole stays in its time.
 class Schedule {
  public:
   Schedule(const Subject& subject, const std::vector<MeasuredPoint>& todo, Seconds whole) {
@@ -109,27 +110,27 @@ class Schedule {
     Seconds beside;
     for (const MeasuredPoint& p : subject.grid) beside += subject.overhead ? subject.overhead(p) : half;
     constexpr double kLeastShare = 0.25;  // of the time, for samples
-    patience_ = std::max(whole - beside, kLeastShare * whole) * (1 / all);
+    time_budget_ = std::max(whole - beside, kLeastShare * whole) * (1 / all);
     adapts_ = static_cast<bool>(subject.overhead);
     for (const MeasuredPoint& p : todo) overhead_.push_back(subject.overhead ? subject.overhead(p) : half);
-    for (const Seconds o : overhead_) expected_ += o + patience_;
+    for (const Seconds o : overhead_) expected_ += o + time_budget_;
     left_ = expected_;
   }
   Seconds expected() const { return expected_; }
   Seconds done() const { return expected_ - left_; }
   Seconds elapsed() const { return Seconds{std::chrono::duration<double>(Clock::now() - start_).count()}; }
-  Seconds patience_for(std::size_t i) const {
-    if (!adapts_) return patience_;
+  Seconds time_budget_for(std::size_t i) const {
+    if (!adapts_) return time_budget_;
     Seconds beside;
     for (std::size_t j = i; j < overhead_.size(); ++j) beside += overhead_[j];
     constexpr double kLeastShare = 0.125;
     const Seconds share = (expected_ - elapsed() - beside) * (1 / static_cast<double>(overhead_.size() - i));
-    return std::clamp(share, kLeastShare * patience_, patience_);
+    return std::clamp(share, kLeastShare * time_budget_, time_budget_);
   }
-  void finished(std::size_t i) { left_ -= overhead_[i] + patience_; }
+  void finished(std::size_t i) { left_ -= overhead_[i] + time_budget_; }
 
  private:
-  Seconds patience_, expected_, left_;
+  Seconds time_budget_, expected_, left_;
   std::vector<Seconds> overhead_;
   bool adapts_ = false;
   Clock::time_point start_ = Clock::now();
@@ -142,7 +143,7 @@ bool probe_into(const ProbeOptions& o) {
   const bool gpu = o.device == "cuda";
   const GridSize size = o.grid == "small" ? GridSize::small : GridSize::full;
   const double seconds = o.seconds.value_or(gpu ? kSecondsOnGpu : kSecondsOnCpu);
-  const Subject subject = gpu ? this_gpu(size) : this_processor(size);
+  const Subject subject = gpu ? this_gpu(size) : this_cpu(size);
   Measured m;
   m.device = o.device;
   m.title = subject.title;
@@ -201,7 +202,7 @@ bool probe_into(const ProbeOptions& o) {
     for (; i < todo.size() && !Interruptible::asked(); ++i) {
       try {
         wait();
-        m.points.push_back(subject.measure(todo[i], schedule.patience_for(i)));
+        m.points.push_back(subject.measure(todo[i], schedule.time_budget_for(i)));
       } catch (const DeviceError&) {  // what is there stays
         save(m, o.out);
         throw;
@@ -220,7 +221,7 @@ bool probe_into(const ProbeOptions& o) {
       if (i == todo.size() && (j.shared || j.usual > kSlower * subject.usual()) && !Interruptible::asked() &&
           schedule.elapsed() < Seconds{kMostTime * seconds}) {
         wait();
-        m.points[j.at] = subject.measure(m.points[j.at], schedule.patience_for(0));
+        m.points[j.at] = subject.measure(m.points[j.at], schedule.time_budget_for(0));
         ++again;
       }
   }

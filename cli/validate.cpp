@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/interruptible.h"
 #include "cli/measuring.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
@@ -24,7 +24,6 @@ using namespace measure;
 
 namespace {
 
-
 struct Options {
   std::string device = "cpu", grid = "standard";
   std::filesystem::path out = "validation", measured, markdown;
@@ -33,7 +32,7 @@ struct Options {
   std::vector<int> batches;
   bool full = false, json = false;
   int turns = 4, requests = 60;
-  double patience = 0.02, rate = 0.7;
+  double time_budget = 0.02, rate = 0.7;
   std::optional<double> probe_seconds, seconds, serving_seconds, wait;
   bool gpu() const { return device == "cuda"; }
   bool has(const std::string& part) const {
@@ -64,7 +63,7 @@ class Validating {
         common_(common),
         networks_(common.data),
         core_(
-            o.gpu() ? FreeCore::Read() : [this](int more) { return yardstick_.read(more); }, Seconds{o.of_waiting()},
+            o.gpu() ? FreeCore::Read() : [this](int more) { return reference_.read(more); }, Seconds{o.of_waiting()},
             Interruptible::asked) {
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
       throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
@@ -86,7 +85,7 @@ class Validating {
     cells_ = cells_asked();
     if (!on_) {
       tell_at_clock_of_probe();
-      on_ = this_processor(networks_, most(&GridCell::batch_size), most(&GridCell::context), yardstick_);
+      on_ = this_cpu(networks_, most(&GridCell::batch_size), most(&GridCell::context), reference_);
     }
     for (const char* name : {"device.json", "engine.json"})
       if (std::error_code none; !std::filesystem::exists(file(name), none))
@@ -144,26 +143,26 @@ class Validating {
     std::error_code none;
     if (!std::filesystem::exists(measured(), none)) return;
     for (const MeasuredPoint& p : read_file(measured(), read_measured).points) {
-      if (p.op != "yardstick" || !p.skipped.empty()) continue;
-      if (std::abs(std::log(p.median.value / yardstick_.usual())) > std::log(kFarthest))
-        throw InputErrors(measured().string() + "#/points: the yardstick took " + to_text(p.median) +
-                          ", here it takes " + to_text(Seconds{yardstick_.usual()}) + ": it is another machine's");
-      yardstick_.tell_at(p.median.value);
+      if (p.op != "clock_reference" || !p.skipped.empty()) continue;
+      if (std::abs(std::log(p.median.value / reference_.usual())) > std::log(kFarthest))
+        throw InputErrors(measured().string() + "#/points: the clock reference took " + to_text(p.median) +
+                          ", here it takes " + to_text(Seconds{reference_.usual()}) + ": it is another machine's");
+      reference_.normalise_to(p.median.value);
     }
   }
   std::vector<Drift> drift() {
-    constexpr Seconds kPatience{0.02};
+    constexpr Seconds kTimeBudget{0.02};
     std::error_code none;
     if (!std::filesystem::exists(measured(), none)) return {};
     core_.wait();
-    return drift_since(read_file(measured(), read_measured), kPatience, yardstick_);
+    return drift_since(read_file(measured(), read_measured), kTimeBudget, reference_);
   }
   void say_who_had_the_core() const {
     constexpr double kFreer = 1.15;
     if (const std::string waited = core_.report(); !waited.empty()) std::cerr << waited << "\n";
-    if (!o_.gpu() && yardstick_.typical() > kFreer * yardstick_.usual())
-      std::cerr << measured().string() << ": others had the core while it was probed (the yardstick took "
-                << to_text(Seconds{yardstick_.typical()}) << ", now it takes " << to_text(Seconds{yardstick_.usual()})
+    if (!o_.gpu() && reference_.typical() > kFreer * reference_.usual())
+      std::cerr << measured().string() << ": co-runners had the core while it was probed (the clock reference took "
+                << to_text(Seconds{reference_.typical()}) << ", now it takes " << to_text(Seconds{reference_.usual()})
                 << "): probe again, in another folder\n";
   }
   static int interrupted() {
@@ -226,14 +225,14 @@ class Validating {
             named(networks_.input_files(), common_.data),
             cells_,
             o_.turns,
-            Seconds{o_.patience},
+            Seconds{o_.time_budget},
             o_.full ? std::nullopt : std::optional(Seconds{o_.of_decoding()})};
   }
 
   const Options& o_;
   const Common& common_;
   Networks networks_;
-  Yardstick yardstick_{Seconds{0.5}};
+  ClockReference reference_{Seconds{0.5}};
   FreeCore core_;
   std::unique_ptr<ValidationDevice> on_;
   std::vector<GridCell> cells_;
@@ -273,9 +272,16 @@ void add_validate(CLI::App& app, Action& chosen) {
   verb->add_option("--turns", o->turns, "times that each cell and each live server is measured")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  verb->add_option("--patience", o->patience, "seconds of a turn, about")
+  verb->add_option("--time-budget", o->time_budget, "seconds of a turn, about")
       ->check(between(1e-4, 60.0))
       ->capture_default_str();
+  verb->add_option_function<double>("--patience",
+                                    [o](double seconds) {
+                                      std::cerr << "--patience is called --time-budget now; the old name still works\n";
+                                      o->time_budget = seconds;
+                                    })
+      ->check(between(1e-4, 60.0))
+      ->group("");
   verb->add_option("--probe-seconds", o->probe_seconds,
                    "how long probing may take, about; 60 on the CPU, 140 on a GPU if not given")
       ->check(between(0.1, 3600.0));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an interpreter of tapes must do. Three exist: priced (computes nothing), cpu (the specification), cuda.
+// The interface of an interpreter of tapes. Three exist: `priced` computes nothing, `cpu` is the specification, `cuda`
+// runs on a GPU.
 #pragma once
 #include <span>
 #include <vector>
@@ -8,7 +9,8 @@
 
 namespace draftline {
 
-// Time that ops took, prefill included: by phase where phases can be told apart (a graph is one piece), and in all.
+// Seconds that ops took, prefill included: in all, and by phase where a backend can separate phases (a replayed CUDA
+// graph cannot be taken apart).
 struct DeviceSeconds {
   double draft = 0, verify = 0, commit = 0, all = 0;
   double& of(Phase p) { return p == Phase::draft ? draft : p == Phase::verify ? verify : commit; }
@@ -17,13 +19,21 @@ struct DeviceSeconds {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual void make_slot(const Tensor&, std::span<const int> initial) = 0;  // empty: not written yet
-  virtual void make_cache(const Cache&, int seats, int capacity) = 0;
-  virtual void stage(std::span<const int> data) = 0;      // for the Upload that is recorded next
-  virtual void emitted(const Op&, const Tape&) {}         // run an op at once (cpu, for the debugger) ...
-  virtual void finish(const Tape&) {}                     // ... or the whole segment (planned cpu, CUDA graph)
-  virtual std::vector<int> read(const Tensor& slot) = 0;  // waits; the only way a value reaches the host
-  virtual DeviceSeconds device_seconds() { return {}; }   // since the start, of what has been waited for
+  // Allocates a persistent buffer of the tensor's shape with these int32 values. No values: it is not written yet.
+  virtual void make_persistent(const Tensor&, std::span<const int> initial) = 0;
+  // Allocates keys and values of `kv_slots` sequences with room for `capacity` entries each.
+  virtual void make_cache(const Cache&, int kv_slots, int capacity) = 0;
+  // Keeps the host data of the Upload that is recorded next.
+  virtual void stage(std::span<const int> data) = 0;
+  // An op was recorded. A backend may run it at once (cpu in immediate mode) ...
+  virtual void emitted(const Op&, const Tape&) {}
+  // ... or run the whole segment when it ends (cpu in planned mode, cuda).
+  virtual void finish(const Tape&) {}
+  // Waits for all that was finished, then returns the int32 values of a view of a persistent buffer, row by row. This
+  // is the only way in which a value reaches the host.
+  virtual std::vector<int> read(const Tensor& buffer) = 0;
+  // The time of all segments that have been waited for since the backend was made.
+  virtual DeviceSeconds device_seconds() { return {}; }
 };
 
 }  // namespace draftline

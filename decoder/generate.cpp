@@ -22,9 +22,9 @@ Generator::Generator(Ops& ops, const Transformer& target, Method& method, const 
 
 void Generator::view(Session& s, int sequences) {
   s.sequences = sequences;
-  s.seats = {s.slot(ops_, "table", 1, 1, DType::int32), s.slot(ops_, "lengths", 1, 1, DType::int32),
-             s.slot(ops_, "ids", 1, 1, DType::int32)};
-  s.root = s.slot(ops_, "root", 1, 1, DType::int32);
+  s.slots = {s.state(ops_, "kv_slots", 1, 1, DType::int32), s.state(ops_, "lengths", 1, 1, DType::int32),
+             s.state(ops_, "ids", 1, 1, DType::int32)};
+  s.root = s.state(ops_, "root", 1, 1, DType::int32);
 }
 
 void Generator::assume(int batch_size, int length) {
@@ -54,7 +54,7 @@ void Generator::assume_length(int mean) {
     if (known.size() > whole) text.erase(text.begin(), text.end() - static_cast<std::ptrdiff_t>(whole));
     text.insert(text.begin(), front.begin(), front.end());
   }
-  ops_.upload(session_.seats.lengths, session_.lengths);
+  ops_.upload(session_.slots.lengths, session_.lengths);
   ops_.flush(false);
 }
 
@@ -66,22 +66,22 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   fresh.lengths.assign(prompts.size(), 0);
   fresh.ids = ids;
   fresh.sampling = session_.sampling;
-  for (const int id : ids) steps_of_.erase(id);  // who comes again starts anew
-  std::vector<int> places;
+  for (const int id : ids) steps_of_.erase(id);  // a sequence that joins again counts its steps anew
+  std::vector<int> kv_slots;
   for (int i = 0; i < b; ++i) {
-    if (free_places_.empty()) free_places_.push_back(static_cast<int>(place_.size()));
-    places.push_back(free_places_.back());
-    free_places_.pop_back();
-    place_.push_back(places.back());
+    if (free_kv_slots_.empty()) free_kv_slots_.push_back(static_cast<int>(kv_slot_.size()));
+    kv_slots.push_back(free_kv_slots_.back());
+    free_kv_slots_.pop_back();
+    kv_slot_.push_back(kv_slots.back());
   }
   view(fresh, b);
   now_ = &fresh;
   ops_.phase = Phase::verify;
-  ops_.upload(fresh.seats.table, places);
-  ops_.upload(fresh.seats.lengths, fresh.lengths);
-  ops_.upload(fresh.seats.ids, ids);
+  ops_.upload(fresh.slots.kv_slots, kv_slots);
+  ops_.upload(fresh.slots.lengths, fresh.lengths);
+  ops_.upload(fresh.slots.ids, ids);
 
-  std::vector<int> tokens, after, last, sizes;  // after: row of [tokens, bonus] that holds the next token
+  std::vector<int> tokens, after, last, sizes;  // `after`: the row of [tokens, bonus] with the token after each
   for (const auto& p : prompts) {
     check(!p.empty(), "join: a prompt holds at least one token");
     for (std::size_t i = 1; i <= p.size(); ++i) after.push_back(static_cast<int>(tokens.size() + i));
@@ -96,16 +96,16 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
 
   Committed c;
   c.prefill = true;
-  c.rows = ops_.ragged("prompt.rows", sizes);  // inputs, not constants: prompts are data
+  c.rows = ops_.ragged("prompt.rows", sizes);  // prompts are data: inputs of a tape, not constants
   c.fed = ops_.input("prompt", tokens);
   c.last = c.last_row = ops_.input("prompt.last", last);
   Stream x{ops_.embed(target_.embedding, c.fed)};
-  const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({c.rows, fresh.seats}), 0, c.auxiliary_states);
+  const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({c.rows, fresh.slots}), 0, c.auxiliary_states);
   const Tensor logits = target_.logits(ops_, ops_.gather(y, c.last));
   c.logits = logits;
-  // lengths are still 0 here: the row knows how far it is
+  // A row's position follows from the tail that it attends to, as committed lengths are still 0.
   c.bonus = fresh.sampling.greedy() ? ops_.argmax(logits)
-                                    : Tensor(ops_.sample(logits, fresh.seats, fresh.sampling, 0).tokens);
+                                    : Tensor(ops_.sample(logits, fresh.slots, fresh.sampling, 0).tokens);
   c.path = ops_.input("prompt.path", identity);
   c.next = ops_.gather(ops_.concat_rows({c.fed, c.bonus}), ops_.input("prompt.after", after));
   ops_.phase = Phase::draft;
@@ -119,23 +119,23 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   now_ = &session_;
 }
 
-void Generator::leave(int seat) {
-  const auto to = static_cast<std::size_t>(seat), from = static_cast<std::size_t>(session_.sequences - 1);
-  check(seat >= 0 && to <= from, "leave: no such seat");
-  free_places_.push_back(place_[to]);
+void Generator::leave(int slot) {
+  const auto to = static_cast<std::size_t>(slot), from = static_cast<std::size_t>(session_.sequences - 1);
+  check(slot >= 0 && to <= from, "leave: no such batch slot");
+  free_kv_slots_.push_back(kv_slot_[to]);
   if (to != from) {
     ops_.phase = Phase::commit;
-    ops_.move_seat(static_cast<int>(from), static_cast<int>(to));
+    ops_.move_slot(static_cast<int>(from), static_cast<int>(to));
     ops_.flush(false);
     session_.text[to] = std::move(session_.text[from]);
     session_.lengths[to] = session_.lengths[from];
     session_.ids[to] = session_.ids[from];
-    place_[to] = place_[from];
+    kv_slot_[to] = kv_slot_[from];
   }
   session_.text.pop_back();
   session_.lengths.pop_back();
   session_.ids.pop_back();
-  place_.pop_back();
+  kv_slot_.pop_back();
   view(session_, session_.sequences - 1);
 }
 
@@ -144,7 +144,7 @@ std::vector<int> Generator::step() {
   ops_.phase = Phase::draft;
   const Proposal p = method_.propose(ops_, s);
   ops_.phase = Phase::verify;
-  const PassRef pass = ops_.pass({p.rows, s.seats, p.tree_mask});
+  const PassRef pass = ops_.pass({p.rows, s.slots, p.tree_mask});
   Stream x{p.hidden ? *p.hidden : ops_.embed(target_.embedding, p.tokens)};
   Committed c;
   c.fed = p.tokens;
@@ -153,7 +153,7 @@ std::vector<int> Generator::step() {
       target_.logits(ops_, target_pass(ops_, target_, method_, x, pass, p.first_layer, c.auxiliary_states));
   c.logits = logits;
   Tensor counts;
-  const auto take = [&](const VerdictTensors& v) {
+  const auto record_verdict = [&](const VerdictTensors& v) {
     c.path = v.path, c.next = v.next, c.last = v.last, c.last_row = v.last_row, c.bonus = v.bonus;
     counts = v.counts;
   };
@@ -164,32 +164,32 @@ std::vector<int> Generator::step() {
     c.predicted =
         ops_.force_accepted(ops_.argmax(logits), p.tokens, p.parents, p.rows, counts_wanted, target_.shape.vocabulary);
     ops_.phase = Phase::commit;
-    take(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
+    record_verdict(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
   } else if (p.relaxed) {
     ops_.phase = Phase::commit;
-    take(ops_.verify_relaxed(logits, p.tokens, p.parents, p.rows, s.sampling, *p.relaxed, p.depth));
+    record_verdict(ops_.verify_relaxed(logits, p.tokens, p.parents, p.rows, s.sampling, *p.relaxed, p.depth));
   } else if (s.sampling.greedy()) {
     c.predicted = ops_.argmax(logits);
     ops_.phase = Phase::commit;
-    take(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
+    record_verdict(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
   } else {
     ops_.phase = Phase::commit;
     const AcceptRule rule = p.rule.value_or(p.q ? AcceptRule::independent : AcceptRule::target_draw);
-    take(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, rule, s.seats, s.sampling, p.depth));
+    record_verdict(ops_.verify_sampled(logits, p.tokens, p.parents, p.rows, p.q, rule, s.slots, s.sampling, p.depth));
   }
-  if (p.tree_mask) ops_.commit(target_.cache, c.path, p.rows, s.seats);  // a chain lies in place already
+  if (p.tree_mask) ops_.commit(target_.cache, c.path, p.rows, s.slots);  // a chain lies in place already
   ops_.phase = Phase::draft;
   method_.extend(ops_, s, c);
   return finish(s, c, counts);
 }
 
-// The one read of a step.
+// Ends a prefill or a step with its only host read, and appends the emitted tokens to the texts.
 std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts) {
   ops_.phase = Phase::commit;
   ops_.store(s.root, c.bonus);
-  ops_.advance(s.seats.lengths, counts);
+  ops_.advance(s.slots.lengths, counts);
   const int n = c.next.rows, b = s.sequences;
-  const Tensor out = ops_.slot("emitted", n + b, 1, DType::int32);
+  const Tensor out = ops_.persistent("emitted", n + b, 1, DType::int32);
   ops_.store(row_range(out, 0, b), counts);
   ops_.store(row_range(out, b, n), c.next);
   const auto emitted = ops_.decide(
@@ -198,8 +198,8 @@ std::vector<int> Generator::finish(Session& s, const Committed& c, Tensor counts
   const auto tokens = ops_.fetch(row_range(out, b, n));
   std::size_t at = 0;
   for (std::size_t i = 0; i < s.text.size(); ++i) {
-    const auto rows = static_cast<std::size_t>(c.rows.each[i]), taken = static_cast<std::size_t>(emitted[i]);
-    for (std::size_t j = c.prefill ? rows - 1 : 0; j < taken; ++j) s.text[i].push_back(tokens[at + j]);
+    const auto rows = static_cast<std::size_t>(c.rows.each[i]), kept = static_cast<std::size_t>(emitted[i]);
+    for (std::size_t j = c.prefill ? rows - 1 : 0; j < kept; ++j) s.text[i].push_back(tokens[at + j]);
     s.lengths[i] += emitted[i];
     at += rows;
   }
@@ -216,7 +216,7 @@ std::vector<Generated> generate(Generator& generator, const std::vector<std::vec
 void generate(Generator& generator, const std::vector<std::vector<int>>& prompts, const Limits& limits,
               const std::function<void(std::size_t)>& progress, std::vector<Generated>& done) {
   done.assign(prompts.size(), {});
-  std::vector<std::size_t> who;  // prompt of each seat
+  std::vector<std::size_t> prompt_of;  // the index of the prompt in each batch slot
   std::size_t next = 0, finished = 0;
   const auto ends = [&](const std::vector<int>& text, std::size_t from) {
     return std::find_first_of(text.begin() + static_cast<std::ptrdiff_t>(from), text.end(), limits.end_of_text.begin(),
@@ -225,10 +225,10 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
   while (finished < prompts.size()) {
     std::vector<std::vector<int>> newcomers;
     std::vector<int> ids;
-    for (; next < prompts.size() && who.size() < static_cast<std::size_t>(limits.batch_size); ++next) {
+    for (; next < prompts.size() && prompt_of.size() < static_cast<std::size_t>(limits.batch_size); ++next) {
       newcomers.push_back(prompts[next]);
       ids.push_back(static_cast<int>(next));
-      who.push_back(next);
+      prompt_of.push_back(next);
     }
     const bool prefill = !newcomers.empty();
     int tokens = 0;
@@ -236,21 +236,23 @@ void generate(Generator& generator, const std::vector<std::vector<int>>& prompts
       generator.join(newcomers, ids);
     } else {
       const auto emitted = generator.step();
-      for (std::size_t seat = 0; seat < who.size(); ++seat) done[who[seat]].accepted.push_back(emitted[seat]);
+      for (std::size_t slot = 0; slot < prompt_of.size(); ++slot)
+        done[prompt_of[slot]].accepted.push_back(emitted[slot]);
       tokens = std::accumulate(emitted.begin(), emitted.end(), 0);
     }
     if (limits.after_turn) limits.after_turn(prefill, tokens);
-    for (std::size_t seat = who.size(); seat-- > 0;) {
-      const auto& text = generator.session().text[seat];
-      const std::size_t prompt = prompts[who[seat]].size(), most = prompt + static_cast<std::size_t>(limits.new_tokens);
+    for (std::size_t slot = prompt_of.size(); slot-- > 0;) {
+      const auto& text = generator.session().text[slot];
+      const std::size_t prompt = prompts[prompt_of[slot]].size(),
+                        most = prompt + static_cast<std::size_t>(limits.new_tokens);
       auto end = ends(text, prompt);
       if (end == text.end() && text.size() < most) continue;
       if (end != text.end()) ++end;
       end = std::min(end, text.begin() + static_cast<std::ptrdiff_t>(std::min(most, text.size())));
-      done[who[seat]].tokens.assign(text.begin() + static_cast<std::ptrdiff_t>(prompt), end);
-      generator.leave(static_cast<int>(seat));
-      who[seat] = who.back();
-      who.pop_back();
+      done[prompt_of[slot]].tokens.assign(text.begin() + static_cast<std::ptrdiff_t>(prompt), end);
+      generator.leave(static_cast<int>(slot));
+      prompt_of[slot] = prompt_of.back();
+      prompt_of.pop_back();
       ++finished;
     }
     if (progress) progress(finished);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step, written once for every method: propose -> target pass -> verify -> commit -> extend -> advance, one host read.
-// Sequences join and leave between steps; acceptance is ragged within a batch.
+// The step of speculative decoding, written once for every method: propose, target pass, verify, commit, extend,
+// advance, and one host read. Sequences join and leave between steps; acceptance is ragged within a batch.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -10,35 +10,39 @@
 
 namespace draftline {
 
-// The target's own pass from `first_layer` on: states after the final norm, and the auxiliary ones of the method.
+// Runs the target from `first_layer` on and returns the states after its final norm, [rows, hidden];
+// `auxiliary_states` receives the auxiliary hidden states that the method reads.
 Tensor target_pass(Ops&, const Transformer& target, const Method&, Stream&, PassRef, int first_layer,
                    std::map<int, Tensor>& auxiliary_states);
 
-// Lengths of sequences that are measured together, the longest last: on average `mean`, but different, as in a decoder that
-// is in use. A CPU learns where loops end that always end at the same place.
+// Lengths for sequences that are measured together, shortest first: they differ around `mean`, as those of a server do.
+// Equal ones would be too fast: a CPU's branch predictor learns when a loop of constant length ends.
 std::vector<int> lengths_around(int mean, int sequences);
 
 class Generator {
  public:
   Generator(Ops&, const Transformer& target, Method&, const Sampling& = {});
 
-  // Prompts (not empty) take the next seats; the others wait. Every newcomer gets its first token. `ids` name the
-  // sequences' random streams.
+  // Reads prompts (none of them empty) into the next batch slots and emits the first token of each, while the sequences
+  // that are there wait. `ids` name the streams of random numbers of the new sequences.
   void join(const std::vector<std::vector<int>>& prompts, const std::vector<int>& ids);
-  void leave(int seat);                     // the last seat moves into the one that leaves: seats stay dense
-  std::vector<int> step();                  // tokens emitted per sequence
-  void assume(int batch_size, int length);  // priced only: sequences of that committed length, without a prefill
-  // Where only the cost counts: sequences go on from about that committed length (lengths_around), as if what the caches
-  // happen to hold there were theirs. Their texts are repeated, or cut, in front. Not for methods that keep lengths of their
+  // Frees a batch slot. The sequence of the last slot moves into it, so that slots in use stay dense.
+  void leave(int slot);
+  std::vector<int> step();  // returns the number of tokens that each sequence emits
+  // For the priced backend alone: sequences of that committed length exist, without a prefill.
+  void assume(int batch_size, int length);
+  // For measurements of cost: sequences go on from about that committed length (lengths_around), and attend to whatever
+  // the caches hold there. Their texts are extended or cut at the front. Not for methods that keep lengths of their
   // own.
   void assume_length(int mean);
 
-  // Measurements alone: what each step emits is asked of `emitted` (a sequence's id, its number of steps so far), not of the
-  // target, which still verifies all rows. Verification is greedy then, whatever the method's rule.
+  // For measurements alone: `emitted` (of a sequence's id and its number of steps so far) decides how many tokens a
+  // step emits. The target still verifies all rows, by greedy verification whatever the method's rule is.
   void force_acceptance(std::function<int(int id, int step)> emitted) { forced_ = std::move(emitted); }
 
   const Session& session() const { return session_; }
-  const Session& now() const { return *now_; }  // the session whose ops are being recorded: all, or the newcomers
+  // The session whose ops are being recorded: all sequences, or those that are joining.
+  const Session& now() const { return *now_; }
 
  private:
   void view(Session&, int sequences);
@@ -50,25 +54,25 @@ class Generator {
   Session session_;
   const Session* now_ = &session_;
   std::function<int(int id, int step)> forced_;
-  std::map<int, int> steps_of_;  // by id, where acceptance is forced
-  std::vector<int> place_;       // of each seat, in the caches
-  std::vector<int> free_places_;
+  std::map<int, int> steps_of_;  // steps so far by sequence id, counted where acceptance is forced
+  std::vector<int> kv_slot_;     // the KV slot of each batch slot
+  std::vector<int> free_kv_slots_;
 };
 
 struct Limits {
   int new_tokens = 128;
   std::vector<int> end_of_text;  // ids that end a sequence; the first of them is kept, what follows it is dropped
-  int batch_size = 1;            // seats in use at once; a new prompt joins as soon as one is free
-  std::function<void(bool prefill, int emitted)> after_turn = {};  // told of every prefill and every step
+  int batch_size = 1;            // most batch slots in use; a waiting prompt joins as soon as one is free
+  std::function<void(bool prefill, int emitted)> after_turn = {};  // called after every prefill and every step
 };
 struct Generated {
   std::vector<int> tokens;    // new ones, the end of text included
-  std::vector<int> accepted;  // emitted per step, the bonus included; before truncation
+  std::vector<int> accepted;  // tokens emitted by each step, the bonus token included, before truncation
 };
-// Decodes all prompts. `progress` is told the number of finished prompts after every step.
+// Decodes all prompts. `progress` receives the number of finished prompts after every step.
 std::vector<Generated> generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,
                                 const std::function<void(std::size_t)>& progress = {});
-// The same; `done` holds what is finished even if the device fails on the way.
+// The same, but `done` keeps what is finished even if the device fails in between.
 void generate(Generator&, const std::vector<std::vector<int>>& prompts, const Limits&,
               const std::function<void(std::size_t)>& progress, std::vector<Generated>& done);
 

@@ -23,7 +23,8 @@ constexpr const char* kEmbedding = "model.embed_tokens.weight";
 std::string shown(const std::filesystem::path& path) { return printable(path.string(), 1000); }
 std::string shown_name(const std::string& name) { return "\"" + printable(name, 120) + "\""; }
 
-// Not what a computation reads: frequencies that older files hold, and whatever lies outside the network proper.
+// Tensors that no computation reads: rotary frequencies, which older files hold, and whatever is not part of the
+// network.
 bool may_be_ignored(const std::string& tensor) {
   return !tensor.starts_with("model.") || tensor.ends_with("rotary_emb.inv_freq");
 }
@@ -45,11 +46,12 @@ TransformerShape read_shape(const std::filesystem::path& config) {
 
 }  // namespace
 
-// One stored matrix [out, in], or vector [out], and where in ours, transposed, its first value goes.
+// A stored matrix [out, in], or vector [out], and the row and column of our weight, which is its transpose, at which
+// its first value goes.
 struct HuggingFaceFolder::Part {
   std::string tensor;
   int in = 0, out = 0, row = 0, column = 0;
-  bool transposed = true;  // else stored as we have it: the embedding
+  bool transposed = true;  // false: stored as we hold it, as the embedding is
 
   std::vector<std::uint64_t> stored_shape() const {
     const auto i = static_cast<std::uint64_t>(in), o = static_cast<std::uint64_t>(out);
@@ -58,13 +60,13 @@ struct HuggingFaceFolder::Part {
   }
 };
 
-struct HuggingFaceFolder::Plan {  // one of our weights
+struct HuggingFaceFolder::Plan {  // the stored parts of one of our weights
   std::string name;
   int in = 0, out = 0;
   std::vector<Part> parts;
 };
 
-// Places parts side by side; when a row of columns is full, the next begins below it.
+// Lays parts side by side; when the columns are full, the next part begins below.
 HuggingFaceFolder::Plan HuggingFaceFolder::whole(const std::string& name, int in, int out, std::vector<Part> parts) {
   int row = 0, column = 0;
   for (Part& p : parts) {
@@ -154,7 +156,7 @@ HuggingFaceFolder::HuggingFaceFolder(std::filesystem::path folder) : folder_(std
 void HuggingFaceFolder::open_files() {
   const auto single = folder_ / "model.safetensors", index = folder_ / "model.safetensors.index.json";
   std::error_code failure;
-  if (std::filesystem::exists(single, failure)) {  // in doubt transformers takes the single file too
+  if (std::filesystem::exists(single, failure)) {  // where both exist, transformers prefers the single file too
     files_.emplace_back(single);
     for (const auto& [name, tensor] : files_.front().tensors()) file_of_.emplace(name, 0);
   } else if (std::filesystem::exists(index, failure)) {
@@ -170,8 +172,8 @@ void HuggingFaceFolder::open_files() {
 void HuggingFaceFolder::open_shards(const std::filesystem::path& index) {
   const Document document = Document::from_file(index);
   std::vector<std::string> mistakes;
-  std::map<std::string, std::optional<std::size_t>>
-      number;  // of each file; none: it can't be opened, which is said once
+  // The index of each file in files_. None: it can't be opened, which is reported once.
+  std::map<std::string, std::optional<std::size_t>> number;
   for (const auto& [tensor, where] : document.root().at("weight_map").entries()) {
     const std::string file = where.text();
     if (!where.is_string()) continue;
@@ -218,7 +220,7 @@ void HuggingFaceFolder::check_tensors() const {
       }
   };
   check_plans(network_plans());
-  // config.json may claim any number of layers and experts: stop early.
+  // config.json may claim any number of layers and experts, so the check stops after a few mistakes.
   for (int layer = 0; layer < shape_.layers && mistakes.size() < kMostMessages; ++layer)
     check_plans(layer_plans(layer));
   if (mistakes.empty())
@@ -235,10 +237,14 @@ void HuggingFaceFolder::check_tensors() const {
 
 void HuggingFaceFolder::load(const std::string& name, int in, int out, std::span<float> to) {
   const std::string where = shown(folder_) + ": weight " + shown_name(name);
-  int layer = -1;
-  if (name.starts_with("layers.")) std::from_chars(name.data() + 7, name.data() + name.size(), layer);
-  const bool in_layer = layer >= 0 && layer < shape_.layers;
-  const std::vector<Plan> plans = in_layer ? layer_plans(layer) : network_plans();
+  constexpr std::string_view kLayers = "layers.";
+  std::optional<int> layer;
+  if (int number = 0;
+      name.starts_with(kLayers) &&
+      std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), number).ec == std::errc())
+    layer = number;
+  const bool in_layer = layer && *layer >= 0 && *layer < shape_.layers;
+  const std::vector<Plan> plans = in_layer ? layer_plans(*layer) : network_plans();
   const auto plan = std::find_if(plans.begin(), plans.end(), [&](const Plan& p) { return p.name == name; });
   if (plan == plans.end()) throw InputErrors(where + " is not in the folder");
   if (plan->in != in || plan->out != out)
@@ -250,13 +256,13 @@ void HuggingFaceFolder::load(const std::string& name, int in, int out, std::span
 
 void HuggingFaceFolder::copy(const Part& p, std::span<float> to, int columns) const {
   const SafetensorsFile& file = files_[file_of_.find(p.tensor)->second];
-  if (!p.transposed || p.in == 1) {  // one run of values
+  if (!p.transposed || p.in == 1) {  // one contiguous run of values
     const auto first =
         static_cast<std::size_t>(p.row) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(p.column);
     file.read(p.tensor, 0, to.subspan(first, static_cast<std::size_t>(p.in) * static_cast<std::size_t>(p.out)));
     return;
   }
-  // Several stored rows at a time, so that ours are written in runs.
+  // Several stored rows are read at a time, so that values are written in contiguous runs.
   constexpr int kRows = 64;
   const auto in = static_cast<std::size_t>(p.in), stride = static_cast<std::size_t>(columns);
   std::vector<float> rows;
@@ -270,9 +276,9 @@ void HuggingFaceFolder::copy(const Part& p, std::span<float> to, int columns) co
   }
 }
 
-// Training moves nearly every value: some of each tensor tell two checkpoints apart without reading all of them.
+// Training changes nearly every value, so a few of each tensor distinguish two checkpoints without reading all values.
 std::uint64_t HuggingFaceFolder::fingerprint() const {
-  constexpr std::uint64_t kPlaces = 8, kValues = 32;
+  constexpr std::uint64_t kSamples = 8, kValues = 32;
   Fingerprint sum;
   for (const auto& [name, file] : file_of_) {
     const StoredTensor& t = files_[file].tensors().find(name)->second;
@@ -281,8 +287,8 @@ std::uint64_t HuggingFaceFolder::fingerprint() const {
     for (const std::uint64_t n : t.shape) sum.add(n);
     if (!SafetensorsFile::can_read(t)) continue;
     std::vector<float> values(std::min(kValues, t.elements));
-    for (std::uint64_t place = 0; place < kPlaces; ++place) {
-      files_[file].read(name, (t.elements - values.size()) / (kPlaces - 1) * place, values);
+    for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
+      files_[file].read(name, (t.elements - values.size()) / (kSamples - 1) * sample, values);
       for (const float v : values) sum.add(static_cast<double>(v));
     }
   }

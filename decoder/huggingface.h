@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Hugging Face model folder as a source of weights: config.json, and model.safetensors or the shards that
-// model.safetensors.index.json lists. All that the network will ask for is checked when the folder is opened, so that
-// loading cannot fail half-way but for the values themselves. Names and shapes: transformers' modeling_llama, _mistral,
-// _qwen2, _qwen3, _qwen3_moe and _phi3 (4.57).
+// model.safetensors.index.json lists. Opening the folder checks every tensor that the network will ask for, so that
+// loading can only fail at the values themselves. Names and shapes follow transformers' modeling_llama, _mistral,
+// _qwen2, _qwen3, _qwen3_moe and _phi3 (version 4.57).
 #pragma once
 #include <filesystem>
 #include <map>
@@ -17,12 +17,13 @@ namespace draftline {
 
 class HuggingFaceFolder : public WeightSource {
  public:
-  explicit HuggingFaceFolder(std::filesystem::path folder);  // InputErrors with all that is wrong
+  explicit HuggingFaceFolder(std::filesystem::path folder);  // throws InputErrors with every mistake in the folder
   const TransformerShape& shape() const { return shape_; }
   const std::filesystem::path& folder() const { return folder_; }
-  // Of the stored tensors' names, formats and shapes and of values at many places of each, however the files are cut.
+  // A hash of the stored tensors' names, formats and shapes and of samples of their values. It does not depend on how
+  // the tensors are distributed over files.
   std::uint64_t fingerprint() const;
-  // One tensor is in memory in part only, beside `to`. Safe to call from several threads.
+  // Reads a tensor in parts, so that it needs little memory besides `to`. Safe to call from several threads.
   void load(const std::string& name, int in, int out, std::span<float> to) override;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The op vocabulary: what a network or a method may ask for. One struct per op; its FIELDS list is the one list that
-// hashing, liveness and byte counts read, its key the name that engine profiles know it by. Shapes are in the comments;
-// decoder/op_work alone says what each costs.
+// The op vocabulary of networks and methods: one struct per op, with its shapes in the comment. Hashing, liveness and
+// byte counts all read the struct's FIELDS list; its `key` is its name in engine profiles. What an op costs is decided
+// by decoder/op_work alone. n counts rows, B sequences.
 #pragma once
 #include <string_view>
 #include <tuple>
@@ -13,7 +13,7 @@
 
 namespace draftline {
 
-// A template, so that the tuples exist only where they are asked for.
+// A template, so that tuples are instantiated only where a list is read.
 #define FIELDS(...)               \
   template <class = void>         \
   auto fields() const {           \
@@ -36,7 +36,7 @@ struct Linear {  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]
   Out y;
   FIELDS(x, w, bias, y)
 };
-struct RmsNorm {  // over each `width` columns: [n, c] -> [n, c]; w [1, c or width]
+struct RmsNorm {  // normalises each group of `width` columns: [n, c] -> [n, c]; w [1, c] or [1, width]
   static constexpr std::string_view key = "rms_norm";
   Tensor x;
   Weight w;
@@ -85,7 +85,7 @@ struct Gelu {  // [n, c] -> [n, c]
   Out y;
   FIELDS(x, y)
 };
-struct CosineGate {  // per head: v times the cosine of q and k: [n, heads * dim] each
+struct CosineGate {  // multiplies each head of v by the cosine of those of q and k: [n, heads * dim] each
   static constexpr std::string_view key = "cosine_gate";
   Tensor q, k, v;
   int head_dim;
@@ -103,10 +103,12 @@ struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]; gate_up [experts * hid
 };
 struct Rope {
   double theta = 10000;
-  int columns = 0;  // of a head's columns, the first ones
-  std::optional<RopeScaling> scaling;
+  int columns = 0;  // the first columns of a head, which are rotated; the others stay as they are
+  std::optional<RopeScaling> scaling = {};
 };
-struct RopeAppend {  // rotates q; rotates k and stores k, v behind the tail: q [n, heads * dim] -> [n, heads * dim]
+// Rotates q into y, and appends the rotated k, and v, to the cache behind the tail: q [n, heads * dim] -> [n, heads *
+// dim].
+struct RopeAppend {
   static constexpr std::string_view key = "rope_append";
   Tensor q, k, v;
   Rope rope;
@@ -125,7 +127,7 @@ struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * dim]
   Out y;
   FIELDS(q, pass, cache, layer, y)
 };
-// Every `group` rows attend to each other, both ways or back alone (causal); no cache, no positions.
+// Attention within each group of `group` rows, in both directions or causal; it has no cache and no positions.
 struct GroupAttend {
   static constexpr std::string_view key = "group_attention";
   Tensor q, k, v;
@@ -142,7 +144,9 @@ struct SumOverRanks {  // tensor parallelism: the sum of y over the ranks, in pl
 };
 
 // ---- data movement
-struct Gather {  // rows index + shift .. + span of the columns of all parts side by side; no index: all rows
+// Puts the parts' columns side by side and takes, for each index, the `span` rows from index + shift on: [index * span,
+// sum of columns]. No index: all rows.
+struct Gather {
   static constexpr std::string_view key = "gather";
   std::vector<Tensor> parts;
   std::optional<Tensor> index;
@@ -156,16 +160,16 @@ struct ConcatRows {
   Out y;
   FIELDS(parts, y)
 };
-struct Store {  // into a slot
+struct Store {  // into a persistent buffer
   static constexpr std::string_view key = "store";
   Tensor x;
-  Out slot;
-  FIELDS(x, slot)
+  Out to;
+  FIELDS(x, to)
 };
-struct Upload {  // host -> device; the data are no part of the tape
+struct Upload {  // copies data from the host; they are no part of the tape
   static constexpr std::string_view key = "upload";
-  Out slot;
-  FIELDS(slot)
+  Out to;
+  FIELDS(to)
 };
 
 // ---- choosing tokens
@@ -184,30 +188,32 @@ struct TopK {  // [n, vocabulary] -> ids, log-probabilities [n, k], best first
 struct Sample {  // draws from the warped distribution: [n, vocabulary] -> tokens [n], q [n, vocabulary]
   static constexpr std::string_view key = "sample";
   Tensor logits;
-  Seats seats;  // row r belongs to sequence r
+  BatchSlots slots;  // row r belongs to sequence r
   Sampling sampling;
   int ahead;  // text position = length + ahead
   Out tokens, q;
-  FIELDS(logits, seats, sampling, ahead, tokens, q)
+  FIELDS(logits, slots, sampling, ahead, tokens, q)
 };
-struct SampleChildren {  // several draws from each row: [n, vocabulary] -> tokens [n, draws], q [n, vocabulary]
+struct SampleChildren {  // draws several tokens from each row: [n, vocabulary] -> tokens [n, draws], q [n, vocabulary]
   static constexpr std::string_view key = "sample";
   Tensor logits;
-  Seats seats;  // n is a multiple of the sequences: nodes of one level of a tree
+  BatchSlots slots;  // n is a multiple of B: the nodes of one level of a tree
   Sampling sampling;
   int ahead;
-  bool replaced;  // else no token twice; where fewer are possible, the last repeats
+  bool replaced;  // with replacement; without it no token comes twice, and if there are too few the last repeats
   Out tokens, q;
-  FIELDS(logits, seats, sampling, ahead, replaced, tokens, q)
+  FIELDS(logits, slots, sampling, ahead, replaced, tokens, q)
 };
-struct MapIds {  // target id of a draft vocabulary's id: y = id + offset[id]
+struct MapIds {  // maps ids of a draft vocabulary to those of the target: y = id + offset[id]
   static constexpr std::string_view key = "map_ids";
   Tensor ids;
   Weight offsets;
   Out y;
   FIELDS(ids, offsets, y)
 };
-struct ClipTopK {  // log-probabilities [n, k], best first: -infinity behind the nucleus or below a share of the first
+// Log-probabilities [n, k], best first: those behind the nucleus (top_p) or below `least_share` of the first become
+// -infinity.
+struct ClipTopK {
   static constexpr std::string_view key = "clip_top_k";
   Tensor log_probs;
   float top_p, least_share;
@@ -224,20 +230,21 @@ struct ExpandTree {  // one level of a dynamic tree; all counts static, the topo
   FIELDS(ids, log_probs, score, node, tree_mask, width, keep, first_node, tail, tokens, scores, parents, row, token,
          next_score, next_node, next_tree_mask)
 };
-struct SelectTree {  // the best size - 1 candidates of all levels, and the root: the rows to verify
+struct SelectTree {  // selects the rows to verify: the root and the best size - 1 candidates of all levels
   static constexpr std::string_view key = "select_tree";
   std::vector<Tensor> tokens, scores, parents;
   Tensor root;
   int size;
-  bool by_level;             // upper levels first, none of score -infinity; what is left of `size` is no node
+  bool by_level;  // upper levels first and none of score -infinity; rows that are left of `size` are no nodes
   Out y, parent, tree_mask;  // [B * size], [B * size], [B * size, words]
   FIELDS(tokens, scores, parents, root, size, by_level, y, parent, tree_mask)
 };
 
-// ---- verification and the cache. parents: local row, -1 root, -2 not a node (mask rows)
-// What every verify op writes of B sequences. `path`: rows of the pass that are accepted, `next`: the token after each,
-// both [B * (depth + 1)], where padding repeats the last. `counts`: tokens emitted, the bonus included; `last`: index
-// of the last real row in `path`; `last_row`: that row of the pass; `bonus`: the new root; [B] each.
+// ---- verification and the cache. parents: a row of the same sequence, -1 for the root, -2 for a mask row (not a node)
+// What every verify op writes for B sequences. `path`: rows of the pass that are accepted, `next`: the token after
+// each, both [B * (depth + 1)], where padding repeats the last. `counts`: tokens emitted, the bonus token included;
+// `last`: index of the last row in `path` that is no padding; `last_row`: that row of the pass; `bonus`: the new root;
+// [B] each.
 struct VerdictTensors {
   Out path, next, counts, last, last_row, bonus;
 };
@@ -249,17 +256,17 @@ struct VerifyGreedy {
   VerdictTensors verdict;
   FIELDS(predicted, tokens, parents, cu_seqlens, depth, VERDICT)
 };
-// q: warped draft distributions of rows 1.. of each sequence [drafts, vocabulary]; none: point masses.
+// q [drafts, vocabulary]: the warped distributions from which rows 1.. of each sequence were drawn. None: point masses.
 struct VerifySampled {
   static constexpr std::string_view key = "verify_sampled";
   Tensor logits, tokens, parents, cu_seqlens;
   std::optional<Tensor> q;
   AcceptRule rule;
-  Seats seats;
+  BatchSlots slots;
   Sampling sampling;
   int depth;
   VerdictTensors verdict;
-  FIELDS(logits, tokens, parents, cu_seqlens, q, rule, seats, sampling, depth, VERDICT)
+  FIELDS(logits, tokens, parents, cu_seqlens, q, rule, slots, sampling, depth, VERDICT)
 };
 struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
   static constexpr std::string_view key = "verify_relaxed";
@@ -270,20 +277,20 @@ struct VerifyRelaxed {  // lossy: typical acceptance, a limit of loss
   VerdictTensors verdict;
   FIELDS(logits, tokens, parents, cu_seqlens, sampling, rule, depth, VERDICT)
 };
-// For measurements alone: what the target would have had to choose for a path of `wanted` rows to be accepted, or the
-// deepest there is. [n] -> [n]; rows that are no nodes keep theirs.
+// For measurements alone. Replaces the target's choices [n] -> [n] so that greedy verification accepts a path of
+// `wanted` rows, or the deepest there is. Rows that are no nodes keep the target's choice.
 struct ForceAccepted {
   static constexpr std::string_view key = "force_accepted";
-  Tensor predicted, tokens, parents, cu_seqlens, wanted;  // wanted [B]: tokens to emit, the bonus included
+  Tensor predicted, tokens, parents, cu_seqlens, wanted;  // wanted [B]: tokens to emit, the bonus token included
   int vocabulary;
   Out y;
   FIELDS(predicted, tokens, parents, cu_seqlens, wanted, vocabulary, y)
 };
-struct Commit {  // moves the tail rows on `path` to length.. in every layer
+struct Commit {  // moves the accepted rows of the tail, `path`, to entries length, length + 1, ... in every layer
   static constexpr std::string_view key = "commit";
-  Tensor path, cu_seqlens, table, lengths;
+  Tensor path, cu_seqlens, kv_slots, lengths;
   Cache cache;
-  FIELDS(path, cu_seqlens, table, lengths, cache)
+  FIELDS(path, cu_seqlens, kv_slots, lengths, cache)
 };
 struct Advance {  // lengths += counts; the last op of a step
   static constexpr std::string_view key = "advance";

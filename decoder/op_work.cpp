@@ -12,8 +12,8 @@ namespace {
 template <class T, class... Ts>
 constexpr bool kOneOf = (std::is_same_v<T, Ts> || ...);
 
-// Which of the timed ops a loop is like: norms and cosines add up a row, gates take exponentials, draws and sampled
-// verification make a distribution of each row.
+// Which of the probed ops a loop resembles: norms and cosines add up a row, gates compute exponentials, draws and
+// sampled verification make a distribution of each row.
 template <class T>
 constexpr ElementOp element_op() {
   if (kOneOf<T, RmsNorm, AddRmsNorm, LayerNorm, CosineGate>) return ElementOp::rms_norm;
@@ -23,7 +23,8 @@ constexpr ElementOp element_op() {
   return kOneOf<T, Argmax> ? ElementOp::argmax : ElementOp::add;
 }
 
-// Every tensor once; vectors of weights too (norms, biases). Ops that touch a part of an operand say so below.
+// The bytes of an op that reads or writes every operand once, vectors of weights (norms, biases) among them. Ops that
+// touch only a part of an operand have an overload of their own below.
 template <class T>
 Copy all_operands(const T& op, const Tape& tape) {
   Copy c;
@@ -35,7 +36,7 @@ Copy all_operands(const T& op, const Tape& tape) {
   });
   c.format = first->dtype;
   if (c.op != ElementOp::add) c.elements = first->elements();
-  if constexpr (std::is_same_v<T, SiluMul>) c.elements /= 2;  // the gate alone
+  if constexpr (std::is_same_v<T, SiluMul>) c.elements /= 2;  // only the gate is exponentiated
   const auto weights = [&](const auto& field) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Weight>)
       c.read += weight_bytes(field.dtype, static_cast<double>(field.in) * field.out);
@@ -45,7 +46,7 @@ Copy all_operands(const T& op, const Tape& tape) {
 }
 
 Bytes bytes_of_pass(const Pass& p) {
-  return p.rows.cu_seqlens.bytes() + p.seats.table.bytes() + p.seats.lengths.bytes() +
+  return p.rows.cu_seqlens.bytes() + p.slots.kv_slots.bytes() + p.slots.lengths.bytes() +
          (p.tree_mask ? p.tree_mask->bytes() : Bytes{});
 }
 
@@ -57,63 +58,75 @@ struct KernelOf {
   }
 
   Kernel operator()(const Linear& o) const {
-    return Gemm{o.x.rows, o.w.in, o.w.out, o.w.dtype, o.x.dtype, o.bias.has_value()};
+    return Gemm{.rows = o.x.rows,
+                .in = o.w.in,
+                .out = o.w.out,
+                .weights = o.w.dtype,
+                .activations = o.x.dtype,
+                .bias = o.bias.has_value()};
   }
   Kernel operator()(const Embed& o) const {
-    return Copy{o.ids.bytes() + weight_bytes(o.table.dtype, static_cast<double>(o.y.rows) * o.table.out),
-                o.y.bytes(),
-                {},
-                ElementOp::add,
-                0,
-                o.y.dtype};
+    return Copy{.read = o.ids.bytes() + weight_bytes(o.table.dtype, static_cast<double>(o.y.rows) * o.table.out),
+                .written = o.y.bytes(),
+                .format = o.y.dtype};
   }
   Kernel operator()(const MixtureOfExperts& o) const {
-    return ExpertMlp{o.x.rows, o.x.cols, o.gate_up.out / 2, o.experts, o.per_token, o.gate_up.dtype, o.x.dtype};
+    return ExpertMlp{.rows = o.x.rows,
+                     .hidden = o.x.cols,
+                     .intermediate = o.gate_up.out / 2,
+                     .experts = o.experts,
+                     .per_token = o.per_token,
+                     .weights = o.gate_up.dtype,
+                     .activations = o.x.dtype};
   }
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);
-    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes() + bytes_of_pass(p),
-                o.y.bytes() + p.rows.total * o.cache.row_bytes(),
-                {},
-                ElementOp::rope_append,
-                static_cast<double>(p.rows.total) * (o.rope.columns + o.k.cols),
-                o.q.dtype,
-                cpu_lines_appended(p.rows.sequences(), p.rows.total, o.cache.kv_heads, o.cache.head_dim)};
+    const Bytes lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, o.cache.kv_heads, o.cache.head_dim);
+    return Copy{.read = o.q.bytes() + o.k.bytes() + o.v.bytes() + bytes_of_pass(p),
+                .written = o.y.bytes() + p.rows.total * o.cache.row_bytes(),
+                .op = ElementOp::rope_append,
+                .elements = static_cast<double>(p.rows.total) * (o.rope.columns + o.k.cols),
+                .format = o.q.dtype,
+                .old_lines = lines};
   }
   Kernel operator()(const Attend& o) const {
     const Pass& p = tape.pass(o.pass);
-    const int heads = o.q.cols / o.cache.head_dim;
-    return Attention{p.rows.sequences(),      p.rows.total,     p.rows.widest, heads,
-                     o.cache.kv_heads,        o.cache.head_dim, o.cache.dtype, o.q.dtype,
-                     p.tree_mask.has_value(), bytes_of_pass(p)};
+    return Attention{.sequences = p.rows.sequences(),
+                     .rows = p.rows.total,
+                     .widest = p.rows.widest,
+                     .heads = o.q.cols / o.cache.head_dim,
+                     .kv_heads = o.cache.kv_heads,
+                     .head_dim = o.cache.head_dim,
+                     .cache = o.cache.dtype,
+                     .activations = o.q.dtype,
+                     .masked = p.tree_mask.has_value(),
+                     .index_bytes = bytes_of_pass(p)};
   }
   Kernel operator()(const GroupAttend& o) const {
-    const double keys = o.causal ? (o.group + 1) / 2.0 : o.group;  // of a row, on average
-    return Copy{o.q.bytes() + o.k.bytes() + o.v.bytes(),
-                o.y.bytes(),
-                Flops{4.0 * o.q.elements() * keys},
-                ElementOp::add,
-                0,
-                o.q.dtype};
+    const double keys = o.causal ? (o.group + 1) / 2.0 : o.group;  // keys of a row, on average
+    return Copy{.read = o.q.bytes() + o.k.bytes() + o.v.bytes(),
+                .written = o.y.bytes(),
+                .flops = Flops{4.0 * o.q.elements() * keys},
+                .format = o.q.dtype};
   }
-  Kernel operator()(const SumOverRanks& o) const { return AllReduce{o.y.bytes(), o.ranks}; }
-  Kernel operator()(const Gather& o) const {  // only the rows taken
-    return Copy{o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), o.y.bytes(), {}, ElementOp::add, 0, o.y.dtype};
+  Kernel operator()(const SumOverRanks& o) const { return AllReduce{.message = o.y.bytes(), .ranks = o.ranks}; }
+  Kernel operator()(const Gather& o) const {  // reads only the rows that it takes
+    return Copy{
+        .read = o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), .written = o.y.bytes(), .format = o.y.dtype};
   }
-  Kernel operator()(const MapIds& o) const { return Copy{2.0 * o.ids.bytes(), o.y.bytes()}; }
-  Kernel operator()(const VerifySampled& o) const {  // at most the rows of the path and their q: it never reads more
+  Kernel operator()(const MapIds& o) const { return Copy{.read = 2.0 * o.ids.bytes(), .written = o.y.bytes()}; }
+  Kernel operator()(const VerifySampled& o) const {  // an upper bound: it reads the rows of the path and their q alone
     return all_operands(o, tape);
   }
-  Kernel operator()(const Commit& o) const {  // every path row of every layer, accepted or padding
+  Kernel operator()(const Commit& o) const {  // moves every row of the path in every layer, padding too
     const Bytes moved = static_cast<double>(o.path.rows) * o.cache.layers * o.cache.row_bytes();
-    return Copy{o.path.bytes() + o.cu_seqlens.bytes() + o.table.bytes() + o.lengths.bytes() + moved,
-                moved,
-                {},
-                ElementOp::add,
-                0,
-                o.cache.dtype};
+    return Copy{.read = o.path.bytes() + o.cu_seqlens.bytes() + o.kv_slots.bytes() + o.lengths.bytes() + moved,
+                .written = moved,
+                .format = o.cache.dtype};
   }
-  Kernel operator()(const Advance& o) const { return Copy{o.counts.bytes() + o.lengths.bytes(), o.lengths.bytes()}; }
+  Kernel operator()(const Advance& o) const {
+    return Copy{.read = o.counts.bytes() + o.lengths.bytes(), .written = o.lengths.bytes()};
+  }
 };
 
 }  // namespace

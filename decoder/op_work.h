@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where an op's fields become a kernel's shape (model/work), so that what is priced is what is executed.
+// Turns an op's fields into the shape of a kernel (model/work). Nothing else does, so that what is priced is what is
+// run.
 #pragma once
 #include <span>
 
@@ -10,20 +11,22 @@ namespace draftline {
 
 Kernel kernel_of(const Op&, const Tape&);
 
-// The weight that an op streams, if it has one: it may still lie in L2 when the next op of the step wants it again.
+// The weight matrix that an op streams, if any. A later op of the step that streams the same one may still find it in a
+// cache.
 std::optional<Weight> streamed_weight(const Op&);
 
-// Query-key pairs and cache entries that a pass meets: affine in the committed lengths. Tail pairs are dense under a
-// mask, causal without.
+// Query-key pairs that a pass computes and cache entries that it reads; both are affine in the committed lengths. Pairs
+// within the tail are dense under a mask and causal without one.
 Span span_of(const SegmentRun&, int pass, std::span<const int> lengths);
 
-// Rows per sequence of the widest pass that verifies; drafting passes may be wider.
+// Rows per sequence of the widest pass of phase `verify`. Drafting passes may be wider.
 int verified_rows(const SegmentRun&);
 
-// FLOP, bytes and logical ops of some segments, by the one accounting. Lengths: committed, of every sequence.
+// FLOP, bytes and logical ops of some segments, by the accounting of model/work. `lengths`: the committed length of
+// every sequence.
 struct Totals {
   Work work;
-  long ops = 0, reads = 0;  // reads: host reads
+  long ops = 0, reads = 0;  // `reads` counts host reads
   void add(const SegmentRun&, std::span<const int> lengths);
 };
 

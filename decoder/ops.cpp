@@ -6,8 +6,8 @@
 
 namespace draftline {
 
-Ops::Ops(Backend& backend, DType activations, int seats, int places)
-    : backend_(backend), activations_(activations), seats_(seats), places_(places == 0 ? seats : places) {}
+Ops::Ops(Backend& backend, DType activations, int slots, std::optional<int> kv_slots)
+    : backend_(backend), activations_(activations), slots_(slots), kv_slots_(kv_slots.value_or(slots)) {}
 
 // ---- recording
 
@@ -22,7 +22,8 @@ const T& Ops::emit(T op) {
   };
   std::apply([&](const auto&... field) { (mix(field), ...); }, op.fields());
   each_tensor(tape_, op, [this](const Tensor& t, bool) {
-    check(t.home == Home::slot || t.epoch == epoch_, "a temporary was used after a host read: store it in a slot");
+    check(t.home == Home::persistent || t.epoch == epoch_,
+          "a temporary was used after a host read: store it in a persistent buffer");
   });
   tape_.ops.emplace_back(std::move(op));
   tape_.phases.push_back(phase);
@@ -30,9 +31,9 @@ const T& Ops::emit(T op) {
   return std::get<T>(tape_.ops.back());
 }
 
-Tensor Ops::make_slot(int rows, int cols, DType dtype, std::span<const int> initial) {
-  const Tensor t{rows, cols, cols, 0, slots_++, 0, Home::slot, dtype};
-  backend_.make_slot(t, initial);
+Tensor Ops::make_persistent(int rows, int cols, DType dtype, std::span<const int> initial) {
+  const Tensor t{rows, cols, cols, 0, persistent_count_++, 0, Home::persistent, dtype};
+  backend_.make_persistent(t, initial);
   return t;
 }
 
@@ -44,22 +45,22 @@ Tensor Ops::temp(int rows, int cols, DType dtype) {
 
 // ---- memory
 
-Tensor Ops::slot(const std::string& name, int rows, int cols, DType dtype) {
+Tensor Ops::persistent(const std::string& name, int rows, int cols, DType dtype) {
   auto [it, fresh] = named_.try_emplace({name, rows, cols});
-  if (fresh) it->second = make_slot(rows, cols, dtype, {});
+  if (fresh) it->second = make_persistent(rows, cols, dtype, {});
   return it->second;
 }
 
-Tensor Ops::seat_slot(const std::string& name, int rows, int cols, DType dtype) {
-  auto [it, fresh] = seat_slots_.try_emplace(name);
-  if (fresh) it->second = {make_slot(seats_ * rows, cols, dtype, {}), rows};
+Tensor Ops::persistent_per_slot(const std::string& name, int rows, int cols, DType dtype) {
+  auto [it, fresh] = per_slot_.try_emplace(name);
+  if (fresh) it->second = {make_persistent(slots_ * rows, cols, dtype, {}), rows};
   check(it->second.first.cols == cols && it->second.second == rows,
-        "a seat slot has one shape: size it for the largest plan");
+        "a persistent buffer has one shape: size it for the largest plan");
   return it->second.first;
 }
 
-void Ops::move_seat(int from, int to) {
-  for (const auto& [name, s] : seat_slots_) {
+void Ops::move_slot(int from, int to) {
+  for (const auto& [name, s] : per_slot_) {
     const auto& [all, rows] = s;
     store(row_range(all, to * rows, rows), row_range(all, from * rows, rows));
   }
@@ -71,20 +72,20 @@ Tensor Ops::constant(const std::vector<int>& values, int cols, int times) {
     std::vector<int> tiled;
     tiled.reserve(values.size() * static_cast<std::size_t>(times));
     for (int i = 0; i < times; ++i) tiled.insert(tiled.end(), values.begin(), values.end());
-    it->second = make_slot(static_cast<int>(tiled.size()) / cols, cols, DType::int32, tiled);
+    it->second = make_persistent(static_cast<int>(tiled.size()) / cols, cols, DType::int32, tiled);
   }
   return it->second;
 }
 
 Tensor Ops::input(const std::string& name, std::span<const int> data) {
-  return upload(slot(name, static_cast<int>(data.size()), 1, DType::int32), data);
+  return upload(persistent(name, static_cast<int>(data.size()), 1, DType::int32), data);
 }
 
-Tensor Ops::upload(Tensor slot, std::span<const int> data) {
-  check(slot.elements() == static_cast<double>(data.size()), "upload: as many values as the slot holds");
+Tensor Ops::upload(Tensor to, std::span<const int> data) {
+  check(to.elements() == static_cast<double>(data.size()), "upload: as many values as the buffer holds");
   backend_.stage(data);
-  emit(Upload{slot});
-  return slot;
+  emit(Upload{to});
+  return to;
 }
 
 Rows Ops::uniform(int sequences, int rows_each) {
@@ -103,7 +104,7 @@ Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
 Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity) {
   const Cache c{static_cast<int>(caches_.size()), layers, kv_heads, head_dim, activations_};
   caches_.push_back(c);
-  backend_.make_cache(c, places_, capacity);
+  backend_.make_cache(c, kv_slots_, capacity);
   return c;
 }
 
@@ -200,9 +201,10 @@ Tensor Ops::concat_rows(std::vector<Tensor> parts) {
   return emit(ConcatRows{std::move(parts), temp(rows, first.cols, first.dtype)}).y;
 }
 
-void Ops::store(Tensor slot, Tensor x) {
-  check(slot.home == Home::slot && slot.rows == x.rows && slot.cols == x.cols, "store: into a slot of equal shape");
-  emit(Store{x, slot});
+void Ops::store(Tensor to, Tensor x) {
+  check(to.home == Home::persistent && to.rows == x.rows && to.cols == x.cols,
+        "store: into a persistent buffer of equal shape");
+  emit(Store{x, to});
 }
 
 // ---- choosing tokens
@@ -217,15 +219,15 @@ TopK Ops::top_k(Tensor logits, int k) {
   return emit(TopK{logits, ints(logits.rows, k), temp(logits.rows, k, DType::fp32)});
 }
 
-Sample Ops::sample(Tensor logits, const Seats& seats, const Sampling& sampling, int ahead) {
-  check(logits.rows == seats.lengths.rows, "sample: one row for each sequence");
-  return emit(Sample{logits, seats, sampling, ahead, ints(logits.rows), temp(logits.rows, logits.cols, DType::fp32)});
+Sample Ops::sample(Tensor logits, const BatchSlots& slots, const Sampling& sampling, int ahead) {
+  check(logits.rows == slots.lengths.rows, "sample: one row for each sequence");
+  return emit(Sample{logits, slots, sampling, ahead, ints(logits.rows), temp(logits.rows, logits.cols, DType::fp32)});
 }
 
-SampleChildren Ops::sample_children(Tensor logits, const Seats& seats, const Sampling& sampling, int ahead, int draws,
-                                    bool replaced) {
-  check(logits.rows % seats.lengths.rows == 0, "sample_children: as many rows for every sequence");
-  return emit(SampleChildren{logits, seats, sampling, ahead, replaced, ints(logits.rows, draws),
+SampleChildren Ops::sample_children(Tensor logits, const BatchSlots& slots, const Sampling& sampling, int ahead,
+                                    int draws, bool replaced) {
+  check(logits.rows % slots.lengths.rows == 0, "sample_children: as many rows for every sequence");
+  return emit(SampleChildren{logits, slots, sampling, ahead, replaced, ints(logits.rows, draws),
                              temp(logits.rows, logits.cols, DType::fp32)});
 }
 
@@ -269,7 +271,7 @@ VerdictTensors Ops::verify_greedy(Tensor predicted, Tensor tokens, Tensor parent
 }
 
 VerdictTensors Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows& rows,
-                                   std::optional<Tensor> q, AcceptRule rule, const Seats& seats,
+                                   std::optional<Tensor> q, AcceptRule rule, const BatchSlots& slots,
                                    const Sampling& sampling, int depth) {
   return emit(VerifySampled{.logits = logits,
                             .tokens = tokens,
@@ -277,7 +279,7 @@ VerdictTensors Ops::verify_sampled(Tensor logits, Tensor tokens, Tensor parents,
                             .cu_seqlens = rows.cu_seqlens,
                             .q = q,
                             .rule = rule,
-                            .seats = seats,
+                            .slots = slots,
                             .sampling = sampling,
                             .depth = depth,
                             .verdict = verdict(rows.sequences(), depth)})
@@ -303,23 +305,23 @@ Tensor Ops::force_accepted(Tensor predicted, Tensor tokens, Tensor parents, cons
   return emit(ForceAccepted{predicted, tokens, parents, rows.cu_seqlens, wanted, vocabulary, ints(predicted.rows)}).y;
 }
 
-void Ops::commit(Cache c, Tensor path, const Rows& rows, const Seats& seats) {
-  emit(Commit{path, rows.cu_seqlens, seats.table, seats.lengths, c});
+void Ops::commit(Cache c, Tensor path, const Rows& rows, const BatchSlots& slots) {
+  emit(Commit{path, rows.cu_seqlens, slots.kv_slots, slots.lengths, c});
 }
 
 void Ops::advance(Tensor lengths, Tensor counts) { emit(Advance{counts, lengths}); }
 
 // ---- the host's side
 
-std::vector<int> Ops::decide(std::optional<Tensor> slot, const Rule& rule, const std::vector<int>& usual) {
-  if (slot) flush();
+std::vector<int> Ops::decide(std::optional<Tensor> from, const Rule& rule, const std::vector<int>& usual) {
+  if (from) flush();
   if (script_) { return next_answer_ < script_->size() ? (*script_)[next_answer_++] : usual; }
-  return answers_.emplace_back(rule(slot ? backend_.read(*slot) : std::vector<int>{}));
+  return answers_.emplace_back(rule(from ? backend_.read(*from) : std::vector<int>{}));
 }
 
-std::vector<int> Ops::fetch(Tensor slot) {
+std::vector<int> Ops::fetch(Tensor from) {
   flush();
-  return backend_.read(slot);
+  return backend_.read(from);
 }
 
 void Ops::follow(const std::vector<std::vector<int>>* script) {
@@ -366,14 +368,14 @@ void Ops::flush(bool waits) {
   ++epoch_;
 }
 
-// A graph gets its host data before it starts, so no op may read a slot before it is uploaded in the same segment.
+// A graph gets its host data before it starts, so no op may read a buffer before it is uploaded in the same segment.
 void Ops::check_uploads() const {
   for (std::size_t i = 0; i < tape_.ops.size(); ++i) {
     const auto* upload = std::get_if<Upload>(&tape_.ops[i]);
     if (!upload) continue;
     for (std::size_t j = 0; j < i; ++j) {
       const auto apart = [&](const Tensor& t, bool) {
-        check(t.home == Home::temp || t.id != upload->slot.id || t.offset != upload->slot.offset,
+        check(t.home == Home::temp || t.id != upload->to.id || t.offset != upload->to.offset,
               "an input was used before its upload in one segment");
       };
       std::visit([&](const auto& op) { each_tensor(tape_, op, apart); }, tape_.ops[j]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops: the recorder that networks and methods talk to. It checks shapes, gives out handles and appends to the tape; a
-// Backend interprets the tape. What steers the host goes through decide() alone, so that a run can be priced from a script.
+// Backend interprets the tape. What steers the host goes through decide() alone, so that a run can be priced from a
+// script.
 #pragma once
 #include <functional>
 #include <map>
@@ -17,19 +18,21 @@ namespace draftline {
 
 class Ops {
  public:
-  // `seats`: most sequences that may sit at once. `activations`: format of what networks compute. `places`: of those seats
-  // that have caches of their own; 0: all.
-  Ops(Backend&, DType activations, int seats, int places = 0);
+  // `activations`: the format in which networks compute. `slots`: batch slots, the most sequences at once. `kv_slots`:
+  // KV slots of each cache; none: as many as batch slots.
+  Ops(Backend&, DType activations, int slots, std::optional<int> kv_slots = {});
   DType activations() const { return activations_; }
 
   // ---- memory
-  Tensor slot(const std::string& name, int rows, int cols, DType);  // same name and shape: same slot, so tapes repeat
-  Tensor seat_slot(const std::string& name, int rows, int cols, DType);  // `rows` for every seat: follows its sequence
-  void move_seat(int from, int to);
+  // A persistent buffer [rows, cols]: the same one for the same name and shape, so that tapes repeat.
+  Tensor persistent(const std::string& name, int rows, int cols, DType);
+  // A persistent buffer with `rows` rows for every batch slot, which follow its sequence when it moves.
+  Tensor persistent_per_slot(const std::string& name, int rows, int cols, DType);
+  void move_slot(int from, int to);
   // Part of a plan: content-addressed, uploaded once. `times` repeats the values.
   Tensor constant(const std::vector<int>& values, int cols = 1, int times = 1);
   Tensor input(const std::string& name, std::span<const int> data);  // host data: changes, the tape does not
-  Tensor upload(Tensor slot, std::span<const int> data);
+  Tensor upload(Tensor to, std::span<const int> data);
   Rows uniform(int sequences, int rows_each);
   Rows ragged(const std::string& name, const std::vector<int>& each);
   Cache cache(int layers, int kv_heads, int head_dim, int capacity);
@@ -66,15 +69,16 @@ class Ops {
   Tensor gather(std::vector<Tensor> parts, std::optional<Tensor> index = {}, int shift = 0, int span = 1);
   Tensor gather(Tensor x, Tensor index, int shift = 0, int span = 1);
   Tensor concat_rows(std::vector<Tensor> parts);  // [n_i, c] -> [sum of n_i, c]
-  void store(Tensor slot, Tensor x);              // [n, c] -> slot [n, c]; Bug if it is no slot
+  void store(Tensor to, Tensor x);                // [n, c] -> the same; Bug if `to` is no persistent buffer
 
   // ---- choosing tokens
   Tensor argmax(Tensor logits);      // [n, vocabulary] -> [n]
   TopK top_k(Tensor logits, int k);  // [n, vocabulary] -> ids, log-probabilities [n, k]; Bug if k > vocabulary
   // [B, vocabulary] -> tokens [B], q [B, vocabulary]; Bug if there is not one row for each sequence
-  Sample sample(Tensor logits, const Seats&, const Sampling&, int ahead);
+  Sample sample(Tensor logits, const BatchSlots&, const Sampling&, int ahead);
   // [n, vocabulary] -> tokens [n, draws], q [n, vocabulary]; Bug if n is no multiple of B
-  SampleChildren sample_children(Tensor logits, const Seats&, const Sampling&, int ahead, int draws, bool replaced);
+  SampleChildren sample_children(Tensor logits, const BatchSlots&, const Sampling&, int ahead, int draws,
+                                 bool replaced);
   Tensor map_ids(Tensor ids, Weight offsets);  // [n, c] -> [n, c]
   // Candidates of `top` [B * width, k] and a frontier [B * width] -> pool [B, width * k], next frontier [B * keep]; Bug
   // if keep > width * k
@@ -90,29 +94,29 @@ class Ops {
   VerdictTensors verify_greedy(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, int depth);
   // logits [n, vocabulary], q [n - B, vocabulary] -> VerdictTensors
   VerdictTensors verify_sampled(Tensor logits, Tensor tokens, Tensor parents, const Rows&, std::optional<Tensor> q,
-                                AcceptRule, const Seats&, const Sampling&, int depth);
+                                AcceptRule, const BatchSlots&, const Sampling&, int depth);
   // logits [n, vocabulary] -> VerdictTensors
   VerdictTensors verify_relaxed(Tensor logits, Tensor tokens, Tensor parents, const Rows&, const Sampling&,
                                 const Relaxed&, int depth);
   // predicted [n], wanted [B] -> [n]; Bug if `wanted` is not one count for each sequence
   Tensor force_accepted(Tensor predicted, Tensor tokens, Tensor parents, const Rows&, Tensor wanted, int vocabulary);
-  void commit(Cache, Tensor path, const Rows&, const Seats&);  // path [B * (depth + 1)]: those rows of the tail stay
-  void advance(Tensor lengths, Tensor counts);                 // [B] += [B]
+  void commit(Cache, Tensor path, const Rows&,
+              const BatchSlots&);               // path [B * (depth + 1)]: those rows of the tail stay
+  void advance(Tensor lengths, Tensor counts);  // [B] += [B]
 
   // ---- the host's side
   // A value may steer the host only here: live it is read and judged, priced it is the next answer of the script, and
   // past the script's end the usual one.
   using Rule = std::function<std::vector<int>(std::span<const int>)>;
-  std::vector<int> decide(std::optional<Tensor> slot, const Rule&, const std::vector<int>& usual);
-  std::vector<int> fetch(Tensor slot);                       // text only: never steers ops
+  std::vector<int> decide(std::optional<Tensor> from, const Rule&, const std::vector<int>& usual);
+  std::vector<int> fetch(Tensor from);                       // text only: never steers ops
   void flush(bool waits = true);                             // ends a segment: one tape, one host read
   void follow(const std::vector<std::vector<int>>* script);  // from its first answer; null: live
-  const std::vector<std::vector<int>>& answers() const {
-    return answers_;
-  }  // of all decide() calls: what a trace records
+  // The answers of all decide() calls, which a trace records.
+  const std::vector<std::vector<int>>& answers() const { return answers_; }
 
   Phase phase = Phase::verify;                        // of the ops recorded next
-  std::function<void(const SegmentRun&)> on_segment;  // told of every finished segment
+  std::function<void(const SegmentRun&)> on_segment;  // called with every finished segment
   // While a trace is recorded, a teacher gives the drafts: they stand in for a draft's best token and for its id in the
   // target. It may lay the rows of a pass elsewhere.
   struct Teacher {
@@ -124,12 +128,12 @@ class Ops {
   Teacher* teacher = nullptr;
   const std::vector<Cache>& caches() const { return caches_; }
   std::size_t distinct_tapes() const { return tapes_.size(); }
-  // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far can't be
-  // run or priced any more; slots stay with the backend: for the interpreter that has none.
+  // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far
+  // can't be run or priced any more; persistent buffers stay with the backend: for the interpreter that has none.
   void forget();
 
  private:
-  Tensor make_slot(int rows, int cols, DType, std::span<const int> initial);
+  Tensor make_persistent(int rows, int cols, DType, std::span<const int> initial);
   Tensor temp(int rows, int cols, DType);
   Tensor temp(int rows, int cols) { return temp(rows, cols, activations_); }
   Tensor ints(int rows, int cols = 1) { return temp(rows, cols, DType::int32); }
@@ -140,11 +144,11 @@ class Ops {
 
   Backend& backend_;
   DType activations_;
-  int seats_, places_, epoch_ = 0, slots_ = 0;
+  int slots_, kv_slots_, epoch_ = 0, persistent_count_ = 0;
   Tape tape_;
   TapeHasher hasher_;
   std::vector<Cache> caches_;
-  std::map<std::string, std::pair<Tensor, int>> seat_slots_;
+  std::map<std::string, std::pair<Tensor, int>> per_slot_;
   std::map<std::tuple<std::string, int, int>, Tensor> named_;
   std::map<std::tuple<std::vector<int>, int, int>, Tensor> constants_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Tape>> tapes_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights from a seed: a value depends on the seed, the weight's name and its place alone, not on the order of loading.
-// Matrices are normal with variance 1 / inputs, norms near 1, embeddings of unit size.
+// Random weights: a value depends on the seed, the weight's name and its index alone, not on the order of loading.
+// Matrices are normal with variance 1 / inputs, norms are near 1, embeddings have variance 1.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,8 +11,9 @@ namespace draftline {
 
 class RandomWeights : public WeightSource {
  public:
-  using Scale =
-      std::function<double(const std::string& name)>;  // multiplies a weight's size: weak layers agree when skipped
+  // Multiplies the standard deviation of a weight: layers with small weights change little, so that a drafter that
+  // skips them often agrees with its target.
+  using Scale = std::function<double(const std::string& name)>;
   explicit RandomWeights(std::uint64_t seed, Scale scale = {}) : seed_(seed), scale_(std::move(scale)) {}
   void load(const std::string& name, int in, int out, std::span<float> to) override;
   std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
@@ -23,10 +24,12 @@ class RandomWeights : public WeightSource {
   Scale scale_;
 };
 
-// A source with noise on top: the draft that sometimes agrees with its target. Names lose `prefix` on the way to `base`.
+// The weights of `base` with noise added: a draft network that sometimes agrees with its target. Weights whose names
+// start with `prefix` are those of `base` without it; others are passed through unchanged.
 class PerturbedWeights : public WeightSource {
  public:
-  // relative_noise 0: the target itself.
+  // `relative_noise`: standard deviation of the noise, relative to that of random weights; at 0 the draft is its
+  // target.
   PerturbedWeights(WeightSource& base, std::string prefix, double relative_noise, std::uint64_t seed)
       : base_(base), prefix_(std::move(prefix)), noise_(relative_noise), random_(seed) {}
   void load(const std::string& name, int in, int out, std::span<float> to) override;

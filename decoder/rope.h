@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Angle per position of each pair of rotated columns, stretched for long contexts as config.json asks.
+// Rotary embedding (Su et al. 2021): the angle, in radians per position, of each pair of rotated columns, stretched for
+// long contexts as `rope_scaling` of config.json demands.
 #pragma once
 #include <vector>
 
@@ -7,6 +8,6 @@
 
 namespace draftline {
 
-std::vector<float> rope_frequencies(const Rope&);
+std::vector<float> rope_frequencies(const Rope&);  // [columns / 2]
 
 }  // namespace draftline

@@ -48,8 +48,8 @@ std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
   return a * b;
 }
 
-// The header, read as it is parsed: a hostile one costs no more memory than the tensors it names. Every function is one
-// of nlohmann's SAX events and returns false to stop; `error` then says why.
+// Reads the header while it is parsed, so that a hostile one costs no more memory than the tensors that it names. Every
+// function handles one of nlohmann's SAX events and returns false to stop; `error` then says why.
 class HeaderReader {
  public:
   explicit HeaderReader(SafetensorsFile::Tensors& to) : tensors_(to) {}
@@ -164,7 +164,7 @@ class HeaderReader {
   bool metadata_ = false;
 };
 
-// What is wrong with one tensor on its own; "" if nothing is. Fills `elements`.
+// The mistake in one tensor's entry; "" if there is none. Sets `elements`.
 std::string mistake_of(StoredTensor& t, std::uint64_t data_bytes) {
   const auto* type = std::find_if(kTypes.begin(), kTypes.end(), [&](const StoredType& k) { return k.name == t.dtype; });
   if (type == kTypes.end()) return "unknown dtype " + in_quotes(t.dtype);
@@ -185,7 +185,7 @@ std::string mistake_of(StoredTensor& t, std::uint64_t data_bytes) {
   return "";
 }
 
-// Every byte of the data belongs to exactly one tensor.
+// Checks that every byte of the data belongs to exactly one tensor.
 void check_cover(const SafetensorsFile::Tensors& tensors, std::uint64_t data_bytes,
                  std::vector<std::string>& mistakes) {
   std::vector<SafetensorsFile::Tensors::const_pointer> order;

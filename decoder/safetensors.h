@@ -14,7 +14,7 @@
 namespace draftline {
 
 struct StoredTensor {
-  std::string dtype;                 // as the format spells it: "BF16"
+  std::string dtype;                 // in the format's spelling: "BF16"
   std::vector<std::uint64_t> shape;  // outermost first; empty: one value
   std::uint64_t elements = 0, begin = 0, end = 0;
 };
@@ -25,20 +25,21 @@ class SafetensorsFile {
  public:
   using Tensors = std::map<std::string, StoredTensor, std::less<>>;
 
-  explicit SafetensorsFile(std::filesystem::path);  // reads the header; InputErrors with all that is wrong
+  explicit SafetensorsFile(std::filesystem::path);  // reads the header; throws InputErrors with every mistake in it
   const std::filesystem::path& path() const { return path_; }
   const Tensors& tensors() const { return tensors_; }
 
-  static bool can_read(const StoredTensor&);  // F32, F16 and BF16
-  // Values first, first + 1, ... of a tensor, as fp32. InputErrors if there is no such tensor, if its dtype can't be read,
-  // or if a value is not finite. Safe to call from several threads.
+  static bool can_read(const StoredTensor&);  // true of F32, F16 and BF16
+  // Reads as many values as `to` holds, from value `first` of a tensor on, and widens them to fp32. Throws InputErrors
+  // if there is no such tensor, if its dtype can't be read, or if a value is not finite. Safe to call from several
+  // threads.
   void read(const std::string& name, std::uint64_t first, std::span<float> to) const;
 
-  std::string place(const std::string& tensor) const;  // for messages: file: tensor "x"
+  std::string place(const std::string& tensor) const;  // where a tensor is, for messages: `file: tensor "x"`
 
  private:
   std::filesystem::path path_;
-  std::uint64_t data_ = 0;  // where in the file the data begins
+  std::uint64_t data_ = 0;  // the offset in the file at which the data begins
   Tensors tensors_;
 };
 

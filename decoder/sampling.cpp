@@ -67,13 +67,13 @@ static int draw_from(std::span<const T> weights, double u) {
   for (const T w : weights) sum += static_cast<double>(w);
   check(sum > 0 && std::isfinite(sum), "draw: weights that are no distribution");
   check(u >= 0 && u < 1, "draw: a uniform lies in [0, 1)");
-  const double place = u * sum;  // may round up to the sum itself
+  const double target = u * sum;  // may round up to the sum itself
   double upto = 0;
   std::size_t last = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] > 0)) continue;
     upto += static_cast<double>(weights[i]);
-    if (upto > place) return static_cast<int>(i);
+    if (upto > target) return static_cast<int>(i);
     last = i;
   }
   return static_cast<int>(last);

@@ -21,7 +21,7 @@ std::string_view key_of(const Linear& o, const Tape&) {
 }
 std::string_view key_of(const Attend& o, const Tape& tape) {
   const Pass& p = tape.pass(o.pass);
-  constexpr int kMostVerifyRows = 128;  // more rows of one sequence than any tree: a prompt
+  constexpr int kMostVerifyRows = 128;  // no tree is wider: more rows of one sequence are a prompt
   if (p.tree_mask) return "attention.verify";
   return p.rows.widest == 1 ? Attend::key : p.rows.widest <= kMostVerifyRows ? "attention.verify" : "attention.prefill";
 }
@@ -56,7 +56,7 @@ ArenaPlan plan_arena(const Tape& tape, std::size_t (*stored_bytes)(const Tensor&
     std::size_t begin, end;
     int last;
   };
-  std::vector<Block> live;  // sorted by begin; first fit
+  std::vector<Block> live;  // sorted by begin; a temporary takes the first gap that fits
   for (std::size_t k = 0; k < n; ++k) {
     std::erase_if(live, [&](const Block& b) { return b.last < first[k]; });
     const std::size_t need = (stored_bytes(tape.temps[k]) + kAlignment - 1) / kAlignment * kAlignment;

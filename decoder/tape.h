@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tape: the ops between two host reads. Its hash is its identity: equal hash = same price, same CUDA graph.
+// A tape: the ops that were recorded between two host reads. Its hash is its identity: tapes of one hash have one price
+// and one CUDA graph.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -16,25 +17,25 @@ using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, Silu
                         Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
                         VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance>;
 
-// Which part of a step an op belongs to: the break-down of a price, and what an engine launches how.
+// The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
 enum class Phase : std::uint8_t { draft, verify, commit };
 
 struct Tape {
   std::vector<Op> ops;
   std::vector<Phase> phases;  // of each op
   std::vector<Pass> passes;
-  std::vector<Tensor> temps;  // full extent of each temporary, numbered in order of first write
+  std::vector<Tensor> temps;  // the full extent of each temporary; their ids count first writes
   std::uint64_t hash = 0;
   const Pass& pass(PassRef p) const { return passes[static_cast<std::size_t>(p.index)]; }
 };
 
-// Calls f(tensor, is_output) for every tensor that an op touches, those of its passes and seats included.
+// Calls f(tensor, is_output) for every tensor that an op touches, those of its passes and slots included.
 template <class T, class F>
 void each_tensor(const Tape& tape, const T& op, F f) {
   const auto visit = [&](const auto& field) {
     using U = std::decay_t<decltype(field)>;
-    const auto seats = [&](const Seats& s) {
-      f(s.table, false);
+    const auto slots = [&](const BatchSlots& s) {
+      f(s.kv_slots, false);
       f(s.lengths, false);
     };
     if constexpr (std::is_same_v<U, Out>) {
@@ -45,13 +46,13 @@ void each_tensor(const Tape& tape, const T& op, F f) {
       if (field) f(*field, false);
     } else if constexpr (std::is_same_v<U, std::vector<Tensor>>) {
       for (const Tensor& t : field) f(t, false);
-    } else if constexpr (std::is_same_v<U, Seats>) {
+    } else if constexpr (std::is_same_v<U, BatchSlots>) {
       f(field.ids, false);
       f(field.lengths, false);
     } else if constexpr (std::is_same_v<U, PassRef>) {
       const Pass& p = tape.pass(field);
       f(p.rows.cu_seqlens, false);
-      seats(p.seats);
+      slots(p.slots);
       if (p.tree_mask) f(*p.tree_mask, false);
     }
   };
@@ -66,18 +67,19 @@ PassRef pass_of(const T& op) {
 }
 PassRef pass_of(const Op& op);
 
-// The name an engine profile knows the op by, the most specific first: "attention.verify", "linear.int8".
+// The op's name in an engine profile, as specific as profiles are: "attention.verify", "linear.int8".
 std::string_view op_key(const Op&, const Tape&);
 
-// A tape and this run's row counts and own lengths of its passes. `waits`: the host reads something at its end.
+// One run of a tape: for each pass, the rows of each sequence in this run. `waits`: the host reads a value at its end.
 struct SegmentRun {
   const Tape* tape = nullptr;
   std::vector<std::vector<int>> rows;
   bool waits = true;
-  std::vector<std::vector<int>> ahead = {};  // of each pass, as in Pass
+  std::vector<std::vector<int>> ahead = {};  // Pass::ahead of each pass
 };
 
-// Where each temporary lies so that live ones never overlap, in bytes; `size` is the peak of the activations.
+// The byte offset of each temporary in one arena, such that temporaries that live at the same time never overlap.
+// `size` is the peak memory of activations.
 struct ArenaPlan {
   std::vector<std::size_t> offset;
   std::size_t size = 0;
@@ -85,14 +87,14 @@ struct ArenaPlan {
 ArenaPlan plan_arena(const Tape&, std::size_t (*stored_bytes)(const Tensor&));
 std::size_t declared_bytes(const Tensor&);
 
-// Mixes fields into a tape's hash.
+// Adds the fields of ops to a tape's hash.
 struct TapeHasher {
   Fingerprint hash;
   void operator()(int v) { hash.add(v); }
   void operator()(bool v) { hash.add(v); }
   void operator()(float v) { hash.add(static_cast<double>(v)); }
   void operator()(AcceptRule v) { hash.add(static_cast<int>(v)); }
-  void operator()(const Tensor& t) {  // all but the epoch
+  void operator()(const Tensor& t) {  // everything but the epoch, which differs from step to step
     hash.add(pack(t.id, t.offset));
     hash.add(pack(t.rows, t.cols));
     hash.add(pack(t.stride, static_cast<int>(t.home) << 8 | static_cast<int>(t.dtype)));
@@ -103,8 +105,8 @@ struct TapeHasher {
   }
   void operator()(const Cache& c) { hash.add(c.id); }
   void operator()(const PassRef& p) { hash.add(p.index); }
-  void operator()(const Seats& s) {
-    (*this)(s.table);
+  void operator()(const BatchSlots& s) {
+    (*this)(s.kv_slots);
     (*this)(s.lengths);
   }
   void operator()(const Rope& r) {
@@ -135,7 +137,7 @@ struct TapeHasher {
   void operator()(const Pass& p) {
     hash.add(pack(p.rows.total, p.rows.widest));
     (*this)(p.rows.cu_seqlens);
-    (*this)(p.seats);
+    (*this)(p.slots);
     (*this)(p.tree_mask);
     hash.add(p.tail);
   }

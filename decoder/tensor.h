@@ -11,10 +11,11 @@
 
 namespace draftline {
 
-// temp: dies at the next host read. slot: lives as long as the Ops that made it.
-enum class Home : std::uint8_t { temp, slot };
+// temp: a temporary, which is gone after the next host read. persistent: a buffer that lives as long as its Ops.
+enum class Home : std::uint8_t { temp, persistent };
 
-struct Tensor {  // a strided window on buffer `id`
+// A strided view of buffer `id`: element (r, c) is at offset + r * stride + c, counted in elements.
+struct Tensor {
   int rows = 0, cols = 0, stride = 0, offset = 0, id = -1, epoch = 0;
   Home home = Home::temp;
   DType dtype = DType::fp32;
@@ -22,13 +23,15 @@ struct Tensor {  // a strided window on buffer `id`
   Bytes bytes() const { return bytes_of(dtype, elements()); }
 };
 
-// Direction is part of the type: liveness and bytes of an op follow from it.
+// A tensor that an op writes. The direction is part of the type, so that an op's liveness and bytes follow from its
+// fields.
 struct Out : Tensor {
   Out() = default;
   Out(Tensor t) : Tensor(t) {}
 };
 
-// Views: no op, no cost.
+// Views of columns, of rows, and with another shape. They record no op and cost nothing. A Bug if the view leaves the
+// tensor.
 inline Tensor columns(Tensor t, int from, int n) {
   check(from >= 0 && n > 0 && from + n <= t.cols, "columns: outside of the tensor");
   t.offset += from;
@@ -49,7 +52,8 @@ inline Tensor reshape(Tensor t, int rows, int cols) {
   return t;
 }
 
-// Keys and values of some layers, for every seat: a target's, a draft network's, one layer of a drafter, all alike.
+// The KV cache of some layers: of a target, of a draft network, or of a drafter's single layer. Each KV slot holds one
+// sequence.
 struct Cache {
   int id = -1, layers = 0, kv_heads = 0, head_dim = 0;
   DType dtype = DType::fp32;
@@ -57,33 +61,37 @@ struct Cache {
   Bytes row_bytes() const { return bytes_of(dtype, columns()); }  // K and V of one token in one layer
 };
 
-// Which rows belong to which sequence. The total is shape; who has how many is device data, so a ragged plan keeps its tape.
+// Which rows of a pass belong to which sequence. The total is part of the shape; how many rows each sequence has is
+// data on the device, so that a ragged plan keeps its tape.
 struct Rows {
-  std::vector<int> each;  // host copy of the counts, for accounting alone: not part of the tape; 0 = sits out
+  std::vector<int> each;  // rows of each sequence, for accounting on the host alone; 0: it takes no part in the pass
   Tensor cu_seqlens;      // int32 [sequences + 1]: rows of all sequences before this one
   int total = 0, widest = 0;
   int sequences() const { return cu_seqlens.rows - 1; }
 };
 
-// Where the sequences of a batch live: views of seat slots, so that a batch may shrink, grow or be split.
-struct Seats {
-  Tensor table;    // int32 [sequences]: place in the caches
-  Tensor lengths;  // int32 [sequences]: committed cache entries; change in Advance alone, the last op of a step
-  Tensor ids;      // int32 [sequences]: who sits there: the stream of its random numbers
+// The batch slots of sequences that step together: views of persistent buffers, so that a batch may shrink, grow or be
+// split without a copy.
+struct BatchSlots {
+  Tensor kv_slots;  // int32 [sequences]: the KV slot of each
+  Tensor lengths;   // int32 [sequences]: committed cache entries; change in Advance alone, the last op of a step
+  Tensor ids;       // int32 [sequences]: the sequence's id, which names its stream of random numbers
 };
 
-// One forward pass. A row's position follows: length + tail entries it attends to - 1. True of every method.
+// One forward pass. The tail of a sequence are its cache entries that are not committed. A row's position in the text
+// is length + (tail entries that it attends to) - 1, for every method.
 struct Pass {
   Rows rows;
-  Seats seats;
-  std::optional<Tensor> tree_mask =
-      {};        // int32 [total, words]: bit j = attends to tail entry j, itself included. None: causal
-  int tail = 0;  // uncommitted entries each sequence already has; this pass's rows are written after them
-  // Host copy, for accounting alone, of a drafter that keeps lengths of its own in `seats`: how far each is ahead of the
-  // committed length. Empty: nowhere.
+  BatchSlots slots;
+  // int32 [total, words]: bit j = attends to tail entry j, itself included. None: causal.
+  std::optional<Tensor> tree_mask = {};
+  int tail = 0;  // uncommitted entries that each sequence already has; this pass appends its rows after them
+  // For accounting on the host alone, where a drafter keeps lengths of its own in `slots`: by how many entries each is
+  // ahead of the committed length. Empty: by none.
   std::vector<int> ahead = {};
 };
-struct PassRef {  // passes are interned in the tape: an op stays small
+// Names a pass of the tape, so that an op that refers to one stays small.
+struct PassRef {
   int index = -1, epoch = 0;
 };
 

@@ -28,7 +28,7 @@ Tensor Stream::value(Ops& ops) {
 LayerWeights make_layer(WeightStore& store, const std::string& prefix, const TransformerShape& s,
                         const LayerOptions& options) {
   LayerWeights w;
-  const int qkv = s.q_columns() + 2 * s.kv_columns(), in = options.inputs ? options.inputs : s.hidden;
+  const int qkv = s.q_columns() + 2 * s.kv_columns(), in = options.inputs.value_or(s.hidden);
   const bool biased_norm = s.norm == NormKind::layer;
   if (options.input_norm) {
     w.attention_norm = store.vector(prefix + "input_norm", s.hidden);
@@ -110,7 +110,7 @@ Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops
   cache = ops.cache(s.layers, s.kv_heads, s.head_dim, capacity);
 }
 
-// A norm with a bias can't take the pending branch with it: add first.
+// A LayerNorm has no fused kernel that adds the pending branch, so that is added first.
 static Tensor norm(Ops& ops, Stream& x, Weight w, const std::optional<Weight>& bias, float epsilon) {
   return bias ? ops.layer_norm(x.value(ops), w, *bias, epsilon) : x.norm(ops, w, epsilon);
 }
@@ -125,7 +125,7 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
     const LayerWeights& w = layers[static_cast<std::size_t>(u.layer)];
     Tensor y;
     if (u.attention) y = norm(ops, x, *w.attention_norm, w.attention_norm_bias, epsilon);
-    keep_state(u.layer);  // after the norm: it has added the pending branch already
+    keep_state(u.layer);  // comes after the norm, which has added the pending branch already
     Tensor attended;
     if (u.attention) attended = self_attention(ops, y, w, shape, pass, cache, u.layer, ranks);
     if (shape.parallel_attention) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder-only transformer, written once over Ops: Llama, Qwen2 (QKV bias), Qwen3 (QK-norm), mixtures of experts, and
-// Falcon's parallel attention. Layers may be skipped, read from, entered and left anywhere: drafters reuse them.
+// A decoder-only transformer over Ops: Llama, Qwen2 (QKV bias), Qwen3 (QK-norm), mixtures of experts, and Falcon's
+// parallel attention. Drafters reuse parts of it: layers may be skipped, and a pass may start and end at any layer.
 #pragma once
 #include <map>
 #include <span>
@@ -10,7 +10,8 @@
 
 namespace draftline {
 
-// The residual stream with its pending branch: x + delta is added by the next norm (one kernel), or on demand.
+// The residual stream [rows, hidden]. The output of the last sublayer, `delta`, is pending: the next norm adds it in
+// the same kernel, or value() does.
 struct Stream {
   Tensor h;
   std::optional<Tensor> delta = {};
@@ -24,25 +25,25 @@ struct Stream {
 
 struct LayerWeights {
   std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, router, mlp_norm, mlp_norm_bias;
-  std::optional<Weight> shared_gate_up, shared_down;  // beside experts
+  std::optional<Weight> shared_gate_up, shared_down;  // an MLP that all rows use beside their experts
   Weight qkv, o, gate_up, down;
 };
-// What differs in a drafter's layer: its input may be wider, its input norm missing, its MLP missing.
+// How a drafter's layer differs from a target's.
 struct LayerOptions {
-  int inputs = 0;  // columns that qkv reads; 0: hidden
+  std::optional<int> inputs = {};  // columns that qkv reads; none: hidden
   bool input_norm = true, mlp = true;
-  bool experts = true;  // where the shape has any
+  bool experts = true;  // a mixture of experts where the shape has one; false: a dense MLP
 };
 LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
 
-// One attention sublayer behind its norm: y [n, inputs] -> [n, hidden]
+// An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
 Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
                       int ranks = 1);
-// One MLP sublayer behind its norm: y [n, hidden] -> [n, hidden]
+// An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks.
 Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1);
 Rope rope_of(const TransformerShape&);
 
-struct LayerUse {  // Self-Spec drops sublayers, S3D and LayerSkip whole layers
+struct LayerUse {  // which sublayers of a layer are run: Self-Spec skips sublayers, S3D and LayerSkip whole layers
   int layer;
   bool attention = true, mlp = true;
 };
@@ -50,8 +51,8 @@ std::vector<LayerUse> layers_between(int from, int to);
 
 class Transformer {
  public:
-  // `shape` is one rank's share (model/transformer_shape shard) if ranks > 1. `prefix` tells networks in one store apart;
-  // `capacity`: cache entries per seat.
+  // `shape`: the share of one rank (shard() of model/transformer_shape) if ranks > 1. `capacity`: cache entries per
+  // sequence. `prefix`: begins the names of its weights, so that several networks may share a store.
   Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const std::string& prefix = "",
               int ranks = 1);
 

@@ -25,48 +25,49 @@ static bool normalise(std::span<double> weights) {  // false: nothing to normali
   return true;
 }
 
-// Rules S and R. What a rejection leaves is the part of p above q; the next child is judged against that.
+// Rules S and R. A rejection leaves the part of p above q, normalised, against which the next child is judged.
 static Decision decide_recursive(const Node& node, Coin& coin, bool replaced) {
   std::vector<double> q;
   for (std::size_t i = 0; i < node.children.size(); ++i) {
     const Candidate& child = node.children[i];
-    const Decision yes{static_cast<int>(i), child.token};
+    const Decision yes{.child = static_cast<int>(i), .token = child.token};
     if (replaced || i == 0) {
       check(child.q.size() == node.p.size(), "a draft that was drawn needs its distribution");
       q.assign(child.q.begin(), child.q.end());
       check(normalise(q), "a draft's distribution is empty");
     }
     const double drafted = q[at(child.token)];
-    if (!replaced && i > 0 && drafted == 0) continue;  // nothing was left to draw: a repetition
+    if (!replaced && i > 0 && drafted == 0) continue;  // it repeats its sibling, as nothing was left to draw
     check(drafted > 0, "a draft token that its own distribution excludes");
     if (coin.accept(std::min(1.0, node.p[at(child.token)] / drafted))) return yes;
     for (std::size_t t = 0; t < q.size(); ++t) node.p[t] = std::max(node.p[t] - q[t], 0.0);
-    // Nothing above q: p equals q but for rounding, and where they are equal nothing is ever rejected.
+    // If p is nowhere above q, they are equal but for rounding, and equal distributions never reject.
     if (!normalise(node.p)) return yes;
     if (!replaced) {
       q[at(child.token)] = 0;
       normalise(q);
     }
   }
-  return {-1, coin.draw(node.p)};
+  return {.child = std::nullopt, .token = coin.draw(node.p)};
 }
 
 static Decision decide_point_mass(const Node& node, Coin& coin) {
   for (std::size_t i = 0; i < node.children.size(); ++i) {
-    const Decision yes{static_cast<int>(i), node.children[i].token};
+    const Decision yes{.child = static_cast<int>(i), .token = node.children[i].token};
     double& p = node.p[at(yes.token)];
     if (coin.accept(std::min(1.0, p))) return yes;
     p = 0;
-    if (!normalise(node.p)) return yes;  // p was 1 but for rounding
+    if (!normalise(node.p)) return yes;  // its probability was 1 but for rounding
   }
-  return {-1, coin.draw(node.p)};
+  return {.child = std::nullopt, .token = coin.draw(node.p)};
 }
 
 static Decision decide_by_draw(const Node& node, Coin& coin) {
   const int token = coin.draw(node.p);
   const auto hit = std::find_if(node.children.begin(), node.children.end(),
                                 [&](const Candidate& child) { return child.token == token; });
-  return {hit == node.children.end() ? -1 : static_cast<int>(hit - node.children.begin()), token};
+  if (hit == node.children.end()) return {.child = std::nullopt, .token = token};
+  return {.child = static_cast<int>(hit - node.children.begin()), .token = token};
 }
 
 Decide decision_of(AcceptRule rule) {
@@ -82,7 +83,8 @@ Decide decision_of(AcceptRule rule) {
 
 // ---- the walk
 
-// From the root down: of the children of a level's rows those that survive are the next level. The deepest level.
+// Walks down from the root: those children of a level's rows that `survivors` returns are the next level. Returns the
+// deepest level that is not empty.
 template <class Survivors>
 static std::vector<int> walk(const TreeView& tree, Survivors survivors) {
   check(tree.rows() > 0 && tree.parents[0] == -1, "a tree starts with its root");
@@ -153,8 +155,8 @@ Verdict verify_sampled(const TreeView& tree, const MatrixView& target, const Mat
         "a distribution for each draft");
   std::vector<double> p(at(target.cols));
   std::vector<Candidate> candidates;
-  int bonus = -1;
-  // Rows of a level have one text: equal siblings stay together, as what follows them may differ.
+  int bonus = 0;
+  // All rows of a level have the same text: siblings of equal tokens survive together, as their children may differ.
   const auto deepest = walk(tree, [&](int depth, const std::vector<int>& level, std::vector<int> children) {
     warp(target[level[0]], sampling, p);
     candidates.clear();
@@ -165,7 +167,7 @@ Verdict verify_sampled(const TreeView& tree, const MatrixView& target, const Mat
     }
     coin.at_depth(depth);
     const Decision decision = decide({level[0], p, candidates}, coin);
-    if (decision.child < 0) {
+    if (!decision.child) {
       bonus = decision.token;
       children.clear();
     }
@@ -175,10 +177,10 @@ Verdict verify_sampled(const TreeView& tree, const MatrixView& target, const Mat
   return {path_to(tree, deepest[0]), bonus};
 }
 
-// What p must exceed (typical) or reach (loss limit).
+// The probability that a draft must exceed (typical) or reach (loss limit).
 static double least_probability(std::span<const double> p, const Relaxed& rule) {
   if (rule.kind == Relaxed::Kind::loss_limit) return std::exp(-rule.epsilon);
-  constexpr double kInsideLog = 1e-5;  // of Medusa's own entropy
+  constexpr double kInsideLog = 1e-5;  // Medusa's own code adds this inside the logarithm of its entropy
   double entropy = 0;
   for (const double v : p) entropy -= v * std::log(v + kInsideLog);
   return std::min(rule.epsilon, rule.delta * std::exp(-entropy));

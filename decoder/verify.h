@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which drafts the target accepts, and the token that follows: the accept rules (each is named where it is declared).
-// Leviathan et al. 2023 and Chen et al. 2023 (S), Miao et al. 2023 and Jeon et al. 2024 (R), Cai et al. 2024 (T).
-// One walk down the tree serves all; a rule is the decision at one node. Chance comes from a Coin, so that tests can put
-// an enumerator of all outcomes in its place and prove the very code that runs.
+// Which drafts the target accepts, and which token follows them. Sources of the rules: Leviathan et al. 2023 and Chen
+// et al. 2023 (S), Miao et al. 2023 and Jeon et al. 2024 (R), Cai et al. 2024 (T). All rules share one walk down the
+// tree; a rule decides at one node. Chance comes from a Coin, so that a test can enumerate all outcomes of the very
+// code that runs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,8 +15,8 @@
 
 namespace draftline {
 
-// A verification tree of one sequence, as ops hold it: row 0 is the root; a parent is a row above, -1 for the root, -2 for
-// rows that are no nodes. Siblings stand in the order they were drawn in. Rows of equal paths must have equal logits.
+// A verification tree of one sequence: row 0 is the root; a parent is an earlier row, -1 for the root, -2 for a mask
+// row (no node). Siblings stand in the order in which they were drawn. Rows of equal paths must have equal logits.
 struct TreeView {
   std::span<const int> tokens, parents;
   int rows() const { return static_cast<int>(parents.size()); }
@@ -32,12 +33,14 @@ struct MatrixView {  // rows of weights or logits, `stride` floats apart
 class Coin {
  public:
   virtual ~Coin() = default;
-  virtual void at_depth(int) {}  // decisions that follow are about nodes of that depth; children of the root: 1
+  // The decisions that follow concern nodes of this depth; the children of the root have depth 1.
+  virtual void at_depth(int) {}
   virtual bool accept(double probability) = 0;
   virtual int draw(std::span<const double> weights) = 0;
 };
 
-// A fresh uniform in [0, 1) for each (depth, trial): a decision does not depend on the batch or on what came before it.
+// A uniform number in [0, 1) for each depth and trial, so that a decision depends neither on the batch nor on earlier
+// ones.
 using Uniforms = std::function<double(int depth, int trial)>;
 
 class UniformCoin final : public Coin {
@@ -55,7 +58,7 @@ class UniformCoin final : public Coin {
 // ---- the decision at one node
 struct Candidate {
   int token;
-  std::span<const float> q;  // weights of the distribution it was drawn from; empty: a point mass
+  std::span<const float> q;  // weights of the distribution from which it was drawn; empty: a point mass
 };
 struct Node {
   int row;
@@ -63,8 +66,8 @@ struct Node {
   std::span<const Candidate> children;
 };
 struct Decision {
-  int child = -1;  // accepted candidate; -1: none, the walk ends
-  int token = -1;  // its token, or the bonus
+  std::optional<int> child;  // the accepted candidate; none: the walk ends
+  int token = 0;             // the accepted candidate's token, or the bonus token
 };
 using Decide = std::function<Decision(const Node&, Coin&)>;
 
@@ -72,24 +75,25 @@ Decide decision_of(AcceptRule);
 
 // ---- whole trees
 struct Verdict {
-  std::vector<int> path;  // rows, root first: as many as tokens are emitted, the bonus included
-  int bonus = -1;
+  std::vector<int> path;  // the root and the accepted rows: as many rows as tokens are emitted
+  int bonus = 0;          // the token that the target adds
 };
 
-// G: the deepest row whose whole path is what the target would have chosen; equally deep: the first.
+// Greedy verification: the deepest row whose whole path is what the target chooses; of equally deep rows the first.
 Verdict verify_greedy(const TreeView&, std::span<const int> predicted);
 
-// What the target would have had to choose so that verify_greedy accepts a path of `wanted` rows, root included, or the
-// deepest there is; of equally deep ones the first. Rows that are no nodes keep what was predicted.
+// Writes to `forced` choices of the target for which verify_greedy accepts a path of `wanted` rows, root included, or
+// the deepest there is; of equally deep paths the first. Rows that are no nodes keep what was predicted.
 void force_accepted(const TreeView&, std::span<const int> predicted, int wanted, int vocabulary, std::span<int> forced);
 
-// `target`: logits of each row. `drafts`: row r - 1 belongs to tree row r, data null if no rule reads it. Drafts must be
-// warped by the same Sampling and drawn as the rule says, else the output is not the target's.
+// `target` [rows, vocabulary]: logits of each row. `drafts` [rows - 1, vocabulary]: row r - 1 is the distribution from
+// which tree row r was drawn; data is null if the rule does not read it. The output has the target's distribution only
+// if drafts were warped by the same Sampling and drawn as the rule says.
 Verdict verify_sampled(const TreeView&, const MatrixView& target, const MatrixView& drafts, const Sampling&,
                        const Decide&, Coin&);
 
-// T, lossy: the longest path of drafts that pass, equally long: the likeliest. The bonus is the target's best, so that
-// typical acceptance at temperature 0 is G.
+// Lossy verification: the longest path of drafts that the relaxed rule accepts; of equally long paths the likeliest.
+// The bonus is the target's best token, so that typical acceptance at temperature 0 is greedy verification.
 Verdict verify_relaxed(const TreeView&, const MatrixView& target, const Sampling&, const Relaxed&);
 
 }  // namespace draftline

@@ -13,31 +13,32 @@
 
 namespace draftline {
 
-struct Weight {  // a handle; owns nothing
+struct Weight {  // a handle that owns nothing
   int id = -1, in = 0, out = 0;
   DType dtype = DType::fp32;
 };
 
-// Normal numbers by place: value i is mean + spread * (draw i of a stream of core/rng), less `minus`, times
-// `scale`; the value is rounded to fp32 first.
+// A formula for random weights: value i is scale * (fp32(mean + spread * z_i) - minus), z_i being the i-th standard
+// normal number of a stream of core/rng.
 struct NormalTerm {
   std::uint64_t seed = 0, stream = 0;
   double mean = 0, spread = 1;
   float scale = 1, minus = 0;
 };
 
-// Where values come from: random numbers, a Hugging Face folder.
+// A source of values: random numbers, or a checkpoint in a Hugging Face folder.
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
   // Fills `to` (in * out values). Throws InputErrors if the source has no such weight or another shape.
   virtual void load(const std::string& name, int in, int out, std::span<float> to) = 0;
-  // Where the values are sums of normal numbers: which, so that a device can make them itself. Empty: load() them.
+  // If the values are sums of normal numbers, the terms of the sum, so that a device can generate them itself. Empty:
+  // they must be loaded.
   virtual std::vector<NormalTerm> formula(const std::string&, int /*in*/, int /*out*/) { return {}; }
 };
 
-// The weights a network asked for. Quantisation touches the matrices of layers; embeddings, LM heads and vectors stay in
-// the activations' format, as quantisers leave them.
+// All weights that networks have asked for. Quantisation applies to the matrices of layers; embeddings, LM heads and
+// vectors keep the format of activations, as quantisation tools leave them.
 class WeightStore {
  public:
   WeightStore(DType matrices, DType rest) : matrices_(matrices), rest_(rest) {}
@@ -50,7 +51,7 @@ class WeightStore {
   Weight vector(const std::string& name, int n) { return get(name, 1, n, rest_, true); }
 
   const std::string& name(Weight w) const { return names_[static_cast<std::size_t>(w.id)]; }
-  Bytes bytes() const { return bytes_; }  // resident: a tied LM head counts once
+  Bytes bytes() const { return bytes_; }  // resident bytes; a tied LM head shares those of the embedding
 
  private:
   Weight get(const std::string& name, int in, int out, DType, bool resident);

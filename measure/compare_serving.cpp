@@ -38,10 +38,10 @@ class Comparing {
  public:
   Comparing(const ServingAsked& asked, const Networks& networks, ValidationDevice& on, Validation& validation)
       : asked_(asked), load_(asked.load), networks_(networks), on_(on) {
-    constexpr double kPromptsBetween = 1.3;  // by which they make the time from step to step longer
+    constexpr double kPrefillFactor = 1.3;  // by which prefills between steps lengthen the time from step to step
     const Seconds step =
         validation.expected(asked.network, MethodSpec(), load_.max_batch_size, load_.prompt + load_.output / 2);
-    const double rate = load_.load * load_.max_batch_size / (load_.output * step.value * kPromptsBetween);
+    const double rate = load_.load * load_.max_batch_size / (load_.output * step.value * kPrefillFactor);
     offered_ = live_requests(asked.requests, rate, load_.prompt, load_.output, 1);
     std::string csv = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
     for (const LiveRequest& r : offered_)
@@ -56,7 +56,11 @@ class Comparing {
       std::unique_ptr<Decoding> decoding;
       std::unique_ptr<LiveServer> server;
       for (const bool fixed : {false, true}) {
-        ComparedServing c{fixed ? "static" : "continuous", std::string(method.name()), offered_.size(), 0, 1, {}, {}};
+        ComparedServing c{.batching = fixed ? "static" : "continuous",
+                          .method = std::string(method.name()),
+                          .requests = offered_.size(),
+                          .figures = {},
+                          .skipped = {}};
         until_ = 0.25 * static_cast<double>(2 * m + (fixed ? 2 : 1));
         try {
           if (elapsed() > 1) c.skipped = "the time for live servers was over";
@@ -79,13 +83,13 @@ class Comparing {
  private:
   using Clock = std::chrono::steady_clock;
   std::filesystem::path arrivals() const { return asked_.out / "arrivals.csv"; }
-  // Of the time there is; 0: no limit.
+  // The share of the time that has passed; 0 if there is no limit.
   double elapsed() const {
     return asked_.time ? std::chrono::duration<double>(Clock::now() - start_).count() / asked_.time->value : 0;
   }
 
   void compare(ComparedServing& c, Decoding& decoding, LiveServer& server, const MethodSpec& method) {
-    constexpr int kFewestTries = 3;  // until one is settled, also when time is over
+    constexpr int kFewestTries = 3;  // runs to try until one is warm, even when time is over
     const bool fixed = c.batching == "static";
     std::vector<Means> runs;
     std::vector<LiveServed> served;
@@ -94,7 +98,7 @@ class Comparing {
       asked_.ready();
       auto now = server.serve(offered_, fixed ? LiveBatching::fixed : LiveBatching::prefill_first);
       if (!asked_.undisturbed() && i < asked_.runs) continue;
-      if (!server.settled()) continue;
+      if (!server.warm()) continue;
       served = std::move(now);
       runs.push_back(means(offered_, served));
       ++c.runs;
@@ -114,14 +118,17 @@ class Comparing {
       std::vector<double> values;
       for (const Means& m : runs) values.push_back(m.*figure);
       const double middle = quantile(values, 0.5);  // a queue amplifies what disturbs a run
-      return Compared{predicted.*figure, middle, {}, 0.5 * (quantile(values, 0.75) - quantile(values, 0.25)) / middle};
+      return Compared{.predicted = predicted.*figure,
+                      .measured = middle,
+                      .interval = {},
+                      .noise = 0.5 * (quantile(values, 0.75) - quantile(values, 0.25)) / middle};
     };
     c.figures = {{"throughput", compared(&Means::throughput)},
                  {"ttft_mean", compared(&Means::ttft)},
                  {"tpot_mean", compared(&Means::tpot)}};
   }
 
-  // The same requests, and the live run's own steps.
+  // Simulates the same requests; each accepts what the live run accepted.
   Means simulated(Decoding& decoding, const std::vector<LiveServed>& served, const MethodSpec& method,
                   bool fixed) const {
     MethodChoice choice{method};
@@ -190,7 +197,7 @@ class Comparing {
   ValidationDevice& on_;
   std::vector<LiveRequest> offered_;
   Clock::time_point start_ = Clock::now();
-  double until_ = 1;  // of the time there is
+  double until_ = 1;  // the share of the time after which the current server stops
   std::vector<ComparedServing> all_;
 };
 

@@ -12,15 +12,15 @@
 namespace draftline::measure {
 
 struct ServingAsked {
-  std::filesystem::path out, data;  // out: holds device.json and engine.json; arrivals and traces are written there
+  std::filesystem::path out, data;  // `out` holds device.json and engine.json, and gets arrivals and traces
   std::string network;
   ServingLoad load;
   int requests = 2, runs = 1;
-  std::optional<Seconds> time;        // for all of it, about: fewer runs, then fewer servers
-  std::function<void()> ready;        // comes before each run
-  std::function<bool()> undisturbed;  // comes behind it
+  std::optional<Seconds> time;  // for all runs, about; if it is too short there are fewer runs, then fewer servers
+  std::function<void()> ready;  // called before each run
+  std::function<bool()> undisturbed;  // called after each run: whether no other program disturbed it
 };
-// Live and simulated, static and continuous, without and with the method.
+// Serves the requests live and in the simulator, with static and continuous batching, without and with the method.
 std::vector<ComparedServing> compare_serving(const ServingAsked&, const Networks&, ValidationDevice&, Validation&);
 
 }  // namespace draftline::measure

@@ -7,7 +7,7 @@ namespace draftline::measure {
 
 namespace {
 
-// Uniform numbers from a counter: quick, and of a size that keeps activations near 1.
+// Number i of a fixed sequence, uniform in [-1, 1).
 float uniform(std::uint64_t i) {
   std::uint64_t x = i * 0x9e3779b97f4a7c15U + 0x2545f4914f6cdd1dU;
   x ^= x >> 29;
@@ -30,18 +30,18 @@ void CpuDecoding::Weights::load(const std::string& name, int in, int out, std::s
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = (norm ? 1.0F : 0.0F) + size * uniform(from + i);
 }
 
-CpuDecoding::CpuDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int seats,
-                         int longest_context, Yardstick& yardstick, float late_layers)
+CpuDecoding::CpuDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int slots,
+                         int longest_context, ClockReference& reference, float late_layers)
     : Decoding(networks, target, method), weights_(late_layers) {
   const int capacity = longest_context + kGrown + kTail;
-  auto decoder = std::make_unique<Decoder>(
-      Decoder::Options{networks.at(target), DType::fp32, DType::fp32, seats, capacity, 1, {}, {}}, spec(),
-      networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
-        return std::make_unique<CpuBackend>(store, weights_,
-                                            CpuBackend::Options{CpuBackend::Mode::planned, 1, false, true});
-      });
+  auto decoder =
+      std::make_unique<Decoder>(Decoder::Options{.target = networks.at(target), .slots = slots, .capacity = capacity},
+                                spec(), networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
+                                  return std::make_unique<CpuBackend>(
+                                      store, weights_, CpuBackend::Options{.seed = 1, .poison = false, .filled = true});
+                                });
   spec().finish();
-  auto meter = std::make_unique<CpuMeter>(static_cast<CpuBackend&>(*decoder->backend), yardstick);
+  auto meter = std::make_unique<CpuMeter>(static_cast<CpuBackend&>(*decoder->backend), reference);
   use(std::move(decoder), std::move(meter), capacity, kTail, 0);
 }
 

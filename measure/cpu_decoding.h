@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders on this machine's CPU for `draftline validate`: random weights that are quickly made.
+// Decoders on this machine's CPU for `draftline validate`, with random weights that are generated quickly.
 #pragma once
 #include "measure/decoding.h"
 
@@ -7,9 +7,9 @@ namespace draftline::measure {
 
 class CpuDecoding : public Decoding {
  public:
-  // `late_layers`: size of what layers from the third on add. Small: a drafter that leaves early is often right.
-  CpuDecoding(const Networks&, const std::string& target, const MethodSpec&, int seats, int longest_context, Yardstick&,
-              float late_layers = 1);
+  // `late_layers` scales what layers from the third on add. If it is small, a drafter that exits early is often right.
+  CpuDecoding(const Networks&, const std::string& target, const MethodSpec&, int slots, int longest_context,
+              ClockReference&, float late_layers = 1);
 
  private:
   class Weights : public WeightSource {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/cuda_decoding.h"
 
+#include "decoder/priced/backend.h"
 #include "measure/decode_device.h"
 #include "measure/dry_step.h"
 #include "measure/forced_acceptance.h"
-#include "decoder/priced/backend.h"
 
 namespace draftline::measure {
 
@@ -16,11 +16,11 @@ class CudaMeter : public StepMeter {
   Seconds time(const Stopwatch& since) override { return since.wall(); }
   bool first_of_its_kind() override {
     const long before = std::exchange(firsts_, cuda_first_sights(backend_));
-    return firsts_ != before && !clocked_;  // every op is launched by itself while a clock stands beside it
+    return firsts_ != before && !clocked_;  // while ops are timed, each is launched by itself, which is no first sight
   }
-  void clock_ops(OnOp told) override {
-    clocked_ = told != nullptr;
-    clock_cuda_ops(backend_, std::move(told));
+  void clock_ops(OnOp on_op) override {
+    clocked_ = on_op != nullptr;
+    clock_cuda_ops(backend_, std::move(on_op));
   }
   Seconds clock_time() override {
     if (!event_) event_ = cuda_event_time(backend_);
@@ -36,25 +36,34 @@ class CudaMeter : public StepMeter {
 
 }  // namespace
 
-CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int seats,
-                           int context, double rate, std::shared_ptr<void> shared, std::shared_ptr<void> algorithms)
+CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, const MethodSpec& method, int slots,
+                           int context, double rate, std::shared_ptr<cuda::SharedWeights> shared,
+                           std::shared_ptr<cuda::ProductChoices> algorithms)
     : Decoding(networks, target, method) {
   constexpr DType kFormat = DType::bf16;
-  constexpr int kWarmUp = 4;  // first sight, capture, and replays
+  constexpr int kWarmUp = 4;  // steps: op by op, captured, and replayed
   const auto make = [&](int capacity, const Decoder::MakeBackend& backend) {
-    return std::make_unique<Decoder>(
-        Decoder::Options{networks.at(target), kFormat, kFormat, seats, capacity, 1, {}, {}}, spec(), networks.find(),
-        backend);
+    return std::make_unique<Decoder>(Decoder::Options{.target = networks.at(target),
+                                                      .matrices = kFormat,
+                                                      .activations = kFormat,
+                                                      .slots = slots,
+                                                      .capacity = capacity},
+                                     spec(), networks.find(), backend);
   };
   const auto dry = make(1, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   spec().finish();
-  const DryStep step = dry_step(*dry, seats, context);
+  const DryStep step = dry_step(*dry, slots, context);
   const bool steady = dry->method->static_plan();
   const int tail = steady ? step.rows_behind_text : kTail,
             grown = steady ? (StepClock::kInARow + 1) * (dry->method->depth() + 1) : kGrown,
             capacity = context + grown + tail + dry->method->depth() + 1;
   auto decoder = make(capacity, [&](const WeightStore& store) {
-    return make_cuda_backend(store, weights_, {kFormat, true, 1, std::move(shared), std::move(algorithms), true});
+    return make_cuda_backend(store, weights_,
+                             {.activations = kFormat,
+                              .seed = 1,
+                              .shared = std::move(shared),
+                              .algorithms = std::move(algorithms),
+                              .filled = true});
   });
   if (steady && !step.relaxed && dry->method->depth() > 0) {
     const auto depth = static_cast<std::size_t>(dry->method->depth());

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders on a GPU for `draftline validate`: bf16, graphs, random weights made there, no more cache than the steps need.
-// What steps accept is forced where that changes nothing but the numbers.
+// Decoders on a GPU for `draftline validate`: bf16, CUDA graphs, random weights that the device generates, and no more
+// cache than the steps need. Acceptance is forced for methods whose steps do not depend on it.
 #pragma once
-#include "measure/decoding.h"
 #include "decoder/random_weights.h"
+#include "measure/decode_device.h"
+#include "measure/decoding.h"
 
 namespace draftline::measure {
 
 class CudaDecoding : public Decoding {
  public:
-  // `shared`: of share_cuda_weights(). `algorithms`: of cuda_algorithms(). `rate`: of a draft's acceptance.
-  // OutOfDeviceMemory where it does not fit, at once or at the first steps.
-  CudaDecoding(const Networks&, const std::string& target, const MethodSpec&, int seats, int context, double rate,
-               std::shared_ptr<void> shared, std::shared_ptr<void> algorithms);
+  // `rate`: the acceptance rate of drafts. Throws OutOfDeviceMemory if it does not fit; the first steps may throw it
+  // too.
+  CudaDecoding(const Networks&, const std::string& target, const MethodSpec&, int slots, int context, double rate,
+               std::shared_ptr<cuda::SharedWeights> shared, std::shared_ptr<cuda::ProductChoices> algorithms);
 
  private:
   RandomWeights weights_{1};

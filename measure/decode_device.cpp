@@ -12,26 +12,25 @@ namespace draftline::measure {
 #ifdef DRAFTLINE_WITH_CUDA
 
 std::unique_ptr<Backend> make_cuda_backend(const WeightStore& store, WeightSource& source, const CudaChoice& c) {
-  CudaBackend::Options o;
-  o.activations = c.activations;
-  o.graphs = c.graphs;
-  o.seed = c.seed;
-  o.shared = std::static_pointer_cast<CudaBackend::SharedWeights>(c.shared);
-  o.products = std::static_pointer_cast<cuda::ProductChoices>(c.algorithms);
-  o.filled = c.filled;
-  return std::make_unique<CudaBackend>(store, source, o);
+  return std::make_unique<CudaBackend>(store, source,
+                                       CudaBackend::Options{.activations = c.activations,
+                                                            .graphs = c.graphs,
+                                                            .seed = c.seed,
+                                                            .shared = c.shared,
+                                                            .filled = c.filled,
+                                                            .products = c.algorithms});
 }
 
 CudaFacts cuda_facts(Backend& backend) {
   const auto& cuda = dynamic_cast<CudaBackend&>(backend);
   const auto f = cuda.facts();
   const auto version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
-  return {f.device,
-          version(f.driver),
-          version(f.runtime),
-          f.allocated,
-          cuda.counts().graph_launches,
-          cuda.counts().captures};
+  return {.device = f.device,
+          .driver = version(f.driver),
+          .runtime = version(f.runtime),
+          .allocated = f.allocated,
+          .graph_launches = cuda.counts().graph_launches,
+          .captures = cuda.counts().captures};
 }
 
 std::string cuda_device_name() {
@@ -40,12 +39,10 @@ std::string cuda_device_name() {
   return CudaBackend(none, source, {}).facts().device;
 }
 
-std::shared_ptr<void> share_cuda_weights() { return CudaBackend::share_weights(); }
-void drop_unused_cuda_weights(void* shared) {
-  CudaBackend::drop_unused(*static_cast<CudaBackend::SharedWeights*>(shared));
-}
+std::shared_ptr<cuda::SharedWeights> share_cuda_weights() { return cuda::share_weights(); }
+void drop_unused_cuda_weights(cuda::SharedWeights* shared) { cuda::drop_unused(*shared); }
 
-std::shared_ptr<void> cuda_algorithms(const std::filesystem::path& file) {
+std::shared_ptr<cuda::ProductChoices> cuda_algorithms(const std::filesystem::path& file) {
   auto choices = std::make_shared<cuda::ProductChoices>();
   if (std::error_code none; file.empty() || !std::filesystem::exists(file, none)) return choices;
   const Document d = Document::from_file(file);
@@ -53,23 +50,20 @@ std::shared_ptr<void> cuda_algorithms(const std::filesystem::path& file) {
   d.finish();
   return choices;
 }
-void keep_cuda_algorithms(const void* algorithms, const std::filesystem::path& file) {
-  const auto& choices = *static_cast<const cuda::ProductChoices*>(algorithms);
-  if (file.empty() || choices.timed == 0) return;
+void keep_cuda_algorithms(const cuda::ProductChoices* algorithms, const std::filesystem::path& file) {
+  if (file.empty() || algorithms->timed == 0) return;
   AtomicFile out(file);
-  cuda::write_product_choices(out.stream(), choices);
+  cuda::write_product_choices(out.stream(), *algorithms);
   out.commit();
 }
-int cuda_algorithms_timed(const void* algorithms) {
-  return static_cast<const cuda::ProductChoices*>(algorithms)->timed;
-}
+int cuda_algorithms_timed(const cuda::ProductChoices* algorithms) { return algorithms->timed; }
 
 long cuda_first_sights(Backend& backend) {
   const CudaBackend::Counts& c = dynamic_cast<CudaBackend&>(backend).counts();
   return c.single + c.captures;
 }
-void clock_cuda_ops(Backend& backend, std::function<void(const Tape&, std::size_t, Seconds)> told) {
-  dynamic_cast<CudaBackend&>(backend).on_op = std::move(told);
+void clock_cuda_ops(Backend& backend, std::function<void(const Tape&, std::size_t, Seconds)> on_op) {
+  dynamic_cast<CudaBackend&>(backend).on_op = std::move(on_op);
 }
 Seconds cuda_event_time(Backend& backend) { return dynamic_cast<CudaBackend&>(backend).event_time(); }
 
@@ -82,11 +76,11 @@ std::unique_ptr<Backend> make_cuda_backend(const WeightStore&, WeightSource&, co
 }
 CudaFacts cuda_facts(Backend&) { return {}; }
 std::string cuda_device_name() { throw DeviceError(kWithout); }
-std::shared_ptr<void> share_cuda_weights() { return nullptr; }
-void drop_unused_cuda_weights(void*) {}
-std::shared_ptr<void> cuda_algorithms(const std::filesystem::path&) { return nullptr; }
-void keep_cuda_algorithms(const void*, const std::filesystem::path&) {}
-int cuda_algorithms_timed(const void*) { return 0; }
+std::shared_ptr<cuda::SharedWeights> share_cuda_weights() { return nullptr; }
+void drop_unused_cuda_weights(cuda::SharedWeights*) {}
+std::shared_ptr<cuda::ProductChoices> cuda_algorithms(const std::filesystem::path&) { return nullptr; }
+void keep_cuda_algorithms(const cuda::ProductChoices*, const std::filesystem::path&) {}
+int cuda_algorithms_timed(const cuda::ProductChoices*) { return 0; }
 long cuda_first_sights(Backend&) { return 0; }
 void clock_cuda_ops(Backend&, std::function<void(const Tape&, std::size_t, Seconds)>) {}
 Seconds cuda_event_time(Backend&) { return {}; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `--device cuda` of `decode` and `validate`: the CUDA backend where this program was built with it.
+// The CUDA backend of `decode` and `validate`, in programs that were built with CUDA. In others make_cuda_backend() and
+// cuda_device_name() throw DeviceError, and the rest does nothing.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -8,42 +9,50 @@
 
 #include "decoder/backend.h"
 
+namespace draftline::cuda {
+class SharedWeights;
+struct ProductChoices;
+}  // namespace draftline::cuda
+
 namespace draftline::measure {
 
 struct CudaChoice {
-  DType activations;
-  bool graphs;
-  std::uint64_t seed;
-  std::shared_ptr<void> shared;      // of share_cuda_weights(); null: weights of its own
-  std::shared_ptr<void> algorithms;  // of cuda_algorithms(); null: chosen anew
-  bool filled;                       // caches start with random values
+  DType activations = DType::bf16;
+  bool graphs = true;
+  std::uint64_t seed = 0;
+  std::shared_ptr<cuda::SharedWeights> shared = {};       // null: the backend has weights of its own
+  std::shared_ptr<cuda::ProductChoices> algorithms = {};  // null: algorithms are chosen anew
+  bool filled = false;                                    // caches start with random values
 };
-// Throws DeviceError if the program was built without CUDA, or there is no device.
+// Throws DeviceError if the program was built without CUDA, or if there is no suitable device.
 std::unique_ptr<Backend> make_cuda_backend(const WeightStore&, WeightSource&, const CudaChoice&);
 
-// What ran, in words, and what it holds; the backend is one of make_cuda_backend.
+// The device and software of a backend that make_cuda_backend() made, what it has allocated and what it has launched.
 struct CudaFacts {
-  std::string device, driver, runtime;
+  std::string device, driver, runtime;  // versions as "13.0"
   Bytes allocated;
   long graph_launches, captures;
 };
 CudaFacts cuda_facts(Backend&);
 std::string cuda_device_name();
 
-// For several backends: each weight is made once, while one of them has it.
-std::shared_ptr<void> share_cuda_weights();
-void drop_unused_cuda_weights(void* shared);
+// Weights for several backends: each is made once and kept while a backend uses it. drop_unused_cuda_weights() frees
+// those that no backend uses.
+std::shared_ptr<cuda::SharedWeights> share_cuda_weights();
+void drop_unused_cuda_weights(cuda::SharedWeights*);
 
-// Algorithms of matrix products that were timed on this device or another, for several backends: those of a file, if it is
-// there. InputErrors where it is none of such. Kept: written there again, if any was timed since.
-std::shared_ptr<void> cuda_algorithms(const std::filesystem::path&);
-void keep_cuda_algorithms(const void* algorithms, const std::filesystem::path&);
-int cuda_algorithms_timed(const void* algorithms);
+// Algorithms of matrix products, for several backends: those in a file, if it exists, from which those of other devices
+// are kept too. Throws InputErrors if the file holds something else. keep_cuda_algorithms() writes them back if any was
+// timed.
+std::shared_ptr<cuda::ProductChoices> cuda_algorithms(const std::filesystem::path&);
+void keep_cuda_algorithms(const cuda::ProductChoices*, const std::filesystem::path&);
+int cuda_algorithms_timed(const cuda::ProductChoices*);
 
-// Segments that ran in another way than they will from then on: op by op, or captured.
+// The number of segments so far that were run op by op or captured, and so took another time than they will from then
+// on.
 long cuda_first_sights(Backend&);
-// Every op between two events, none in a graph; null: no more. And what two events take with nothing between them.
-void clock_cuda_ops(Backend&, std::function<void(const Tape&, std::size_t op, Seconds)>);
-Seconds cuda_event_time(Backend&);
+// Calls `on_op` with the time of every op from now on, and runs no graph meanwhile; null: ops are not timed any more.
+void clock_cuda_ops(Backend&, std::function<void(const Tape&, std::size_t op, Seconds)> on_op);
+Seconds cuda_event_time(Backend&);  // the time between two events with no work between them
 
 }  // namespace draftline::measure

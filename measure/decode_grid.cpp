@@ -20,7 +20,7 @@ class DecodingGrid {
   }
 
   GridSteps all() {
-    const std::size_t once = todo_.size();  // behind them: those that others disturbed
+    const std::size_t once = todo_.size();  // cells that co-runners disturbed are appended behind these
     std::size_t i = 0, again = 0;
     for (; i < todo_.size() && !watcher_.interrupted(); ++i) {
       if (asked_.time && (elapsed() > *asked_.time || too_long(todo_[i]))) {
@@ -30,7 +30,7 @@ class DecodingGrid {
       core_.wait([&] { watcher_.progress(std::min(i, once), once, "other programs to leave the core"); });
       try {
         keep(measured(todo_[i]));
-      } catch (const DeviceError&) {  // what is there stays
+      } catch (const DeviceError&) {  // cells measured so far are kept
         save();
         throw;
       }
@@ -50,10 +50,10 @@ class DecodingGrid {
   using Clock = std::chrono::steady_clock;
   Seconds elapsed() const { return Seconds{std::chrono::duration<double>(Clock::now() - start_).count()}; }
   static MeasuredCell empty(const GridCell& c) {
-    return {c.transformer, c.method, c.batch_size, c.context, {}, {}, {}, {}, {}};
+    return {.transformer = c.transformer, .method = c.method, .batch_size = c.batch_size, .context = c.context};
   }
 
-  // What lies in the file from an earlier run.
+  // Continues an earlier run whose cells are in the file.
   void go_on() {
     Provenance& now = result_.steps;
     now = {.device = asked_.device,
@@ -84,7 +84,7 @@ class DecodingGrid {
 
   bool too_long(const GridCell& c) {
     constexpr Seconds kLongest{0.25};  // of a step
-    constexpr int kMostRead = 40000;   // rows of prompts
+    constexpr int kMostRead = 40000;   // rows of prompts that are read
     return validation_.expected(c.transformer, c.method, c.batch_size, c.context) > kLongest ||
            (c.batch_size * c.context > kMostRead && validation_.steered(c.transformer, c.method));
   }
@@ -92,7 +92,7 @@ class DecodingGrid {
   MeasuredCell measured(const GridCell& c) {
     try {
       const auto [plain, method] = on_.decodings(c);
-      return measure(c, plain, method, asked_.turns, asked_.patience);
+      return measure(c, plain, method, asked_.turns, asked_.time_budget);
     } catch (const OutOfDeviceMemory& e) {
       on_.forget();
       MeasuredCell m = empty(c);

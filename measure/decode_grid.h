@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoding part of `draftline validate`: cells of its grid, timed one by one and kept in a file as they come.
+// The decoding part of `draftline validate`: times the cells of its grid one by one and saves them to a file meanwhile.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -13,21 +13,22 @@
 namespace draftline::measure {
 
 struct GridAsked {
-  std::filesystem::path file;  // of measured steps: what lies there is completed
+  std::filesystem::path file;  // of measured steps; if it exists, only its missing cells are measured
   std::string device;          // "cpu", "cuda"
   std::vector<std::string> arguments;
   std::map<std::string, std::string> input_files;  // fingerprints of the grid and its networks, by names
   std::vector<GridCell> cells;
   int turns = 1;
-  Seconds patience;
-  std::optional<Seconds> time;  // for all of it, about: what is left then, or takes long, is left out
+  Seconds time_budget;
+  std::optional<Seconds> time;  // for all cells, about; then slow cells, and those that are left, are skipped
 };
 struct GridSteps {
   MeasuredSteps steps;
   std::size_t left_out = 0;
-  bool whole = true;  // false: it was interrupted
+  bool whole = true;  // false if it was interrupted
 };
-// A cell that others disturbed is measured once more at the end. InputErrors: the file is another machine's.
+// Measures the cells. One that co-runners disturbed is measured once more at the end. Throws InputErrors if the file
+// was written on another machine or with other arguments.
 GridSteps decode_grid(const GridAsked&, ValidationDevice&, Validation&, FreeCore&, const Watcher& = {});
 
 }  // namespace draftline::measure

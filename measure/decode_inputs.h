@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `decode` starts from: weights, each from where it lies, and prompts as token ids.
+// The inputs of `decode`: weights from checkpoints or random ones, and prompts as token ids.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace draftline::measure {
 
-// The folder behind a name of --transformer or "draft", if it holds a checkpoint.
+// Opens a checkpoint for --transformer or "draft"; null if there is no such folder.
 std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folder);
 
-// The target's and the draft network's checkpoints; the rest is random.
+// Weights from the checkpoints of the target and of the draft network. Weights that no checkpoint has are random.
 class DecodedWeights : public WeightSource {
  public:
   DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed);
@@ -34,9 +34,10 @@ class DecodedWeights : public WeightSource {
   PerturbedWeights perturbed_;
 };
 
-// Ids in words of digits. InputErrors name `where`.
+// Reads token ids, written as decimal numbers between blanks. Throws InputErrors that name `where`.
 std::vector<int> read_ids(const std::string& text, int vocabulary, const std::string& where);
-// A line of ids for each prompt, as decode prints them; empty: nothing is known.
+// Reads a line of ids for each prompt, as `decode` prints them. An empty line: that continuation is unknown. Throws
+// InputErrors.
 std::vector<std::vector<int>> read_continuations(const std::string& file, std::size_t prompts, int vocabulary);
 
 }  // namespace draftline::measure

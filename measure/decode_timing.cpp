@@ -38,7 +38,7 @@ void DecodeTiming::after_turn(bool prefill, int emitted) {
 DecodeTiming::Sums DecodeTiming::sums() const {
   Sums s = sums_;
   Totals totals;
-  for (const Ran& r : measured_) totals.add(r.run, r.lengths);
+  for (const RecordedSegment& r : measured_) totals.add(r.run, r.lengths);
   s.work = totals.work;
   return s;
 }
@@ -82,7 +82,7 @@ void DecodeTiming::write(JsonWriter& w, const Device* limits, DType format) cons
     each("step_time", s.wall);
     each("device", s.device);
     each("host", std::max(0.0, s.wall - s.device));
-    if (s.phases()) {  // a graph is one piece, and tells none
+    if (s.phases()) {  // a graph cannot be divided into phases
       each("draft", s.draft);
       each("verify", s.verify);
       each("commit", s.commit);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decode run took: steps by phase, and the bytes and FLOP of their tapes over that time. Prefills are apart, and so
-// are the first steps, in which graphs are captured and algorithms chosen.
+// The times of a `decode` run: steps by phase, and the bytes/s and FLOP/s of their tapes. Prefills are counted apart.
+// The first steps, in which graphs are captured and algorithms are chosen, are left out.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -23,15 +23,14 @@ class DecodeTiming {
   void write(JsonWriter&, const Device* limits, DType format) const;
 
  private:
-  struct Sums {  // of the measured steps
+  struct Sums {  // over the measured steps; times in seconds
     double wall = 0, device = 0, draft = 0, verify = 0, commit = 0, prefill_wall = 0;
     long steps = 0, emitted = 0, left_out = 0, prefills = 0;
     Work work;
-    bool phases() const {
-      return draft + verify + commit > 0.999 * device && device > 0;
-    }  // of every step, not of some
+    // Whether the phases of every step are known, not only those of some.
+    bool phases() const { return draft + verify + commit > 0.999 * device && device > 0; }
   };
-  struct Ran {
+  struct RecordedSegment {
     SegmentRun run;
     std::vector<int> lengths;
   };
@@ -42,7 +41,7 @@ class DecodeTiming {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
   DeviceSeconds before_;
   Sums sums_;
-  std::vector<Ran> turn_, measured_;  // their work is added up when the run is over
+  std::vector<RecordedSegment> turn_, measured_;  // their work is added up at the end, as that takes time
 };
 
 }  // namespace draftline::measure

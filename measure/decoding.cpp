@@ -16,12 +16,12 @@ void Decoding::use(std::unique_ptr<Decoder> decoder, std::unique_ptr<StepMeter> 
   warm_up_ = warm_up;
 }
 
-void Decoding::seat(int batch_size, int context) {
-  constexpr int kShort = 2, kMostRows = 1 << 13;  // rows: of prompts at once
+void Decoding::start_batch(int batch_size, int context) {
+  constexpr int kShort = 2, kMostRows = 1 << 13;  // tokens of a short prompt; rows of prompts that are read at once
   Generator& g = decoder_->generator;
   while (g.session().sequences > 0) g.leave(g.session().sequences - 1);
   const bool steady = decoder_->method->static_plan();
-  // A method that steers looks at its text, and keeps what it knows of it.
+  // A method whose steps depend on the text keeps a state of it, so its prompts have the whole length.
   const std::vector<int> lengths = lengths_around(steady ? kShort : context, batch_size);
   const int at_once = std::max(1, kMostRows / lengths.back());
   for (int s = 0; s < batch_size;) {
@@ -41,27 +41,30 @@ void Decoding::seat(int batch_size, int context) {
   clock_->warm_up(warm_up_);
 }
 
-MeasuredCell measure(const GridCell& cell, Decoding& plain, Decoding& method, int turns, Seconds patience) {
-  MeasuredCell m{cell.transformer, cell.method, cell.batch_size, cell.context, {}, {}, {}, {}, {}};
-  plain.seat(cell.batch_size, cell.context);
-  method.seat(cell.batch_size, cell.context);
-  const InTurn timed = steps_in_turn(plain.clock(), method.clock(), turns, patience);
+MeasuredCell measure(const GridCell& cell, Decoding& plain, Decoding& method, int turns, Seconds time_budget) {
+  MeasuredCell m{
+      .transformer = cell.transformer, .method = cell.method, .batch_size = cell.batch_size, .context = cell.context};
+  plain.start_batch(cell.batch_size, cell.context);
+  method.start_batch(cell.batch_size, cell.context);
+  const InTurn timed = steps_in_turn(plain.clock(), method.clock(), turns, time_budget);
   if (timed.method.empty()) {
     m.skipped = "its texts had no room to grow";
     return m;
   }
-  if (std::none_of(timed.method.begin(), timed.method.end(), [](const TimedSteps& t) { return t.settled; })) {
+  if (std::none_of(timed.method.begin(), timed.method.end(), [](const TimedSteps& t) { return t.warm; })) {
     m.skipped = "its steps differ so much that few were like one before: what was timed is how graphs are made";
     return m;
   }
-  const auto turn = [](const TimedSteps& t) { return MeasuredTurn{t.time, t.length, t.emitted, t.steered}; };
+  const auto turn = [](const TimedSteps& t) {
+    return MeasuredTurn{.time = t.time, .length = t.length, .emitted = t.emitted, .steered = t.steered};
+  };
   for (std::size_t i = 0; i < timed.method.size(); ++i) {
-    if (!timed.method[i].settled) continue;
+    if (!timed.method[i].warm) continue;
     m.plain.push_back(turn(timed.plain[i]));
     m.turns.push_back(turn(timed.method[i]));
   }
   m.history = method.clock().history();
-  // Of each kind of op the median over the turns.
+  // The time of each kind of op is the median over the turns.
   std::map<std::pair<std::string, Phase>, std::pair<std::vector<double>, double>> by_kind;
   for (const auto& one : timed.ops)
     for (const auto& op : one) {

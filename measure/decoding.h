@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// One method on one network, on a device, for `draftline validate` to step: contexts are assumed where only their cost
-// counts. CpuDecoding and CudaDecoding are made; what is done with them is the same.
+// A decoder of one method on one network and device, whose steps `draftline validate` times. Contexts are assumed
+// instead of computed where only their cost counts. CpuDecoding and CudaDecoding differ in how they are made, and in
+// nothing else.
 #pragma once
 #include <memory>
 #include <string>
 
+#include "measure/validation.h"
 #include "measure/validation_grid.h"
 #include "methods/decoder.h"
 #include "probes/step_clock.h"
-#include "measure/validation.h"
 
 namespace draftline::measure {
 
 class Decoding {
  public:
   virtual ~Decoding() = default;
-  // `batch_size` sequences of that committed length.
-  void seat(int batch_size, int context);
+  // Starts with a new batch of sequences of that committed length.
+  void start_batch(int batch_size, int context);
   StepClock& clock() { return *clock_; }
   StepMeter& meter() { return *meter_; }
   Generator& generator() { return decoder_->generator; }
@@ -24,10 +25,11 @@ class Decoding {
   const TransformerShape& target() const { return target_; }
 
  protected:
-  static constexpr int kTail = 160;   // rows beyond a text that a step may write, where they depend on it
-  static constexpr int kGrown = 640;  // by which a text may grow, where steps differ
+  static constexpr int kTail = 160;   // rows that a step may write beyond a text, for methods whose steps depend on it
+  static constexpr int kGrown = 640;  // tokens by which a text may grow where steps differ
 
-  // `decoder`: of `capacity` rows, of which a step needs `tail` beyond the text. `warm_up`: steps until all runs as it will.
+  // `capacity`: cache entries of a sequence, of which a step needs `tail` beyond the text. `warm_up`: steps until
+  // graphs are captured and algorithms are chosen.
   Decoding(const Networks& networks, const std::string& target, MethodSpec method)
       : target_(networks.at(target)), spec_(std::move(method)) {}
   void use(std::unique_ptr<Decoder> decoder, std::unique_ptr<StepMeter> meter, int capacity, int tail, int warm_up);
@@ -42,8 +44,8 @@ class Decoding {
   int longest_ = 0, warm_up_ = 0;
 };
 
-// Times one cell: the method's steps and plain ones in turn. `plain` and `method` are on the same network. A cell that can't
-// be timed says why.
-MeasuredCell measure(const GridCell&, Decoding& plain, Decoding& method, int turns, Seconds patience);
+// Times one cell: steps of the method and of plain decoding in turn, on the same network. A cell that can't be timed
+// says why in `skipped`.
+MeasuredCell measure(const GridCell&, Decoding& plain, Decoding& method, int turns, Seconds time_budget);
 
 }  // namespace draftline::measure

@@ -5,7 +5,7 @@
 
 namespace draftline::measure {
 
-DryStep dry_step(Decoder& priced, int seats, int length) {
+DryStep dry_step(Decoder& priced, int slots, int length) {
   DryStep seen;
   priced.ops.on_segment = [&](const SegmentRun& run) {
     for (const Pass& p : run.tape->passes) {
@@ -16,7 +16,7 @@ DryStep dry_step(Decoder& priced, int seats, int length) {
   };
   const std::vector<std::vector<int>> usual;
   priced.ops.follow(&usual);
-  priced.generator.assume(seats, length);
+  priced.generator.assume(slots, length);
   priced.generator.step();
   return seen;
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a method needs, seen by recording one that nobody runs: for whoever makes caches no larger than that.
+// What a step of a method needs, found by recording a step that is not run, so that caches need not be larger.
 #pragma once
 #include "methods/decoder.h"
 
 namespace draftline::measure {
 
 struct DryStep {
-  int rows_behind_text = 1;  // that a step writes there; where a plan depends on the text: of the usual step
-  bool relaxed = false;      // its verification is a lossy one
+  int rows_behind_text = 1;  // rows that a step writes beyond the text; of the usual step, if steps depend on the text
+  bool relaxed = false;      // verification is lossy
 };
-DryStep dry_step(Decoder& priced, int seats, int length);
+// Records a step of `priced`, a decoder on the priced backend, with so many sequences of that committed length.
+DryStep dry_step(Decoder& priced, int slots, int length);
 
 }  // namespace draftline::measure

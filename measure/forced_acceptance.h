@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps emit when acceptance is forced (`decode --accept`, `--accept-trace`): all is drafted and verified, the decision
-// comes from rates or from a trace.
+// Forced acceptance (`decode --accept`, `--accept-trace`): steps draft and verify as usual, but rates or a trace decide
+// how many tokens they emit.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,11 +12,13 @@
 
 namespace draftline::measure {
 
-using ForcedAcceptance = std::function<int(int id, int step)>;  // tokens emitted, the bonus included
+// The tokens, the bonus token included, that a step of a sequence emits.
+using ForcedAcceptance = std::function<int(int id, int step)>;
 
-// A rate for each draft in turn.
+// Draft i is accepted with probability rates[i] if those before it are. Throws InputErrors if rates are missing or no
+// probabilities.
 ForcedAcceptance accept_by_rates(const std::vector<double>& rates, const Method&, std::uint64_t seed);
-// A trace of lengths serves the very method that it was recorded of.
+// A trace of lengths can be replayed only for the method with which it was recorded. Throws InputErrors.
 ForcedAcceptance accept_by_trace(const std::string& file, const Method&, const MethodSpec&);
 
 }  // namespace draftline::measure

@@ -10,13 +10,13 @@ namespace draftline::measure {
 
 namespace {
 
-bool mostly(const Yardstick::Readings& now, const Yardstick::Readings& then, double share) {
+bool mostly(const ClockReference::Readings& now, const ClockReference::Readings& then, double share) {
   return static_cast<double>(now.free - then.free) >= share * static_cast<double>(now.all - then.all);
 }
 
 }  // namespace
 
-// A neighbour's shorter pauses are no free core.
+// The core is free when most of 30 readings are undisturbed: a co-runner may pause for less than that.
 void FreeCore::wait(const std::function<void()>& waiting) {
   if (!read_) return;
   constexpr int kInARow = 30;  // 3 ms
@@ -24,7 +24,7 @@ void FreeCore::wait(const std::function<void()>& waiting) {
   const Seconds before = waited_;
   const Stopwatch watch;
   while (before + watch.wall() < at_most_ && !interrupted_()) {
-    const Yardstick::Readings now = read_(0);
+    const ClockReference::Readings now = read_(0);
     if (mostly(read_(kInARow), now, kFree)) break;
     if (waiting) waiting();
     waited_ = before + watch.wall();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for other programs to leave the core. A neighbour on a core's twin stays for seconds to minutes and makes
-// arithmetic take 1.4 to 1.7 times as long, reads of memory hardly longer: no clock can tell one from the other afterwards.
+// Waits until other programs leave the core. A co-runner on the core's SMT sibling stays for seconds to minutes. It
+// makes arithmetic take 1.4 to 1.7 times as long but memory reads hardly longer, so times can't be corrected for it
+// afterwards.
 #pragma once
 #include <functional>
 #include <string>
@@ -12,20 +13,23 @@ namespace draftline::measure {
 
 class FreeCore {
  public:
-  using Read = std::function<Yardstick::Readings(int more)>;
-  // `read`: none where there is nothing to wait for. `at_most`: what all waits may take.
-  FreeCore(Read read, Seconds at_most, std::function<bool()> interrupted = [] { return false; })
+  using Read = std::function<ClockReference::Readings(int more)>;
+  // `read` takes readings of the clock reference; without it wait() returns at once. `at_most`: the time for all waits
+  // together.
+  FreeCore(
+      Read read, Seconds at_most, std::function<bool()> interrupted = [] { return false; })
       : read_(std::move(read)), at_most_(at_most), interrupted_(std::move(interrupted)) {}
-  // Until the core is free, the time is over, or it is interrupted. `waiting` is told again and again meanwhile, if there.
+  // Waits until the core is free, the time is over, or it is interrupted. `waiting` is called again and again
+  // meanwhile.
   void wait(const std::function<void()>& waiting = {});
-  bool stayed_free() const;    // since then, going by the readings taken meanwhile
-  std::string report() const;  // a sentence, empty where nobody had to wait
+  bool stayed_free() const;    // whether most readings since the last wait were those of a free core
+  std::string report() const;  // a sentence about the waits; empty if they were short
 
  private:
   Read read_;
   Seconds at_most_, waited_;
   std::function<bool()> interrupted_;
-  Yardstick::Readings then_;
+  ClockReference::Readings then_;
 };
 
 }  // namespace draftline::measure

@@ -12,7 +12,8 @@ namespace draftline::measure {
 
 namespace {
 
-constexpr int kMostSights = 4;  // of one thing: op by op, captured, replayed; one more where memory grew
+constexpr int kMostSights =
+    4;  // runs of the same step until it is warm: op by op, captured, replayed; memory may grow once
 
 std::vector<int> prompt_of(int request, int tokens, int vocabulary) {
   std::vector<int> prompt;
@@ -51,9 +52,9 @@ LiveServer::LiveServer(Decoding& decoding, int max_batch_size, int longest_promp
     generator_.join(prompts, ids);
   };
   empty();
-  join(max_batch_size, longest_prompt);  // the most memory of all: it grows once
+  join(max_batch_size, longest_prompt);  // needs the most memory, so that it grows only once
   empty();
-  for (int seats = 1; seats <= max_batch_size; ++seats) {
+  for (int slots = 1; slots <= max_batch_size; ++slots) {
     join(1, kShort);
     for (int sight = 1; sight <= kMostSights; ++sight)
       if (timed([&] { generator_.step(); })) break;
@@ -69,16 +70,16 @@ void LiveServer::empty() {
 template <class Work>
 bool LiveServer::timed(const Work& work) {
   StepMeter& meter = decoding_.meter();
-  meter.first_of_its_kind();  // from here on
+  meter.first_of_its_kind();  // forgets earlier work
   const double before = meter.pace();
   const Stopwatch watch;
   work();
   const Seconds took = meter.time(watch);
-  now_ += TimedSample{took.value, before, meter.pace()}.at_typical(usual_, typical_);
+  now_ += TimedSample{.took = took.value, .before = before, .after = meter.pace()}.normalised(usual_, typical_);
   return !meter.first_of_its_kind();
 }
 
-// Prompts are seldom alike: one that is the first of its kind leaves and comes again.
+// Few prompts have the same shape. One whose shape is new leaves and joins again, so that its time is a warm one.
 void LiveServer::join(const std::vector<LiveRequest>& requests, std::size_t n) {
   std::vector<std::vector<int>> prompts;
   std::vector<int> ids;
@@ -89,7 +90,7 @@ void LiveServer::join(const std::vector<LiveRequest>& requests, std::size_t n) {
   const double before = now_;
   for (int sight = 1; !timed([&] { generator_.join(prompts, ids); }); ++sight) {
     if (sight == kMostSights) {
-      settled_ = false;
+      warm_ = false;
       break;
     }
     now_ = before;
@@ -104,7 +105,7 @@ void LiveServer::join(const std::vector<LiveRequest>& requests, std::size_t n) {
 
 void LiveServer::step() {
   std::vector<int> emitted;
-  settled_ = timed([&] { emitted = generator_.step(); }) && settled_;
+  warm_ = timed([&] { emitted = generator_.step(); }) && warm_;
   for (std::size_t s = 0; s < who_.size(); ++s) {
     if (left_[s] <= 0) continue;
     left_[s] -= emitted[s];
@@ -132,7 +133,7 @@ std::vector<LiveServed> LiveServer::serve(const std::vector<LiveRequest>& reques
   served_.assign(requests.size(), {});
   next_ = 0;
   now_ = 0;
-  settled_ = true;
+  warm_ = true;
   usual_ = decoding_.meter().usual_pace();
   typical_ = decoding_.meter().typical_pace();
   while (next_ < requests.size() || !who_.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoder as a small server: requests arrive in virtual time, whose clock moves on by what each step took in fact.
-// Nothing that a device does but once is in that time (docs/validate.md, "A live server").
+// The decoder as a small server. Requests arrive in virtual time, which advances by the measured time of each step.
+// Work that a device does only once, such as capturing a graph, is not counted (docs/validate.md, "A live server").
 #pragma once
 #include <vector>
 
@@ -13,30 +13,28 @@ struct LiveRequest {
   int prompt = 1, output = 2;
 };
 struct LiveServed {
-  double first = 0, last = 0;  // s: when its first and last token came
-  std::vector<int> steps;      // tokens emitted by each of its steps
+  double first = 0, last = 0;  // s: the times of its first and last token
+  std::vector<int> steps;      // tokens that each of its steps emitted
 };
-enum class LiveBatching {
-  prefill_first,
-  fixed
-};  // as the simulator's: prompts in steps of their own, or static batches
+// The batching of the simulator: continuous, with prompts in steps of their own, or static.
+enum class LiveBatching { prefill_first, fixed };
 
-// Poisson arrivals at that rate, prompts and outputs within a factor of three of each other.
+// Poisson arrivals at `rate` requests/s, with prompts and outputs between half and 1.5 times these lengths.
 std::vector<LiveRequest> live_requests(int n, double rate, int prompt, int output, std::uint64_t seed);
 
 class LiveServer {
  public:
-  // Takes steps of every batch size until they are no longer the first of their kind.
+  // Warms up: takes steps at every batch size until they no longer do work that is done only once.
   LiveServer(Decoding&, int max_batch_size, int longest_prompt);
   // Serves all requests, in order of arrival.
   std::vector<LiveServed> serve(const std::vector<LiveRequest>&, LiveBatching);
-  // No step of what was served last was the first of its kind: the clock can be believed.
-  bool settled() const { return settled_; }
+  // Whether the last serve() timed no work that is done only once, so that its times are valid.
+  bool warm() const { return warm_; }
 
  private:
   void empty();
   template <class Work>
-  bool timed(const Work&);  // moves the clock; false: something in it was the first of its kind
+  bool timed(const Work&);  // advances the clock; returns false if the work was of a kind that is done only once
   void join(const std::vector<LiveRequest>&, std::size_t n);
   void step();
   void leave_done(LiveBatching);
@@ -44,13 +42,13 @@ class LiveServer {
   Decoding& decoding_;
   Generator& generator_;
   std::size_t limit_;
-  double now_ = 0,
-         move_ = 0;  // s; move_: what the last move of a seat took, which also stands for one never seen before
-  bool settled_ = true;
-  double usual_ = 1, typical_ = 1;  // paces of a free core; asked once a run, as that empties caches
-  std::size_t next_ = 0;            // request that waits first
-  std::vector<std::size_t> who_;    // request of each seat
-  std::vector<int> left_;           // tokens still to come, of each seat; of a static batch also of those that are done
+  double now_ = 0;   // s
+  double move_ = 0;  // s: the last move of a sequence to another batch slot; stands for moves that are not warm
+  bool warm_ = true;
+  double usual_ = 1, typical_ = 1;  // paces of a free core, read once per run, as reading them evicts caches
+  std::size_t next_ = 0;            // the first request that waits
+  std::vector<std::size_t> who_;    // the request in each batch slot
+  std::vector<int> left_;  // tokens that each batch slot still emits; at most 0: done, but still in a static batch
   std::vector<LiveServed> served_;
 };
 

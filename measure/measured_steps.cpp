@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of measured steps: read strictly, written as it grows.
+// Reads and writes the file of measured steps. Unknown keys and values out of range are refused.
 #include <nlohmann/json.hpp>
 
 #include "core/json_writer.h"

@@ -26,18 +26,18 @@ bool same_cell(const MeasuredCell& a, const MeasuredCell& b) {
          a.context == b.context;
 }
 
-bool Compared::drowned() const { return noise > std::abs(error()); }
+bool Compared::within_noise() const { return noise > std::abs(error()); }
 
-// A method on a target, told what steered the steps of a measured run.
+// Records a method's steps anew from what steered those of a measured run.
 struct Validation::Replay {
   Replay(const TransformerShape& target, DType format, const MethodSpec& m, const Decoder::FindTransformer& find,
          int batch_size, int context)
-      : decoder({target, format, format, kSeats, 1, 1, {}, {}}, m, find,
+      : decoder({.target = target, .matrices = format, .activations = format, .slots = kSlots}, m, find,
                 [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
     decoder.generator.assume(batch_size, context);
   }
-  static constexpr int kSeats = 1 << 12;
+  static constexpr int kSlots = 1 << 12;
   double length() const {
     const auto& all = decoder.generator.session().lengths;
     return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
@@ -95,7 +95,8 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
     }
     plain_step = plain_price.breakdown(length);
     plain_step.time += tokens(1);
-    cell.plain = {plain_step.time.value, quantile(plain, 0.5), {}, spread(plain)};
+    cell.plain = {
+        .predicted = plain_step.time.value, .measured = quantile(plain, 0.5), .interval = {}, .noise = spread(plain)};
   }
 
   std::vector<OpPrice> priced;
@@ -121,7 +122,7 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
     for (const MeasuredTurn& t : m.turns) times.push_back(t.time.value);
     price_ops(segments, 1);
   } else {
-    std::map<int, std::size_t> turn_of;  // of each counted step of the history
+    std::map<int, std::size_t> turn_of;  // the turn of each step in the history that was counted
     for (std::size_t t = 0; t < m.turns.size(); ++t)
       for (const int step : m.turns[t].steered) turn_of[step] = t;
     const double share = 1.0 / static_cast<double>(turn_of.size());
@@ -141,16 +142,17 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
     }
     for (const double t : by_turn) predicted += t / static_cast<double>(m.turns.size());
     step.time = Seconds{predicted};
-    // A turn's steps are not another's: each is compared with its own, all told by the mean prediction.
+    // Turns have different steps, so each turn is compared with the prediction of its own steps, then scaled to the
+    // mean.
     for (std::size_t i = 0; i < by_turn.size(); ++i) times.push_back(m.turns[i].time.value / by_turn[i] * predicted);
   }
   cell.acceptance_length = !speculates || steered ? cell.emitted : iid_chain_length(rate_, method.depth());
-  cell.step = {predicted, quantile(times, 0.5), {}, spread(times)};
+  cell.step = {.predicted = predicted, .measured = quantile(times, 0.5), .interval = {}, .noise = spread(times)};
   for (std::size_t i = 0; i < times.size(); ++i) ratios.push_back(plain[std::min(i, plain.size() - 1)] / times[i]);
-  cell.speedup = {cell.acceptance_length * cell.plain.predicted / predicted,
-                  cell.acceptance_length * quantile(ratios, 0.5),
-                  {},
-                  spread(ratios)};
+  cell.speedup = {.predicted = cell.acceptance_length * cell.plain.predicted / predicted,
+                  .measured = cell.acceptance_length * quantile(ratios, 0.5),
+                  .interval = {},
+                  .noise = spread(ratios)};
   if (const auto interval = prediction_interval(known_errors(device_), step, &plain_step)) {
     cell.step.interval = interval->step_time;
     cell.speedup.interval =
@@ -186,7 +188,7 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
 
 namespace {
 
-// Where the speedup falls through 1, by batches that double: straight in the logarithm of the batch.
+// The batch at which the speedup falls through 1, interpolated linearly over the logarithm of the batch.
 std::optional<double> crossing(const std::map<int, double>& speedup) {
   for (auto next = std::next(speedup.begin()); next != speedup.end(); ++next) {
     const auto& [from, high] = *std::prev(next);
@@ -218,21 +220,22 @@ std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>& cells) 
   return found;
 }
 
-std::vector<Blame> blames(const std::vector<ValidationCell>& cells) {
-  std::map<std::string, Blame> all;
+std::vector<ErrorBudgetItem> error_budget(const std::vector<ValidationCell>& cells) {
+  std::map<std::string, ErrorBudgetItem> all;
   double n = 0;
   for (const ValidationCell& c : cells) n += !c.ops.empty();
   for (const ValidationCell& c : cells)
     for (const ComparedOp& op : c.ops) {
-      Blame& b = all.try_emplace(op.key, Blame{op.key}).first->second;
-      const double off = (op.predicted - op.measured) / c.step.measured;
-      b.absolute += std::abs(off) / n;
-      b.mean += off / n;
+      ErrorBudgetItem& b = all.try_emplace(op.key, ErrorBudgetItem{op.key}).first->second;
+      const double error = (op.predicted - op.measured) / c.step.measured;
+      b.absolute += std::abs(error) / n;
+      b.mean += error / n;
       b.share += op.measured / c.step.measured / n;
     }
-  std::vector<Blame> sorted;
+  std::vector<ErrorBudgetItem> sorted;
   for (auto& [key, b] : all) sorted.push_back(b);
-  std::sort(sorted.begin(), sorted.end(), [](const Blame& a, const Blame& b) { return a.absolute > b.absolute; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const ErrorBudgetItem& a, const ErrorBudgetItem& b) { return a.absolute > b.absolute; });
   return sorted;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted beside measured: steps of a decoder, timed on a machine, against what the same path as `draftline run` says of
-// the machine's device and engine files (docs/validate.md). Acceptance is an input in both worlds: cost is compared.
+// Compares predicted with measured steps: those of a decoder timed on a machine, and those that `draftline run`
+// predicts from the machine's device and engine files (docs/validate.md). Acceptance is an input of both, so that only
+// costs differ.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,44 +18,46 @@ namespace draftline {
 
 // ---- what was measured (a file of its own)
 
-struct MeasuredTurn {  // steps that followed each other
-  Seconds time;        // of one
-  double length = 0, emitted = 1;
-  std::vector<int> steered = {};  // where steps differ: which of the cell's history
+struct MeasuredTurn {             // consecutive steps that were timed together
+  Seconds time;                   // of one step
+  double length = 0;              // mean committed length
+  double emitted = 1;             // tokens per sequence and step
+  std::vector<int> steered = {};  // where steps differ: the indices of these steps in MeasuredCell::history
 };
 struct MeasuredOp {
   std::string key;
   Phase phase = Phase::verify;
-  Seconds time;  // of all of the kind in a step
+  Seconds time;  // of all ops of the kind in a step
   double calls = 0;
 };
 struct MeasuredCell {
   std::string transformer;
   MethodSpec method;
   int batch_size = 1, context = 1;
-  std::vector<MeasuredTurn> plain, turns;  // without and with the method, in turn
-  std::vector<MeasuredOp> ops;             // of the method's step, from a run whose ops were clocked
-  // What steered each of the method's steps, where they differ: answers of its decide() calls. Replayed in order, from
-  // the context on, they make the same steps.
+  std::vector<MeasuredTurn> plain = {}, turns = {};  // without and with the method, measured in turn
+  std::vector<MeasuredOp> ops = {};                  // ops of the method's step, from runs in which each op was timed
+  // Where steps differ, what steered each step of the method: the answers of its decide() calls. If these are replayed
+  // in order from the context on, the method records the same steps.
   std::vector<std::vector<std::vector<int>>> history = {};
   std::string skipped = {};  // why it could not be measured; then there are no turns
 };
 bool same_cell(const MeasuredCell&, const MeasuredCell&);
 
 struct MeasuredSteps : Provenance {
-  std::vector<MeasuredCell> cells;
+  std::vector<MeasuredCell> cells = {};
 };
+// Throws InputErrors, at Document::finish(), with every mistake in the file.
 MeasuredSteps read_measured_steps(Reader);
 void write_measured_steps(std::ostream&, const MeasuredSteps&);
 
-// ---- beside what is predicted
+// ---- compared with predictions
 
 struct Compared {
   double predicted = 0, measured = 0;
-  std::optional<Interval> interval;  // 90 %, of what is predicted
-  double noise = 0;                  // half the spread of the middle half of the turns, relative
+  std::optional<Interval> interval;  // 90 % interval of the prediction
+  double noise = 0;                  // half the interquartile range of the turns, relative to their median
   double error() const { return predicted / measured - 1; }
-  bool drowned() const;  // the noise is larger than the error
+  bool within_noise() const;  // the noise is larger than the error
 };
 struct ComparedOp {
   std::string key;  // "verify/linear", "host"
@@ -63,22 +66,24 @@ struct ComparedOp {
 };
 struct ValidationCell {
   const MeasuredCell* measured = nullptr;
-  double acceptance_length = 1, emitted = 1;  // input; by the measured run itself
+  double acceptance_length = 1, emitted = 1;  // of the prediction; of the measured run
   Compared step, plain, speedup;
   std::vector<ComparedOp> ops;
 };
 
-// A live server beside the simulator: the same requests, the live run's acceptance, the calibrated device and engine.
+// A live server compared with the simulator, which gets the same requests, the live run's acceptance and the calibrated
+// device and engine.
 struct ComparedServing {
   std::string batching, method;
   std::size_t requests = 0;
-  int runs = 0;  // live ones, whose median is compared
+  int runs = 0;  // live runs, whose median is compared
   double acceptance_length = 1;
   std::vector<std::pair<std::string, Compared>> figures;  // "throughput", "ttft_mean", "tpot_mean"
-  std::string skipped;                                    // why it was not served; figures is empty then
+  std::string skipped;                                    // why it could not be served; then there are no figures
 };
 
-// The batch at which a method stops paying, between the sizes measured; none: not within them.
+// The break-even batch of a method, interpolated between measured sizes. None: the speedup does not fall through 1
+// within them.
 struct StopsPaying {
   std::string transformer;
   MethodSpec method;
@@ -88,14 +93,16 @@ struct StopsPaying {
 
 class Validation {
  public:
-  // `rate`: of acceptance, for methods whose step costs the same whatever is accepted. `format`: of weights and activations.
+  // `rate`: the acceptance rate, for methods whose step costs the same whatever is accepted. `format`: of weights and
+  // activations. The device and the engine must outlive the validation.
   Validation(const Device&, const Engine&, std::map<std::string, TransformerShape> targets,
              Decoder::FindTransformer find, double rate, DType format = DType::fp32);
   ~Validation();
-  ValidationCell compare(const MeasuredCell&);  // one that was not skipped; the cell points to what it is given
-  // What a step is priced at: to know beforehand how long a measurement takes.
+  ValidationCell compare(const MeasuredCell&);  // of a cell that was not skipped; the result points to its argument
+  // The predicted time of a step, from which the duration of a measurement can be estimated.
   Seconds expected(const std::string& transformer, const MethodSpec&, int batch_size, int context);
-  // Its steps differ, and what they do follows the text: prompts are read to begin with.
+  // Whether the method's steps differ, as they depend on the text. Then its contexts cannot be assumed: prompts are
+  // read.
   bool steered(const std::string& transformer, const MethodSpec&);
 
  private:
@@ -112,11 +119,13 @@ class Validation {
 
 std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>&);
 
-// Which ops, and what of them, the cells' errors come from: means over the cells of (predicted - measured) / step.
-struct Blame {
+// The error budget: how much a kind of op contributes to the errors of steps, as means over the cells of (predicted -
+// measured) / step time. The largest contribution comes first.
+struct ErrorBudgetItem {
   std::string key;
-  double absolute = 0, mean = 0, share = 0;  // share: of the step's time, measured
+  double absolute = 0, mean = 0;  // mean of the absolute contributions; mean of the contributions
+  double share = 0;               // of the measured step time
 };
-std::vector<Blame> blames(const std::vector<ValidationCell>&);
+std::vector<ErrorBudgetItem> error_budget(const std::vector<ValidationCell>&);
 
 }  // namespace draftline

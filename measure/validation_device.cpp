@@ -10,22 +10,23 @@ namespace draftline::measure {
 
 namespace {
 
-constexpr float kLateLayers = 0.35F;  // of a server on a CPU: so that some drafts are right and some are not
+// In a live server on a CPU, where some drafts should be accepted and others rejected.
+constexpr float kLateLayers = 0.35F;
 
-// Weights are what takes long to make: decoders serve all batches and contexts.
-class Processor : public ValidationDevice {
+// On a CPU weights take long to make, so a decoder is used for all batches and contexts.
+class CpuDevice : public ValidationDevice {
  public:
-  Processor(const Networks& networks, int seats, int longest, Yardstick& yardstick)
-      : networks_(networks), seats_(seats), longest_(longest), yardstick_(yardstick) {}
+  CpuDevice(const Networks& networks, int slots, int longest, ClockReference& reference)
+      : networks_(networks), slots_(slots), longest_(longest), reference_(reference) {}
   std::string title() const override { return this_machine().cpu; }
   DType format() const override { return DType::fp32; }
   Pair decodings(const GridCell& c) override {
     return {known(plain_, c.transformer, MethodSpec()), known(method_, c.transformer, c.method)};
   }
-  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int seats,
+  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int slots,
                                    int longest) override {
     forget();
-    return std::make_unique<CpuDecoding>(networks_, network, method, seats, longest, yardstick_, kLateLayers);
+    return std::make_unique<CpuDecoding>(networks_, network, method, slots, longest, reference_, kLateLayers);
   }
   void forget() override {
     plain_ = {};
@@ -41,19 +42,20 @@ class Processor : public ValidationDevice {
   Decoding& known(Known& k, const std::string& network, const MethodSpec& method) {
     if (k.decoding && k.network == network && k.method == method) return *k.decoding;
     k = {};
-    k = {network, method, std::make_unique<CpuDecoding>(networks_, network, method, seats_, longest_, yardstick_)};
+    k = {network, method, std::make_unique<CpuDecoding>(networks_, network, method, slots_, longest_, reference_)};
     return *k.decoding;
   }
   const Networks& networks_;
-  int seats_, longest_;
-  Yardstick& yardstick_;
+  int slots_, longest_;
+  ClockReference& reference_;
   Known plain_, method_;
 };
 
-// Memory is what is short: caches are a cell's own, the target's weights are shared, a drafter's go with it.
-class Gpu : public ValidationDevice {
+// On a GPU memory is short: caches are made for each cell, the target's weights are shared, a drafter's are freed with
+// it.
+class GpuDevice : public ValidationDevice {
  public:
-  Gpu(const Networks& networks, double rate, std::filesystem::path algorithms)
+  GpuDevice(const Networks& networks, double rate, std::filesystem::path algorithms)
       : networks_(networks),
         rate_(rate),
         title_(cuda_device_name()),
@@ -63,7 +65,7 @@ class Gpu : public ValidationDevice {
   DType format() const override { return DType::bf16; }
   Pair decodings(const GridCell& c) override {
     method_.reset();
-    if (!(now_.method == c.method)) drop_unused_cuda_weights(weights_.get());  // while plain_ keeps the target's
+    if (!(now_.method == c.method)) drop_unused_cuda_weights(weights_.get());  // plain_ keeps the target's
     if (!plain_ || now_.transformer != c.transformer || now_.batch_size != c.batch_size || now_.context != c.context) {
       plain_.reset();
       if (now_.transformer != c.transformer) drop_unused_cuda_weights(weights_.get());
@@ -73,11 +75,11 @@ class Gpu : public ValidationDevice {
     method_ = make(c, c.method);
     return {*plain_, *method_};
   }
-  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int seats,
+  std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int slots,
                                    int longest) override {
     forget();
     drop_unused_cuda_weights(weights_.get());
-    return std::make_unique<CudaDecoding>(networks_, network, method, seats, longest, rate_, weights_, algorithms_);
+    return std::make_unique<CudaDecoding>(networks_, network, method, slots, longest, rate_, weights_, algorithms_);
   }
   void keep() override { keep_cuda_algorithms(algorithms_.get(), kept_); }
   void forget() override {
@@ -94,20 +96,21 @@ class Gpu : public ValidationDevice {
   double rate_;
   std::string title_;
   std::filesystem::path kept_;
-  std::shared_ptr<void> weights_ = share_cuda_weights(), algorithms_;
+  std::shared_ptr<cuda::SharedWeights> weights_ = share_cuda_weights();
+  std::shared_ptr<cuda::ProductChoices> algorithms_;
   std::unique_ptr<Decoding> plain_, method_;
-  GridCell now_{"", {}, 0, 0};
+  GridCell now_{.transformer = "", .method = {}, .batch_size = 0, .context = 0};
 };
 
 }  // namespace
 
-std::unique_ptr<ValidationDevice> this_processor(const Networks& networks, int seats, int longest_context,
-                                                 Yardstick& yardstick) {
-  return std::make_unique<Processor>(networks, seats, longest_context, yardstick);
+std::unique_ptr<ValidationDevice> this_cpu(const Networks& networks, int slots, int longest_context,
+                                           ClockReference& reference) {
+  return std::make_unique<CpuDevice>(networks, slots, longest_context, reference);
 }
 std::unique_ptr<ValidationDevice> this_gpu(const Networks& networks, double rate,
                                            const std::filesystem::path& algorithms) {
-  return std::make_unique<Gpu>(networks, rate, algorithms);
+  return std::make_unique<GpuDevice>(networks, rate, algorithms);
 }
 
 }  // namespace draftline::measure

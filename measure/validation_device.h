@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What differs between the devices that `draftline validate` measures: how they are called, the format they compute in, and
-// when a decoder can serve the next cell too.
+// A device that `draftline validate` measures: its title, the format in which it computes, and its decoders, which may
+// be used for several cells.
 #pragma once
 #include <memory>
 #include <string>
@@ -14,20 +14,21 @@ class ValidationDevice {
   virtual ~ValidationDevice() = default;
   virtual std::string title() const = 0;
   virtual DType format() const = 0;
-  // Plain decoding and the cell's method, ready to be seated. They live until the next call.
+  // Decoders of plain decoding and of the cell's method, ready for start_batch(). They live until the next call.
   struct Pair {
     Decoding &plain, &method;
   };
   virtual Pair decodings(const GridCell&) = 0;
-  // A decoder of its own that serves; none of the others lives on. What is accepted is live, or forced on a GPU.
-  virtual std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec&, int seats, int longest) = 0;
-  virtual void keep() {}      // what was chosen here, for other runs
-  virtual void forget() = 0;  // all decoders: one of them failed
+  // A decoder for a live server; all others are dropped. On a GPU its acceptance is forced.
+  virtual std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec&, int slots, int longest) = 0;
+  virtual void keep() {}      // saves the algorithms that were chosen for later runs
+  virtual void forget() = 0;  // drops all decoders, as one of them failed
 };
 
-// `seats`, `longest_context`: the most of any cell.
-std::unique_ptr<ValidationDevice> this_processor(const Networks&, int seats, int longest_context, Yardstick&);
-// `rate`: at which drafts are accepted. `algorithms`: file of those of matrix products. DeviceError where there is no GPU.
+// `slots`, `longest_context`: the largest batch and context of any cell.
+std::unique_ptr<ValidationDevice> this_cpu(const Networks&, int slots, int longest_context, ClockReference&);
+// `rate`: the acceptance rate of drafts. `algorithms`: the file in which algorithms of matrix products are kept. Throws
+// DeviceError if there is no GPU.
 std::unique_ptr<ValidationDevice> this_gpu(const Networks&, double rate, const std::filesystem::path& algorithms);
 
 }  // namespace draftline::measure

@@ -11,7 +11,7 @@ namespace draftline::measure {
 
 namespace {
 
-// A grid has the methods of those before it; "variants" are in the standard one at fewer batches.
+// A grid has the methods of the grids before it. The standard grid has "variants" at fewer batches.
 enum Tier { small, standard, variants, full };
 constexpr std::array<std::string_view, 4> kTiers{"small", "standard", "variants", "full"};
 constexpr int kMostSequences = 4096, kMostContext = 1 << 20;
@@ -19,7 +19,7 @@ constexpr int kMostSequences = 4096, kMostContext = 1 << 20;
 struct Grid {
   std::vector<std::string> networks;
   std::vector<int> batches, of_variants;
-  bool by_batch = false;  // all methods at a batch, then the next: what is left out for want of time are batches
+  bool by_batch = false;  // all methods at one batch before the next, so that too little time leaves out whole batches
   int context = 1;
   struct Long {
     int context = 1, most_sequences = 1;
@@ -59,17 +59,17 @@ struct GridMethod {
   MethodSpec method;
 };
 struct GridFile {
-  std::map<std::string, Grid> grids;  // of the device asked for
+  std::map<std::string, Grid> grids;  // those of one device
   std::map<std::string, std::string> drafts;
   std::vector<GridMethod> methods;
   std::optional<ServingLoad> serving;
 };
 
 ServingLoad read_load(const Reader& in) {
-  constexpr int kMostTokens = 1 << 16, kMostSeats = 1 << 10;
+  constexpr int kMostTokens = 1 << 16, kMostSlots = 1 << 10;
   ServingLoad load{MethodSpec(in.at("method")), in.at("prompt").integer(2, kMostTokens),
                    in.at("output").integer(4, kMostTokens),
-                   in.at("max_num_seqs", "max_batch_size").integer(1, kMostSeats), in.at("load").number(0.01, 10)};
+                   in.at("max_num_seqs", "max_batch_size").integer(1, kMostSlots), in.at("load").number(0.01, 10)};
   in.done();
   return load;
 }
@@ -151,13 +151,13 @@ std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::st
       }
     }
   if (grid.by_batch) {
-    const auto place = [&](const GridCell& c) {
+    const auto rank = [&](const GridCell& c) {
       return std::tuple(std::find(grid.batches.begin(), grid.batches.end(), c.batch_size) - grid.batches.begin(),
                         std::find(grid.networks.begin(), grid.networks.end(), c.transformer) - grid.networks.begin(),
                         c.context);
     };
     std::stable_sort(cells.begin(), cells.end(),
-                     [&](const GridCell& a, const GridCell& b) { return place(a) < place(b); });
+                     [&](const GridCell& a, const GridCell& b) { return rank(a) < rank(b); });
   }
   return cells;
 }

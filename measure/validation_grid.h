@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline validate` decodes: networks, methods, batches and contexts of data/validation/grid.json, by device and
-// by how much time there is.
+// The cells that `draftline validate` decodes: networks, methods, batches and contexts of data/validation/grid.json, by
+// device and by the time there is.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -12,13 +12,13 @@
 
 namespace draftline::measure {
 
-// The networks that the grid names, and their draft networks: of data/validation, else of data/transformers.
+// The networks of the grid and their draft networks, from data/validation or else from data/transformers.
 class Networks {
  public:
   explicit Networks(const std::filesystem::path& data);
   const TransformerShape& at(const std::string& name) const { return all_.at(name); }
   const std::map<std::string, TransformerShape>& all() const { return all_; }
-  Decoder::FindTransformer find() const;  // by the names here
+  Decoder::FindTransformer find() const;  // finds these networks by name
   const std::filesystem::path& file(const std::string& name) const { return files_.at(name); }
   const InputFiles& input_files() const { return input_files_; }  // theirs, and the grid's
 
@@ -33,15 +33,15 @@ struct GridCell {
   MethodSpec method;
   int batch_size, context;
 };
-// `kind`: "small", "standard" or "full". Batches are in the order in which they matter.
+// The cells of a grid. `kind`: "small", "standard" or "full". Throws InputErrors if the device has no such grid.
 std::vector<GridCell> validation_grid(const std::filesystem::path& data, std::string_view device,
                                       std::string_view kind);
-// What the live server serves; its network is the first of the grid.
+// The load of the live server, whose network is the first of the grid.
 struct ServingLoad {
-  MethodSpec method;           // the other server is plain
+  MethodSpec method;           // of one server; the other decodes plainly
   int prompt = 1, output = 2;  // tokens of a request, on average
   int max_batch_size = 1;
-  double load = 1;  // of what full batches could serve
+  double load = 1;  // requests/s, relative to what full batches could serve
 };
 ServingLoad serving_load(const std::filesystem::path& data, std::string_view device);
 

@@ -53,7 +53,7 @@ class Clover : public Method {
     }
     Stream x{ops.gather(hidden, c.path)};
     const Tensor y = x.norm(ops, *augment_.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, augment_, shape_, ops.pass({c.rows, s.seats}), cache_, 0, target_.ranks));
+    x.push(ops, self_attention(ops, y, augment_, shape_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
     x = {ops.gather(x.value(ops), c.last)};
     const Tensor z = x.norm(ops, *augment_.mlp_norm, epsilon());
     x.push(ops, mlp(ops, z, augment_, shape_, target_.ranks));
@@ -107,7 +107,7 @@ class Clover : public Method {
   }
   float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
   Tensor state(Ops& ops, const Session& s) const {
-    return s.slot(ops, "clover.state", 1, shape_.hidden, ops.activations());
+    return s.state(ops, "clover.state", 1, shape_.hidden, ops.activations());
   }
   const Transformer& target_;
   TransformerShape shape_;

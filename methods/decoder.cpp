@@ -10,7 +10,7 @@ static std::unique_ptr<Method> make_method(const MethodSpec& spec, methods::Cont
 Decoder::Decoder(const Options& o, const MethodSpec& spec, const FindTransformer& find, const MakeBackend& make_backend)
     : weights(o.matrices, o.activations),
       backend(make_backend(weights)),
-      ops(*backend, o.activations, o.seats * o.positions_per_seat, o.seats),
+      ops(*backend, o.activations, o.slots * o.positions_per_slot, o.slots),
       target(o.ranks == 1 ? o.target : shard(o.target, o.ranks), weights, ops, o.capacity, "", o.ranks),
       target_bytes(weights.bytes()),
       method(make_method(spec, {ops, weights, target, o.capacity, find, o.accepted})),

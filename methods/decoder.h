@@ -14,10 +14,10 @@ class Decoder {
   struct Options {
     TransformerShape target;  // whole; sharded here
     DType matrices = DType::fp32, activations = DType::fp32;
-    int seats = 1, capacity = 1, ranks = 1;
-    Sampling sampling;
+    int slots = 1, capacity = 1, ranks = 1;
+    Sampling sampling = {};
     RankAcceptance accepted = {};  // of each level, if known: optimal trees are made of it
-    int positions_per_seat = 1;    // of a text that a trace takes at once
+    int positions_per_slot = 1;    // of a text that a trace takes at once
   };
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
   using FindTransformer = std::function<TransformerShape(const Reader&)>;

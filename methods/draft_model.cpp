@@ -25,7 +25,7 @@ class DraftModel : public Method {
       if (s.sampling.greedy()) {
         token = ops.argmax(logits);
       } else {
-        const auto drawn = ops.sample(logits, s.seats, s.sampling, j + 1);
+        const auto drawn = ops.sample(logits, s.slots, s.sampling, j + 1);
         token = drawn.tokens;
         distributions.push_back(drawn.q);
       }

@@ -32,20 +32,20 @@ void DraftNetwork::extend(Ops& ops, const Session& s, const Committed& c) {
 
 void DraftNetwork::prefill(Ops& ops, const Session& s, const Committed& c) const {
   Stream x{network_.embed(ops, c.fed)};
-  network_.run(ops, x, ops.pass({c.rows, s.seats}));
+  network_.run(ops, x, ops.pass({c.rows, s.slots}));
 }
 
 Tensor DraftNetwork::first(Ops& ops, const Session& s) const {
   const int b = s.sequences;
   const auto pairs = BatchIndex::interleave(b, 2), second = BatchIndex::level(b, 2, 1);
   Stream x{network_.embed(ops, ops.gather(ops.concat_rows({newest(ops, s), s.root}), ops.constant(pairs)))};
-  network_.run(ops, x, ops.pass({ops.uniform(b, 2), s.seats, {}, -1}));
+  network_.run(ops, x, ops.pass({ops.uniform(b, 2), s.slots, {}, -1}));
   return network_.logits(ops, ops.gather(network_.final_norm(ops, x), ops.constant(second)));
 }
 
 Tensor DraftNetwork::next(Ops& ops, const Session& s, Tensor tokens, const Rows& rows, int tail,
                           const std::optional<Tensor>& tree_mask) const {
-  return logits(ops, states(ops, tokens, ops.pass({rows, s.seats, tree_mask, tail})));
+  return logits(ops, states(ops, tokens, ops.pass({rows, s.slots, tree_mask, tail})));
 }
 
 Tensor DraftNetwork::states(Ops& ops, Tensor tokens, PassRef pass) const {

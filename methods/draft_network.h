@@ -25,7 +25,7 @@ class DraftNetwork {
   Tensor logits(Ops& ops, Tensor states) const { return network_.logits(ops, states); }
 
  private:
-  Tensor newest(Ops& ops, const Session& s) const { return s.slot(ops, "draft.newest", 1, 1, DType::int32); }
+  Tensor newest(Ops& ops, const Session& s) const { return s.state(ops, "draft.newest", 1, 1, DType::int32); }
   Transformer network_;
 };
 

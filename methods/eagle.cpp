@@ -15,7 +15,7 @@ Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape)
 // True features: this part of the cache stays.
 void Eagle::extend(Ops& ops, const Session& s, const Committed& c) {
   const Tensor feature = ops.gather(c.auxiliary_states.at(target_.shape.layers), c.path);
-  const Tensor out = forward(ops, feature, c.next, ops.pass({c.rows, s.seats}));
+  const Tensor out = forward(ops, feature, c.next, ops.pass({c.rows, s.slots}));
   ops.store(state(ops, s), ops.gather(out, c.last));
 }
 

@@ -52,7 +52,7 @@ class Eagle1 : public Eagle {
     return tree_.draft(ops, s, Children::drawn, [&](int level, Tensor tokens) {
       if (level > 0) {
         const PassRef pass = ops.pass(
-            {ops.uniform(b, tree_.rows(level)), s.seats, tree_.tree_mask(ops, b, level, 1), tree_.first(level) - 1});
+            {ops.uniform(b, tree_.rows(level)), s.slots, tree_.tree_mask(ops, b, level, 1), tree_.first(level) - 1});
         feature = forward(ops, ops.gather(feature, tree_.parents(ops, b, level)), tokens, pass);
       }
       return logits(ops, feature);

@@ -34,7 +34,7 @@ class Eagle3 : public FeatureDrafter {
     std::vector<Tensor> states;
     for (const int layer : auxiliary_layers()) states.push_back(c.auxiliary_states.at(layer));
     const Tensor fused = ops.linear(ops.gather(states, c.path), fc_);
-    const Tensor out = forward(ops, fused, c.next, ops.pass({c.rows, s.seats}));
+    const Tensor out = forward(ops, fused, c.next, ops.pass({c.rows, s.slots}));
     ops.store(state(ops, s), ops.gather(out, c.last));
   }
 

@@ -18,9 +18,9 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop,
                          const std::function<Tensor(int, Tensor)>& network,
                          const std::function<void(int, Tensor)>& after_last) {
   const auto b = static_cast<std::size_t>(s.sequences);
-  // A read ends all temporaries: what was drafted lies in slots.
-  const auto token_slot = [&](int j) { return s.slot(ops, "draft.token." + std::to_string(j), 1, 1, DType::int32); };
-  const Tensor sureness = s.slot(ops, "draft.sureness", 1, 1, DType::fp32);
+  // A read ends all temporaries: what was drafted lies in persistent buffers.
+  const auto token_buffer = [&](int j) { return s.state(ops, "draft.token." + std::to_string(j), 1, 1, DType::int32); };
+  const Tensor sureness = s.state(ops, "draft.sureness", 1, 1, DType::fp32);
   std::vector<Tensor> tokens{s.root}, distributions;
   StoppedChain chain;
   chain.lengths.assign(b, 0);
@@ -31,14 +31,14 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop,
     const TopK best = ops.top_k(logits, 1);
     Tensor token = best.ids;
     if (!s.sampling.greedy()) {
-      const auto drawn = ops.sample(logits, s.seats, s.sampling, drafted + 1);
+      const auto drawn = ops.sample(logits, s.slots, s.sampling, drafted + 1);
       token = drawn.tokens;
-      const Tensor q = s.slot(ops, "draft.q." + std::to_string(drafted), 1, logits.cols, DType::fp32);
+      const Tensor q = s.state(ops, "draft.q." + std::to_string(drafted), 1, logits.cols, DType::fp32);
       ops.store(q, drawn.q);
       distributions.push_back(q);
     }
-    ops.store(token_slot(drafted), token);
-    tokens.push_back(token_slot(drafted));
+    ops.store(token_buffer(drafted), token);
+    tokens.push_back(token_buffer(drafted));
     ops.store(sureness, best.log_probs);
     ++drafted;
     std::vector<int> usual = going;

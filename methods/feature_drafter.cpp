@@ -49,7 +49,7 @@ Proposal FeatureDrafter::propose(Ops& ops, Session& s) {
     drafts.push_back(target_ids(ops, ops.argmax(logits(ops, hidden))));
     if (j + 1 == shape_.length) break;
     hidden =
-        forward(ops, hidden, drafts.back(), ops.pass({ops.uniform(b, 1), s.seats, {}, j}));  // its own output goes on
+        forward(ops, hidden, drafts.back(), ops.pass({ops.uniform(b, 1), s.slots, {}, j}));  // its own output goes on
   }
   const Tensor order = ops.constant(BatchIndex::interleave(b, shape_.length));
   return propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), shape_.length);
@@ -69,7 +69,7 @@ Proposal FeatureDrafter::propose_tree(Ops& ops, Session& s) {
     scores.push_back(e.scores);
     parents.push_back(e.parents);
     if (level == shape_.passes) break;
-    const PassRef pass = ops.pass({ops.uniform(b, top), s.seats, e.next_tree_mask, level * top});
+    const PassRef pass = ops.pass({ops.uniform(b, top), s.slots, e.next_tree_mask, level * top});
     hidden = forward(ops, ops.gather(hidden, e.row), e.token, pass);
     score = e.next_score;
     node = e.next_node;

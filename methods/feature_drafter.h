@@ -33,7 +33,7 @@ class FeatureDrafter : public Method {
   virtual Tensor logits(Ops&, Tensor state) const = 0;
   virtual Tensor target_ids(Ops&, Tensor ids) const { return ids; }
   Tensor state(Ops& ops, const Session& s) const {  // the state behind the newest committed pair
-    return s.slot(ops, "drafter.state", 1, target_.shape.hidden, ops.activations());
+    return s.state(ops, "drafter.state", 1, target_.shape.hidden, ops.activations());
   }
   const Transformer& target_;
   DraftShape shape_;

@@ -70,7 +70,7 @@ class Hydra : public Method {
     const auto epsilon = static_cast<float>(shape_.norm_epsilon);
     Stream x{ops.gather(hidden, c.path)};
     const Tensor y = x.norm(ops, *prefix_.attention_norm, epsilon);
-    x.push(ops, self_attention(ops, y, prefix_, shape_, ops.pass({c.rows, s.seats}), cache_, 0, target_.ranks));
+    x.push(ops, self_attention(ops, y, prefix_, shape_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
     const Tensor z = x.norm(ops, *prefix_.mlp_norm, epsilon);
     x.push(ops, mlp(ops, z, prefix_, shape_, target_.ranks));
     ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
@@ -97,7 +97,7 @@ class Hydra : public Method {
     Weight lm_head;
   };
   Tensor state(Ops& ops, const Session& s) const {
-    return s.slot(ops, "hydra.state", 1, shape_.hidden, ops.activations());
+    return s.state(ops, "hydra.state", 1, shape_.hidden, ops.activations());
   }
   const Transformer& target_;
   TransformerShape shape_;

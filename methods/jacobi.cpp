@@ -71,7 +71,7 @@ class Jacobi : public Method {
     }
     return tokens;
   }
-  Tensor outputs(Ops& ops, const Session& s) const { return s.slot(ops, "jacobi.outputs", block_, 1, DType::int32); }
+  Tensor outputs(Ops& ops, const Session& s) const { return s.state(ops, "jacobi.outputs", block_, 1, DType::int32); }
   int block_;
   std::vector<int> rows_;        // of each sequence in the step under way
   std::map<int, Block> blocks_;  // by sequence

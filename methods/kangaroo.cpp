@@ -33,7 +33,7 @@ class Kangaroo : public Method {
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const Tensor early = c.auxiliary_states.at(exit_);
-    if (c.prefill) adapt(ops, early, ops.pass({c.rows, s.seats}));  // afterwards drafting has done it
+    if (c.prefill) adapt(ops, early, ops.pass({c.rows, s.slots}));  // afterwards drafting has done it
     ops.store(state(ops, s, "newest"), ops.gather(early, c.last_row));
   }
 
@@ -57,15 +57,15 @@ class Kangaroo : public Method {
     auto chain = draft_until(
         ops, s, stop,
         [&](int j, Tensor token) {
-          const PassRef pass = ops.pass({ops.uniform(b, 1), s.seats, {}, j});
+          const PassRef pass = ops.pass({ops.uniform(b, 1), s.slots, {}, j});
           const Tensor value = early(j, token, pass);
           if (j > 0) return target_.logits(ops, adapt(ops, value, pass));
           const Tensor both = ops.gather(ops.concat_rows({state(ops, s, "newest"), value}), ops.constant(pairs));
-          const Tensor adapted = adapt(ops, both, ops.pass({ops.uniform(b, 2), s.seats, {}, -1}));
+          const Tensor adapted = adapt(ops, both, ops.pass({ops.uniform(b, 2), s.slots, {}, -1}));
           return target_.logits(ops, ops.gather(adapted, ops.constant(second)));
         },
         [&](int j, Tensor token) {
-          early(j, token, ops.pass({ops.uniform(b, 1), s.seats, {}, j}));
+          early(j, token, ops.pass({ops.uniform(b, 1), s.slots, {}, j}));
         });
     std::vector<int> each;
     for (const int n : chain.lengths) each.push_back(n + 1);
@@ -76,7 +76,7 @@ class Kangaroo : public Method {
 
  private:
   Tensor state(Ops& ops, const Session& s, const std::string& which) const {  // that leaves the early layers
-    return s.slot(ops, "kangaroo.state." + which, 1, shape_.hidden, ops.activations());
+    return s.state(ops, "kangaroo.state." + which, 1, shape_.hidden, ops.activations());
   }
   Tensor adapt(Ops& ops, Tensor hidden, PassRef pass) const {
     const auto epsilon = static_cast<float>(shape_.norm_epsilon);

@@ -19,7 +19,7 @@ class LayerSkip : public Method {
     std::vector<Tensor> tokens{s.root}, states;
     for (int j = 0; j <= length_; ++j) {  // the last draft goes through the early layers too
       Stream x{target_.embed(ops, tokens.back())};
-      target_.run(ops, x, ops.pass({ops.uniform(b, 1), s.seats, {}, j}), layers_between(0, exit_));
+      target_.run(ops, x, ops.pass({ops.uniform(b, 1), s.slots, {}, j}), layers_between(0, exit_));
       states.push_back(x.value(ops));
       if (j < length_) tokens.push_back(ops.argmax(target_.logits(ops, target_.final_norm(ops, x))));
     }

@@ -85,7 +85,7 @@ class Lookahead : public Method {
     state.root = root;
   }
   Tensor outputs(Ops& ops, const Session& s) const {
-    return s.slot(ops, "lookahead.outputs", shape_.columns, 1, DType::int32);
+    return s.state(ops, "lookahead.outputs", shape_.columns, 1, DType::int32);
   }
   WindowShape shape_;
   int g_;

@@ -61,7 +61,7 @@ class Medusa : public Method {
     Weight w, b, lm_head;
   };
   Tensor hidden(Ops& ops, const Session& s) const {
-    return s.slot(ops, "medusa.hidden", 1, target_.shape.hidden, ops.activations());
+    return s.state(ops, "medusa.hidden", 1, target_.shape.hidden, ops.activations());
   }
   const Transformer& target_;
   RankTree tree_;

@@ -25,7 +25,7 @@ struct Context {
   Ops& ops;
   WeightStore& weights;
   const Transformer& target;
-  int capacity;  // cache entries per seat
+  int capacity;  // cache entries per sequence
   // Reads a transformer given by name or file at that place of a scenario.
   std::function<TransformerShape(const Reader&)> transformer;
   RankAcceptance accepted = {};  // what the scenario's acceptance knows of ranks, however it says it; empty: nothing

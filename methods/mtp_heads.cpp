@@ -26,7 +26,7 @@ class MtpHeads : public Method {
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const auto epsilon = static_cast<float>(shape_.norm_epsilon);
     const Tensor trunk = ops.gather(c.auxiliary_states.at(target_.shape.layers - 1), c.path);
-    const PassRef pass = ops.pass({c.rows, s.seats});
+    const PassRef pass = ops.pass({c.rows, s.slots});
     for (int i = 0; i < depth(); ++i) {
       const LayerWeights& w = layers_[static_cast<std::size_t>(i)];
       Stream x{trunk};
@@ -51,7 +51,7 @@ class MtpHeads : public Method {
 
  private:
   Tensor state(Ops& ops, const Session& s, int head) const {
-    return s.slot(ops, "mtp_heads.state." + std::to_string(head), 1, shape_.hidden, ops.activations());
+    return s.state(ops, "mtp_heads.state." + std::to_string(head), 1, shape_.hidden, ops.activations());
   }
   const Transformer& target_;
   TransformerShape shape_;

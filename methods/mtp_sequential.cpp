@@ -25,7 +25,7 @@ class MtpSequential : public FeatureDrafter {
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const Tensor hidden = ops.gather(c.auxiliary_states.at(target_.shape.layers), c.path);
-    const Tensor out = forward(ops, hidden, c.next, ops.pass({c.rows, s.seats}));
+    const Tensor out = forward(ops, hidden, c.next, ops.pass({c.rows, s.slots}));
     ops.store(state(ops, s), ops.gather(out, c.last));
   }
 

@@ -91,7 +91,7 @@ class Ouroboros : public Method {
   State& state(const Session& s, std::size_t i) { return states_.at(s.ids[i]); }
   bool drafting(const State& state) const { return static_cast<int>(state.drafts.size()) < p_.draft_length; }
   Tensor predicted(Ops& ops, const Session& s) const {
-    return s.slot(ops, "ouroboros.predicted", p_.rows(), 1, DType::int32);
+    return s.state(ops, "ouroboros.predicted", p_.rows(), 1, DType::int32);
   }
   std::vector<int> counts_of(Ops& ops, const std::vector<std::vector<Ngram>>& known, const std::vector<int>& usual) {
     return ops.decide(
@@ -209,7 +209,7 @@ class Ouroboros : public Method {
     }
 
     const Rows all = ops.ragged("ouroboros.rows", rows);
-    Seats own = s.seats;
+    BatchSlots own = s.slots;
     own.lengths = ops.input("ouroboros.lengths", lengths);
     const Tensor mask = ops.input("ouroboros.draft_tree_mask", tree_mask_of(trees));
     const Tensor states = draft_.states(ops, ops.input("ouroboros.tokens", tokens),
@@ -223,7 +223,7 @@ class Ouroboros : public Method {
       ops.commit(draft_.cache(), ops.gather(ops.input("ouroboros.place", place), v.path), all, own);
     }
     const int sequences = s.sequences, texts = sequences * (depth + 1);
-    const Tensor out = ops.slot("ouroboros.out", sequences + texts + sequences * columns, 1, DType::int32);
+    const Tensor out = ops.persistent("ouroboros.out", sequences + texts + sequences * columns, 1, DType::int32);
     ops.store(row_range(out, 0, sequences), v.counts);
     ops.store(row_range(out, sequences, texts), v.next);
     ops.store(row_range(out, sequences + texts, sequences * columns),

@@ -29,7 +29,7 @@ class S3d : public Method {
     for (int q = 0; q < b; ++q)
       for (int j = 0; j < gamma; ++j) index.push_back(j == 0 ? q : b);
     Stream x{embed_with_masks(ops, target_, mask_, s.root, index)};
-    target_.run(ops, x, ops.pass({ops.uniform(b, gamma), s.seats}), layers_);
+    target_.run(ops, x, ops.pass({ops.uniform(b, gamma), s.slots}), layers_);
     const Tensor logits = target_.logits(ops, target_.final_norm(ops, x));
     int most = 0;
     for (int level = 0; level < gamma; ++level) most = std::max(most, width_of_level(tree_, level));

@@ -29,7 +29,7 @@ class SelfSpec : public Method {
     };
     auto chain = draft_until(ops, s, stop, [&](int j, Tensor token) {
       Stream x{target_.embed(ops, token)};
-      target_.run(ops, x, ops.pass({ops.uniform(s.sequences, 1), s.seats, {}, j}), layers_);
+      target_.run(ops, x, ops.pass({ops.uniform(s.sequences, 1), s.slots, {}, j}), layers_);
       return target_.logits(ops, target_.final_norm(ops, x));
     });
     for (std::size_t i = 0; i < s.ids.size(); ++i) {

@@ -40,7 +40,7 @@ class Space : public Method {
     } else {
       for (int j = 0; j < k_; ++j) {
         const Tensor rows = ops.constant(BatchIndex::level(b, k_, j));
-        const auto drawn = ops.sample(ops.gather(logits(ops, s), rows), s.seats, s.sampling, j + 1);
+        const auto drawn = ops.sample(ops.gather(logits(ops, s), rows), s.slots, s.sampling, j + 1);
         found.push_back(drawn.tokens);
         distributions.push_back(drawn.q);
       }
@@ -81,9 +81,9 @@ class Space : public Method {
       }
     return TokenTree(std::move(above), node);
   }
-  Tensor drafts(Ops& ops, const Session& s) const { return s.slot(ops, "space.drafts", k_, 1, DType::int32); }
+  Tensor drafts(Ops& ops, const Session& s) const { return s.state(ops, "space.drafts", k_, 1, DType::int32); }
   Tensor logits(Ops& ops, const Session& s) const {
-    return s.slot(ops, "space.logits", k_, target_.shape.vocabulary, ops.activations());
+    return s.state(ops, "space.logits", k_, target_.shape.vocabulary, ops.activations());
   }
   const Transformer& target_;
   int k_;

@@ -58,7 +58,7 @@ class SpecFormer : public Method {
     for (const int layer : auxiliary_layers()) hooks.push_back(c.auxiliary_states.at(layer));
     Stream x{ops.linear(ops.rms_norm(ops.gather(hooks, c.path), hook_norm_, epsilon(), shape_.hidden), down_)};
     const Tensor y = x.norm(ops, *context_.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, context_, shape_, ops.pass({c.rows, s.seats}), cache_, 0, target_.ranks));
+    x.push(ops, self_attention(ops, y, context_, shape_, ops.pass({c.rows, s.slots}), cache_, 0, target_.ranks));
     ops.store(state(ops, s), ops.gather(x.value(ops), c.last));
   }
 
@@ -94,7 +94,7 @@ class SpecFormer : public Method {
   }
   float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
   Tensor state(Ops& ops, const Session& s) const {
-    return s.slot(ops, "specformer.state", 1, shape_.hidden, ops.activations());
+    return s.state(ops, "specformer.state", 1, shape_.hidden, ops.activations());
   }
   const Transformer& target_;
   TransformerShape shape_;

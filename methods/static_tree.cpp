@@ -85,7 +85,7 @@ Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const 
     const int most = this->children(level);
     Tensor found;
     if (drawn) {
-      const auto sample = ops.sample_children(logits, s.seats, s.sampling, level + 1, most,
+      const auto sample = ops.sample_children(logits, s.slots, s.sampling, level + 1, most,
                                               children == Children::drawn_with_replacement);
       found = sample.tokens;
       distributions.push_back(sample.q);

@@ -148,12 +148,12 @@ Seconds predicted(const CpuModel& fit, const MeasuredPoint& p) {
   }
   if (const auto op = element_op_named(p.op)) {
     const Copy k = copy_of(*op, p, DType::fp32);
-    return cpu_time(fit, k, {p.at("copies", 1) * k.old_lines + Bytes{1024.0 * p.at("met_kib", 0)}, {}});
+    return cpu_time(fit, k, {p.at("copies", 1) * k.old_lines + Bytes{1024.0 * p.at("reuse_kib", 0)}, {}});
   }
   const Attention k = attention_of(p, DType::fp32);
   const Span span = span_of(p);
   return cpu_time(fit, k, span,
-                  {p.at("copies", 1) * cpu_cache_bytes(k, span) + Bytes{1024.0 * p.at("met_kib", 0)}, {}});
+                  {p.at("copies", 1) * cpu_cache_bytes(k, span) + Bytes{1024.0 * p.at("reuse_kib", 0)}, {}});
 }
 
 // All ops in one fit, as they share what a byte costs and the clock; each is judged by itself, the interval is of all.

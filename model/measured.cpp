@@ -39,7 +39,7 @@ static const std::vector<ShapeOf>& shapes() {
       {"attention",
        {{"sequences", 1}, {"rows", 1}, {"context", 0}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}, {"tree", 0}},
        {{"copies", 1},
-        {"met_kib", 1}}},  // of the cache, through which a probe rotates; other bytes met before each turn
+        {"reuse_kib", 1}}},  // of the cache, through which a probe rotates; other data accessed before each turn
       {"add", {{"rows", 1}, {"columns", 1}}},
       {"rms_norm", {{"rows", 1}, {"columns", 1}}},
       {"silu_mul", {{"rows", 1}, {"columns", 1}}},
@@ -48,10 +48,10 @@ static const std::vector<ShapeOf>& shapes() {
       {"sample", {{"rows", 1}, {"columns", 1}}, {{"percent", 1}}},  // of the nucleus; none: all
       {"rope_append",
        {{"rows", 1}, {"heads", 1}, {"kv_heads", 1}, {"head_dim", 1}},  // rows: of a sequence
-       {{"sequences", 1}, {"copies", 1}, {"met_kib", 1}}},  // layers in turn; other bytes met before each turn
+       {{"sequences", 1}, {"copies", 1}, {"reuse_kib", 1}}},  // layers in turn; other data accessed before each turn
       {"step_host", {{"layers", 1}, {"sequences", 1}, {"ops", 1}}},
       {"segment_host", {{"ops", 1}}},
-      {"yardstick", {}},  // a fixed piece of work, at the clock that a CPU's short times are told at
+      {"clock_reference", {}},  // a fixed piece of work: its time tells the clock to which a CPU's times are normalised
       {"read", {{"kib", 1}}},
       {"copy", {{"kib", 1}}},
       // The host's part on a GPU: to launch one of so many kernels; a graph of them, or a row of them, and waiting for it;
@@ -85,6 +85,7 @@ static MeasuredPoint read_point(const Reader& in) {
   constexpr double kMostRows = 1 << 24;
   MeasuredPoint p;
   p.op = in.at("op").text();
+  if (p.op == "yardstick") p.op = "clock_reference";  // as files of before call it
   const auto known = std::find_if(shapes().begin(), shapes().end(), [&](const ShapeOf& s) { return s.op == p.op; });
   const Reader shape = in.at("shape");
   if (known == shapes().end()) {
@@ -92,8 +93,11 @@ static MeasuredPoint read_point(const Reader& in) {
     shape.entries();
   } else {
     for (const auto& [name, least] : known->least) p.shape[std::string(name)] = shape.at(name).integer(least, kMost);
-    for (const auto& [name, least] : known->optional)
-      if (const auto value = shape.find(name)) p.shape[std::string(name)] = value->integer(least, kMost);
+    for (const auto& [name, least] : known->optional) {
+      auto value = shape.find(name);
+      if (!value && name == "reuse_kib" && shape.has("met_kib")) value = shape.find("met_kib");  // in files of before
+      if (value) p.shape[std::string(name)] = value->integer(least, kMost);
+    }
     shape.done();
     if (p.op == "attention" && static_cast<double>(p.at("sequences")) * p.at("rows") > kMostRows)
       shape.fail("has too many rows");

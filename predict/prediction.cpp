@@ -46,7 +46,7 @@ struct Predictor::Plan {
       : decoder({*s.transformer,
                  s.precision.matrices,
                  s.precision.activations,
-                 kSeats,
+                 kSlots,
                  1,
                  s.ranks,
                  {},
@@ -54,7 +54,7 @@ struct Predictor::Plan {
                 m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
-  static constexpr int kSeats = 1 << 17;
+  static constexpr int kSlots = 1 << 17;
   static inline const std::vector<std::vector<int>> kUsual;  // no script: what steers gets its usual answer
 
   // A step of the steady state, or the prefill of one prompt. The tapes live until the next is recorded.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an op of the CPU interpreter is timed: an interpreter with that op alone on a tape, repeated beside a yardstick.
+// How probes time an op of the CPU interpreter: the op is alone on a tape, which is run again and again, and the clock
+// reference is read before and after each sample.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -18,7 +19,7 @@
 
 namespace draftline {
 
-inline constexpr double kTolerance = 2e-4;  // of sums of fp32, relative to the largest term's size
+inline constexpr double kTolerance = 2e-4;  // for sums in fp32, relative to the size of the largest term
 
 inline double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -32,25 +33,27 @@ class NoiseWeights : public WeightSource {
   }
 };
 
-// Times `run` until patience ends; what is shorter than the clock can tell is repeated within a sample. Samples that met
-// another clock speed, or shared their core, are discarded and counted; where all did, the most usual stay. `round`: runs
-// that make one; a sample holds whole ones. `before`: what comes before a sample, which then is one run.
-struct Pace {
-  int round = 1;
-  std::function<void()> before = {};
+// How the runs of a point are grouped into samples.
+struct SamplingPlan {
+  int runs_per_round = 1;             // a sample holds whole rounds, such as one run for each copy of the weights
+  std::function<void()> before = {};  // called before each sample, which is then a single run
 };
+
+// Times `run` until the time budget is spent. A run that is too short for the clock is repeated within a sample.
+// Samples at another clock, or on a shared core, are discarded and counted; if all of them are, the nearest to the
+// usual clock stay.
 template <class Run>
-void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run, Pace pace = {}) {
+void time_into(MeasuredPoint& p, Seconds time_budget, ClockReference& reference, Run run, SamplingPlan plan = {}) {
   constexpr std::size_t kMostSamples = 400;
-  constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostPatience = 3;
+  // Seconds of a sample; repeats; time budgets that may be spent before there are enough undisturbed samples.
+  constexpr double kShortest = 5e-6, kMostRepeats = 100, kMostBudgets = 3;
   run();
   const double first = now();
   run();
+  const double round = std::max((now() - first) * plan.runs_per_round, 1e-9);
   const int repeats =
-      pace.before ? 1
-                  : pace.round * static_cast<int>(std::clamp(kShortest / std::max((now() - first) * pace.round, 1e-9),
-                                                             1.0, kMostRepeats));
-  const double usual = yardstick.usual();
+      plan.before ? 1 : plan.runs_per_round * static_cast<int>(std::clamp(kShortest / round, 1.0, kMostRepeats));
+  const double usual = reference.usual();
   std::vector<TimedSample> all;
   std::size_t good = 0;
   const double start = now();
@@ -58,18 +61,18 @@ void time_into(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Run run
     const double spent = now() - start;
     if (all.size() < kLeastSamples) return true;
     return all.size() < kMostSamples &&
-           spent < (good < kLeastSamples ? kMostPatience * patience.value : patience.value);
+           spent < (good < kLeastSamples ? kMostBudgets * time_budget.value : time_budget.value);
   };
   while (more()) {
-    if (pace.before) pace.before();
-    const double before = yardstick.measure();
+    if (plan.before) plan.before();
+    const double before = reference.measure();
     const Stopwatch watch;
     for (int i = 0; i < repeats; ++i) run();
-    all.push_back({watch.elapsed().value, before, yardstick.measure()});
-    good += all.back().met(usual);
+    all.push_back({watch.elapsed().value, before, reference.measure()});
+    good += all.back().undisturbed(usual);
   }
-  const double typical = yardstick.typical();
-  for (TimedSample& s : all) s.took = s.at_typical(usual, typical) / repeats;
+  const double typical = reference.typical();
+  for (TimedSample& s : all) s.took = s.normalised(usual, typical) / repeats;
   summarise(p, all, usual);
 }
 
@@ -79,7 +82,7 @@ inline std::vector<int> bits_of_floats(std::size_t n, std::uint64_t from) {
   return bits;
 }
 
-// An interpreter with one op on a tape of its own, and the means to repeat it.
+// An interpreter that records ops and runs their tapes again.
 struct CpuBench {
   NoiseWeights weights;
   WeightStore store{DType::fp32};
@@ -87,12 +90,13 @@ struct CpuBench {
   Ops ops;
   const Tape* tape = nullptr;
 
-  explicit CpuBench(int seats)
-      : backend(store, weights, {CpuBackend::Mode::planned, 0, false}), ops(backend, DType::fp32, seats) {
+  explicit CpuBench(int slots)
+      : backend(store, weights, {.mode = CpuBackend::Mode::planned, .poison = false}),
+        ops(backend, DType::fp32, slots) {
     ops.on_segment = [this](const SegmentRun& run) { tape = run.tape; };
   }
   Tensor random(const std::string& name, int rows, int cols, std::uint64_t from) {
-    const Tensor t = ops.slot(name, rows, cols, DType::fp32);
+    const Tensor t = ops.persistent(name, rows, cols, DType::fp32);
     ops.upload(t, bits_of_floats(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols), from));
     return t;
   }
@@ -101,7 +105,7 @@ struct CpuBench {
     return tape;
   }
   std::vector<float> value_of(const Tensor& result) {
-    const Tensor kept = ops.slot("kept", result.rows, result.cols, DType::fp32);
+    const Tensor kept = ops.persistent("kept", result.rows, result.cols, DType::fp32);
     ops.store(kept, result);
     ops.flush();
     return backend.read_floats(kept);
@@ -112,8 +116,8 @@ inline bool close(double ours, double reference, double size) {
   return std::abs(ours - reference) <= kTolerance * size;
 }
 
-void probe_argmax(MeasuredPoint&, Seconds patience, Yardstick&);
-void probe_top_k(MeasuredPoint&, Seconds patience, Yardstick&);
-void probe_sample(MeasuredPoint&, Seconds patience, Yardstick&);
+void probe_argmax(MeasuredPoint&, Seconds time_budget, ClockReference&);
+void probe_top_k(MeasuredPoint&, Seconds time_budget, ClockReference&);
+void probe_sample(MeasuredPoint&, Seconds time_budget, ClockReference&);
 
 }  // namespace draftline

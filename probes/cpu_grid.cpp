@@ -16,37 +16,37 @@ struct Layout {
 class Grid {
  public:
   void add(const char* op, std::map<std::string, int> shape) {
-    points.push_back({op, std::move(shape), {}, {}, {}, 0, 0, {}});
+    points.push_back({.op = op, .shape = std::move(shape)});
   }
-  // Hot: one copy of the weights; cold: copies in turn that fill the last cache twice; between: as many as a small network
-  // has. After a pause, other programs have had the last cache for so long.
+  // One copy of the weights is hot; copies that fill the LLC twice are cold; fewer copies are like the weights of a
+  // small network. During a pause, co-runner traffic evicts weights from the LLC.
   void gemm(int rows, int in, int out, int copies = 1, int pause_us = 0) {
     std::map<std::string, int> shape{{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies}};
     if (pause_us > 0) shape["pause_us"] = pause_us;
     add("gemm", std::move(shape));
   }
-  void attention(const Layout& l, int sequences, int rows, int context, int tree, std::optional<int> met_kib = {}) {
+  void attention(const Layout& l, int sequences, int rows, int context, int tree, std::optional<int> reuse_kib = {}) {
     constexpr double kMostPairColumns = 5e7;
     if (static_cast<double>(sequences) * rows * (context + rows) * l.heads * l.head_dim > kMostPairColumns) return;
     std::map<std::string, int> shape{
         {"sequences", sequences}, {"rows", rows},           {"context", context}, {"heads", l.heads},
         {"kv_heads", l.kv_heads}, {"head_dim", l.head_dim}, {"tree", tree}};
-    if (met_kib) shape.merge(of_network(*met_kib));
+    if (reuse_kib) shape.merge(of_network(*reuse_kib));
     add("attention", std::move(shape));
   }
-  void append(const Layout& l, int sequences, int rows, int met_kib = 0) {
+  void append(const Layout& l, int sequences, int rows, int reuse_kib = 0) {
     std::map<std::string, int> shape{{"sequences", sequences},
                                      {"rows", rows},
                                      {"heads", l.heads},
                                      {"kv_heads", l.kv_heads},
                                      {"head_dim", l.head_dim}};
-    shape.merge(of_network(met_kib));
+    shape.merge(of_network(reuse_kib));
     add("rope_append", std::move(shape));
   }
-  // Layers in turn, after so many bytes of others.
-  static std::map<std::string, int> of_network(int met_kib) {
+  // The ops of several layers in turn, each after `reuse_kib` of other data were accessed.
+  static std::map<std::string, int> of_network(int reuse_kib) {
     std::map<std::string, int> shape{{"copies", 6}};
-    if (met_kib > 0) shape["met_kib"] = met_kib;
+    if (reuse_kib > 0) shape["reuse_kib"] = reuse_kib;
     return shape;
   }
   std::vector<MeasuredPoint> points;
@@ -69,11 +69,11 @@ std::vector<MeasuredPoint> small_grid(double last_level_cache) {
         g.attention(l, 2, rows, context, 0);
         if (rows > 1) g.attention(l, 1, rows, context, 1);
         if (rows == 1)
-          for (const int met_kib : {0, 4096}) g.attention(l, 2, rows, context, 0, met_kib);
+          for (const int reuse_kib : {0, 4096}) g.attention(l, 2, rows, context, 0, reuse_kib);
       }
   for (const int rows : {1, 8, 16}) {
     for (const char* op : {"add", "silu_mul", "rms_norm", "argmax"}) g.add(op, {{"rows", rows}, {"columns", 256}});
-    for (const int met_kib : {0, 4096}) g.append({4, 2, 32}, 2, rows, met_kib);
+    for (const int reuse_kib : {0, 4096}) g.append({4, 2, 32}, 2, rows, reuse_kib);
     g.add("top_k", {{"rows", rows}, {"columns", 256}, {"k", 4}});
     g.add("sample", {{"rows", rows}, {"columns", 256}});
   }
@@ -114,10 +114,10 @@ std::vector<MeasuredPoint> cpu_grid(double last_level_cache, GridSize size) {
         for (const int tree : {0, 1}) g.attention(l, rows <= 8 ? 4 : 1, rows, context, tree);
     for (const int rows : {16, 64}) g.append(l, 1, rows);  // prefill
     for (const double share : {0.0, 0.05, 0.3, 2.0}) {
-      const int met_kib = static_cast<int>(share * last_level_cache / 1024);
+      const int reuse_kib = static_cast<int>(share * last_level_cache / 1024);
       for (const int sequences : {1, 8}) {
-        for (const int rows : {1, 4}) g.append(l, sequences, rows, met_kib);
-        for (const int context : {24, 80, 300}) g.attention(l, sequences, 1, context, 0, met_kib);
+        for (const int rows : {1, 4}) g.append(l, sequences, rows, reuse_kib);
+        for (const int context : {24, 80, 300}) g.attention(l, sequences, 1, context, 0, reuse_kib);
       }
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes that `draftline probe --device cpu` times: products, attention (decode, prefill, verify under a chain and
-// under a tree), elementwise ops, and reading and copying memory.
+// The shapes that `draftline probe --device cpu` times: GEMMs, attention (decode, prefill, verification of a chain and
+// of a tree), elementwise ops, and reading and copying memory.
 #pragma once
 #include <vector>
 
@@ -8,10 +8,10 @@
 
 namespace draftline {
 
-// small: seconds, and just enough to calibrate; to see that the machine can be probed at all.
+// full: minutes. small: seconds, with just enough points for a calibration that shows that a machine can be probed.
 enum class GridSize { full, small };
 
-// `last_level_cache` in bytes.
+// `last_level_cache`: its size in bytes, past which weights and caches are cold.
 std::vector<MeasuredPoint> cpu_grid(double last_level_cache, GridSize = GridSize::full);
 
 }  // namespace draftline

@@ -13,9 +13,9 @@ namespace draftline {
 namespace {
 
 constexpr double kMostBytes = 1.5e9;  // of one point's data
-constexpr double kMostRound = 2e7;    // bytes of weights met in turn that a sample meets all of
+constexpr double kMostRound = 2e7;    // up to so many bytes of weights, a sample goes through all copies
 
-void probe_gemm(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+void probe_gemm(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const int rows = p.at("rows"), in = p.at("in"), out = p.at("out"), copies = p.at("copies");
   if (4.0 * in * out * (copies + 1) > kMostBytes) {
     p.skipped = "its weights need more than 1.5 GB";
@@ -49,28 +49,29 @@ void probe_gemm(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   }
   std::size_t next = 0;
   const double all = 4.0 * in * out * copies;
-  Pace pace{all <= kMostRound ? copies : 1};
+  SamplingPlan plan{.runs_per_round = all <= kMostRound ? copies : 1};
   if (const double pause = 1e-6 * p.at("pause_us", 0); pause > 0)
-    pace.before = [&yardstick, pause] {
-      for (const double from = now(); now() - from < pause;) yardstick.idle();
+    plan.before = [&reference, pause] {
+      for (const double from = now(); now() - from < pause;) reference.keep_busy();
     };
   time_into(
-      p, patience, yardstick, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); }, pace);
+      p, time_budget, reference, [&] { b.backend.finish(*tapes[next++ % tapes.size()]); }, plan);
 }
 
-// Sequences in their own places, all of that committed length.
-Seats seated(Ops& ops, int sequences, int length) {
-  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
-                    ops.seat_slot("ids", 1, 1, DType::int32)};
-  std::vector<int> places(static_cast<std::size_t>(sequences));
-  std::iota(places.begin(), places.end(), 0);
-  ops.upload(seats.table, places);
-  ops.upload(seats.ids, places);
-  ops.upload(seats.lengths, std::vector<int>(places.size(), length));
-  return seats;
+// Batch slots of sequences with KV slots of their own and the same committed length.
+BatchSlots batch_of(Ops& ops, int sequences, int length) {
+  const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
+                         ops.persistent_per_slot("lengths", 1, 1, DType::int32),
+                         ops.persistent_per_slot("ids", 1, 1, DType::int32)};
+  std::vector<int> kv_slots(static_cast<std::size_t>(sequences));
+  std::iota(kv_slots.begin(), kv_slots.end(), 0);
+  ops.upload(slots.kv_slots, kv_slots);
+  ops.upload(slots.ids, kv_slots);
+  ops.upload(slots.lengths, std::vector<int>(kv_slots.size(), length));
+  return slots;
 }
 
-// Many sums side by side, so that no addition waits for another.
+// Reads all values into many sums, so that no addition waits for the one before it.
 float read_all(const std::vector<float>& from) {
   constexpr std::size_t kLanes = 64;
   float sum[kLanes] = {};
@@ -79,31 +80,32 @@ float read_all(const std::vector<float>& from) {
   return std::accumulate(std::begin(sum), std::end(sum), 0.0F);
 }
 
-// What is met before each sample: as much of other data.
-struct Others {
-  explicit Others(const MeasuredPoint& p)
-      : data(static_cast<std::size_t>(p.at("met_kib", 0)) * 1024 / sizeof(float), 1.0F) {}
-  Pace pace() {
+// Other data that is accessed before each sample: as much as the point's reuse distance demands.
+struct OtherData {
+  explicit OtherData(const MeasuredPoint& p)
+      : data(static_cast<std::size_t>(p.at("reuse_kib", 0)) * 1024 / sizeof(float), 1.0F) {}
+  SamplingPlan plan() {
     if (data.empty()) return {};
-    return {1, [this] { sink = read_all(data); }};
+    return {.before = [this] { sink = read_all(data); }};
   }
   std::vector<float> data;
   volatile float sink = 0;
 };
 
-// Times one tape of `layers` ops, and tells the time of one.
-void time_layers(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, CpuBench& b, const Tape& tape, int layers) {
-  Others others(p);
+// Times a tape of `layers` equal ops; the point gets the time of one.
+void time_layers(MeasuredPoint& p, Seconds time_budget, ClockReference& reference, CpuBench& b, const Tape& tape,
+                 int layers) {
+  OtherData others(p);
   time_into(
-      p, patience, yardstick, [&] { b.backend.finish(tape); }, others.pace());
+      p, time_budget, reference, [&] { b.backend.finish(tape); }, others.plan());
   for (Seconds* t : {&p.low, &p.median, &p.high}) *t = 1.0 / layers * *t;
 }
 
-// Over the entries of one layer after the other, as in a network, after so many other bytes were met.
-void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+// Attention over one layer's entries after the other's, as in a network, at the point's reuse distance.
+void probe_attention(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
             kv_heads = p.at("kv_heads"), dim = p.at("head_dim"), tree = p.at("tree"), layers = p.at("copies", 1);
-  constexpr int kRoom = 128;  // for texts to grow, as in a decoder: sequences do not lie end to end
+  constexpr int kRoom = 128;  // entries that stay free behind each sequence, as in a decoder whose texts grow
   const std::vector<int> contexts = lengths_around(context, sequences);
   const int longest = contexts.back();
   const double cache_bytes = 8.0 * layers * sequences * (longest + rows + kRoom) * kv_heads * dim;
@@ -114,9 +116,9 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   CpuBench b(sequences);
   Ops& ops = b.ops;
   const Cache cache = ops.cache(layers, kv_heads, dim, longest + rows + kRoom);
-  const Seats seats = seated(ops, sequences, 0);
+  const BatchSlots slots = batch_of(ops, sequences, 0);
   b.finish();
-  const Rope still{10000, 0, {}};  // no column is rotated: the reference needs no angles
+  const Rope still{.columns = 0};  // rotates no column, so that the check below needs no angles
   const auto append = [&](int n, std::uint64_t from, PassRef pass) {
     const Tensor q = b.random("q" + std::to_string(n), sequences * n, heads * dim, from);
     const Tensor k = b.random("k" + std::to_string(n), sequences * n, kv_heads * dim, from + 1000000007);
@@ -125,19 +127,19 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
     return q;
   };
   if (context > 0) {
-    append(longest, 11, ops.pass({ops.uniform(sequences, longest), seats}));
+    append(longest, 11, ops.pass({ops.uniform(sequences, longest), slots}));
     b.finish();
   }
-  ops.upload(seats.lengths, contexts);
+  ops.upload(slots.lengths, contexts);
   const int words = (rows + 31) / 32;
   std::optional<Tensor> tree_mask;
   if (tree != 0) tree_mask = reshape(ops.constant(tree_words(sequences, rows, words), words), sequences * rows, words);
-  const auto pass = [&] { return ops.pass({ops.uniform(sequences, rows), seats, tree_mask}); };
+  const auto pass = [&] { return ops.pass({ops.uniform(sequences, rows), slots, tree_mask}); };
   const Tensor q = append(rows, 77, pass());
   b.finish();
   const auto y = b.value_of(ops.attend(q, pass(), cache, 0));
 
-  // The last row of the last sequence and its last head, in double.
+  // Computes the last head of the last row of the last sequence in double.
   const auto queries = b.value_of(q);
   const int row = sequences * rows - 1, head = heads - 1, kv = head / (heads / kv_heads);
   const auto words_of = tree != 0 ? tree_words(1, rows, words) : std::vector<int>{};
@@ -170,10 +172,10 @@ void probe_attention(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
       return;
     }
   for (int layer = 0; layer < layers; ++layer) ops.attend(q, pass(), cache, layer);
-  time_layers(p, patience, yardstick, b, *b.finish(), layers);
+  time_layers(p, time_budget, reference, b, *b.finish(), layers);
 }
 
-void probe_elementwise(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+void probe_elementwise(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const int rows = p.at("rows"), columns = p.at("columns");
   CpuBench b(1);
   const Tensor x = b.random("x", rows, p.op == "silu_mul" ? 2 * columns : columns, 5),
@@ -206,11 +208,11 @@ void probe_elementwise(MeasuredPoint& p, Seconds patience, Yardstick& yardstick)
   }
   op();
   const Tape* tape = b.finish();
-  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
+  time_into(p, time_budget, reference, [&] { b.backend.finish(*tape); });
 }
 
-// Rotated at the positions behind a context, and stored there; layer by layer, as attention.
-void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+// Rotates rows at the positions behind a context and appends them there, one layer after the other.
+void probe_rope_append(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   constexpr int kContext = 104, kRoom = 500;
   constexpr double kTheta = 10000;
   const int rows = p.at("rows"), heads = p.at("heads"), kv_heads = p.at("kv_heads"), dim = p.at("head_dim"),
@@ -222,14 +224,14 @@ void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick)
   CpuBench b(sequences);
   Ops& ops = b.ops;
   const Cache cache = ops.cache(layers, kv_heads, dim, kContext + rows + kRoom);
-  const Seats seats = seated(ops, sequences, kContext);
+  const BatchSlots slots = batch_of(ops, sequences, kContext);
   const int all_rows = sequences * rows;
   const Tensor q = b.random("q", all_rows, heads * dim, 1), k = b.random("k", all_rows, kv_heads * dim, 1000000007),
                v = b.random("v", all_rows, kv_heads * dim, 2000000011);
   b.finish();
   const auto op = [&](int layer) {
-    const PassRef pass = ops.pass({ops.uniform(sequences, rows), seats, {}});
-    return ops.rope_append(q, k, v, Rope{kTheta, dim, {}}, pass, cache, layer);
+    const PassRef pass = ops.pass({ops.uniform(sequences, rows), slots, {}});
+    return ops.rope_append(q, k, v, Rope{.theta = kTheta, .columns = dim}, pass, cache, layer);
   };
   const auto result = b.value_of(op(layers - 1));
   const auto from = b.value_of(q);
@@ -243,28 +245,28 @@ void probe_rope_append(MeasuredPoint& p, Seconds patience, Yardstick& yardstick)
     }
   }
   for (int layer = 0; layer < layers; ++layer) op(layer);
-  time_layers(p, patience, yardstick, b, *b.finish(), layers);
+  time_layers(p, time_budget, reference, b, *b.finish(), layers);
 }
 
-void probe_memory(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+void probe_memory(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const auto n = static_cast<std::size_t>(p.at("kib")) * 1024 / sizeof(float);
   std::vector<float> from(n), to(p.op == "copy" ? n : 0);
   for (std::size_t i = 0; i < n; ++i) from[i] = noise(i);
   volatile float sink = 0;
   if (p.op == "copy") {
-    time_into(p, patience, yardstick, [&] {
+    time_into(p, time_budget, reference, [&] {
       std::copy(from.begin(), from.end(), to.begin());
       sink = to[n / 2];
     });
     if (to != from) p.skipped = "its result differs from the reference";
     return;
   }
-  time_into(p, patience, yardstick, [&] { sink = read_all(from); });
+  time_into(p, time_budget, reference, [&] { sink = read_all(from); });
 }
 
 }  // namespace
 
-struct Yardstick::Product {
+struct ClockReference::Product {
   static constexpr int kRows = 4, kColumns = 128;
   CpuBench bench{1};
   const Tape* tape = nullptr;
@@ -279,32 +281,32 @@ struct Yardstick::Product {
   }
 };
 
-Yardstick::Yardstick(Seconds watch) : product_(std::make_unique<Product>()) {
-  constexpr int kSettling = 100;
-  for (int i = 0; i < kSettling; ++i) measure();
+ClockReference::ClockReference(Seconds watch) : product_(std::make_unique<Product>()) {
+  constexpr int kWarmUp = 100;
+  for (int i = 0; i < kWarmUp; ++i) measure();
   clock_ = {};
   readings_ = {};
   const double start = now();
   do measure();
   while (now() - start < watch.value);
 }
-Yardstick::~Yardstick() = default;
+ClockReference::~ClockReference() = default;
 
-double Yardstick::usual() const {
+double ClockReference::usual() const {
   constexpr double kShared = 1.15;
-  return told_at_ > 0 && usual_ > kShared * told_at_ ? told_at_ : usual_;
+  return normalised_to_ && usual_ > kShared * *normalised_to_ ? *normalised_to_ : usual_;
 }
 
-Yardstick::Readings Yardstick::read(int more) {
+ClockReference::Readings ClockReference::read(int more) {
   for (int i = 0; i < more; ++i) measure();
   return readings_;
 }
 
-void Yardstick::idle() { product_->run(1); }
+void ClockReference::keep_busy() { product_->run(1); }
 
-// As many additions as a core can do at once: slower at a lower clock, and slower beside a busy twin of the core. So are
-// products.
-double Yardstick::measure() {
+// Times GEMMs and as many additions as a core can do at once: both take longer at a lower clock, and longer while a
+// program uses the core's SMT sibling.
+double ClockReference::measure() {
   constexpr int kAdditions = 4000, kUntimed = 20, kTimed = 8;
   constexpr std::size_t kChains = 16;
   product_->run(kUntimed);
@@ -323,18 +325,18 @@ double Yardstick::measure() {
   return took;
 }
 
-MeasuredPoint probe_cpu(const MeasuredPoint& asked, Seconds patience, Yardstick& yardstick) {
+MeasuredPoint probe_cpu(const MeasuredPoint& asked, Seconds time_budget, ClockReference& reference) {
   MeasuredPoint p = asked;
   p.skipped.clear();
-  if (p.op == "gemm") probe_gemm(p, patience, yardstick);
-  else if (p.op == "attention") probe_attention(p, patience, yardstick);
-  else if (p.op == "read" || p.op == "copy") probe_memory(p, patience, yardstick);
-  else if (p.op == "add" || p.op == "silu_mul" || p.op == "rms_norm") probe_elementwise(p, patience, yardstick);
-  else if (p.op == "rope_append") probe_rope_append(p, patience, yardstick);
-  else if (p.op == "argmax") probe_argmax(p, patience, yardstick);
-  else if (p.op == "top_k") probe_top_k(p, patience, yardstick);
-  else if (p.op == "sample") probe_sample(p, patience, yardstick);
-  else if (p.op == "yardstick") p.low = p.median = p.high = Seconds{yardstick.typical()}, p.samples = 1;
+  if (p.op == "gemm") probe_gemm(p, time_budget, reference);
+  else if (p.op == "attention") probe_attention(p, time_budget, reference);
+  else if (p.op == "read" || p.op == "copy") probe_memory(p, time_budget, reference);
+  else if (p.op == "add" || p.op == "silu_mul" || p.op == "rms_norm") probe_elementwise(p, time_budget, reference);
+  else if (p.op == "rope_append") probe_rope_append(p, time_budget, reference);
+  else if (p.op == "argmax") probe_argmax(p, time_budget, reference);
+  else if (p.op == "top_k") probe_top_k(p, time_budget, reference);
+  else if (p.op == "sample") probe_sample(p, time_budget, reference);
+  else if (p.op == "clock_reference") p.low = p.median = p.high = Seconds{reference.typical()}, p.samples = 1;
   else p.skipped = "no such op on the CPU";
   return p;
 }

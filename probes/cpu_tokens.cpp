@@ -8,11 +8,11 @@
 
 namespace draftline {
 
-void probe_argmax(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+void probe_argmax(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const int rows = p.at("rows"), columns = p.at("columns");
   CpuBench b(1);
   const Tensor x = b.random("x", rows, columns, 5);
-  const Tensor kept = b.ops.slot("best", rows, 1, DType::int32);
+  const Tensor kept = b.ops.persistent("best", rows, 1, DType::int32);
   b.ops.store(kept, b.ops.argmax(x));
   b.finish();
   const auto best = b.backend.read(kept);
@@ -24,15 +24,15 @@ void probe_argmax(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   }
   b.ops.argmax(x);
   const Tape* tape = b.finish();
-  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
+  time_into(p, time_budget, reference, [&] { b.backend.finish(*tape); });
 }
 
 // The best of each row, best first, and their logarithms of probability.
-void probe_top_k(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+void probe_top_k(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const int rows = p.at("rows"), columns = p.at("columns"), k = p.at("k");
   CpuBench b(1);
   const Tensor x = b.random("x", rows, columns, 5);
-  const Tensor ids = b.ops.slot("best", rows, k, DType::int32);
+  const Tensor ids = b.ops.persistent("best", rows, k, DType::int32);
   const TopK best = b.ops.top_k(x, k);
   b.ops.store(ids, best.ids);
   const auto log_probs = b.value_of(best.log_probs);
@@ -52,22 +52,23 @@ void probe_top_k(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   }
   b.ops.top_k(x, k);
   const Tape* tape = b.finish();
-  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
+  time_into(p, time_budget, reference, [&] { b.backend.finish(*tape); });
 }
 
 // A draw from each row at temperature 1, all tokens allowed.
-void probe_sample(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+void probe_sample(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const int rows = p.at("rows"), columns = p.at("columns");
   CpuBench b(rows);
   Ops& ops = b.ops;
-  const Tensor x = b.random("x", rows, columns, 5), tokens = ops.slot("tokens", rows, 1, DType::int32);
-  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
-                    ops.seat_slot("ids", 1, 1, DType::int32)};
-  std::vector<int> places(static_cast<std::size_t>(rows));
-  std::iota(places.begin(), places.end(), 0);
-  for (const Tensor& t : {seats.table, seats.lengths, seats.ids}) ops.upload(t, places);
+  const Tensor x = b.random("x", rows, columns, 5), tokens = ops.persistent("tokens", rows, 1, DType::int32);
+  const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
+                         ops.persistent_per_slot("lengths", 1, 1, DType::int32),
+                         ops.persistent_per_slot("ids", 1, 1, DType::int32)};
+  std::vector<int> kv_slots(static_cast<std::size_t>(rows));
+  std::iota(kv_slots.begin(), kv_slots.end(), 0);
+  for (const Tensor& t : {slots.kv_slots, slots.lengths, slots.ids}) ops.upload(t, kv_slots);
   b.finish();
-  const auto op = [&] { return ops.sample(x, seats, Sampling{1, 0, 1}, 0); };
+  const auto op = [&] { return ops.sample(x, slots, Sampling{1, 0, 1}, 0); };
   const Sample drawn = op();
   ops.store(tokens, drawn.tokens);
   const auto q = b.value_of(drawn.q), values = b.value_of(x);
@@ -85,7 +86,7 @@ void probe_sample(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   }
   op();
   const Tape* tape = b.finish();
-  time_into(p, patience, yardstick, [&] { b.backend.finish(*tape); });
+  time_into(p, time_budget, reference, [&] { b.backend.finish(*tape); });
 }
 
 }  // namespace draftline

@@ -17,7 +17,7 @@ class Grid {
  public:
   explicit Grid(double l2) : l2_(l2) {}
   void add(const char* op, std::map<std::string, int> shape) {
-    points.push_back({op, std::move(shape), {}, {}, {}, 0, 0, {}});
+    points.push_back({.op = op, .shape = std::move(shape)});
   }
   void gemm(int rows, int in, int out) {
     add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies_past_l2(2.0 * in * out)}});
@@ -37,7 +37,8 @@ class Grid {
                       {"head_dim", l.head_dim},
                       {"tree", tree}});
   }
-  // Plain steps of a small decoder: recorded, launched as graphs and kernel by kernel, waited for.
+  // Plain steps of a small decoder: the host's time to record them, to launch them as graphs and kernel by kernel, and
+  // the time that the GPU waits for it.
   void steps(const std::vector<int>& layers, const std::vector<int>& sequences) {
     for (const int l : layers) {
       const int ops = ops_of_plain_step(l);
@@ -58,7 +59,7 @@ class Grid {
   std::vector<MeasuredPoint> points;
 
  private:
-  // Met in turn, none of so many is found in L2.
+  // Enough copies that, used in turn, none is found in L2.
   int copies_past_l2(double bytes) const { return std::min(512, static_cast<int>(2 * l2_ / bytes) + 2); }
   double l2_;
 };
@@ -104,7 +105,7 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
 
   g.steps({1, 6, 24}, {1, 16, 64});
 
-  // Inputs and outputs of networks of 0.5 to 70 billion weights, and sizes that are no power of two.
+  // Matrices of networks of 0.5 to 70 billion weights, and sizes that are no power of two.
   const std::vector<std::pair<int, int>> products{{1024, 1024},  {1024, 4096},   {2048, 2048},  {2560, 9728},
                                                   {4096, 1024},  {4096, 4096},   {4096, 6144},  {4096, 14336},
                                                   {5120, 5120},  {8192, 8192},   {14336, 4096}, {4096, 28672},
@@ -142,7 +143,7 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
       for (const int percent : {90, 100}) g.add("sample", {{"rows", rows}, {"columns", columns}, {"percent", percent}});
     }
   }
-  // A decoder's messages are rows x hidden: a few KiB to some MiB; between the sizes it is interpolated.
+  // A decoder's messages hold rows x hidden values: a few KiB to some MiB. Sizes in between are interpolated.
   std::vector<int> kibs;
   for (int kib = 1; kib <= 1 << 14; kib *= 2) kibs.push_back(kib);
   kibs.push_back(1 << 16);
@@ -152,9 +153,9 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
 }
 
 Seconds expected_overhead(const MeasuredPoint& p) {
-  constexpr double kYardsticks = 2e-3, kByte = 2e-12,
-                   kChecked = 6e-9;  // allocated, filled, freed; reckoned on the host
-  double t = kYardsticks;
+  constexpr double kClockReadings = 2e-3, kByte = 2e-12,
+                   kChecked = 6e-9;  // per byte allocated, filled and freed; per value checked on the host
+  double t = kClockReadings;
   if (p.op == "gemm") {
     constexpr double kAlgorithms = 0.02;
     t += kAlgorithms + kByte * 2 * p.at("in") * p.at("out") * p.at("copies") + kChecked * 32 * p.at("in");

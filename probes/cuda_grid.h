@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes that `draftline probe --device cuda` times: products, attention (decode, prefill, verification of 1 to 64 rows
-// under a chain and under a tree), elementwise ops, choosing and drawing tokens, memory, sums over several GPUs, what the
-// host pays for launches and waits, and the steps of a small decoder.
+// The shapes that `draftline probe --device cuda` times: GEMMs, attention (decode, prefill, verification of chains and
+// trees of 2 to 64 rows), elementwise ops, choosing and drawing tokens, memory, all-reduces over several GPUs, the
+// host's launches and waits, and the steps of a small decoder.
 #pragma once
 #include <vector>
 
@@ -10,11 +10,12 @@
 
 namespace draftline {
 
-// `l2` in bytes: products rotate through so many copies of their weights that none is found there. With one device, a sum over
-// two stands for all that can't run.
+// `l2`: its size in bytes; GEMMs rotate through so many copies of their weights that none is found there. On one
+// device, a single all-reduce over two ranks stands for all that can't run.
 std::vector<MeasuredPoint> cuda_grid(double l2, GridSize = GridSize::full, int devices = 1);
 
-// What a point takes beside its samples: data made, results checked, algorithms chosen. A guess, for the time left.
+// A guess of the time that a point takes besides its samples: to make data, check results and choose algorithms. It
+// serves estimates of the time left.
 Seconds expected_overhead(const MeasuredPoint&);
 
 }  // namespace draftline

@@ -15,7 +15,7 @@ namespace {
 
 struct OpProbe {
   std::string_view op;
-  void (*probe)(CudaTimer&, MeasuredPoint&, Seconds patience);
+  void (*probe)(CudaTimer&, MeasuredPoint&, Seconds time_budget);
 };
 constexpr std::array kProbes{OpProbe{"gemm", probe_gemm},
                              OpProbe{"attention", probe_attention},
@@ -71,13 +71,13 @@ std::map<std::string, double> CudaProbe::machine() const {
 
 std::vector<std::string> CudaProbe::remarks() const { return state_->timer.watch.remarks(); }
 
-MeasuredPoint CudaProbe::measure(const MeasuredPoint& asked, Seconds patience) {
+MeasuredPoint CudaProbe::measure(const MeasuredPoint& asked, Seconds time_budget) {
   MeasuredPoint p = asked;
   p.skipped.clear();
   const auto known = std::find_if(kProbes.begin(), kProbes.end(), [&](const OpProbe& o) { return o.op == p.op; });
-  if (known != kProbes.end()) known->probe(state_->timer, p, patience);
-  else if (p.op == "all_reduce") state_->link.measure(p, patience);
-  else if (p.op.starts_with("step_")) state_->decoder.measure(p, patience);
+  if (known != kProbes.end()) known->probe(state_->timer, p, time_budget);
+  else if (p.op == "all_reduce") state_->link.measure(p, time_budget);
+  else if (p.op.starts_with("step_")) state_->decoder.measure(p, time_budget);
   else p.skipped = "no such op on CUDA";
   return p;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the kernels of decoder/cuda: verified against plain double arithmetic first, then timed as nodes of a graph, on noise,
-// with weights and caches rotated past L2. No CUDA header in here; built without CUDA, its constructor throws DeviceError.
+// Times the kernels of decoder/cuda on random data. Each is verified against plain double arithmetic, then timed as
+// nodes of a CUDA graph that rotates through copies of weights and caches that exceed L2. This header needs no CUDA; in
+// a build without CUDA the constructor throws DeviceError.
 #pragma once
 #include <map>
 #include <memory>
@@ -13,14 +14,15 @@ namespace draftline {
 
 class CudaProbe {
  public:
-  CudaProbe();  // DeviceError where there is no GPU that will do
+  CudaProbe();  // throws DeviceError if there is no suitable GPU
   ~CudaProbe();
   std::string title() const;
-  // "l2_cache", "memory" in bytes, "multiprocessors", versions; clocks, temperature and power as far as they were watched.
+  // "l2_cache" and "memory" in bytes, "multiprocessors", versions, and the clocks, temperature and power seen so far.
   std::map<std::string, double> machine() const;
-  std::vector<std::string> remarks() const;  // what is to be said aloud of the clocks, so far
-  // A point that can't run comes back with its reason; a device that fails throws DeviceError.
-  MeasuredPoint measure(const MeasuredPoint&, Seconds patience);
+  std::vector<std::string> remarks() const;  // sentences for the user about the clocks so far
+  // Times a point within about `time_budget`. One that can't run says why in `skipped`; throws DeviceError if the
+  // device fails.
+  MeasuredPoint measure(const MeasuredPoint&, Seconds time_budget);
 
  private:
   struct State;

@@ -9,15 +9,16 @@ namespace draftline {
 
 namespace {
 
-double bytes_met(const MeasuredPoint& p) { return 4.0 * p.at("in") * p.at("out") * p.at("copies"); }
+double reuse_distance(const MeasuredPoint& p) { return 4.0 * p.at("in") * p.at("out") * p.at("copies"); }
 
-// A row alone is bound by its weights: those that lie between two limits, the quickest first.
+// GEMMs of one row, which are bound by reading their weights, whose reuse distance lies between two limits; the fastest
+// first.
 std::vector<MeasuredPoint> products_of(const Measured& m, double beyond, double within) {
   constexpr std::size_t kMost = 6;
   std::vector<MeasuredPoint> all;
   for (const MeasuredPoint& p : m.points)
-    if (p.op == "gemm" && p.skipped.empty() && p.at("rows") == 1 && p.at("pause_us", 0) == 0 && bytes_met(p) > beyond &&
-        bytes_met(p) <= within)
+    if (p.op == "gemm" && p.skipped.empty() && p.at("rows") == 1 && p.at("pause_us", 0) == 0 &&
+        reuse_distance(p) > beyond && reuse_distance(p) <= within)
       all.push_back(p);
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.median < b.median; });
   all.resize(std::min(all.size(), kMost));
@@ -26,22 +27,21 @@ std::vector<MeasuredPoint> products_of(const Measured& m, double beyond, double 
 
 }  // namespace
 
-std::vector<Drift> drift_since(const Measured& m, Seconds patience, Yardstick& yardstick) {
-  constexpr double kMostly = 0.7;  // of the last cache: others have the rest
-  const double second = m.of_machine("l2_cache"), last = m.of_machine("last_level_cache"),
-               memory = m.of_machine("memory");
+std::vector<Drift> drift_since(const Measured& m, Seconds time_budget, ClockReference& reference) {
+  constexpr double kOwnShare = 0.7;  // of the LLC: co-runners have the rest
+  const double l2 = m.of_machine("l2_cache"), llc = m.of_machine("last_level_cache"), memory = m.of_machine("memory");
   std::vector<Drift> all;
   const auto add = [&](const char* kind, double beyond, double within) {
     std::vector<double> ratios;
     for (const MeasuredPoint& then : products_of(m, beyond, within)) {
-      const MeasuredPoint now = probe_cpu(then, patience, yardstick);
+      const MeasuredPoint now = probe_cpu(then, time_budget, reference);
       if (now.skipped.empty()) ratios.push_back(now.median / then.median);
     }
     if (!ratios.empty()) all.push_back({kind, static_cast<int>(ratios.size()), quantile(ratios, 0.5)});
   };
-  add("second cache", 0, second);
-  add("last cache", 2 * second, kMostly * last);
-  add("memory", last, memory);
+  add("L2", 0, l2);
+  add("LLC", 2 * l2, kOwnShare * llc);
+  add("memory", llc, memory);
   return all;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much faster or slower a shared machine has become since it was probed: a few of the probed products, timed again.
+// Drift: how much faster or slower a shared machine has become since it was probed, from a few of the probed GEMMs
+// timed again.
 #pragma once
 #include <vector>
 
@@ -7,7 +8,8 @@
 
 namespace draftline {
 
-// By where their weights lie: "second cache", "last cache", "memory". Each point for about `patience`. Where nothing alike was probed there is no row.
-std::vector<Drift> drift_since(const Measured&, Seconds patience, Yardstick&);
+// One row for each place of the weights: "L2", "LLC" and "memory". Each point is timed within about `time_budget`. A
+// place from which no GEMM was probed has no row.
+std::vector<Drift> drift_since(const Measured&, Seconds time_budget, ClockReference&);
 
 }  // namespace draftline

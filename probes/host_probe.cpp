@@ -15,18 +15,20 @@ namespace {
 
 constexpr int kColumns = 16, kContext = 16, kAtOnce = 4;
 
-// Times `whole`, and again `part` of it, until patience ends; what is left is the host's.
+// Times `whole` and the `part` of it that is no host work until the time budget is spent; the difference is the host's
+// time.
 template <class Prepare, class Whole, class Part>
-void time_rest(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Prepare prepare, Whole whole, Part part) {
+void time_rest(MeasuredPoint& p, Seconds time_budget, ClockReference& reference, Prepare prepare, Whole whole,
+               Part part) {
   constexpr int kMostSamples = 400, kFewest = 5;
-  constexpr double kLeast = 1e-9;  // a host always does something
+  constexpr double kLeast = 1e-9;  // seconds; host time is never zero
   std::vector<TimedSample> samples;
-  const double usual = yardstick.usual();
+  const double usual = reference.usual();
   const Stopwatch all;
-  for (int i = 0; i < kMostSamples && (i < kFewest || all.elapsed() < patience); ++i) {
+  for (int i = 0; i < kMostSamples && (i < kFewest || all.elapsed() < time_budget); ++i) {
     prepare();
     whole();
-    const double before = yardstick.measure();
+    const double before = reference.measure();
     const Stopwatch both;
     for (int j = 0; j < kAtOnce; ++j) whole();
     const Seconds with = both.elapsed();
@@ -35,16 +37,16 @@ void time_rest(MeasuredPoint& p, Seconds patience, Yardstick& yardstick, Prepare
     const Stopwatch alone;
     for (int j = 0; j < kAtOnce; ++j) part();
     const Seconds without = alone.elapsed();
-    samples.push_back({std::max(kLeast, (with - without).value / kAtOnce), before, yardstick.measure()});
+    samples.push_back({std::max(kLeast, (with - without).value / kAtOnce), before, reference.measure()});
   }
   summarise(p, samples, usual);
 }
 
-void probe_step(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+void probe_step(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const int layers = p.at("layers"), sequences = p.at("sequences");
   RandomWeights weights(1);
   WeightStore store(DType::fp32);
-  CpuBackend backend(store, weights, {CpuBackend::Mode::planned, 0, false, true});
+  CpuBackend backend(store, weights, {.mode = CpuBackend::Mode::planned, .poison = false, .filled = true});
   Ops ops(backend, DType::fp32, sequences);
   const Transformer target(tiny_shape(layers, kColumns), store, ops, kContext + 4 * kAtOnce);
   OneToken method;
@@ -59,14 +61,14 @@ void probe_step(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
     return;
   }
   time_rest(
-      p, patience, yardstick, [&] { generator.assume_length(kContext); }, [&] { generator.step(); },
+      p, time_budget, reference, [&] { generator.assume_length(kContext); }, [&] { generator.step(); },
       [&] { backend.finish(*tape); });
 }
 
-void probe_segment(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
+void probe_segment(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   RandomWeights weights(1);
   WeightStore store(DType::fp32);
-  CpuBackend backend(store, weights, {CpuBackend::Mode::planned, 0, false});
+  CpuBackend backend(store, weights, {.mode = CpuBackend::Mode::planned, .poison = false});
   Ops ops(backend, DType::fp32, 1);
   const Tape* tape = nullptr;
   ops.on_segment = [&](const SegmentRun& run) { tape = run.tape; };
@@ -79,30 +81,24 @@ void probe_segment(MeasuredPoint& p, Seconds patience, Yardstick& yardstick) {
   segment();
   ops.on_segment = nullptr;
   time_rest(
-      p, patience, yardstick, [] {}, segment, [&] { backend.finish(*tape); });
+      p, time_budget, reference, [] {}, segment, [&] { backend.finish(*tape); });
 }
 
 }  // namespace
 
 std::vector<MeasuredPoint> host_grid() {
-  std::vector<MeasuredPoint> all{{"segment_host", {{"ops", 1}}, {}, {}, {}, 0, 0, {}}};
+  std::vector<MeasuredPoint> all{{.op = "segment_host", .shape = {{"ops", 1}}}};
   for (const int layers : {1, 6, 24})
     for (const int sequences : {1, 4, 16})
-      all.push_back({"step_host",
-                     {{"layers", layers}, {"sequences", sequences}, {"ops", ops_of_plain_step(layers)}},
-                     {},
-                     {},
-                     {},
-                     0,
-                     0,
-                     {}});
+      all.push_back({.op = "step_host",
+                     .shape = {{"layers", layers}, {"sequences", sequences}, {"ops", ops_of_plain_step(layers)}}});
   return all;
 }
 
-MeasuredPoint probe_host(const MeasuredPoint& asked, Seconds patience, Yardstick& yardstick) {
+MeasuredPoint probe_host(const MeasuredPoint& asked, Seconds time_budget, ClockReference& reference) {
   MeasuredPoint p = asked;
-  if (p.op == "step_host") probe_step(p, patience, yardstick);
-  else if (p.op == "segment_host") probe_segment(p, patience, yardstick);
+  if (p.op == "step_host") probe_step(p, time_budget, reference);
+  else if (p.op == "segment_host") probe_segment(p, time_budget, reference);
   else p.skipped = "nothing that a host does";
   return p;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What our decoder's host does beside the ops: recording them, hashing, dispatch, reading what was emitted. A step of a tiny
-// network of random weights by the clock, less its tape run again alone; without speculation, at few and many layers and
-// sequences (group A of an engine's profile, measured on the CPU).
+// Times the host work of our decoder: recording ops, hashing, dispatch, and reading what was emitted. A step of a tiny
+// network with random weights is timed, and then its tape alone; the difference is the host's. Steps are plain
+// decoding, with few and many layers and sequences (group A of an engine's profile, measured on the CPU).
 #pragma once
 #include <vector>
 
@@ -9,9 +9,10 @@
 
 namespace draftline {
 
-// "step_host": a step of `layers` layers and `sequences` sequences, whose tape has so many `ops`; "segment_host": a segment
-// of one op. Each takes about `patience`.
+// "step_host": a step of `layers` layers and `sequences` sequences whose tape has `ops` ops; "segment_host": a segment
+// of one op.
 std::vector<MeasuredPoint> host_grid();
-MeasuredPoint probe_host(const MeasuredPoint&, Seconds patience, Yardstick&);
+// Times a point within about `time_budget`. One that can't run says why in `skipped`.
+MeasuredPoint probe_host(const MeasuredPoint&, Seconds time_budget, ClockReference&);
 
 }  // namespace draftline

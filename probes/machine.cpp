@@ -9,7 +9,7 @@
 
 namespace draftline {
 
-// What stands behind "name:" in a file of lines "name : value"; empty if nothing does.
+// The value in a file's line "name : value"; empty if there is no such line.
 static std::string value_of(const char* file, const std::string& name) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -22,14 +22,14 @@ static std::string value_of(const char* file, const std::string& name) {
 }
 
 Machine this_machine() {
-  const std::map<int, double> kUsualCaches{{1, 32 << 10}, {2, 1 << 20}, {3, 8 << 20}};  // where Linux does not say
+  const std::map<int, double> kUsualCaches{{1, 32 << 10}, {2, 1 << 20}, {3, 8 << 20}};  // if Linux reports none
   Machine m;
   m.cpu = value_of("/proc/cpuinfo", "model name");
   if (m.cpu.empty()) m.cpu = "a CPU without a name";
   const std::string kilobytes = value_of("/proc/meminfo", "MemTotal");
   m.memory = kilobytes.empty() ? 0 : 1024 * std::strtod(kilobytes.c_str(), nullptr);
   m.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  std::map<int, double> caches;  // by level, of data
+  std::map<int, double> caches;  // sizes of data caches by level
   for (int index = 0; index < 8; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
     std::ifstream size_file(folder + "size"), level_file(folder + "level"), type_file(folder + "type");

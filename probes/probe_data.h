@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What probes compute with: noise that host and device make alike, and the masks of a binary tree.
+// The data of probes: noise that host and device compute alike, and the tree mask of a binary tree.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 namespace draftline {
 
-// Uniform in [-1, 1): quick, and never zeros.
+// Value i of a fixed sequence of numbers, uniform in [-1, 1).
 constexpr float noise(std::uint64_t i) {
   std::uint64_t x = i * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du;
   x ^= x >> 29;
@@ -14,7 +14,8 @@ constexpr float noise(std::uint64_t i) {
   return static_cast<float>(static_cast<double>(x >> 11) * 0x1.0p-52 - 1);
 }
 
-// Tree mask of a tail of `rows` entries: every row attends to itself, and its parent's line in a binary tree.
+// The tree mask of a binary tree of `rows` rows for each sequence, [sequences * rows, words]: every row attends to
+// itself and to its ancestors.
 inline std::vector<int> tree_words(int sequences, int rows, int words) {
   std::vector<unsigned> tree_mask(static_cast<std::size_t>(rows * words), 0);
   for (int r = 0; r < rows; ++r) {

@@ -17,7 +17,7 @@ void UsualClock::note(double reading) {
   ++all_;
 }
 
-// Of the fastest so many readings.
+// The q-quantile of the `of` fastest readings.
 double UsualClock::quantile(double q, std::size_t of) const {
   std::size_t faster = 0;
   for (const auto& [at, alike] : readings_)
@@ -26,7 +26,7 @@ double UsualClock::quantile(double q, std::size_t of) const {
 }
 
 double UsualClock::usual() const {
-  constexpr double kBoosts = 0.01, kShared = 1.25;  // a core whose twin is busy takes 1.4 to 1.7 times as long
+  constexpr double kBoosts = 0.01, kShared = 1.25;  // beside a busy SMT sibling, readings are 1.4 to 1.7 times as long
   check(all_ > 0, "a clock that was never read");
   const double fastest = quantile(kBoosts, all_);
   std::size_t free = 0;
@@ -46,8 +46,8 @@ double UsualClock::typical() const {
   return near.reading();
 }
 
-double TimedSample::at_typical(double usual, double typical) const {
-  return took >= kClockHolds && met(usual) ? took : took * typical / std::sqrt(before * after);
+double TimedSample::normalised(double usual, double typical) const {
+  return took >= kClockHolds && undisturbed(usual) ? took : took * typical / std::sqrt(before * after);
 }
 
 double TimedSample::distance(double usual) const {
@@ -62,7 +62,7 @@ void summarise(MeasuredPoint& p, const std::vector<TimedSample>& samples, double
   });
   std::vector<double> kept;
   for (const TimedSample& s : all)
-    if (kept.size() < kLeastSamples || s.met(usual)) kept.push_back(s.took);
+    if (kept.size() < kLeastSamples || s.undisturbed(usual)) kept.push_back(s.took);
   std::sort(kept.begin(), kept.end());
   p.samples = static_cast<int>(kept.size());
   p.discarded = static_cast<int>(all.size() - kept.size());

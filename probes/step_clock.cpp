@@ -45,18 +45,18 @@ bool StepClock::full() const {
   return *std::max_element(all.begin(), all.end()) > longest_;
 }
 
-// Steps until n of them met a free core at its full clock; after three times as many, those that met the least else.
-// `step` does one and returns what is noted of it, told how many times its time counts. False: some of them did what a step
-// does but once.
+// Takes steps until n of them ran on a free core at its usual clock, or three times n; then the least disturbed are
+// kept. `step` takes one step and returns a function that records it, given the factor by which its time is normalised.
+// Returns false if any kept step did work that is done only once.
 template <class Step>
-bool StepClock::undisturbed(int n, Step step) {
+bool StepClock::measure(int n, Step step) {
   constexpr int kMostTries = 3;
   constexpr double kPreempted = 1.03, kNotAgain = 1e3;
   warm_up(1);
   struct Tried {
-    double distance;  // how far from the usual clock
-    std::function<void(double)> keep;
-    double counts;
+    double distance;  // of its clock from the usual one
+    std::function<void(double)> record;
+    double factor;
   };
   std::vector<Tried> all;
   const double usual = meter_.usual_pace(), typical = meter_.typical_pace();
@@ -67,32 +67,34 @@ bool StepClock::undisturbed(int n, Step step) {
     if (context_ && i % kInARow == 0) generator_.assume_length(*context_);
     const auto start = Clock::now();
     const Stopwatch own;
-    auto keep = step();
+    auto record = step();
     const Seconds took = since(start);
     const double lost = took / meter_.time(own), after = meter_.pace();
     const double slower = meter_.first_of_its_kind() ? kNotAgain : lost > kPreempted ? lost : 1;
-    const TimedSample met{took.value, before * slower, after * slower};
-    all.push_back({met.distance(usual), std::move(keep),
-                   TimedSample{took.value, before, after}.at_typical(usual, typical) / took.value});
-    good += met.met(usual);
+    const TimedSample judged{.took = took.value, .before = before * slower, .after = after * slower};
+    const TimedSample sample{.took = took.value, .before = before, .after = after};
+    all.push_back({.distance = judged.distance(usual),
+                   .record = std::move(record),
+                   .factor = sample.normalised(usual, typical) / took.value});
+    good += judged.undisturbed(usual);
     before = after;
   }
   std::stable_sort(all.begin(), all.end(), [](const Tried& a, const Tried& b) { return a.distance < b.distance; });
   all.resize(std::min(all.size(), static_cast<std::size_t>(std::max(good, (n + 1) / 2))));
-  for (const Tried& t : all) t.keep(t.counts);
+  for (const Tried& t : all) t.record(t.factor);
   return all.empty() || all.back().distance < std::log(kNotAgain) / 2;
 }
 
 TimedSteps StepClock::steps(int n) {
   TimedSteps all;
   std::vector<double> times;
-  all.settled = undisturbed(n, [&]() -> std::function<void(double)> {
+  all.warm = measure(n, [&]() -> std::function<void(double)> {
     const double before = length();
     const Stopwatch watch;
     const auto emitted = one_step();
     const Seconds took = meter_.time(watch);
-    return [&all, &times, this, before, took, emitted, at = static_cast<int>(history_.size()) - 1](double counts) {
-      times.push_back(counts * took.value);
+    return [&all, &times, this, before, took, emitted, at = static_cast<int>(history_.size()) - 1](double factor) {
+      times.push_back(factor * took.value);
       all.length += before;
       all.emitted += std::accumulate(emitted.begin(), emitted.end(), 0.0) / static_cast<double>(emitted.size());
       if (!context_) all.steered.push_back(at);
@@ -119,15 +121,15 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
   std::vector<OpTime> kinds;
   std::map<std::pair<std::string_view, Phase>, std::vector<std::pair<double, int>>> by_kind;  // of each kept step
   std::size_t kept = 0;
-  undisturbed(n, [&]() -> std::function<void(double)> {
+  measure(n, [&]() -> std::function<void(double)> {
     now.clear();
     one_step();
-    return [&, step = now](double counts) {
+    return [&, step = now](double factor) {
       ++kept;
       for (const Clocked& c : step) {
         auto& steps = by_kind[{op_key(c.tape->ops[c.op], *c.tape), c.tape->phases[c.op]}];
         steps.resize(kept);
-        steps.back().first += counts * std::max(c.time - clock, Seconds{}).value;
+        steps.back().first += factor * std::max(c.time - clock, Seconds{}).value;
         ++steps.back().second;
       }
     };
@@ -136,7 +138,7 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
   for (auto& [kind, steps] : by_kind) {
     steps.resize(kept);
     std::vector<double> times;
-    OpTime one{std::string(kind.first), kind.second, {}, 0};
+    OpTime one{.key = std::string(kind.first), .phase = kind.second, .time = {}};
     for (const auto& [time, calls] : steps) {
       times.push_back(time);
       one.calls += static_cast<double>(calls) / static_cast<double>(kept);
@@ -148,12 +150,12 @@ std::vector<StepClock::OpTime> StepClock::ops(int n) {
   return kinds;
 }
 
-InTurn steps_in_turn(StepClock& plain, StepClock& method, int turns, Seconds patience) {
+InTurn steps_in_turn(StepClock& plain, StepClock& method, int turns, Seconds time_budget) {
   constexpr int kMostSteps = 20, kMostClocked = 5;
-  const auto in_patience = [&](const TimedSteps& one) {
-    return one.time.value > 0 ? static_cast<int>(std::clamp(patience / one.time, 1.0, 1.0 * kMostSteps)) : 1;
+  const auto within_budget = [&](const TimedSteps& one) {
+    return one.time.value > 0 ? static_cast<int>(std::clamp(time_budget / one.time, 1.0, 1.0 * kMostSteps)) : 1;
   };
-  const int plain_steps = in_patience(plain.steps(1)), method_steps = in_patience(method.steps(1));
+  const int plain_steps = within_budget(plain.steps(1)), method_steps = within_budget(method.steps(1));
   InTurn all;
   for (int i = 0; i < turns; ++i) {
     TimedSteps one = plain.steps(plain_steps), other = method.steps(method_steps);

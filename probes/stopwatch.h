@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times a piece of work of this thread. A long one by the thread's own clock, which stands still while another program has
-// the core; a short one, which is seldom interrupted, by the clock that is quicker to read.
+// Times work of this thread. Long work is timed by the thread's CPU clock, which stops while another program has the
+// core; short work, which is seldom interrupted, by the monotonic clock, which is quicker to read.
 #pragma once
 #include <time.h>
 
@@ -18,7 +18,7 @@ class Stopwatch {
     const double wall = read(CLOCK_MONOTONIC) - wall_;
     return Seconds{wall < kLong ? wall : std::min(wall, read(CLOCK_THREAD_CPUTIME_ID) - thread_)};
   }
-  Seconds wall() const { return Seconds{read(CLOCK_MONOTONIC) - wall_}; }  // for work that another device does
+  Seconds wall() const { return Seconds{read(CLOCK_MONOTONIC) - wall_}; }  // the wall time, for work of another device
 
  private:
   static double read(clockid_t clock) {

@@ -88,7 +88,7 @@ std::vector<Cell> cell_row(const ValidationCell& c) {
           Cell(c.speedup.measured),
           percent_cell(c.speedup.error()),
           percent_cell(c.speedup.noise, 2),
-          c.speedup.drowned() ? "noise > error" : ""};
+          c.speedup.within_noise() ? "within noise" : ""};
 }
 
 std::vector<const ValidationCell*> worst(const std::vector<ValidationCell>& cells, std::size_t n) {
@@ -101,10 +101,10 @@ std::vector<const ValidationCell*> worst(const std::vector<ValidationCell>& cell
   return all;
 }
 
-// Of each kind of op on each network, over all cells: as if their steps were one.
+// The sums of each kind of op on each network over all cells, each divided by its cell's step time.
 struct OpTotal {
   std::string network, key;
-  double predicted = 0, measured = 0, of = 0;  // of: the steps' time, measured
+  double predicted = 0, measured = 0, of = 0;  // in measured step times; `of` is the number of cells
 };
 std::vector<OpTotal> op_totals(const std::vector<ValidationCell>& cells) {
   std::map<std::pair<std::string, std::string>, OpTotal> all;
@@ -139,11 +139,12 @@ Table op_table(const std::vector<ValidationCell>& cells, double least_share) {
   return t;
 }
 
-Table blame_table(const std::vector<ValidationCell>& cells, std::size_t most) {
-  Table t({"to blame", "mean |error| of step", "mean error", "share of step"});
-  auto all = blames(cells);
+Table error_budget_table(const std::vector<ValidationCell>& cells, std::size_t most) {
+  Table t({"op", "mean |error| of step", "mean error", "share of step"});
+  auto all = error_budget(cells);
   all.resize(std::min(most, all.size()));
-  for (const Blame& b : all) t.add({b.key, percent_cell(b.absolute), percent_cell(b.mean), percent_cell(b.share)});
+  for (const ErrorBudgetItem& b : all)
+    t.add({b.key, percent_cell(b.absolute), percent_cell(b.mean), percent_cell(b.share)});
   return t;
 }
 
@@ -186,13 +187,13 @@ Table unserved_table(const std::vector<ComparedServing>& all) {
 }
 
 Table fit_table(const std::vector<FitQuality>& fits) {
-  Table t({"calibrated on unseen shapes", "points", "median error", "P90"});
+  Table t({"op, on held-out shapes", "points", "median error", "P90"});
   for (const FitQuality& q : fits) t.add({q.op, q.points, percent_cell(q.median), percent_cell(q.p90)});
   return t;
 }
 
 Table drift_table(const std::vector<Drift>& drift) {
-  Table t({"GEMMs whose weights are in", "points", "time since, by time when probed"});
+  Table t({"GEMMs whose weights are in", "points", "time now / time when probed"});
   for (const Drift& d : drift) t.add({d.kind, d.points, Cell(d.ratio, 3)});
   return t;
 }
@@ -203,14 +204,14 @@ std::string all_tables(const ValidationReport& r, const std::function<std::strin
   const auto add = [&](const char* what, const Table& t) {
     if (t.rows() > 0) out += title(what) + text(t) + "\n";
   };
-  if (!r.fits.empty()) add("Calibration (kernels and host alone; no step is seen)", fit_table(r.fits));
-  add("What the machine did since it was probed", drift_table(r.drift));
+  if (!r.fits.empty()) add("Calibration (from kernels and host work alone, without any step)", fit_table(r.fits));
+  add("Drift of the machine since it was probed", drift_table(r.drift));
   if (!r.cells.empty()) {
     add("Predicted against measured", summary_table(r.cells));
     Table cells(cell_columns());
     for (const ValidationCell* c : worst(r.cells, worst_cells)) cells.add(cell_row(*c));
     add(worst_cells < r.cells.size() ? "The worst cells" : "All cells", cells);
-    add("Error budget: who is to blame", blame_table(r.cells, 10));
+    add("Error budget: what each op contributes to the error of a step", error_budget_table(r.cells, 10));
     constexpr double kLeastShare = 0.01;
     add(r.device == "cuda" ? "Ops, by events around each of them in runs without graphs"
                            : "Ops, by a clock inside the interpreter",
@@ -292,7 +293,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     w.member("measured", c.speedup.measured);
     w.member("error", c.speedup.error());
     w.member("noise", c.speedup.noise);
-    w.member("noise_exceeds_error", c.speedup.drowned());
+    w.member("noise_exceeds_error", c.speedup.within_noise());
     w.member("low", c.speedup.interval ? std::optional(c.speedup.interval->low) : std::nullopt);
     w.member("high", c.speedup.interval ? std::optional(c.speedup.interval->high) : std::nullopt);
     w.member("acceptance_length", c.acceptance_length);
@@ -314,7 +315,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     w.member("measured", o.measured / o.of);
     w.member("error", o.measured > 0 ? std::optional(o.predicted / o.measured - 1) : std::nullopt);
   });
-  w.objects("error_budget", blames(r.cells), [&](const Blame& b) {
+  w.objects("error_budget", error_budget(r.cells), [&](const ErrorBudgetItem& b) {
     w.member("op", b.key);
     w.member("mean_abs_error_of_step", b.absolute);
     w.member("mean_error_of_step", b.mean);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline validate` says: predicted | measured | error, by cell, by op, of a served load; which op is to blame. As
-// text for a terminal, Markdown for docs/accuracy.md, and JSON.
+// The report of `draftline validate`: predicted, measured and error by cell, by op and of a live server, and the error
+// budget. It is written as text for a terminal, as Markdown for docs/accuracy.md, and as JSON.
 #pragma once
 #include <filesystem>
 #include <ostream>
@@ -15,12 +15,12 @@
 namespace draftline {
 
 struct ValidationReport {
-  std::string device, title, commit;  // title: the machine's
-  double rate = 0;                    // of acceptance, an input
+  std::string device, title, commit;  // "cpu" or "cuda"; the machine's name; of the program
+  double rate = 0;                    // the acceptance rate, an input
   std::vector<FitQuality> fits;
-  std::vector<Drift> drift;  // of the machine, from probing to after decoding
+  std::vector<Drift> drift;  // between probing and the end of decoding
   std::vector<ValidationCell> cells;
-  std::vector<MeasuredCell> skipped;  // that could not run, with their reasons
+  std::vector<MeasuredCell> skipped;  // cells that could not run, with their reasons
   std::vector<ComparedServing> serving;
   std::size_t left_out = 0;  // cells of the grid that were not measured
   InputFiles input_files = {};

@@ -13,7 +13,7 @@ Pass PositionBatch::pass(Pass p) {
   const int n = p.rows.each.front(), all = texts_ * each_;
   const bool alike = std::all_of(p.rows.each.begin(), p.rows.each.end(), [&](int rows) { return rows == n; });
   if (p.tree_mask || !p.ahead.empty() || !alike || p.rows.sequences() != all) throw NotByRank{};
-  Pass whole{ops_.uniform(texts_, each_ * n), p.seats};
+  Pass whole{ops_.uniform(texts_, each_ * n), p.slots};
   if (!drafting_) {
     if (p.tail != 0 || n != 1) throw NotByRank{};
     return whole;
@@ -49,16 +49,16 @@ void PositionBatch::record(const std::vector<Text>& texts, int first_id, int pos
     lengths.push_back(t.prompt - 1);  // the newest row is taken again: the position behind it is the first
   }
   generator_.join(prompts, ids);
-  ops_.upload(generator_.session().seats.lengths, lengths);
+  ops_.upload(generator_.session().slots.lengths, lengths);
   for (int from = 0; from < positions; from += each_) {
     each_ = std::min(at_once, positions - from);
     take(texts, from, to);
   }
-  for (int seat = texts_; seat-- > 0;) generator_.leave(seat);
+  for (int slot = texts_; slot-- > 0;) generator_.leave(slot);
 }
 
 void PositionBatch::take(const std::vector<Text>& texts, int from, const std::vector<TracedPrompt*>& to) {
-  const Seats& seats = generator_.session().seats;
+  const BatchSlots& slots = generator_.session().slots;
   const int all = texts_ * each_;
   std::vector<int> fed, roots, rows(at(all));
   std::vector<std::vector<int>> truth;
@@ -66,7 +66,7 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
   std::iota(rows.begin(), rows.end(), 0);
   Session s;
   s.sequences = all;
-  s.seats = seats;
+  s.slots = slots;
   bool doubted = false;
   for (std::size_t t = 0; t < texts.size(); ++t)
     for (int i = 0; i < each_; ++i) {
@@ -80,7 +80,7 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
       s.text.emplace_back();
       doubted = doubted || from + i < texts[t].given;
     }
-  s.root = ops_.upload(s.slot(ops_, "root", 1, 1, DType::int32), roots);
+  s.root = ops_.upload(s.state(ops_, "root", 1, 1, DType::int32), roots);
 
   ops_.phase = Phase::verify;
   Committed c;
@@ -91,10 +91,10 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
   c.next = c.bonus = s.root;
   Stream x{target_.embed(ops_, c.fed)};
   const Tensor y =
-      target_pass(ops_, target_, method_, x, ops_.pass({ops_.uniform(texts_, each_), seats}), 0, c.auxiliary_states);
+      target_pass(ops_, target_, method_, x, ops_.pass({ops_.uniform(texts_, each_), slots}), 0, c.auxiliary_states);
   std::optional<Tensor> predicted;
   if (doubted) {
-    predicted = ops_.slot("forced.predicted", all, 1, DType::int32);
+    predicted = ops_.persistent("forced.predicted", all, 1, DType::int32);
     ops_.store(*predicted, ops_.argmax(target_.logits(ops_, y)));
   }
   ops_.phase = Phase::draft;
@@ -107,7 +107,7 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
   if (p.hidden && p.first_layer == 0)
     throw NotByRank{};  // rows of its own in the target's pass: drafts come from there
   ops_.phase = Phase::commit;
-  ops_.advance(seats.lengths, ops_.constant({each_}, 1, texts_));
+  ops_.advance(slots.lengths, ops_.constant({each_}, 1, texts_));
   note(prompt_of);
   if (predicted) check_given(texts, from, ops_.fetch(*predicted));
 }

@@ -34,8 +34,8 @@ Proposal RankTeacher::propose(Method& method, Session s) {
     return p;
   }
   rows_ = p.rows.each;
-  tokens_ = ops_.slot("trace.tokens", p.rows.total, 1, DType::int32);
-  parents_ = ops_.slot("trace.parents", p.rows.total, 1, DType::int32);
+  tokens_ = ops_.persistent("trace.tokens", p.rows.total, 1, DType::int32);
+  parents_ = ops_.persistent("trace.parents", p.rows.total, 1, DType::int32);
   ops_.store(tokens_, p.tokens);
   ops_.store(parents_, p.parents);
   return p;
@@ -52,8 +52,8 @@ Tensor RankTeacher::best(Tensor logits) {
   if (levels * b != logits.rows || next_level_ + levels > depth_) throw NotByRank{};
   const std::string name = "trace." + std::to_string(next_level_);
   const TopK top = ops_.top_k(logits, k);
-  const Choice c{next_level_, levels, ops_.slot(name + ".ids", logits.rows, k, DType::int32),
-                 ops_.slot(name + ".log_probs", logits.rows, k, DType::fp32)};
+  const Choice c{next_level_, levels, ops_.persistent(name + ".ids", logits.rows, k, DType::int32),
+                 ops_.persistent(name + ".log_probs", logits.rows, k, DType::fp32)};
   ops_.store(c.ids, top.ids);
   ops_.store(c.log_probs, top.log_probs);
   std::vector<int> tokens;

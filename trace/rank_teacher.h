@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "trace/trace.h"
 #include "methods/decoder.h"
+#include "trace/trace.h"
 
 namespace draftline {
 

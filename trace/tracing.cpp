@@ -44,7 +44,7 @@ std::size_t kept(const std::vector<int>& tokens, const Tracing& t) {
 
 std::vector<TracedPrompt> record_steps(const Tracing& t, const std::vector<std::vector<int>>& prompts) {
   const auto decoder = t.make(t.method);
-  const auto texts = generate(decoder->generator, prompts, {t.new_tokens, t.end_of_text, t.seats}, t.progress);
+  const auto texts = generate(decoder->generator, prompts, {t.new_tokens, t.end_of_text, t.slots}, t.progress);
   std::vector<TracedPrompt> all(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i)
     all[i] = {
@@ -71,7 +71,7 @@ std::vector<PositionBatch::Text> texts_of(const Tracing& t, Decoder& decoder,
   for (const auto& [missing, which] : lacking) {
     std::vector<std::vector<int>> begun;
     for (const std::size_t i : which) begun.push_back(all[i].tokens);
-    const auto ends = generate(generator, begun, {missing, {}, t.seats});
+    const auto ends = generate(generator, begun, {missing, {}, t.slots});
     for (std::size_t j = 0; j < which.size(); ++j) {
       auto& text = all[which[j]].tokens;
       text.insert(text.end(), ends[j].tokens.begin(), ends[j].tokens.end());
@@ -112,8 +112,8 @@ std::vector<TracedPrompt> record_positions(const Tracing& t, Decoder& decoder, N
   const auto texts = texts_of(t, decoder, prompts, t.new_tokens + depth);
   PositionBatch batch(decoder, depth, noted);
   std::vector<TracedPrompt> all(prompts.size());
-  for (std::size_t from = 0; from < prompts.size(); from += at(t.seats)) {
-    const std::size_t n = std::min(at(t.seats), prompts.size() - from);
+  for (std::size_t from = 0; from < prompts.size(); from += at(t.slots)) {
+    const std::size_t n = std::min(at(t.slots), prompts.size() - from);
     const auto first = texts.begin() + static_cast<std::ptrdiff_t>(from);
     const std::vector<PositionBatch::Text> some(first, first + static_cast<std::ptrdiff_t>(n));
     std::vector<TracedPrompt*> to;

@@ -17,7 +17,7 @@ struct Tracing {
   // fit, or of a machine too small, may come out of it.
   std::function<std::unique_ptr<Decoder>(const MethodSpec&)> make;
   MethodSpec method;  // whose acceptance is traced
-  int seats = 1, new_tokens = 128, depth = 8;
+  int slots = 1, new_tokens = 128, depth = 8;
   int positions_at_once = 64;  // of each text; the decoders that `make` builds have room for them. 0: a step for each
   int spare = 0;               // cache entries of those decoders beyond prompt and new tokens
   std::vector<std::vector<int>> continuations;  // what the target says to each prompt, as far as it is known

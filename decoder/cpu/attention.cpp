@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotation and attention. Four query rows that share a head's keys and values (of a group of heads, of a chain or a tree)
-// walk over them together; of each, products are added column by column and weighted values position by position.
+// Rotary embedding and attention. Four query rows that share a head's keys and values (heads of a group, rows of a
+// chain or tree) read them together. Products are added column by column, and weighted values position by position.
 #include <algorithm>
 #include <cmath>
 #include <span>
@@ -16,7 +16,7 @@ const std::vector<float>& CpuBackend::frequencies(const Rope& rope) {
   return f;
 }
 
-// Of the angles of one position, which all heads share.
+// Sines and cosines of one position, which all heads share.
 struct Turn {
   std::vector<float> cosine, sine;
   void to(int position, const std::vector<float>& frequency) {
@@ -30,7 +30,7 @@ struct Turn {
   }
 };
 
-// Halves of the rotated columns are the two coordinates; columns beyond stay as they are.
+// The two halves of the rotated columns hold the two coordinates of each pair; columns beyond them stay as they are.
 static void rotate(const float* x, const Turn& turn, int dim, float* y) {
   const int half = static_cast<int>(turn.sine.size());
   const float *c = turn.cosine.data(), *s = turn.sine.data();
@@ -56,7 +56,7 @@ void CpuBackend::run(const RopeAppend& o) {
       turn.to(position, frequency);
       for (int h = 0; h < o.q.cols; h += d) rotate(q + r * o.q.stride + h, turn, d, y + r * o.y.stride + h);
       for (int h = 0; h < kv_columns; h += d) rotate(k + r * o.k.stride + h, turn, d, rotated.data() + h);
-      held(o.cache).store(o.layer, p.places[b], p.lengths[b] + p.pass.tail + i, rotated.data(), v + r * o.v.stride);
+      held(o.cache).store(o.layer, p.kv_slots[b], p.lengths[b] + p.pass.tail + i, rotated.data(), v + r * o.v.stride);
       counts_.written += o.cache.row_bytes().value;
     }
   }
@@ -66,7 +66,7 @@ namespace {
 
 // Turns scores into weights that sum to 1; a masked entry (-inf) becomes an exact zero, so that it changes no bits.
 void softmax(std::span<float> score) {
-  float most[kPanel];  // a largest one is the same whatever the order
+  float most[kPanel];  // the maximum does not depend on the order of comparisons
   std::fill_n(most, kPanel, -INFINITY);
   std::size_t i = 0;
   for (; i + kPanel <= score.size(); i += kPanel)
@@ -87,15 +87,15 @@ float dot(const float* a, const float* b, int n) {
 
 constexpr int kRowsAtOnce = 4;
 
-// R query rows and C panels or blocks at once, R x C sums in registers: an addition waits for the one before it, so four
-// have to go on side by side. Always inlined: each clone of scores_of and sums_of has its own.
+// Sums for R query rows and C panels or blocks at once, R x C of them in registers: as an addition waits for the one
+// before it, four must run side by side. Always inlined, so that each clone of scores_of and sums_of has its own.
 struct Panels {
-  const PanelLine* line;  // the first panel's first
+  const PanelLine* line;  // the first line of the first panel
   int lines;              // of a panel
   std::ptrdiff_t stride;  // from one panel to the next
 };
 
-// factor[r][i] x line i of each panel, line after line; of row r at to[r * to_stride + panel].
+// Adds factor[r][i] x line i over the lines of each panel, in order; the sums of row r go to to[r * to_stride + panel].
 template <int R, int C>
 __attribute__((always_inline)) inline void add_lines(const float* factor, std::ptrdiff_t factor_stride, const Panels& p,
                                                      int first, float times, PanelLine* to, std::ptrdiff_t to_stride) {
@@ -128,7 +128,7 @@ WIDEST_VECTORS void add_panels(int rows, const float* factor, std::ptrdiff_t fac
   }
 }
 
-// What is kept while a few query rows walk over a head.
+// Buffers for a few query rows while they read a head's keys and values.
 struct Scratch {
   std::vector<float> queries;
   std::vector<PanelLine> scores, sums;
@@ -157,17 +157,17 @@ void CpuBackend::run(const Attend& o) {
     const int n = p.cu_seqlens[b + 1] - p.cu_seqlens[b], before = p.lengths[b] + p.pass.tail;
     if (n == 0) continue;
     counts_.read += (before + n) * o.cache.row_bytes().value;
-    cache.check_place(p.places[b], before + n - 1);
+    cache.check_entry(p.kv_slots[b], before + n - 1);
     for (int i = 0; i < n; ++i) check(p.visible(p.cu_seqlens[b] + i, p.pass.tail + i), "a row must attend to itself");
     s.grow(d, before + n);
     const auto stride = static_cast<std::ptrdiff_t>(panels_for(before + n));
     for (int head = 0; head < o.cache.kv_heads; ++head) {
-      const Panels keys{cache.keys(o.layer, p.places[b], head), d, d};
+      const Panels keys{cache.keys(o.layer, p.kv_slots[b], head), d, d};
       for (int first = 0; first < n * group; first += kRowsAtOnce) {
         const int rows = std::min(kRowsAtOnce, n * group - first);
         const auto row_of = [&](int j) { return p.cu_seqlens[b] + (first + j) / group; };
         const auto column_of = [&](int j) { return (head * group + (first + j) % group) * d; };
-        // Under a mask every pair of the tail is computed, as a tile does.
+        // Under a mask every pair of the tail is computed, as a GPU's tile does.
         const auto keys_of = [&](int j) { return before + (p.tree_mask ? n : row_of(j) - p.cu_seqlens[b] + 1); };
         const int most = keys_of(rows - 1);
         for (int j = 0; j < rows; ++j)
@@ -182,7 +182,7 @@ void CpuBackend::run(const Attend& o) {
           std::fill(score + keys_of(j), score + most, 0.0F);
           counts_.flops += 4.0 * d * keys_of(j);
         }
-        const Panels values{cache.values(o.layer, p.places[b], head), most, cache.capacity()};
+        const Panels values{cache.values(o.layer, p.kv_slots[b], head), most, cache.capacity()};
         add_panels(rows, floats(s.scores), stride * kPanel, values, blocks, 1, s.sums.data(), blocks);
         for (int j = 0; j < rows; ++j)
           std::copy_n(floats(s.sums) + j * blocks * kPanel, d, y + row_of(j) * o.y.stride + column_of(j));

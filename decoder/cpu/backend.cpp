@@ -15,19 +15,19 @@ CpuBackend::CpuBackend(const WeightStore& store, WeightSource& source, const Opt
 
 // ---- memory
 
-void CpuBackend::make_slot(const Tensor& t, std::span<const int> initial) {
-  auto& slot = slots_.emplace_back(stored_words(t), kPoison);
-  std::transform(initial.begin(), initial.end(), slot.begin(), [](int v) { return static_cast<std::uint32_t>(v); });
+void CpuBackend::make_persistent(const Tensor& t, std::span<const int> initial) {
+  auto& buffer = persistent_.emplace_back(stored_words(t), kPoison);
+  std::transform(initial.begin(), initial.end(), buffer.begin(), [](int v) { return static_cast<std::uint32_t>(v); });
 }
 
-void CpuBackend::make_cache(const Cache& c, int seats, int capacity) {
-  caches_.emplace_back(c, seats, capacity, options_.filled);
+void CpuBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
+  caches_.emplace_back(c, kv_slots, capacity, options_.filled);
 }
 
 void CpuBackend::stage(std::span<const int> data) { staged_.emplace_back(data.begin(), data.end()); }
 
 std::uint32_t* CpuBackend::at(const Tensor& t) {
-  if (t.home == Home::slot) return slots_[static_cast<std::size_t>(t.id)].data() + t.offset;
+  if (t.home == Home::persistent) return persistent_[static_cast<std::size_t>(t.id)].data() + t.offset;
   const auto k = static_cast<std::size_t>(t.id);
   std::uint32_t* base =
       options_.mode == Mode::immediate ? temps_[k].data() : arena_.data() + plan_->offset[k] / sizeof(float);
@@ -62,18 +62,18 @@ const float* CpuBackend::weight(const Weight& w, bool counted) {
   return values.data();
 }
 
-std::vector<float> CpuBackend::cache_entry(const Cache& c, int layer, int place, int key) const {
-  return caches_[static_cast<std::size_t>(c.id)].entry(layer, place, key);
+std::vector<float> CpuBackend::cache_entry(const Cache& c, int layer, int kv_slot, int key) const {
+  return caches_[static_cast<std::size_t>(c.id)].entry(layer, kv_slot, key);
 }
 
 CpuBackend::PassView CpuBackend::view(PassRef ref) {
   const Pass& p = tape_->pass(ref);
-  return {p,
-          ids(p.rows.cu_seqlens),
-          ids(p.seats.table),
-          ids(p.seats.lengths),
-          p.tree_mask ? ids(*p.tree_mask) : nullptr,
-          p.tree_mask ? p.tree_mask->stride : 0};
+  return {.pass = p,
+          .cu_seqlens = ids(p.rows.cu_seqlens),
+          .kv_slots = ids(p.slots.kv_slots),
+          .lengths = ids(p.slots.lengths),
+          .tree_mask = p.tree_mask ? ids(*p.tree_mask) : nullptr,
+          .words = p.tree_mask ? p.tree_mask->stride : 0};
 }
 
 int CpuBackend::PassView::visible_tail(int row, int index) const {
@@ -123,17 +123,17 @@ void CpuBackend::finish(const Tape& tape) {
   }
 }
 
-std::vector<int> CpuBackend::read(const Tensor& slot) {
+std::vector<int> CpuBackend::read(const Tensor& buffer) {
   std::vector<int> values;
-  const std::uint32_t* data = at(slot);
-  for (int r = 0; r < slot.rows; ++r)
-    for (int c = 0; c < slot.cols; ++c) values.push_back(std::bit_cast<int>(data[r * slot.stride + c]));
+  const std::uint32_t* data = at(buffer);
+  for (int r = 0; r < buffer.rows; ++r)
+    for (int c = 0; c < buffer.cols; ++c) values.push_back(std::bit_cast<int>(data[r * buffer.stride + c]));
   return values;
 }
 
-std::vector<float> CpuBackend::read_floats(const Tensor& slot) {
+std::vector<float> CpuBackend::read_floats(const Tensor& buffer) {
   std::vector<float> values;
-  for (const int word : read(slot)) values.push_back(std::bit_cast<float>(word));
+  for (const int word : read(buffer)) values.push_back(std::bit_cast<float>(word));
   return values;
 }
 
@@ -180,24 +180,23 @@ void CpuBackend::run(const ConcatRows& o) {
 }
 
 void CpuBackend::run(const Store& o) {
-  counts_.written += o.slot.bytes().value;
-  copy_rows(o.x, at(o.slot), o.slot.stride);
+  counts_.written += o.to.bytes().value;
+  copy_rows(o.x, at(o.to), o.to.stride);
 }
 
 void CpuBackend::run(const Upload& o) {
-  std::ranges::copy(staged_.front(), out_ids(o.slot));
+  std::ranges::copy(staged_.front(), out_ids(o.to));
   staged_.pop_front();
 }
 
 void CpuBackend::run(const Commit& o) {
-  const int *path = ids(o.path), *cu_seqlens = ids(o.cu_seqlens), *place = ids(o.table), *length = ids(o.lengths);
+  const int *path = ids(o.path), *cu_seqlens = ids(o.cu_seqlens), *kv_slot = ids(o.kv_slots), *length = ids(o.lengths);
   const int sequences = o.cu_seqlens.rows - 1, per = o.path.rows / sequences;
   CpuCache& cache = held(o.cache);
   for (int layer = 0; layer < o.cache.layers; ++layer)
     for (int b = 0; b < sequences; ++b)
-      for (int j = 0; j < per;
-           ++j) {  // ascending and path[j] >= j: safe in place; a parallel kernel loads all, then stores
-        cache.move(layer, place[b], length[b] + path[b * per + j] - cu_seqlens[b], length[b] + j);
+      for (int j = 0; j < per; ++j) {  // ascending: as path[j] >= j, no entry is overwritten before it is read
+        cache.move(layer, kv_slot[b], length[b] + path[b * per + j] - cu_seqlens[b], length[b] + j);
         counts_.read += o.cache.row_bytes().value;
         counts_.written += o.cache.row_bytes().value;
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU interpreter: the specification of every op. Plain loops, fp32 whatever the declared format, a fixed order of
-// additions: a row has the same bits whatever the batch, the tree or the tail around it. It counts what its loops really
-// touch, apart from decoder/op_work, so that the two accounts can be compared.
+// The CPU interpreter is the specification of every op: plain loops in fp32, whatever the declared format, with a fixed
+// order of additions, so that a row has the same bits whatever batch, tree or tail surrounds it. It counts what its
+// loops touch, independently of decoder/op_work, so that the two accounts can be compared.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -16,59 +16,59 @@ namespace draftline {
 
 class CpuBackend : public Backend {
  public:
-  // immediate: each op as it is recorded (for the debugger). planned: a whole segment at its end, its temporaries in a
-  // shared arena, as a CUDA graph does it: a method that is wrong under graphs is wrong here first.
+  // immediate: runs each op when it is recorded, which suits a debugger. planned: runs a segment when it ends, with its
+  // temporaries in one arena as under CUDA graphs, so that methods that are wrong with graphs fail here too.
   enum class Mode { immediate, planned };
   struct Options {
     Mode mode = Mode::planned;
     std::uint64_t seed = 0;  // of sampled tokens
-    bool poison = true;      // fill what is not written yet with NaN, so that reading it shows
-    bool filled = false;     // caches start with random values: a context may be assumed where only its cost counts
+    bool poison = true;      // fills memory that is not written yet with NaN, so that tests notice reads of it
+    bool filled = false;     // caches start with random values, for measurements that assume a context
   };
   CpuBackend(const WeightStore&, WeightSource&, const Options&);
   CpuBackend(const WeightStore& store, WeightSource& source) : CpuBackend(store, source, Options{}) {}
 
-  void make_slot(const Tensor&, std::span<const int> initial) override;
-  void make_cache(const Cache&, int seats, int capacity) override;
+  void make_persistent(const Tensor&, std::span<const int> initial) override;
+  void make_cache(const Cache&, int kv_slots, int capacity) override;
   void stage(std::span<const int> data) override;
   void emitted(const Op&, const Tape&) override;
   void finish(const Tape&) override;
-  std::vector<int> read(const Tensor& slot) override;
+  std::vector<int> read(const Tensor& buffer) override;
   DeviceSeconds device_seconds() override { return seconds_; }  // of planned segments
 
-  std::vector<float> read_floats(const Tensor& slot);  // row by row; for tests and for dumping logits
+  std::vector<float> read_floats(const Tensor& buffer);  // row by row; for tests and for dumping logits
   // K then V of one cache entry: [kv_heads * head_dim] each.
-  std::vector<float> cache_entry(const Cache&, int layer, int place, int key) const;
+  std::vector<float> cache_entry(const Cache&, int layer, int kv_slot, int key) const;
 
-  struct Counts {  // what the loops touched, in declared formats
+  struct Counts {  // FLOP and bytes of the loops so far, in the declared formats
     double flops = 0, read = 0, written = 0;
     long ops = 0;
   };
   const Counts& counts() const { return counts_; }
 
-  // Told how long each op of a planned segment took. Null: nobody looks at the clock.
+  // Called with the time of each op of a planned segment. Null: ops are not timed.
   std::function<void(const Tape&, std::size_t op, Seconds)> on_op;
 
  private:
-  struct PassView {  // a pass, its tensors resolved; `tree_mask` may be null
+  struct PassView {  // a pass with the addresses of its tensors; `tree_mask` may be null
     const Pass& pass;
-    const int *cu_seqlens, *places, *lengths, *tree_mask;
+    const int *cu_seqlens, *kv_slots, *lengths, *tree_mask;
     int words;
     bool visible(int row, int tail_entry) const {
       return tree_mask == nullptr ||
              (static_cast<unsigned>(tree_mask[row * words + tail_entry / 32]) >> (tail_entry % 32) & 1U) != 0;
     }
-    int visible_tail(int row,
-                     int index) const;  // entries of the tail that row `row`, the index-th of its sequence, attends to
+    // The number of tail entries to which row `row`, the index-th of its sequence, may attend.
+    int visible_tail(int row, int index) const;
   };
 
   std::uint32_t* at(const Tensor&);
-  const float* in(const Tensor&);  // in, ids: count the bytes as read; out, out_ids: as written
+  const float* in(const Tensor&);  // in() and ids() count the tensor's bytes as read, out() and out_ids() as written
   const int* ids(const Tensor&);
   float* out(const Tensor&);
   int* out_ids(const Tensor&);
   const float* weight(const Weight&, bool counted = true);
-  const PanelLine* panels(const Weight&);  // the same in panels of 16 columns, a line for each input, for linear
+  const PanelLine* panels(const Weight&);  // the weight in panels of 16 columns with a line for each input, for linear
   CpuCache& held(const Cache& c) { return caches_[static_cast<std::size_t>(c.id)]; }
   PassView view(PassRef);
 
@@ -116,7 +116,7 @@ class CpuBackend : public Backend {
   DeviceSeconds seconds_;
   const Tape* tape_ = nullptr;
   const ArenaPlan* plan_ = nullptr;
-  std::vector<std::vector<std::uint32_t>> slots_, temps_;
+  std::vector<std::vector<std::uint32_t>> persistent_, temps_;
   std::vector<std::uint32_t> arena_;
   std::deque<std::vector<int>> staged_;
   std::vector<CpuCache> caches_;

@@ -7,8 +7,8 @@
 
 namespace draftline {
 
-CpuCache::CpuCache(const Cache& c, int seats, int capacity, bool filled)
-    : seats_(seats),
+CpuCache::CpuCache(const Cache& c, int kv_slots, int capacity, bool filled)
+    : kv_slots_(kv_slots),
       capacity_(capacity),
       heads_(c.kv_heads),
       dim_(c.head_dim),
@@ -29,40 +29,41 @@ CpuCache::CpuCache(const Cache& c, int seats, int capacity, bool filled)
       }
 }
 
-void CpuCache::check_place(int place, int position) const {
-  check(position >= 0 && position < capacity_ && place >= 0 && place < seats_, "a cache entry outside of the cache");
+void CpuCache::check_entry(int kv_slot, int position) const {
+  check(position >= 0 && position < capacity_ && kv_slot >= 0 && kv_slot < kv_slots_,
+        "a cache entry outside of the cache");
 }
 
-// Of a key's columns each has a line of its own; of a value's, sixteen share one.
-float* CpuCache::key(int layer, int place, int position, int head) {
+// Each column of a key is in a line of its own; sixteen columns of a value share one.
+float* CpuCache::key(int layer, int kv_slot, int position, int head) {
   const std::size_t panel = static_cast<std::size_t>(position / kPanel) * static_cast<std::size_t>(dim_);
-  return keys_[first(layer, place, head) * key_lines_ + panel].column + position % kPanel;
+  return keys_[first(layer, kv_slot, head) * key_lines_ + panel].column + position % kPanel;
 }
-float* CpuCache::value(int layer, int place, int position, int head) {
-  return values_[first(layer, place, head) * value_lines_ + static_cast<std::size_t>(position)].column;
+float* CpuCache::value(int layer, int kv_slot, int position, int head) {
+  return values_[first(layer, kv_slot, head) * value_lines_ + static_cast<std::size_t>(position)].column;
 }
 
-std::vector<float> CpuCache::entry(int layer, int place, int position) const {
-  check_place(place, position);
+std::vector<float> CpuCache::entry(int layer, int kv_slot, int position) const {
+  check_entry(kv_slot, position);
   std::vector<float> both;
   for (int head = 0; head < heads_; ++head) {
-    const PanelLine* panel = keys(layer, place, head) + position / kPanel * dim_;
+    const PanelLine* panel = keys(layer, kv_slot, head) + position / kPanel * dim_;
     for (int c = 0; c < dim_; ++c) both.push_back(panel[c].column[position % kPanel]);
   }
   for (int head = 0; head < heads_; ++head)
     for (int c = 0; c < dim_; ++c) {
       const auto block = static_cast<std::ptrdiff_t>(c / kPanel) * capacity_;
-      both.push_back(values(layer, place, head)[block + position].column[c % kPanel]);
+      both.push_back(values(layer, kv_slot, head)[block + position].column[c % kPanel]);
     }
   return both;
 }
 
-void CpuCache::store(int layer, int place, int position, const float* k, const float* v) {
-  check_place(place, position);
+void CpuCache::store(int layer, int kv_slot, int position, const float* k, const float* v) {
+  check_entry(kv_slot, position);
   for (int head = 0; head < heads_; ++head) {
-    float* lane = key(layer, place, position, head);
+    float* lane = key(layer, kv_slot, position, head);
     for (int c = 0; c < dim_; ++c) lane[c * kPanel] = *k++;
-    float* line = value(layer, place, position, head);
+    float* line = value(layer, kv_slot, position, head);
     for (int c = 0; c < dim_; c += kPanel, line += std::ptrdiff_t{kPanel} * capacity_) {
       const int n = std::min(kPanel, dim_ - c);
       std::copy_n(v, n, line);
@@ -71,16 +72,16 @@ void CpuCache::store(int layer, int place, int position, const float* k, const f
   }
 }
 
-void CpuCache::move(int layer, int place, int from, int to) {
-  check_place(place, from);
-  check_place(place, to);
+void CpuCache::move(int layer, int kv_slot, int from, int to) {
+  check_entry(kv_slot, from);
+  check_entry(kv_slot, to);
   if (from == to) return;
   for (int head = 0; head < heads_; ++head) {
-    const float* k = key(layer, place, from, head);
-    float* k_to = key(layer, place, to, head);
+    const float* k = key(layer, kv_slot, from, head);
+    float* k_to = key(layer, kv_slot, to, head);
     for (int c = 0; c < dim_; ++c) k_to[c * kPanel] = k[c * kPanel];
-    const float* v = value(layer, place, from, head);
-    float* v_to = value(layer, place, to, head);
+    const float* v = value(layer, kv_slot, from, head);
+    float* v_to = value(layer, kv_slot, to, head);
     for (int c = 0; c < dim_; c += kPanel) {
       const std::ptrdiff_t block = std::ptrdiff_t{c} * capacity_;
       std::copy_n(v + block, kPanel, v_to + block);

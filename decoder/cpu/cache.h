@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and values of one Cache. Each head's keys of a sequence lie together, in panels of 16 positions with a line for
-// each column; its values in blocks of 16 columns with a line for each position. Attention streams both line after line.
+// Keys and values of one Cache. A head's keys of a sequence lie in panels of 16 positions with a line for each column,
+// its values in blocks of 16 columns with a line for each position, so that attention streams both line by line.
 #pragma once
 #include <vector>
 
@@ -11,32 +11,35 @@ namespace draftline {
 
 class CpuCache {
  public:
-  // Poisoned, or `filled` with random values in [-1, 1).
-  CpuCache(const Cache&, int seats, int capacity, bool filled);
+  // Every entry starts as NaN, or, if `filled`, with random values in [-1, 1).
+  CpuCache(const Cache&, int kv_slots, int capacity, bool filled);
 
-  // K then V of one entry: [kv_heads * head_dim] each.
-  std::vector<float> entry(int layer, int place, int position) const;
-  void store(int layer, int place, int position, const float* k, const float* v);
-  void move(int layer, int place, int from, int to);
-  void check_place(int place, int position) const;
+  // The key, then the value of one entry: [kv_heads * head_dim] each. A Bug if the entry is outside of the cache.
+  std::vector<float> entry(int layer, int kv_slot, int position) const;
+  void store(int layer, int kv_slot, int position, const float* k, const float* v);
+  void move(int layer, int kv_slot, int from, int to);
+  void check_entry(int kv_slot, int position) const;
 
-  // Of one head: panel p, column c at [p * head_dim + c]; block b, position i at [b * capacity + i].
-  const PanelLine* keys(int layer, int place, int head) const { return &keys_[first(layer, place, head) * key_lines_]; }
-  const PanelLine* values(int layer, int place, int head) const {
-    return &values_[first(layer, place, head) * value_lines_];
+  // The lines of one head: of panel p and column c at [p * head_dim + c]; of block b and position i at [b * capacity +
+  // i].
+  const PanelLine* keys(int layer, int kv_slot, int head) const {
+    return &keys_[first(layer, kv_slot, head) * key_lines_];
+  }
+  const PanelLine* values(int layer, int kv_slot, int head) const {
+    return &values_[first(layer, kv_slot, head) * value_lines_];
   }
   int capacity() const { return capacity_; }
 
  private:
-  std::size_t first(int layer, int place, int head) const {
-    return (static_cast<std::size_t>(layer) * static_cast<std::size_t>(seats_) + static_cast<std::size_t>(place)) *
+  std::size_t first(int layer, int kv_slot, int head) const {
+    return (static_cast<std::size_t>(layer) * static_cast<std::size_t>(kv_slots_) + static_cast<std::size_t>(kv_slot)) *
                static_cast<std::size_t>(heads_) +
            static_cast<std::size_t>(head);
   }
-  float* key(int layer, int place, int position, int head);
-  float* value(int layer, int place, int position, int head);
+  float* key(int layer, int kv_slot, int position, int head);
+  float* value(int layer, int kv_slot, int position, int head);
 
-  int seats_, capacity_, heads_, dim_;
+  int kv_slots_, capacity_, heads_, dim_;
   std::size_t key_lines_, value_lines_;  // of a head
   std::vector<PanelLine> keys_, values_;
 };

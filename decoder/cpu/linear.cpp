@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products in a fixed order: for every output the inputs are added one by one, first to last, whatever the number
-// of rows. (Library products change a row's bits with the row count.) Weights lie in panels of 16 columns, streamed once
-// for every four rows.
+// Matrix products in a fixed order: every output adds its inputs from the first to the last, whatever the number of
+// rows is. (Libraries change a row's bits with the number of rows.) Weights lie in panels of 16 columns, which are read
+// once for every four rows.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace draftline {
 
 namespace {
 
-// Always inlined: each clone of tile_of has its own.
+// Always inlined, so that each clone of tile_of has its own.
 template <int R>
 __attribute__((always_inline)) inline void tile(const float* x, std::ptrdiff_t x_stride, int in, const PanelLine* panel,
                                                 PanelLine (&sum)[4]) {
@@ -47,7 +47,7 @@ const PanelLine* CpuBackend::panels(const Weight& w) {
           packed[static_cast<std::size_t>(p) * static_cast<std::size_t>(w.in) + static_cast<std::size_t>(i)].column[c] =
               plain[static_cast<std::size_t>(i) * static_cast<std::size_t>(w.out) +
                     static_cast<std::size_t>(p * kPanel + c)];
-    weights_.erase(w.id);  // one copy is enough
+    weights_.erase(w.id);  // the copy in panels replaces it
   }
   return packed.data();
 }
@@ -72,7 +72,7 @@ void CpuBackend::run(const Linear& o) {
   }
 }
 
-// Rows go to their experts one by one: a reference, not a fast one.
+// A reference implementation, not a fast one: each row visits its experts by itself.
 void CpuBackend::run(const MixtureOfExperts& o) {
   const float *x = in(o.x), *router = weight(o.router, false), *gate_up = weight(o.gate_up, false),
               *down = weight(o.down, false);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of 16 floats, the unit in which the interpreter's hot loops read weights, keys and values: lanes are outputs of
-// their own, so that each adds its terms one by one, in order, whatever the width of the machine's vectors.
+// A line of 16 floats, the unit in which the interpreter's inner loops read weights, keys and values. Each lane is an
+// output of its own and adds its terms in order, whatever the width of the machine's vectors is.
 #pragma once
 #include <cstdint>
 
-// The same additions in wider registers: bits do not depend on the machine (no contraction to FMA, see CMakeLists.txt).
-// A line is a vector by its type: g++ 12 leaves a loop over the lanes scalar, the slower the odder the rows.
+// Compiles a function for several vector widths. The additions are the same, so bits do not depend on the machine
+// (there is no contraction to FMA, see CMakeLists.txt). A line has a vector type, as g++ 12 does not vectorise loops
+// over lanes.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -14,8 +15,8 @@
 
 namespace draftline {
 
-inline constexpr std::uint32_t kPoison = 0xffffffffU;  // what is not written yet: a NaN, and an id of -1
-inline constexpr int kPanel = 16;                      // lanes: a cache line of fp32
+inline constexpr std::uint32_t kPoison = 0xffffffffU;  // of memory that is not written yet: a NaN, and an id of -1
+inline constexpr int kPanel = 16;                      // lanes of a line, which fills a cache line
 struct alignas(kPanel * sizeof(float)) PanelLine {
   float column[kPanel];
 };

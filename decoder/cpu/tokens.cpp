@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that choose tokens: top-k, dynamic trees, verification, sampling. The rules themselves are in decoder/verify.
+// Ops that choose tokens from logits, and dynamic trees.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -61,7 +61,7 @@ void CpuBackend::run(const ClipTopK& o) {
   float* y = out(o.y);
   const int k = o.log_probs.cols;
   for (int r = 0; r < o.log_probs.rows; ++r) {
-    float before = 0;  // probability of what is likelier
+    float before = 0;  // the probability of likelier tokens
     for (int j = 0; j < k; ++j) {
       const float p = std::exp(x[r * k + j]), first = std::exp(x[r * k]);
       const bool keep = before < o.top_p && p >= o.least_share * first;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification and sampling ops. The rules are decoder/verify's; here they meet the tensors of a batch. A random number
-// is a function of (seed, sequence, position in its text, purpose): the batch and the step it falls in don't matter.
+// Verification and sampling ops, which apply the rules of decoder/verify to the tensors of a batch. A random number is
+// a function of the seed, the sequence, the position in its text and the purpose; batch and step do not matter.
 #include "decoder/verify.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace draftline {
 
 namespace {
 
-// Purposes; the trials of a verification and the draws of a tree's level follow.
+// Purposes of random numbers. The trials of a verification, and the draws of a tree's level, count up from them.
 constexpr std::uint64_t kDraftDraw = 0, kVerification = 1, kChildDraw = std::uint64_t{1} << 32;
 
-// One sequence's verdict into the op's results, padded by its last row.
+// Writes the verdict of one sequence to the op's results; padding repeats its last row.
 struct Results {
   int *path, *next, *counts, *last, *last_row, *bonus;
   int depth;
@@ -72,7 +72,7 @@ void CpuBackend::run(const ForceAccepted& o) {
 void CpuBackend::run(const VerifySampled& o) {
   const float *logits = in(o.logits), *q = o.q ? in(*o.q) : nullptr;
   const int *tokens = ids(o.tokens), *parents = ids(o.parents), *cu_seqlens = ids(o.cu_seqlens);
-  const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
+  const int *sequence_ids = ids(o.slots.ids), *lengths = ids(o.slots.lengths);
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
   const Decide decide = decision_of(o.rule);
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
@@ -83,7 +83,7 @@ void CpuBackend::run(const VerifySampled& o) {
     MatrixView draft;
     if (q) draft = {q + static_cast<std::ptrdiff_t>(drafts) * o.q->stride, n - 1, o.q->cols, o.q->stride};
     UniformCoin coin([&](int depth, int trial) {
-      return uniform_at(options_.seed, static_cast<std::uint64_t>(who[b]),
+      return uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
                         static_cast<std::uint64_t>(lengths[b] + depth),
                         kVerification + static_cast<std::uint64_t>(trial));
     });
@@ -110,7 +110,7 @@ void CpuBackend::run(const VerifyRelaxed& o) {
 
 void CpuBackend::run(const Sample& o) {
   const float* x = in(o.logits);
-  const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
+  const int *sequence_ids = ids(o.slots.ids), *lengths = ids(o.slots.lengths);
   int* tokens = out_ids(o.tokens);
   float* q = out(o.q);
   const auto n = static_cast<std::size_t>(o.logits.cols);
@@ -119,18 +119,18 @@ void CpuBackend::run(const Sample& o) {
     warp({x + static_cast<std::ptrdiff_t>(b) * o.logits.stride, n}, o.sampling, p);
     float* row = q + static_cast<std::ptrdiff_t>(b) * o.q.stride;
     std::transform(p.begin(), p.end(), row, [](double v) { return static_cast<float>(v); });
-    const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(who[b]),
+    const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
                                 static_cast<std::uint64_t>(lengths[b] + o.ahead), kDraftDraw);
-    tokens[b] = draw(std::span<const float>(row, n), u);  // from the very weights that verification divides by
+    tokens[b] = draw(std::span<const float>(row, n), u);  // from the weights that verification reads
   }
 }
 
 void CpuBackend::run(const SampleChildren& o) {
   const float* x = in(o.logits);
-  const int *who = ids(o.seats.ids), *lengths = ids(o.seats.lengths);
+  const int *sequence_ids = ids(o.slots.ids), *lengths = ids(o.slots.lengths);
   int* tokens = out_ids(o.tokens);
   float* q = out(o.q);
-  const int draws = o.tokens.cols, width = o.logits.rows / o.seats.lengths.rows;
+  const int draws = o.tokens.cols, width = o.logits.rows / o.slots.lengths.rows;
   const auto n = static_cast<std::size_t>(o.logits.cols);
   std::vector<double> p(n);
   for (int r = 0; r < o.logits.rows; ++r) {
@@ -142,7 +142,7 @@ void CpuBackend::run(const SampleChildren& o) {
     for (int i = 0; i < draws; ++i) {
       int& token = tokens[r * draws + i];
       const bool any = std::any_of(left.begin(), left.end(), [](float v) { return v > 0; });
-      const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(who[b]),
+      const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
                                   static_cast<std::uint64_t>(lengths[b] + o.ahead),
                                   kChildDraw + static_cast<std::uint64_t>((r % width) * draws + i));
       token = any ? draw(std::span<const float>(left), u) : tokens[r * draws + i - 1];

@@ -6,7 +6,6 @@ set(draftline_cuda_kernels
   elementwise/elementwise.cu
   experts/experts.cu
   gemm/few_rows.cu
-  sampling/force.cu
   runtime/idle.cu
   cache/movement.cu
   elementwise/norm.cu

@@ -7,7 +7,7 @@ namespace draftline {
 
 class PricedBackend : public Backend {
  public:
-  void make_slot(const Tensor&, std::span<const int>) override {}
+  void make_persistent(const Tensor&, std::span<const int>) override {}
   void make_cache(const Cache&, int, int) override {}
   void stage(std::span<const int>) override {}
   std::vector<int> read(const Tensor& t) override {

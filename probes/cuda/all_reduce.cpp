@@ -9,10 +9,10 @@ struct Rank {
   int device;
   cuda::Stream stream;
   Buffer from, to;
-  Rank(int d, std::size_t bytes) : device(d), from(bytes), to(bytes) {}  // on the device that is chosen
+  Rank(int d, std::size_t bytes) : device(d), from(bytes), to(bytes) {}  // allocates on the current device
 };
 
-// All that is done on rank after rank; device 0 is chosen again at the end, whatever happens.
+// Calls `each` for every rank with its device current. Device 0 is current again afterwards, even if a call throws.
 template <class Each>
 void on_each(std::vector<std::unique_ptr<Rank>>& ranks, Each each) {
   struct Back {
@@ -28,20 +28,20 @@ std::uint64_t noise_of(int rank) { return 1 + static_cast<std::uint64_t>(rank) *
 
 }  // namespace
 
-void AllReduceProbe::measure(MeasuredPoint& p, Seconds patience) {
+void AllReduceProbe::measure(MeasuredPoint& p, Seconds time_budget) {
   const int ranks = p.at("ranks");
   if (ranks > timer_.devices) {
     p.skipped = "needs " + std::to_string(ranks) + " GPUs; this machine has " + std::to_string(timer_.devices);
     return;
   }
   try {
-    if (asked_ != ranks) {
-      asked_ = ranks;
+    if (ranks_ != ranks) {
+      ranks_ = ranks;
       missing_.clear();
       nccl_.reset();
       nccl_ = std::make_unique<Nccl>(ranks);
     }
-    if (missing_.empty()) return measure_linked(p, patience);
+    if (missing_.empty()) return measure_linked(p, time_budget);
   } catch (const LinkError& e) {
     missing_ = e.what();
     nccl_.reset();
@@ -50,7 +50,7 @@ void AllReduceProbe::measure(MeasuredPoint& p, Seconds patience) {
   p.skipped = missing_;
 }
 
-void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds patience) {
+void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds time_budget) {
   const int ranks = p.at("ranks");
   const std::size_t bytes = static_cast<std::size_t>(p.at("kib")) * 1024, values = bytes / sizeof(bf16);
   if (!fits(2.0 * static_cast<double>(bytes), p)) return;
@@ -90,13 +90,13 @@ void AllReduceProbe::measure_linked(MeasuredPoint& p, Seconds patience) {
   wait();
   const int nodes =
       std::clamp(static_cast<int>(kLeastSeconds / std::max(after.seconds_since(before), 1e-7)), 4, kMostNodes);
-  std::vector<Capture> captures;
+  std::vector<cuda::Capture> captures;
   on_each(all, [&](Rank& r) { captures.emplace_back(r.stream); });
   for (int i = 0; i < nodes; ++i) nccl_->all_reduce(messages, values);
-  std::vector<Recording> graphs;
-  on_each(all, [&](Rank& r) { graphs.push_back(captures[static_cast<std::size_t>(r.device)].end()); });
-  timer_.take_samples(p, patience, [&] {
-    // The first rank comes last: its clock starts when the others are there already.
+  std::vector<cuda::GraphExec> graphs;
+  on_each(all, [&](Rank& r) { graphs.emplace_back(captures[static_cast<std::size_t>(r.device)].end()); });
+  timer_.take_samples(p, time_budget, [&] {
+    // The first rank, whose events are read, starts last, when all others wait for it.
     for (std::size_t r = all.size(); r-- > 0;) {
       must(cudaSetDevice(static_cast<int>(r)), "choosing a device");
       if (r == 0) before.record(all[0]->stream);

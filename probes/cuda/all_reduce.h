@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over several GPUs: every rank's message is summed with the others', verified, then timed as nodes of one graph a rank,
-// as a tensor-parallel decoder runs them. One GPU, or no NCCL: the point says so.
+// Probes all-reduces over several GPUs: the sum of all ranks' messages is verified, then timed as nodes of one graph
+// per rank, as a tensor-parallel decoder runs it. With one GPU or without NCCL the point says so in `skipped`.
 #pragma once
 #include "probes/cuda/nccl.h"
 #include "probes/cuda/timer.h"
@@ -10,14 +10,14 @@ namespace draftline {
 class AllReduceProbe {
  public:
   explicit AllReduceProbe(CudaTimer& timer) : timer_(timer) {}
-  void measure(MeasuredPoint&, Seconds patience);
+  void measure(MeasuredPoint&, Seconds time_budget);
 
  private:
-  void measure_linked(MeasuredPoint&, Seconds patience);
+  void measure_linked(MeasuredPoint&, Seconds time_budget);
   CudaTimer& timer_;
-  std::unique_ptr<Nccl> nccl_;  // of the ranks of the last point: joining GPUs takes seconds
-  std::string missing_;         // why they can't be joined
-  int asked_ = 0;
+  std::unique_ptr<Nccl> nccl_;  // kept from the last point, as a communicator takes seconds to make
+  std::string missing_;         // why there is no communicator
+  std::optional<int> ranks_;    // of the last point
 };
 
 }  // namespace draftline

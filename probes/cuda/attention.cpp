@@ -8,15 +8,20 @@
 
 namespace draftline {
 
-// Layers in turn, so many that none is found in L2, as in a step whose weights went through it.
-void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+// Attends over the caches of several layers in turn, which are too large for L2, as in a step whose weights evict them.
+void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int sequences = p.at("sequences"), rows = p.at("rows"), context = p.at("context"), heads = p.at("heads"),
             kv_heads = p.at("kv_heads"), dim = p.at("head_dim"), tree = p.at("tree");
-  const int per_place = cuda::ceil_div(context + rows, cuda::kBlockTokens), blocks = sequences * per_place;
+  const int per_kv_slot = cuda::ceil_div(context + rows, cuda::kBlockTokens), blocks = sequences * per_kv_slot;
   const double layer_bytes = 4.0 * blocks * cuda::kBlockTokens * kv_heads * dim;
   const int layers = p.at("copies", 1);
-  const cuda::AttendShape shape{
-      sequences, rows, heads, kv_heads, dim, per_place * cuda::kBlockTokens, t.facts.multiprocessors};
+  const cuda::AttendShape shape{.sequences = sequences,
+                                .widest = rows,
+                                .heads = heads,
+                                .kv_heads = kv_heads,
+                                .head_dim = dim,
+                                .capacity = per_kv_slot * cuda::kBlockTokens,
+                                .sms = t.facts.multiprocessors};
   if (layer_bytes * layers > 1e12 || !fits(layer_bytes * layers + 4.0 * sequences * rows * heads * dim +
                                                static_cast<double>(cuda::attend_scratch<bf16>(shape)),
                                            p))
@@ -26,24 +31,22 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
   Buffer data(layer_values * static_cast<std::size_t>(layers) * sizeof(bf16));
   cuda::fill_noise(reinterpret_cast<bf16*>(data.data()), static_cast<std::int64_t>(layer_values) * layers, kCache,
                    t.stream);
-  std::vector<int> table(static_cast<std::size_t>(blocks)), places(static_cast<std::size_t>(sequences)), cu_seqlens;
+  std::vector<int> table(static_cast<std::size_t>(blocks)), kv_slots(static_cast<std::size_t>(sequences)), cu_seqlens;
   for (int i = 0; i < blocks; ++i)  // blocks of a sequence lie apart from each other
-    table[static_cast<std::size_t>(i)] = i % sequences * per_place + i / sequences;
-  std::iota(places.begin(), places.end(), 0);
+    table[static_cast<std::size_t>(i)] = i % sequences * per_kv_slot + i / sequences;
+  std::iota(kv_slots.begin(), kv_slots.end(), 0);
   for (int b = 0; b <= sequences; ++b) cu_seqlens.push_back(b * rows);
   const int words = cuda::ceil_div(rows, 32);
   const auto mask = tree_words(sequences, rows, words);
-  const auto d_table = uploaded(table, 1), d_places = uploaded(places, 1), d_cu_seqlens = uploaded(cu_seqlens, 1),
-             d_lengths = uploaded(std::vector<int>(places.size(), context), 1), d_mask = uploaded(mask, words);
+  const auto d_table = uploaded(table, 1), d_kv_slots = uploaded(kv_slots, 1), d_cu_seqlens = uploaded(cu_seqlens, 1),
+             d_lengths = uploaded(std::vector<int>(kv_slots.size(), context), 1), d_mask = uploaded(mask, words);
   const cuda::CacheView<bf16> cache{
-      reinterpret_cast<bf16*>(data.data()), d_table.data(), per_place, blocks, kv_heads, dim};
-  cuda::PassView pass{d_cu_seqlens.read(),
-                      {d_places.read(), d_lengths.read(), d_places.read()},
-                      {},
-                      sequences,
-                      sequences * rows,
-                      rows,
-                      0};
+      reinterpret_cast<bf16*>(data.data()), d_table.data(), per_kv_slot, blocks, kv_heads, dim};
+  cuda::PassView pass{.cu_seqlens = d_cu_seqlens.read(),
+                      .slots = {.kv_slots = d_kv_slots.read(), .lengths = d_lengths.read(), .ids = d_kv_slots.read()},
+                      .sequences = sequences,
+                      .total = sequences * rows,
+                      .widest = rows};
   if (tree != 0) pass.tree_mask = d_mask.read();
   const Matrix<bf16> q(sequences * rows, heads * dim), y(sequences * rows, heads * dim);
   t.fill(q, 5);
@@ -55,10 +58,10 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
   run(0);
   t.stream.wait();
 
-  // The last row of the last sequence and its last head, in double.
+  // Computes the last head of the last row of the last sequence in double.
   const int row = sequences * rows - 1, head = heads - 1, kv = head / (heads / kv_heads);
   const auto value = [&](int key, int which, int column) {
-    const int block = table[static_cast<std::size_t>((sequences - 1) * per_place + key / cuda::kBlockTokens)];
+    const int block = table[static_cast<std::size_t>((sequences - 1) * per_kv_slot + key / cuda::kBlockTokens)];
     const std::size_t at =
         ((static_cast<std::size_t>(block) * 2 + static_cast<std::size_t>(which)) * static_cast<std::size_t>(kv_heads) +
          static_cast<std::size_t>(kv)) *
@@ -92,7 +95,7 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
       p.skipped = kDiffers;
       return;
     }
-  t.time_kernels(p, patience, layers, run);
+  t.time_kernels(p, time_budget, layers, run);
 }
 
 }  // namespace draftline

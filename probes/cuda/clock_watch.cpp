@@ -32,7 +32,7 @@ void ClockWatch::start_point() {
 }
 
 bool ClockWatch::throttled() {
-  constexpr auto kApart = std::chrono::milliseconds(1);  // the driver itself looks no more often
+  constexpr auto kApart = std::chrono::milliseconds(1);  // the driver samples clocks no more often
   if (!nvml_.missing().empty()) return false;
   const auto now = std::chrono::steady_clock::now();
   if (!sm_.empty() && now - last_ < kApart) return last_throttled_;
@@ -42,7 +42,7 @@ bool ClockWatch::throttled() {
   sm_.push_back(r->sm_mhz);
   if (r->memory_mhz > 0) memory_.push_back(r->memory_mhz);
   for (const Reason& reason : kReasons)
-    if ((r->reasons & reason.bit) != 0) ++met_[reason.bit];
+    if ((r->reasons & reason.bit) != 0) ++throttled_readings_[reason.bit];
   return last_throttled_ = (r->reasons & kThrottled) != 0;
 }
 
@@ -54,14 +54,14 @@ std::map<std::string, double> ClockWatch::facts() const {
     all["sm_clock_mhz_high"] = at_share(sm_, 1);
     all["clock_readings"] = static_cast<double>(sm_.size());
     int most = 0;
-    for (const auto& [reason, n] : met_) most = std::max(most, n);
+    for (const auto& [reason, n] : throttled_readings_) most = std::max(most, n);
     all["clock_readings_throttled"] = most;
   }
   if (!memory_.empty()) all["memory_clock_mhz_met"] = at_share(memory_, 0.5);
   if (celsius_ > 0) all["celsius"] = celsius_;
   if (watts_ > 0) all["watts"] = watts_;
   if (const auto allowed = nvml_.watts_allowed()) all["watts_allowed"] = *allowed;
-  // "580.65.06" as 580.65: a measured file holds numbers.
+  // Version "580.65.06" becomes 580.65, as a measured file holds numbers.
   if (const std::string driver = nvml_.driver(); !driver.empty())
     all["driver_release"] = std::strtod(driver.c_str(), nullptr);
   return all;
@@ -69,9 +69,9 @@ std::map<std::string, double> ClockWatch::facts() const {
 
 std::vector<std::string> ClockWatch::remarks() const {
   std::vector<std::string> all;
-  if (!nvml_.missing().empty()) all.push_back("clocks are watched by a yardstick alone: " + nvml_.missing());
+  if (!nvml_.missing().empty()) all.push_back("clocks are watched by a clock reference alone: " + nvml_.missing());
   for (const Reason& reason : kReasons)
-    if (const auto it = met_.find(reason.bit); it != met_.end())
+    if (const auto it = throttled_readings_.find(reason.bit); it != throttled_readings_.end())
       all.push_back(std::to_string(it->second) + " of " + std::to_string(sm_.size()) + " readings of the clocks met " +
                     reason.name + ": samples beside them were discarded");
   return all;

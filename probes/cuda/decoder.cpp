@@ -17,12 +17,12 @@ constexpr DType kFormat = DType::bf16;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Hands all on to the device, and notes how long launching and reading took.
+// Forwards every call to the device and adds up the host's time in launches and in reads.
 class ClockedBackend : public Backend {
  public:
   explicit ClockedBackend(Backend& device) : device_(device) {}
-  void make_slot(const Tensor& t, std::span<const int> initial) override { device_.make_slot(t, initial); }
-  void make_cache(const Cache& c, int seats, int capacity) override { device_.make_cache(c, seats, capacity); }
+  void make_persistent(const Tensor& t, std::span<const int> initial) override { device_.make_persistent(t, initial); }
+  void make_cache(const Cache& c, int kv_slots, int capacity) override { device_.make_cache(c, kv_slots, capacity); }
   void stage(std::span<const int> data) override { device_.stage(data); }
   void emitted(const Op& op, const Tape& tape) override { device_.emitted(op, tape); }
   void finish(const Tape& tape) override {
@@ -30,9 +30,9 @@ class ClockedBackend : public Backend {
     device_.finish(tape);
     issue += now() - start;
   }
-  std::vector<int> read(const Tensor& slot) override {
+  std::vector<int> read(const Tensor& buffer) override {
     const double start = now();
-    auto values = device_.read(slot);
+    auto values = device_.read(buffer);
     waited += now() - start;
     return values;
   }
@@ -61,23 +61,23 @@ struct DecoderProbe::Decoder {
       : layers(l),
         sequences(s),
         graphs(g),
-        device(store, weights, {kFormat, g, 0, false, 512, true, {}, true}),
+        device(store, weights, {.activations = kFormat, .graphs = g, .filled = true}),
         ops(clocked, kFormat, s),
         target(tiny_shape(l, kColumns), store, ops, kContext + 4 * kAtOnce),
         generator(ops, target, method) {
-    constexpr int kFirst = 3;  // steps until every tape is a graph
+    constexpr int kFirst = 3;  // after so many steps every tape is a graph
     join_all(generator, s, kContext);
     for (int i = 0; i < kFirst; ++i) generator.step();
   }
 
-  struct Times {  // of a step
+  struct Times {  // seconds of a step
     double wall, issue, waited, between_events;
-    // The time between the events around a graph holds the call that launches it: the first event is there before.
+    // The events around a graph also time the call that launches it, as the first is recorded before the call.
     double kernels() const { return std::max(between_events - issue, 0.0); }
   };
   Times steps() {
     generator.assume_length(kContext);
-    generator.step();  // what changing lengths left behind is not counted
+    generator.step();  // is not counted, as the lengths have just been changed
     clocked.issue = clocked.waited = 0;
     const double device_before = device.device_seconds().all, start = now();
     for (int i = 0; i < kAtOnce; ++i) generator.step();
@@ -92,7 +92,7 @@ DecoderProbe::~DecoderProbe() = default;
 
 DecoderProbe::Decoder& DecoderProbe::decoder(int layers, int sequences, bool graphs) {
   if (!last_ || last_->layers != layers || last_->sequences != sequences || last_->graphs != graphs) {
-    last_.reset();  // its memory first
+    last_.reset();  // frees its memory before the next allocates
     last_ = std::make_unique<Decoder>(layers, sequences, graphs);
   }
   return *last_;
@@ -106,7 +106,7 @@ double DecoderProbe::kernels(int layers, int sequences) {
   return quantile(all, 0.5);
 }
 
-void DecoderProbe::measure(MeasuredPoint& p, Seconds patience) {
+void DecoderProbe::measure(MeasuredPoint& p, Seconds time_budget) {
   constexpr double kLeast = 1e-9;
   constexpr int kMostSequences = 4096, kMostLayers = 1000;
   const int layers = p.at("layers"), sequences = p.at("sequences");
@@ -118,7 +118,7 @@ void DecoderProbe::measure(MeasuredPoint& p, Seconds patience) {
   const bool exposed = p.op == "step_exposed";
   const double alone = exposed && !graphs ? kernels(layers, sequences) : 0;
   Decoder& d = decoder(layers, sequences, graphs);
-  timer_.take_samples(p, patience, [&] {
+  timer_.take_samples(p, time_budget, [&] {
     const Decoder::Times t = d.steps();
     const double took = p.op == "step_host"    ? t.wall - t.issue - t.waited
                         : p.op == "step_issue" ? t.issue

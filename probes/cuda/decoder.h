@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain step of our decoder on a GPU, cut by the host's clock: what it takes to record, to launch (graphs or kernel by
-// kernel), and how long the GPU waits for it all (docs/cuda.md, "The host's side").
+// Divides a plain step of our decoder on a GPU by the host's clock: the time to record it, the time to launch it (as
+// graphs or kernel by kernel), and the time that the GPU waits for the host (docs/cuda.md, "The host's side").
 #pragma once
 #include "probes/cuda/timer.h"
 
@@ -10,14 +10,14 @@ class DecoderProbe {
  public:
   explicit DecoderProbe(CudaTimer&);
   ~DecoderProbe();
-  void measure(MeasuredPoint&, Seconds patience);  // step_host, step_issue, step_exposed
+  void measure(MeasuredPoint&, Seconds time_budget);  // step_host, step_issue, step_exposed
 
  private:
   struct Decoder;
   Decoder& decoder(int layers, int sequences, bool graphs);
-  double kernels(int layers, int sequences);  // seconds that a step's kernels take as a graph
+  double kernels(int layers, int sequences);  // seconds of a step's kernels in a graph
   CudaTimer& timer_;
-  std::unique_ptr<Decoder> last_;  // points of one shape follow each other
+  std::unique_ptr<Decoder> last_;  // kept for the next point, which often has the same shape
 };
 
 }  // namespace draftline

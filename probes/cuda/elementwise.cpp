@@ -9,7 +9,7 @@
 
 namespace draftline {
 
-void probe_elementwise(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_elementwise(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int rows = p.at("rows"), columns = p.at("columns");
   if (!fits(10.0 * rows * columns, p)) return;
   const Matrix<bf16> x(rows, p.op == "silu_mul" ? 2 * columns : columns), other(rows, columns), w(1, columns),
@@ -38,10 +38,10 @@ void probe_elementwise(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
       return;
     }
   }
-  t.time_kernels(p, patience, 1, run);
+  t.time_kernels(p, time_budget, 1, run);
 }
 
-void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   constexpr int kContext = 500;
   constexpr double kTheta = 10000;
   const int rows = p.at("rows"), heads = p.at("heads"), kv_heads = p.at("kv_heads"), dim = p.at("head_dim"),
@@ -59,10 +59,14 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
        "copying");
   std::vector<int> table(static_cast<std::size_t>(blocks));
   std::iota(table.begin(), table.end(), 0);
-  const auto d_table = uploaded(table, 1), place = uploaded({0}, 1), lengths = uploaded({kContext}, 1),
+  const auto d_table = uploaded(table, 1), zero = uploaded({0}, 1), lengths = uploaded({kContext}, 1),
              cu_seqlens = uploaded({0, rows}, 1);
   const cuda::CacheView<bf16> cache{entries.data(), d_table.data(), blocks, blocks, kv_heads, dim};
-  const cuda::PassView pass{cu_seqlens.read(), {place.read(), lengths.read(), place.read()}, {}, 1, rows, rows, 0};
+  const cuda::PassView pass{.cu_seqlens = cu_seqlens.read(),
+                            .slots = {.kv_slots = zero.read(), .lengths = lengths.read(), .ids = zero.read()},
+                            .sequences = 1,
+                            .total = rows,
+                            .widest = rows};
   const auto run = [&](int) {
     cuda::rope_append<bf16>(q.read(), k.read(), v.read(), d_frequencies.data(), half, pass, cache, 0, y.view(),
                             t.stream);
@@ -78,7 +82,7 @@ void probe_rope_append(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
       return;
     }
   }
-  t.time_kernels(p, patience, 1, run);
+  t.time_kernels(p, time_budget, 1, run);
 }
 
 }  // namespace draftline

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of cuBLASLt, which rotate through copies of their weights.
+// Probes GEMMs, which rotate through copies of their weights.
 #include <cmath>
 
 #include "probes/cuda/ops.h"
 
 namespace draftline {
 
-void probe_gemm(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_gemm(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int rows = p.at("rows"), in = p.at("in"), out = p.at("out"), copies = p.at("copies");
   if (!fits(2.0 * in * out * copies + 2.0 * rows * (in + out), p)) return;
   const Matrix<bf16> x(rows, in), y(rows, out);
@@ -36,7 +36,7 @@ void probe_gemm(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
       return;
     }
   }
-  t.time_kernels(p, patience, copies, [&](int i) { t.blas.run(shape, operands(i)); });
+  t.time_kernels(p, time_budget, copies, [&](int i) { t.blas.run(shape, operands(i)); });
 }
 
 }  // namespace draftline

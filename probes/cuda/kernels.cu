@@ -10,7 +10,7 @@ namespace draftline::cuda {
 
 namespace {
 
-constexpr int kThreads = 512, kBlocksPerProcessor = 4, kAdditions = 20000;
+constexpr int kThreads = 512, kBlocksPerSm = 4, kAdditions = 20000;
 
 template <class T>
 __global__ void fill_kernel(T* to, std::int64_t n, std::uint64_t from) {
@@ -37,7 +37,7 @@ __global__ void copy_kernel(const uint4* from, std::int64_t n, uint4* to) {
   for (auto i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += step) to[i] = from[i];
 }
 
-__global__ void yardstick_kernel(float* result) {
+__global__ void reference_kernel(float* result) {
   float sum = static_cast<float>(blockIdx.x);
   for (int i = 0; i < kAdditions; ++i) sum += 1.0F;
   if (sum < 0) *result = sum;
@@ -56,7 +56,7 @@ void fill_noise(T* to, std::int64_t n, std::uint64_t from, cudaStream_t stream) 
 template void fill_noise<float>(float*, std::int64_t, std::uint64_t, cudaStream_t);
 template void fill_noise<bf16>(bf16*, std::int64_t, std::uint64_t, cudaStream_t);
 
-int read_blocks(int multiprocessors) { return kBlocksPerProcessor * multiprocessors; }
+int read_blocks(int multiprocessors) { return kBlocksPerSm * multiprocessors; }
 
 void read_memory(const void* from, std::int64_t bytes, int multiprocessors, unsigned* result, cudaStream_t stream) {
   launch(read_kernel, grid_of(read_blocks(multiprocessors)), grid_of(kThreads), 0, stream,
@@ -68,8 +68,8 @@ void copy_memory(const void* from, std::int64_t bytes, int multiprocessors, void
          static_cast<const uint4*>(from), bytes / static_cast<std::int64_t>(sizeof(uint4)), static_cast<uint4*>(to));
 }
 
-void run_yardstick(int multiprocessors, float* result, cudaStream_t stream) {
-  launch(yardstick_kernel, grid_of(multiprocessors), grid_of(1), 0, stream, result);
+void run_clock_reference(int multiprocessors, float* result, cudaStream_t stream) {
+  launch(reference_kernel, grid_of(multiprocessors), grid_of(1), 0, stream, result);
 }
 
 void run_nothing(cudaStream_t stream) { launch(nothing_kernel, grid_of(1), grid_of(32), 0, stream); }

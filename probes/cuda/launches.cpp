@@ -6,9 +6,9 @@
 
 namespace draftline {
 
-void probe_launches(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_launches(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int n = p.at("kernels");
-  constexpr int kMostKernels = 1000;  // fewer than a stream holds before the host must wait
+  constexpr int kMostKernels = 1000;  // a stream holds more of them before the host must wait
   if (n > kMostKernels) {
     p.skipped = "more launches than a stream takes without waiting";
     return;
@@ -17,23 +17,23 @@ void probe_launches(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
     for (int i = 0; i < n; ++i) cuda::run_nothing(t.stream);
   };
   if (p.op == "launch") {
-    t.time_host(p, patience, launches);
+    t.time_host(p, time_budget, launches);
     p.low = p.low * (1.0 / n), p.median = p.median * (1.0 / n), p.high = p.high * (1.0 / n);
   } else if (p.op == "graph") {
-    const Recording graph(t.stream, launches);
-    t.time_host(p, patience, [&] {
+    const cuda::GraphExec graph = record(t.stream, launches);
+    t.time_host(p, time_budget, [&] {
       graph.run(t.stream);
       t.stream.wait();
     });
   } else {
-    t.time_host(p, patience, [&] {
+    t.time_host(p, time_budget, [&] {
       launches();
       t.stream.wait();
     });
   }
 }
 
-void probe_transfer(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_transfer(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const auto bytes = static_cast<std::size_t>(p.at("bytes"));
   const bool up = p.op == "upload";
   const Buffer device = t.zeros(bytes);
@@ -51,22 +51,22 @@ void probe_transfer(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
     p.skipped = kDiffers;
     return;
   }
-  t.time_host(p, patience, run);
+  t.time_host(p, time_budget, run);
 }
 
-// Kernels of some tens of microseconds: launched one by one, the host is always ahead, so that what is left between them is the
-// device's own.
-void probe_credit(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+// Kernels of some tens of microseconds. Even when they are launched one by one, the host is ahead, so that gaps between
+// them are the device's own.
+void probe_credit(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int n = p.at("kernels");
   const Matrix<float> result(1, 1);
   const auto launches = [&] {
-    for (int i = 0; i < n; ++i) cuda::run_yardstick(t.facts.multiprocessors, result.data(), t.stream);
+    for (int i = 0; i < n; ++i) cuda::run_clock_reference(t.facts.multiprocessors, result.data(), t.stream);
   };
   if (p.op == "kernel_launched") {
-    t.time_between_events(p, patience, n, launches);
+    t.time_between_events(p, time_budget, n, launches);
   } else {
-    const Recording graph(t.stream, launches);
-    t.time_between_events(p, patience, n, [&] { graph.run(t.stream); });
+    const cuda::GraphExec graph = record(t.stream, launches);
+    t.time_between_events(p, time_budget, n, [&] { graph.run(t.stream); });
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA probes hold on the device, and how a result is compared with plain double arithmetic on the host.
+// Matrices of CUDA probes in device memory, and their comparison with plain double arithmetic on the host.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -17,8 +17,8 @@ using cuda::must;
 using cuda::Pinned;
 using cuda::View;
 
-inline constexpr double kTolerance =
-    1.0 / 64;  // of results in bf16, relative to their size: 2^-8, and as much for what is summed
+// Of results in bf16, relative to their size: 2^-8 for rounding the result, and room for the rounding of its terms.
+inline constexpr double kTolerance = 1.0 / 64;
 inline constexpr const char* kDiffers = "its result differs from the reference";
 
 inline bool close(double ours, double reference, double size) {
@@ -51,7 +51,7 @@ struct Matrix {
 inline Matrix<int> uploaded(const std::vector<int>& values, int cols) {
   Matrix<int> m(static_cast<int>(values.size()) / cols, cols);
   must(cudaMemcpy(m.data(), values.data(), values.size() * sizeof(int), cudaMemcpyHostToDevice), "copying");
-  must(cudaDeviceSynchronize(), "copying");  // it may return before, and our streams don't wait for it
+  must(cudaDeviceSynchronize(), "copying");  // cudaMemcpy may return early, and our streams don't wait for it
   return m;
 }
 

@@ -6,7 +6,7 @@
 
 namespace draftline {
 
-void probe_memory(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_memory(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const std::int64_t bytes = std::int64_t{p.at("kib")} * 1024;
   const bool copy = p.op == "copy";
   if (!fits(static_cast<double>(bytes) * (copy ? 2 : 1), p)) return;
@@ -40,7 +40,7 @@ void probe_memory(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
   }
   if (all != 0) p.skipped = kDiffers;
   if (!p.skipped.empty()) return;
-  t.time_kernels(p, patience, 1, [&](int) {
+  t.time_kernels(p, time_budget, 1, [&](int) {
     if (copy) cuda::copy_memory(from.data(), bytes, t.facts.multiprocessors, to.data(), t.stream);
     else read(bytes);
   });

@@ -44,7 +44,7 @@ void Nccl::all_reduce(const std::vector<Message>& messages, std::size_t values) 
   int failed = kSuccess;
   for (std::size_t r = 0; r < messages.size() && failed == kSuccess; ++r)
     failed = sum_(messages[r].from, messages[r].to, values, kBf16, kSum, links_[r], messages[r].stream);
-  const int ended = end_();  // whatever came before: a group that is left open would take in all that follows
+  const int ended = end_();  // even after a failure, as a group that stays open would swallow all later calls
   must(failed, "a sum over the GPUs");
   must(ended, "a sum over the GPUs");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the GPUs of this machine, in one process (NCCL, libnccl.so.2, opened when it is first needed). A call that fails
-// throws LinkError with NCCL's words.
+// All-reduces over the GPUs of this machine in one process, by NCCL (libnccl.so.2, which is opened when it is first
+// needed). A call that fails throws LinkError with NCCL's message.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -17,16 +17,16 @@ class LinkError : public std::runtime_error {
 
 class Nccl {
  public:
-  explicit Nccl(int ranks);  // on the first so many devices
+  explicit Nccl(int ranks);  // a communicator of the first `ranks` devices
   ~Nccl();
   Nccl(const Nccl&) = delete;
   int ranks() const { return static_cast<int>(links_.size()); }
-  struct Message {  // of one rank, in bf16
+  struct Message {  // one rank's values, in bf16
     const void* from;
     void* to;
     cudaStream_t stream;
   };
-  void all_reduce(const std::vector<Message>&, std::size_t values) const;  // of all ranks, in their order
+  void all_reduce(const std::vector<Message>&, std::size_t values) const;  // messages of all ranks, in order
 
  private:
   struct Link;

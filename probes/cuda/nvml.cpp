@@ -41,7 +41,7 @@ Nvml::Nvml(const std::string& bus_id) : library_({"libnvidia-ml.so.1", "libnvidi
     missing_ = "libnvidia-ml.so.1 doesn't know the GPU at " + bus_id;
     return;
   }
-  // The newer name first: drivers keep the older.
+  // The newer name is tried first; drivers also keep the older one.
   if (!library_.find("nvmlDeviceGetCurrentClocksEventReasons", reasons_))
     static_cast<void>(library_.find("nvmlDeviceGetCurrentClocksThrottleReasons", reasons_));
   static_cast<void>(library_.find("nvmlDeviceGetTemperature", temperature_));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver says of a GPU while it works: clocks, why they are held back, temperature and power (NVIDIA Management
-// Library, libnvidia-ml.so.1). Where it is missing or refuses, nothing is known and nothing fails.
+// A GPU's clocks, the reasons for which they are throttled, temperature and power, as the driver reports them (NVIDIA
+// Management Library, libnvidia-ml.so.1). If the library is missing or refuses, values are unknown and nothing fails.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace draftline {
 
-// Bits of nvmlClocksEventReasons (the NVML API reference): those that slow what is being timed.
+// Bits of nvmlClocksEventReasons (NVML API reference) that slow what is being timed.
 inline constexpr std::uint64_t kPowerCap = 0x4, kHardwareSlowdown = 0x8, kSoftwareHeat = 0x20, kHardwareHeat = 0x40,
                                kPowerBrake = 0x80;
 inline constexpr std::uint64_t kThrottled = kPowerCap | kHardwareSlowdown | kSoftwareHeat | kHardwareHeat | kPowerBrake;
@@ -22,13 +22,13 @@ struct ClockReading {
 
 class Nvml {
  public:
-  explicit Nvml(const std::string& bus_id);  // of the GPU, as cudaDeviceGetPCIBusId writes it
+  explicit Nvml(const std::string& bus_id);  // the GPU's, as cudaDeviceGetPCIBusId writes it
   ~Nvml();
   Nvml(const Nvml&) = delete;
-  const std::string& missing() const { return missing_; }  // why nothing is known; empty: all is well
+  const std::string& missing() const { return missing_; }  // why nothing is known; empty if NVML works
   std::optional<ClockReading> clocks() const;
   std::optional<double> celsius() const, watts() const, watts_allowed() const;
-  std::string driver() const;  // "580.65.06"; empty: unknown
+  std::string driver() const;  // "580.65.06"; empty if unknown
 
  private:
   struct Device;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops that are probed on CUDA, one file for each kind: verified against plain double arithmetic, then timed. A point that
-// can't run gets its reason.
+// The probes of ops on CUDA, one file for each kind: each op is verified against plain double arithmetic, then timed
+// within about `time_budget`. A point that can't run says why in `skipped`.
 #pragma once
 #include "probes/cuda/timer.h"
 
 namespace draftline {
 
-void probe_gemm(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_attention(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_elementwise(CudaTimer&, MeasuredPoint&, Seconds patience);  // add, silu_mul, rms_norm
-void probe_rope_append(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_argmax(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_top_k(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_sample(CudaTimer&, MeasuredPoint&, Seconds patience);
-void probe_memory(CudaTimer&, MeasuredPoint&, Seconds patience);    // read, copy
-void probe_transfer(CudaTimer&, MeasuredPoint&, Seconds patience);  // upload, read_back
-void probe_launches(CudaTimer&, MeasuredPoint&, Seconds patience);  // launch, graph, synchronise
-// Device time of a kernel among others: launched one by one, and as nodes of a graph. Their difference is the graph's credit.
-void probe_credit(CudaTimer&, MeasuredPoint&, Seconds patience);
+void probe_gemm(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_attention(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_elementwise(CudaTimer&, MeasuredPoint&, Seconds time_budget);  // add, silu_mul, rms_norm
+void probe_rope_append(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_argmax(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_top_k(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_sample(CudaTimer&, MeasuredPoint&, Seconds time_budget);
+void probe_memory(CudaTimer&, MeasuredPoint&, Seconds time_budget);    // read, copy
+void probe_transfer(CudaTimer&, MeasuredPoint&, Seconds time_budget);  // upload, read_back
+void probe_launches(CudaTimer&, MeasuredPoint&, Seconds time_budget);  // launch, graph, synchronise
+// Device time of a kernel in a series, launched one by one or as nodes of a graph; the difference is the graph's
+// credit.
+void probe_credit(CudaTimer&, MeasuredPoint&, Seconds time_budget);
 
 }  // namespace draftline

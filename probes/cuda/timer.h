@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame in which every op is timed on the device: as nodes of a graph between two events, on copies of its data in turn, so
-// that nothing is found in L2; beside each sample a yardstick and the driver's clocks. The host's part by the host's clock.
+// Times ops on the device: as nodes of a graph between two events, on copies of their data in turn, so that nothing is
+// found in L2. Each sample comes with readings of a clock reference and of the driver's clocks. Host work is timed by
+// the host's clock.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,39 +16,20 @@
 
 namespace draftline {
 
-// A graph of launches.
-class Recording {
- public:
-  explicit Recording(cudaGraph_t);
-  Recording(const cuda::Stream&, const std::function<void()>& issue);
-  Recording(Recording&& o) noexcept : exec_(std::exchange(o.exec_, nullptr)) {}
-  ~Recording();
-  void run(const cuda::Stream& stream) const { must(cudaGraphLaunch(exec_, stream), "launching a graph"); }
+// A graph of the launches that `issue` makes.
+inline cuda::GraphExec record(const cuda::Stream& stream, const std::function<void()>& issue) {
+  cuda::Capture capture(stream);
+  issue();
+  return cuda::GraphExec(capture.end());
+}
 
- private:
-  cudaGraphExec_t exec_ = nullptr;
-};
-
-// What is launched on the stream until end() becomes a graph. One that is never ended is closed: left open, it would spoil all
-// that follows.
-class Capture {
- public:
-  explicit Capture(const cuda::Stream&);
-  Capture(Capture&& o) noexcept : stream_(std::exchange(o.stream_, nullptr)) {}
-  ~Capture();
-  Recording end();
-
- private:
-  cudaStream_t stream_;
-};
-
-// Tells whether the device still has room; a point that doesn't fit says so.
+// Whether the device has room for so many bytes; if not, the point says so in `skipped`.
 bool fits(double bytes, MeasuredPoint&);
 
 struct CudaTimer {
   CudaTimer();
   cuda::DeviceFacts facts = cuda::open_device();
-  int devices = 1;  // that the runtime sees; all probes but those of the link use the first
+  int devices = 1;  // GPUs that the runtime sees; all probes but those of the interconnect use the first
   cuda::Stream stream;
   cuda::Blas blas{stream};
   ClockWatch watch;
@@ -58,19 +40,20 @@ struct CudaTimer {
   }
   Buffer zeros(std::size_t bytes) const;
 
-  // `take`: seconds of one sample.
-  void take_samples(MeasuredPoint&, Seconds patience, const std::function<double()>& take);
-  // Device time of one `issue(i)`, i in turn through `copies`, as nodes of a graph: so the decoder runs them.
-  void time_kernels(MeasuredPoint&, Seconds patience, int copies, const std::function<void(int)>& issue);
-  // Device time of one of `n` in a sample: between events around `run`.
-  void time_between_events(MeasuredPoint&, Seconds patience, int n, const std::function<void()>& run);
-  // Of an idle device, by the host's clock.
-  void time_host(MeasuredPoint&, Seconds patience, const std::function<void()>& run);
+  // Takes samples until the time budget is spent; `sample` takes one and returns its seconds.
+  void take_samples(MeasuredPoint&, Seconds time_budget, const std::function<double()>& sample);
+  // Times `issue(i)` on the device as nodes of a graph, as the decoder runs it; i goes round through `copies` of the
+  // data.
+  void time_kernels(MeasuredPoint&, Seconds time_budget, int copies, const std::function<void(int)>& issue);
+  // Times `run` on the device by events around it; the point gets the time of one of its `n` parts.
+  void time_between_events(MeasuredPoint&, Seconds time_budget, int n, const std::function<void()>& run);
+  // Times `run` by the host's clock while the device is idle.
+  void time_host(MeasuredPoint&, Seconds time_budget, const std::function<void()>& run);
 
  private:
-  double yardstick();
+  double reference();
   cuda::Event before_, after_;
-  Matrix<float> yardstick_result_{1, 1};
+  Matrix<float> reference_result_{1, 1};
   UsualClock clock_;
 };
 

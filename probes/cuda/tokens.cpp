@@ -9,7 +9,7 @@
 
 namespace draftline {
 
-void probe_argmax(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_argmax(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int rows = p.at("rows"), columns = p.at("columns");
   const std::size_t bytes = cuda::choose_scratch(rows, columns, 1, t.facts.multiprocessors);
   if (!fits(2.0 * rows * columns + static_cast<double>(bytes), p)) return;
@@ -28,10 +28,10 @@ void probe_argmax(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
     p.skipped = kDiffers;
     return;
   }
-  t.time_kernels(p, patience, 1, run);
+  t.time_kernels(p, time_budget, 1, run);
 }
 
-void probe_top_k(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_top_k(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int rows = p.at("rows"), columns = p.at("columns"), k = p.at("k");
   if (k > columns) {
     p.skipped = "more tokens are asked for than there are";
@@ -63,10 +63,10 @@ void probe_top_k(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
       p.skipped = kDiffers;
       return;
     }
-  t.time_kernels(p, patience, 1, run);
+  t.time_kernels(p, time_budget, 1, run);
 }
 
-void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
+void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const int rows = p.at("rows"), columns = p.at("columns");
   const Sampling sampling{1, 0, p.at("percent", 100) / 100.0};
   if (!fits(6.0 * rows * columns, p)) return;
@@ -77,10 +77,10 @@ void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
   std::vector<int> ids(static_cast<std::size_t>(rows));
   std::iota(ids.begin(), ids.end(), 0);
   const auto d_ids = uploaded(ids, 1);
-  const cuda::SeatsView seats{d_ids.read(), d_ids.read(), d_ids.read()};
+  const cuda::BatchSlotsView slots{d_ids.read(), d_ids.read(), d_ids.read()};
   const auto run = [&](int) {
     constexpr std::uint64_t kSeed = 3;
-    cuda::sample<bf16>(x.read(), seats, sampling, kSeed, 0, tokens.view(), q.view(), t.stream);
+    cuda::sample<bf16>(x.read(), slots, sampling, kSeed, 0, tokens.view(), q.view(), t.stream);
   };
   run(0);
   t.stream.wait();
@@ -91,14 +91,14 @@ void probe_sample(CudaTimer& t, MeasuredPoint& p, Seconds patience) {
   const double most = *std::max_element(expected.begin(), expected.end());
   int apart = 0;
   for (std::size_t i = 0; i < ours.size(); ++i) apart += !close(ours[i], expected[i], most);
-  const int border =
-      sampling.top_p < 1 ? 1 : 0;  // a token at the edge of the nucleus: sums are rounded in another order
+  // A token at the edge of the nucleus may be in or out, as sums are rounded in another order.
+  const int border = sampling.top_p < 1 ? 1 : 0;
   const double token = tokens.row(rows - 1)[0];
   if (apart > border || !(token >= 0 && token < columns) || ours[static_cast<std::size_t>(token)] <= 0) {
     p.skipped = kDiffers;
     return;
   }
-  t.time_kernels(p, patience, 1, run);
+  t.time_kernels(p, time_budget, 1, run);
 }
 
 }  // namespace draftline

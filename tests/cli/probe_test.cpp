@@ -289,7 +289,7 @@ TEST_CASE("steps beside a GPU become the engine of our decoder, which `run` take
   CHECK(r.code == 0);
 }
 
-TEST_CASE("two calibrations of processors are compared over a third's points") {
+TEST_CASE("two calibrations of sms are compared over a third's points") {
   const Program draftline;
   Json m = made_up();
   draftline.write("m.json", m.dump());

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 namespace {
 
 const std::string kShort =
-    "validate --grid small --probe-seconds 1 --turns 3 --patience 0.004 --requests 12 --batch-sizes 1,4 --out v";
+    "validate --grid small --probe-seconds 1 --turns 3 --time-budget 0.004 --requests 12 --batch-sizes 1,4 --out v";
 
 // Under a sanitizer, or without an optimizer, there is no price that could hold.
 #if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__)
@@ -113,10 +113,10 @@ TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, p
   for (const char* title : {"Predicted against measured", "All cells", "Ops, by a clock"})
     CHECK(contains(again.out, title));
 
-  // Steps are told at the clock that was probed; another machine's is refused.
+  // Steps are normalised to the clock that was probed; that of another machine is refused.
   Json probed = Json::parse(draftline.read("v/measured.json"));
   Json& clock = probed.at("points").back();
-  REQUIRE(clock.at("op") == "yardstick");
+  REQUIRE(clock.at("op") == "clock_reference");
   for (const char* time : {"low", "median", "high"}) clock[time] = "3 ms";
   draftline.write("v/measured.json", probed.dump());
   const Ran elsewhere = draftline(kShort + " --parts decode");
@@ -131,7 +131,7 @@ TEST_CASE("wrong arguments of validate are refused with a reason, and nothing is
   };
   const Case c =
       GENERATE(Case{"--device fpga", "fpga"}, Case{"--parts guess", "guess"}, Case{"--turns 0", "0"},
-               Case{"--patience nan", "nan"}, Case{"--seconds -1", "-1"}, Case{"--acceptance-rate 1.5", "1.5"},
+               Case{"--time-budget nan", "nan"}, Case{"--seconds -1", "-1"}, Case{"--acceptance-rate 1.5", "1.5"},
                Case{"--batch-sizes 0", "0"}, Case{"--batch-sizes 1,x", "x"}, Case{"--networks gpt-9", "gpt-9"},
                Case{"--serving-seconds nan", "nan"}, Case{"--measured nowhere.json", "nowhere.json"},
                Case{"--grid huge", "huge"}, Case{"--requests 1", "1"}, Case{"--device cuda", "--datasheet"});
@@ -140,6 +140,15 @@ TEST_CASE("wrong arguments of validate are refused with a reason, and nothing is
   CHECK(r.code == 2);
   CHECK(contains(r.err, c.message));
   CHECK(r.out.empty());
+}
+
+TEST_CASE("--patience, the former name of --time-budget, still works and says so") {
+  const Program draftline;
+  const Ran r = draftline("validate --grid small --patience 0.004 --networks gpt-9");
+  INFO(r.err);
+  CHECK(contains(r.err, "--patience is called --time-budget now"));
+  CHECK(contains(r.err, "gpt-9"));
+  CHECK(draftline("validate --patience 1e9").code == 2);
 }
 
 TEST_CASE("the standard grid of either device has every method of the table") {

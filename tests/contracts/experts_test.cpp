@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtures of experts: what is declared is the expectation of what the CPU's loops touch, over many batches of random rows, and
-// verification of more rows loads more experts.
+// Mixtures of experts: what is declared is the expectation of what the CPU's loops touch, over many batches of random
+// rows, and verification of more rows loads more experts.
 #include <cmath>
 #include <numeric>
 
@@ -37,7 +37,7 @@ Layer run(int rows, std::uint64_t seed) {
   std::vector<int> ids(static_cast<std::size_t>(rows));
   std::iota(ids.begin(), ids.end(), 0);
   const Tensor y = ops.mixture_of_experts(ops.embed(table, ops.input("ids", ids)), router, gate_up, down, experts);
-  ops.store(ops.slot("y", rows, kHidden, DType::fp32), y);
+  ops.store(ops.persistent("y", rows, kHidden, DType::fp32), y);
   ops.flush();
   layer.counted = backend.counts();
   return layer;
@@ -46,8 +46,9 @@ Layer run(int rows, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("declared work of experts is the mean of what the CPU's loops touch", "[contract]") {
-  // FLOP do not depend on the routing, bytes do: the declared number of experts is that of rows that choose independently and
-  // evenly. A random router is nearly even (its experts' norms differ by a few percent): hence the 1 %.
+  // FLOP do not depend on the routing, bytes do: the declared number of experts is that of rows that choose
+  // independently and evenly. A random router is nearly even (its experts' norms differ by a few percent), so the
+  // tolerance is 1 %.
   for (const int rows : {1, 3, 9, 40}) {
     double declared = 0, squares = 0, counted = 0;
     constexpr int kSeeds = 100;
@@ -99,9 +100,9 @@ TEST_CASE("experts that every token passes are added to the chosen ones, and fir
 
   const Tensor y = ops.embed(target.embedding, ops.input("ids", std::vector<int>{3, 7, 11}));
   const auto kept = [&](const char* name, Tensor t) {
-    const Tensor slot = ops.slot(name, t.rows, t.cols, DType::fp32);
-    ops.store(slot, t);
-    return slot;
+    const Tensor kept = ops.persistent(name, t.rows, t.cols, DType::fp32);
+    ops.store(kept, t);
+    return kept;
   };
   const Tensor chosen = kept("chosen", ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts));
   const Tensor shared = kept("shared", ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay equals live: for every row of the table the steps that a trace yields are those of a live run, prompt by prompt.
+// Replay equals live: for every row of the table the steps that a trace yields are those of a live run, prompt by
+// prompt.
 #include <filesystem>
 #include <set>
 
@@ -14,7 +15,7 @@ using namespace draftline::test;
 
 namespace {
 
-constexpr int kTokens = 20, kSeats = 3, kAtOnce = 7, kCapacity = 256, kLongestPrompt = 9;
+constexpr int kTokens = 20, kSlots = 3, kAtOnce = 7, kCapacity = 256, kLongestPrompt = 9;
 const std::vector<int> kEndOfText{5};
 
 struct Recorded {
@@ -32,7 +33,10 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
     alive->push_back(random);
     alive->push_back(source);
     auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{tiny_shape(Network::llama), DType::fp32, DType::fp32, kSeats, kCapacity, 1, {}, {}, kAtOnce},
+        Decoder::Options{.target = tiny_shape(Network::llama),
+                         .slots = kSlots,
+                         .capacity = kCapacity,
+                         .positions_per_slot = kAtOnce},
         method,
         [](const Reader& in) {
           static_cast<void>(in.text());
@@ -52,7 +56,7 @@ Recorded record(const Plan& plan, const std::vector<std::vector<int>>& questions
   Tracing t;
   t.make = Building{};
   t.method = MethodSpec(Rig::text_of(plan).root());
-  t.seats = kSeats;
+  t.slots = kSlots;
   t.new_tokens = kTokens;
   t.end_of_text = kEndOfText;
   t.positions_at_once = at_once;
@@ -103,9 +107,9 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
       const Trace trace = through_file(r);
       REQUIRE(trace.prompts() == 5);
       for (const Plan& live : plans) {
-        Rig rig(live, Rig::Kind::cpu_planned, kSeats);
+        Rig rig(live, Rig::Kind::cpu_planned, kSlots);
         int widest = 0;
-        const auto run = rig.run(questions, {kTokens, kEndOfText, kSeats});
+        const auto run = rig.run(questions, {kTokens, kEndOfText, kSlots});
         for (const SegmentRun& s : rig.steps.back())
           for (const Pass& p : s.tape->passes) widest = std::max(widest, p.rows.widest);
         INFO(recorded.method << recorded.parameters << " replays " << live.parameters);

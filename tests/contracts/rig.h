@@ -69,13 +69,13 @@ struct Rig {
   static Document text_of(const Plan& p) {
     return Document::from_text("{\"name\":\"" + p.method + "\"" + p.parameters + "}", "plan.json");
   }
-  Rig(const Plan& plan, Kind kind, int seats, Network network = Network::llama, double noise = 0.15,
+  Rig(const Plan& plan, Kind kind, int slots, Network network = Network::llama, double noise = 0.15,
       Sampling sampling = {}, std::uint64_t seed = 1, int capacity = 256)
       : random(7, strength),
         source(random, "draft.", noise, 11),
         method_text(text_of(plan)),
         decoder(
-            {tiny_shape(network), DType::fp32, DType::fp32, seats, capacity, 1, sampling},
+            {tiny_shape(network), DType::fp32, DType::fp32, slots, capacity, 1, sampling},
             MethodSpec(method_text.root()),
             [network](const Reader& in) {
               static_cast<void>(in.text());

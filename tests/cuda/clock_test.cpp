@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `validate` asks of the CUDA backend: a clock beside every op, weights that several decoders share, filled caches.
+// What `validate` asks of the CUDA backend: a clock beside every op, weights that several decoders share, filled
+// caches.
 #include <cmath>
 #include <set>
 
@@ -12,7 +13,7 @@ using namespace draftline::test;
 namespace {
 
 const Plan kPlan{"draft_model", R"(,"draft":"same","draft_length":2)"};
-const CudaBackend::Options kOptions{DType::bf16, true, 1, false, 512, true, {}, false};
+const CudaBackend::Options kOptions{.seed = 1};
 
 std::size_t allocated() { return emulator::counts().allocated; }
 
@@ -33,10 +34,10 @@ TEST_CASE("a clock beside every op tells each of them once, and changes no token
     for (const Op& op : run.tape->ops) ops += !std::holds_alternative<Upload>(op);
     tapes.push_back(run.tape);
   };
-  std::set<std::pair<const Tape*, std::size_t>> told;
+  std::set<std::pair<const Tape*, std::size_t>> timed;
   std::size_t times = 0;
   clocked.cuda().on_op = [&](const Tape& tape, std::size_t op, Seconds t) {
-    told.emplace(&tape, op);
+    timed.emplace(&tape, op);
     ++times;
     CHECK(t.value >= 0);
     CHECK(std::find(tapes.begin(), tapes.end(), &tape) != tapes.end());
@@ -44,7 +45,7 @@ TEST_CASE("a clock beside every op tells each of them once, and changes no token
   CHECK(plain.decoder.generator.step() == clocked.decoder.generator.step());
   CHECK(plain.decoder.generator.session().text == clocked.decoder.generator.session().text);
   CHECK(times == ops);
-  CHECK(told.size() == ops);
+  CHECK(timed.size() == ops);
   CHECK(clocked.cuda().counts().graph_launches == graphs);
   clocked.cuda().on_op = nullptr;
   clocked.decoder.ops.on_segment = nullptr;
@@ -57,7 +58,7 @@ TEST_CASE("a clock beside every op tells each of them once, and changes no token
 TEST_CASE("shared weights are made once, and go with their last user", "[cuda]") {
   emulator::reset();
   const auto text_of = [](CudaRig& rig) { return rig.run(prompts(2, 3), {6, {}, 2}).back().tokens; };
-  const auto shared = CudaBackend::share_weights();
+  const auto shared = cuda::share_weights();
   CudaBackend::Options o = kOptions;
   o.shared = shared;
   const std::size_t before = allocated();
@@ -74,14 +75,14 @@ TEST_CASE("shared weights are made once, and go with their last user", "[cuda]")
       const std::size_t another = allocated() - before - two;
       CHECK(two - one + static_cast<std::size_t>(first.decoder.weights.bytes().value) <= another);
     }
-    CudaBackend::drop_unused(*shared);
+    cuda::drop_unused(*shared);
     CHECK(allocated() - before == one);  // the first still has them
     // Plain decoding has the target's alone: what the drafter had goes.
     CudaRig target({"autoregressive", ""}, o, 2);
     text_of(target);
   }
   CHECK(allocated() > before);
-  CudaBackend::drop_unused(*shared);
+  cuda::drop_unused(*shared);
   CHECK(allocated() == before);
 }
 
@@ -96,8 +97,8 @@ TEST_CASE("a filled cache holds numbers wherever nothing was written", "[cuda]")
   Ops& ops = rig.decoder.ops;
   const Session& s = g.session();
   Stream x{ops.embed(rig.decoder.target.embedding, s.root)};
-  rig.decoder.target.run(ops, x, ops.pass({ops.uniform(2, 1), s.seats}));
-  const Tensor y = rig.decoder.target.final_norm(ops, x), kept = ops.slot("kept", y.rows, y.cols, DType::bf16);
+  rig.decoder.target.run(ops, x, ops.pass({ops.uniform(2, 1), s.slots}));
+  const Tensor y = rig.decoder.target.final_norm(ops, x), kept = ops.persistent("kept", y.rows, y.cols, DType::bf16);
   ops.store(kept, y);
   ops.flush();
   for (const float v : rig.cuda().read_floats(kept)) CHECK(std::isfinite(v));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that fails: every call of a run is made to fail in turn, and each becomes a DeviceError; nothing is left behind.
+// A device that fails: every call of a run is made to fail in turn, and each becomes a DeviceError; nothing is left
+// behind.
 #include "tests/cuda/rig.h"
 #include "tests/emulator/emulator.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 const Plan kPlan{"draft_model", R"(,"draft":"same","draft_length":2)"};
 // Products aren't timed: every run makes the same calls.
-const CudaBackend::Options kOptions{DType::fp32, true, 1, false, 512, false};
+const CudaBackend::Options kOptions{.activations = DType::fp32, .seed = 1, .timed_products = false};
 
 std::vector<Generated> run_all() {
   CudaRig rig(kPlan, kOptions, 2);

@@ -13,7 +13,9 @@ using namespace draftline::test;
 namespace {
 
 // Products aren't timed: another algorithm in each run would be other bits, and a text that differs once in a while.
-CudaBackend::Options fp32(bool graphs, std::uint64_t seed = 1) { return {DType::fp32, graphs, seed, true, 512, false}; }
+CudaBackend::Options fp32(bool graphs, std::uint64_t seed = 1) {
+  return {.activations = DType::fp32, .graphs = graphs, .seed = seed, .poison = true, .timed_products = false};
+}
 
 void agree(const std::vector<Generated>& a, const std::vector<Generated>& b) {
   REQUIRE(a.size() == b.size());
@@ -107,9 +109,9 @@ TEST_CASE("a store of two graphs drops the oldest and gives the same text", "[cu
 }
 
 TEST_CASE("bf16 logits lie within its rounding of fp32's", "[cuda]") {
-  // A chain of roundings by at most 2^-9 of a value: embedding, and about 12 tensors for each of 6 layers, whose errors add
-  // like independent ones: sqrt(73) * 2^-9 = 1.7 %, of the size of a logit (unit variance by RandomWeights). A factor of 4
-  // for the largest of some hundred values.
+  // A chain of roundings by at most 2^-9 of a value: embedding, and about 12 tensors for each of 6 layers, whose errors
+  // add like independent ones: sqrt(73) * 2^-9 = 1.7 %, of the size of a logit (unit variance by RandomWeights). A
+  // factor of 4 for the largest of some hundred values.
   if (!has_device()) SKIP_TEST("no CUDA device");
   const auto questions = prompts(2, 5);
   Rig cpu({"autoregressive", ""}, Rig::Kind::cpu_planned, 2);
@@ -120,9 +122,9 @@ TEST_CASE("bf16 logits lie within its rounding of fp32's", "[cuda]") {
     const Session& s = d.generator.session();
     const Rows rows = ops.uniform(2, 1);
     Stream x{ops.embed(d.target.embedding, ops.input("probe", std::vector<int>{3, 7}))};
-    d.target.run(ops, x, ops.pass({rows, s.seats}));
+    d.target.run(ops, x, ops.pass({rows, s.slots}));
     const Tensor logits = d.target.logits(ops, d.target.final_norm(ops, x));
-    const Tensor kept = ops.slot("logits", logits.rows, logits.cols, format);
+    const Tensor kept = ops.persistent("logits", logits.rows, logits.cols, format);
     ops.store(kept, logits);
     ops.flush();
     return kept;
@@ -166,7 +168,7 @@ TEST_CASE("large random weights are filled on the device with the numbers of the
     source.load(store.name(each), n, n, host);
     // rows of a matrix through an embedding
     const Tensor y = ops.embed(each, ops.input("ids", std::vector<int>{0, 1, 1023}));
-    const Tensor kept = ops.slot("kept", 3, n, DType::fp32);
+    const Tensor kept = ops.persistent("kept", 3, n, DType::fp32);
     ops.store(kept, y);
     ops.flush();
     const auto got = backend.read_floats(kept);
@@ -211,7 +213,7 @@ TEST_CASE("weights in 8 bits are refused by name", "[cuda]") {
   const Weight w = store.matrix("layers.0.qkv", 8, 8);
   CudaBackend backend(store, random, {DType::fp32, false, 0, true, 8});
   Ops ops(backend, DType::fp32, 1);
-  const Tensor x = ops.slot("x", 1, 8, DType::fp32);
+  const Tensor x = ops.persistent("x", 1, 8, DType::fp32);
   ops.linear(x, w);
   CHECK_THROWS_AS(ops.flush(), InputErrors);
 }

@@ -27,13 +27,13 @@ struct CudaRig {
   Document method_text;
   Decoder decoder;
 
-  CudaRig(const Plan& plan, const CudaBackend::Options& o, int seats, Network network = Network::llama,
+  CudaRig(const Plan& plan, const CudaBackend::Options& o, int slots, Network network = Network::llama,
           Sampling sampling = {}, double noise = 0.15, int capacity = 256)
       : random(7, strength),
         source(random, "draft.", noise, 11),
         method_text(Rig::text_of(plan)),
         decoder(
-            {tiny_shape(network), o.activations, o.activations, seats, capacity, 1, sampling},
+            {tiny_shape(network), o.activations, o.activations, slots, capacity, 1, sampling},
             MethodSpec(method_text.root()),
             [network](const Reader& in) {
               static_cast<void>(in.text());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `validate --device cuda` as a user runs it; the program is linked to the emulated device, whose times mean nothing: the
-// loop is tested, not its figures.
+// `validate --device cuda` as a user runs it; the program is linked to the emulated device, whose times mean nothing:
+// the loop is tested, not its figures.
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -73,7 +73,7 @@ std::string measured() {
 }
 
 const std::string kLoop = "validate --device cuda --grid small --measured m.json --datasheet h100-sxm --out v ";
-const std::string kShort = kLoop + "--turns 1 --patience 0.0001 --batch-sizes 1 --parts calibrate,decode";
+const std::string kShort = kLoop + "--turns 1 --time-budget 0.0001 --batch-sizes 1 --parts calibrate,decode";
 
 void check_compared(const Json& c) {
   CHECK(c.at("predicted").get<double>() > 0);
@@ -164,7 +164,7 @@ TEST_CASE("on a GPU steps that differ are replayed, and lossy verification stays
   grid["devices"]["cuda"]["small"]["batch_sizes"] = {1};
   for (Json& m : grid["methods"]) m["from"] = m["from"] == "full" ? "full" : "small";
   draftline.write("data/validation/grid.json", grid.dump());
-  const Ran r = draftline("--data data " + kLoop + "--turns 1 --patience 0.0001 --parts decode --json" +
+  const Ran r = draftline("--data data " + kLoop + "--turns 1 --time-budget 0.0001 --parts decode --json" +
                           " --methods bild,jacobi,prompt_lookup,assisted");
   INFO(r.err);
   REQUIRE(r.code == 0);

@@ -20,7 +20,7 @@ class NoWeights : public WeightSource {
   void load(const std::string&, int, int, std::span<float> to) override { std::fill(to.begin(), to.end(), 0.0F); }
 };
 
-// Sequences of their own lengths, in places of their own, with one layer beside the one that is used.
+// Sequences of their own lengths, in kv_slots of their own, with one layer beside the one that is used.
 struct Attending {
   int heads, kv_heads, dim;
   std::vector<int> lengths, rows;
@@ -36,23 +36,24 @@ struct Bench {
   CpuBackend backend{store, weights};
   Ops ops{backend, DType::fp32, 8};
   Rng rng{7, "cpu attention"};
-  std::vector<int> places, cu_seqlens{0};
+  std::vector<int> kv_slots, cu_seqlens{0};
   Cache cache;
-  Seats seats;
+  BatchSlots slots;
 
   explicit Bench(const Attending& asked) : c(asked) {
     const int most = *std::max_element(c.lengths.begin(), c.lengths.end()),
               widest = *std::max_element(c.rows.begin(), c.rows.end());
     cache = ops.cache(kLayers, c.kv_heads, c.dim, most + widest + 3);
-    seats = {ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
-             ops.seat_slot("ids", 1, 1, DType::int32)};
-    seats.table.rows = seats.lengths.rows = seats.ids.rows = static_cast<int>(c.rows.size());
+    slots = {ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
+             ops.persistent_per_slot("lengths", 1, 1, DType::int32),
+             ops.persistent_per_slot("ids", 1, 1, DType::int32)};
+    slots.kv_slots.rows = slots.lengths.rows = slots.ids.rows = static_cast<int>(c.rows.size());
     for (std::size_t b = 0; b < c.rows.size(); ++b) {
-      places.push_back(static_cast<int>(b * 3 % 7));
+      kv_slots.push_back(static_cast<int>(b * 3 % 7));
       cu_seqlens.push_back(cu_seqlens.back() + c.rows[b]);
     }
-    ops.upload(seats.table, places);
-    ops.upload(seats.ids, places);
+    ops.upload(slots.kv_slots, kv_slots);
+    ops.upload(slots.ids, kv_slots);
   }
   std::vector<float> normal(int rows, int columns) {
     std::vector<float> x;
@@ -62,26 +63,26 @@ struct Bench {
   Tensor floats(const std::string& name, const std::vector<float>& values, int columns) {
     std::vector<int> bits;
     for (const float v : values) bits.push_back(std::bit_cast<int>(v));
-    const Tensor t = ops.slot(name, static_cast<int>(values.size()) / columns, columns, DType::fp32);
+    const Tensor t = ops.persistent(name, static_cast<int>(values.size()) / columns, columns, DType::fp32);
     ops.upload(t, bits);
     return t;
   }
   Tensor keep(const std::string& name, const Tensor& t) {
-    const Tensor kept = ops.slot(name, t.rows, t.cols, DType::fp32);
+    const Tensor kept = ops.persistent(name, t.rows, t.cols, DType::fp32);
     ops.store(kept, t);
     ops.flush();
     return kept;
   }
-  // Appends rows behind `lengths`; their queries in a slot, rotated by nothing.
+  // Appends rows behind `lengths`; their queries in a persistent buffer, rotated by nothing.
   Tensor append(const std::string& name, const std::vector<int>& each, const std::vector<int>& lengths,
                 std::optional<Tensor> tree_mask) {
     const int total = std::accumulate(each.begin(), each.end(), 0), kv = c.kv_heads * c.dim;
     const Tensor q = floats("q" + name, normal(total, c.heads * c.dim), c.heads * c.dim),
                  k = floats("k" + name, normal(total, kv), kv), v = floats("v" + name, normal(total, kv), kv);
-    ops.upload(seats.lengths, lengths);
+    ops.upload(slots.lengths, lengths);
     ops.flush();
     return keep("kept q" + name, ops.rope_append(q, k, v, Rope{10000, 0, {}},
-                                                 ops.pass({ops.ragged(name, each), seats, tree_mask}), cache, kLayer));
+                                                 ops.pass({ops.ragged(name, each), slots, tree_mask}), cache, kLayer));
   }
   // Row i of a sequence attends to itself and, of the rows before it, every second one.
   static bool visible(int row, int tail) { return tail == row || (tail < row && (row - tail) % 2 == 0); }
@@ -94,7 +95,7 @@ std::vector<float> row_by_row(Bench& b, const std::vector<float>& q) {
   for (std::size_t s = 0; s < c.rows.size(); ++s) {
     std::vector<std::vector<float>> entries;
     for (int key = 0; key < c.lengths[s] + c.rows[s]; ++key)
-      entries.push_back(b.backend.cache_entry(b.cache, kLayer, b.places[s], key));
+      entries.push_back(b.backend.cache_entry(b.cache, kLayer, b.kv_slots[s], key));
     for (int i = 0; i < c.rows[s]; ++i)
       for (int h = 0; h < c.heads; ++h) {
         const int at = h / (c.heads / c.kv_heads) * c.dim, v_at = at + c.kv_heads * c.dim;
@@ -156,7 +157,7 @@ TEST_CASE("attention on the CPU has the bits of one row after the other") {
   }
   const Tensor q = b.append("rows", shape.second, shape.first, tree_mask);
   const Tensor y =
-      b.ops.attend(q, b.ops.pass({b.ops.ragged("rows", shape.second), b.seats, tree_mask}), b.cache, kLayer);
+      b.ops.attend(q, b.ops.pass({b.ops.ragged("rows", shape.second), b.slots, tree_mask}), b.cache, kLayer);
   const auto result = b.backend.read_floats(b.keep("kept", y)), expected = row_by_row(b, b.backend.read_floats(q));
   REQUIRE(result.size() == expected.size());
   CHECK(std::memcmp(result.data(), expected.data(), result.size() * sizeof(float)) == 0);
@@ -169,17 +170,17 @@ TEST_CASE("a committed path moves keys and values of all heads, and nothing else
   b.append("rows", {5}, {14}, {});
   b.ops.flush();
   std::vector<std::vector<float>> before;
-  for (int key = 0; key < 19; ++key) before.push_back(b.backend.cache_entry(b.cache, kLayer, b.places[0], key));
+  for (int key = 0; key < 19; ++key) before.push_back(b.backend.cache_entry(b.cache, kLayer, b.kv_slots[0], key));
   CHECK(std::none_of(before[3].begin(), before[3].end(), [](float x) { return std::isnan(x); }));
-  const Tensor path = b.ops.slot("path", 3, 1, DType::int32);
+  const Tensor path = b.ops.persistent("path", 3, 1, DType::int32);
   b.ops.upload(path, std::vector<int>{0, 2, 4});
   b.ops.flush();
-  b.ops.commit(b.cache, path, b.ops.ragged("rows", {5}), b.seats);
+  b.ops.commit(b.cache, path, b.ops.ragged("rows", {5}), b.slots);
   b.ops.flush();
   for (int key = 0; key < 19; ++key) {
     INFO(key);
     const int from = key == 15 ? 16 : key == 16 ? 18 : key;
-    CHECK(b.backend.cache_entry(b.cache, kLayer, b.places[0], key) == before[static_cast<std::size_t>(from)]);
+    CHECK(b.backend.cache_entry(b.cache, kLayer, b.kv_slots[0], key) == before[static_cast<std::size_t>(from)]);
   }
-  CHECK(std::isnan(b.backend.cache_entry(b.cache, 0, b.places[0], 3)[0]));  // the other layer was never written
+  CHECK(std::isnan(b.backend.cache_entry(b.cache, 0, b.kv_slots[0], 3)[0]));  // the other layer was never written
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of tests/fixtures, whole and spoilt. That their weights go where the network expects them is logits_test's matter.
+// Folders of tests/fixtures, whole and spoilt. That their weights go where the network expects them is logits_test's
+// matter.
 #include "decoder/huggingface.h"
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transformer on the CPU against Hugging Face transformers, on the same files (tests/fixtures; tools/make_fixtures.py).
+// The transformer on the CPU against Hugging Face transformers, on the same files (tests/fixtures;
+// tools/make_fixtures.py).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -41,18 +42,19 @@ struct Expected {
 // One pass over all prompts as a batch; logits of every row, prompt after prompt.
 std::vector<float> logits_of(WeightSource& source, const TransformerShape& shape,
                              const std::vector<std::vector<int>>& prompts) {
-  const int seats = static_cast<int>(prompts.size());
+  const int slots = static_cast<int>(prompts.size());
   WeightStore store(DType::fp32);
   CpuBackend backend(store, source);
-  Ops ops(backend, DType::fp32, seats);
+  Ops ops(backend, DType::fp32, slots);
   const Transformer target(shape, store, ops, 64);
-  const Seats sequences{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
-                        ops.seat_slot("ids", 1, 1, DType::int32)};
-  std::vector<int> places(prompts.size()), tokens, sizes;
-  std::iota(places.begin(), places.end(), 0);
-  ops.upload(sequences.table, places);
+  const BatchSlots sequences{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
+                             ops.persistent_per_slot("lengths", 1, 1, DType::int32),
+                             ops.persistent_per_slot("ids", 1, 1, DType::int32)};
+  std::vector<int> kv_slots(prompts.size()), tokens, sizes;
+  std::iota(kv_slots.begin(), kv_slots.end(), 0);
+  ops.upload(sequences.kv_slots, kv_slots);
   ops.upload(sequences.lengths, std::vector<int>(prompts.size(), 0));
-  ops.upload(sequences.ids, places);
+  ops.upload(sequences.ids, kv_slots);
   for (const auto& p : prompts) {
     tokens.insert(tokens.end(), p.begin(), p.end());
     sizes.push_back(static_cast<int>(p.size()));
@@ -60,7 +62,7 @@ std::vector<float> logits_of(WeightSource& source, const TransformerShape& shape
   Stream x{target.embed(ops, ops.input("tokens", tokens))};
   target.run(ops, x, ops.pass({ops.ragged("rows", sizes), sequences}));
   const Tensor logits = target.logits(ops, target.final_norm(ops, x));
-  const Tensor kept = ops.slot("logits", logits.rows, logits.cols, DType::fp32);
+  const Tensor kept = ops.persistent("logits", logits.rows, logits.cols, DType::fp32);
   ops.store(kept, logits);
   ops.flush();
   return backend.read_floats(kept);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accept rules, proved on vocabularies of 3 to 6: every outcome of draft and verification, over three tokens, adds up
-// to the target's distribution; wrong rules do not. Then the same with real uniforms, by chi-squared.
+// The accept rules, proved on vocabularies of 3 to 6: every outcome of draft and verification, over three tokens, adds
+// up to the target's distribution; wrong rules do not. Then the same with real uniforms, by chi-squared.
 #include "decoder/verify.h"
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding small enough to enumerate: networks on a handful of tokens, a drafter for any tree, one step of it, and a coin
-// that visits every outcome with its probability. The library's own decisions run; only chance is replaced.
+// Decoding small enough to enumerate: networks on a handful of tokens, a drafter for any tree, one step of it, and a
+// coin that visits every outcome with its probability. The library's own decisions run; only chance is replaced.
 #pragma once
 #include <algorithm>
 #include <cmath>

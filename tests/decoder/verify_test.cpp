@@ -54,7 +54,7 @@ TEST_CASE("degenerate distributions: a single token, nothing in common") {
   const auto one = decide_once(AcceptRule::independent, {0, 1, 0}, {0, 1, 0}, {1}, coin);
   CHECK(one.child == 0);
   const auto none = decide_once(AcceptRule::without_replacement, {1, 0, 0}, {0, 0.5F, 0.5F}, {1, 2}, coin);
-  CHECK(none.child == -1);
+  CHECK(none.child == std::nullopt);
   CHECK(none.token == 0);
   const auto sure = decide_once(AcceptRule::point_mass, {1, 0, 0}, {}, {2, 0}, coin);
   CHECK(sure.child == 1);
@@ -63,7 +63,7 @@ TEST_CASE("degenerate distributions: a single token, nothing in common") {
 TEST_CASE("a repeated child, drawn when nothing else was left, is passed over") {
   Forced coin;
   const auto d = decide_once(AcceptRule::without_replacement, {0.1, 0.9}, {0.5F, 0.5F}, {0, 0}, coin);
-  CHECK(d.child == -1);
+  CHECK(d.child == std::nullopt);
   CHECK(d.token == 1);
 }
 

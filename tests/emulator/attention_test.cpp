@@ -15,8 +15,8 @@ struct Case {
   std::vector<int> lengths, rows;  // of each sequence
   int heads, kv_heads, dim;
   bool tree = false;
-  int tail = 0;        // entries before this pass's rows
-  int processors = 8;  // more: more splits
+  int tail = 0;  // entries before this pass's rows
+  int sms = 8;   // more: more splits
   unsigned seed = 1;
 };
 
@@ -34,42 +34,43 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   Dice dice(c.seed);
   const int sequences = static_cast<int>(c.lengths.size());
   int total = 0, widest = 0, capacity = 0;
-  std::vector<int> places, cu_seqlens{0};
+  std::vector<int> kv_slots, cu_seqlens{0};
   for (int b = 0; b < sequences; ++b) {
     const auto at = static_cast<std::size_t>(b);
     total += c.rows[at];
     widest = std::max(widest, c.rows[at]);
     capacity = std::max(capacity, c.lengths[at] + c.tail + c.rows[at]);
     cu_seqlens.push_back(total);
-    places.push_back((b * 5 + 2) % sequences);
+    kv_slots.push_back((b * 5 + 2) % sequences);
   }
-  std::iota(places.begin(), places.end(), 0);
-  std::shuffle(places.begin(), places.end(), dice.engine);
+  std::iota(kv_slots.begin(), kv_slots.end(), 0);
+  std::shuffle(kv_slots.begin(), kv_slots.end(), dice.engine);
   const std::vector<int> kv_each(static_cast<std::size_t>(sequences), 0);
 
   Specification cpu(sequences);
   Ops& ops = cpu.ops;
   const Cache cache = ops.cache(layers, c.kv_heads, c.dim, capacity);
-  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
-                    ops.seat_slot("ids", 1, 1, DType::int32)};
-  ops.upload(seats.table, places);
-  ops.upload(seats.ids, places);
+  const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
+                         ops.persistent_per_slot("lengths", 1, 1, DType::int32),
+                         ops.persistent_per_slot("ids", 1, 1, DType::int32)};
+  ops.upload(slots.kv_slots, kv_slots);
+  ops.upload(slots.ids, kv_slots);
   const Rope still{10000, 0, {}};
   const auto append = [&](const std::vector<int>& each, const std::vector<int>& lengths, int tail) {
     const int n = std::accumulate(each.begin(), each.end(), 0);
     if (n == 0) return;
-    ops.upload(seats.lengths, lengths);
+    ops.upload(slots.lengths, lengths);
     const auto size = static_cast<std::size_t>(n) * static_cast<std::size_t>(c.kv_heads * c.dim);
     const Tensor k = cpu.floats(dice.normal<T>(size), c.kv_heads * c.dim),
                  v = cpu.floats(dice.normal<T>(size), c.kv_heads * c.dim);
     const Rows rows = ops.ragged("append" + std::to_string(n) + "/" + std::to_string(tail), each);
-    ops.rope_append(k, k, v, still, ops.pass({rows, seats, {}, tail}), cache, layer);
+    ops.rope_append(k, k, v, still, ops.pass({rows, slots, {}, tail}), cache, layer);
     ops.flush();
   };
   append(c.lengths, kv_each, 0);
   append(std::vector<int>(static_cast<std::size_t>(sequences), c.tail), c.lengths, 0);
   append(c.rows, c.lengths, c.tail);
-  ops.upload(seats.lengths, c.lengths);
+  ops.upload(slots.lengths, c.lengths);
 
   const int words = (c.tail + widest + 31) / 32;
   std::vector<int> tree_mask;
@@ -87,37 +88,37 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   std::optional<Tensor> mask;
   if (c.tree) mask = cpu.ints(tree_mask, words);
   const Tensor q = cpu.floats(queries, c.heads * c.dim);
-  const Tensor y = cpu.keep(ops.attend(q, ops.pass({ops.ragged("rows", c.rows), seats, mask, c.tail}), cache, layer));
+  const Tensor y = cpu.keep(ops.attend(q, ops.pass({ops.ragged("rows", c.rows), slots, mask, c.tail}), cache, layer));
   ops.flush();
   const auto expected = cpu.floats_of(y);
 
   // The same cache in blocks that lie about at random; what is not used stays NaN.
-  const int per_place = ceil_div(capacity, kBlockTokens), blocks = sequences * per_place + 3;
+  const int per_kv_slot = ceil_div(capacity, kBlockTokens), blocks = sequences * per_kv_slot + 3;
   std::vector<int> table(static_cast<std::size_t>(blocks));
   std::iota(table.begin(), table.end(), 0);
   std::shuffle(table.begin(), table.end(), dice.engine);
-  table.resize(static_cast<std::size_t>(sequences * per_place));
+  table.resize(static_cast<std::size_t>(sequences * per_kv_slot));
   const auto entries = static_cast<std::size_t>(layers * blocks * 2 * c.kv_heads * kBlockTokens * c.dim);
   std::vector<T> held(entries, from_float<T>(NAN));
-  CacheView<T> view{held.data(), table.data(), per_place, blocks, c.kv_heads, c.dim};
+  CacheView<T> view{held.data(), table.data(), per_kv_slot, blocks, c.kv_heads, c.dim};
   for (int b = 0; b < sequences; ++b) {
     const auto at = static_cast<std::size_t>(b);
     for (int key = 0; key < c.lengths[at] + c.tail + c.rows[at]; ++key) {
-      const auto entry = cpu.backend.cache_entry(cache, layer, places[at], key);
+      const auto entry = cpu.backend.cache_entry(cache, layer, kv_slots[at], key);
       const float* from = entry.data();
       for (int kv = 0; kv < 2; ++kv)
         for (int head = 0; head < c.kv_heads; ++head)
           for (int column = 0; column < c.dim; ++column)
-            view.entry(layer, places[at], key, kv, head)[column] = from_float<T>(*from++);
+            view.entry(layer, kv_slots[at], key, kv, head)[column] = from_float<T>(*from++);
     }
   }
   const Array<T> cache_data(held, c.dim);
   const Array<int> blocks_data(table, 1), cu_seqlens_data(cu_seqlens, 1), lengths_data(c.lengths, 1),
-      places_data(places, 1), tree_mask_data(tree_mask, words);
+      kv_slots_data(kv_slots, 1), tree_mask_data(tree_mask, words);
   view.data = cache_data.view().data;
   view.blocks = blocks_data.view().data;
   PassView pass{cu_seqlens_data.read(),
-                {places_data.read(), lengths_data.read(), places_data.read()},
+                {kv_slots_data.read(), lengths_data.read(), kv_slots_data.read()},
                 {},
                 sequences,
                 total,
@@ -125,12 +126,12 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
                 c.tail};
   if (c.tree) pass.tree_mask = tree_mask_data.read();
   const Array<T> q_data(queries, c.heads * c.dim), y_data(total, c.heads * c.dim);
-  const AttendShape shape{sequences, widest, c.heads, c.kv_heads, c.dim, per_place * kBlockTokens, c.processors};
+  const AttendShape shape{sequences, widest, c.heads, c.kv_heads, c.dim, per_kv_slot * kBlockTokens, c.sms};
   const Workspace work(attend_scratch<T>(shape));
   const Stream stream;
   double worst = 0;
   for (int again = 0; again < 2; ++again) {  // the counters are left as they were found
-    attend<T>(q_data.read(), pass, view, layer, c.processors, work.scratch(), y_data.view(), stream);
+    attend<T>(q_data.read(), pass, view, layer, c.sms, work.scratch(), y_data.view(), stream);
     stream.wait();
     worst = std::max(worst, distance(y_data.floats(), expected, 1));
   }

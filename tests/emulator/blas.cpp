@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuBLASLt's stand-in. Algorithm 1 takes two launches, as a split and joined one does; 2 is
-// offered and then refused; 3 rounds what it adds to the output's format, and is offered first to who doesn't rule it out.
+// offered and then refused; 3 rounds what it adds to the output's format, and is offered first to who doesn't rule it
+// out.
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 

@@ -22,8 +22,8 @@ std::vector<float> tied_logits(Dice& dice, int rows, int columns, bool ties) {
 }
 
 template <class T>
-void compare_choices(int rows, int columns, int k, bool ties, int processors, unsigned seed) {
-  INFO(rows << " rows of " << columns << ", " << k << " best, " << processors << " processors");
+void compare_choices(int rows, int columns, int k, bool ties, int sms, unsigned seed) {
+  INFO(rows << " rows of " << columns << ", " << k << " best, " << sms << " sms");
   Dice dice(seed);
   const auto x = tied_logits(dice, rows, columns, ties);
   Specification cpu(1);
@@ -36,12 +36,11 @@ void compare_choices(int rows, int columns, int k, bool ties, int processors, un
   const Array<T> data(x, columns);
   const Array<int> best_data(rows, 1), ids_data(rows, k);
   const Array<float> log_probs_data(rows, k);
-  const Workspace work(
-      std::max(choose_scratch(rows, columns, 1, processors), choose_scratch(rows, columns, k, processors)));
+  const Workspace work(std::max(choose_scratch(rows, columns, 1, sms), choose_scratch(rows, columns, k, sms)));
   const Stream stream;
   for (int again = 0; again < 2; ++again) {
-    argmax<T>(data.read(), processors, work.scratch(), best_data.view(), stream);
-    top_k<T>(data.read(), processors, work.scratch(), ids_data.view(), log_probs_data.view(), stream);
+    argmax<T>(data.read(), sms, work.scratch(), best_data.view(), stream);
+    top_k<T>(data.read(), sms, work.scratch(), ids_data.view(), log_probs_data.view(), stream);
     stream.wait();
     CHECK(best_data.raw() == cpu.ints_of(best));
     CHECK(ids_data.raw() == cpu.ints_of(ids));
@@ -56,9 +55,9 @@ TEST_CASE("the best and the k best of a row are the CPU's, ties by the lowest id
   const bool ties = GENERATE(false, true);
   const auto [rows, columns, k] = GENERATE(table<int, int, int>(
       {{1, 1, 1}, {3, 7, 3}, {5, 300, 10}, {2, 1031, 16}, {1, 20000, 40}, {7, 9001, 1}, {1, 33, 33}}));
-  const int processors = GENERATE(1, 16);
-  compare_choices<float>(rows, columns, k, ties, processors, 3);
-  compare_choices<bf16>(rows, columns, k, ties, processors, 4);
+  const int sms = GENERATE(1, 16);
+  compare_choices<float>(rows, columns, k, ties, sms, 3);
+  compare_choices<bf16>(rows, columns, k, ties, sms, 4);
 }
 
 TEST_CASE("there may be more rows of logits than counters, or than the second dimension of a grid has places") {
@@ -67,12 +66,10 @@ TEST_CASE("there may be more rows of logits than counters, or than the second di
   const Stream stream;
   const View<const bf16> logits{nullptr, rows, columns, columns};
   const Workspace work(choose_scratch(rows, columns, k, 132));
-  cudaGraph_t graph = nullptr;
-  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+  Capture capture(stream);
   CHECK_NOTHROW(argmax<bf16>(logits, 132, work.scratch(), {nullptr, rows, 1, 1}, stream));
   CHECK_NOTHROW(top_k<bf16>(logits, 132, work.scratch(), {nullptr, rows, k, k}, {nullptr, rows, k, k}, stream));
-  must(cudaStreamEndCapture(stream, &graph), "capture");
-  static_cast<void>(cudaGraphDestroy(graph));
+  CHECK(nodes_of(capture.end()) == 2);
 }
 
 TEST_CASE("a row of equal logits is chosen from by id alone") {

@@ -16,9 +16,7 @@ using namespace draftline;
 
 namespace {
 
-MeasuredPoint point(const char* op, std::map<std::string, int> shape) {
-  return {op, std::move(shape), {}, {}, {}, 0, 0, {}};
-}
+MeasuredPoint point(const char* op, std::map<std::string, int> shape) { return {.op = op, .shape = std::move(shape)}; }
 MeasuredPoint attention(int sequences, int rows, int context, int heads, int kv_heads, int dim, int tree) {
   return point("attention", {{"sequences", sequences},
                              {"rows", rows},
@@ -101,7 +99,7 @@ TEST_CASE("samples beside a throttled clock are discarded, and the probe says so
   CHECK(facts.at("watts") == 312);
   CHECK(facts.at("watts_allowed") == 700);
   CHECK(facts.at("driver_release") == Approx(580.65));
-  // Held back all the time: three stay, however steady the yardstick is.
+  // Held back all the time: three stay, however steady the clock reference is.
   emulator::driver().reasons = 0x40;
   const MeasuredPoint hot = probe.measure(point("copy", {{"kib", 4}}), Seconds{0.3});
   CHECK(hot.samples == 3);
@@ -126,16 +124,16 @@ TEST_CASE("an idle clock or a user's limit is no throttling") {
   emulator::reset();
 }
 
-TEST_CASE("without NVML a probe says so once and goes on with its yardstick") {
+TEST_CASE("without NVML a probe says so once and goes on with its clock reference") {
   emulator::reset();
   const char* said = nullptr;
   SECTION("there is none") {
     emulator::driver().hidden = true;
-    said = "clocks are watched by a yardstick alone: libnvidia-ml.so.1 can't be opened";
+    said = "clocks are watched by a clock reference alone: libnvidia-ml.so.1 can't be opened";
   }
   SECTION("it tells nothing") {
     emulator::driver().refuses = true;
-    said = "clocks are watched by a yardstick alone: libnvidia-ml.so.1 doesn't tell the clocks of this GPU";
+    said = "clocks are watched by a clock reference alone: libnvidia-ml.so.1 doesn't tell the clocks of this GPU";
   }
   CudaProbe probe;
   const MeasuredPoint p = probe.measure(point("copy", {{"kib", 4}}), Seconds{1e-3});

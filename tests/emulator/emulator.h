@@ -7,7 +7,8 @@ namespace emulator {
 
 void reset();                      // as at the start, but for memory that is still allocated
 void shuffle(std::uint64_t seed);  // of the order in which threads run
-// The n-th call from now on (0: the next) that can fail fails so. `lost`: and every one after it, as when a GPU is gone.
+// The n-th call from now on (0: the next) that can fail fails so. `lost`: and every one after it, as when a GPU is
+// gone.
 void fail_call(long nth, cudaError_t, bool lost = false);
 // As fail_call, but of calls of that name alone ("cudaMalloc").
 void fail_call_of(const char* name, long nth, cudaError_t, bool lost = false);

@@ -55,8 +55,9 @@ __global__ void tile_kernel(const float* a, const float* b, float* d) {
   for (int i = 0; i < 4; ++i) d[(i < 2 ? group : group + 8) * 8 + in_group * 2 + (i & 1)] = of_d[i];
 }
 
-// Four 8 x 8 tiles beside each other, [8][32]: section "ldmatrix". Lanes 0-7, 8-15, .. hold the addresses of the rows of tile 0,
-// 1, ..; of each tile lane 4 r + c / 2 gets the elements of row r, columns c and c + 1; transposed: of column r.
+// Four 8 x 8 tiles beside each other, [8][32]: section "ldmatrix". Lanes 0-7, 8-15, .. hold the addresses of the rows
+// of tile 0, 1, ..; of each tile lane 4 r + c / 2 gets the elements of row r, columns c and c + 1; transposed: of
+// column r.
 template <bool transposed>
 __global__ void load_kernel(const bf16* from, float* to) {
   bf16* rows = dynamic_shared<bf16>();

@@ -10,8 +10,8 @@ using namespace draftline::cuda;
 
 namespace {
 
-// Bytes of the weights, each of which comes once for every group of its expert's rows: what is copied in the background less
-// the rows' own numbers, which every strip of columns reads again.
+// Bytes of the weights, each of which comes once for every group of its expert's rows: what is copied in the background
+// less the rows' own numbers, which every strip of columns reads again.
 double weights_read(const ExpertShape& m, const std::vector<int>& first) {
   const Mixture<bf16> mixture(m, {first});
   emulation::copied_later() = 0;

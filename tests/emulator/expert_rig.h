@@ -58,7 +58,8 @@ struct Mixture {
     WeightStore store(DType::fp32);
     CpuBackend backend(store, numbers, {CpuBackend::Mode::planned, 0, true});
     Ops ops(backend, DType::fp32, 1);
-    const Tensor x = ops.slot("x", m.rows, m.hidden, DType::fp32), y = ops.slot("y", m.rows, m.hidden, DType::fp32);
+    const Tensor x = ops.persistent("x", m.rows, m.hidden, DType::fp32),
+                 y = ops.persistent("y", m.rows, m.hidden, DType::fp32);
     std::vector<int> bits(numbers.x.size());
     std::memcpy(bits.data(), numbers.x.data(), sizeof(float) * bits.size());
     ops.upload(x, bits);
@@ -78,7 +79,7 @@ struct Mixture {
   void forget() const {
     must(cudaMemset(work.buffer.data() + kCounterBytes, 0xff, work.buffer.bytes() - kCounterBytes), "filling");
     must(cudaMemset(y.view().data, 0xff, sizeof(T) * numbers.at(m.rows, 0, m.hidden + 8)), "filling");
-    settle();
+    wait_for_device();
   }
   std::vector<float> run() const {
     const Stream stream;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtures of experts against the CPU backend: every number of rows, however they choose, and a row's bits alone and in company.
+// Mixtures of experts against the CPU backend: every number of rows, however they choose, and a row's bits alone and in
+// company.
 #include "tests/emulator/expert_rig.h"
 
 using namespace draftline;
@@ -7,9 +8,9 @@ using namespace draftline::cuda;
 
 namespace {
 
-// Of a row's size (root mean square). fp32: the order of the router's additions alone. bf16: what goes from one product to the
-// other is off by up to 2^-9 of itself; where one number makes most of a row, a weight of four times the usual size shows that
-// as 2^-7; the others add less, and the result is rounded once more.
+// Of a row's size (root mean square). fp32: the order of the router's additions alone. bf16: what goes from one product
+// to the other is off by up to 2^-9 of itself; where one number makes most of a row, a weight of four times the usual
+// size shows that as 2^-7; the others add less, and the result is rounded once more.
 template <class T>
 constexpr double kTolerance = std::is_same_v<T, float> ? 2e-5 : 1.0 / 64;
 
@@ -56,8 +57,9 @@ TEST_CASE("a mixture of experts is the CPU's, whatever the number of rows") {
 
 TEST_CASE("experts of every size are the CPU's") {
   NEEDS_DEVICE;
-  // Strips of columns and stages of inputs that are full, not full, and more than the stages at hand; inputs of the router in
-  // parts; more experts than a warp has lanes; widths that can't be read 16 bytes at a time; every expert for every row.
+  // Strips of columns and stages of inputs that are full, not full, and more than the stages at hand; inputs of the
+  // router in parts; more experts than a warp has lanes; widths that can't be read 16 bytes at a time; every expert for
+  // every row.
   check_both({5, 64, 32, 4, 2, true});
   check_both({5, 520, 72, 4, 3, true});
   check_both({20, 136, 200, 4, 2, false});
@@ -129,7 +131,7 @@ TEST_CASE("a captured mixture serves rows that choose other experts than when it
   CHECK(captured.result() != other.run());
   must(cudaMemcpy(captured.x.view().data, other.x.raw().data(), sizeof(bf16) * 21 * 40, cudaMemcpyHostToDevice),
        "copy");
-  settle();
+  wait_for_device();
   must(cudaGraphLaunch(exec, stream), "graph");
   stream.wait();
   CHECK(captured.result() == other.run());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stand-ins of NVML and NCCL, and the loader that finds them. A sum over ranks happens when the last of them has come to it.
+// Stand-ins of NVML and NCCL, and the loader that finds them. A sum over ranks happens when the last of them has come
+// to it.
 #include <cuda_bf16.h>
 
 #include <cstdio>

@@ -9,8 +9,8 @@
 
 namespace emulator {
 
-// EMULATED_FAULT="1200 719": the 1200th call fails with error 719, and all that follow. EMULATED_DEVICES="0": there are none.
-// EMULATED_MEMORY="1000000": so many bytes.
+// EMULATED_FAULT="1200 719": the 1200th call fails with error 719, and all that follow. EMULATED_DEVICES="0": there are
+// none. EMULATED_MEMORY="1000000": so many bytes.
 static Runtime from_environment() {
   Runtime r;
   if (const char* devices = std::getenv("EMULATED_DEVICES")) r.devices = std::atoi(devices);

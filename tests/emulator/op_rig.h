@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op twice: on the CPU backend, which is the specification, and by its CUDA kernel, from the same numbers. Works with the
-// emulator and with a device.
+// An op twice: on the CPU backend, which is the specification, and by its CUDA kernel, from the same numbers. Works
+// with the emulator and with a device.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -33,7 +33,7 @@ inline bool has_device() {
   if (!has_device()) SKIP_TEST("no GPU")
 
 // cudaMemset and cudaMemcpy from the host may return before they are done, and our streams don't wait for them.
-inline void settle() { must(cudaDeviceSynchronize(), "waiting for the device"); }
+inline void wait_for_device() { must(cudaDeviceSynchronize(), "waiting for the device"); }
 
 // Numbers on the device; reads beyond them are AddressSanitizer's or compute-sanitizer's to find.
 template <class T>
@@ -41,7 +41,7 @@ class Array {
  public:
   Array(int rows, int cols) : rows_(rows), cols_(cols), buffer_(sizeof(T) * size()) {
     must(cudaMemset(buffer_.data(), 0xff, buffer_.bytes()), "filling");
-    settle();
+    wait_for_device();
   }
   template <class V>
   Array(const std::vector<V>& values, int cols)
@@ -54,7 +54,7 @@ class Array {
       else to.push_back(from_float<T>(v));
     }
     must(cudaMemcpy(buffer_.data(), to.data(), sizeof(T) * size(), cudaMemcpyHostToDevice), "copying");
-    settle();
+    wait_for_device();
   }
   View<T> view() const { return {reinterpret_cast<T*>(buffer_.data()), rows_, cols_, cols_}; }
   View<const T> read() const { return {reinterpret_cast<const T*>(buffer_.data()), rows_, cols_, cols_}; }
@@ -78,7 +78,7 @@ class Array {
 struct Workspace {  // zeroed once, as the kernels want it
   explicit Workspace(std::size_t bytes) : buffer(bytes) {
     must(cudaMemset(buffer.data(), 0, bytes), "filling");
-    settle();
+    wait_for_device();
   }
   Scratch scratch() const { return {buffer.data(), buffer.bytes()}; }
   Buffer buffer;
@@ -97,15 +97,16 @@ struct Dice {
   std::mt19937 engine;
 };
 
-// The CPU side: slots with given values, ops, results.
+// The CPU side: persistent buffers with given values, ops, results.
 struct Specification {
-  explicit Specification(int seats, std::uint64_t seed = 0)
+  explicit Specification(int slots, std::uint64_t seed = 0)
       : store(DType::fp32),
         weights(1),
         backend(store, weights, {CpuBackend::Mode::planned, seed, true}),
-        ops(backend, DType::fp32, seats) {}
+        ops(backend, DType::fp32, slots) {}
   Tensor floats(const std::vector<float>& values, int cols) {
-    const Tensor t = ops.slot("f" + std::to_string(++slots), static_cast<int>(values.size()) / cols, cols, DType::fp32);
+    const Tensor t =
+        ops.persistent("f" + std::to_string(++buffers), static_cast<int>(values.size()) / cols, cols, DType::fp32);
     std::vector<int> bits(values.size());
     std::memcpy(bits.data(), values.data(), sizeof(float) * values.size());
     ops.upload(t, bits);
@@ -113,23 +114,23 @@ struct Specification {
   }
   Tensor ints(const std::vector<int>& values, int cols = 1) {
     const Tensor t =
-        ops.slot("i" + std::to_string(++slots), static_cast<int>(values.size()) / cols, cols, DType::int32);
+        ops.persistent("i" + std::to_string(++buffers), static_cast<int>(values.size()) / cols, cols, DType::int32);
     ops.upload(t, values);
     return t;
   }
   Tensor keep(const Tensor& t) {
-    const Tensor slot = ops.slot("k" + std::to_string(++slots), t.rows, t.cols, t.dtype);
-    ops.store(slot, t);
-    return slot;
+    const Tensor kept = ops.persistent("k" + std::to_string(++buffers), t.rows, t.cols, t.dtype);
+    ops.store(kept, t);
+    return kept;
   }
-  std::vector<float> floats_of(const Tensor& slot) { return backend.read_floats(slot); }
-  std::vector<int> ints_of(const Tensor& slot) { return backend.read(slot); }
+  std::vector<float> floats_of(const Tensor& buffer) { return backend.read_floats(buffer); }
+  std::vector<int> ints_of(const Tensor& buffer) { return backend.read(buffer); }
 
   WeightStore store;
   RandomWeights weights;
   CpuBackend backend;
   Ops ops;
-  int slots = 0;
+  int buffers = 0;
 };
 
 // The largest difference, relative to `size` or to the value where that is larger; infinite where one is NaN.

@@ -104,30 +104,24 @@ TEST_CASE("a product is right whichever algorithm is chosen, and a graph of it g
     INFO(rows << " rows");
     blas.prepare(p.shape(), p.operands());
     must(cudaMemset(p.device_y.view().data, 0xff, static_cast<std::size_t>(rows) * 45 * sizeof(bf16)), "filling");
-    settle();
+    wait_for_device();
     blas.run(p.shape(), p.operands());
     stream.wait();
     p.check_result();
     const auto eager = p.device_y.floats();
     CHECK(blas.launches(p.shape(), p.operands()) >= 1);
 
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t exec = nullptr;
-    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture");
+    Capture capture(stream);
     blas.run(p.shape(), p.operands());
-    must(cudaStreamEndCapture(stream, &graph), "capture");
-    std::size_t nodes = 0;
-    must(cudaGraphGetNodes(graph, nullptr, &nodes), "nodes");
-    CHECK(static_cast<int>(nodes) == blas.launches(p.shape(), p.operands()));
-    must(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+    const Graph graph = capture.end();
+    CHECK(static_cast<int>(nodes_of(graph)) == blas.launches(p.shape(), p.operands()));
+    const GraphExec exec(graph);
     must(cudaMemset(p.device_y.view().data, 0xff, static_cast<std::size_t>(rows) * 45 * sizeof(bf16)), "filling");
-    settle();
-    must(cudaGraphLaunch(exec, stream), "graph");
+    wait_for_device();
+    exec.run(stream);
     stream.wait();
     p.check_result();
     CHECK(Product::same(eager, p.device_y.floats()));
-    static_cast<void>(cudaGraphExecDestroy(exec));
-    static_cast<void>(cudaGraphDestroy(graph));
   }
 }
 
@@ -142,7 +136,7 @@ std::vector<float> product(const Product& p, const std::shared_ptr<ProductChoice
   Blas blas(stream, Blas::Choice::timed, choices, device);
   blas.prepare(p.shape(), p.operands());
   must(cudaMemset(p.device_y.view().data, 0xff, p.device_y.raw().size() * sizeof(bf16)), "filling");
-  settle();
+  wait_for_device();
   blas.run(p.shape(), p.operands());
   stream.wait();
   p.check_result();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's calls. Streams are lazy: work runs when somebody waits for it, so that a host buffer that is overwritten too
-// early shows. Device memory is the heap's, filled with NaN: AddressSanitizer sees what lies outside.
+// The runtime's calls. Streams are lazy: work runs when somebody waits for it, so that a host buffer that is
+// overwritten too early shows. Device memory is the heap's, filled with NaN: AddressSanitizer sees what lies outside.
 #include <cstdlib>
 #include <cstring>
 
@@ -153,8 +153,8 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream);
 }
-// On the legacy stream, for which streams that don't block don't wait. What comes from the host may still be on its way when
-// the call returns.
+// On the legacy stream, for which streams that don't block don't wait. What comes from the host may still be on its way
+// when the call returns.
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   ENTER();
   NOT_WHILE_CAPTURING();

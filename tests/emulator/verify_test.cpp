@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling and verification against the CPU backend: the same random numbers, so the same tokens, not just the same law.
+// Sampling and verification against the CPU backend: the same random numbers, so the same tokens, not just the same
+// law.
 #include "decoder/cuda/sampling/verify.h"
 
 #include "core/rng.h"
@@ -26,20 +27,21 @@ std::vector<float> logits_of(Dice& dice, int rows, int columns, bool ties) {
 
 struct Batch {  // who sits where
   std::vector<int> lengths, ids;
-  Seats seats;
+  BatchSlots slots;
   Array<int> lengths_data, ids_data;
   Batch(Specification& cpu, Dice& dice, int sequences)
       : lengths(some(dice, sequences)),
         ids(some(dice, sequences)),
-        seats{cpu.ops.seat_slot("table", 1, 1, DType::int32), cpu.ops.seat_slot("lengths", 1, 1, DType::int32),
-              cpu.ops.seat_slot("ids", 1, 1, DType::int32)},
+        slots{cpu.ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
+              cpu.ops.persistent_per_slot("lengths", 1, 1, DType::int32),
+              cpu.ops.persistent_per_slot("ids", 1, 1, DType::int32)},
         lengths_data(lengths, 1),
         ids_data(ids, 1) {
-    cpu.ops.upload(seats.table, ids);
-    cpu.ops.upload(seats.lengths, lengths);
-    cpu.ops.upload(seats.ids, ids);
+    cpu.ops.upload(slots.kv_slots, ids);
+    cpu.ops.upload(slots.lengths, lengths);
+    cpu.ops.upload(slots.ids, ids);
   }
-  SeatsView view() const { return {ids_data.read(), lengths_data.read(), ids_data.read()}; }
+  BatchSlotsView view() const { return {ids_data.read(), lengths_data.read(), ids_data.read()}; }
   static std::vector<int> some(Dice& dice, int n) {
     std::vector<int> v;
     for (int i = 0; i < n; ++i) v.push_back(dice.below(5000));
@@ -60,9 +62,9 @@ void compare_samples(int sequences, int width, int draws, int columns, const Sam
   const Batch batch(cpu, dice, sequences);
   const auto x = logits_of(dice, sequences * width, columns, ties);
   const Tensor logits = cpu.floats(x, columns);
-  const Sample one = cpu.ops.sample(row_range(logits, 0, sequences), batch.seats, sampling, 3);
+  const Sample one = cpu.ops.sample(row_range(logits, 0, sequences), batch.slots, sampling, 3);
   const Tensor token = cpu.keep(one.tokens), q = cpu.keep(one.q);
-  const SampleChildren many = cpu.ops.sample_children(logits, batch.seats, sampling, 5, draws, replaced);
+  const SampleChildren many = cpu.ops.sample_children(logits, batch.slots, sampling, 5, draws, replaced);
   const Tensor children = cpu.keep(many.tokens), children_q = cpu.keep(many.q);
   cpu.ops.flush();
 
@@ -205,7 +207,7 @@ int compare_sampled(AcceptRule rule, const Sampling& sampling, int columns, bool
   if (!point_masses && f.q.empty()) return 0;
   const auto verdict = keep_verdict(
       cpu, cpu.ops.verify_sampled(cpu.floats(x, columns), cpu.ints(f.tokens), cpu.ints(f.parents),
-                                  cpu.ops.ragged("rows", f.each), q, rule, batch.seats, sampling, f.depth));
+                                  cpu.ops.ragged("rows", f.each), q, rule, batch.slots, sampling, f.depth));
   const DeviceForest trees(f);
   const Array<T> data(x, columns);
   const Array<float> q_data(f.q, columns);

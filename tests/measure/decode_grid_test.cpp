@@ -26,7 +26,7 @@ class FullDevice : public ValidationDevice {
 
 }  // namespace
 
-TEST_CASE("cells that others disturbed are measured once more, behind the others, and kept once") {
+TEST_CASE("cells that co-runners disturbed are measured once more at the end, and kept once") {
   const FreshFolder folder;
   const std::filesystem::path data = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
   const Networks networks(data);
@@ -34,13 +34,13 @@ TEST_CASE("cells that others disturbed are measured once more, behind the others
   FullDevice device;
   GridAsked asked{folder.path() / "steps.json", "cpu", {"validate"}, {}, 1, {}, {}};
   for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
-  Yardstick::Readings so_far;
+  ClockReference::Readings so_far;
   FreeCore core(
       [&](int more) {
         const auto n = static_cast<std::size_t>(more);
         so_far.all += n;
         so_far.free += n;
-        if (more == 0 && device.measured.size() == 2) so_far.all += 10;  // others come with the second
+        if (more == 0 && device.measured.size() == 2) so_far.all += 10;  // co-runners come with the second
         return so_far;
       },
       Seconds{1});

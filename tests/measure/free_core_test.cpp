@@ -10,11 +10,11 @@ using namespace draftline::measure;
 
 namespace {
 
-// Readings of a core that others have for the first so many.
+// Readings of a core that co-runners share during the first so many.
 struct Shared {
   std::size_t until = 0;
-  Yardstick::Readings so_far;
-  Yardstick::Readings operator()(int more) {
+  ClockReference::Readings so_far;
+  ClockReference::Readings operator()(int more) {
     for (int i = 0; i < more; ++i)
       if (++so_far.all > until) ++so_far.free;
     return so_far;
@@ -23,12 +23,12 @@ struct Shared {
 
 }  // namespace
 
-TEST_CASE("a core that others have is waited for until they leave") {
+TEST_CASE("co-runners are waited for until they leave the core") {
   Shared core{1000, {}};
-  int told = 0;
+  int calls = 0;
   FreeCore free_core([&](int more) { return core(more); }, Seconds{1e3});
-  free_core.wait([&] { ++told; });
-  CHECK(told > 1);
+  free_core.wait([&] { ++calls; });
+  CHECK(calls > 1);
   CHECK(core.so_far.all > 1000);
   CHECK(core.so_far.all < 1200);
   CHECK(free_core.report().empty());  // it took no time worth a word
@@ -56,7 +56,7 @@ TEST_CASE("all waits together take no longer than they may, and it is said") {
   CHECK_FALSE(free_core.stayed_free());
 }
 
-TEST_CASE("without time nobody is waited for, and a device without a yardstick is always free") {
+TEST_CASE("without time there is no wait, and a device without a clock reference is always free") {
   Shared core{std::numeric_limits<std::size_t>::max(), {}};
   for (const double at_most : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
     FreeCore free_core([&](int more) { return core(more); }, Seconds{at_most});

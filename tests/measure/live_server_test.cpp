@@ -37,9 +37,9 @@ class FixedMeter : public StepMeter {
 class FixedDecoding : public Decoding {
  public:
   explicit FixedDecoding(const Networks& networks) : Decoding(networks, "cpu-small", {}) {
-    constexpr int kSeats = 2, kCapacity = 64;
+    constexpr int kSlots = 2, kCapacity = 64;
     auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{networks.at("cpu-small"), DType::fp32, DType::fp32, kSeats, kCapacity, 1, {}, {}}, spec(),
+        Decoder::Options{.target = networks.at("cpu-small"), .slots = kSlots, .capacity = kCapacity}, spec(),
         networks.find(), [&](const WeightStore& store) -> std::unique_ptr<Backend> {
           return std::make_unique<CpuBackend>(store, weights_, CpuBackend::Options{});
         });
@@ -74,7 +74,7 @@ TEST_CASE("a live server reads prompts before it steps, or waits for a whole bat
   Rig rig;
   //   0 join A  1 join B  2 step: B is done  3 B leaves  4 step: A is done  5
   auto served = rig.server.serve(kTwo, LiveBatching::prefill_first);
-  CHECK(rig.server.settled());
+  CHECK(rig.server.warm());
   check_served(served[0], 1, 5, {1, 1});
   check_served(served[1], 2, 3, {1});
   //   0.5 join A and B  1.5 step: B is done, and stays  2.5 step: A is done  3.5
@@ -85,7 +85,8 @@ TEST_CASE("a live server reads prompts before it steps, or waits for a whole bat
 
 TEST_CASE("a live server's time is that of a free core") {
   Rig rig;
-  // Timed: A joins (1), B joins (2), a step (3), B leaves (4), a step (5); B's join and the second step met another program.
+  // Timed: A joins (1), B joins (2), a step (3), B leaves (4), a step (5); B's join and the second step met another
+  // program.
   rig.decoding.fixed->slowed = {2, 5};
   const auto served = rig.server.serve(kTwo, LiveBatching::prefill_first);
   check_served(served[0], 1, 4, {1, 1});
@@ -99,19 +100,19 @@ TEST_CASE("what a device does but once is not in a live server's time") {
   meter.firsts = {1, 2, 4, 7};
   const auto served = rig.server.serve(kTwo, LiveBatching::prefill_first);
   CHECK(meter.timed == 9);
-  CHECK(rig.server.settled());
-  check_served(served[0], 1, 4, {1, 1});  // no move of a seat was timed before: none is counted
+  CHECK(rig.server.warm());
+  check_served(served[0], 1, 4, {1, 1});  // no move of a sequence was timed before: none is counted
   check_served(served[1], 2, 3, {1});
   CHECK(rig.decoding.generator().session().sequences == 0);
 
   meter.timed = 0;
   meter.firsts = {3};  // a step can't be taken again
   rig.server.serve(kTwo, LiveBatching::prefill_first);
-  CHECK_FALSE(rig.server.settled());
+  CHECK_FALSE(rig.server.warm());
   meter.timed = 0;
-  meter.firsts = {1, 2, 3, 4};  // a join that never settles
+  meter.firsts = {1, 2, 3, 4};  // a join that is never warm
   rig.server.serve(kTwo, LiveBatching::prefill_first);
-  CHECK_FALSE(rig.server.settled());
+  CHECK_FALSE(rig.server.warm());
   rig.server.serve(kTwo, LiveBatching::prefill_first);
-  CHECK(rig.server.settled());
+  CHECK(rig.server.warm());
 }

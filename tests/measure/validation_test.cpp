@@ -20,7 +20,12 @@ struct World {
 };
 
 MeasuredCell cell(const MethodSpec& method, int batch, double plain, double step, double length = 100) {
-  return {"net", method, batch, 100, {{Seconds{plain}, length, 1, {}}}, {{Seconds{step}, length, 1, {}}}, {}, {}, {}};
+  return {.transformer = "net",
+          .method = method,
+          .batch_size = batch,
+          .context = 100,
+          .plain = {{.time = Seconds{plain}, .length = length}},
+          .turns = {{.time = Seconds{step}, .length = length}}};
 }
 
 MethodSpec spec(const char* object) { return MethodSpec(Document::from_text(object, "method").root()); }
@@ -103,7 +108,7 @@ TEST_CASE("a block that shrinks by what is accepted is replayed with the steps b
   CHECK(predicted[3] > predicted[2]);
 }
 
-TEST_CASE("ops that take what is priced leave nothing to blame, and the one that does not is named first") {
+TEST_CASE("ops that take as long as predicted add nothing to the error budget, and the one that does not comes first") {
   World w;
   MeasuredCell m = cell(kHeads, 4, 1, 1);
   m.ops = {{"linear", Phase::verify, Seconds{0}, 1}};  // no op is compared where none was clocked
@@ -121,7 +126,7 @@ TEST_CASE("ops that take what is priced leave nothing to blame, and the one that
   }
   m.turns.front().time = Seconds{priced.step.predicted};
   const ValidationCell c = w.validation.compare(m);
-  const auto all = blames({c});
+  const auto all = error_budget({c});
   REQUIRE(all.size() > 5);
   CHECK((all[0].key == "verify/argmax" || all[0].key == "host"));  // what one takes more, the other has less
   CHECK((all[1].key == "verify/argmax" || all[1].key == "host"));
@@ -220,7 +225,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   CHECK(sum == Approx(price(nothing)).epsilon(1e-9));
 }
 
-TEST_CASE("the longer a CPU's step takes the more of its weights others push out, and its price knows") {
+TEST_CASE("the longer a CPU's step takes the more of its weights co-runner traffic evicts, and its price counts that") {
   World w;
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};  // holds them
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
@@ -245,7 +250,7 @@ TEST_CASE("the longer a CPU's step takes the more of its weights others push out
   CHECK(most > 1.05 * alone);
 }
 
-TEST_CASE("keys and values that a draft pass has just met are nearer to the next one") {
+TEST_CASE("keys and values that a draft pass has just read are in a nearer cache for the next one") {
   World w;
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const MethodChoice method{spec(R"({"draft_length":3,"exit":2,"name":"layerskip"})")};
@@ -279,7 +284,7 @@ TEST_CASE("keys and values that a draft pass has just met are nearer to the next
   for (const double t : far) CHECK(t == Approx(far[0]).epsilon(0.02));
 }
 
-TEST_CASE("while prompts are read others fill a CPU's last cache, and a step after them finds less there") {
+TEST_CASE("while prompts are read co-runner traffic fills a CPU's LLC, and the step after them finds less there") {
   World w;
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};
   const Setup setup{&w.device, &w.engine, &w.target, {"fp32", DType::fp32, DType::fp32}, 1, 4, 100, 2};
@@ -298,7 +303,7 @@ TEST_CASE("while prompts are read others fill a CPU's last cache, and a step aft
   CHECK(after(1, 1) == price(200).value);
 }
 
-TEST_CASE("a network that a CPU's caches hold is met there again by the next step") {
+TEST_CASE("the next step finds a network in a CPU's caches if they can hold it") {
   World w;
   const auto price = [&](double last_level_cache) {
     Device d = w.device;

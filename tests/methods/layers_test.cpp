@@ -20,18 +20,18 @@ struct OneSequence {
   OneSequence() {
     ops.on_segment = {};  // the accounts are not of interest here
     s.sequences = 1;
-    s.seats = {s.slot(ops, "table", 1, 1, DType::int32), s.slot(ops, "lengths", 1, 1, DType::int32),
-               s.slot(ops, "ids", 1, 1, DType::int32)};
-    ops.upload(s.seats.table, std::vector<int>{0});
-    ops.upload(s.seats.lengths, std::vector<int>{0});
+    s.slots = {s.state(ops, "kv_slots", 1, 1, DType::int32), s.state(ops, "lengths", 1, 1, DType::int32),
+               s.state(ops, "ids", 1, 1, DType::int32)};
+    ops.upload(s.slots.kv_slots, std::vector<int>{0});
+    ops.upload(s.slots.lengths, std::vector<int>{0});
   }
   Stream run(const std::string& name, const std::vector<int>& tokens, std::optional<Tensor> tree_mask = std::nullopt) {
     Stream x{target.embed(ops, ops.input(name, tokens))};
-    target.run(ops, x, ops.pass({ops.uniform(1, static_cast<int>(tokens.size())), s.seats, tree_mask}));
+    target.run(ops, x, ops.pass({ops.uniform(1, static_cast<int>(tokens.size())), s.slots, tree_mask}));
     return x;
   }
   std::vector<float> logits(Stream x, int rows) {
-    const Tensor out = ops.slot("logits", rows, target.shape.vocabulary, DType::fp32);
+    const Tensor out = ops.persistent("logits", rows, target.shape.vocabulary, DType::fp32);
     ops.store(out, target.logits(ops, target.final_norm(ops, x)));
     ops.flush();
     return rig.cpu().read_floats(out);
@@ -55,7 +55,7 @@ TEST_CASE("each row of a tree has the logits of its path run alone, mask rows or
   OneSequence one;
   Ops& ops = one.ops;
   one.run("prefix", prefix);
-  ops.advance(one.s.seats.lengths, ops.constant({3}));
+  ops.advance(one.s.slots.lengths, ops.constant({3}));
   ops.flush();
   const auto all = one.logits(one.run("tree", tokens, ops.constant(tree.tree_mask(), tree.words())), tree.rows());
   const int vocabulary = one.target.shape.vocabulary;

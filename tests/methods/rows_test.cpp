@@ -31,7 +31,7 @@ TEST_CASE("rows of the host carry each sequence's root, tokens, parents and mask
   const Proposal p = rows.proposal(ops, s, "test", HostRows::Mask::tree);
   CHECK(p.depth == 1);
   CHECK(p.rows.each == Ints{2, 3});
-  const Tensor tokens = ops.slot("tokens", 5, 1, DType::int32);
+  const Tensor tokens = ops.persistent("tokens", 5, 1, DType::int32);
   ops.store(tokens, p.tokens);
   ops.flush();
   CHECK(ops.fetch(tokens) == Ints{7, 1, 9, 2, 3});

@@ -39,9 +39,9 @@ class Watched : public Method {
 
  private:
   static Tensor kept(Ops& ops, const std::string& name, Tensor x) {
-    const Tensor slot = ops.slot(name, x.rows, x.cols, x.dtype);
-    ops.store(slot, x);
-    return slot;
+    const Tensor kept = ops.persistent(name, x.rows, x.cols, x.dtype);
+    ops.store(kept, x);
+    return kept;
   }
   Method& method_;
   std::vector<int> rows_;
@@ -52,8 +52,8 @@ struct WatchedRig {
   Rig rig;
   Watched method;
   Generator generator;
-  WatchedRig(const Plan& plan, int seats)
-      : rig(plan, Rig::Kind::cpu_planned, seats),
+  WatchedRig(const Plan& plan, int slots)
+      : rig(plan, Rig::Kind::cpu_planned, slots),
         method(*rig.decoder.method),
         generator(rig.decoder.ops, rig.decoder.target, method) {
     rig.decoder.ops.on_segment = {};  // the accounts are not of interest here
@@ -180,7 +180,7 @@ TEST_CASE("where no level is cut, a dynamic tree is the best-first tree of all c
   const Transformer& t = rig.decoder.target;
   std::vector<int> every(kVocabulary);
   std::iota(every.begin(), every.end(), 0);
-  const Tensor table = ops.slot("table of logits", kVocabulary, kVocabulary, DType::fp32);
+  const Tensor table = ops.persistent("table of logits", kVocabulary, kVocabulary, DType::fp32);
   ops.store(table, t.logits(ops, t.embed(ops, ops.constant(every))));
   ops.flush();
   const auto logits = rig.cpu().read_floats(table);
@@ -228,7 +228,8 @@ TEST_CASE("where no level is cut, a dynamic tree is the best-first tree of all c
     }
     const int rows = static_cast<int>(drafts) + 1;
     const SelectTree tree = ops.select_tree(tokens, scores, parents, start, rows);
-    const Tensor y = ops.slot("y", rows, 1, DType::int32), parent = ops.slot("parent", rows, 1, DType::int32);
+    const Tensor y = ops.persistent("y", rows, 1, DType::int32),
+                 parent = ops.persistent("parent", rows, 1, DType::int32);
     ops.store(y, tree.y);
     ops.store(parent, tree.parent);
     const auto chosen = ops.fetch(y), above = ops.fetch(parent);

@@ -79,7 +79,7 @@ Measured measured_by(const CpuModel& truth, double noise, const char* stream = "
                                 {"tree", tree}});
   for (const int sequences : {1, 8})
     for (const int context : {15, 64, 257})
-      for (const int met_kib : {2000, 10000, 70000})
+      for (const int reuse_kib : {2000, 10000, 70000})
         add("attention", {{"sequences", sequences},
                           {"rows", 1},
                           {"context", context},
@@ -88,7 +88,7 @@ Measured measured_by(const CpuModel& truth, double noise, const char* stream = "
                           {"head_dim", 64},
                           {"tree", 0},
                           {"copies", 6},
-                          {"met_kib", met_kib}});
+                          {"reuse_kib", reuse_kib}});
   m.points.push_back({"read", {{"kib", 262144}}, Seconds{0.05}, Seconds{0.05}, Seconds{0.05}, 5, 0, {}});
   for (const int rows : {1, 2, 5, 8, 16, 40})
     for (const int columns : {64, 150, 300, 700, 1000, 2500, 20000}) {
@@ -100,14 +100,14 @@ Measured measured_by(const CpuModel& truth, double noise, const char* stream = "
   for (const int rows : {1, 4})
     for (const int sequences : {1, 8})
       for (const int dim : {32, 64, 128})
-        for (const int met_kib : {100, 2000, 10000, 70000})
+        for (const int reuse_kib : {100, 2000, 10000, 70000})
           add("rope_append", {{"rows", rows},
                               {"heads", 4},
                               {"kv_heads", 2},
                               {"head_dim", dim},
                               {"sequences", sequences},
                               {"copies", 6},
-                              {"met_kib", met_kib}});
+                              {"reuse_kib", reuse_kib}});
   for (const int in : {64, 200, 512})
     for (const int out : {96, 512, 1536})
       for (const int rows : {1, 2, 6})
@@ -315,6 +315,28 @@ TEST_CASE("a measured file is read back as it was written") {
     CHECK(back.points[i].median.value == Approx(m.points[i].median.value).epsilon(1e-4));
   }
   CHECK(back.points.back().skipped == "needs more memory");
+}
+
+TEST_CASE("files of before are read: the clock reference was a yardstick, the reuse distance was met_kib") {
+  Measured m = measured_by(known(), 0);
+  MeasuredPoint clock{.op = "clock_reference", .shape = {}};
+  clock.low = clock.median = clock.high = Seconds{1e-4};
+  clock.samples = 1;
+  m.points.push_back(clock);
+  std::string before = text_of(m);
+  const auto rename = [&](const std::string& to, const std::string& from) {
+    std::size_t times = 0;
+    for (auto at = before.find(from); at != std::string::npos; at = before.find(from, at + to.size()), ++times)
+      before.replace(at, from.size(), to);
+    return times;
+  };
+  REQUIRE(rename("\"met_kib\"", "\"reuse_kib\"") > 0);
+  REQUIRE(rename("\"yardstick\"", "\"clock_reference\"") == 1);
+  const Document d = Document::from_text(before, "m.json");
+  const Measured back = read_measured(d.root());
+  d.finish();
+  REQUIRE(back.points.size() == m.points.size());
+  for (std::size_t i = 0; i < m.points.size(); ++i) CHECK(back.points[i].same_shape(m.points[i]));
 }
 
 TEST_CASE("hostile measured files are refused with the place and the reason") {

@@ -16,9 +16,7 @@ using namespace draftline;
 
 namespace {
 
-MeasuredPoint point(const char* op, std::map<std::string, int> shape) {
-  return {op, std::move(shape), {}, {}, {}, 0, 0, {}};
-}
+MeasuredPoint point(const char* op, std::map<std::string, int> shape) { return {.op = op, .shape = std::move(shape)}; }
 
 }  // namespace
 
@@ -51,8 +49,8 @@ TEST_CASE("every kind of op is verified and timed") {
       point("rope_append", {{"rows", 3}, {"heads", 4}, {"kv_heads", 2}, {"head_dim", 16}}),
       point("top_k", {{"rows", 3}, {"columns", 32}, {"k", 5}}), point("sample", {{"rows", 3}, {"columns", 32}}),
       point("read", {{"kib", 64}}), point("copy", {{"kib", 64}}));
-  Yardstick yardstick(Seconds{1e-3});
-  const MeasuredPoint p = probe_cpu(asked, Seconds{1e-4}, yardstick);
+  ClockReference reference(Seconds{1e-3});
+  const MeasuredPoint p = probe_cpu(asked, Seconds{1e-4}, reference);
   INFO(p.op << ": " << p.skipped);
   CHECK(p.skipped.empty());
   CHECK(p.samples >= 1);
@@ -60,12 +58,12 @@ TEST_CASE("every kind of op is verified and timed") {
   CHECK(p.low <= p.median);
   CHECK(p.median <= p.high);
   CHECK(p.same_shape(asked));
-  CHECK(yardstick.usual() > 0);
+  CHECK(reference.usual() > 0);
 }
 
 TEST_CASE("a point that can't run says why") {
-  Yardstick yardstick(Seconds{1e-3});
-  CHECK(probe_cpu(point("gemm", {{"rows", 1}, {"in", 65536}, {"out", 65536}, {"copies", 1}}), Seconds{0}, yardstick)
+  ClockReference reference(Seconds{1e-3});
+  CHECK(probe_cpu(point("gemm", {{"rows", 1}, {"in", 65536}, {"out", 65536}, {"copies", 1}}), Seconds{0}, reference)
             .skipped == "its weights need more than 1.5 GB");
   CHECK(probe_cpu(point("attention", {{"sequences", 64},
                                       {"rows", 1},
@@ -74,12 +72,12 @@ TEST_CASE("a point that can't run says why") {
                                       {"kv_heads", 8},
                                       {"head_dim", 128},
                                       {"tree", 0}}),
-                  Seconds{0}, yardstick)
+                  Seconds{0}, reference)
             .skipped == "its cache needs more than 1.5 GB");
-  CHECK(probe_cpu(point("fft", {}), Seconds{0}, yardstick).skipped == "no such op on the CPU");
+  CHECK(probe_cpu(point("fft", {}), Seconds{0}, reference).skipped == "no such op on the CPU");
 }
 
-TEST_CASE("the grid names every shape once; products are met within the last cache, past it, and after a pause") {
+TEST_CASE("the grid names every shape once; GEMMs have weights within the LLC, past it, and after a pause") {
   const double cache = 8 << 20;
   std::set<std::pair<std::string, std::map<std::string, int>>> seen;
   int cold = 0, within = 0, paused = 0, trees = 0;
@@ -122,20 +120,21 @@ TEST_CASE("an elementwise op is priced by the accounting that its probe is fitte
   ops.on_segment = [&](const SegmentRun& run) {
     for (const Op& op : run.tape->ops) priced.push_back(cpu_time(fit, std::get<Copy>(kernel_of(op, *run.tape)), {}));
   };
-  const Tensor x = ops.slot("x", rows, columns, DType::fp32), y = ops.slot("y", rows, columns, DType::fp32),
-               wide = ops.slot("wide", rows, 2 * columns, DType::fp32);
+  const Tensor x = ops.persistent("x", rows, columns, DType::fp32), y = ops.persistent("y", rows, columns, DType::fp32),
+               wide = ops.persistent("wide", rows, 2 * columns, DType::fp32);
   const Cache cache = ops.cache(1, 1, 32, rows);
-  const Tensor places = ops.slot("places", rows, 1, DType::int32);
-  const Seats seats{ops.seat_slot("table", 1, 1, DType::int32), ops.seat_slot("lengths", 1, 1, DType::int32),
-                    ops.seat_slot("ids", 1, 1, DType::int32)};
-  const Tensor k = ops.slot("k", rows, 32, DType::fp32);
+  const Tensor ids = ops.persistent("ids", rows, 1, DType::int32);
+  const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
+                         ops.persistent_per_slot("lengths", 1, 1, DType::int32),
+                         ops.persistent_per_slot("ids", 1, 1, DType::int32)};
+  const Tensor k = ops.persistent("k", rows, 32, DType::fp32);
   ops.add(x, y);
   ops.rms_norm(x, store.vector("norm", columns), 1e-5F);
   ops.silu_mul(wide);
   ops.argmax(x);
   ops.top_k(x, 5);
-  ops.rope_append(x, k, k, Rope{10000, 32, {}}, ops.pass({ops.uniform(1, rows), seats, {}}), cache, 0);
-  ops.sample(x, Seats{places, places, places}, Sampling{1, 0, 1}, 0);
+  ops.rope_append(x, k, k, Rope{10000, 32, {}}, ops.pass({ops.uniform(1, rows), slots, {}}), cache, 0);
+  ops.sample(x, BatchSlots{ids, ids, ids}, Sampling{1, 0, 1}, 0);
   ops.flush();
   std::vector<Seconds> fitted;
   for (const char* op : {"add", "rms_norm", "silu_mul", "argmax"})
@@ -160,19 +159,19 @@ TEST_CASE("the machine has caches in their order") {
   CHECK(m.l2_cache <= m.last_level_cache);
 }
 
-TEST_CASE("a probe notes the clock that its times are told at, and another process can tell its own at that") {
-  Yardstick yardstick(Seconds{1e-3});
-  const MeasuredPoint noted = probe_cpu(point("yardstick", {}), Seconds{1e-3}, yardstick);
+TEST_CASE("a probe records the clock of its times, to which another process can normalise its own") {
+  ClockReference reference(Seconds{1e-3});
+  const MeasuredPoint noted = probe_cpu(point("clock_reference", {}), Seconds{1e-3}, reference);
   CHECK(noted.skipped.empty());
-  CHECK(noted.median.value == yardstick.typical());
-  yardstick.tell_at(2 * noted.median.value);
-  yardstick.measure();
-  CHECK(yardstick.typical() == 2 * noted.median.value);
-  CHECK(yardstick.usual() < yardstick.typical());
-  // Told at a clock that it never met, it knows that others have the core.
-  yardstick.tell_at(0.1 * noted.median.value);
-  CHECK(yardstick.usual() == 0.1 * noted.median.value);
-  const auto before = yardstick.read(0), after = yardstick.read(5);
+  CHECK(noted.median.value == reference.typical());
+  reference.normalise_to(2 * noted.median.value);
+  reference.measure();
+  CHECK(reference.typical() == 2 * noted.median.value);
+  CHECK(reference.usual() < reference.typical());
+  // Normalised to a clock of which there was no reading, it knows that co-runners have the core.
+  reference.normalise_to(0.1 * noted.median.value);
+  CHECK(reference.usual() == 0.1 * noted.median.value);
+  const auto before = reference.read(0), after = reference.read(5);
   CHECK(after.all == before.all + 5);
   CHECK(after.free == before.free);
 }

@@ -13,11 +13,13 @@ namespace {
 
 constexpr float kLog2E = 1.44269504F;
 
-// ---- without tensor cores: a warp for each row and head; a lane for each key, then a lane for each column
+// ---- without tensor cores: each warp has a row and a head; its lanes take keys for the scores, then columns for the
+// sums
 
 constexpr int kScalarWarps = 4, kMostColumns = 512;
 
-// `key(j)`, `value(j)`: their columns; `visible(j)`: may it be read at all. q is scaled, scores are powers of two.
+// `key(j)` and `value(j)` are the columns of entry j; `visible(j)` says whether the row may attend to it. q is scaled
+// such that scores are exponents of two.
 template <class T, class Key, class Value, class Visible>
 __device__ Share attend_row(const float* q, int dim, int begin, int end, Key key, Value value, Visible visible,
                             float* weights, float (&out)[kMostColumns / 32]) {
@@ -57,7 +59,7 @@ __global__ void attend_rows(AttendArguments<T> a) {
   const AttendWork w = work_of_block(a, kScalarWarps, 32);
   if (!w.any) return;
   const int dim = a.cache.head_dim, warp = warp_of(), lane = lane_of();
-  float* queries = dynamic_shared<float>();  // [warp][dim], later their results
+  float* queries = dynamic_shared<float>();  // [warp][dim]; holds the results later
   float* weights = queries + kScalarWarps * dim;
   auto* shares = reinterpret_cast<Share*>(weights + kScalarWarps * 32);
   const int m = w.from + warp;
@@ -67,7 +69,9 @@ __global__ void attend_rows(AttendArguments<T> a) {
     for (int c = lane; c < dim; c += 32) queries[warp * dim + c] = to_float(q[c]) * a.scale;
     __syncwarp();
     float out[kMostColumns / 32] = {};
-    const auto entry = [&](int key, int kv) -> const T* { return a.cache.entry(a.layer, w.place, key, kv, w.kv_head); };
+    const auto entry = [&](int key, int kv) -> const T* {
+      return a.cache.entry(a.layer, w.kv_slot, key, kv, w.kv_head);
+    };
     const Share share = attend_row<T>(
         queries + warp * dim, dim, w.begin, w.end, [&](int key) { return entry(key, 0); },
         [&](int key) { return entry(key, 1); }, [&](int key) { return attends_to(a.pass, row, index, w.length, key); },
@@ -119,8 +123,8 @@ AttendPlan plan_attend(const AttendShape& s) {
   p.tile_rows = !p.tensor_cores ? kScalarWarps : stacked <= 16 ? 16 : 64;
   p.tiles = ceil_div(stacked, p.tile_rows);
   const std::int64_t units = std::int64_t{s.sequences} * s.kv_heads * p.tiles;
-  constexpr int kBlocksPerProcessor = 3;  // as many as fit beside each other (docs/cuda.md)
-  const auto wanted = static_cast<int>((std::int64_t{kBlocksPerProcessor} * s.processors + units - 1) / units);
+  constexpr int kBlocksPerSm = 3;  // as many as fit on an SM at the same time (docs/cuda.md)
+  const auto wanted = static_cast<int>((std::int64_t{kBlocksPerSm} * s.sms + units - 1) / units);
   p.splits = units > kCounters ? 1 : std::clamp(std::min(wanted, ceil_div(s.capacity, kLeastKeys)), 1, kMostSplits);
   return p;
 }
@@ -135,24 +139,29 @@ std::size_t attend_scratch(const AttendShape& s) {
 }
 
 template <class T>
-void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, int layer, int processors,
+void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, int layer, int sms,
             const Scratch& scratch, View<T> y, cudaStream_t stream) {
   const int dim = cache.head_dim, heads = q.cols / dim;
-  const AttendShape shape{
-      pass.sequences, pass.widest, heads, cache.kv_heads, dim, cache.blocks_per_place * kBlockTokens, processors};
+  const AttendShape shape{.sequences = pass.sequences,
+                          .widest = pass.widest,
+                          .heads = heads,
+                          .kv_heads = cache.kv_heads,
+                          .head_dim = dim,
+                          .capacity = cache.blocks_per_kv_slot * kBlockTokens,
+                          .sms = sms};
   const AttendPlan plan = plan_attend<T>(shape);
   check(dim <= kMostColumns, "attention: at most 512 columns a head");
   check(scratch.bytes >= attend_scratch<T>(shape), "attention: its scratch is too small");
-  const AttendArguments<T> a{q,
-                             pass,
-                             cache,
-                             layer,
-                             heads / cache.kv_heads,
-                             plan.splits,
-                             score_scale(dim),
-                             counters_of(scratch),
-                             behind_counters<float>(scratch),
-                             y};
+  const AttendArguments<T> a{.q = q,
+                             .pass = pass,
+                             .cache = cache,
+                             .layer = layer,
+                             .group = heads / cache.kv_heads,
+                             .splits = plan.splits,
+                             .scale = score_scale(dim),
+                             .counters = counters_of(scratch),
+                             .parts = behind_counters<float>(scratch),
+                             .y = y};
   const dim3 grid = grid_of(plan.splits * plan.tiles, cache.kv_heads, pass.sequences);
   if constexpr (std::is_same_v<T, bf16>) {
     if (plan.tensor_cores) return attend_tiles(a, plan.tile_rows, grid, stream);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the attention kernels share: which entries a row attends to, how a split finds its keys, how parts are joined.
+// Shared by the attention kernels: which entries a row may attend to, which keys a split has, and how parts are joined.
 #pragma once
 #include "decoder/cuda/attention/attention.h"
 #include "decoder/cuda/runtime/block.cuh"
 
 namespace draftline::cuda {
 
-inline constexpr int kLeastKeys = 128;  // of a split: less is not worth joining
+inline constexpr int kLeastKeys = 128;  // of a split; joining costs more than a shorter one saves
 inline constexpr int kMostSplits = 64;
 
 template <class T>
@@ -21,15 +21,15 @@ struct AttendArguments {
   View<T> y;
 };
 
-// The work of a block: rows x heads from `from` on of one KV head of one sequence, against keys [begin, end).
+// The work of a CTA: the rows x heads from `from` on of one KV head of one sequence, and keys [begin, end).
 struct AttendWork {
-  int sequence, kv_head, place, split, used, unit;  // `used` splits have something to do
-  int first, rows, from;                            // first row of the sequence, its rows, first of rows x heads
+  int sequence, kv_head, kv_slot, split, used, unit;  // `used` splits have any keys
+  int first, rows, from;                              // first row of the sequence, its rows, first of rows x heads
   int length, begin, end;
   bool any;
 };
 
-// `stage`: keys that are read at once; splits are cut there.
+// `stage`: keys that are read at once; splits begin at multiples of it.
 template <class T>
 __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, int stage) {
   AttendWork w;
@@ -44,8 +44,8 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   w.from = tile * tile_rows;
   w.any = w.from < w.rows * a.group;
   if (!w.any) return w;
-  w.length = *a.pass.seats.lengths.row(w.sequence);
-  w.place = *a.pass.seats.table.row(w.sequence);
+  w.length = *a.pass.slots.lengths.row(w.sequence);
+  w.kv_slot = *a.pass.slots.kv_slots.row(w.sequence);
   const int last_row = min((w.from + tile_rows - 1) / a.group, w.rows - 1);
   const int keys = w.length + a.pass.tail + (a.pass.tree_mask.data != nullptr ? w.rows : last_row + 1);
   const int stages = ceil_div(keys, stage);
@@ -57,7 +57,7 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   return w;
 }
 
-// Does row `row`, the index-th of its sequence, attend to this key?
+// Whether row `row`, the index-th of its sequence, may attend to this key.
 __device__ inline bool attends_to(const PassView& p, int row, int index, int length, int key) {
   const int entry = key - length;  // of the tail
   if (entry < 0) return true;
@@ -65,14 +65,14 @@ __device__ inline bool attends_to(const PassView& p, int row, int index, int len
   return (static_cast<unsigned>(p.tree_mask.row(row)[entry / 32]) >> (entry % 32) & 1U) != 0;
 }
 
-// Softmax parts: sums weighted by exp(score - top), and the sum of the weights.
+// A part of a softmax: the largest score, and the sum of the weights exp(score - top).
 struct Share {
   float top, sum;
 };
 __device__ inline float weight_of(float top, float all) { return top == -INFINITY ? 0.0F : exp2f(top - all); }
 
-// Joins the warps' parts (`values` [warps][tile_rows][columns + pad], `shares` [warps][tile_rows]; scores in powers of two) and
-// writes the result, or leaves it to the last split of the unit.
+// Joins the warps' parts (`values` [warps][tile_rows][columns + pad], `shares` [warps][tile_rows]; scores in powers of
+// two) and writes the result, or leaves it to the last split of the unit.
 template <class T>
 __device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, const float* values, const Share* shares,
                             int warps, int tile_rows, int row_stride) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention over the blocked cache: one kernel for decode, chunked prefill and the verification of a chain or a tree. The
-// rows of a sequence times the query heads of a KV head are one matrix, cut into tiles, so that keys and values are read
-// once per tile. Long contexts are split between blocks; the last one to finish joins the parts: one launch an op.
+// Attention over the blocked KV cache. One kernel serves decode, chunked prefill and the verification of chains and
+// trees. The rows of a sequence times the query heads of a KV head form one matrix, which is cut into tiles, so that
+// keys and values are read once per tile. Long contexts are split among CTAs, and the last of them to finish joins the
+// parts: one launch per op.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -11,11 +12,12 @@ namespace draftline::cuda {
 
 struct AttendShape {
   int sequences, widest, heads, kv_heads, head_dim;
-  int capacity;    // entries a sequence may have
-  int processors;  // of the device
+  int capacity;  // cache entries that a sequence may have
+  int sms;       // of the device
 };
 
-// How an attention is cut up: `splits` of the context at most, `tiles` of `tile_rows` rows x heads for each KV head.
+// How an attention is cut: at most `splits` parts of the context, and `tiles` tiles of `tile_rows` rows x heads per KV
+// head.
 struct AttendPlan {
   int splits, tiles, tile_rows;
   bool tensor_cores;
@@ -23,15 +25,17 @@ struct AttendPlan {
 template <class T>
 AttendPlan plan_attend(const AttendShape&);
 
+// Bytes of scratch memory.
 template <class T>
 std::size_t attend_scratch(const AttendShape&);
 
-// q [total, heads * head_dim] -> y, the same shape. Scratch: its first kCounterBytes are zero before the first use.
+// q [total, heads * head_dim] -> y of the same shape. Scratch: attend_scratch() bytes, of which the first kCounterBytes
+// are zero before the first use. A Bug if it is too small, or if a head has more than 512 columns.
 template <class T>
-void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, int processors, const Scratch&, View<T> y,
+void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, int sms, const Scratch&, View<T> y,
             cudaStream_t);
 
-// Every `group` rows attend to each other, both ways or back alone; no cache.
+// Attention within each group of `group` rows, in both directions or causal, without a cache.
 template <class T>
 void group_attend(View<const T> q, View<const T> k, View<const T> v, int group, int head_dim, bool causal, View<T> y,
                   cudaStream_t);

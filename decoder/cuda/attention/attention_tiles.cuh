@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on tensor cores: tiles of 16 rows x heads a warp, keys and values in stages of shared memory that are filled in
-// the background while the stage before is used, softmax on the way (Milakov and Gimelshein 2018; Dao 2023).
+// Attention on tensor cores: a warp has a tile of 16 rows x heads. Keys and values pass through stages of shared
+// memory, one of which is filled while the other is used. The softmax is computed online (Milakov and Gimelshein 2018;
+// Dao 2023).
 #pragma once
 #include "core/errors.h"
 #include "decoder/cuda/attention/attention.cuh"
@@ -8,7 +9,7 @@
 
 namespace draftline::cuda {
 
-// How a block is cut: few rows share out the keys among warps, many rows share out the rows.
+// How a CTA divides its work: with few rows the warps share the keys, with many rows they share the rows.
 template <int dim_, bool many_rows>
 struct Tiles {
   static constexpr int dim = dim_;
@@ -17,7 +18,7 @@ struct Tiles {
   static constexpr int warps = row_warps * key_warps, threads = 32 * warps, rows = 16 * row_warps;
   static constexpr int keys = stage / key_warps;    // of a warp in a stage
   static constexpr int row = dim + 8;               // of a stage: padded, so that eight rows lie in different banks
-  static constexpr bool hold_queries = dim <= 128;  // in registers; else they are read again, from L1
+  static constexpr bool hold_queries = dim <= 128;  // in registers; wider ones are read again from L1
   static constexpr int result_row = dim + 4;
   static constexpr std::size_t stage_bytes = sizeof(bf16) * 2 * stage * row;
   static constexpr std::size_t result_bytes =
@@ -25,7 +26,8 @@ struct Tiles {
   static constexpr std::size_t shared = 2 * stage_bytes > result_bytes ? 2 * stage_bytes : result_bytes;
 };
 
-// Entries `from` .. of the split into a stage: keys, then values; zeros behind the end, as 0 x NaN is no 0.
+// Copies entries `from` .. of the split to a stage, keys first, then values. Behind the end it writes zeros, as a
+// masked NaN would still make the product NaN.
 template <class S>
 __device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, int from, bf16* keys, bf16* values) {
   constexpr int chunks = S::dim / 8;
@@ -34,14 +36,14 @@ __device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, 
   for (int c = static_cast<int>(threadIdx.x); c < S::stage * chunks; c += S::threads) {
     const int j = c / chunks, column = c % chunks * 8, key = from + j;
     const bool present = key < w.end;
-    const bf16* entry = present ? a.cache.entry(a.layer, w.place, key, 0, w.kv_head) + column : a.cache.data;
+    const bf16* entry = present ? a.cache.entry(a.layer, w.kv_slot, key, 0, w.kv_head) + column : a.cache.data;
     copy_later(keys + j * S::row + column, entry, present);
     copy_later(values + j * S::row + column, present ? entry + values_behind : entry, present);
   }
   end_batch();
 }
 
-// Rows g and g + 8 of the warp's tile at columns 16 step ..: rows that are none are zeros.
+// Rows g and g + 8 of the warp's tile at columns 16 step ..; rows beyond the last are zeros.
 struct QueryRows {
   const bf16* row[2];
   __device__ void load(int step, unsigned (&a)[4]) const {
@@ -81,7 +83,7 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
     for (int step = 0; step < S::dim / 16; ++step) queries.load(step, held[step]);
   }
   float out[S::dim / 8][4] = {}, top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
-  // Nothing before this key is hidden from any row of the tile.
+  // Every row of the tile may attend to all keys before this one.
   const int hidden_from = w.length + (a.pass.tree_mask.data != nullptr ? 0 : a.pass.tail + w.from / a.group + 1);
 
   for (int s = 0; s < count; ++s) {
@@ -159,7 +161,7 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
         multiply_tile(out[2 * c + 1], p, v[2], v[3]);
       }
     }
-    __syncthreads();  // the stage is filled again
+    __syncthreads();  // before the stage is overwritten
   }
 
   auto* results = dynamic_shared<float>();

@@ -30,7 +30,7 @@ __global__ void concat_rows_kernel(Parts<Word> parts, View<Word> y) {
   y.row(r)[c] = parts.part[p].row(r - parts.begin[p])[c];
 }
 
-constexpr int kHeadsPerBlock = 4;  // a warp each
+constexpr int kHeadsPerBlock = 4;  // one for each warp
 
 // grid (rows of a sequence, sequences, heads of q, k and v)
 template <class T>
@@ -44,8 +44,8 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
   int h = static_cast<int>(blockIdx.z) * kHeadsPerBlock + static_cast<int>(threadIdx.x) / 32;
   if (r >= pass.cu_seqlens.row(b + 1)[0] || h >= heads + 2 * kv) return;
 
-  const int length = pass.seats.lengths.row(b)[0], place = pass.seats.table.row(b)[0];
-  int visible = pass.tail + i + 1;  // entries of the tail that the row attends to
+  const int length = pass.slots.lengths.row(b)[0], kv_slot = pass.slots.kv_slots.row(b)[0];
+  int visible = pass.tail + i + 1;  // entries of the tail to which the row may attend
   if (pass.tree_mask.data != nullptr) {
     visible = 0;
     for (int w = 0; w < pass.tree_mask.cols; ++w) visible += __popc(static_cast<unsigned>(pass.tree_mask.row(r)[w]));
@@ -64,8 +64,9 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
     if (!rotates) h -= kv;
     from = (rotates ? k : v).row(r) + h * d;
     const int entry = length + pass.tail + i;
-    if (entry >= cache.blocks_per_place * kBlockTokens) __trap();  // the plan was given too small a cache: our bug
-    to = cache.entry(layer, place, entry, rotates ? 0 : 1, h);
+    if (entry >= cache.blocks_per_kv_slot * kBlockTokens)
+      __trap();  // the plan allocated too small a cache, which is a bug
+    to = cache.entry(layer, kv_slot, entry, rotates ? 0 : 1, h);
   }
   const int rotated = rotates ? half : 0;
   for (int c = lane; c < rotated; c += 32) {
@@ -77,23 +78,24 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
   for (int c = 2 * rotated + lane; c < d; c += 32) to[c] = from[c];
 }
 
-// grid (layers, sequences, keys and values of each head). A thread owns a column, and moves its entries in ascending order,
-// eight at a time: entry j comes from one at or behind j, so nothing is overwritten before it is read.
+// grid (layers, sequences, keys and values of each head). A thread owns a column, and moves its entries in ascending
+// order, eight at a time. Entry j comes from an entry at or behind j, so that nothing is overwritten before it is read.
 template <class T>
-__global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, SeatsView seats, CacheView<T> cache,
-                              int per) {
+__global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, BatchSlotsView slots,
+                              CacheView<T> cache, int per) {
   constexpr int kHeld = 8;
   const int layer = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
   const int kv = static_cast<int>(blockIdx.z) / cache.kv_heads, head = static_cast<int>(blockIdx.z) % cache.kv_heads;
   const int c = static_cast<int>(threadIdx.x);
-  const int length = seats.lengths.row(b)[0], place = seats.table.row(b)[0], first = cu_seqlens.row(b)[0];
+  const int length = slots.lengths.row(b)[0], kv_slot = slots.kv_slots.row(b)[0], first = cu_seqlens.row(b)[0];
   if (c >= cache.head_dim) return;
   T held[kHeld];
   for (int j = 0; j < per; j += kHeld) {
     for (int i = 0; i < kHeld; ++i)
-      if (j + i < per) held[i] = cache.entry(layer, place, length + path.row(b * per + j + i)[0] - first, kv, head)[c];
+      if (j + i < per)
+        held[i] = cache.entry(layer, kv_slot, length + path.row(b * per + j + i)[0] - first, kv, head)[c];
     for (int i = 0; i < kHeld; ++i)
-      if (j + i < per) cache.entry(layer, place, length + j + i, kv, head)[c] = held[i];
+      if (j + i < per) cache.entry(layer, kv_slot, length + j + i, kv, head)[c] = held[i];
   }
 }
 
@@ -121,11 +123,11 @@ void rope_append(View<const T> q, View<const T> k, View<const T> v, const float*
                      dim3(32 * kHeadsPerBlock), 0, s, q, k, v, frequencies, half, pass, cache, layer, y);
 }
 template <class T>
-void commit(View<const int> path, View<const int> cu_seqlens, const SeatsView& seats, CacheView<T> cache, int layers,
-            cudaStream_t s) {
+void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView& slots, CacheView<T> cache,
+            int layers, cudaStream_t s) {
   const int sequences = cu_seqlens.rows - 1;
   launch(commit_kernel<T>, grid_of(layers, sequences, 2 * cache.kv_heads),
-         dim3(static_cast<unsigned>(32 * ceil_div(cache.head_dim, 32))), 0, s, path, cu_seqlens, seats, cache,
+         dim3(static_cast<unsigned>(32 * ceil_div(cache.head_dim, 32))), 0, s, path, cu_seqlens, slots, cache,
          path.rows / sequences);
 }
 void advance(View<const int> counts, View<int> lengths, cudaStream_t s) {
@@ -140,7 +142,7 @@ FOR_WORD(std::uint32_t);
 #define FOR_FORMAT(T)                                                                                        \
   template void rope_append(View<const T>, View<const T>, View<const T>, const float*, int, const PassView&, \
                             CacheView<T>, int, View<T>, cudaStream_t);                                       \
-  template void commit(View<const int>, View<const int>, const SeatsView&, CacheView<T>, int, cudaStream_t)
+  template void commit(View<const int>, View<const int>, const BatchSlotsView&, CacheView<T>, int, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);
 

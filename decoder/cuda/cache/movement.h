@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moving rows: gather, concat and store of any format, keys and values into the cache and within it. One launch each.
+// Ops that move rows: gather, concat and store in any format, and keys and values into the cache and within it. Each is
+// one launch. Shapes: decoder/op.h.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -9,31 +10,34 @@
 
 namespace draftline::cuda {
 
-// Rows of some tensors, side by side or below each other. Word: the storage of a value, uint16_t or uint32_t.
+// Tensors to be put side by side, or one below the other. Word is the storage of a value: uint16_t or uint32_t.
 inline constexpr int kMostParts = 96;
 template <class Word>
 struct Parts {
   View<const Word> part[kMostParts];
-  int begin[kMostParts + 1] = {};  // first column, or row, of each part in the result
+  int begin[kMostParts + 1] = {};  // the first column, or row, of each part in the result
   int count = 0;
 };
 
-// y's row r: row index[r / span] + shift + r % span of every part; index.data null: row r.
+// Row r of y is row index[r / span] + shift + r % span of every part; if index.data is null, row r.
 template <class Word>
 void gather(const Parts<Word>&, View<const int> index, int shift, int span, View<Word> y, cudaStream_t);
-// The parts below each other. One part: a copy.
+// Puts the parts one below the other; a single part is copied.
 template <class Word>
 void concat_rows(const Parts<Word>&, View<Word> y, cudaStream_t);
 
-// Rotates q into y; rotates k and stores k and v behind the tail. `frequencies`: angle per position of each of `half` pairs.
+// Rotates q into y, and appends the rotated k, and v, to the cache behind the tail. `frequencies` [half]: radians per
+// position of each pair of columns.
 template <class T>
 void rope_append(View<const T> q, View<const T> k, View<const T> v, const float* frequencies, int half, const PassView&,
                  CacheView<T>, int layer, View<T> y, cudaStream_t);
 
-// Moves the rows on `path` [sequences * per] to length.. in all of the cache's layers.
+// Moves the entries of the rows on `path` [sequences * rows] to entries length, length + 1, ... in all `layers` layers.
 template <class T>
-void commit(View<const int> path, View<const int> cu_seqlens, const SeatsView&, CacheView<T>, int layers, cudaStream_t);
+void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView&, CacheView<T>, int layers,
+            cudaStream_t);
 
+// lengths [sequences] += counts [sequences].
 void advance(View<const int> counts, View<int> lengths, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread per value, rows on grid.x. Bound by the bytes they touch, which at few rows stay in L2; so plain loops.
+// One thread per value, rows on grid.x. Plain loops suffice: these ops are bound by their bytes, which stay in L2 at
+// few rows.
 #include "decoder/cuda/elementwise/elementwise.h"
 
 #include "decoder/cuda/runtime/launch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding, norms and what works on single values. Shapes: decoder/op.h. One launch each.
+// Embedding, norms and elementwise ops. Each is one launch. Shapes: decoder/op.h.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -10,10 +10,10 @@ namespace draftline::cuda {
 template <class T>
 void embed(View<const T> table, View<const int> ids, View<T> y, cudaStream_t);
 
-// Over each `width` columns; w holds a value for every column or for every column of a group.
+// Normalises each group of `width` columns; w holds a value for every column, or for every column of a group.
 template <class T>
 void rms_norm(View<const T> x, View<const T> w, int width, float epsilon, View<T> y, cudaStream_t);
-// sum = h + delta; y = norm(sum), of the sum as it is stored.
+// sum = h + delta; y = norm(sum), where the norm reads the sum rounded to T.
 template <class T>
 void add_rms_norm(View<const T> h, View<const T> delta, View<const T> w, float epsilon, View<T> sum, View<T> y,
                   cudaStream_t);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms: a block for each row and group of columns. Sums in fp32 by a fixed tree: a row's bits don't depend on the others.
-// A step of few rows waits for their loads, not for their bytes: where rows are aligned all of them are under way at once.
+// Norms: one CTA for each row and group of columns. Sums are made in fp32 in a fixed order, so that a row's bits do not
+// depend on other rows. With few rows the latency of loads counts, not their bytes: if rows are aligned, all loads are
+// issued at once.
 #include <cstdint>
 
 #include "decoder/cuda/elementwise/elementwise.h"
@@ -11,14 +12,14 @@ namespace draftline::cuda {
 namespace {
 
 constexpr int kMostWarps = 32;
-// A warp alone for a head's columns, else as many as keep about eight values for each thread.
+// One warp for the columns of a head; for wider rows as many warps as leave about eight values to each thread.
 int threads_for(int width) {
   constexpr int kMost = 16;
   const int warps = ceil_div(width, 256);
   return 32 * (warps < kMost ? warps : kMost);
 }
 
-// The sum over the block, known to all of its threads.
+// The sum over the block, returned to all of its threads.
 __device__ inline float block_sum(float v) {
   __shared__ float partial[kMostWarps];
   const int warps = static_cast<int>(blockDim.x) / 32;
@@ -66,7 +67,7 @@ union Chunk {
 };
 constexpr int kHeld = 2, kMostWide = 1024;  // chunks of a thread; threads
 
-// rms_norm_kernel for rows that are read 16 bytes at a time and held in registers.
+// rms_norm_kernel for rows that are read 16 bytes at a time and kept in registers.
 template <class T>
 __global__ void __launch_bounds__(kMostWide)
     rms_norm_wide_kernel(View<const T> x, View<const T> delta, View<T> sum, View<const T> w, int width, float epsilon,
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(kMostWide)
   };
   C held[kHeld], weights[kHeld];
 #pragma unroll
-  for (int i = 0; i < kHeld; ++i)  // no kernel writes them
+  for (int i = 0; i < kHeld; ++i)  // no kernel writes weights, so they are read before await_previous()
     if (column(i) < width) weights[i] = C::of(w.data + column(i));
   await_previous();
 #pragma unroll

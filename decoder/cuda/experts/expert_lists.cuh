@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows go to which expert: the router's scores, a row's best experts and their shares, and lists of the choices by
-// expert, in the order of the rows, cut into groups. One launch: a block sums 32 experts' scores over a part of the inputs for
-// 16 rows, the last of these rows' blocks chooses, the last of all writes the lists.
+// Routing: the router's scores, a row's best experts and their weights, and lists of the choices by expert, in the
+// order of the rows, cut into groups. It is one launch: a CTA sums the scores of 32 experts over a part of the inputs
+// for 16 rows, the last CTA of these rows chooses the experts, and the last CTA of all writes the lists.
 #pragma once
 #include "decoder/cuda/experts/experts.h"
 #include "decoder/cuda/sampling/order.cuh"
 
 namespace draftline::cuda {
 
-struct ExpertGroup {  // rows of one expert: list[begin] ..
+struct ExpertGroup {  // `rows` choices of one expert, from list[begin] on
   int expert, begin, rows;
 };
 
-// In scratch. A choice is row * per_token + j: the j-th expert of a row.
+// Arrays in the scratch memory. A choice is row * per_token + j, the j-th expert of a row.
 struct ExpertLists {
   float* scores;        // [parts][rows][experts]
   int* expert;          // of a choice
-  float* share;         // of a choice: what it counts in its row's sum
-  int* rank;            // of a choice: how many of its tile's choices of the same expert come before it
+  float* share;         // of a choice: its weight in its row's sum
+  int* rank;            // of a choice: the number of earlier choices of the same expert in its tile
   int* begins;          // [tiles][experts]: where the tile's choices of an expert begin in the list
   int* first;           // [experts]: where an expert's choices begin
   int* list;            // [rows * per_token]: choices by expert
-  int* missing;         // [rows][column_tiles]: experts whose results aren't there yet
-  ExpertGroup* groups;  // and how many there are
+  int* missing;         // [rows][column_tiles]: experts whose results are still missing
+  ExpertGroup* groups;  // [group_count]
   int* group_count;
   int column_tiles, group_rows;
 };
@@ -31,13 +31,13 @@ constexpr int kRouteThreads = 256, kRouteWarps = kRouteThreads / 32, kRouteRows 
 constexpr int kRouteHeld = 16, kRouteDeep = kRouteWarps * kRouteHeld;                  // inputs of a warp, of a block
 constexpr int kMostRouteParts = 16;
 
-// Inputs are cut into parts of whole stages.
+// Inputs are cut into parts that are multiples of a stage.
 DRAFTLINE_BOTH constexpr int route_stages(int hidden) {
   return ceil_div(ceil_div(hidden, kRouteDeep), kMostRouteParts);
 }
 DRAFTLINE_BOTH constexpr int route_parts(int hidden) { return ceil_div(hidden, kRouteDeep * route_stages(hidden)); }
 
-// A lane's expert: the sum over this block's part of the inputs for each of the tile's rows.
+// Computes partial scores: each lane has an expert and sums this CTA's part of the inputs for each row of the tile.
 template <class T>
 __device__ void score_part(const ExpertShape& m, View<const T> x, const T* router, int first, int rows, int chunk,
                            int part, float* scores) {
@@ -46,7 +46,7 @@ __device__ void score_part(const ExpertShape& m, View<const T> x, const T* route
   const int stages = route_stages(m.hidden), begin = part * stages * kRouteDeep;
   const T* from = router + min(chunk * 32 + lane, m.experts - 1);
   float weight[kRouteHeld], sum[kRouteRows] = {};
-  const auto load = [&](int k) {  // behind the last input its row again: the input is 0
+  const auto load = [&](int k) {  // beyond the last input it reads the last row of weights again, for inputs of 0
 #pragma unroll
     for (int i = 0; i < kRouteHeld; ++i)
       weight[i] = to_float(from[static_cast<std::ptrdiff_t>(min(k + warp * kRouteHeld + i, m.hidden - 1)) * m.experts]);
@@ -67,7 +67,7 @@ __device__ void score_part(const ExpertShape& m, View<const T> x, const T* route
 #pragma unroll
       for (int i = 0; i < kRouteHeld; ++i) sum[r] += inputs[r][warp * kRouteHeld + i] * weight[i];
     }
-    __syncthreads();  // the inputs are written again
+    __syncthreads();  // before the inputs are overwritten
   }
 #pragma unroll
   for (int r = 0; r < kRouteRows; ++r) of_warp[warp][r][lane] = sum[r];
@@ -80,7 +80,7 @@ __device__ void score_part(const ExpertShape& m, View<const T> x, const T* route
   }
 }
 
-// Sums the parts of a tile's scores into the first.
+// Adds the parts of a tile's scores and stores the sums in the first part.
 __device__ inline void join_parts(const ExpertShape& m, float* scores, int first, int rows) {
   const int parts = route_parts(m.hidden);
   const auto apart = static_cast<std::ptrdiff_t>(m.rows) * m.experts;
@@ -95,7 +95,7 @@ __device__ inline void join_parts(const ExpertShape& m, float* scores, int first
   }
 }
 
-// A warp: the softmax over a row's experts and the best of them, of equals the first.
+// By one warp: the softmax over a row's experts, and the best of them; of equal ones the first.
 __device__ inline void choose_experts(const ExpertShape& m, const ExpertLists& l, int row) {
   const int lane = lane_of();
   const float* score = l.scores + static_cast<std::ptrdiff_t>(row) * m.experts;
@@ -118,7 +118,7 @@ __device__ inline void choose_experts(const ExpertShape& m, const ExpertLists& l
   for (int j = lane; j < m.per_token; j += 32) l.share[first + j] /= whole;
 }
 
-// How often each expert was chosen in a tile, and which of these a choice is.
+// Counts the choices of each expert in a tile, and numbers them.
 __device__ inline void rank_choices(const ExpertShape& m, const ExpertLists& l, int tile, int rows) {
   const int begin = tile * kRouteRows * m.per_token, end = begin + rows * m.per_token;
   for (int e = static_cast<int>(threadIdx.x); e < m.experts; e += kRouteThreads) {
@@ -129,7 +129,8 @@ __device__ inline void rank_choices(const ExpertShape& m, const ExpertLists& l, 
   }
 }
 
-// A warp: where each expert's choices begin, and their groups. `first` holds how many there are.
+// By one warp: finds where each expert's choices begin, and cuts them into groups. On entry `first` holds their
+// numbers.
 __device__ inline void cut_groups(const ExpertShape& m, const ExpertLists& l) {
   const int lane = lane_of();
   int begin = 0, at = 0;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two products of a mixture's experts over its lists: what they read, and what becomes of their sums. The kernels are
-// expert_tiles.cuh's; here also one without tensor cores, a thread for each column.
+// The operands and results of the two grouped GEMMs of a mixture of experts, and a kernel without tensor cores, with a
+// thread for each column. The kernels with tensor cores are in expert_tiles.cuh.
 #pragma once
 #include "decoder/cuda/experts/expert_lists.cuh"
 
 namespace draftline::cuda {
 
-// silu(x gate) * (x up) of each choice, in the lists' order. Beside each other in a row of w: gate, then up.
+// silu(x gate) * (x up) of each choice, in the order of the lists. A row of w holds the columns of gate, then those of
+// up.
 template <class T>
 struct GateUp {
   static constexpr int matrices = 2;
@@ -22,7 +23,8 @@ struct GateUp {
   __device__ void done(const ExpertGroup&, int, int) const {}
 };
 
-// Back to the rows' width; who brings the last of a row's experts sums them, in the order in which the row chose them.
+// The product with the second matrix. The CTA that computes the last of a row's experts adds them all, in the order in
+// which the row chose them.
 template <class T>
 struct Down {
   static constexpr int matrices = 1;
@@ -61,7 +63,7 @@ struct Down {
   }
 };
 
-// The group of this block: blocks behind the last one have nothing to do. Both reads are under way at once.
+// Reads the group of this CTA and returns whether there is one. Both loads are issued at once.
 __device__ inline bool group_of_block(const ExpertLists& l, ExpertGroup* g) {
   const int which = static_cast<int>(blockIdx.x);
   *g = l.groups[which];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An expert's product with a group of its rows on tensor cores: a block holds a strip of columns, its warps share them out,
-// weights and rows come through four stages of shared memory that are filled in the background. A warp walks all inputs in
-// their order, so sums don't depend on how many rows there are.
+// The grouped GEMM on tensor cores: a CTA computes a strip of columns for a group of an expert's rows, and its warps
+// share the columns. Weights and rows pass through four stages of shared memory that are filled asynchronously. A warp
+// adds all inputs in order, so that sums do not depend on the number of rows.
 #pragma once
 #include "decoder/cuda/experts/expert_products.cuh"
 #include "decoder/cuda/gemm/mma.cuh"
@@ -20,7 +20,8 @@ struct ExpertTiles {
   static constexpr std::size_t shared = sizeof(bf16) * stages * stage;
 };
 
-// What this thread copies into each stage: 16 bytes of some rows of the weights and of the inputs, always the same columns.
+// The copies that a thread makes to each stage: 16 bytes of some rows of the weights and of the inputs, in the same
+// columns.
 template <class S, class P>
 struct ExpertCopies {
   static constexpr int across = S::columns / 8, x_across = S::deep / 8;  // copies of a row
@@ -45,7 +46,7 @@ struct ExpertCopies {
       x[i] = r < g.rows ? p.input(g.begin + r) : nullptr;
     }
   }
-  // Inputs from `k` on; zeros where there is nothing, as 0 x NaN is no 0.
+  // Copies inputs from `k` on, and zeros beyond the end, as a NaN there would make the product NaN.
   __device__ void fill(bf16* stage, int k) const {
 #pragma unroll
     for (int i = 0; i < S::deep / w_step; ++i) {
@@ -78,7 +79,7 @@ __global__ void __launch_bounds__(S::threads) expert_tiles_kernel(P p) {
     if (s < count) copies.fill(stage_of(s), s * S::deep);
     end_batch();
   };
-  // The two tiles of a pair: the same columns of gate and up, or neighbours.
+  // The two tiles of a pair have the same columns of gate and up, or neighbouring columns.
   const auto first = [&](int pair) { return (warp * S::pairs + pair) * (P::matrices == 2 ? 8 : 16); };
   constexpr int apart = P::matrices == 2 ? strip : 8;
 
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(S::threads) expert_tiles_kernel(P p) {
   for (int s = 0; s < S::stages - 1; ++s) fill(s);
   for (int s = 0; s < count; ++s) {
     wait_for_copies<S::stages - 2>();
-    __syncthreads();  // all of this stage is there, and nobody reads the one before it any more
+    __syncthreads();  // this stage is complete, and no warp reads the one before it any more
     fill(s + S::stages - 1);
     const bf16* w = stage_of(s) + lane % 16 * S::w_row + lane / 16 * apart;
     const bf16* x = stage_of(s) + S::x_begin + lane % 16 * S::x_row + lane / 16 * 8;

@@ -14,45 +14,47 @@ namespace {
 using FewRows = ExpertTiles<false>;
 using ManyRows = ExpertTiles<true>;
 
-bool many_rows(const ExpertShape& m) {  // of an expert, if rows choose evenly: more than half of a small group
+// Whether an expert has more than half of a small group of rows, if the router chooses evenly.
+bool many_rows(const ExpertShape& m) {
   return m.rows > FewRows::rows && std::int64_t{m.rows} * m.per_token > std::int64_t{FewRows::rows} / 2 * m.experts;
 }
 
-// Workspace, piece by piece; from address 0 on only its size is meant.
+// The arrays in the scratch memory, one after the other. With a null scratch only `bytes` is meaningful.
 template <class T>
-struct Pieces {
+struct ScratchArrays {
   ExpertLists lists;
   T* wide;
   float* results;
   std::size_t bytes;
 
-  Pieces(const ExpertShape& m, const void* scratch) : at_(reinterpret_cast<std::uintptr_t>(scratch) + kCounterBytes) {
+  ScratchArrays(const ExpertShape& m, const void* scratch)
+      : at_(reinterpret_cast<std::uintptr_t>(scratch) + kCounterBytes) {
     const auto n = [](int count) { return static_cast<std::size_t>(count); };
     const ExpertPlan plan = plan_experts<T>(m);
     const std::size_t rows = n(m.rows), experts = n(m.experts), choices = rows * n(m.per_token),
                       tiles = n(ceil_div(m.rows, kRouteRows));
     lists.column_tiles = ceil_div(m.hidden, plan.columns);
     lists.group_rows = plan.group_rows;
-    take(lists.scores, n(route_parts(m.hidden)) * rows * experts);
-    take(lists.expert, choices);
-    take(lists.share, choices);
-    take(lists.rank, choices);
-    take(lists.begins, tiles * experts);
-    take(lists.first, experts);
-    take(lists.list, choices);
-    take(lists.missing, rows * n(lists.column_tiles));
-    take(lists.groups, n(plan.most_groups));
-    take(lists.group_count, 1);
-    take(wide, choices * n(m.inner));
-    take(results, choices * n(m.hidden));
+    allocate(lists.scores, n(route_parts(m.hidden)) * rows * experts);
+    allocate(lists.expert, choices);
+    allocate(lists.share, choices);
+    allocate(lists.rank, choices);
+    allocate(lists.begins, tiles * experts);
+    allocate(lists.first, experts);
+    allocate(lists.list, choices);
+    allocate(lists.missing, rows * n(lists.column_tiles));
+    allocate(lists.groups, n(plan.most_groups));
+    allocate(lists.group_count, 1);
+    allocate(wide, choices * n(m.inner));
+    allocate(results, choices * n(m.hidden));
     bytes = static_cast<std::size_t>(at_ - reinterpret_cast<std::uintptr_t>(scratch));
   }
 
  private:
   template <class E>
-  void take(E*& piece, std::size_t count) {
+  void allocate(E*& array, std::size_t count) {
     constexpr std::size_t kAligned = 256;
-    piece = reinterpret_cast<E*>(at_);
+    array = reinterpret_cast<E*>(at_);
     at_ += (count * sizeof(E) + kAligned - 1) / kAligned * kAligned;
   }
   std::uintptr_t at_;
@@ -81,27 +83,28 @@ ExpertPlan plan_experts(const ExpertShape& m) {
   const bool many = p.tensor_cores && many_rows(m);
   p.group_rows = !p.tensor_cores ? kPlainRows : many ? ManyRows::rows : FewRows::rows;
   p.columns = !p.tensor_cores ? kPlainThreads : many ? ManyRows::columns : FewRows::columns;
-  // Of as many experts as can be met each has one, and every `group_rows` choices beyond these make at most one more.
-  const std::int64_t choices = std::int64_t{m.rows} * m.per_token, met = std::min<std::int64_t>(m.experts, choices);
-  p.most_groups = static_cast<int>(
-      std::min(met + (choices - met) / p.group_rows, std::int64_t{m.experts} * ceil_div(m.rows, p.group_rows)));
+  // Every activated expert has one group, and every `group_rows` choices beyond these make at most one more.
+  const std::int64_t choices = std::int64_t{m.rows} * m.per_token;
+  const std::int64_t activated = std::min<std::int64_t>(m.experts, choices);
+  p.most_groups = static_cast<int>(std::min(activated + (choices - activated) / p.group_rows,
+                                            std::int64_t{m.experts} * ceil_div(m.rows, p.group_rows)));
   return p;
 }
 
 template <class T>
 std::size_t expert_scratch(const ExpertShape& m) {
-  return Pieces<T>(m, nullptr).bytes;
+  return ScratchArrays<T>(m, nullptr).bytes;
 }
 
 template <class T>
 void mixture_of_experts(const ExpertShape& m, View<const T> x, const T* router, const T* gate_up, const T* down,
                         const Scratch& scratch, View<T> y, cudaStream_t s) {
   const ExpertPlan plan = plan_experts<T>(m);
-  const Pieces<T> pieces(m, scratch.data);
+  const ScratchArrays<T> arrays(m, scratch.data);
   const int tiles = ceil_div(m.rows, kRouteRows);
-  check(scratch.bytes >= pieces.bytes, "experts: their scratch is too small");
+  check(scratch.bytes >= arrays.bytes, "experts: their scratch is too small");
   check(m.per_token <= m.experts, "experts: another shape");
-  constexpr int kMostTiles = kCounters - 1;  // each has a counter, behind one for all
+  constexpr int kMostTiles = kCounters - 1;  // each tile has a counter, and one more counts tiles
   if (tiles > kMostTiles)
     throw InputErrors("on CUDA a mixture of experts takes at most " + std::to_string(kMostTiles * kRouteRows) +
                       " rows at once; this pass has " + std::to_string(m.rows));
@@ -110,9 +113,9 @@ void mixture_of_experts(const ExpertShape& m, View<const T> x, const T* router, 
         "experts: rows and weights are read 16 bytes at a time");
 
   launch_overlapping(route_kernel<T>, grid_of(ceil_div(m.experts, 32) * route_parts(m.hidden), tiles),
-                     grid_of(kRouteThreads), 0, s, m, x, router, counters_of(scratch), pieces.lists);
-  launch_product<T>(plan, GateUp<T>{x, gate_up, m.hidden, m.inner, m.per_token, pieces.lists, pieces.wide}, s);
-  launch_product<T>(plan, Down<T>{pieces.wide, down, m.inner, m.hidden, m.per_token, pieces.lists, pieces.results, y},
+                     grid_of(kRouteThreads), 0, s, m, x, router, counters_of(scratch), arrays.lists);
+  launch_product<T>(plan, GateUp<T>{x, gate_up, m.hidden, m.inner, m.per_token, arrays.lists, arrays.wide}, s);
+  launch_product<T>(plan, Down<T>{arrays.wide, down, m.inner, m.hidden, m.per_token, arrays.lists, arrays.results, y},
                     s);
 }
 

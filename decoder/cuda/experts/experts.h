@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mixture of experts in three launches: who goes where (expert_lists.cuh), then two grouped products over the experts that
-// were chosen (expert_products.cuh), the second of which sums each row's experts. An expert's weights are read once for each
-// group of up to 64 of its rows. What a row becomes depends on no other row, to the bit.
+// A mixture of experts in three launches: routing (expert_lists.cuh), then two grouped GEMMs over the activated experts
+// (expert_products.cuh), of which the second sums the experts of each row. An expert's weights are read once for each
+// group of up to 64 of its rows. A row's result does not depend on other rows, bit for bit.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -15,8 +15,8 @@ struct ExpertShape {
 };
 inline constexpr int kExpertLaunches = 3;
 
-// How the products are cut up: groups of `group_rows` rows of an expert, at most `most_groups` of them however rows choose,
-// and blocks of `columns` columns of its weights.
+// How the GEMMs are cut: groups of `group_rows` rows of an expert, at most `most_groups` of them whatever the router
+// chooses, and CTAs of `columns` columns of its weights.
 struct ExpertPlan {
   bool tensor_cores;
   int group_rows, columns, most_groups;
@@ -24,10 +24,12 @@ struct ExpertPlan {
 template <class T>
 ExpertPlan plan_experts(const ExpertShape&);
 
+// Bytes of scratch memory.
 template <class T>
 std::size_t expert_scratch(const ExpertShape&);
-// router [hidden, experts], gate_up [experts * hidden, 2 inner], down [experts * inner, hidden]. Scratch: its first
-// kCounterBytes are zero before the first use.
+// x [rows, hidden] -> y [rows, hidden]; router [hidden, experts], gate_up [experts * hidden, 2 inner], down [experts *
+// inner, hidden]. Scratch: expert_scratch() bytes, of which the first kCounterBytes are zero before the first use.
+// Throws InputErrors if there are more rows than counters allow.
 template <class T>
 void mixture_of_experts(const ExpertShape&, View<const T> x, const T* router, const T* gate_up, const T* down,
                         const Scratch&, View<T> y, cudaStream_t);

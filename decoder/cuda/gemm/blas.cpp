@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt thinks in columns: a row-major [r, c] is its [c, r]. So y' = w' x', and nothing is transposed.
-// Sums that are split are joined in fp32 alone: by default cuBLASLt may add parts that were rounded to the output's format.
+// cuBLASLt's matrices are column-major: a row-major [r, c] is its [c, r]. It is asked for y' = w' x', so that nothing
+// is transposed. Partial sums of a split-K product are added in fp32: by default cuBLASLt may round them to the
+// output's format.
 #include "decoder/cuda/gemm/blas.h"
 
 #include <cublasLt.h>
@@ -9,7 +10,10 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/errors.h"
@@ -23,9 +27,9 @@ namespace {
 
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // NVIDIA's advice for Hopper
 constexpr int kCandidates = 8, kRuns = 3;
-constexpr int kMostTimedRows = 512;  // prompts come in too many lengths: theirs is the heuristics' first
+constexpr int kMostTimedRows = 512;  // prompts come in too many lengths to time: they get the heuristics' first choice
 
-// The functions that are used, by name.
+// The functions of cuBLASLt that are used, found by name in the library.
 struct Api {
   Library library{{"libcublasLt.so.13", "libcublasLt.so.12"}};
 #define FUNCTION(f) decltype(cublasLt##f)* f = load<decltype(cublasLt##f)>("cublasLt" #f)
@@ -63,10 +67,18 @@ struct Api {
   }
 };
 
-// The largest power of two that divides an address: which kernels may serve it.
+// The largest power of two, up to 256, that divides an address. It decides which kernels can be used.
 int alignment(const void* p) {
   const auto at = reinterpret_cast<std::uintptr_t>(p) | 256U;
   return static_cast<int>(at & (~at + 1));
+}
+
+// Owns a handle or descriptor of cuBLASLt, which a function of the opened library frees.
+template <class Raw>
+using Owned = std::unique_ptr<std::remove_pointer_t<Raw>, cublasStatus_t (*)(Raw)>;
+template <class Raw>
+Owned<Raw> owned(Raw raw, cublasStatus_t (*destroy)(Raw)) {
+  return {raw, destroy};
 }
 
 ProductKey key_of(const GemmShape& s, const GemmOperands& o) {
@@ -82,63 +94,75 @@ struct Blas::State {
         kept(k ? std::move(k) : std::make_shared<ProductChoices>()),
         here(kept->all[{device_name, static_cast<std::int64_t>(api.GetVersion())}]),
         workspace(kWorkspace, "cuBLASLt's workspace") {
-    api.must(api.Create(&handle), "cuBLASLt");
+    cublasLtHandle_t raw = nullptr;
+    api.must(api.Create(&raw), "cuBLASLt");
+    handle = owned(raw, api.Destroy);
     int device = 0;
     must(cudaGetDevice(&device), "the device");
-    must(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "multiprocessors");
+    must(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "multiprocessors");
     must(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "size of L2");
   }
-  ~State() {
-    for (auto& [key, p] : plans) destroy(p);
-    api.Destroy(handle);
-  }
 
+  // What a product is: its type and the layouts of its matrices.
+  struct Description {
+    Owned<cublasLtMatmulDesc_t> product;
+    Owned<cublasLtMatrixLayout_t> w, x, y;
+  };
+  // How it is computed: by an algorithm of cuBLASLt, or by our own kernel for few rows with so many splits.
+  struct Algorithm {
+    cublasLtMatmulAlgo_t of_library{};
+    std::optional<int> few_rows_splits = {};
+  };
   struct Plan {
-    cublasLtMatmulDesc_t product = nullptr;
-    cublasLtMatrixLayout_t w = nullptr, x = nullptr, y = nullptr;
-    cublasLtMatmulAlgo_t algorithm{};
-    int few_rows_splits = 0;  // above 0: our own kernel, with so many parts
+    Description description;
+    Algorithm algorithm;
     int launches = 1;
   };
-  static ProductChoice choice_of(const Plan& p) {
-    if (p.few_rows_splits > 0) return {{}, p.few_rows_splits};
+  static ProductChoice choice_of(const Algorithm& a) {
+    if (a.few_rows_splits) return {.few_rows_splits = a.few_rows_splits};
     ProductChoice c;
-    std::copy_n(p.algorithm.data, c.algorithm.size(), c.algorithm.begin());
+    std::copy_n(a.of_library.data, c.algorithm.size(), c.algorithm.begin());
     return c;
   }
-  void destroy(Plan& p) {
-    if (p.product) api.MatmulDescDestroy(p.product);
-    for (const auto layout : {p.w, p.x, p.y})
-      if (layout) api.MatrixLayoutDestroy(layout);
-  }
 
-  void describe(Plan& p, const GemmShape& s) {
+  Owned<cublasLtMatrixLayout_t> layout(cudaDataType_t type, int rows, int columns, int stride, const char* what) const {
+    cublasLtMatrixLayout_t raw = nullptr;
+    api.must(api.MatrixLayoutCreate(&raw, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
+                                    stride),
+             what);
+    return owned(raw, api.MatrixLayoutDestroy);
+  }
+  Description describe(const GemmShape& s) const {
     const auto type = s.bf16 ? CUDA_R_16BF : CUDA_R_32F;
-    const auto n = [](int v) { return static_cast<std::uint64_t>(v); };
-    api.must(api.MatmulDescCreate(&p.product, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
+    cublasLtMatmulDesc_t raw = nullptr;
+    api.must(api.MatmulDescCreate(&raw, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
+    auto product = owned(raw, api.MatmulDescDestroy);
     if (s.bias) {
       const cublasLtEpilogue_t with_bias = CUBLASLT_EPILOGUE_BIAS;
-      api.must(api.MatmulDescSetAttribute(p.product, CUBLASLT_MATMUL_DESC_EPILOGUE, &with_bias, sizeof with_bias),
-               "a bias");
+      api.must(api.MatmulDescSetAttribute(raw, CUBLASLT_MATMUL_DESC_EPILOGUE, &with_bias, sizeof with_bias), "a bias");
     }
-    api.must(api.MatrixLayoutCreate(&p.w, type, n(s.out), n(s.in), s.out), "weights");
-    api.must(api.MatrixLayoutCreate(&p.x, type, n(s.in), n(s.rows), s.x_stride), "inputs");
-    api.must(api.MatrixLayoutCreate(&p.y, type, n(s.out), n(s.rows), s.y_stride), "outputs");
+    return {.product = std::move(product),
+            .w = layout(type, s.out, s.in, s.out, "weights"),
+            .x = layout(type, s.in, s.rows, s.x_stride, "inputs"),
+            .y = layout(type, s.out, s.rows, s.y_stride, "outputs")};
+  }
+  void set_bias(const Description& d, const GemmOperands& o) const {
+    if (o.bias == nullptr) return;
+    api.must(api.MatmulDescSetAttribute(d.product.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o.bias, sizeof o.bias),
+             "a bias");
   }
 
-  cublasStatus_t matmul(const Plan& p, const GemmOperands& o) {
+  cublasStatus_t matmul(const Description& d, const cublasLtMatmulAlgo_t& algorithm, const GemmOperands& o) {
     const float one = 1, zero = 0;
-    if (o.bias != nullptr)
-      api.must(api.MatmulDescSetAttribute(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o.bias, sizeof o.bias),
-               "a bias");
-    return api.Matmul(handle, p.product, &one, o.w, p.w, o.x, p.x, &zero, o.y, p.y, o.y, p.y, &p.algorithm,
-                      workspace.data(), workspace.bytes(), stream);
+    set_bias(d, o);
+    return api.Matmul(handle.get(), d.product.get(), &one, o.w, d.w.get(), o.x, d.x.get(), &zero, o.y, d.y.get(), o.y,
+                      d.y.get(), &algorithm, workspace.data(), workspace.bytes(), stream);
   }
 
-  // False: the algorithm won't have that product after all.
-  bool call(const Plan& p, const GemmShape& s, const GemmOperands& o) {
-    if (p.few_rows_splits == 0) {
-      const cublasStatus_t status = matmul(p, o);
+  // Computes a product. Returns false if the algorithm does not support it after all.
+  bool call(const Description& d, const Algorithm& a, const GemmShape& s, const GemmOperands& o) {
+    if (!a.few_rows_splits) {
+      const cublasStatus_t status = matmul(d, a.of_library, o);
       if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE) return false;
       api.must(status, "a matrix product");
       return true;
@@ -148,32 +172,33 @@ struct Blas::State {
       must(cudaMemsetAsync(counters.data(), 0, kCounterBytes, stream), "filling memory");
     }
     few_rows({static_cast<const bf16*>(o.x), s.rows, s.in, s.x_stride}, static_cast<const bf16*>(o.w),
-             static_cast<const bf16*>(o.bias), p.few_rows_splits, reinterpret_cast<unsigned*>(counters.data()),
+             static_cast<const bf16*>(o.bias), *a.few_rows_splits, reinterpret_cast<unsigned*>(counters.data()),
              reinterpret_cast<float*>(workspace.data()), {static_cast<bf16*>(o.y), s.rows, s.out, s.y_stride}, stream);
     return true;
   }
 
-  // In a step all weights are read before one is read again: L2 holds none of a large network's.
-  void forget(const GemmShape& s) {
-    constexpr int kLarge = 64;  // of L2: what is smaller is bound by other things than where its weights lie
+  // Evicts the weights from L2, where a step never finds those of a large network: it reads all others in between.
+  void clear_l2(const GemmShape& s) {
+    constexpr int kLarge = 64;  // weights below this part of L2 do not bound their product, wherever they are
     const auto bytes = static_cast<std::size_t>(s.in) * static_cast<std::size_t>(s.out) * (s.bf16 ? 2 : 4);
     if (bytes < static_cast<std::size_t>(l2 / kLarge)) return;
-    if (others.data() == nullptr) {
+    if (evicting.data() == nullptr) {
       std::size_t free = 0, total = 0;
       must(cudaMemGetInfo(&free, &total), "free memory");
-      if (free < 16 * static_cast<std::size_t>(l2)) return;  // what is left is wanted by others
-      others = Buffer(2 * static_cast<std::size_t>(l2), "what clears L2");
+      if (free < 16 * static_cast<std::size_t>(l2)) return;  // the little memory that is left has other uses
+      evicting = Buffer(2 * static_cast<std::size_t>(l2), "data that evict L2");
     }
-    read_through(others.data(), others.bytes(), reinterpret_cast<unsigned*>(workspace.data()), processors, stream);
+    read_through(evicting.data(), evicting.bytes(), reinterpret_cast<unsigned*>(workspace.data()), sms, stream);
   }
 
-  double time(const Plan& p, const GemmShape& s, const GemmOperands& o) {  // infinite: it can't
+  // The fastest of some runs, in seconds; infinite if the algorithm does not support the product.
+  double time(const Description& d, const Algorithm& a, const GemmShape& s, const GemmOperands& o) {
     double best = std::numeric_limits<double>::infinity();
-    if (!call(p, s, o)) return best;  // loads its code too
+    if (!call(d, a, s, o)) return best;  // this run also loads the kernel's code
     for (int i = 0; i < kRuns; ++i) {
-      forget(s);  // and while that runs the host gets ahead
+      clear_l2(s);  // meanwhile the host launches what follows
       begin.record(stream);
-      static_cast<void>(call(p, s, o));
+      static_cast<void>(call(d, a, s, o));
       end.record(stream);
       end.wait();
       best = std::min(best, end.seconds_since(begin));
@@ -181,96 +206,80 @@ struct Blas::State {
     return best;
   }
 
-  int count_launches(const Plan& p, const GemmShape& s, const GemmOperands& o) {
-    cudaGraph_t graph = nullptr;
-    must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture of a product");
-    std::exception_ptr failed;
-    try {
-      static_cast<void>(call(p, s, o));
-    } catch (...) { failed = std::current_exception(); }
-    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-    std::size_t nodes = 0;
-    if (ended == cudaSuccess) static_cast<void>(cudaGraphGetNodes(graph, nullptr, &nodes));
-    if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
-    if (failed) std::rethrow_exception(failed);
-    must(ended, "capture of a product");
-    return static_cast<int>(nodes);
+  int count_launches(const Description& d, const Algorithm& a, const GemmShape& s, const GemmOperands& o) {
+    Capture capture(stream);
+    static_cast<void>(call(d, a, s, o));
+    return static_cast<int>(nodes_of(capture.end()));
   }
 
-  Plan first_that_can(const std::vector<Plan>& candidates, const GemmShape& s, const GemmOperands& o) {
-    for (const Plan& p : candidates)
-      if (call(p, s, o)) return p;
+  Algorithm first_that_can(const Description& d, const std::vector<Algorithm>& candidates, const GemmShape& s,
+                           const GemmOperands& o) {
+    for (const Algorithm& a : candidates)
+      if (call(d, a, s, o)) return a;
     throw DeviceError("cuBLASLt has no algorithm for a product of this shape");
   }
 
-  // The one kept is taken only where it is still offered: no file makes a kernel run that doesn't serve the product.
-  Plan kept_or_fastest(const Plan& described, std::vector<Plan> candidates, const ProductKey& key,
-                       const GemmOperands& o) {
+  // An algorithm from a file is used only if it is among today's candidates, so that no file makes an unsuitable kernel
+  // run.
+  Algorithm kept_or_fastest(const Description& d, std::vector<Algorithm> candidates, const ProductKey& key,
+                            const GemmOperands& o) {
     const GemmShape& s = key.shape;
     const FewRowsShape few{s.rows, s.in, s.out};
     if (s.bf16 && alignment(o.w) >= static_cast<int>(sizeof(uint4)))
-      for (const int splits : few_rows_splits(few, processors)) {
-        if (few_rows_parts(few, splits) > workspace.bytes()) continue;
-        candidates.push_back(described);
-        candidates.back().few_rows_splits = splits;
-      }
+      for (const int splits : few_rows_splits(few, sms))
+        if (few_rows_parts(few, splits) <= workspace.bytes()) candidates.push_back({.few_rows_splits = splits});
     if (const auto before = here.find(key); before != here.end())
-      for (const Plan& p : candidates)
-        if (choice_of(p) == before->second && call(p, s, o)) return p;
+      for (const Algorithm& a : candidates)
+        if (choice_of(a) == before->second && call(d, a, s, o)) return a;
     double best = std::numeric_limits<double>::infinity();
-    const Plan* chosen = nullptr;
-    for (const Plan& p : candidates)
-      if (const double seconds = time(p, s, o); seconds < best) best = seconds, chosen = &p;
-    others = Buffer();
+    const Algorithm* chosen = nullptr;
+    for (const Algorithm& a : candidates)
+      if (const double seconds = time(d, a, s, o); seconds < best) best = seconds, chosen = &a;
+    evicting = Buffer();
     if (chosen == nullptr) throw DeviceError("cuBLASLt has no algorithm for a product of this shape");
     here[key] = choice_of(*chosen);
     ++kept->timed;
     return *chosen;
   }
 
+  std::vector<Algorithm> candidates_of_library(const Description& d, const ProductKey& key) const {
+    cublasLtMatmulPreference_t raw = nullptr;
+    api.must(api.MatmulPreferenceCreate(&raw), "a preference");
+    const auto preference = owned(raw, api.MatmulPreferenceDestroy);
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& v) {
+      api.must(api.MatmulPreferenceSetAttribute(raw, what, &v, sizeof v), "a preference");
+    };
+    const auto aligned = [&](std::size_t i) { return static_cast<std::uint32_t>(key.aligned[i]); };
+    const std::uint64_t bytes = workspace.bytes();
+    const std::uint32_t joined = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes);
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, joined);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned(0));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned(1));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned(2));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned(2));
+    std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results{};
+    int found = 0;
+    api.must(api.MatmulAlgoGetHeuristic(handle.get(), d.product.get(), d.w.get(), d.x.get(), d.y.get(), d.y.get(), raw,
+                                        kCandidates, results.data(), &found),
+             "choosing an algorithm for a matrix product");
+    std::vector<Algorithm> candidates;
+    for (int i = 0; i < found; ++i) {
+      const auto& r = results[static_cast<std::size_t>(i)];
+      if (r.state == CUBLAS_STATUS_SUCCESS) candidates.push_back({.of_library = r.algo});
+    }
+    return candidates;
+  }
+
   Plan make(const ProductKey& key, const GemmOperands& o) {
     const GemmShape& s = key.shape;
-    Plan p;
-    cublasLtMatmulPreference_t preference = nullptr;
-    try {
-      describe(p, s);
-      if (o.bias != nullptr)
-        api.must(api.MatmulDescSetAttribute(p.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &o.bias, sizeof o.bias),
-                 "a bias");
-      api.must(api.MatmulPreferenceCreate(&preference), "a preference");
-      const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& v) {
-        api.must(api.MatmulPreferenceSetAttribute(preference, what, &v, sizeof v), "a preference");
-      };
-      const auto aligned = [&](std::size_t i) { return static_cast<std::uint32_t>(key.aligned[i]); };
-      const std::uint64_t bytes = workspace.bytes();
-      const std::uint32_t joined = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-      prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes);
-      prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, joined);
-      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned(0));
-      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned(1));
-      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned(2));
-      prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned(2));
-      std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results{};
-      int found = 0;
-      api.must(api.MatmulAlgoGetHeuristic(handle, p.product, p.w, p.x, p.y, p.y, preference, kCandidates,
-                                          results.data(), &found),
-               "choosing an algorithm for a matrix product");
-      std::vector<Plan> candidates;
-      for (int i = 0; i < found; ++i) {
-        const auto& r = results[static_cast<std::size_t>(i)];
-        if (r.state != CUBLAS_STATUS_SUCCESS) continue;
-        candidates.push_back(p);
-        candidates.back().algorithm = r.algo;
-      }
-      p = s.rows > kMostTimedRows || choice == Choice::first ? first_that_can(candidates, s, o)
-                                                             : kept_or_fastest(p, candidates, key, o);
-      p.launches = count_launches(p, s, o);
-    } catch (...) {
-      if (preference) api.MatmulPreferenceDestroy(preference);
-      destroy(p);
-      throw;
-    }
-    api.MatmulPreferenceDestroy(preference);
+    Plan p{.description = describe(s), .algorithm = {}};
+    set_bias(p.description, o);
+    auto candidates = candidates_of_library(p.description, key);
+    p.algorithm = s.rows > kMostTimedRows || choice == Choice::first
+                      ? first_that_can(p.description, candidates, s, o)
+                      : kept_or_fastest(p.description, std::move(candidates), key, o);
+    p.launches = count_launches(p.description, p.algorithm, s, o);
     return p;
   }
 
@@ -284,10 +293,10 @@ struct Blas::State {
   Choice choice;
   cudaStream_t stream;
   std::shared_ptr<ProductChoices> kept;
-  std::map<ProductKey, ProductChoice>& here;  // of them
-  cublasLtHandle_t handle = nullptr;
-  int processors = 1, l2 = 0;
-  Buffer workspace, counters, others;
+  std::map<ProductKey, ProductChoice>& here;  // those of this device and library
+  Owned<cublasLtHandle_t> handle{nullptr, nullptr};
+  int sms = 1, l2 = 0;
+  Buffer workspace, counters, evicting;
   Event begin, end;
   std::map<ProductKey, Plan> plans;
 };
@@ -301,7 +310,9 @@ void Blas::prepare(const GemmShape& s, const GemmOperands& o) {
   if (!state_->plans.contains(key)) state_->plans.emplace(key, state_->make(key, o));
 }
 void Blas::run(const GemmShape& s, const GemmOperands& o) {
-  if (!state_->call(state_->plan(s, o), s, o)) throw DeviceError("cuBLASLt refuses a product that it took before");
+  const State::Plan& p = state_->plan(s, o);
+  if (!state_->call(p.description, p.algorithm, s, o))
+    throw DeviceError("cuBLASLt refuses a product that it computed before");
 }
 int Blas::launches(const GemmShape& s, const GemmOperands& o) const { return state_->plan(s, o).launches; }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products: y [rows, out] = x [rows, in] * w [in, out] (+ bias), accumulated in fp32. For each shape the best of
-// cuBLASLt's heuristics, and for a few rows our own kernel, are timed once with weights that L2 doesn't hold, and the fastest
-// is kept: every later call, captured or not, is the same. Nor is one timed that was chosen before (product_choices.h).
+// Matrix products: y [rows, out] = x [rows, in] * w [in, out] (+ bias), accumulated in fp32. For each shape the best
+// candidates of cuBLASLt's heuristics, and our own kernel for few rows, are timed once with weights that are not in L2;
+// all later calls, captured or not, use the fastest. What was chosen in an earlier run is not timed again
+// (product_choices.h).
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -19,16 +20,18 @@ struct GemmOperands {
 
 class Blas {
  public:
-  // first: the heuristics' first choice. Nothing is timed, so that two processes get the same bits.
+  // first: uses the heuristics' first choice and times nothing, so that two processes get the same bits.
   enum class Choice { timed, first };
-  // `kept`: what was chosen on that device before, and now; null: nothing is.
+  // `kept`: the choices of earlier runs, to which those of this run are added. `device`: names this device in them.
   explicit Blas(cudaStream_t, Choice = Choice::timed, std::shared_ptr<ProductChoices> kept = {},
                 const std::string& device = {});
   ~Blas();
-  // Chooses the algorithm, if it is not chosen yet: waits, allocates and overwrites y, so never while capturing.
+  // Chooses the algorithm, if it is not chosen yet. It waits, allocates and overwrites y, so it must not be called
+  // while capturing.
   void prepare(const GemmShape&, const GemmOperands&);
   void run(const GemmShape&, const GemmOperands&);
-  // Kernels that one run launches, as counted when the algorithm was chosen: 2 where it is split and joined.
+  // Kernels that one run launches, counted when the algorithm was chosen: 2 if a split-K sum is added by a second
+  // kernel.
   int launches(const GemmShape&, const GemmOperands&) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block sums 64 columns of a part of the inputs: eight lanes read 128 bytes of a row of w, 32 rows at a time, the next
-// batch of loads under way while one is used. Weights are there long before: the first batch doesn't wait for the kernel
-// before this one. The last block of a column's parts to finish adds them in their order.
+// A CTA sums 64 columns over one split of the inputs: eight lanes read 128 bytes of a row of w, 32 rows at a time, and
+// the next batch is loaded while one is used. The first batch does not wait for the kernel before this one, as no
+// kernel writes weights. The last CTA of a column's splits to finish adds them in order.
 #include "decoder/cuda/gemm/few_rows.h"
 
 #include "core/errors.h"
@@ -17,12 +17,12 @@ constexpr int kMostRows = 8, kMostSplits = 32, kLeastInputs = 4 * kDeep;  // inp
 
 __device__ inline uint4 load_once(const bf16* from) {
 #ifdef __CUDACC__
-  return __ldcs(reinterpret_cast<const uint4*>(from));  // read once: the first to leave L2
+  return __ldcs(reinterpret_cast<const uint4*>(from));  // evicted first from L2, as it is read once
 #else
   return *reinterpret_cast<const uint4*>(from);
 #endif
 }
-// The lower and the upper of two bf16 in a word.
+// The lower and the upper of the two bf16 in a word.
 __device__ inline float low_of(unsigned pair) { return __uint_as_float(pair << 16); }
 __device__ inline float high_of(unsigned pair) { return __uint_as_float(pair & 0xffff0000U); }
 
@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(kThreads, blocks_beside(rows))
   const int me = static_cast<int>(threadIdx.x), across = me % kAcross, deep = me / kAcross;
   const int tile = static_cast<int>(blockIdx.x) / splits, split = static_cast<int>(blockIdx.x) % splits;
   const int each = ceil_div(ceil_div(x.cols, splits), kDeep) * kDeep, end = min(x.cols, (split + 1) * each);
-  // Who is behind the last column or input reads that one again, so that no load waits for a branch: its sums aren't used, its
-  // factor is 0.
+  // A lane beyond the last column or input reads the last one again, so that no load waits for a branch. Its sums are
+  // not used, or its factor is 0.
   const bf16* from = w + min(tile * kColumns + across * kPer, y.cols - kPer);
   const auto load = [&](int k, uint4(&to)[kAhead]) {
 #pragma unroll
@@ -109,7 +109,7 @@ __global__ void read_through_kernel(const uint4* from, std::int64_t n, unsigned*
     const uint4 v = from[i];
     all ^= v.x ^ v.y ^ v.z ^ v.w;
   }
-  if (all == 0x9e3779b9U) *sink = all;  // hardly ever: but the reads must be made
+  if (all == 0x9e3779b9U) *sink = all;  // practically never true, but it keeps the compiler from dropping the reads
 }
 
 template <int rows>
@@ -124,13 +124,13 @@ void launch_few_rows(View<const bf16> x, const bf16* w, const bf16* bias, int sp
 
 }  // namespace
 
-std::vector<int> few_rows_splits(const FewRowsShape& s, int processors) {
+std::vector<int> few_rows_splits(const FewRowsShape& s, int sms) {
   std::vector<int> all;
   const int tiles = ceil_div(s.out, kColumns);
   if (s.rows < 1 || s.rows > kMostRows || s.in < 1 || s.out % kPer != 0) return all;
-  constexpr int kMostBlocks = 16;  // of a multiprocessor, one after another: more are only joined for longer
+  constexpr int kMostBlocks = 16;  // per SM, one after another; more would only make joining longer
   for (int splits = 1; splits <= kMostSplits && s.in / splits >= kLeastInputs; splits *= 2)
-    if (splits == 1 || (tiles <= kCounters && tiles * splits <= kMostBlocks * processors)) all.push_back(splits);
+    if (splits == 1 || (tiles <= kCounters && tiles * splits <= kMostBlocks * sms)) all.push_back(splits);
   if (all.empty()) all.push_back(1);
   return all;
 }
@@ -148,10 +148,9 @@ void few_rows(View<const bf16> x, const bf16* w, const bf16* bias, int splits, u
   launch_few_rows<kMostRows>(x, w, bias, splits, counters, parts, y, s);
 }
 
-void read_through(const void* data, std::size_t bytes, unsigned* sink, int processors, cudaStream_t s) {
+void read_through(const void* data, std::size_t bytes, unsigned* sink, int sms, cudaStream_t s) {
   const auto n = static_cast<std::int64_t>(bytes / sizeof(uint4));
-  launch(read_through_kernel, grid_of(4 * processors), grid_of(kThreads), 0, s, static_cast<const uint4*>(data), n,
-         sink);
+  launch(read_through_kernel, grid_of(4 * sms), grid_of(kThreads), 0, s, static_cast<const uint4*>(data), n, sink);
 }
 
 }  // namespace draftline::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a few rows in bf16, bound by reading the weights once: y [rows, out] = x [rows, in] * w [in, out] (+ bias),
-// summed in fp32 in a fixed order. A candidate beside cuBLASLt's algorithms (blas.cpp), chosen where it is the fastest.
+// A kernel for products of a few rows in bf16, which are bound by reading the weights: y [rows, out] = x [rows, in] * w
+// [in, out] (+ bias), summed in fp32 in a fixed order. blas.cpp uses it where it is faster than cuBLASLt.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -14,16 +14,18 @@ struct FewRowsShape {
   int rows, in, out;
 };
 
-// Parts that the sum may be cut into, for a device of so many multiprocessors; none: it doesn't serve that shape.
-std::vector<int> few_rows_splits(const FewRowsShape&, int processors);
-// Bytes of fp32 parts; counters beside them: kCounters, zero before the first use.
+// The numbers of splits that are worth trying on a device with so many SMs. Empty: the kernel does not support the
+// shape.
+std::vector<int> few_rows_splits(const FewRowsShape&, int sms);
+// Bytes of scratch for the parts. Besides them the kernel needs kCounters counters, which are zero before the first
+// use.
 std::size_t few_rows_parts(const FewRowsShape&, int splits);
 
-// w: 16-byte aligned; bias: null if there is none.
+// w must be aligned to 16 bytes; bias may be null. A Bug if the shape is not supported.
 void few_rows(View<const bf16> x, const bf16* w, const bf16* bias, int splits, unsigned* counters, float* parts,
               View<bf16> y, cudaStream_t);
 
-// Reads so many bytes, so that what L2 held before is gone.
-void read_through(const void* data, std::size_t bytes, unsigned* sink, int processors, cudaStream_t);
+// Reads so many bytes, so that they evict what L2 held before.
+void read_through(const void* data, std::size_t bytes, unsigned* sink, int sms, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only PTX of the decoder: products of 16 x 16 by 16 x 8 tiles in bf16 with fp32 sums, loads of their operands from
-// shared memory, and copies from global to shared memory that run in the background (sm_80 and later). Where no CUDA
-// compiler is, tests/emulator says what they do.
+// The only PTX of the decoder, besides griddepcontrol in launch.h: products of 16 x 16 by 16 x 8 tiles in bf16 with
+// fp32 sums, loads of their operands from shared memory, and asynchronous copies from global to shared memory (sm_80
+// and later). Without a CUDA compiler they are emulated by tests/emulator.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -18,8 +18,8 @@ namespace draftline::cuda {
 __device__ inline unsigned shared_address(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 #endif
 
-// d += a b. Lane 4 g + t holds of a: rows g, g + 8 at columns 2t, 2t + 1, then the same of columns 2t + 8, + 9; of b: rows
-// 2t, 2t + 1, then 2t + 8, + 9, of column g; of d: row g, columns 2t, 2t + 1, then the same of row g + 8.
+// d += a b. Lane 4 g + t holds of a: rows g, g + 8 at columns 2t, 2t + 1, then the same of columns 2t + 8, + 9; of b:
+// rows 2t, 2t + 1, then 2t + 8, + 9, of column g; of d: row g, columns 2t, 2t + 1, then the same of row g + 8.
 __device__ inline void multiply_tile(float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
 #ifdef __CUDACC__
   asm volatile(
@@ -31,8 +31,8 @@ __device__ inline void multiply_tile(float (&d)[4], const unsigned (&a)[4], unsi
 #endif
 }
 
-// Four 8 x 8 tiles of 16-bit numbers: lanes 8 i .. 8 i + 7 name the rows of tile i, and r[i] of lane 4 g + t is row g, columns
-// 2t and 2t + 1 of it; transposed: rows 2t and 2t + 1 of column g.
+// Four 8 x 8 tiles of 16-bit numbers: lanes 8 i .. 8 i + 7 name the rows of tile i, and r[i] of lane 4 g + t is row g,
+// columns 2t and 2t + 1 of it; transposed: rows 2t and 2t + 1 of column g.
 template <bool transposed>
 __device__ inline void load_tiles(unsigned (&r)[4], const void* row) {
 #ifdef __CUDACC__
@@ -51,7 +51,7 @@ __device__ inline void load_tiles(unsigned (&r)[4], const void* row) {
 #endif
 }
 
-// 16 bytes in the background; where there is nothing to copy, zeros.
+// Starts an asynchronous copy of 16 bytes, or of zeros if there is nothing to copy.
 __device__ inline void copy_later(void* to_shared, const void* from, bool present) {
 #ifdef __CUDACC__
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to_shared)), "l"(from),
@@ -62,7 +62,7 @@ __device__ inline void copy_later(void* to_shared, const void* from, bool presen
 #endif
 }
 
-// Ends a batch of this thread's copies; wait_for_copies: until all but the latest `open` batches are there.
+// Ends a batch of this thread's copies. wait_for_copies() waits until all but the latest `open` batches are complete.
 __device__ inline void end_batch() {
 #ifdef __CUDACC__
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -79,7 +79,7 @@ __device__ inline void wait_for_copies() {
 #endif
 }
 
-// Two numbers, the first in the lower half.
+// Packs two numbers into a word, the first in the lower half.
 __device__ inline unsigned pack_pair(float low, float high) {
   const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return static_cast<unsigned>(__bfloat16_as_ushort(pair.x)) | static_cast<unsigned>(__bfloat16_as_ushort(pair.y))

@@ -29,9 +29,14 @@ std::array<std::uint64_t, 8> read_algorithm(const Reader& in) {
 
 ProductKey read_key(const Reader& in) {
   const auto size = [&](const char* key) { return in.at(key).positive_int(); };
-  ProductKey k{{size("rows"), size("in"), size("out"), size("x_stride"), size("y_stride"),
-                in.at("format").choice(kFormats) == 1, in.at("bias").boolean()},
-               {}};
+  ProductKey k{.shape = {.rows = size("rows"),
+                         .in = size("in"),
+                         .out = size("out"),
+                         .x_stride = size("x_stride"),
+                         .y_stride = size("y_stride"),
+                         .bf16 = in.at("format").choice(kFormats) == 1,
+                         .bias = in.at("bias").boolean()},
+               .aligned = {}};
   const Reader aligned = in.at("aligned");
   const auto items = aligned.items();
   if (items.size() == k.aligned.size())
@@ -89,8 +94,8 @@ void write_product_choices(std::ostream& out, const ProductChoices& choices) {
       w.begin_array();
       for (const int a : key.aligned) w.value(a);
       w.end_array();
-      if (choice.few_rows_splits > 0) {
-        w.member("few_rows_splits", choice.few_rows_splits);
+      if (choice.few_rows_splits) {
+        w.member("few_rows_splits", *choice.few_rows_splits);
       } else {
         std::string words;
         for (const std::uint64_t word : choice.algorithm) words += to_hex(word);

@@ -14,7 +14,7 @@ using cuda::must;
 
 namespace {
 
-constexpr int kPoison = 0xff;  // every byte: a NaN in either format, and an id of -1
+constexpr int kPoison = 0xff;  // of every byte: makes a NaN in either format, and an id of -1
 std::size_t size_of(DType t) { return static_cast<std::size_t>(bits_of(t)) / 8; }
 
 int floats_only(DType t) {
@@ -39,42 +39,42 @@ CudaBackend::State::State(const WeightStore& s, WeightSource& from, const Option
 
 std::byte* CudaBackend::State::at(const Tensor& t) const {
   const std::size_t offset = static_cast<std::size_t>(t.offset) * size_of(t.dtype);
-  if (t.home == Home::slot) return slots[static_cast<std::size_t>(t.id)].data() + offset;
+  if (t.home == Home::persistent) return persistent[static_cast<std::size_t>(t.id)].data() + offset;
   return arena.data() + arena_plan->offset[static_cast<std::size_t>(t.id)] + offset;
 }
 
-cuda::SeatsView CudaBackend::State::view(const Seats& s) const {
+cuda::BatchSlotsView CudaBackend::State::view(const BatchSlots& s) const {
   const auto of = [this](const Tensor& t) { return t.id < 0 ? cuda::View<const int>{} : view<const int>(t); };
-  return {of(s.table), of(s.lengths), of(s.ids)};
+  return {.kv_slots = of(s.kv_slots), .lengths = of(s.lengths), .ids = of(s.ids)};
 }
 
 cuda::PassView CudaBackend::State::view(PassRef ref) const {
   const Pass& p = tape->pass(ref);
-  return {view<const int>(p.rows.cu_seqlens),
-          view(p.seats),
-          p.tree_mask ? view<const int>(*p.tree_mask) : cuda::View<const int>{},
-          p.rows.sequences(),
-          p.rows.total,
-          p.rows.widest,
-          p.tail};
+  return {.cu_seqlens = view<const int>(p.rows.cu_seqlens),
+          .slots = view(p.slots),
+          .tree_mask = p.tree_mask ? view<const int>(*p.tree_mask) : cuda::View<const int>{},
+          .sequences = p.rows.sequences(),
+          .total = p.rows.total,
+          .widest = p.rows.widest,
+          .tail = p.tail};
 }
 
 void CudaBackend::State::poison(Buffer& b, std::size_t bytes) {
   must(cudaMemsetAsync(b.data(), kPoison, std::min(bytes, b.bytes()), stream), "filling memory");
 }
 
-// Waits: whether a copy from pageable memory has read all of it when the call returns depends on the system.
+// Waits for the copy, as it depends on the system whether a copy from pageable memory has read all of it on return.
 void CudaBackend::State::copy_in(std::byte* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "copying to the device");
   stream.wait();
 }
 
-// Pinned memory that stays as it is until the next wait.
+// Pinned memory that is not reused until the next wait for the stream.
 std::byte* CudaBackend::State::staging(std::size_t bytes) {
   constexpr std::size_t kLeast = std::size_t{1} << 16, kAlignment = 16;
   if (ring_used + bytes > ring.bytes()) {
-    stream.wait();  // nothing is read from it any more
+    stream.wait();  // after this no copy reads the ring any more
     ring_used = 0;
     if (bytes > ring.bytes()) ring = cuda::Pinned(std::max(kLeast, 2 * bytes));
   }
@@ -90,19 +90,19 @@ void CudaBackend::State::upload() {
     const auto* u = std::get_if<Upload>(&op);
     if (u == nullptr) continue;
     const auto& data = staged[next_staged++];
-    const std::size_t bytes = data.size() * sizeof(int), width = static_cast<std::size_t>(u->slot.cols) * sizeof(int);
+    const std::size_t bytes = data.size() * sizeof(int), width = static_cast<std::size_t>(u->to.cols) * sizeof(int);
     std::byte* const from = staging(bytes);
     std::memcpy(from, data.data(), bytes);
-    must(cudaMemcpy2DAsync(at(u->slot), static_cast<std::size_t>(u->slot.stride) * sizeof(int), from, width, width,
-                           static_cast<std::size_t>(u->slot.rows), cudaMemcpyHostToDevice, stream),
+    must(cudaMemcpy2DAsync(at(u->to), static_cast<std::size_t>(u->to.stride) * sizeof(int), from, width, width,
+                           static_cast<std::size_t>(u->to.rows), cudaMemcpyHostToDevice, stream),
          "copying to the device");
   }
   staged.clear();
   next_staged = 0;
 }
 
-// Finds the tape's place in the arena, and makes the arena and the scratch large enough. Graphs hold addresses: they go when
-// either moves.
+// Plans where the tape's temporaries lie, and makes the arena and the scratch memory large enough. Graphs hold
+// addresses, so all are dropped when either is reallocated.
 void CudaBackend::State::plan() {
   auto [it, fresh] = plans.try_emplace(tape->hash);
   std::size_t& needed = scratch_of[tape->hash];
@@ -127,7 +127,7 @@ void CudaBackend::State::plan() {
     must(cudaMemsetAsync(scratch.data(), 0, scratch.bytes(), stream), "filling memory");
 }
 
-cuda::Graph* CudaBackend::State::graph_for(std::uint64_t hash) {
+cuda::TapeGraph* CudaBackend::State::graph_for(std::uint64_t hash) {
   const auto it = graphs.find(hash);
   if (it == graphs.end()) {
     if (static_cast<int>(graphs.size()) >= options.most_graphs) {
@@ -143,32 +143,17 @@ cuda::Graph* CudaBackend::State::graph_for(std::uint64_t hash) {
   return &it->second.graph;
 }
 
-void CudaBackend::State::capture(cuda::Graph& g) {
-  for (const Op& op : tape->ops) prepare(op);  // already done at first sight, unless the graph was dropped
-  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture of a graph");
-  cudaGraph_t graph = nullptr;
-  std::exception_ptr failed;
+void CudaBackend::State::capture(cuda::TapeGraph& g) {
+  for (const Op& op : tape->ops) prepare(op);  // done at first sight, but again if the graph was dropped
   long declared = 0;
-  try {
-    for (const Op& op : tape->ops) {
-      launch(op);
-      declared += launches(op);
-    }
-  } catch (...) { failed = std::current_exception(); }
-  const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
-  struct Done {
-    cudaGraph_t g;
-    ~Done() {
-      if (g != nullptr) static_cast<void>(cudaGraphDestroy(g));
-    }
-  } done{graph};
-  if (failed) std::rethrow_exception(failed);
-  must(ended, "capture of a graph");
-  std::size_t nodes = 0;
-  must(cudaGraphGetNodes(graph, nullptr, &nodes), "nodes of a graph");
-  check(static_cast<long>(nodes) == declared, "a graph has other launches than its ops declare");
-  must(cudaGraphInstantiate(&g.exec, graph, 0), "a graph");
-  g.kernels = declared;
+  cuda::Capture capture(stream);
+  for (const Op& op : tape->ops) {
+    launch(op);
+    declared += launches(op);
+  }
+  const cuda::Graph graph = capture.end();
+  check(static_cast<long>(cuda::nodes_of(graph)) == declared, "a graph has other launches than its ops declare");
+  g = {.exec = cuda::GraphExec(graph), .kernels = declared};
   ++counts.captures;
 }
 
@@ -201,35 +186,35 @@ CudaBackend::CudaBackend(const WeightStore& store, WeightSource& source, const O
 }
 CudaBackend::~CudaBackend() = default;
 
-void CudaBackend::make_slot(const Tensor& t, std::span<const int> initial) {
+void CudaBackend::make_persistent(const Tensor& t, std::span<const int> initial) {
   State& s = *state_;
   const std::size_t bytes = declared_bytes(t);
-  Buffer b(bytes, "a slot");
+  Buffer b(bytes, "a persistent buffer");
   s.allocated += bytes;
   s.poison(b, bytes);
   s.copy_in(b.data(), initial.data(), initial.size() * sizeof(int));
-  s.slots.push_back(std::move(b));
-  s.slot_bytes.push_back(bytes);
+  s.persistent.push_back(std::move(b));
+  s.persistent_bytes.push_back(bytes);
 }
 
-void CudaBackend::make_cache(const Cache& c, int seats, int capacity) {
+void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   State& s = *state_;
   floats_only(c.dtype);
   cuda::CacheData d;
-  d.blocks_per_place = cuda::ceil_div(capacity, cuda::kBlockTokens);
-  const double blocks = static_cast<double>(d.blocks_per_place) * seats;
-  if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache of more blocks than can be numbered");
-  d.block_count = d.blocks_per_place * seats;
+  d.blocks_per_kv_slot = cuda::ceil_div(capacity, cuda::kBlockTokens);
+  const double blocks = static_cast<double>(d.blocks_per_kv_slot) * kv_slots;
+  if (2 * blocks > std::numeric_limits<int>::max()) throw InputErrors("a cache has more blocks than can be numbered");
+  d.block_count = d.blocks_per_kv_slot * kv_slots;
   const auto bytes = static_cast<std::size_t>(c.row_bytes().value) * static_cast<std::size_t>(c.layers) *
                      static_cast<std::size_t>(d.block_count) * static_cast<std::size_t>(cuda::kBlockTokens);
   d.values = Buffer(bytes, "a key-value cache");
   if (s.options.poison) s.poison(d.values, bytes);
   else if (s.options.filled) s.fill_cache(c, d.values);
   std::vector<int> table(
-      static_cast<std::size_t>(d.block_count));  // places take turns, as when sequences grow together
-  for (int place = 0; place < seats; ++place)
-    for (int i = 0; i < d.blocks_per_place; ++i)
-      table[static_cast<std::size_t>(place * d.blocks_per_place + i)] = i * seats + place;
+      static_cast<std::size_t>(d.block_count));  // KV slots take turns, as when sequences grow together
+  for (int kv_slot = 0; kv_slot < kv_slots; ++kv_slot)
+    for (int i = 0; i < d.blocks_per_kv_slot; ++i)
+      table[static_cast<std::size_t>(kv_slot * d.blocks_per_kv_slot + i)] = i * kv_slots + kv_slot;
   d.blocks = Buffer(table.size() * sizeof(int), "a block table");
   s.copy_in(d.blocks.data(), table.data(), d.blocks.bytes());
   s.allocated += bytes + d.blocks.bytes();
@@ -242,45 +227,45 @@ void CudaBackend::stage(std::span<const int> data) { state_->staged.emplace_back
 void CudaBackend::finish(const Tape& tape) {
   State& s = *state_;
   s.tape = &tape;
-  s.read_slot = -1;
+  s.read_buffer.reset();
   ++s.counts.segments;
   s.plan();
   s.upload();
   if (s.options.poison && s.arena_plan->size > 0) s.poison(s.arena, s.arena_plan->size);
-  constexpr std::size_t kMostEvents = 4096;  // segments that nobody reads after add up
+  constexpr std::size_t kMostEvents = 4096;  // without host reads, the events of segments would pile up
   if (s.events_used > kMostEvents) {
     s.stream.wait();
-    s.settle();
+    s.collect_times();
   }
   if (on_op) return s.launch_clocked();
-  cuda::Graph* const g = s.options.graphs ? s.graph_for(tape.hash) : nullptr;
+  cuda::TapeGraph* const g = s.options.graphs ? s.graph_for(tape.hash) : nullptr;
   if (g == nullptr) return s.launch_all();
   const bool any =
       std::any_of(tape.ops.begin(), tape.ops.end(), [](const Op& op) { return !std::holds_alternative<Upload>(op); });
   if (!any) return;
-  if (g->exec == nullptr) s.capture(*g);
+  if (!g->exec) s.capture(*g);
   const std::size_t begin = s.mark();
-  must(cudaGraphLaunch(g->exec, s.stream), "launch of a graph");
+  g->exec.run(s.stream);
   s.intervals.push_back({std::nullopt, begin, s.mark()});
   ++s.counts.graph_launches;
   s.counts.kernels += g->kernels;
 }
 
-// The whole slot comes at once: a step's counts and tokens are two reads of one.
+// Copies the whole buffer and keeps it, as a step reads its counts and its tokens from the same one.
 std::vector<int> CudaBackend::read(const Tensor& t) {
   State& s = *state_;
   check(size_of(t.dtype) == sizeof(int), "read: 32-bit values alone");
-  const auto slot = static_cast<std::size_t>(t.id);
-  if (s.read_slot != t.id) {
-    const std::size_t bytes = s.slot_bytes[slot];
+  const auto id = static_cast<std::size_t>(t.id);
+  if (s.read_buffer != t.id) {
+    const std::size_t bytes = s.persistent_bytes[id];
     if (s.read_back.bytes() < bytes) s.read_back = cuda::Pinned(2 * bytes);
-    must(cudaMemcpyAsync(s.read_back.data(), s.slots[slot].data(), bytes, cudaMemcpyDeviceToHost, s.stream),
+    must(cudaMemcpyAsync(s.read_back.data(), s.persistent[id].data(), bytes, cudaMemcpyDeviceToHost, s.stream),
          "copying from the device");
     s.stream.wait();
     ++s.counts.reads;
     s.ring_used = 0;
-    s.settle();
-    s.read_slot = t.id;
+    s.collect_times();
+    s.read_buffer = t.id;
   }
   const auto* data = reinterpret_cast<const int*>(s.read_back.data()) + t.offset;
   std::vector<int> values;
@@ -292,8 +277,8 @@ std::vector<int> CudaBackend::read(const Tensor& t) {
 std::vector<float> CudaBackend::read_floats(const Tensor& t) {
   State& s = *state_;
   const std::size_t size = size_of(t.dtype);
-  std::vector<std::byte> bytes(s.slot_bytes[static_cast<std::size_t>(t.id)]);
-  must(cudaMemcpyAsync(bytes.data(), s.slots[static_cast<std::size_t>(t.id)].data(), bytes.size(),
+  std::vector<std::byte> bytes(s.persistent_bytes[static_cast<std::size_t>(t.id)]);
+  must(cudaMemcpyAsync(bytes.data(), s.persistent[static_cast<std::size_t>(t.id)].data(), bytes.size(),
                        cudaMemcpyDeviceToHost, s.stream),
        "copying from the device");
   s.stream.wait();

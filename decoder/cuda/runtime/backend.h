@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA interpreter: the reference decoder that is measured. A segment arrives as a finished tape; its temporaries lie
-// where the arena's plan says, its ops are launched in order, or, from the second sight of its hash on, as one CUDA graph.
-// Nothing in an op waits: read() alone does. No CUDA header in here: cli/ includes it.
+// The CUDA interpreter: the reference decoder that is measured on GPUs. It gets segments as finished tapes. Temporaries
+// lie in one arena. The ops of a tape are launched one by one the first time, and as one CUDA graph from the second
+// time on. No op waits for the device; only read() does. This header needs no CUDA.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,40 +12,44 @@
 
 namespace draftline {
 
+namespace cuda {
+// Weights that several backends share, by name, shape and format: each is made once and kept while a backend uses it,
+// until drop_unused() is called.
+class SharedWeights;
+std::shared_ptr<SharedWeights> share_weights();
+void drop_unused(SharedWeights&);
+}  // namespace cuda
+
 class CudaBackend : public Backend {
  public:
-  // Weights of several backends, by name, shape and format: each is made once, while one of them has it.
-  class SharedWeights;
-  static std::shared_ptr<SharedWeights> share_weights();
-  static void drop_unused(SharedWeights&);
-
   struct Options {
-    DType activations = DType::bf16;  // fp32 or bf16; all weights have it too
-    bool graphs = true;               // false: every op is launched by itself, which shows the host's cost
+    DType activations = DType::bf16;  // fp32 or bf16; weights have the same format
+    bool graphs = true;               // false: ops are always launched one by one, which shows the host's cost
     std::uint64_t seed = 0;           // of sampled tokens
-    bool poison = false;              // fill what is not written yet with NaN, so that reading it shows
-    int most_graphs = 512;            // the least recently used is dropped first
+    bool poison = false;              // fills memory that is not written yet with NaN, so that tests notice reads of it
+    int most_graphs = 512;            // beyond these the least recently used graph is dropped
     bool timed_products = true;       // false: cuBLASLt's first choice, so that two runs have the same bits
-    std::shared_ptr<SharedWeights> shared = {};
-    bool filled = false;  // caches start with random values: a context may be assumed where only its cost counts
-    std::shared_ptr<cuda::ProductChoices> products = {};  // timed before, and now; may be shared
+    std::shared_ptr<cuda::SharedWeights> shared = {};  // none: the backend has weights of its own
+    bool filled = false;  // caches start with random values, for measurements that assume a context
+    std::shared_ptr<cuda::ProductChoices> products = {};  // algorithms chosen in earlier runs; new ones are added
   };
-  // Throws DeviceError if there is no device, driver or cuBLASLt that will do.
+  // Throws DeviceError if there is no suitable device, driver or cuBLASLt.
   CudaBackend(const WeightStore&, WeightSource&, const Options&);
   ~CudaBackend() override;
 
-  void make_slot(const Tensor&, std::span<const int> initial) override;
-  void make_cache(const Cache&, int seats, int capacity) override;
+  void make_persistent(const Tensor&, std::span<const int> initial) override;
+  void make_cache(const Cache&, int kv_slots, int capacity) override;
   void stage(std::span<const int> data) override;
   void finish(const Tape&) override;
-  std::vector<int> read(const Tensor& slot) override;
+  std::vector<int> read(const Tensor& buffer) override;
   DeviceSeconds device_seconds() override;
 
-  // While set, no graph is run: every op is launched by itself between two events. Told when what ran is waited for.
+  // While this is set, every op is launched by itself between two events, and no graph is run. It is called with the
+  // time of each op when that has been waited for.
   std::function<void(const Tape&, std::size_t op, Seconds)> on_op;
-  Seconds event_time();  // between two events with nothing between them
+  Seconds event_time();  // the time between two events with no work between them
 
-  std::vector<float> read_floats(const Tensor& slot);  // for tests
+  std::vector<float> read_floats(const Tensor& buffer);  // for tests
 
   struct Facts {
     std::string device;
@@ -54,16 +58,19 @@ class CudaBackend : public Backend {
   };
   Facts facts() const;
   struct Counts {
-    long segments = 0, graph_launches = 0, captures = 0, kernels = 0;  // kernels: launched, in graphs or without
-    long single = 0;                                                   // segments whose ops were launched one by one
-    long reads = 0, split_products = 0;  // split_products: launches of products above one each
+    long segments = 0, graph_launches = 0, captures = 0;
+    long kernels = 0;         // all that were launched, in graphs or one by one
+    long single = 0;          // segments whose ops were launched one by one
+    long reads = 0;           // host reads
+    long split_products = 0;  // launches of matrix products beyond one each
   };
   const Counts& counts() const;
 
-  // Kernels that an op is, as the engine profile "draftline" prices it. A product may be split and joined on top of that.
+  // The kernels of an op, as the engine profile "draftline" prices it. A matrix product may launch more if it uses
+  // split-K.
   static int declared_launches(const Op&);
 
-  struct State;  // decoder/cuda's own
+  struct State;  // defined in decoder/cuda/runtime/state.h
 
  private:
   std::unique_ptr<State> state_;

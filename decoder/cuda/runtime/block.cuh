@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a block do together: reductions in a fixed order, so that a result has the same bits every time, and
-// who of a group of blocks is the last to finish.
+// Cooperation of the threads of a block: reductions in a fixed order, so that results are reproducible bit for bit, and
+// finding out which of a group of blocks finishes last.
 #pragma once
 #include "decoder/cuda/runtime/launch.h"
 
@@ -30,7 +30,8 @@ __device__ T warp_reduce(T v, Join join) {
   return v;
 }
 
-// Every thread gets the result. All `threads` of the block must call it; 0: as many as were launched.
+// Reduces a value over the block; every thread gets the result. All `threads` of the block must call it. 0: as many as
+// were launched.
 template <int threads = 0, class T, class Join>
 __device__ T block_reduce(T v, Join join) {
   constexpr int kMostWarps = 32;
@@ -41,7 +42,7 @@ __device__ T block_reduce(T v, Join join) {
   __syncthreads();
   T all = of_warp[0];
   for (int w = 1; w < warps; ++w) all = join(all, of_warp[w]);
-  __syncthreads();  // the next call writes there again
+  __syncthreads();  // the next call overwrites of_warp
   return all;
 }
 
@@ -51,7 +52,8 @@ T* behind_counters(const Scratch& s) {
   return reinterpret_cast<T*>(static_cast<unsigned char*>(s.data) + kCounterBytes);
 }
 
-// True in every thread of the last of `blocks` blocks to come here; it sees what the others wrote before.
+// True in every thread of the block that is the last of `blocks` to call it. That block sees what the others wrote
+// before.
 __device__ inline bool last_to_finish(unsigned* counter, int blocks) {
   __shared__ bool last;
   __threadfence();

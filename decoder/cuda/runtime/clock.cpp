@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times by events: of what ran, by phase where that can be told; and, if somebody asks, of every op by itself.
+// Times work on the device by events: by phase, if ops are launched one by one, and on request of every op by itself.
 #include <algorithm>
 
 #include "decoder/cuda/runtime/idle.h"
@@ -13,7 +13,7 @@ std::size_t CudaBackend::State::mark() {
   return events_used++;
 }
 
-void CudaBackend::State::settle() {
+void CudaBackend::State::collect_times() {
   for (const Interval& i : intervals) {
     const double s = events[i.end].seconds_since(events[i.begin]);
     seconds.all += s;
@@ -26,11 +26,11 @@ void CudaBackend::State::settle() {
   events_used = 0;
 }
 
-// The device starts late, so that the host is ahead of it and its launches don't stand between the events.
+// Keeps the device busy first, so that the host is ahead of it and no launch is waited for between two events.
 void CudaBackend::State::launch_clocked() {
-  constexpr int kAdditionsPerLaunch = 4000;  // some 8 us: a launch and an event take the host less
+  constexpr int kAdditionsPerLaunch = 4000;  // some 8 us, more than a launch and an event take the host
   int launched = 0;
-  for (const Op& op : tape->ops) {  // algorithms are chosen before
+  for (const Op& op : tape->ops) {  // choosing algorithms would disturb the times, so it comes first
     if (std::holds_alternative<Upload>(op)) continue;
     prepare(op);
     launched += launches(op);
@@ -53,7 +53,7 @@ void CudaBackend::State::launch_clocked() {
 Seconds CudaBackend::event_time() {
   State& s = *state_;
   s.stream.wait();
-  s.settle();
+  s.collect_times();
   constexpr std::size_t kEvents = 65;
   constexpr int kAdditions = 100000;
   cuda::idle(kAdditions, s.stream);

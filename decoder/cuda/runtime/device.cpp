@@ -49,10 +49,10 @@ DeviceFacts open_device() {
   return f;
 }
 
-Buffer::Buffer(std::size_t bytes, const char* what) : bytes_(bytes) {
-  const cudaError_t error = cudaMalloc(&data_, bytes == 0 ? 1 : bytes);
+Buffer::Buffer(std::size_t bytes, const char* what) : Memory(bytes) {
+  const cudaError_t error = cudaMalloc(data_.out(), bytes == 0 ? 1 : bytes);
   if (error == cudaErrorMemoryAllocation) {
-    data_ = nullptr;
+    *data_.out() = nullptr;
     static_cast<void>(cudaGetLastError());
     std::size_t free = 0, total = 0;
     std::string have;
@@ -64,28 +64,44 @@ Buffer::Buffer(std::size_t bytes, const char* what) : bytes_(bytes) {
   }
   must(error, what);
 }
-Buffer::~Buffer() {
-  if (data_ != nullptr) static_cast<void>(cudaFree(data_));
+
+Pinned::Pinned(std::size_t bytes) : Memory(bytes) {
+  must(cudaMallocHost(data_.out(), bytes == 0 ? 1 : bytes), "pinned host memory");
 }
 
-Pinned::Pinned(std::size_t bytes) : bytes_(bytes) {
-  must(cudaMallocHost(&data_, bytes == 0 ? 1 : bytes), "pinned host memory");
-}
-Pinned::~Pinned() {
-  if (data_ != nullptr) static_cast<void>(cudaFreeHost(data_));
-}
+Stream::Stream() { must(cudaStreamCreateWithFlags(stream_.out(), cudaStreamNonBlocking), "a stream"); }
 
-Stream::Stream() { must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"); }
-Stream::~Stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+Event::Event() { must(cudaEventCreateWithFlags(event_.out(), cudaEventDefault), "an event"); }
 
-Event::Event() { must(cudaEventCreateWithFlags(&event_, cudaEventDefault), "an event"); }
-Event::~Event() {
-  if (event_ != nullptr) static_cast<void>(cudaEventDestroy(event_));
-}
 double Event::seconds_since(const Event& earlier) const {
   float milliseconds = 0;
-  must(cudaEventElapsedTime(&milliseconds, earlier.event_, event_), "time between events");
+  must(cudaEventElapsedTime(&milliseconds, earlier.event_.get(), event_.get()), "time between events");
   return milliseconds * 1e-3;
+}
+
+std::size_t nodes_of(const Graph& graph) {
+  std::size_t nodes = 0;
+  must(cudaGraphGetNodes(graph.get(), nullptr, &nodes), "nodes of a graph");
+  return nodes;
+}
+
+Capture::Capture(cudaStream_t stream) : stream_(stream) {
+  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capture of a graph");
+}
+Capture::~Capture() {
+  if (!stream_) return;
+  Graph discarded;
+  static_cast<void>(cudaStreamEndCapture(*stream_, discarded.out()));
+  static_cast<void>(cudaGetLastError());
+}
+Graph Capture::end() {
+  Graph graph;
+  must(cudaStreamEndCapture(*std::exchange(stream_, std::nullopt), graph.out()), "capture of a graph");
+  return graph;
+}
+
+GraphExec::GraphExec(const Graph& graph) {
+  must(cudaGraphInstantiate(exec_.out(), graph.get(), 0), "instantiation of a graph");
 }
 
 }  // namespace draftline::cuda

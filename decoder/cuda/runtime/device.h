@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device and what is owned on it: memory, pinned memory, streams, events. A call that fails throws DeviceError with the
-// runtime's message; what is released never throws.
+// The device and what a program owns on it: memory, pinned host memory, streams, events, captures, graphs. Each has one
+// owner, which may be moved and frees it. A call that fails throws DeviceError with the runtime's message; freeing
+// never throws.
 #pragma once
 #include <cuda_runtime.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,79 +15,115 @@ namespace draftline::cuda {
 
 struct DeviceFacts {
   std::string name;
-  int major = 0, minor = 0, multiprocessors = 0, driver = 0, runtime = 0;
-  std::size_t memory = 0, l2 = 0;
+  int major = 0, minor = 0;  // the compute capability
+  int multiprocessors = 0;
+  int driver = 0, runtime = 0;     // CUDA versions as the runtime writes them: 1000 * major + 10 * minor
+  std::size_t memory = 0, l2 = 0;  // bytes
 };
-// Chooses device 0. Throws DeviceError if there is none, or its driver or the device itself is older than this program needs.
+// Makes device 0 current. Throws DeviceError if there is none, or if its driver or the device is older than this
+// program needs.
 DeviceFacts open_device();
 
-// Device memory. It isn't filled with anything.
-class Buffer {
+// Owns a handle of the CUDA runtime, which `release` frees. An error of `release` is ignored, as a destructor can't
+// report it.
+template <class Raw, auto release>
+class Handle {
+ public:
+  Handle() = default;
+  Handle(Handle&& o) noexcept : raw_(std::exchange(o.raw_, nullptr)) {}
+  Handle& operator=(Handle&& o) noexcept {
+    std::swap(raw_, o.raw_);
+    return *this;
+  }
+  ~Handle() {
+    if (raw_ != nullptr) static_cast<void>(release(raw_));
+  }
+  explicit operator bool() const { return raw_ != nullptr; }
+  Raw get() const { return raw_; }
+  Raw* out() { return &raw_; }  // where a call of the runtime writes a new handle; this one must be empty
+
+ private:
+  Raw raw_ = nullptr;
+};
+
+// `bytes` bytes of memory that `release` frees. They are not initialised.
+template <auto release>
+class Memory {
+ public:
+  std::byte* data() const { return static_cast<std::byte*>(data_.get()); }
+  std::size_t bytes() const { return data_ ? bytes_ : 0; }
+
+ protected:
+  Memory() = default;
+  explicit Memory(std::size_t bytes) : bytes_(bytes) {}
+  Handle<void*, release> data_;
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+// Device memory. Throws OutOfDeviceMemory, which says what the memory was for, if there is too little.
+class Buffer : public Memory<cudaFree> {
  public:
   Buffer() = default;
   explicit Buffer(std::size_t bytes, const char* what = "device memory");
-  Buffer(Buffer&& o) noexcept : data_(std::exchange(o.data_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
-  Buffer& operator=(Buffer&& o) noexcept {
-    std::swap(data_, o.data_);
-    std::swap(bytes_, o.bytes_);
-    return *this;
-  }
-  ~Buffer();
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
 };
 
-// Host memory that the device copies from and to while the host goes on.
-class Pinned {
+// Page-locked host memory, which the device reads and writes while the host goes on.
+class Pinned : public Memory<cudaFreeHost> {
  public:
   Pinned() = default;
   explicit Pinned(std::size_t bytes);
-  Pinned(Pinned&& o) noexcept : data_(std::exchange(o.data_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
-  Pinned& operator=(Pinned&& o) noexcept {
-    std::swap(data_, o.data_);
-    std::swap(bytes_, o.bytes_);
-    return *this;
-  }
-  ~Pinned();
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
 };
 
+// A stream that does not wait for the default stream.
 class Stream {
  public:
   Stream();
-  Stream(const Stream&) = delete;
-  ~Stream();
-  operator cudaStream_t() const { return stream_; }
-  void wait() const { must(cudaStreamSynchronize(stream_), "waiting for the device"); }
+  operator cudaStream_t() const { return stream_.get(); }
+  void wait() const { must(cudaStreamSynchronize(stream_.get()), "waiting for the device"); }
 
  private:
-  cudaStream_t stream_ = nullptr;
+  Handle<cudaStream_t, cudaStreamDestroy> stream_;
 };
 
 class Event {
  public:
   Event();
-  Event(Event&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
-  Event& operator=(Event&& o) noexcept {
-    std::swap(event_, o.event_);
-    return *this;
-  }
-  ~Event();
-  void record(cudaStream_t s) const { must(cudaEventRecord(event_, s), "an event"); }
-  void wait() const { must(cudaEventSynchronize(event_), "waiting for the device"); }
-  double seconds_since(const Event& earlier) const;
+  void record(cudaStream_t s) const { must(cudaEventRecord(event_.get(), s), "an event"); }
+  void wait() const { must(cudaEventSynchronize(event_.get()), "waiting for the device"); }
+  double seconds_since(const Event& earlier) const;  // both must have been waited for
 
  private:
-  cudaEvent_t event_ = nullptr;
+  Handle<cudaEvent_t, cudaEventDestroy> event_;
+};
+
+using Graph = Handle<cudaGraph_t, cudaGraphDestroy>;
+std::size_t nodes_of(const Graph&);
+
+// Captures what is launched on a stream from now until end(). A capture that is not ended, because something threw, is
+// closed and discarded: left open it would make every later call on the stream fail.
+class Capture {
+ public:
+  explicit Capture(cudaStream_t);
+  Capture(Capture&& o) noexcept : stream_(std::exchange(o.stream_, std::nullopt)) {}
+  ~Capture();
+  Graph end();
+
+ private:
+  std::optional<cudaStream_t> stream_;
+};
+
+// A graph that can be launched; a default one is empty.
+class GraphExec {
+ public:
+  GraphExec() = default;
+  explicit GraphExec(const Graph&);
+  explicit operator bool() const { return static_cast<bool>(exec_); }
+  void run(cudaStream_t stream) const { must(cudaGraphLaunch(exec_.get(), stream), "launch of a graph"); }
+
+ private:
+  Handle<cudaGraphExec_t, cudaGraphExecDestroy> exec_;
 };
 
 }  // namespace draftline::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels are launched, what they may call beyond the language, and how a failed call becomes a DeviceError. Launches
-// are typed calls, never <<<>>>, so that the emulator of tests/emulator compiles the same sources.
+// Launches of kernels, functions that kernels may call, and the conversion of failed calls to DeviceError. Launches are
+// typed function calls, never <<<>>>, so that tests/emulator compiles the same sources.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@ namespace draftline::cuda {
 
 using bf16 = __nv_bfloat16;
 
-// Throws DeviceError("what: the runtime's message").
+// Throws DeviceError with `what` and the runtime's message.
 [[noreturn]] void fail(cudaError_t, const char* what);
 inline void must(cudaError_t error, const char* what) {
   if (error != cudaSuccess) fail(error, what);
@@ -38,9 +38,9 @@ inline dim3 grid_of(int x, int y = 1, int z = 1) {
   return dim3(static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z));
 }
 
-// From here on: only in sources that nvcc compiles, or the emulator.
+// What follows exists only in sources that nvcc or the emulator compiles.
 #if defined(__CUDACC__) || defined(DRAFTLINE_EMULATOR)
-// The launch's dynamic shared memory, 16-byte aligned.
+// The dynamic shared memory of the block, aligned to 16 bytes.
 template <class T>
 __device__ inline T* dynamic_shared() {
 #ifdef __CUDACC__
@@ -51,9 +51,9 @@ __device__ inline T* dynamic_shared() {
 #endif
 }
 
-// First in a kernel that is launched by launch_overlapping, and in each of its threads: until what was launched before has
-// ended, and what it wrote can be read. Only what no kernel writes may be read before it. From here on the blocks of the
-// next such kernel may take the places that are free.
+// Waits until the work launched before has ended, and makes its writes visible. Every thread of a kernel that is
+// launched by launch_overlapping calls it first; before it, a kernel may only read memory that no kernel writes. After
+// it, blocks of the next overlapping kernel may start on SMs that are free.
 __device__ inline void await_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
@@ -63,8 +63,9 @@ __device__ inline void await_previous() {
 #endif
 }
 
-// Do kernels that were compiled for `compiled` (major and minor as 900) wait in await_previous() on a device of `capability`?
-// Only those of its own generation, Hopper or later: what a driver makes from an older one's PTX has no wait in it.
+// Whether kernels compiled for these architectures (900 is 9.0) wait in await_previous() on a device of this
+// capability. Only code for the device's own generation, Hopper or later, does: what a driver compiles from older PTX
+// contains no wait.
 constexpr bool waits_on(std::initializer_list<int> compiled, int capability) {
   constexpr int kFirst = 900, kMajor = 100;
   for (const int c : compiled)
@@ -73,7 +74,7 @@ constexpr bool waits_on(std::initializer_list<int> compiled, int capability) {
 }
 
 inline bool overlaps() {
-#ifdef DRAFTLINE_CUDA_NO_OVERLAP  // to see whether an error or a time comes from it
+#ifdef DRAFTLINE_CUDA_NO_OVERLAP  // for finding out whether an error or a time is due to overlap
   return false;
 #else
   int device = 0, major = 0, minor = 0;
@@ -88,11 +89,11 @@ inline bool overlaps() {
 #endif
 }
 
-// A grid without blocks is no launch: callers never ask for one.
+// Launches a kernel. The grid must have at least one block.
 template <class... Expected, class... Given>
 void launch_with(cudaLaunchAttribute* attributes, unsigned count, void (*kernel)(Expected...), dim3 grid, dim3 block,
                  std::size_t shared_bytes, cudaStream_t stream, Given&&... args) {
-  constexpr std::size_t kFree = 48 * 1024;  // more than that must be asked for
+  constexpr std::size_t kFree = 48 * 1024;  // a kernel must be permitted to use more
   if (shared_bytes > kFree)
     must(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
          "shared memory of a kernel");
@@ -110,7 +111,7 @@ void launch(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shar
             Given&&... args) {
   launch_with(nullptr, 0, kernel, grid, block, shared_bytes, stream, std::forward<Given>(args)...);
 }
-// Its blocks may come before the kernel before it has ended: it calls await_previous().
+// Launches a kernel whose blocks may start before the kernel before it has ended; it must call await_previous().
 template <class... Expected, class... Given>
 void launch_overlapping(void (*kernel)(Expected...), dim3 grid, dim3 block, std::size_t shared_bytes,
                         cudaStream_t stream, Given&&... args) {

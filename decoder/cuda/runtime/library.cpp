@@ -5,7 +5,8 @@
 
 namespace draftline::cuda {
 
-// Once loaded it stays: its kernels' code is registered with the driver, and loading hundreds of megabytes anew is slow.
+// The library is never unloaded: the driver has registered its kernels, and loading hundreds of megabytes again is
+// slow.
 Library::Library(const std::vector<std::string>& names) {
   for (const std::string& n : names)
     if (handle_ = dlopen(n.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); handle_ != nullptr) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies on the device before the first op: weights, of one backend or of several, rotary tables, what fills a cache.
+// Makes what must be on the device before the first op: weights, possibly shared by several backends, rotary tables,
+// and the random values of filled caches.
 #include <algorithm>
 
 #include "decoder/cuda/runtime/random_fill.h"
@@ -22,7 +23,7 @@ const void* CudaBackend::State::weight(const Weight& w) {
   auto made = std::make_shared<Buffer>();
   make_weight(w, *made);
   if (shared != nullptr) {
-    stream.wait();  // the next to use it has another stream
+    stream.wait();  // the next backend uses it on another stream
     *shared = made;
   }
   return (known = made)->data();
@@ -37,7 +38,7 @@ void CudaBackend::State::make_weight(const Weight& w, Buffer& b) {
   const std::string& who = store.name(w);
   b = Buffer(n * size_of(w.dtype), ("weight " + who).c_str());
   allocated += b.bytes();
-  constexpr std::size_t kLarge = std::size_t{1} << 20;  // values that the device makes sooner than the host
+  constexpr std::size_t kLarge = std::size_t{1} << 20;  // from so many values on the device generates them faster
   if (const auto terms = n >= kLarge ? source.formula(who, w.in, w.out) : std::vector<NormalTerm>{}; !terms.empty()) {
     const auto count = static_cast<std::int64_t>(n);
     if (w.dtype == DType::bf16) cuda::fill_normal(terms, reinterpret_cast<cuda::bf16*>(b.data()), count, stream);
@@ -81,7 +82,8 @@ const float* CudaBackend::State::frequencies(const Rope& rope) {
   return reinterpret_cast<const float*>(b.data());
 }
 
-// Noise at the start, and copies of it behind: contexts that nobody computed hold numbers of the usual size.
+// Fills the start of a cache with random numbers and the rest with copies, so that a context that was never computed
+// holds numbers of the usual size.
 void CudaBackend::State::fill_cache(const Cache& c, Buffer& b) {
   constexpr std::size_t kFirst = std::size_t{1} << 24;  // bytes
   constexpr NormalTerm kNoise{};
@@ -96,9 +98,13 @@ void CudaBackend::State::fill_cache(const Cache& c, Buffer& b) {
   }
 }
 
-std::shared_ptr<CudaBackend::SharedWeights> CudaBackend::share_weights() { return std::make_shared<SharedWeights>(); }
-void CudaBackend::drop_unused(SharedWeights& s) {
+namespace cuda {
+
+std::shared_ptr<SharedWeights> share_weights() { return std::make_shared<SharedWeights>(); }
+void drop_unused(SharedWeights& s) {
   std::erase_if(s.all, [](const auto& known) { return known.second.use_count() <= 1; });
 }
+
+}  // namespace cuda
 
 }  // namespace draftline

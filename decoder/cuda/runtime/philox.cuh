@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/rng's numbers on the device, bit for bit: Philox4x32-10 (Salmon et al., SC11).
+// The random numbers of core/rng on the device, bit for bit: Philox4x32-10 (Salmon et al., SC11).
 #pragma once
 #include <cuda_runtime.h>
 
@@ -9,7 +9,7 @@
 
 namespace draftline::cuda {
 
-// A uniform in [0, 1): the first 53 of the block's bits.
+// A uniform number in [0, 1), from the first 53 bits of the counter's block.
 __device__ inline double random_uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
   constexpr unsigned kMultiplier0 = 0xD2511F53U, kMultiplier1 = 0xCD9E8D57U, kWeyl0 = 0x9E3779B9U, kWeyl1 = 0xBB67AE85U;
   auto c0 = static_cast<unsigned>(counter), c1 = static_cast<unsigned>(counter >> 32);
@@ -29,7 +29,7 @@ __device__ inline double random_uniform(std::uint64_t seed, std::uint64_t stream
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-// core/rng's uniform_at().
+// uniform_at() of core/rng.
 __device__ inline double uniform_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   Fingerprint key;
   key.add(seed);

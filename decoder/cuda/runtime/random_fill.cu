@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters (2 i, 2 i + 1) of core/rng's streams, then Box and Muller in fp64. Products are rounded before they are added, as
-// on the host: nvcc would contract them, and a small difference of two terms would be far off.
+// Value i comes from counters 2 i and 2 i + 1 of core/rng's streams by the Box-Muller transform in fp64. Products are
+// rounded before they are added, as on the host: nvcc would contract them, and a small difference of two terms would be
+// far off.
 #include "decoder/cuda/runtime/random_fill.h"
 
 #include "core/errors.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random weights, made where they will lie: the very numbers of decoder/random_weights, but for the last bit of log and cos.
+// Generates random weights on the device: the numbers of decoder/random_weights, except for the last bit of log and
+// cos.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -11,6 +12,6 @@
 namespace draftline::cuda {
 
 template <class T>
-void fill_normal(std::span<const NormalTerm>, T* to, std::int64_t n, cudaStream_t);  // two terms at most
+void fill_normal(std::span<const NormalTerm>, T* to, std::int64_t n, cudaStream_t);  // at most two terms, else a Bug
 
 }  // namespace draftline::cuda

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each op's launch: its tensors become addresses, its launcher does the rest. Op by op in the order of decoder/op.h.
+// Launches each op: turns its tensors into device addresses and calls its launcher. Ops are in the order of
+// decoder/op.h.
 
 #include "decoder/cuda/attention/attention.h"
 #include "decoder/cuda/cache/movement.h"
@@ -7,7 +8,6 @@
 #include "decoder/cuda/experts/experts.h"
 #include "decoder/cuda/runtime/state.h"
 #include "decoder/cuda/sampling/choose.h"
-#include "decoder/cuda/sampling/force.h"
 #include "decoder/cuda/sampling/sample.h"
 #include "decoder/cuda/sampling/trees.h"
 #include "decoder/cuda/sampling/verify.h"
@@ -22,7 +22,12 @@ struct Product {
 };
 
 ExpertShape shape_of(const MixtureOfExperts& o) {
-  return {o.x.rows, o.x.cols, o.gate_up.out / 2, o.experts, o.per_token, o.normalise};
+  return {.rows = o.x.rows,
+          .hidden = o.x.cols,
+          .inner = o.gate_up.out / 2,
+          .experts = o.experts,
+          .per_token = o.per_token,
+          .normalise = o.normalise};
 }
 
 }  // namespace
@@ -44,14 +49,25 @@ struct LaunchOp {
   Scratch scratch() const { return {s.scratch.data(), s.scratch.bytes()}; }
 
   Product product(const Linear& o) const {
-    return {{o.x.rows, o.w.in, o.w.out, o.x.stride, o.y.stride, sizeof(T) == 2, o.bias.has_value()},
-            {s.at(o.x), s.weight(o.w), o.bias ? s.weight(*o.bias) : nullptr, s.at(o.y)}};
+    return {
+        .shape = {.rows = o.x.rows,
+                  .in = o.w.in,
+                  .out = o.w.out,
+                  .x_stride = o.x.stride,
+                  .y_stride = o.y.stride,
+                  .bf16 = sizeof(T) == 2,
+                  .bias = o.bias.has_value()},
+        .operands = {.x = s.at(o.x), .w = s.weight(o.w), .bias = o.bias ? s.weight(*o.bias) : nullptr, .y = s.at(o.y)}};
   }
   AttendShape shape(const Attend& o) const {
     const Pass& p = s.tape->pass(o.pass);
-    return {p.rows.sequences(),      p.rows.widest,    o.q.cols / o.cache.head_dim,
-            o.cache.kv_heads,        o.cache.head_dim, s.capacities[static_cast<std::size_t>(o.cache.id)],
-            s.device.multiprocessors};
+    return {.sequences = p.rows.sequences(),
+            .widest = p.rows.widest,
+            .heads = o.q.cols / o.cache.head_dim,
+            .kv_heads = o.cache.kv_heads,
+            .head_dim = o.cache.head_dim,
+            .capacity = s.capacities[static_cast<std::size_t>(o.cache.id)],
+            .sms = s.device.multiprocessors};
   }
 
   // ---- networks
@@ -122,13 +138,13 @@ struct LaunchOp {
     });
   }
   void operator()(const Store& o) const {
-    check(o.x.dtype == o.slot.dtype, "store: a slot of another format");
-    by_word(o.slot.dtype, [&](auto word) {
+    check(o.x.dtype == o.to.dtype, "store: a buffer of another format");
+    by_word(o.to.dtype, [&](auto word) {
       using Word = decltype(word);
-      concat_rows(parts<Word>({o.x}, true), s.view<Word>(o.slot), stream);
+      concat_rows(parts<Word>({o.x}, true), s.view<Word>(o.to), stream);
     });
   }
-  void operator()(const Upload&) const {}  // before the tape
+  void operator()(const Upload&) const {}  // was copied before the tape ran
 
   // ---- choosing tokens
   void operator()(const Argmax& o) const { argmax(in(o.x), s.device.multiprocessors, scratch(), out_ids(o.y), stream); }
@@ -136,11 +152,11 @@ struct LaunchOp {
     top_k(in(o.logits), s.device.multiprocessors, scratch(), out_ids(o.ids), out_floats(o.log_probs), stream);
   }
   void operator()(const Sample& o) const {
-    sample(in(o.logits), s.view(o.seats), o.sampling, s.options.seed, o.ahead, out_ids(o.tokens), out_floats(o.q),
+    sample(in(o.logits), s.view(o.slots), o.sampling, s.options.seed, o.ahead, out_ids(o.tokens), out_floats(o.q),
            stream);
   }
   void operator()(const SampleChildren& o) const {
-    sample_children(in(o.logits), s.view(o.seats), o.sampling, s.options.seed, o.ahead, o.replaced, out_ids(o.tokens),
+    sample_children(in(o.logits), s.view(o.slots), o.sampling, s.options.seed, o.ahead, o.replaced, out_ids(o.tokens),
                     out_floats(o.q), stream);
   }
   void operator()(const MapIds& o) const { map_ids(ids(o.ids), s.whole_numbers(o.offsets), out_ids(o.y), stream); }
@@ -172,7 +188,7 @@ struct LaunchOp {
   }
   void operator()(const VerifyGreedy& o) const { verify_greedy(ids(o.predicted), trees(o), verdict(o), stream); }
   void operator()(const VerifySampled& o) const {
-    verify_sampled(in(o.logits), trees(o), o.q ? floats(*o.q) : View<const float>{}, o.rule, s.view(o.seats),
+    verify_sampled(in(o.logits), trees(o), o.q ? floats(*o.q) : View<const float>{}, o.rule, s.view(o.slots),
                    o.sampling, s.options.seed, scratch(), verdict(o), stream);
   }
   void operator()(const VerifyRelaxed& o) const {
@@ -182,12 +198,12 @@ struct LaunchOp {
     force_accepted(ids(o.predicted), trees(o), ids(o.wanted), o.vocabulary, out_ids(o.y), stream);
   }
   void operator()(const Commit& o) const {
-    commit(ids(o.path), ids(o.cu_seqlens), s.view(Seats{o.table, o.lengths, {}}), s.view<T>(o.cache), o.cache.layers,
-           stream);
+    commit(ids(o.path), ids(o.cu_seqlens), s.view(BatchSlots{o.kv_slots, o.lengths, {}}), s.view<T>(o.cache),
+           o.cache.layers, stream);
   }
   void operator()(const Advance& o) const { advance(ids(o.counts), out_ids(o.lengths), stream); }
 
-  // Bytes of workspace.
+  // Bytes of scratch memory that an op needs.
   template <class Other>
   std::size_t scratch_of(const Other&) const {
     return 0;
@@ -243,7 +259,7 @@ void CudaBackend::State::prepare(const Op& op) {
 }
 
 int CudaBackend::declared_launches(const Op& op) {
-  if (std::holds_alternative<Upload>(op)) return 0;  // copied before the tape
+  if (std::holds_alternative<Upload>(op)) return 0;  // is copied before the tape runs
   return std::holds_alternative<MixtureOfExperts>(op) ? cuda::kExpertLaunches : 1;
 }
 

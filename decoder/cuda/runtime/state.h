@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA interpreter holds, shared between the file that keeps it (backend.cpp) and the one that launches ops
-// (run_ops.cpp).
+// The state of the CUDA interpreter, shared by the files that implement it: backend.cpp, clock.cpp, load_weights.cpp
+// and run_ops.cpp.
 #pragma once
 #include <list>
 #include <map>
@@ -14,34 +14,25 @@
 
 namespace draftline::cuda {
 
-struct CacheData {
-  Buffer values, blocks;
-  int blocks_per_place = 0, block_count = 0;
+class SharedWeights {
+ public:
+  std::map<std::tuple<std::string, int, int, DType>, std::shared_ptr<Buffer>> all;
 };
 
-struct Graph {  // of one tape
-  Graph() = default;
-  Graph(Graph&& o) noexcept : exec(std::exchange(o.exec, nullptr)), kernels(o.kernels) {}
-  Graph& operator=(Graph&& o) noexcept {
-    std::swap(exec, o.exec);
-    kernels = o.kernels;
-    return *this;
-  }
-  ~Graph() {
-    if (exec != nullptr) static_cast<void>(cudaGraphExecDestroy(exec));
-  }
-  cudaGraphExec_t exec = nullptr;
+struct CacheData {
+  Buffer values, blocks;
+  int blocks_per_kv_slot = 0, block_count = 0;
+};
+
+// The graph of one tape; empty until it is captured.
+struct TapeGraph {
+  GraphExec exec;
   long kernels = 0;
 };
 
 }  // namespace draftline::cuda
 
 namespace draftline {
-
-class CudaBackend::SharedWeights {
- public:
-  std::map<std::tuple<std::string, int, int, DType>, std::shared_ptr<cuda::Buffer>> all;
-};
 
 struct CudaBackend::State {
   State(const WeightStore&, WeightSource&, const Options&);
@@ -52,41 +43,41 @@ struct CudaBackend::State {
   cuda::View<T> view(const Tensor& t) const {
     return {reinterpret_cast<T*>(at(t)), t.rows, t.cols, t.stride};
   }
-  cuda::SeatsView view(const Seats&) const;
+  cuda::BatchSlotsView view(const BatchSlots&) const;
   cuda::PassView view(PassRef) const;
   template <class T>
   cuda::CacheView<T> view(const Cache& c) const {
     const cuda::CacheData& d = caches[static_cast<std::size_t>(c.id)];
     return {reinterpret_cast<T*>(d.values.data()),
             reinterpret_cast<const int*>(d.blocks.data()),
-            d.blocks_per_place,
+            d.blocks_per_kv_slot,
             d.block_count,
             c.kv_heads,
             c.head_dim};
   }
-  const void* weight(const Weight&);  // loads it at first use: never while capturing
+  const void* weight(const Weight&);  // loads the weight at its first use, which must not happen while capturing
   void make_weight(const Weight&, cuda::Buffer&);
   void fill_cache(const Cache&, cuda::Buffer&);
-  const int* whole_numbers(const Weight&);  // stored as int32
+  const int* whole_numbers(const Weight&);  // a weight of whole numbers, as int32
   const float* frequencies(const Rope&);
 
   // ---- running (run_ops.cpp)
-  void prepare(const Op&);  // what may not happen while capturing: weights, algorithms
+  void prepare(const Op&);  // does what must not happen while capturing: loads weights and chooses algorithms
   void launch(const Op&);
-  int launches(const Op&) const;  // of a prepared op; products: as counted
+  int launches(const Op&) const;  // kernels that a prepared op launches
   std::size_t scratch_bytes(const Op&) const;
   void launch_all();
   void launch_clocked();
 
   // ---- memory
   void poison(cuda::Buffer&, std::size_t bytes);
-  void copy_in(std::byte* to, const void* from, std::size_t bytes);  // from pageable memory, in stream order
+  void copy_in(std::byte* to, const void* from, std::size_t bytes);  // from pageable host memory, in stream order
   std::byte* staging(std::size_t bytes);
   void upload();
   void plan();
-  void capture(cuda::Graph&);
-  cuda::Graph* graph_for(std::uint64_t hash);  // null at first sight
-  void settle();                               // adds up the times of what is done
+  void capture(cuda::TapeGraph&);
+  cuda::TapeGraph* graph_for(std::uint64_t hash);  // null the first time that a hash is seen
+  void collect_times();                            // adds up the times of all that has been waited for
 
   const WeightStore& store;
   WeightSource& source;
@@ -100,10 +91,10 @@ struct CudaBackend::State {
   const Tape* tape = nullptr;
   const ArenaPlan* arena_plan = nullptr;
   std::unordered_map<std::uint64_t, ArenaPlan> plans;
-  std::unordered_map<std::uint64_t, std::size_t> scratch_of;  // bytes, by tape
+  std::unordered_map<std::uint64_t, std::size_t> scratch_of;  // bytes of scratch by tape
   cuda::Buffer arena, scratch;
-  std::vector<cuda::Buffer> slots;
-  std::vector<std::size_t> slot_bytes;
+  std::vector<cuda::Buffer> persistent;
+  std::vector<std::size_t> persistent_bytes;
   std::vector<cuda::CacheData> caches;
   std::vector<int> capacities;
   std::unordered_map<int, std::shared_ptr<cuda::Buffer>> weights;
@@ -113,16 +104,16 @@ struct CudaBackend::State {
   std::size_t next_staged = 0;
   cuda::Pinned ring, read_back;
   std::size_t ring_used = 0;
-  int read_slot = -1;  // whose values `read_back` holds; -1: none
+  std::optional<int> read_buffer;  // the persistent buffer whose values `read_back` holds
 
   struct Stored {
-    cuda::Graph graph;
+    cuda::TapeGraph graph;
     std::list<std::uint64_t>::iterator used;
   };
   std::unordered_map<std::uint64_t, Stored> graphs;
-  std::list<std::uint64_t> recently;  // newest first
+  std::list<std::uint64_t> recently;  // hashes of graphs, the most recently used first
 
-  // Pairs of events around runs of ops of one phase; whole graphs have none.
+  // Two events around consecutive ops of one phase, or around a graph, which has no single phase.
   struct Interval {
     std::optional<Phase> phase;
     std::size_t begin, end;
@@ -130,7 +121,7 @@ struct CudaBackend::State {
   std::vector<cuda::Event> events;
   std::size_t events_used = 0;
   std::vector<Interval> intervals;
-  struct Clocked {  // an op between two events
+  struct Clocked {  // two events around an op
     const Tape* tape;
     std::size_t op, begin, end;
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel gets for a handle: addresses in device memory and extents, by value. Plain C++: no CUDA header in here.
-// T is float or __nv_bfloat16, the activations' format; everything is accumulated in fp32.
+// The arguments of kernels: device addresses and extents, passed by value. T is float or __nv_bfloat16, the
+// activations' format; all sums are fp32. This header is plain C++ and needs no CUDA.
 #pragma once
 #include <cstddef>
 
@@ -19,39 +19,41 @@ struct View {  // row-major; stride in elements
   DRAFTLINE_BOTH T* row(int r) const { return data + static_cast<std::ptrdiff_t>(r) * stride; }
 };
 
-struct SeatsView {  // views of seat slots, [sequences] each: may be strided
-  View<const int> table, lengths, ids;
+struct BatchSlotsView {  // [sequences] each; views may be strided
+  View<const int> kv_slots, lengths, ids;
 };
 
-// One forward pass. `cu_seqlens` [sequences + 1]: who has how many rows is device data; totals are shape, as grids are.
+// One forward pass. `cu_seqlens` [sequences + 1]: the first row of each sequence is data on the device; the totals are
+// known to the host, as grids depend on them.
 struct PassView {
   View<const int> cu_seqlens;
-  SeatsView seats;
-  View<const int> tree_mask;  // [total, words]: bit j = attends to tail entry j. data null: causal
+  BatchSlotsView slots;
+  View<const int> tree_mask = {};  // [total, words]: bit j = attends to tail entry j. data null: causal
   int sequences = 0, total = 0, widest = 0, tail = 0;
 };
 
-// Keys and values of a cache in blocks of kBlockTokens entries: [layer][block][K, V][kv head][entry in block][column].
-// `blocks`: [places][blocks_per_place], which block holds an entry.
+// Keys and values of a cache, in blocks of kBlockTokens entries: [layer][block][K, V][kv head][entry in block][column].
+// `blocks`: [KV slots][blocks_per_kv_slot], the block that holds an entry.
 inline constexpr int kBlockTokens = 16;
 template <class T>
 struct CacheView {
   T* data = nullptr;
   const int* blocks = nullptr;
-  int blocks_per_place = 0, block_count = 0, kv_heads = 0, head_dim = 0;
-  // The head_dim columns of one head of entry `key`; `kv` 0: key, 1: value.
-  DRAFTLINE_BOTH T* entry(int layer, int place, int key, int kv, int head) const {
-    const int block = blocks[place * blocks_per_place + key / kBlockTokens];
+  int blocks_per_kv_slot = 0, block_count = 0, kv_heads = 0, head_dim = 0;
+  // The head_dim columns of one head of entry `key`. `kv`: 0 for its key, 1 for its value.
+  DRAFTLINE_BOTH T* entry(int layer, int kv_slot, int key, int kv, int head) const {
+    const int block = blocks[kv_slot * blocks_per_kv_slot + key / kBlockTokens];
     const auto at = ((static_cast<std::ptrdiff_t>(layer) * block_count + block) * 2 + kv) * kv_heads + head;
     return data + (at * kBlockTokens + key % kBlockTokens) * head_dim;
   }
 };
 
-struct Scratch {  // workspace of one launch, preallocated: 256-byte aligned
+// Preallocated workspace of one launch, aligned to 256 bytes. It begins with counters, which are zero before the first
+// use; every launch leaves them zero.
+struct Scratch {
   void* data = nullptr;
   std::size_t bytes = 0;
 };
-// It starts with counters, all zero before its first use; every launch leaves them so.
 inline constexpr int kCounters = 16384;
 inline constexpr std::size_t kCounterBytes = kCounters * sizeof(unsigned);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision at one node of a tree (decoder/verify's Decide): which child is accepted, or the token that follows instead.
-// What rejections leave of the target's distribution is not stored: it follows from the norms of each step.
+// The decision at one node of a tree (Decide of decoder/verify): the child that is accepted, or the token that follows
+// instead. What rejections leave of the target's distribution is not stored; it is computed from the norms of each
+// rejection.
 #pragma once
 #include "decoder/cuda/sampling/distribution.cuh"
 
@@ -9,18 +10,19 @@ namespace draftline::cuda {
 inline constexpr int kMostSiblings = 256;
 
 struct Decision {
-  int child = -1;  // accepted; -1: none, the walk ends
-  int token = -1;  // its token, or the bonus
+  bool accepted = false;  // whether a child was accepted; otherwise the walk ends
+  int token = 0;          // the token of the accepted child, or the bonus token
 };
 
-// Steps of a recursion, in shared memory: what was rejected, from which distribution it was drawn, and the norms.
+// The rejections at a node, in shared memory: tokens, the distributions from which they were drawn, and norms.
 struct Rejected {
   int token[kMostSiblings];
   const float* q[kMostSiblings];
   double q_norm[kMostSiblings], p_norm[kMostSiblings];  // 1 / sum
 };
 
-// By the whole block; all threads come to the same decision. `drafted(i)`: the distribution that child i was drawn from.
+// Called by the whole block; all threads return the same decision. `drafted(i)`: the distribution from which child i
+// was drawn.
 template <class T, class Drafted, class Uniform>
 __device__ Decision decide(const Distribution<T>& p, AcceptRule rule, int children, const int* tokens, Drafted drafted,
                            Rejected& rejected, Uniform uniform) {
@@ -52,8 +54,8 @@ __device__ Decision decide(const Distribution<T>& p, AcceptRule rule, int childr
   };
 
   for (int i = 0; i < children && rule != AcceptRule::target_draw; ++i) {
-    const Decision yes{i, tokens[i]};
-    double accepted = 0;  // probability
+    const Decision yes{.accepted = true, .token = tokens[i]};
+    double accepted = 0;  // the probability of acceptance
     if (recursive) {
       const float* q = drafted(independent ? i : 0);
       const double sum = block_sum<double>(p.n, [&](int t) -> double {
@@ -66,7 +68,7 @@ __device__ Decision decide(const Distribution<T>& p, AcceptRule rule, int childr
       }
       __syncthreads();
       const W have = drafted_weight(tokens[i], steps);
-      if (!(have > W(0))) continue;  // nothing was left to draw: a repetition
+      if (!(have > W(0))) continue;  // it repeats its sibling, as nothing was left to draw
       accepted = static_cast<double>(target_weight(tokens[i], steps)) / static_cast<double>(have);
     } else {
       accepted = static_cast<double>(target_weight(tokens[i], steps));
@@ -79,7 +81,7 @@ __device__ Decision decide(const Distribution<T>& p, AcceptRule rule, int childr
       const W v = target_weight(t, steps) - drafted_weight(t, steps);
       return v > W(0) ? v : W(0);
     });
-    if (!(left > 0)) return yes;  // p equals q but for rounding
+    if (!(left > 0)) return yes;  // p equals q but for rounding, and equal distributions never reject
     if (threadIdx.x == 0) rejected.p_norm[steps] = 1 / left;
     ++steps;
     __syncthreads();
@@ -89,8 +91,8 @@ __device__ Decision decide(const Distribution<T>& p, AcceptRule rule, int childr
   const int token = block_locate(p.n, uniform(trial) * sum, [&](int t) { return target_weight(t, steps); });
   if (rule == AcceptRule::target_draw)
     for (int i = 0; i < children; ++i)
-      if (tokens[i] == token) return {i, token};
-  return {-1, token};
+      if (tokens[i] == token) return {.accepted = true, .token = token};
+  return {.accepted = false, .token = token};
 }
 
 }  // namespace draftline::cuda

@@ -12,15 +12,15 @@ namespace draftline::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kLeastColumns = 4096;  // of a block: less is not worth sharing out
+constexpr int kLeastColumns = 4096;  // of a CTA; splitting a row further does not pay
 
-int splits_of(int rows, int columns, int processors) {
+int splits_of(int rows, int columns, int sms) {
   if (rows > kCounters) return 1;
-  constexpr int kBlocksPerProcessor = 4;
-  return std::clamp(std::min(kBlocksPerProcessor * processors / rows, ceil_div(columns, kLeastColumns)), 1, 64);
+  constexpr int kBlocksPerSm = 4;
+  return std::clamp(std::min(kBlocksPerSm * sms / rows, ceil_div(columns, kLeastColumns)), 1, 64);
 }
 
-struct Share {  // of a sum of exponentials
+struct Share {  // a part of a sum of exponentials, relative to its largest term
   float top, sum;
 };
 __device__ Share join(Share a, Share b) {
@@ -29,10 +29,10 @@ __device__ Share join(Share a, Share b) {
   return {top, scaled(a) + scaled(b)};
 }
 
-struct Part {  // of a row: [row][split]
+struct Part {  // a part of a row; `at` is its index in [row][split]
   int begin, end, at;
 };
-// grid (rows, splits): of rows there may be more than a grid has places in its second dimension
+// grid (rows, splits); rows come first, as there may be more of them than the grid's second dimension allows
 __device__ Part part_of_block(int columns) {
   const int splits = static_cast<int>(gridDim.y), split = static_cast<int>(blockIdx.y);
   const int each = ceil_div(ceil_div(columns, splits), 8) * 8;
@@ -56,7 +56,7 @@ __global__ void argmax_kernel(View<const T> x, unsigned* counters, Ranked* parts
   if (threadIdx.x == 0) *y.row(row) = id_of(best);
 }
 
-// The best of a thread's share of a row; few are kept at hand, and the share is read again when they are used up.
+// The best of a thread's share of a row. Two are kept; when they are used up, the share is read again.
 template <class T>
 struct BestOfMine {
   const T* x;
@@ -139,24 +139,23 @@ __global__ void clip_top_k_kernel(View<const float> x, float top_p, float least_
 
 }  // namespace
 
-std::size_t choose_scratch(int rows, int columns, int k, int processors) {
-  const auto parts = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits_of(rows, columns, processors));
+std::size_t choose_scratch(int rows, int columns, int k, int sms) {
+  const auto parts = static_cast<std::size_t>(rows) * static_cast<std::size_t>(splits_of(rows, columns, sms));
   return kCounterBytes + parts * (sizeof(Ranked) * static_cast<std::size_t>(k) + sizeof(Share));
 }
 
 template <class T>
-void argmax(View<const T> x, int processors, const Scratch& scratch, View<int> y, cudaStream_t stream) {
-  check(scratch.bytes >= choose_scratch(x.rows, x.cols, 1, processors), "argmax: its scratch is too small");
-  launch_overlapping(argmax_kernel<T>, grid_of(x.rows, splits_of(x.rows, x.cols, processors)), grid_of(kThreads), 0,
-                     stream, x, counters_of(scratch), behind_counters<Ranked>(scratch), y);
+void argmax(View<const T> x, int sms, const Scratch& scratch, View<int> y, cudaStream_t stream) {
+  check(scratch.bytes >= choose_scratch(x.rows, x.cols, 1, sms), "argmax: its scratch is too small");
+  launch_overlapping(argmax_kernel<T>, grid_of(x.rows, splits_of(x.rows, x.cols, sms)), grid_of(kThreads), 0, stream, x,
+                     counters_of(scratch), behind_counters<Ranked>(scratch), y);
 }
 
 template <class T>
-void top_k(View<const T> logits, int processors, const Scratch& scratch, View<int> ids, View<float> log_probs,
+void top_k(View<const T> logits, int sms, const Scratch& scratch, View<int> ids, View<float> log_probs,
            cudaStream_t stream) {
-  const int splits = splits_of(logits.rows, logits.cols, processors);
-  check(scratch.bytes >= choose_scratch(logits.rows, logits.cols, ids.cols, processors),
-        "top_k: its scratch is too small");
+  const int splits = splits_of(logits.rows, logits.cols, sms);
+  check(scratch.bytes >= choose_scratch(logits.rows, logits.cols, ids.cols, sms), "top_k: its scratch is too small");
   auto* parts = behind_counters<Ranked>(scratch);
   auto* shares = reinterpret_cast<Share*>(parts + static_cast<std::ptrdiff_t>(logits.rows) * splits * ids.cols);
   launch(top_k_kernel<T>, grid_of(logits.rows, splits), grid_of(kThreads), 0, stream, logits, counters_of(scratch),

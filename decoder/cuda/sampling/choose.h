@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing tokens by their logits: the best, the k best with their log-probabilities, ids of another vocabulary, the part of
-// a list of candidates that is worth a look. Long rows are shared out among blocks; the last to finish joins them.
+// Choosing tokens by their logits: the best token, the k best with their log-probabilities, ids of another vocabulary,
+// and the candidates that are worth drafting. Long rows are split among CTAs; the last of them to finish joins the
+// parts.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -8,21 +9,21 @@
 
 namespace draftline::cuda {
 
-// `k` 1 serves argmax. Scratch: its first kCounterBytes are zero before the first use.
-std::size_t choose_scratch(int rows, int columns, int k, int processors);
+// Bytes of scratch memory; k = 1 for argmax. Its first kCounterBytes are zero before the first use.
+std::size_t choose_scratch(int rows, int columns, int k, int sms);
 
 // [n, vocabulary] -> [n]; ties: the lowest id.
 template <class T>
-void argmax(View<const T> x, int processors, const Scratch&, View<int> y, cudaStream_t);
+void argmax(View<const T> x, int sms, const Scratch&, View<int> y, cudaStream_t);
 
 // [n, vocabulary] -> ids, log-probabilities [n, k], best first; ties: the lowest id first.
 template <class T>
-void top_k(View<const T> logits, int processors, const Scratch&, View<int> ids, View<float> log_probs, cudaStream_t);
+void top_k(View<const T> logits, int sms, const Scratch&, View<int> ids, View<float> log_probs, cudaStream_t);
 
-// y = id + offset of id.
+// y = id + offsets[id].
 void map_ids(View<const int> ids, const int* offsets, View<int> y, cudaStream_t);
 
-// -infinity behind the nucleus, and below a share of the first.
+// Log-probabilities [n, k], best first, become -infinity behind the nucleus and below a share of the first.
 void clip_top_k(View<const float> log_probs, float top_p, float least_share, View<float> y, cudaStream_t);
 
 }  // namespace draftline::cuda

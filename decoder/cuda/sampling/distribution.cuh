@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row's warped distribution (decoder/sampling's warp()) without a copy of it: a few numbers from which each token's weight
-// follows. Weights of fp32 logits are doubles, as on the CPU; of bf16 logits they are floats, 1e-7 off, and summed in double:
-// the same weights accept, reject and draw, so that what comes out has that very distribution, 1e-6 from the exact one.
-// Counter-based random numbers are core/rng's, bit for bit.
+// A row's warped distribution (decoder/sampling's warp()) without a copy of it: a few numbers from which each token's
+// weight follows. Weights of fp32 logits are doubles, as on the CPU; of bf16 logits they are floats, 1e-7 off, and
+// summed in double: the same weights accept, reject and draw, so that what comes out has that very distribution, 1e-6
+// from the exact one. Counter-based random numbers are core/rng's, bit for bit.
 #pragma once
 #include "decoder/cuda/runtime/philox.cuh"
 #include "decoder/cuda/sampling/order.cuh"
@@ -10,7 +10,7 @@
 
 namespace draftline::cuda {
 
-// Blocks that work on a distribution: how many threads is the launcher's choice, by the length of a row.
+// The number of threads of a CTA that works on a distribution depends on the length of a row.
 inline constexpr int kMostThreads = 512;
 inline int threads_for(int columns) { return columns >= 8192 ? kMostThreads : 64; }
 __device__ inline int threads() { return static_cast<int>(blockDim.x); }
@@ -24,7 +24,7 @@ struct WeightOf<float> {
   using Type = double;
 };
 
-// A sum of many terms: in double, but few terms at a time where those are floats.
+// A sum of many terms in double, to which up to 16 terms at a time are added in W.
 template <class W>
 struct Sum {
   double total = 0;
@@ -37,7 +37,7 @@ struct Sum {
   __device__ double value() const { return total + static_cast<double>(part); }
 };
 
-// Sum of weight(i) for i in [0, n), by the whole block, in a fixed order.
+// The sum of weight(i) over [0, n), by the whole block and in a fixed order.
 template <class W, class Weight>
 __device__ double block_sum(int n, Weight weight) {
   Sum<W> mine;
@@ -46,10 +46,10 @@ __device__ double block_sum(int n, Weight weight) {
   return block_reduce(mine.value(), Plus{});
 }
 
-// The first i in [begin, end) at which the weights from `begin` on add up to more than `place`; if there is none, the last of
-// weight > 0, or -1. By one warp. `before`: what those before i add up to.
+// By one warp: the first i in [begin, end) at which the weights from `begin` on add up to more than `target`; if there
+// is none, the last i of weight > 0, or -1. `before` receives the sum of the weights before i.
 template <class Weight>
-__device__ int warp_locate(int begin, int end, double place, Weight weight, double& before) {
+__device__ int warp_locate(int begin, int end, double target, Weight weight, double& before) {
   const int lane = lane_of(), each = ceil_div(end - begin, 32);
   const int from = min(end, begin + lane * each), to = min(end, from + each);
   double mine = 0;
@@ -63,7 +63,7 @@ __device__ int warp_locate(int begin, int end, double place, Weight weight, doub
     const double left = __shfl_up_sync(kWarp, upto, static_cast<unsigned>(by));
     if (lane >= by) upto += left;
   }
-  const unsigned crossed = __ballot_sync(kWarp, upto > place ? 1 : 0);
+  const unsigned crossed = __ballot_sync(kWarp, upto > target ? 1 : 0);
   double start = upto - mine;
   int found = last;
   if (crossed != 0 && lane == __ffs(static_cast<int>(crossed)) - 1) {
@@ -74,7 +74,7 @@ __device__ int warp_locate(int begin, int end, double place, Weight weight, doub
       start = sum;
       found = i;
       sum += w;
-      if (sum > place) break;
+      if (sum > target) break;
     }
   }
   const int last_of_all = warp_reduce(last, Largest{});
@@ -84,9 +84,9 @@ __device__ int warp_locate(int begin, int end, double place, Weight weight, doub
   return __shfl_sync(kWarp, found, source);
 }
 
-// The same over [0, n) by the whole block: first the tile, then the place in it.
+// The same over [0, n), by the whole block: first it finds the tile, then the index in it.
 template <class Weight>
-__device__ int block_locate(int n, double place, Weight weight) {
+__device__ int block_locate(int n, double target, Weight weight) {
   constexpr int kMostTiles = 512;
   __shared__ double tile_sums[kMostTiles];
   __shared__ int result;
@@ -101,8 +101,8 @@ __device__ int block_locate(int n, double place, Weight weight) {
   if (warp_of() == 0) {
     double before = 0, ignored = 0;
     const int t = warp_locate(
-        0, tiles, place, [](int i) { return tile_sums[i]; }, before);
-    const int found = t < 0 ? -1 : warp_locate(t * tile, min(n, (t + 1) * tile), place - before, weight, ignored);
+        0, tiles, target, [](int i) { return tile_sums[i]; }, before);
+    const int found = t < 0 ? -1 : warp_locate(t * tile, min(n, (t + 1) * tile), target - before, weight, ignored);
     if (lane_of() == 0) result = found;
   }
   __syncthreads();
@@ -114,13 +114,13 @@ __device__ int block_locate(int n, double place, Weight weight) {
 template <class T>
 struct Distribution {
   using W = typename WeightOf<T>::Type;
-  static constexpr int kShift = std::is_same_v<T, float> ? 0 : 16;  // lower bits of a bf16's order are all the same
+  static constexpr int kShift = std::is_same_v<T, float> ? 0 : 16;  // the lower bits of a bf16's order are all equal
   const T* x;
   int n, best;
   bool greedy;
   W top, temperature;
-  unsigned cut;  // below: no weight; at it: up to this id
-  int last_at_cut;
+  unsigned cut;     // logits whose order is below have no weight
+  int last_at_cut;  // of logits at `cut`, ids above this one have no weight
   double sum;
   W norm;  // 1 / sum
 
@@ -170,7 +170,8 @@ struct Distribution {
   }
 
  private:
-  // The largest order at which `enough(order)` holds: it holds at 0, and no longer once it doesn't.
+  // The largest order for which `enough(order)` holds. It holds at 0, and if it fails for an order, then for all larger
+  // ones.
   template <class Enough>
   __device__ unsigned last_enough(Enough enough) const {
     unsigned low = 0;
@@ -187,10 +188,11 @@ struct Distribution {
     for (int i = static_cast<int>(threadIdx.x); i < n; i += threads()) mine += order(i) >= least ? 1 : 0;
     return block_reduce(mine, Plus{});
   }
-  __device__ void keep_top_k(int k) {  // what is below the k-th goes, its equals stay
+  __device__ void keep_top_k(int k) {  // drops what is below the k-th; what is equal to it stays
     cut = last_enough([&](unsigned o) { return count_from(o) >= k; });
   }
-  __device__ void keep_top_p(double limit) {  // what has `limit` before it goes; of equals the lowest ids come first
+  // Drops tokens before which weights add up to `limit` or more; of equal weights the lowest ids come first.
+  __device__ void keep_top_p(double limit) {
     const unsigned low = last_enough(
         [&](unsigned o) { return block_sum<W>(n, [&](int i) { return order(i) >= o ? weight(i) : W(0); }) >= limit; });
     const double before = block_sum<W>(n, [&](int i) { return order(i) > low ? weight(i) : W(0); });

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logits in order: numbers that compare as the floats do, rows read 16 bytes at a time.
+// The order of logits as whole numbers that compare as the floats do, and reading rows 16 bytes at a time.
 #pragma once
 #include "decoder/cuda/runtime/block.cuh"
 
 namespace draftline::cuda {
 
-// Larger float, larger number; -0 counts as 0.
+// A number that is larger the larger the float is; -0 counts as 0.
 __device__ inline unsigned order_of(float v) {
   const unsigned bits = __float_as_uint(v + 0.0F);
   return bits >> 31 != 0 ? ~bits : bits | 0x80000000U;
@@ -14,7 +14,7 @@ __device__ inline float value_of(unsigned order) {
   return __uint_as_float(order >> 31 != 0 ? order & 0x7fffffffU : ~order);
 }
 
-// A logit and its id in one number: the larger is the better, of equal logits that of the lower id. 0: none.
+// A logit and its id in one number: a better logit gives a larger one, and of equal logits the lower id. 0: no logit.
 using Ranked = unsigned long long;
 __device__ inline Ranked ranked(float v, int id) {
   return Ranked{order_of(v)} << 32 | (0xffffffffU - static_cast<unsigned>(id));

@@ -7,10 +7,10 @@ namespace draftline::cuda {
 
 namespace {
 
-// Purposes of random numbers, as decoder/cpu/verify.cpp has them.
+// The purposes of random numbers, equal to those in decoder/cpu/verify.cpp.
 constexpr std::uint64_t kDraftDraw = 0, kChildDraw = std::uint64_t{1} << 32;
 
-// One block a row: q is what is stored, rounded, and the draws are from that.
+// By one CTA per row: writes the warped distribution to q. Tokens are drawn from the rounded values that are stored.
 template <class T>
 __device__ void write_distribution(const T* logits, int n, const Sampling& sampling, float* q) {
   const Distribution<T> p(logits, n, sampling);
@@ -18,30 +18,30 @@ __device__ void write_distribution(const T* logits, int n, const Sampling& sampl
   __syncthreads();
 }
 
-__device__ inline std::uint64_t place_of(const SeatsView& seats, int sequence, int ahead) {
-  return static_cast<std::uint64_t>(*seats.lengths.row(sequence) + ahead);
+__device__ inline std::uint64_t position_of(const BatchSlotsView& slots, int sequence, int ahead) {
+  return static_cast<std::uint64_t>(*slots.lengths.row(sequence) + ahead);
 }
-__device__ inline std::uint64_t who_of(const SeatsView& seats, int sequence) {
-  return static_cast<std::uint64_t>(*seats.ids.row(sequence));
+__device__ inline std::uint64_t sequence_id_of(const BatchSlotsView& slots, int sequence) {
+  return static_cast<std::uint64_t>(*slots.ids.row(sequence));
 }
 
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
-    sample_kernel(View<const T> logits, SeatsView seats, Sampling sampling, std::uint64_t seed, int ahead,
+    sample_kernel(View<const T> logits, BatchSlotsView slots, Sampling sampling, std::uint64_t seed, int ahead,
                   View<int> tokens, View<float> q) {
   const int row = static_cast<int>(blockIdx.x), n = logits.cols;
   float* mine = q.row(row);
   write_distribution(logits.row(row), n, sampling, mine);
   const auto weight = [mine](int i) { return mine[i]; };
   const double sum = block_sum<double>(n, weight);
-  const double u = uniform_at(seed, who_of(seats, row), place_of(seats, row, ahead), kDraftDraw);
+  const double u = uniform_at(seed, sequence_id_of(slots, row), position_of(slots, row, ahead), kDraftDraw);
   const int token = block_locate(n, u * sum, weight);
   if (threadIdx.x == 0) *tokens.row(row) = token;
 }
 
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
-    sample_children_kernel(View<const T> logits, SeatsView seats, Sampling sampling, std::uint64_t seed, int ahead,
+    sample_children_kernel(View<const T> logits, BatchSlotsView slots, Sampling sampling, std::uint64_t seed, int ahead,
                            bool replaced, int width, View<int> tokens, View<float> q) {
   const int row = static_cast<int>(blockIdx.x), n = logits.cols, draws = tokens.cols;
   float* mine = q.row(row);
@@ -56,8 +56,8 @@ __global__ void __launch_bounds__(kMostThreads)
   for (int i = 0; i < draws; ++i) {
     const double sum = block_sum<double>(n, weight);
     const auto trial = static_cast<std::uint64_t>(row % width * draws + i);
-    const double u =
-        uniform_at(seed, who_of(seats, row / width), place_of(seats, row / width, ahead), kChildDraw + trial);
+    const double u = uniform_at(seed, sequence_id_of(slots, row / width), position_of(slots, row / width, ahead),
+                                kChildDraw + trial);
     const int token = sum > 0 ? block_locate(n, u * sum, weight) : drawn[i - 1];
     if (threadIdx.x == 0) drawn[i] = token;
     if (!replaced) gone = i + 1;
@@ -68,26 +68,26 @@ __global__ void __launch_bounds__(kMostThreads)
 }  // namespace
 
 template <class T>
-void sample(View<const T> logits, const SeatsView& seats, const Sampling& sampling, std::uint64_t seed, int ahead,
+void sample(View<const T> logits, const BatchSlotsView& slots, const Sampling& sampling, std::uint64_t seed, int ahead,
             View<int> tokens, View<float> q, cudaStream_t stream) {
-  launch(sample_kernel<T>, grid_of(logits.rows), grid_of(threads_for(logits.cols)), 0, stream, logits, seats, sampling,
+  launch(sample_kernel<T>, grid_of(logits.rows), grid_of(threads_for(logits.cols)), 0, stream, logits, slots, sampling,
          seed, ahead, tokens, q);
 }
 
 template <class T>
-void sample_children(View<const T> logits, const SeatsView& seats, const Sampling& sampling, std::uint64_t seed,
+void sample_children(View<const T> logits, const BatchSlotsView& slots, const Sampling& sampling, std::uint64_t seed,
                      int ahead, bool replaced, View<int> tokens, View<float> q, cudaStream_t stream) {
-  launch(sample_children_kernel<T>, grid_of(logits.rows), grid_of(threads_for(logits.cols)), 0, stream, logits, seats,
-         sampling, seed, ahead, replaced, logits.rows / seats.lengths.rows, tokens, q);
+  launch(sample_children_kernel<T>, grid_of(logits.rows), grid_of(threads_for(logits.cols)), 0, stream, logits, slots,
+         sampling, seed, ahead, replaced, logits.rows / slots.lengths.rows, tokens, q);
 }
 
-template void sample<float>(View<const float>, const SeatsView&, const Sampling&, std::uint64_t, int, View<int>,
+template void sample<float>(View<const float>, const BatchSlotsView&, const Sampling&, std::uint64_t, int, View<int>,
                             View<float>, cudaStream_t);
-template void sample<bf16>(View<const bf16>, const SeatsView&, const Sampling&, std::uint64_t, int, View<int>,
+template void sample<bf16>(View<const bf16>, const BatchSlotsView&, const Sampling&, std::uint64_t, int, View<int>,
                            View<float>, cudaStream_t);
-template void sample_children<float>(View<const float>, const SeatsView&, const Sampling&, std::uint64_t, int, bool,
-                                     View<int>, View<float>, cudaStream_t);
-template void sample_children<bf16>(View<const bf16>, const SeatsView&, const Sampling&, std::uint64_t, int, bool,
+template void sample_children<float>(View<const float>, const BatchSlotsView&, const Sampling&, std::uint64_t, int,
+                                     bool, View<int>, View<float>, cudaStream_t);
+template void sample_children<bf16>(View<const bf16>, const BatchSlotsView&, const Sampling&, std::uint64_t, int, bool,
                                     View<int>, View<float>, cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawing draft tokens from warped distributions, which are kept for the verification.
+// Drawing draft tokens from warped distributions, which are kept for verification.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -12,13 +12,13 @@ namespace draftline::cuda {
 
 // logits [n, vocabulary] -> tokens [n], q [n, vocabulary]; row r belongs to sequence r, text position = length + ahead.
 template <class T>
-void sample(View<const T> logits, const SeatsView&, const Sampling&, std::uint64_t seed, int ahead, View<int> tokens,
-            View<float> q, cudaStream_t);
+void sample(View<const T> logits, const BatchSlotsView&, const Sampling&, std::uint64_t seed, int ahead,
+            View<int> tokens, View<float> q, cudaStream_t);
 
-// logits [sequences * width, vocabulary] -> tokens [rows, draws], q [rows, vocabulary]. Not replaced: no token twice; where
-// fewer are possible, the last repeats.
+// logits [sequences * width, vocabulary] -> tokens [rows, draws], q [rows, vocabulary]. Without replacement no token is
+// drawn twice from a row; if there are too few, the last repeats.
 template <class T>
-void sample_children(View<const T> logits, const SeatsView&, const Sampling&, std::uint64_t seed, int ahead,
+void sample_children(View<const T> logits, const BatchSlotsView&, const Sampling&, std::uint64_t seed, int ahead,
                      bool replaced, View<int> tokens, View<float> q, cudaStream_t);
 
 }  // namespace draftline::cuda

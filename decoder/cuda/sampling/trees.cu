@@ -9,7 +9,7 @@ namespace draftline::cuda {
 namespace {
 
 constexpr int kThreads = 256, kMostLevels = 48;
-constexpr std::size_t kSharedBytes = 96 * 1024;  // that every architecture of ours has
+constexpr std::size_t kSharedBytes = 96 * 1024;  // available on every architecture from sm_80 on
 
 __device__ void set_bit(int* words, int entry) {
   words[entry / 32] = static_cast<int>(static_cast<unsigned>(words[entry / 32]) | 1U << (entry % 32));
@@ -27,7 +27,7 @@ __global__ void expand_tree_kernel(ExpandTreeView o) {
   }
   __syncthreads();
   for (int c = static_cast<int>(threadIdx.x); c < n; c += kThreads) {
-    int better = 0;  // equals: the first
+    int better = 0;  // of equal scores the first candidate is the best
     for (int other = 0; other < n; ++other)
       better += scores[other] > scores[c] || (scores[other] == scores[c] && other < c) ? 1 : 0;
     if (better >= o.keep) continue;
@@ -52,7 +52,8 @@ struct Pool {
   }
 };
 
-// Parents stand before their children in the pool and have no lower score: who is selected has a selected parent.
+// Parents stand before their children in the pool and have no lower score, so a selected candidate's parent is selected
+// too.
 __global__ void select_tree_kernel(const Pool pool, View<const int> root, int size, bool by_level, View<int> y,
                                    View<int> parent, View<int> tree_mask) {
   const int b = static_cast<int>(blockIdx.x), n = pool.begin[pool.count], words = tree_mask.cols;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dynamic trees: a level's candidates and the frontier chosen from them; the rows of a tree that go to the target.
+// Dynamic trees: the candidates of a level and the frontier chosen from them, and the selection of rows to verify.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -9,7 +9,7 @@
 
 namespace draftline::cuda {
 
-// The fields of decoder/op.h's ExpandTree.
+// The fields of ExpandTree in decoder/op.h.
 struct ExpandTreeView {
   View<const int> ids;
   View<const float> log_probs;
@@ -24,7 +24,7 @@ struct ExpandTreeView {
 };
 void expand_tree(const ExpandTreeView&, cudaStream_t);
 
-// Candidates of one level, [sequences, columns] each.
+// The candidates of one level, [sequences, columns] each.
 struct TreeLevel {
   View<const int> tokens;
   View<const float> scores;

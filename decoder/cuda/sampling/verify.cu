@@ -21,7 +21,8 @@ struct Tree {  // of one sequence
   }
 };
 
-// By one thread: the path to `row` and what follows it. next_token(row, following): the token behind a row of the path.
+// By one thread: writes the path to `row`. next_token(row, following) is the token that follows a row of the path;
+// `following` is the next row of the path, or -1.
 template <class NextToken>
 __device__ void put_verdict(const VerdictView& v, int b, const Tree& tree, int row, int bonus, NextToken next_token) {
   const int base = b * (v.depth + 1);
@@ -43,7 +44,7 @@ __device__ void put_verdict(const VerdictView& v, int b, const Tree& tree, int r
   v.bonus[b] = bonus;
 }
 
-// The deepest row whose whole path was predicted; equally deep: the first.
+// Finds the deepest row whose whole path was predicted; of equally deep ones the first.
 __global__ void verify_greedy_kernel(View<const int> predicted, TreesView trees, VerdictView verdict) {
   const int b = static_cast<int>(blockIdx.x);
   const Tree tree(trees, b);
@@ -61,7 +62,8 @@ __global__ void verify_greedy_kernel(View<const int> predicted, TreesView trees,
   put_verdict(verdict, b, tree, row, expected[row], [&](int r, int) { return expected[r]; });
 }
 
-// Rows whose parent is in level depth - 1, in order; `marks`: the level a row survived in. By one warp.
+// By one warp: the rows whose parent survived in level depth - 1, in order. `marks`: the level in which a row survived,
+// or -1.
 __device__ inline int children_of_level(const Tree& tree, const int* marks, int depth, int* children) {
   int count = 0;
   for (int base = 1; base < tree.rows; base += 32) {
@@ -77,8 +79,9 @@ __device__ inline int children_of_level(const Tree& tree, const int* marks, int 
 
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
-    verify_sampled_kernel(View<const T> logits, TreesView trees, View<const float> q, AcceptRule rule, SeatsView seats,
-                          Sampling sampling, std::uint64_t seed, int* all_marks, VerdictView verdict) {
+    verify_sampled_kernel(View<const T> logits, TreesView trees, View<const float> q, AcceptRule rule,
+                          BatchSlotsView slots, Sampling sampling, std::uint64_t seed, int* all_marks,
+                          VerdictView verdict) {
   __shared__ int children[kMostSiblings], tokens[kMostSiblings], count, following;
   __shared__ Rejected rejected;
   const int b = static_cast<int>(blockIdx.x);
@@ -87,9 +90,9 @@ __global__ void __launch_bounds__(kMostThreads)
   int* marks = all_marks + tree.first;
   for (int row = static_cast<int>(threadIdx.x); row < tree.rows; row += threads()) marks[row] = row == 0 ? 0 : -1;
   __syncthreads();
-  const std::uint64_t who = static_cast<std::uint64_t>(*seats.ids.row(b));
-  const int length = *seats.lengths.row(b);
-  int level_first = 0, bonus = -1;
+  const std::uint64_t sequence_id = static_cast<std::uint64_t>(*slots.ids.row(b));
+  const int length = *slots.lengths.row(b);
+  int level_first = 0, bonus = 0;
   for (int depth = 1;; ++depth) {
     if (warp_of() == 0) {
       const int n = children_of_level(tree, marks, depth, children);
@@ -101,12 +104,13 @@ __global__ void __launch_bounds__(kMostThreads)
     const int siblings = count;
     const Distribution<T> p(logits.row(tree.first + level_first), logits.cols, sampling);
     const auto uniform = [&](int trial) {
-      return uniform_at(seed, who, static_cast<std::uint64_t>(length + depth), 1 + static_cast<std::uint64_t>(trial));
+      return uniform_at(seed, sequence_id, static_cast<std::uint64_t>(length + depth),
+                        1 + static_cast<std::uint64_t>(trial));
     };
     const auto drafted = [&](int child) -> const float* { return q.row(tree.first - b + children[child] - 1); };
     const Decision decision = decide(p, rule, siblings, tokens, drafted, rejected, uniform);
     bonus = decision.token;
-    if (decision.child < 0) break;
+    if (!decision.accepted) break;
     if (warp_of() == 0)
       for (int base = 0; base < siblings; base += 32) {
         const int i = base + lane_of();
@@ -125,12 +129,12 @@ __global__ void __launch_bounds__(kMostThreads)
                 [&](int, int next) { return next < 0 ? bonus : tree.tokens[next]; });
 }
 
-// What p must exceed (typical) or reach (loss limit).
+// The probability that a draft must exceed (typical) or reach (loss limit).
 template <class T>
 __device__ double least_probability(const Distribution<T>& p, const Relaxed& rule) {
   if (rule.kind == Relaxed::Kind::loss_limit) return exp(-rule.epsilon);
   using W = typename Distribution<T>::W;
-  constexpr W kInsideLog = static_cast<W>(1e-5);  // of Medusa's own entropy
+  constexpr W kInsideLog = static_cast<W>(1e-5);  // Medusa's own code adds this inside the logarithm of its entropy
   const double entropy = -block_sum<W>(p.n, [&](int i) -> W {
     const W v = p.probability(i);
     if constexpr (std::is_same_v<W, double>) return v * log(v + kInsideLog);
@@ -191,6 +195,48 @@ __global__ void __launch_bounds__(kMostThreads)
                 [&](int, int next) { return next < 0 ? p.best : tree.tokens[next]; });
 }
 
+// One CTA for each sequence, whose threads share the rows.
+__global__ void force_accepted_kernel(View<const int> predicted, TreesView trees, View<const int> wanted,
+                                      int vocabulary, View<int> y) {
+  const int b = static_cast<int>(blockIdx.x), me = static_cast<int>(threadIdx.x);
+  const int first = trees.cu_seqlens.row(b)[0], n = trees.cu_seqlens.row(b + 1)[0] - first;
+  const auto parent = [&](int r) { return trees.parents.row(first + r)[0]; };
+  const auto token = [&](int r) { return trees.tokens.row(first + r)[0]; };
+  const auto depth = [&](int r) {
+    if (parent(r) < -1) return -1;
+    int d = 0;
+    while (parent(r) >= 0) {
+      r = parent(r);
+      ++d;
+    }
+    return d;
+  };
+
+  int deepest = 0;
+  for (int r = me; r < n; r += kGreedyThreads) deepest = max(deepest, depth(r));
+  deepest = block_reduce<kGreedyThreads>(deepest, Largest{});
+  const int goal = max(0, min(wanted.row(b)[0] - 1, deepest));
+  int not_leaf = -n;  // the first row of that depth, negated
+  for (int r = me; r < n; r += kGreedyThreads)
+    if (depth(r) == goal) not_leaf = max(not_leaf, -r);
+  const int leaf = -block_reduce<kGreedyThreads>(not_leaf, Largest{});
+
+  for (int r = me; r < n; r += kGreedyThreads) {
+    int choice = predicted.row(first + r)[0];
+    if (parent(r) >= -1) {
+      for (int tries = 0; tries < vocabulary; ++tries) {
+        bool drafted = false;
+        for (int c = r + 1; c < n; ++c) drafted = drafted || (parent(c) == r && token(c) == choice);
+        if (!drafted) break;
+        choice = (choice + 1) % vocabulary;
+      }
+      for (int on_path = leaf; parent(on_path) >= 0; on_path = parent(on_path))
+        if (parent(on_path) == r) choice = token(on_path);
+    }
+    y.row(first + r)[0] = choice;
+  }
+}
+
 }  // namespace
 
 std::size_t verify_scratch(int rows) {
@@ -204,11 +250,11 @@ void verify_greedy(View<const int> predicted, const TreesView& trees, const Verd
 
 template <class T>
 void verify_sampled(View<const T> logits, const TreesView& trees, View<const float> q, AcceptRule rule,
-                    const SeatsView& seats, const Sampling& sampling, std::uint64_t seed, const Scratch& scratch,
+                    const BatchSlotsView& slots, const Sampling& sampling, std::uint64_t seed, const Scratch& scratch,
                     const VerdictView& verdict, cudaStream_t stream) {
   check(scratch.bytes >= verify_scratch(logits.rows), "verify: its scratch is too small");
   launch(verify_sampled_kernel<T>, grid_of(trees.cu_seqlens.rows - 1), grid_of(threads_for(logits.cols)), 0, stream,
-         logits, trees, q, rule, seats, sampling, seed, behind_counters<int>(scratch), verdict);
+         logits, trees, q, rule, slots, sampling, seed, behind_counters<int>(scratch), verdict);
 }
 
 template <class T>
@@ -220,11 +266,18 @@ void verify_relaxed(View<const T> logits, const TreesView& trees, const Sampling
          logits, trees, sampling, rule, reinterpret_cast<int*>(likelihoods + logits.rows), likelihoods, verdict);
 }
 
+void force_accepted(View<const int> predicted, const TreesView& trees, View<const int> wanted, int vocabulary,
+                    View<int> y, cudaStream_t s) {
+  launch(force_accepted_kernel, grid_of(trees.cu_seqlens.rows - 1), grid_of(kGreedyThreads), 0, s, predicted, trees,
+         wanted, vocabulary, y);
+}
+
 template void verify_sampled<float>(View<const float>, const TreesView&, View<const float>, AcceptRule,
-                                    const SeatsView&, const Sampling&, std::uint64_t, const Scratch&,
+                                    const BatchSlotsView&, const Sampling&, std::uint64_t, const Scratch&,
                                     const VerdictView&, cudaStream_t);
-template void verify_sampled<bf16>(View<const bf16>, const TreesView&, View<const float>, AcceptRule, const SeatsView&,
-                                   const Sampling&, std::uint64_t, const Scratch&, const VerdictView&, cudaStream_t);
+template void verify_sampled<bf16>(View<const bf16>, const TreesView&, View<const float>, AcceptRule,
+                                   const BatchSlotsView&, const Sampling&, std::uint64_t, const Scratch&,
+                                   const VerdictView&, cudaStream_t);
 template void verify_relaxed<float>(View<const float>, const TreesView&, const Sampling&, const Relaxed&,
                                     const Scratch&, const VerdictView&, cudaStream_t);
 template void verify_relaxed<bf16>(View<const bf16>, const TreesView&, const Sampling&, const Relaxed&, const Scratch&,

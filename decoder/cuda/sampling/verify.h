@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification on the device: the rules are decoder/verify's, one block walks one sequence's tree.
+// Verification on the device by the rules of decoder/verify: one CTA walks down the tree of one sequence.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -10,28 +10,34 @@
 
 namespace draftline::cuda {
 
-// The rows of all sequences: cu_seqlens [sequences + 1]; parents are local rows, -1 the root, -2 no node.
+// The trees of all sequences. cu_seqlens [sequences + 1]: the first row of each; parents: a row of the same sequence,
+// -1 for the root, -2 for a mask row.
 struct TreesView {
   View<const int> tokens, parents, cu_seqlens;
 };
-// path, next: [sequences * (depth + 1)], padded by the last; the rest [sequences].
+// path, next [sequences * (depth + 1)]: padding repeats the last row; the rest [sequences].
 struct VerdictView {
   int *path, *next, *counts, *last, *last_row, *bonus;
   int depth;
 };
 
+// Bytes of scratch memory of verify_sampled() and verify_relaxed().
 std::size_t verify_scratch(int rows);
 
 void verify_greedy(View<const int> predicted, const TreesView&, const VerdictView&, cudaStream_t);
 
-// q: warped draft distributions of rows 1.. of each sequence; data null: point masses. Of the children of one node the first
-// 256 are judged: whoever comes later counts as not proposed.
+// q: the warped distributions from which rows 1.. of each sequence were drawn; data is null for point masses. Only the
+// first 256 children of a node are judged; later ones count as not proposed.
 template <class T>
-void verify_sampled(View<const T> logits, const TreesView&, View<const float> q, AcceptRule, const SeatsView&,
+void verify_sampled(View<const T> logits, const TreesView&, View<const float> q, AcceptRule, const BatchSlotsView&,
                     const Sampling&, std::uint64_t seed, const Scratch&, const VerdictView&, cudaStream_t);
 
 template <class T>
 void verify_relaxed(View<const T> logits, const TreesView&, const Sampling&, const Relaxed&, const Scratch&,
                     const VerdictView&, cudaStream_t);
+
+// Forced acceptance, for measurements: ForceAccepted in decoder/op.h, force_accepted() in decoder/verify.
+void force_accepted(View<const int> predicted, const TreesView&, View<const int> wanted, int vocabulary, View<int> y,
+                    cudaStream_t);
 
 }  // namespace draftline::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the PTX of decoder/cuda/gemm/mma.cuh does, by the fragment layouts of the PTX manual (m16n8k16, ldmatrix). A background
-// copy arrives when it is waited for, so that a missing wait shows, or at once, so that one into what is still read shows.
+// What the PTX of decoder/cuda/gemm/mma.cuh does, by the fragment layouts of the PTX manual (m16n8k16, ldmatrix). A
+// background copy arrives when it is waited for, so that a missing wait shows, or at once, so that one into what is
+// still read shows.
 #pragma once
 #include <array>
 #include <cstring>
