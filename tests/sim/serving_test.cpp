@@ -159,7 +159,7 @@ TEST_CASE("what does not fit into simulated time is refused, whatever makes it s
   };
   CHECK(apart(R"("bandwidth": "1 GB/s", "latency": "1 s")") == "none");
   CHECK(contains(apart(R"("bandwidth": "1 GB/s", "latency": "1e9 s")"), "would take hours"));
-  CHECK(contains(apart(R"("bandwidth": "1e-300 GB/s")"), "would take hours"));
+  CHECK(contains(apart(R"("bandwidth": "1e-25 GB/s")"), "would take hours"));
   // a CPU that takes 1.4 s a step: 104 days are 6.4 million of them, one request after the other
   const auto after = [](int requests) {
     return mistakes(R"({"device": "cpu", "engine": "draftline", "transformer": "qwen2.5-3b",
