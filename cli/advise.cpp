@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline advise SCENARIO`: does speculation pay here, up to which batch and load, with how many drafts, and why not.
+// `draftline advise SCENARIO`: does speculation pay here, up to which batch and load, with how many drafts, and why
+// not.
 #include <iostream>
 
 #include "cli/command.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline calibrate`: a measured file, or a folder of public tables, in; a device file out, and the profile of our own
-// decoder's host. Prints how well the fit does on shapes it has not seen, and how far it is from another calibration.
+// `draftline calibrate`: a measured file, or a folder of public tables, in; a device file out, and the profile of our
+// own decoder's host. Prints how well the fit does on shapes it has not seen, and how far it is from another
+// calibration.
 #include <iostream>
 
 #include "cli/calibration_report.h"
@@ -87,8 +88,7 @@ int calibrate(Options o, const Common& common) {
   const MeasuredFile measured = tables ? MeasuredFile{} : read_points(o.measured);
   const Measured& m = measured.points;
   const CalibratedDevice r = tables ? calibrated_from_tables(o) : calibrated_device(o, m);
-  const std::optional<Comparison> compared =
-      o.compare.empty() ? std::nullopt : std::optional(compare(o, m, r.device));
+  const std::optional<Comparison> compared = o.compare.empty() ? std::nullopt : std::optional(compare(o, m, r.device));
   const std::string device = device_text(o, measured, r);
   const std::string engine = o.engine_out.empty() ? std::string() : engine_text(o, measured);
   // From here on nothing is refused, so that files are written all or none.

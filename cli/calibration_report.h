@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `calibrate` says beside its files: how good the fits are, what the host costs, and two devices over the same points.
+// What `calibrate` says beside its files: how good the fits are, what the host costs, and two devices over the same
+// points.
 #pragma once
 #include <ostream>
 

@@ -19,8 +19,8 @@ struct Common {
   const Ranks& ranks;          // one, unless the verb shares its work
 };
 
-// What several ranks (mpirun) make of a verb: they share its work; rank 0 does what is soon done, and the others leave; or it
-// measures one machine, which several processes would only disturb.
+// What several ranks (mpirun) make of a verb: they share its work; rank 0 does what is soon done, and the others leave;
+// or it measures one machine, which several processes would only disturb.
 enum class AcrossRanks { shares, first_alone, refuses };
 
 // Adds a verb to the program; when it is chosen, its action runs after parsing.

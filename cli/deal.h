@@ -30,8 +30,8 @@ class Deal {
 // their results.
 std::uint64_t question_id(const InputFiles&, std::uint64_t option);  // option: a seed, a first point
 
-// Rank 0: deals to the other ranks until each has said that it is done, or the deal was stopped by a failure here. RankFailed,
-// or InputErrors where a rank answers another question.
+// Rank 0: deals to the other ranks until each has said that it is done, or the deal was stopped by a failure here.
+// RankFailed, or InputErrors where a rank answers another question.
 void deal_out(const Ranks&, std::uint64_t question, Deal&,
               const std::function<void(std::size_t piece, std::string_view result)>& put);
 // Another rank: asks for its next piece.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline decode`: the reference decoder on the CPU or on CUDA. Token ids in, token ids out; what was accepted per step,
-// and what the steps took.
+// `draftline decode`: the reference decoder on the CPU or on CUDA. Token ids in, token ids out; what was accepted per
+// step, and what the steps took.
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Independent pieces of work on several threads and ranks, their results taken in order by rank 0, so that the output depends
-// on the number of neither. Ctrl-C ends it after the pieces in progress; what is finished is kept.
+// Independent pieces of work on several threads and ranks, their results taken in order by rank 0, so that the output
+// depends on the number of neither. Ctrl-C ends it after the pieces in progress; what is finished is kept.
 #pragma once
 #include <tbb/global_control.h>
 #include <tbb/parallel_pipeline.h>
@@ -90,9 +90,9 @@ void piece_by_piece(int jobs, Next next, Do act) {
                              tbb::make_filter<std::size_t, void>(tbb::filter_mode::parallel, act));
 }
 
-// `make()`: a worker; `first`: one of them, if given. `work(worker, piece)`: a result, which can be packed (core/packed.h).
-// `take(result)`: on rank 0 alone, one at a time, in the order of the pieces. Returns how many were taken: all, or fewer if
-// interrupted; on other ranks 0.
+// `make()`: a worker; `first`: one of them, if given. `work(worker, piece)`: a result, which can be packed
+// (core/packed.h). `take(result)`: on rank 0 alone, one at a time, in the order of the pieces. Returns how many were
+// taken: all, or fewer if interrupted; on other ranks 0.
 template <class Worker, class Make, class Work, class Take>
 std::size_t in_order(const Ranks& ranks, const Pieces& pieces, std::shared_ptr<Worker> first, Make make, Work work,
                      Take take) {

@@ -23,8 +23,8 @@ inline void on_ending_signals(void (*act)(int)) {
     if (std::signal(signal, act) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
-// While one lives, such a signal asks instead of killing; the second one kills. Of several ranks only Ctrl-C asks: mpirun
-// ends those that are left with SIGTERM.
+// While one lives, such a signal asks instead of killing; the second one kills. Of several ranks only Ctrl-C asks:
+// mpirun ends those that are left with SIGTERM.
 class Interruptible {
  public:
   Interruptible() : signals_(launched().size > 1 ? 1 : kEndingSignals.size()) {

@@ -51,8 +51,8 @@ std::filesystem::path find_data() {
 
 void interrupted(int signal) { _exit(exit_code_of_signal(signal)); }
 
-// A stream that was closed before we began: the next file opened would take its number, and what is printed would land in
-// that file. What stands here in its place can be read, not written.
+// A stream that was closed before we began: the next file opened would take its number, and what is printed would land
+// in that file. What stands here in its place can be read, not written.
 void keep_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) == -1 && open("/dev/null", O_RDONLY) == -1) _exit(kDevice);

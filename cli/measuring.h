@@ -24,7 +24,8 @@ struct CalibratedFiles {
   std::string device, engine;  // JSON texts; engine: empty where nothing was measured of the host
   std::vector<FitQuality> quality;
 };
-// `device`: which it must be of. `datasheet`: of a GPU, the device or device file whose datasheet holds. `data`: the folder.
+// `device`: which it must be of. `datasheet`: of a GPU, the device or device file whose datasheet holds. `data`: the
+// folder.
 CalibratedFiles calibrate_files(const std::filesystem::path& measured, const std::string& device,
                                 const std::string& datasheet, const std::filesystem::path& data);
 

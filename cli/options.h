@@ -16,8 +16,8 @@ struct OutputFile {
   std::string_view option;
   std::filesystem::path file;  // empty: not asked for
 };
-// InputErrors where one of these files would destroy another, or one of the inputs: "--engine-out: is the file of --out,
-// too".
+// InputErrors where one of these files would destroy another, or one of the inputs: "--engine-out: is the file of
+// --out, too".
 void check_outputs(const std::vector<OutputFile>&, const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace draftline::cli

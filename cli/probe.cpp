@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline probe`: times the ops of a decoder on this machine and writes a measured file. What was measured is written
-// every few seconds; started again on the same file, it goes on where it was.
+// `draftline probe`: times the ops of a decoder on this machine and writes a measured file. What was measured is
+// written every few seconds; started again on the same file, it goes on where it was.
 #include <algorithm>
 #include <chrono>
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One command on several machines: `mpirun draftline ...` starts the program once per rank (MPI), each with the same command
-// line. Rank 0 deals the work out and takes all results in order (cli/in_order.h); it alone talks and writes files, so that
-// the output is that of a single rank. Without mpirun there is one rank, and MPI is never started.
+// One command on several machines: `mpirun draftline ...` starts the program once per rank (MPI), each with the same
+// command line. Rank 0 deals the work out and takes all results in order (cli/in_order.h); it alone talks and writes
+// files, so that the output is that of a single rank. Without mpirun there is one rank, and MPI is never started.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -62,8 +62,8 @@ class Ranks {
   Message receive() const;                  // waits
   std::optional<Message> receive_unless(const std::function<bool()>& given_up) const;
 
-  // Of a rank that can't go on. Rank 0 ends all of them, with this exit code; another one leaves that to rank 0, which throws
-  // RankFailed when it hears of it.
+  // Of a rank that can't go on. Rank 0 ends all of them, with this exit code; another one leaves that to rank 0, which
+  // throws RankFailed when it hears of it.
   void fail(Ending) const;
   // Waits for all others to leave too. On rank 0: of one that failed meanwhile, though nothing depended on it.
   std::optional<Ending> leave();

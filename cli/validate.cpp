@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline validate`: probe, calibrate, decode, predict and compare on this machine (docs/validate.md). Each part keeps its
-// file in a folder; started again, it goes on there. Calibration reads kernels and the host alone, never a step.
+// `draftline validate`: probe, calibrate, decode, predict and compare on this machine (docs/validate.md). Each part
+// keeps its file in a folder; started again, it goes on there. Calibration reads kernels and the host alone, never a
+// step.
 #include <algorithm>
 #include <cmath>
 #include <iostream>

@@ -6,7 +6,8 @@
 
 namespace draftline {
 
-// While one lives it is told each note of every document that is read, once, from whichever thread reads it. One at a time.
+// While one lives it is told each note of every document that is read, once, from whichever thread reads it. One at a
+// time.
 class NoteListener {
  public:
   explicit NoteListener(std::function<void(const std::string&)> told);

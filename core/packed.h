@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as bytes and back, for another process of the same program on the same kind of machine: unpack<T>(pack(value)) is
-// the value, bit for bit. Numbers and plain structs are packed as they lie in memory; texts, lists, maps, optionals,
+// Values as bytes and back, for another process of the same program on the same kind of machine: unpack<T>(pack(value))
+// is the value, bit for bit. Numbers and plain structs are packed as they lie in memory; texts, lists, maps, optionals,
 // variants and what can be written and parsed again (JSON) by what they hold. A class of such members names them:
 //   static auto members(auto& self) { return std::tie(self.point, self.result); }
 // A struct of plain values that holds a pointer must do so too: its address means nothing elsewhere.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anchors: predictions beside what others or we have measured. They only report: a median error that has grown since it was
-// pinned raises an alert, not a failure, as the measurement may be the worse of the two.
+// Anchors: predictions beside what others or we have measured. They only report: a median error that has grown since it
+// was pinned raises an alert, not a failure, as the measurement may be the worse of the two.
 #pragma once
 #include <filesystem>
 #include <optional>

@@ -11,14 +11,14 @@
 #include "core/json_parse.h"
 #include "core/text_file.h"
 #include "model/calibrated_files.h"
-#include "reports/advise_report.h"
 #include "papers/inferred_paper.h"
+#include "papers/throughput_paper.h"
+#include "reports/advise_report.h"
 #include "reports/paper_report.h"
 #include "reports/plan_report.h"
 #include "reports/point.h"
 #include "reports/run_report.h"
 #include "reports/simulate_report.h"
-#include "papers/throughput_paper.h"
 #include "sim/advice_sweep.h"
 
 namespace draftline::gate {

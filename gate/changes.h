@@ -18,9 +18,9 @@ struct Change {
   double tolerance = 0;
 };
 
-// Points are joined by their keys. Of a point that is skipped now, or was, this alone is a change, not the figures that it
-// lacks. Numbers, also those with a unit behind them ("2.4 us"), may differ by `tolerance`
-// relative to the larger; everything else must be equal. Largest first: lost and appeared ones, then by size.
+// Points are joined by their keys. Of a point that is skipped now, or was, this alone is a change, not the figures that
+// it lacks. Numbers, also those with a unit behind them ("2.4 us"), may differ by `tolerance` relative to the larger;
+// everything else must be equal. Largest first: lost and appeared ones, then by size.
 std::vector<Change> changes_between(const std::vector<PointFigures>& was, const std::vector<PointFigures>& is,
                                     double tolerance);
 

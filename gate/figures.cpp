@@ -115,7 +115,8 @@ class Flattening {
   std::unordered_map<std::string, Known> index_;
 };
 
-// An input that people change to see what it does: points that it does not tell apart are the same points under another value.
+// An input that people change to see what it does: points that it does not tell apart are the same points under another
+// value.
 void drop_where_needless(std::vector<PointFigures>& points, const std::string& part) {
   std::set<std::string> identities;
   std::vector<PointKey> keys;

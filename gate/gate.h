@@ -34,8 +34,8 @@ Recomputed recompute(const Pin&, const std::filesystem::path& pin_file, const st
 // `exact`: tolerances do not count.
 Checked compare(const PinFile&, const Pin&, const Recomputed&, bool exact);
 
-// The file with today's figures in place of those approved before, without the pins whose scenario is gone; InputErrors if a
-// question can't be answered.
+// The file with today's figures in place of those approved before, without the pins whose scenario is gone; InputErrors
+// if a question can't be answered.
 PinFile approved(PinFile, const std::vector<Recomputed>&);
 
 // Two documents of one verb. `causes`: whose fingerprints differ.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline check` says: what moved, by how much and why; for a terminal, a job's summary (Markdown), a test viewer
-// (JUnit XML) and programs (JSON).
+// What `draftline check` says: what moved, by how much and why; for a terminal, a job's summary (Markdown), a test
+// viewer (JUnit XML) and programs (JSON).
 #pragma once
 #include <ostream>
 #include <string>

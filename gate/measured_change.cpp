@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.h"
+#include "measure/validation.h"
 #include "model/fit_quality.h"
 #include "model/measured.h"
 #include "model/rank_test.h"
 #include "reports/point.h"
 #include "reports/table.h"
-#include "measure/validation.h"
 
 namespace draftline::gate {
 

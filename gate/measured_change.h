@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two measurements of the same things (files of `probe` or of `validate`): which became faster or slower, beyond what noise
-// explains.
+// Two measurements of the same things (files of `probe` or of `validate`): which became faster or slower, beyond what
+// noise explains.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -23,8 +23,8 @@ struct MeasuredChange {
   Verdict verdict = Verdict::same;
 };
 
-// Slower and faster: the interval of the ratio excludes 1 and the rank test (where samples are at hand) has p < 0.01. Same:
-// the whole interval lies within 1 +- `within`. Else ambiguous: more samples would tell.
+// Slower and faster: the interval of the ratio excludes 1 and the rank test (where samples are at hand) has p < 0.01.
+// Same: the whole interval lies within 1 +- `within`. Else ambiguous: more samples would tell.
 Verdict verdict_of(const Interval& ratio, std::optional<double> p, double within);
 
 struct MeasuredComparison {

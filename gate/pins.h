@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned predictions: a file of questions with their approved figures, read and written as JSON that people can follow in a
-// diff (docs/ci.md describes it). Paths are relative to the file.
+// Pinned predictions: a file of questions with their approved figures, read and written as JSON that people can follow
+// in a diff (docs/ci.md describes it). Paths are relative to the file.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -42,7 +42,8 @@ std::vector<std::string> usual_figures(const std::string& verb);
 enum class Missing { mistake, gone };
 PinFile read_pins(const std::filesystem::path&, Missing = Missing::mistake);
 void write_pins(const PinFile&);  // atomically, to its path
-// A pin for every scenario of a folder: `simulate` where it has a workload, else `run`. Those that `known` has are left out.
+// A pin for every scenario of a folder: `simulate` where it has a workload, else `run`. Those that `known` has are left
+// out.
 std::vector<Pin> pins_of_folder(const std::filesystem::path& folder, const PinFile& known);
 
 }  // namespace draftline::gate

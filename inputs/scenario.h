@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/reader.h"
-#include "methods/method_spec.h"
 #include "inputs/acceptance.h"
 #include "inputs/catalogue.h"
 #include "inputs/serving_choice.h"
+#include "methods/method_spec.h"
 
 namespace draftline {
 

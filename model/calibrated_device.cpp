@@ -110,8 +110,8 @@ KernelTimes read_tables(const CalibrationInput& o, InputFiles& read) {
   return times;
 }
 
-// A block that a device file borrows from a relative, beside it or shipped, becomes that relative's own, so that it may lie
-// anywhere.
+// A block that a device file borrows from a relative, beside it or shipped, becomes that relative's own, so that it may
+// lie anywhere.
 OrderedJson lent(OrderedJson block, const std::string& key, const std::filesystem::path& folder,
                  const std::filesystem::path& shipped) {
   std::string because;

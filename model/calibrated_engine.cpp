@@ -39,8 +39,8 @@ OrderedJson engine_of(const HostFit& f, const CalibrationInput& o) {
   return e;
 }
 
-// The profile of our decoder beside a GPU. How it cuts ops into kernels is code, not measured: those rows are the profile's that
-// comes with draftline.
+// The profile of our decoder beside a GPU. How it cuts ops into kernels is code, not measured: those rows are the
+// profile's that comes with draftline.
 OrderedJson engine_of(const GpuHostFit& f, const CalibrationInput& o, const std::string& gpu) {
   OrderedJson e{{"name", "draftline"},
                 {"version", "0.1"},

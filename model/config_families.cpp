@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function per family of architectures. Keys and their defaults are those of the transformers library's configuration
-// classes (4.57 and 5.0; ChatGLM, QWen, InternLM, Baichuan: of their own repositories).
+// One function per family of architectures. Keys and their defaults are those of the transformers library's
+// configuration classes (4.57 and 5.0; ChatGLM, QWen, InternLM, Baichuan: of their own repositories).
 #include "model/config_families.h"
 
 #include <algorithm>

@@ -47,8 +47,8 @@ Seconds cpu_time(const CpuModel& fit, const Gemm& k, const ReuseDistance& distan
 
 Bytes cpu_cache_bytes(const Attention& k, Span s) { return Bytes{kStoredBytes * 2 * k.kv_heads * k.head_dim * s.keys}; }
 
-// Panels of `keys_each` keys that the rows of a sequence walk over: on average where each row sees one key more than the
-// row before it, as in a chain. Smooth in the context.
+// Panels of `keys_each` keys that the rows of a sequence walk over: on average where each row sees one key more than
+// the row before it, as in a chain. Smooth in the context.
 static double mean_panels(double least, double most, double keys_each) {
   const auto sum = [&](double keys) {  // of all whole numbers of panels up to there
     const double whole = std::floor(keys / keys_each);

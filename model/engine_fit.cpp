@@ -78,8 +78,8 @@ bool has_gpu_host(const Measured& m) {
                      [](const MeasuredPoint& p) { return p.op == "step_exposed" && p.skipped.empty(); });
 }
 
-// Exposed = step + record x ops + token x sequences + graph_launch + sync. A graph that takes longer for more nodes is counted
-// with the recording of its ops.
+// Exposed = step + record x ops + token x sequences + graph_launch + sync. A graph that takes longer for more nodes is
+// counted with the recording of its ops.
 GpuHostFit fit_gpu_host(const Measured& m) {
   constexpr int kMostFitted = 16;  // sequences
   constexpr double kWorst = 0.08;

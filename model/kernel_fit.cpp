@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each coefficient is fitted as its logarithm (a softness as its logit), with a weak prior at its start: several are hardly
-// identified alone though their sum is.
+// Each coefficient is fitted as its logarithm (a softness as its logit), with a weak prior at its start: several are
+// hardly identified alone though their sum is.
 #include "model/kernel_fit.h"
 
 #include <algorithm>

@@ -54,8 +54,8 @@ static const std::vector<ShapeOf>& shapes() {
       {"clock_reference", {}},  // a fixed piece of work: its time tells the clock to which a CPU's times are normalised
       {"read", {{"kib", 1}}},
       {"copy", {{"kib", 1}}},
-      // The host's part on a GPU: to launch one of so many kernels; a graph of them, or a row of them, and waiting for it;
-      // to read so many bytes back.
+      // The host's part on a GPU: to launch one of so many kernels; a graph of them, or a row of them, and waiting for
+      // it; to read so many bytes back.
       {"launch", {{"kernels", 1}}},
       {"graph", {{"kernels", 1}}},
       {"synchronise", {{"kernels", 1}}},
@@ -66,8 +66,8 @@ static const std::vector<ShapeOf>& shapes() {
       {"kernel_replayed", {{"kernels", 1}}},
       // A sum of a message over so many GPUs.
       {"all_reduce", {{"ranks", 2}, {"kib", 1}}},
-      // Of a decoder's step on a GPU, with or without graphs: the host's time to launch its kernels, and the time that the
-      // GPU waits for the host.
+      // Of a decoder's step on a GPU, with or without graphs: the host's time to launch its kernels, and the time that
+      // the GPU waits for the host.
       {"step_issue", {{"layers", 1}, {"sequences", 1}, {"ops", 1}, {"graphs", 0}}},
       {"step_exposed", {{"layers", 1}, {"sequences", 1}, {"ops", 1}, {"graphs", 0}}}};
   return all;

@@ -14,11 +14,11 @@
 namespace draftline {
 
 struct MeasuredPoint {
-  std::string op;                    // "gemm", "attention", "add", ...
-  std::map<std::string, int> shape;  // "rows", "in", "out", ...
+  std::string op;                            // "gemm", "attention", "add", ...
+  std::map<std::string, int> shape;          // "rows", "in", "out", ...
   Seconds median = {}, low = {}, high = {};  // quartiles
-  int samples = 0, discarded = 0;    // discarded: taken while the clock was off
-  std::string skipped = {};          // why it could not run; then there are no times
+  int samples = 0, discarded = 0;            // discarded: taken while the clock was off
+  std::string skipped = {};                  // why it could not run; then there are no times
   bool same_shape(const MeasuredPoint& o) const { return op == o.op && shape == o.shape; }
   int at(const std::string& name) const;  // InputErrors if the shape has no such number
   int at(const std::string& name, int otherwise) const;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Throughputs of a paper's rows by the priced programs. Only a printed baseline calibrates: the host's issue time, or a straight
-// line over the batch through what a plain step costs beyond the program. Acceptance is printed beside a cell, follows from
-// S3D's formulas, or is inferred, one number per method and task, from the one column that the setting names.
+// Throughputs of a paper's rows by the priced programs. Only a printed baseline calibrates: the host's issue time, or a
+// straight line over the batch through what a plain step costs beyond the program. Acceptance is printed beside a cell,
+// follows from S3D's formulas, or is inferred, one number per method and task, from the one column that the setting
+// names.
 #pragma once
 #include <map>
 #include <tuple>
@@ -38,8 +39,8 @@ class InferredRates {
   const PaperTable* table(const std::string& name) const;
 
  private:
-  // What a step costs beyond the priced program: a constant, and a slope over the batch whose parts are of each verified
-  // row and of each emitted token.
+  // What a step costs beyond the priced program: a constant, and a slope over the batch whose parts are of each
+  // verified row and of each emitted token.
   struct Beyond {
     Seconds constant, per_sequence;
     std::optional<Seconds> issue = {};

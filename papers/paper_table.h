@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A paper's table beside ours: cells with kinds, errors summarised over predicted cells alone, and the audit: the share of
-// the device's datasheet FLOP/s or bandwidth, whichever is larger, that a printed figure needs.
+// A paper's table beside ours: cells with kinds, errors summarised over predicted cells alone, and the audit: the share
+// of the device's datasheet FLOP/s or bandwidth, whichever is larger, that a printed figure needs.
 #pragma once
 #include <cstdint>
 #include <functional>

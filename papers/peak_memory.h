@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest memory that a paper's system allocates while it serves one sequence, by model/memory's accounting: weights by
-// precision, the drafter's modules, caches as its code keeps them, the logits of a prompt. A file's "memory" says which code
-// does what, with sources. Nothing is calibrated.
+// The largest memory that a paper's system allocates while it serves one sequence, by model/memory's accounting:
+// weights by precision, the drafter's modules, caches as its code keeps them, the logits of a prompt. A file's "memory"
+// says which code does what, with sources. Nothing is calibrated.
 #pragma once
 #include <map>
 
@@ -19,8 +19,8 @@ class PeakMemory {
     DType weights;
     std::string method, task;
   };
-  // The larger of two moments: a prompt has just been read; the longest text is about to end. None: the method's code or
-  // the task's texts are not known.
+  // The larger of two moments: a prompt has just been read; the longest text is about to end. None: the method's code
+  // or the task's texts are not known.
   std::optional<Bytes> peak(const System&);
   std::optional<Bytes> loaded(const System&);  // before any text: weights and modules
 

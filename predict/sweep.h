@@ -6,8 +6,8 @@
 #include <tuple>
 #include <variant>
 
-#include "predict/prediction.h"
 #include "inputs/scenario.h"
+#include "predict/prediction.h"
 
 namespace draftline {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A figure of a result, written down once: its names in JSON and CSV, its title in a table, its unit, and how a result
-// says it. Tables, CSV, JSON and docs/output.md know of a kind of result what its list of them says: they can't disagree.
+// says it. Tables, CSV, JSON and docs/output.md know of a kind of result what its list of them says: they can't
+// disagree.
 #pragma once
 #include <functional>
 #include <memory>

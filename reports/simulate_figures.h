@@ -62,8 +62,8 @@ inline Reading energy(Result r) {
     return r.devices * r.power_watts * run.figures.busy_share(r.servers) * seconds;
   });
 }
-// How much longer a token takes than if the drafts had been chosen knowing what is accepted; none: no request had a second
-// token.
+// How much longer a token takes than if the drafts had been chosen knowing what is accepted; none: no request had a
+// second token.
 inline Reading oracle_gap(Result r, const ServingFigures& oracle) {
   const double gap = r.runs.front().figures.tpot.mean() / oracle.tpot.mean() - 1;
   return std::isfinite(gap) ? Reading(gap) : Reading();

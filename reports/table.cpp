@@ -77,7 +77,8 @@ std::size_t longest_piece(std::string_view text) {
   return longest;
 }
 
-// Breaks at blanks; words longer than the width behind their marks, and pieces that are longer still wherever it must be.
+// Breaks at blanks; words longer than the width behind their marks, and pieces that are longer still wherever it must
+// be.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   std::size_t used = 0;

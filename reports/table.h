@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table once, for two readers: aligned text for a terminal, CSV (RFC 4180) for a program. A cell holds what people see
+// A table once, for two readers: aligned text for a terminal, CSV (RFC 4180) for a program. A cell holds what people
+// see
 // ("1.70x", "3.21 ms") and, where that differs, the exact value for CSV.
 #pragma once
 #include <concepts>
@@ -44,8 +45,8 @@ class Table {
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_.size(); }
 
-  // Columns whose filled cells are all numbers are right-aligned. Where the table is wider than `width`, columns of text
-  // wrap; numbers never do, so that a table of many numbers may stay wider. 0: no limit. Ends with a newline.
+  // Columns whose filled cells are all numbers are right-aligned. Where the table is wider than `width`, columns of
+  // text wrap; numbers never do, so that a table of many numbers may stay wider. 0: no limit. Ends with a newline.
   std::string to_text(std::size_t width = 0) const;
   std::string to_markdown() const;  // pipes; numbers to the right
   std::string to_csv(bool with_header = true) const;
@@ -56,7 +57,8 @@ class Table {
   std::size_t rows_ = 0;
 };
 
-// Columns of a terminal that a UTF-8 text takes: one per character, none for combining marks, two for East Asian wide ones.
+// Columns of a terminal that a UTF-8 text takes: one per character, none for combining marks, two for East Asian wide
+// ones.
 std::size_t display_width(std::string_view);
 
 // One cell of CSV, quoted where it must be.

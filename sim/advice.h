@@ -9,8 +9,8 @@
 
 namespace draftline {
 
-// What a speculative step costs beyond a plain one, in plain steps. A step that gives L tokens and costs 1 + sum of these
-// is L / (1 + sum) times as fast.
+// What a speculative step costs beyond a plain one, in plain steps. A step that gives L tokens and costs 1 + sum of
+// these is L / (1 + sum) times as fast.
 struct StepLosses {
   double draft = 0;          // the drafter's device time
   double products = 0;       // matrix products and elementwise work of more verified rows
@@ -62,7 +62,8 @@ struct Advice {
 // `batches`: to report at. `serving`: the same scenario with a workload, or null.
 Advice advise(Sweep&, std::size_t index, const std::vector<int>& batches, ServingSweep* serving, std::uint64_t seed);
 
-// The scenario with plain decoding beside its methods, and with Poisson arrivals instead of a batch if it has no workload.
+// The scenario with plain decoding beside its methods, and with Poisson arrivals instead of a batch if it has no
+// workload.
 Scenario with_arrivals(Scenario);
 
 }  // namespace draftline

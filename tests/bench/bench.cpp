@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the program is: a sweep of 100,000 points with its JSON streamed away, the prices of a plan's configurations, a
-// plan of a thousand options, and the event loop. Figures are medians of several rounds of one run; machines are shared, so
-// compare within a run. `--short` runs a small part of each, for the tests.
+// How fast the program is: a sweep of 100,000 points with its JSON streamed away, the prices of a plan's
+// configurations, a plan of a thousand options, and the event loop. Figures are medians of several rounds of one run;
+// machines are shared, so compare within a run. `--short` runs a small part of each, for the tests.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -98,8 +98,8 @@ void kernel_times(const Bench& bench) {
   std::printf("kernel times: a GEMM %.0f ns, an attention %.0f ns\n", 1e9 * gemm / kTimes, 1e9 * attention / kTimes);
 }
 
-// What it takes to price a configuration (device, ranks, precision, method) for the event loop: what is found out before
-// the first run, and the prices of the batches and chunks that the run meets.
+// What it takes to price a configuration (device, ranks, precision, method) for the event loop: what is found out
+// before the first run, and the prices of the batches and chunks that the run meets.
 void prices(const Bench& bench) {
   ServingSweep sweep(bench.scenarios + "/plan.json", bench.data);
   sweep.validate();
@@ -131,9 +131,9 @@ void plan(const Bench& bench) {
               1e3 * time / static_cast<double>(options));
 }
 
-// The event loop on the peers' work (docs/simulator.md): Llama-2-70B on two A100s, Poisson arrivals of 1 request/s, chunks of
-// 512, at most 128 sequences; lengths of the Azure conversation trace where it is at hand, else drawn with its moments. The
-// short form draws them and has a small KV pool, so that some requests are refused.
+// The event loop on the peers' work (docs/simulator.md): Llama-2-70B on two A100s, Poisson arrivals of 1 request/s,
+// chunks of 512, at most 128 sequences; lengths of the Azure conversation trace where it is at hand, else drawn with
+// its moments. The short form draws them and has a small KV pool, so that some requests are refused.
 void serve(const Bench& bench, std::int64_t requests, const std::string& method, const char* name) {
   const std::string trace = std::string(DRAFTLINE_REFERENCE_DATA) + "/workloads/splitwise_conv.csv";
   const std::string lengths = !bench.brief && std::filesystem::exists(trace)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One command on several ranks: what they print and write is what one prints and writes, and no failure leaves them waiting.
+// One command on several ranks: what they print and write is what one prints and writes, and no failure leaves them
+// waiting.
 #include <filesystem>
 
 #include "tests/cli/mpirun.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `validate` as a user meets it: the closed loop on this machine in its short form, which prints its figures. Limits are
-// such that a busy machine keeps them; docs/accuracy.md has what a quiet one reaches.
+// `validate` as a user meets it: the closed loop on this machine in its short form, which prints its figures. Limits
+// are such that a busy machine keeps them; docs/accuracy.md has what a quiet one reaches.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -91,9 +91,9 @@ TEST_CASE("the closed loop holds on this machine: probed, calibrated, decoded, p
     for (const char* key : {"median_abs_error", "p90_abs_error", "max_abs_error"})
       CHECK(j.at(summary).at(key).get<double>() >= 0);
 
-  // A grid of a tenth, a second of probing, other tests before and after: an order of magnitude above a quiet machine's. A
-  // core whose twin others use is 1.7 times slower, and if they begin between probing and decoding, that is the error: of three
-  // runs one must hold.
+  // A grid of a tenth, a second of probing, other tests before and after: an order of magnitude above a quiet
+  // machine's. A core whose twin others use is 1.7 times slower, and if they begin between probing and decoding, that
+  // is the error: of three runs one must hold.
   Errors e = errors_of(j);
   for (int again = 0; kJudged && again < 2 && !e.hold(); ++again) {
     const Program another;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The message of the InputErrors that an action throws, and looking into it. Catch2's own matchers for parts of texts have
-// different names in its two generations.
+// The message of the InputErrors that an action throws, and looking into it. Catch2's own matchers for parts of texts
+// have different names in its two generations.
 #pragma once
 #include <string>
 #include <string_view>

@@ -47,7 +47,8 @@ GateReport two_pins() {
           {}};
 }
 
-// Is it XML that a viewer reads: tags that close, attributes in quotes, no stray markup? Enough for what is written here.
+// Is it XML that a viewer reads: tags that close, attributes in quotes, no stray markup? Enough for what is written
+// here.
 bool well_formed(const std::string& xml) {
   std::vector<std::string> open;
   std::size_t at = 0;

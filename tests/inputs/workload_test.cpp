@@ -130,8 +130,8 @@ TEST_CASE("arrival processes have the rate and the variation they promise") {
   const auto [bursts, burst_variation] = gaps({Kind::on_off, 20, 1, 0.5, 1.5});
   CHECK(bursts == Approx(5).epsilon(0.02));  // on a quarter of the time
   CHECK(burst_variation > 2);
-  // It begins on; each phase that passes without an arrival, the first too, is followed by one that is off: half of them
-  // at 1 arrival a phase, so one phase of 100 s and one of 1 s on average, before the first.
+  // It begins on; each phase that passes without an arrival, the first too, is followed by one that is off: half of
+  // them at 1 arrival a phase, so one phase of 100 s and one of 1 s on average, before the first.
   Workload rare;
   rare.arrivals = {Kind::on_off, 1, 1, 1, 100};
   rare.requests = 1;

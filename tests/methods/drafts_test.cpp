@@ -103,9 +103,11 @@ TEST_CASE("the heuristic schedule grows by two after a full match; the next text
 
 TEST_CASE("the confidence that is fitted parts judged drafts where alarms and misses cost least") {
   using methods::fitted_threshold;
-  // Misses cost three: of 0.9+ 0.8- 0.7+ 0.6+ 0.5- 0.4-, 0.6 keeps all three accepted and lets one of three alarms through.
+  // Misses cost three: of 0.9+ 0.8- 0.7+ 0.6+ 0.5- 0.4-, 0.6 keeps all three accepted and lets one of three alarms
+  // through.
   CHECK(fitted_threshold({{0.4, false}, {0.9, true}, {0.8, false}, {0.6, true}, {0.5, false}, {0.7, true}}) == 0.6);
-  // Were 0.6 the only accepted one below nine others at 0.9, missing it would cost 3 / 10, less than the alarms above it.
+  // Were 0.6 the only accepted one below nine others at 0.9, missing it would cost 3 / 10, less than the alarms above
+  // it.
   std::vector<methods::JudgedDraft> drafts(9, {0.9, true});
   drafts.push_back({0.6, true});
   for (int i = 0; i < 4; ++i) drafts.push_back({0.7, false});

@@ -43,7 +43,8 @@ TEST_CASE("Ouroboros without phrases takes the steps of a draft model that draft
 }
 
 TEST_CASE("Ouroboros' phrases come into play where all of the chain is accepted, and nowhere else") {
-  // The chain behind a root does not depend on how the text came about: a draft model that starts there drafts the same.
+  // The chain behind a root does not depend on how the text came about: a draft model that starts there drafts the
+  // same.
   Rig rig(ouroboros(3), Rig::Kind::cpu_planned, 1);
   int shorter = 0, full = 0, longer = 0;
   for (const auto& prompt : prompts(3, 33)) {
@@ -68,7 +69,8 @@ TEST_CASE("Ouroboros' phrases come into play where all of the chain is accepted,
 }
 
 TEST_CASE("Ouroboros' draft network needs fewer passes than it drafts tokens once its phrases come true") {
-  // Draft = target, greedy text of a small random network falls into a cycle: whole phrases are hits, for draft and target.
+  // Draft = target, greedy text of a small random network falls into a cycle: whole phrases are hits, for draft and
+  // target.
   Rig rig(ouroboros(3), Rig::Kind::cpu_planned, 1, Network::llama, 0);
   const auto accepted = rig.run({{3, 1, 4}}, {120, {}, 1})[0].accepted;
   CHECK(*std::min_element(accepted.begin(), accepted.end()) >= kGamma + 1);

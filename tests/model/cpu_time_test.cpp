@@ -88,7 +88,8 @@ TEST_CASE("attention on the CPU walks over a head's lines with four query rows a
   k.heads = k.kv_heads = 1;
   k.head_dim = 32;
   const auto of = [&](double pairs, double keys) { return cpu_time(f, k, Span{pairs, keys}, {}).value / kNs; };
-  // One row: four panels of 16 keys a step, 32 columns each; two blocks of values in one step a key. 64 keys, and one more.
+  // One row: four panels of 16 keys a step, 32 columns each; two blocks of values in one step a key. 64 keys, and one
+  // more.
   CHECK(of(64, 64) == Approx(32 + 64));
   CHECK(of(65, 65) == Approx(2 * 32 + 65));
   // Eight heads of a KV head are two groups of four: one panel a step (64 keys: 4), one block a step.
@@ -101,7 +102,8 @@ TEST_CASE("attention on the CPU walks over a head's lines with four query rows a
   k.widest = 2;
   k.masked = true;
   CHECK(of(80, 40) == Approx(2 * (32 + 20)));
-  // A prompt of 32: rows see 1 to 32 keys, in tiles of four rows; each goes as far as its last row. Panels: 1.5 on average.
+  // A prompt of 32: rows see 1 to 32 keys, in tiles of four rows; each goes as far as its last row. Panels: 1.5 on
+  // average.
   k.sequences = 1;
   k.rows = k.widest = 32;
   k.masked = false;
@@ -146,7 +148,8 @@ TEST_CASE("an elementwise op on the CPU costs its own bytes, held in 32 bits") {
 }
 
 TEST_CASE("appended keys and values come to lines from wherever these were a step ago") {
-  // Two sequences of one row, 2 heads of 32: 2 x (32 lines of keys + 2 of values) each, of 64 bytes; ns a byte from memory.
+  // Two sequences of one row, 2 heads of 32: 2 x (32 lines of keys + 2 of values) each, of 64 bytes; ns a byte from
+  // memory.
   CHECK(cpu_lines_appended(2, 2, 2, 32).value == 2 * 2 * (32 + 2) * 64);
   CHECK(cpu_lines_appended(1, 17, 2, 32).value == 2 * (2 * 32 + 17 * 2) * 64);  // two panels
   CpuModel f;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every number in data/ has a birth certificate: an object that names a source names one that data/sources.json knows, and
-// the place in it; every file names at least one.
+// Every number in data/ has a birth certificate: an object that names a source names one that data/sources.json knows,
+// and the place in it; every file names at least one.
 #include <nlohmann/json.hpp>
 #include <set>
 

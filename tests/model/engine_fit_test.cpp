@@ -52,8 +52,8 @@ TEST_CASE("a host that was hardly measured is no engine") {
 
 namespace {
 
-// A host beside a GPU: 3 us a step, 50 ns an op recorded, 0.2 us a token; a graph 5 us and 10 ns a node, a kernel by itself
-// 2 us; a read 9 us.
+// A host beside a GPU: 3 us a step, 50 ns an op recorded, 0.2 us a token; a graph 5 us and 10 ns a node, a kernel by
+// itself 2 us; a read 9 us.
 Measured made_up_beside_gpu() {
   Measured m;
   m.device = "cuda";

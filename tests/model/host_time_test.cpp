@@ -118,8 +118,8 @@ TEST_CASE("every profile in data is named for its engine and version, and eager 
 }
 
 TEST_CASE("an eager layer launches the kernels that were counted in Hugging Face's code") {
-  // Counted by dispatch on tiny networks, a flash kernel for attention: 42 a layer with grouped queries, 58 with QK-norm,
-  // 40 without groups; a masked pass of several rows 4 more.
+  // Counted by dispatch on tiny networks, a flash kernel for attention: 42 a layer with grouped queries, 58 with
+  // QK-norm, 40 without groups; a masked pass of several rows 4 more.
   const Engine e = read_file(kEngines / "hf-eager-4.51.json", read_engine);
   const auto layer = [&](const char* attention, int kv_heads, bool qk_norm) {
     double n = 2 * e.cost_of("add_rms_norm").launches + 4 * e.cost_of("linear").launches +

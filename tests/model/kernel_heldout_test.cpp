@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel model on shapes it has not seen: fitted on four fifths of the public tables, judged on the rest. GEMM: whole
-// (outputs, inputs) pairs are left out; attention: whole head layouts. Beside it a neighbour interpolation in the dense
-// table, and the datasheet roofline. The figures stand in docs/accuracy.md.
+// The kernel model on shapes it has not seen: fitted on four fifths of the public tables, judged on the rest. GEMM:
+// whole (outputs, inputs) pairs are left out; attention: whole head layouts. Beside it a neighbour interpolation in the
+// dense table, and the datasheet roofline. The figures stand in docs/accuracy.md.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -83,8 +83,8 @@ Seconds roofline(const Device& d, const AttentionPoint& p) {
   return roofline_time(d, work(kernel_of(p), span_of(p)), DType::bf16);
 }
 
-// Time over roofline of the four nearest (outputs, inputs) of the table with as many rows, weighted by 1 / distance^2 between
-// the logarithms.
+// Time over roofline of the four nearest (outputs, inputs) of the table with as many rows, weighted by 1 / distance^2
+// between the logarithms.
 Seconds interpolated(const Device& d, const std::map<int, std::vector<GemmPoint>>& table, const GemmPoint& p) {
   std::vector<std::pair<double, double>> near;  // squared distance, log of time over roofline
   for (const GemmPoint& q : table.at(p.rows)) {
@@ -148,8 +148,8 @@ TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefi
       GENERATE(Row{"a100-sxm", "a100_sxm", false, 5.9, 7.4, 6.1, 9.2},
                Row{"h100-sxm", "h100_sxm", true, 3.6, 7.3, 3.9, 7.7}, Row{"l40s", "l40s", false, 6.8, 12, 6.1, 8.3});
   if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
-  // FlashAttention 2 leaves one CTA alone with all keys of a head unless it can swap a group's heads for rows; that is its
-  // habit, not the device's limit: such layouts are fitted and counted only where the library splits them too.
+  // FlashAttention 2 leaves one CTA alone with all keys of a head unless it can swap a group's heads for rows; that is
+  // its habit, not the device's limit: such layouts are fitted and counted only where the library splits them too.
   const auto regular = [&](const AttentionPoint& p) { return row.splits_alone || p.rows > 1 || p.heads > p.kv_heads; };
   std::vector<AttentionPoint> all;
   for (const auto& points : {read_decode_table(reference() / row.folder / "generation_attention.csv.gz"),

@@ -136,7 +136,8 @@ TEST_CASE("more rows a sequence, more context, more sequences never make attenti
 }
 
 TEST_CASE("attention has no seam between decode, verify and prefill") {
-  // One row more a sequence costs at most a tile more, and doubles the time only where a tall tile of 128 rows was full.
+  // One row more a sequence costs at most a tile more, and doubles the time only where a tall tile of 128 rows was
+  // full.
   const Device d = known_device(GENERATE(as<std::string>{}, "a100-sxm", "h100-sxm", "l40s", "b200"));
   for (const double context : {0.0, 500.0, 8000.0, 100000.0})
     for (int rows = 1; rows < 1000; ++rows) {

@@ -17,8 +17,8 @@ TEST_CASE("Mann and Whitney's U by hand: 8 values, all below 8 others") {
 }
 
 TEST_CASE("Mann and Whitney's test of Hollander and Wolfe's permeability data") {
-  // Nonparametric Statistical Methods (1973), pages 69-70: W = 35, exact two-sided p = 0.2544; the approximation by hand is
-  // z = (35 - 25 - 0.5) / sqrt(10 * 5 * 16 / 12) = 1.1635, p = 0.2446.
+  // Nonparametric Statistical Methods (1973), pages 69-70: W = 35, exact two-sided p = 0.2544; the approximation by
+  // hand is z = (35 - 25 - 0.5) / sqrt(10 * 5 * 16 / 12) = 1.1635, p = 0.2446.
   const std::vector<double> term{0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46},
       early{1.15, 0.88, 0.90, 0.74, 1.21};
   CHECK(mann_whitney_p(term, early) == Approx(0.2446).epsilon(0.001));
@@ -38,7 +38,8 @@ TEST_CASE("Wilcoxon's signed ranks by hand: 8 differences, all positive") {
 }
 
 TEST_CASE("Wilcoxon's signed ranks of Hollander and Wolfe's depression data") {
-  // Page 29: V = 40 of 9 pairs, exact two-sided p = 0.0391; by hand z = (40 - 22.5 - 0.5) / sqrt(71.25) = 2.014, p = 0.0440.
+  // Page 29: V = 40 of 9 pairs, exact two-sided p = 0.0391; by hand z = (40 - 22.5 - 0.5) / sqrt(71.25) = 2.014, p =
+  // 0.0440.
   const std::vector<double> before{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30},
       after{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29};
   std::vector<double> differences;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// S3D's, Clover's and SPACE's tables (s3d2024, xiao2024, yi2024), regenerated. Limits are the targets where they are met; what is missed
-// stands in docs/accuracy.md and has no limit here.
+// S3D's, Clover's and SPACE's tables (s3d2024, xiao2024, yi2024), regenerated. Limits are the targets where they are
+// met; what is missed stands in docs/accuracy.md and has no limit here.
 #include "papers/inferred_paper.h"
 
 #include <cmath>

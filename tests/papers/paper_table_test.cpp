@@ -158,7 +158,8 @@ TEST_CASE("a paper's file with mistakes names them") {
 TEST_CASE("SpecFormer's tables have every printed cell") {
   const Paper p = specformer();
   REQUIRE(p.tables.size() == 5);
-  // Table 1: 15 rows x 4 methods x (kappa, TPS, speedup); Table 2: 3 x 3; Table 3: 15 x 3 x 4; Table 4: 4; Figure 1: no values
+  // Table 1: 15 rows x 4 methods x (kappa, TPS, speedup); Table 2: 3 x 3; Table 3: 15 x 3 x 4; Table 4: 4; Figure 1: no
+  // values
   const std::map<std::string, std::size_t> cells{
       {"table1", 180}, {"table2", 9}, {"table3", 180}, {"table4", 4}, {"figure1", 5}};
   for (const PaperTable& t : p.tables) {

@@ -102,7 +102,8 @@ TEST_CASE("a batch that does not fit is skipped with the two sizes") {
 }
 
 TEST_CASE("the prompts of a batch are read one by one before it decodes") {
-  // 90 rows: products still meet the bandwidth (184 FLOP a weight against 1000 FLOP per byte), the head on one row alone.
+  // 90 rows: products still meet the bandwidth (184 FLOP a weight against 1000 FLOP per byte), the head on one row
+  // alone.
   const Prediction p = prediction(round_scenario(R"({"name": "autoregressive"})", kText + "2"));
   const double texts = 2 * 22, decode = 2 * 21 / p.throughput.value, prompts = 2 * p.prefill_time.value;
   CHECK(p.throughput_with_prefill.value == Approx(texts / (decode + prompts)).epsilon(1e-12));

@@ -15,8 +15,8 @@ using namespace draftline;
 
 namespace {
 
-// Positions 0..4 of one prompt, two levels. Chain of 2 from position 0: rank 0, then 1: one draft, 2 tokens. Position 2:
-// 0 0: 3 tokens, and the text is over.
+// Positions 0..4 of one prompt, two levels. Chain of 2 from position 0: rank 0, then 1: one draft, 2 tokens. Position
+// 2: 0 0: 3 tokens, and the text is over.
 std::vector<TracedPrompt> one_prompt() {
   TracedPrompt p;
   p.prompt_tokens = 3;
