@@ -18,9 +18,11 @@ using Tree = nlohmann::json;
 
 constexpr std::size_t kLongList = 8, kMostValues = 400;
 
-bool is_prose(const std::string& key) {
-  static constexpr std::array<std::string_view, 10> kProse{"source",   "locator", "note",   "title", "because",
-                                                           "question", "kind",    "commit", "model", "input_files"};
+// What changes no prediction: words, and at a document's root the program that wrote it.
+bool is_prose(const std::string& key, bool at_root) {
+  static constexpr std::array<std::string_view, 8> kProse{"source",  "locator",  "note", "title",
+                                                          "because", "question", "kind", "commit"};
+  if (at_root && (key == "model" || key == "input_files")) return true;
   return std::find(kProse.begin(), kProse.end(), key) != kProse.end();
 }
 
@@ -41,7 +43,8 @@ void collect(const Tree& j, const std::string& place, int deepest, std::map<std:
     values[place] = j.dump();
   } else {
     for (const auto& [key, value] : j.items())
-      if (j.is_array() || !is_prose(key)) collect(value, place.empty() ? key : place + "/" + key, deepest - 1, values);
+      if (j.is_array() || !is_prose(key, place.empty()))
+        collect(value, place.empty() ? key : place + "/" + key, deepest - 1, values);
   }
 }
 
