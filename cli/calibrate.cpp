@@ -87,8 +87,7 @@ int calibrate(Options o, const Common& common) {
   const MeasuredFile measured = tables ? MeasuredFile{} : read_points(o.measured);
   const Measured& m = measured.points;
   const CalibratedDevice r = tables ? calibrated_from_tables(o) : calibrated_device(o, m);
-  const std::optional<Comparison> compared =
-      o.compare.empty() ? std::nullopt : std::optional(compare(o, m, r.device));
+  const std::optional<Comparison> compared = o.compare.empty() ? std::nullopt : std::optional(compare(o, m, r.device));
   const std::string device = device_text(o, measured, r);
   const std::string engine = o.engine_out.empty() ? std::string() : engine_text(o, measured);
   // From here on nothing is refused, so that files are written all or none.

@@ -4,8 +4,8 @@
 #include <iostream>
 
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/in_order.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "core/text_file.h"
 #include "gate/gate_report.h"

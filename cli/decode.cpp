@@ -166,7 +166,8 @@ int decode(const Options& o, const Common& common) {
     throw InputErrors("--algorithms: only --device cuda has several to choose from");
   check_outputs({{"--trace", o.trace}, {"--algorithms", o.algorithms}}, {o.continuations, o.accept_trace});
   if (!o.trace.empty() && o.new_tokens < 2)
-    throw InputErrors("--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
+    throw InputErrors(
+        "--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
   if (o.cuda() && !o.trace.empty()) throw InputErrors("--trace: traces are recorded on the CPU");
   constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
   int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;

@@ -49,8 +49,7 @@ int plan(const Options& o, const Common& common) {
       });
   if (!common.ranks.first()) return 0;
   const std::size_t done = options.size();
-  if (done < points)
-    std::cerr << "interrupted: only " << done << " of " << points << " options were looked at\n";
+  if (done < points) std::cerr << "interrupted: only " << done << " of " << points << " options were looked at\n";
   write_plan(to_standard_output(o.json, o.csv, {"plan", common.data, o.seed, {.most_devices = o.most_devices}}),
              scenario, std::move(options));
   return done == points ? 0 : Interruptible::exit_code();

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/interruptible.h"
 #include "cli/measuring.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/errors.h"

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "cli/command.h"
-#include "cli/options.h"
 #include "cli/interruptible.h"
 #include "cli/measuring.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
@@ -23,7 +23,6 @@ namespace draftline::cli {
 using namespace measure;
 
 namespace {
-
 
 struct Options {
   std::string device = "cpu", grid = "standard";

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "trace/tracing.h"
 #include "model/acceptance.h"
+#include "trace/tracing.h"
 
 namespace draftline {
 

@@ -5,8 +5,8 @@
 
 #include "core/json_parse.h"
 #include "decoder/huggingface.h"
-#include "trace/trace.h"
 #include "inputs/workload.h"
+#include "trace/trace.h"
 
 namespace draftline {
 

@@ -63,7 +63,8 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   const Reader in = document.root();
   Scenario s;
   s.document = std::move(document);
-  constexpr std::size_t kMostSaid = 10'000;  // bytes of what is shown to people, who must not find their terminal steered
+  constexpr std::size_t kMostSaid =
+      10'000;  // bytes of what is shown to people, who must not find their terminal steered
   if (const auto name = in.find("name")) s.name = name->text();
   if (const auto question = in.find("question")) s.question = printable(question->text(), kMostSaid);
   if (const auto note = in.find("note")) s.note = printable(note->text(), kMostSaid);
