@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coefficients of the CPU interpreter's ops (decoder/cpu): one thread, plain loops in a fixed order, no launches. A
-// GEMM walks panels of weights for groups of four rows; attention adds column by column (docs/kernel_model.md, "The
-// CPU").
+// The coefficients of the CPU interpreter's ops (docs/kernel_model.md, "The CPU"), in seconds but for shares: one
+// thread, plain loops in a fixed order, no launches (decoder/cpu). A GEMM walks panels of weights for groups of four
+// rows; attention adds column by column.
 #pragma once
 #include <array>
 
@@ -32,7 +32,7 @@ struct CpuGemmFit {
   std::array<Seconds, 4> step;  // one input of a panel, for a group of 1, 2, 3 and 4 rows
   CpuByteCost reach;            // of weights
   double blend = 3;             // how sharply arithmetic and streaming meet
-  Origin origin;
+  Origin origin{};
 };
 
 // Four query rows that share a head walk over its keys, then its values, in lines of 16 floats; the next four rows
@@ -47,7 +47,7 @@ struct CpuAttentionFit {
   CpuByteCost reach;                // of keys and values
   Seconds llc_start, memory_start;  // of such first lines, from the LLC or from memory
   double blend = 3;                 // how sharply arithmetic and streaming meet
-  Origin origin;
+  Origin origin{};
 };
 
 // Ops that a device file may leave out: files from before they were probed. They are priced as a gate then.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coefficients of a GPU's kernels (docs/kernel_model.md; in brackets the symbols used there). Shares and speeds are
-// relative to the datasheet's limits, so that a card without probes can borrow those of a relative, and say so.
+// The coefficients of a GPU's kernels, each with its symbol in docs/kernel_model.md. Times are in seconds; shares and
+// speeds are relative to the datasheet's limits, so that a card without probes can borrow those of a relative, and say
+// so. Defaults are neutral: a share of 1 is the datasheet's limit, a time of 0 costs nothing.
 #pragma once
 #include "core/quantity.h"
 #include "model/origin.h"
@@ -21,7 +22,7 @@ struct GemmFit {
   double output_cost = 0;      // gO
   Seconds latency;             // lat: per tile
   double wave_softness = 1;    // theta
-  Origin origin;
+  Origin origin{};
 };
 
 // What one row a sequence needs: the cost of CTAs and the way to the cache.
@@ -34,7 +35,7 @@ struct DecodeAttentionFit {
   double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
   double l2_share = 1;         // c: share of L2 that keeps what a kernel has just written
   double blend = 3;            // p: how sharply arithmetic and memory meet
-  Origin origin;
+  Origin origin{};
 };
 
 // What many rows a sequence add: arithmetic in waves of query tiles, and their own traffic.
@@ -48,14 +49,14 @@ struct PrefillAttentionFit {
   double blend = 1;            // p; at most the decode kernel's counts
   double wave_softness = 1;    // theta
   bool packed = false;         // the query heads that share a KV head share a tile (FlashAttention 3), or not (2)
-  Origin origin;
+  Origin origin{};
 };
 
 // Elementwise work: fixed + bytes over a share of the bandwidth.
 struct CopyFit {
   Seconds fixed;
   double bandwidth_share = 1;
-  Origin origin;
+  Origin origin{};
 };
 
 // What a GPU's own kernels, or a relative's, were found to take.
