@@ -114,24 +114,38 @@ TEST_CASE("more load than can be served is no error: it ends, warns and says tha
   CHECK(Json::parse(draftline("simulate s.json --json").out).at("diverges") == true);
 }
 
-TEST_CASE("Ctrl-C keeps what is finished and says how to go on") {
-  const Program draftline;
+// A sweep to which `signal` is sent as soon as some points are written. `before`: what the shell does first.
+static Ran interrupted(const Program& draftline, const std::string& signal, const std::string& before = "") {
   std::string rates;
   for (int i = 1; i <= 1500; ++i) rates += (i == 1 ? "\"" : ", \"") + std::to_string(i) + " /s\"";
   draftline.write("s.json", scenario(R"({"process": "poisson", "rate": [)" + rates + "]}"));
-  // Interrupted as soon as some points are written; `kill -0`: should the program end by itself, so does the loop.
-  draftline.write("interrupt.sh",
-                  "\"$1\" simulate s.json --json > out 2> err &\n"
-                  "while [ ! -s out ] && kill -0 $!; do sleep 0.02; done\nkill -INT $!\nwait $!\n");
+  // `kill -0`: should the program end by itself, so does the loop.
+  draftline.write("interrupt.sh", before + "\n\"$1\" simulate s.json --json > out 2> err &\n" +
+                                      "while [ ! -s out ] && kill -0 $!; do sleep 0.02; done\nkill -" + signal +
+                                      " $!\nwait $!\n");
   const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
   // a shell's children in the background ignore SIGINT unless job control is on
   const int status =
       std::system(("cd '" + folder + "' && bash -m interrupt.sh '" DRAFTLINE_PROGRAM "' 2> /dev/null").c_str());
-  REQUIRE(WEXITSTATUS(status) == 130);
-  CHECK(contains(draftline.read("err"), "of 1500 points; go on with --from "));
-  const Json d = Json::parse(draftline.read("out"));
+  return {WEXITSTATUS(status), draftline.read("out"), draftline.read("err")};
+}
+
+TEST_CASE("Ctrl-C, and what ends a session or a job, keep what is finished and say how to go on") {
+  const Program draftline;
+  const auto [signal, code] = GENERATE(std::pair{"INT", 130}, std::pair{"TERM", 143}, std::pair{"HUP", 129});
+  const Ran r = interrupted(draftline, signal);
+  REQUIRE(r.code == code);
+  CHECK(contains(r.err, "of 1500 points; go on with --from "));
+  const Json d = Json::parse(r.out);
   CHECK(d.at("results").size() > 0);
   CHECK(d.at("results").size() < 1500);
+}
+
+TEST_CASE("a signal that we were told to ignore is ignored") {
+  const Program draftline;
+  const Ran r = interrupted(draftline, "HUP", "trap '' HUP");
+  CHECK(r.code == 0);
+  CHECK(Json::parse(r.out).at("results").size() == 1500);
 }
 
 TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its place") {
