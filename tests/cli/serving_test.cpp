@@ -114,8 +114,8 @@ TEST_CASE("more load than can be served is no error: it ends, warns and says tha
   CHECK(Json::parse(draftline("simulate s.json --json").out).at("diverges") == true);
 }
 
-// A sweep to which `signal` is sent as soon as some points are written. `told`: what the program is told of its signals by
-// who starts it; whoever started the tests may have told them to ignore some.
+// A sweep to which `signal` is sent as soon as some points are written. `told`: what the program is told of its signals
+// by who starts it; whoever started the tests may have told them to ignore some.
 static Ran interrupted(const Program& draftline, const std::string& signal,
                        const std::string& told = "env --default-signal") {
   std::string rates;
@@ -126,7 +126,8 @@ static Ran interrupted(const Program& draftline, const std::string& signal,
                                       "while [ ! -s out ] && kill -0 $!; do sleep 0.02; done\nkill -" + signal +
                                       " $!\nwait $!\n");
   const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
-  const int status = std::system(("cd '" + folder + "' && sh interrupt.sh '" DRAFTLINE_PROGRAM "' 2> /dev/null").c_str());
+  const int status =
+      std::system(("cd '" + folder + "' && sh interrupt.sh '" DRAFTLINE_PROGRAM "' 2> /dev/null").c_str());
   return {WEXITSTATUS(status), draftline.read("out"), draftline.read("err")};
 }
 
