@@ -16,6 +16,12 @@ static Copy with_traffic(Copy k, const OpCost& cost) {
   return k;
 }
 
+static bool does_vary(const Kernel& kernel, bool on_cpu) {
+  if (std::holds_alternative<Attention>(kernel)) return true;
+  const auto* copy = std::get_if<Copy>(&kernel);
+  return on_cpu && (std::holds_alternative<Gemm>(kernel) || (copy && copy->old_lines.value > 0));
+}
+
 KernelPricer::KernelPricer(const Device& d, const Engine& e, const StepOutline& outline)
     : device_(d),
       is_cpu_(d.cpu() != nullptr),
@@ -24,7 +30,8 @@ KernelPricer::KernelPricer(const Device& d, const Engine& e, const StepOutline& 
       last_use_(static_cast<std::size_t>(outline.weights)),
       last_attended_(static_cast<std::size_t>(outline.layers)) {
   for (const StepOutline::Kind& k : outline.kinds)
-    priced_.push_back({e.cost_of(k.key, k.phase == Phase::draft).of_heads(k.heads, k.kv_heads), {}, {}});
+    priced_.push_back({.cost = e.cost_of(k.key, k.phase == Phase::draft).of_heads(k.heads, k.kv_heads),
+                       .varies = does_vary(k.kernel, is_cpu_)});
   if (!is_cpu_) return;
   for (const StepOutline::Segment& s : outline.segments)
     for (const StepOutline::Op& op : s.ops) note(op);
@@ -35,24 +42,19 @@ KernelPricer::KernelPricer(const Device& d, const Engine& e, const StepOutline& 
   moved_ = {};
 }
 
-std::optional<VaryingOp> KernelPricer::varying(const StepOutline::Op& op) {
-  const Kernel& kernel = kind(op).kernel;
+VaryingOp KernelPricer::varying(const StepOutline::Op& op) {
   const OpCost& c = cost(op);
+  const LastAccess last = is_cpu_ ? last_access(op) : LastAccess{};
+  const Kernel& kernel = kind(op).kernel;
   if (const auto* k = std::get_if<Attention>(&kernel))
-    return VaryingOp{.kernel = *k,
-                     .last_access = is_cpu_ ? last_access(op) : LastAccess{},
-                     .launches = c.launches,
-                     .cache_traffic = c.cache_traffic,
-                     .bytes_per_pair = c.bytes_per_pair.value};
-  if (!is_cpu_) return std::nullopt;
+    return {.kernel = *k,
+            .last_access = last,
+            .launches = c.launches,
+            .cache_traffic = c.cache_traffic,
+            .bytes_per_pair = c.bytes_per_pair.value};
   if (const auto* k = std::get_if<Gemm>(&kernel))
-    return VaryingOp{.kernel = padded(*k),
-                     .last_access = last_access(op),
-                     .launches = c.launches,
-                     .weight_traffic = c.weight_traffic};
-  if (const auto* k = std::get_if<Copy>(&kernel); k && k->old_lines.value > 0)
-    return VaryingOp{.kernel = with_traffic(*k, c), .last_access = last_access(op), .launches = c.launches};
-  return std::nullopt;
+    return {.kernel = padded(*k), .last_access = last, .launches = c.launches, .weight_traffic = c.weight_traffic};
+  return {.kernel = with_traffic(std::get<Copy>(kernel), c), .last_access = last, .launches = c.launches};
 }
 
 Seconds KernelPricer::operator()(const StepOutline::Op& op) {

@@ -19,16 +19,19 @@ class KernelPricer {
  public:
   KernelPricer(const Device&, const Engine&, const StepOutline&);
   const OpCost& cost(const StepOutline::Op& op) const { return priced_[static_cast<std::size_t>(op.kind)].cost; }
-  // The op, if its time varies: attention; on a CPU also a GEMM, and what writes to lines last accessed a step ago.
-  std::optional<VaryingOp> varying(const StepOutline::Op&);
+  // Does the op's time vary? Attention's does; on a CPU also a GEMM's, and of what writes to lines last accessed a step
+  // ago.
+  bool varies(const StepOutline::Op& op) const { return priced_[static_cast<std::size_t>(op.kind)].varies; }
+  VaryingOp varying(const StepOutline::Op&);    // of an op that varies; each is asked once, in order
   Seconds operator()(const StepOutline::Op&);   // of any other op
   Bytes step_weights() const { return step_; }  // bytes that a step accesses on a CPU
 
  private:
   struct Priced {  // of a kind of op; time: with `hot` of its weights in L2, as they were last
     OpCost cost;
-    std::optional<double> hot;
-    Seconds time;
+    bool varies = false;
+    std::optional<double> hot{};
+    Seconds time{};
   };
   Seconds time(const Gemm&, const OpCost&, double hot);
   Seconds time(const Copy&, const OpCost&, double);

@@ -29,11 +29,12 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
       PhaseKernels& same_phase = phases_[static_cast<std::size_t>(phase)];
       if (attended && attended->kind == op.kind && attended->pass == op.pass) {
         line.shape = its_shape;
-      } else if (const auto varying = price.varying(op)) {
-        Shape shape{.op = *varying};
+      } else if (price.varies(op)) {
+        Shape shape{.op = price.varying(op)};
         if (line.kind == KernelKind::attention) {
           const auto& [s0, s1] = run.spans[static_cast<std::size_t>(op.pass)];
-          shape = {*varying, s0.pairs, s1.pairs - s0.pairs, s0.keys, s1.keys - s0.keys};
+          shape.pairs = s0.pairs, shape.pairs_per_length = s1.pairs - s0.pairs;
+          shape.keys = s0.keys, shape.keys_per_length = s1.keys - s0.keys;
         }
         line.shape = its_shape = shape_index(shape);
         if (d.cpu() == nullptr) attended = op;

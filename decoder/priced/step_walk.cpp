@@ -31,10 +31,10 @@ class OpTimes {
   }
   const OpCost& cost(const StepOutline::Op& op) const { return price_.cost(op); }
   Seconds operator()(const SegmentRun& run, const StepOutline::Op& op) {
-    const auto varying = price_.varying(op);
-    if (!varying) return price_(op);
-    const bool attention = std::holds_alternative<Attention>(varying->kernel);
-    return time_of(device_, *varying, attention ? span_of(run, op.pass, lengths_) : Span{}, step_);
+    if (!price_.varies(op)) return price_(op);
+    const VaryingOp varying = price_.varying(op);
+    const bool attention = std::holds_alternative<Attention>(varying.kernel);
+    return time_of(device_, varying, attention ? span_of(run, op.pass, lengths_) : Span{}, step_);
   }
 
  private:
