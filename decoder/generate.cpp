@@ -97,6 +97,7 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   Committed c;
   c.prefill = true;
   c.rows = ops_.ragged("prompt.rows", sizes);  // prompts are data: inputs of a tape, not constants
+  c.rows.prompts = true;
   c.fed = ops_.input("prompt", tokens);
   c.last = c.last_row = ops_.input("prompt.last", last);
   Stream x{ops_.embed(target_.embedding, c.fed)};

@@ -42,6 +42,20 @@ TEST_CASE("every figure of a prediction is positive, and its parts are its step"
   }
 }
 
+TEST_CASE("a longer prompt takes no less time to read") {
+  const auto s = ScenarioText(R"({"device": "b200", "transformer": ["phi-3-mini", "llama-3.1-8b"], "batch_size": 1,
+      "engine": ["hf-eager", "vllm", "sglang", "tgi"], "method": {"name": "autoregressive"}, "output_tokens": 2,
+      "prompt_tokens": [1, 2, 16, 64, 127, 128, 129, 150, 256, 1000]})")
+                     .sweep();
+  const std::size_t prompts = s->scenario().prompt_tokens.size();
+  REQUIRE(s->scenario().points() == 8 * prompts);
+  for (std::size_t i = 0; i < s->scenario().points(); ++i)
+    if (const Point p = point_at(s->scenario(), i); p.prompt > 0) {
+      INFO(s->scenario().engines[p.engine]->name << ", prompt " << s->scenario().prompt_tokens[p.prompt]);
+      CHECK(at(*s, i).prefill_time.value >= (1 - 1e-12) * at(*s, i - 1).prefill_time.value);
+    }
+}
+
 TEST_CASE("the folded price of a step is the walk over its ops") {
   const auto s = ScenarioText(scenario(kMethods, R"("batch_size": [1, 5])")).sweep();
   const Scenario& all = s->scenario();
