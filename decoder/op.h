@@ -140,6 +140,13 @@ struct SumOverRanks {  // tensor parallelism: the sum of y over the ranks, in pl
   int ranks;
   FIELDS(y, ranks)
 };
+struct GatherOverRanks {  // tensor parallelism: the columns of all ranks side by side: [n, c] -> [n, c * ranks]
+  static constexpr std::string_view key = "all_gather";
+  Tensor x;
+  int ranks;
+  Out y;
+  FIELDS(x, ranks, y)
+};
 
 // ---- data movement
 struct Gather {  // rows index + shift .. + span of the columns of all parts side by side; no index: all rows

@@ -97,6 +97,7 @@ struct KernelOf {
                 o.q.dtype};
   }
   Kernel operator()(const SumOverRanks& o) const { return AllReduce{o.y.bytes(), o.ranks}; }
+  Kernel operator()(const GatherOverRanks& o) const { return AllGather{o.y.bytes(), o.ranks}; }
   Kernel operator()(const Gather& o) const {  // only the rows taken
     return Copy{o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), o.y.bytes(), {}, ElementOp::add, 0, o.y.dtype};
   }

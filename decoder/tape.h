@@ -12,9 +12,9 @@
 namespace draftline {
 
 using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, CosineGate,
-                        MixtureOfExperts, RopeAppend, Attend, GroupAttend, SumOverRanks, Gather, ConcatRows, Store,
-                        Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
-                        VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance>;
+                        MixtureOfExperts, RopeAppend, Attend, GroupAttend, SumOverRanks, GatherOverRanks, Gather,
+                        ConcatRows, Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree,
+                        SelectTree, VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance>;
 
 // Which part of a step an op belongs to: the break-down of a price, and what an engine launches how.
 enum class Phase : std::uint8_t { draft, verify, commit };
