@@ -8,9 +8,7 @@
 
 namespace draftline {
 
-bool LinkTable::knows(int ranks) const {
-  return std::any_of(points.begin(), points.end(), [&](const LinkPoint& p) { return p.ranks >= ranks; });
-}
+bool LinkTable::knows(int ranks) const { return !points.empty() && points.back().ranks >= ranks; }
 
 Seconds LinkTable::time(int ranks, Bytes message) const {
   const auto first = std::find_if(points.begin(), points.end(), [&](const LinkPoint& p) { return p.ranks >= ranks; });

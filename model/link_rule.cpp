@@ -38,6 +38,7 @@ LinkRule read_rule(const Reader& in) {
   if (const auto ranks = in.find("ranks"))
     for (const Reader& n : ranks->items()) rule.ranks.push_back(n.integer(2, 1024));
   if (const auto below = in.find("below")) rule.below = below->quantity<Bytes>(0.0);
+  if (const auto up_to = in.find("up_to")) rule.below = up_to->quantity<Bytes>(0.0) + Bytes{1};  // whole bytes
   if (const auto switched = in.find("switched")) rule.switched = switched->boolean();
   if (const auto capability = in.find("compute_capability")) rule.compute_capability = capability->text();
   in.done();

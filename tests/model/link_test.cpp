@@ -112,13 +112,15 @@ TEST_CASE("an engine's links: rules in order, the skew of its ranks; what nobody
   const Document d = Document::from_text(R"({
       "all_reduce": {"kind": "default", "source": "s", "locator": "l", "rules": [
         {"library": "one_shot", "ranks": [2, 4], "below": "512 KiB", "switched": true, "compute_capability": "9.0"},
-        {"library": "nccl"}]},
+        {"library": "two_shot", "up_to": "8 MiB"}, {"library": "nccl"}]},
       "rank_skew": {"value": "3 us", "kind": "guess", "because": "why"}})",
                                          "engine.json");
   std::vector<std::string> guesses;
   const EngineLinks engine = read_engine_links(d.root(), guesses);
   d.finish();
-  REQUIRE(engine.all_reduce.size() == 2);
+  REQUIRE(engine.all_reduce.size() == 3);
+  CHECK(engine.all_reduce[1].holds({}, 16, Bytes{8192 * kKiB}));
+  CHECK_FALSE(engine.all_reduce[1].holds({}, 16, Bytes{8192 * kKiB + 1}));
   CHECK(engine.all_reduce[0].ranks == std::vector{2, 4});
   CHECK(engine.all_reduce[0].below == Bytes{512 * kKiB});
   CHECK(engine.rank_skew == us(3));
