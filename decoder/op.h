@@ -142,6 +142,13 @@ struct SumOverRanks {  // tensor parallelism: the sum of y over the ranks, in pl
   int ranks;
   FIELDS(y, ranks)
 };
+struct GatherOverRanks {  // tensor parallelism: the columns of all ranks side by side: [n, c] -> [n, c * ranks]
+  static constexpr std::string_view key = "all_gather";
+  Tensor x;
+  int ranks;
+  Out y;
+  FIELDS(x, ranks, y)
+};
 
 // ---- data movement
 // Puts the parts' columns side by side and takes, for each index, the `span` rows from index + shift on: [index * span,

@@ -110,6 +110,7 @@ struct KernelOf {
                 .format = o.q.dtype};
   }
   Kernel operator()(const SumOverRanks& o) const { return AllReduce{.message = o.y.bytes(), .ranks = o.ranks}; }
+  Kernel operator()(const GatherOverRanks& o) const { return AllGather{.message = o.y.bytes(), .ranks = o.ranks}; }
   Kernel operator()(const Gather& o) const {  // reads only the rows that it takes
     return Copy{
         .read = o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), .written = o.y.bytes(), .format = o.y.dtype};

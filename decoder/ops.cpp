@@ -182,6 +182,11 @@ Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, 
 
 Tensor Ops::sum_over_ranks(Tensor y, int ranks) { return ranks == 1 ? y : Tensor(emit(SumOverRanks{y, ranks}).y); }
 
+Tensor Ops::gather_over_ranks(Tensor x, int ranks) {
+  if (ranks == 1) return x;
+  return emit(GatherOverRanks{x, ranks, temp(x.rows, x.cols * ranks, x.dtype)}).y;
+}
+
 // ---- data movement
 
 Tensor Ops::gather(std::vector<Tensor> parts, std::optional<Tensor> index, int shift, int span) {

@@ -62,7 +62,8 @@ class Ops {
   Tensor attend(Tensor q, PassRef, Cache, int layer);
   // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
-  Tensor sum_over_ranks(Tensor y, int ranks);  // [n, c], in place; no op on one rank
+  Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; no op on one rank
+  Tensor gather_over_ranks(Tensor x, int ranks);  // [n, c] -> [n, c * ranks]; no op on one rank
 
   // ---- data movement
   // Parts [n, c_i] side by side, rows index + shift .. + span -> [index.rows * span, sum of c_i]; no index: all rows

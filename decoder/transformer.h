@@ -62,9 +62,14 @@ class Transformer {
     run(ops, x, p, all_, auxiliary_states);
   }
 
-  Tensor embed(Ops& ops, Tensor ids) const { return ops.embed(embedding, ids); }
+  // The embedding is divided by vocabulary, like the head: each rank looks up its own tokens, and the rows are summed; of
+  // the logits every rank has some columns, which meet before a token is chosen.
+  Tensor embed(Ops& ops, Tensor ids) const { return ops.sum_over_ranks(ops.embed(embedding, ids), ranks); }
   Tensor final_norm(Ops&, Stream&) const;
-  Tensor logits(Ops& ops, Tensor normed) const { return ops.linear(normed, head); }  // [n, hidden] -> [n, vocabulary]
+  Tensor logits(Ops& ops, Tensor normed) const {  // [n, hidden] -> [n, vocabulary()]
+    return ops.gather_over_ranks(ops.linear(normed, head), ranks);
+  }
+  int vocabulary() const { return shape.vocabulary * ranks; }  // of all ranks; the last one's share may be padded
 
   TransformerShape shape;
   int ranks;

@@ -122,23 +122,32 @@ OrderedJson lent(OrderedJson block, const std::string& key, const std::filesyste
     const std::filesystem::path beside = folder / (relative + ".json");
     const OrderedJson whole = OrderedJson::parse(
         read_text_file(std::filesystem::exists(beside, none) ? beside : shipped / (relative + ".json")));
-    block = key == "all_reduce" ? whole.at(key) : whole.at("fits").at(key);
+    block = key == "links" ? whole.contains(key) ? whole.at(key) : whole.at("all_reduce") : whole.at("fits").at(key);
   }
   if (!because.empty()) block["because"] = because;
   return block;
 }
 
-// The sums over GPUs that were measured, by ranks.
-OrderedJson links_of(const GpuCalibration& c, const CalibrationInput& o) {
-  OrderedJson links = certificate(o, c.of_all_reduce, false);
-  links["kind"] = "measured";
-  OrderedJson& groups = links["groups"] = OrderedJson::array();
+// The device's links with NCCL's sums over GPUs as they were measured, by ranks. Tables of other libraries stay; they come
+// after it, as an engine's rule names those that it wants.
+OrderedJson links_of(const GpuCalibration& c, const CalibrationInput& o, const OrderedJson& known) {
+  OrderedJson nccl{{"library", "nccl"}, {"collective", "all_reduce"}};
+  nccl.update(certificate(o, c.of_all_reduce, false));
+  nccl["kind"] = "measured";
+  OrderedJson& groups = nccl["groups"] = OrderedJson::array();
   int ranks = 0;
-  for (const AllReducePoint& p : c.all_reduce) {
+  for (const LinkPoint& p : c.all_reduce) {
     if (p.ranks != ranks) groups.push_back(OrderedJson{{"ranks", ranks = p.ranks}, {"points", OrderedJson::array()}});
     groups.back()["points"].push_back(OrderedJson{
         {"message", std::to_string(static_cast<std::int64_t>(p.message.value)) + " B"}, {"time", in_us(p.time)}});
   }
+  OrderedJson links;
+  for (const char* key : {"switched", "compute_capability"})
+    if (known.contains(key)) links[key] = known.at(key);
+  links["tables"] = OrderedJson::array({nccl});
+  if (known.contains("tables"))
+    for (const OrderedJson& table : known.at("tables"))
+      if (table.at("library") != "nccl" || table.at("collective") != "all_reduce") links["tables"].push_back(table);
   return links;
 }
 
@@ -172,15 +181,19 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
     add_fields(copy, *c.copy, in_us);
     fits["copy"] = copy;
   }
-  if (!c.all_reduce.empty()) {
-    r.quality.push_back(c.of_all_reduce);
-    r.device["all_reduce"] = links_of(c, o);
-  }
   const auto own = [&](OrderedJson& block, const std::string& key) {
     block = lent(block, key, file.parent_path(), o.data / "devices");
   };
   for (auto& [key, block] : fits.items()) own(block, key);
-  if (r.device.contains("all_reduce")) own(r.device["all_reduce"], "all_reduce");
+  if (r.device.contains("all_reduce")) {  // the key of before
+    r.device["links"] = r.device["all_reduce"];
+    r.device.erase("all_reduce");
+  }
+  if (r.device.contains("links")) own(r.device["links"], "links");
+  if (!c.all_reduce.empty()) {
+    r.quality.push_back(c.of_all_reduce);
+    r.device["links"] = links_of(c, o, r.device.value("links", OrderedJson::object()));
+  }
   return r;
 }
 

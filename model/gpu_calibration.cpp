@@ -57,14 +57,13 @@ void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread
 }
 
 // Points are interpolated, not fitted: each between two others of its ranks is left out in its turn.
-FitQuality quality_of_links(const std::vector<AllReducePoint>& all, const Device& datasheet) {
+FitQuality quality_of_links(const std::vector<LinkPoint>& all) {
   std::vector<std::vector<double>> log_ratio(kFitFolds);
-  Device d = datasheet;
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
     if (all[i - 1].ranks != all[i].ranks || all[i + 1].ranks != all[i].ranks) continue;
-    d.all_reduce = all;
-    d.all_reduce.erase(d.all_reduce.begin() + static_cast<std::ptrdiff_t>(i));
-    log_ratio[i % kFitFolds].push_back(std::log(all[i].time / kernel_time(d, AllReduce{all[i].message, all[i].ranks})));
+    LinkTable others{"nccl", Collective::all_reduce, all, {}};
+    others.points.erase(others.points.begin() + static_cast<std::ptrdiff_t>(i));
+    log_ratio[i % kFitFolds].push_back(std::log(all[i].time / others.time(all[i].ranks, all[i].message)));
   }
   FitQuality q = judged("all_reduce", log_ratio);
   q.points = static_cast<int>(all.size());
@@ -99,7 +98,7 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
       times.copies.push_back({Bytes{2 * 1024.0 * p.at("kib")}, p.median});
     }
   }
-  std::sort(times.all_reduce.begin(), times.all_reduce.end(), [](const AllReducePoint& a, const AllReducePoint& b) {
+  std::sort(times.all_reduce.begin(), times.all_reduce.end(), [](const LinkPoint& a, const LinkPoint& b) {
     return std::pair(a.ranks, a.message) < std::pair(b.ranks, b.message);
   });
   return times;
@@ -121,7 +120,7 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   c.attention = {d.gpu().decode, d.gpu().prefill};
   if (!times.all_reduce.empty()) {
     c.all_reduce = times.all_reduce;
-    c.of_all_reduce = quality_of_links(times.all_reduce, datasheet);
+    c.of_all_reduce = quality_of_links(times.all_reduce);
   }
   if (times.copies.empty()) return c;
   c.of_copy = quality_of("elementwise", times.copies, datasheet, put_copy);

@@ -12,8 +12,8 @@ namespace draftline {
 struct KernelTimes {
   std::vector<GemmPoint> gemms;
   std::vector<AttentionPoint> attention;
-  std::vector<CopyPoint> copies;           // none: the device keeps what it has
-  std::vector<AllReducePoint> all_reduce;  // likewise
+  std::vector<CopyPoint> copies;      // none: the device keeps what it has
+  std::vector<LinkPoint> all_reduce;  // likewise
 };
 
 // Of our own probe. A cache whose copies exceed twice the L2 is cold.
@@ -23,7 +23,7 @@ struct GpuCalibration {
   GemmFit gemm;
   AttentionFits attention;
   std::optional<CopyFit> copy;
-  std::vector<AllReducePoint> all_reduce;  // by ranks, then message
+  std::vector<LinkPoint> all_reduce;  // by ranks, then message
   FitQuality of_gemm, of_attention, of_copy, of_all_reduce;
 };
 

@@ -9,6 +9,7 @@
 
 #include "core/quantity.h"
 #include "core/reader.h"
+#include "model/link_rule.h"
 
 namespace draftline {
 
@@ -42,6 +43,7 @@ struct Engine {
   Seconds token;                    // per emitted token, serial with the device: host_per_token
   Seconds sync;                     // one blocking read
   std::vector<int> graph_sizes;     // captured row counts: rows are padded up; empty: no padding
+  EngineLinks links;                // of tensor parallelism: which library sums, and how ranks wait for each other
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of the values that nobody measured: "sync", "ops/commit"
   // The most specific row: "attention.verify", then "attention", then the default. While drafting, first the same among

@@ -32,6 +32,7 @@ Work work(const Attention& k, Span s) {
 Work work(const Copy& k) { return {k.flops, k.read, k.written}; }
 
 Work work(const AllReduce& k) { return {Flops{}, k.message, k.message}; }
+Work work(const AllGather& k) { return {Flops{}, k.message / k.ranks, k.message}; }
 
 Work work(const ExpertMlp& k) {
   const double rows = k.rows, hidden = k.hidden, one = 3.0 * k.hidden * k.intermediate;

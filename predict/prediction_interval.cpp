@@ -17,10 +17,21 @@ static std::optional<Interval> wider(const std::optional<Interval>& a, const std
   return Interval{std::min(a->low, b->low), std::max(a->high, b->high)};
 }
 
+// An engine may call any library that the device has: the widest of their intervals, where all have one.
+static std::optional<Interval> error_of(const Links& links) {
+  std::optional<Interval> widest;
+  for (const LinkTable& t : links.tables) {
+    const auto one = error_of(t.origin);
+    if (!one) return std::nullopt;
+    widest = widest ? Interval{std::min(widest->low, one->low), std::max(widest->high, one->high)} : *one;
+  }
+  return widest;
+}
+
 KnownErrors known_errors(const Device& d) {
   KnownErrors errors;
   const auto set = [&](KernelKind k, std::optional<Interval> e) { errors[static_cast<std::size_t>(k)] = e; };
-  set(KernelKind::communication, error_of(d.all_reduce_origin));
+  set(KernelKind::communication, error_of(d.links));
   if (const CpuModel* cpu = d.cpu()) {
     set(KernelKind::gemm, error_of(cpu->gemm.origin));
     set(KernelKind::attention, error_of(cpu->attention.origin));

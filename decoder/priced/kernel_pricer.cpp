@@ -131,6 +131,7 @@ KernelKind kind_of(const Kernel& kernel) {
     KernelKind operator()(const ExpertMlp&) const { return KernelKind::experts; }
     KernelKind operator()(const Copy&) const { return KernelKind::elementwise; }
     KernelKind operator()(const AllReduce&) const { return KernelKind::communication; }
+    KernelKind operator()(const AllGather&) const { return KernelKind::communication; }
   };
   return std::visit(Kind{}, kernel);
 }

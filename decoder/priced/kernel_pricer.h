@@ -35,7 +35,12 @@ class KernelPricer {
   };
   Seconds time(const Gemm&, const OpCost&, double hot);
   Seconds time(const Copy&, const OpCost&, double);
-  Seconds time(const AllReduce& k, const OpCost&, double) { return kernel_time(device_, k); }
+  Seconds time(const AllReduce& k, const OpCost&, double) {
+    return collective_time(device_.links, engine_.links, Collective::all_reduce, k.ranks, k.message, device_.name);
+  }
+  Seconds time(const AllGather& k, const OpCost&, double) {
+    return collective_time(device_.links, engine_.links, Collective::all_gather, k.ranks, k.message, device_.name);
+  }
   Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
   double hot_share(const StepOutline::Op&);  // of an op's weights: still in L2

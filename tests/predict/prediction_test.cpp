@@ -3,6 +3,7 @@
 #include "predict/prediction.h"
 
 #include "decoder/priced/step_price.h"
+#include "model/kernel_time.h"
 #include "tests/inputs/scenario_text.h"
 
 namespace draftline {
@@ -199,6 +200,21 @@ TEST_CASE("two devices never need more memory each than one, and every rank talk
     CHECK(more.step_time < fewer.step_time);
   }
   CHECK(at(*s, 0).breakdown.communication().value == 0);
+}
+
+TEST_CASE("a plain step on several devices sums behind each sublayer and the embedding, and gathers its logits") {
+  const auto s = ScenarioText(R"({"device": "h100-sxm", "tensor_parallel": 8, "transformer": "llama-3.1-8b",
+    "engine": "vllm-0.19", "batch_size": 16, "method": {"name": "autoregressive"}})")
+                     .sweep();
+  const Device& d = *s->scenario().devices[0];
+  const EngineLinks& engine = s->scenario().engines[0]->links;
+  const auto call = [&](Collective c, double bytes) {
+    return collective_time(d.links, engine, c, 8, Bytes{bytes}, d.name);
+  };
+  // 32 layers of two sublayers; 16 rows of 4096 columns and of 128256 logits, two bytes each; the engine copies the logits.
+  const Seconds expected =
+      65 * call(Collective::all_reduce, 16 * 4096 * 2) + call(Collective::all_gather, 16 * 128256 * 2) + launch_time(d);
+  CHECK(at(*s, 0).breakdown.communication().value == Approx(expected.value));
 }
 
 TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
