@@ -78,9 +78,19 @@ class Profile {
     const auto value = entry(key);
     return value ? value->quantity<Seconds>(0.0) : Seconds{};
   }
+  Seconds signed_seconds(std::string_view key) {
+    constexpr double kLeast = -1e-3;
+    const auto value = entry(key);
+    return value ? value->quantity<Seconds>(kLeast) : Seconds{};
+  }
   double number(std::string_view key, double most) {
     const auto value = entry(key);
     return value ? value->number(0, most) : 0;
+  }
+  double share(std::string_view key) {  // 1 where the profile does not speak of it
+    constexpr double kLeast = 0.05, kMost = 2;
+    const auto value = entry(key);
+    return value ? std::clamp(value->number(kLeast, kMost), kLeast, kMost) : 1;
   }
   bool flag(std::string_view key) {
     const auto value = entry(key);
@@ -104,6 +114,7 @@ class Profile {
     const auto found = in_.find(key);
     if (!found) return std::nullopt;
     const Reader value = found->at("value");
+    for (const std::string_view bound : {"low", "high"}) found->find(bound);  // of a fit, for people
     if (read_profile_origin(*found)) engine_.guesses.emplace_back(key);
     found->done();
     return value;
@@ -170,6 +181,9 @@ Engine read_engine(Reader in) {
   e.step_speculating = profile.seconds("step_speculating");
   e.launches_speculating = profile.number("launches_speculating", 1e6);
   e.draft_pass = profile.seconds("draft_pass");
+  e.draft_pass_exposed = profile.seconds("draft_pass_exposed");
+  e.layer = profile.signed_seconds("layer");
+  e.bandwidth_share = profile.share("bandwidth_share");
   e.token = profile.seconds("token");
   e.sync = profile.seconds("sync");
   e.graph_sizes = profile.sizes("graph_sizes");

@@ -39,7 +39,10 @@ struct Engine {
   Seconds step;                     // host work per step that the device waits for: host_exposed
   Seconds step_speculating;         // the same while speculating: host_sync where overlap is lost, plus spec_fixed
   double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`
-  Seconds draft_pass;               // extra per draft pass: pass_extra
+  Seconds draft_pass;               // host time per draft pass; a device that is behind hides it
+  Seconds draft_pass_exposed;       // the device waits so long in each draft pass, however busy it is: pass_extra
+  Seconds layer;                    // device time of a layer beyond its kernels timed apart; below 0: graphs save it
+  double bandwidth_share = 1;       // memory bandwidth that kernels reach, of what the device's fits say
   Seconds token;                    // per emitted token, serial with the device: host_per_token
   Seconds sync;                     // one blocking read
   std::vector<int> graph_sizes;     // captured row counts: rows are padded up; empty: no padding

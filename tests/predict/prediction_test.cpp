@@ -93,6 +93,24 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
   }
 }
 
+TEST_CASE("the folded price is the walk where the device waits in layers and draft passes too") {
+  const auto s =
+      ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})")).sweep();
+  Setup setup = s->setup({});
+  Engine waits = *setup.engine;
+  waits.layer = Seconds{5e-6};
+  waits.draft_pass_exposed = Seconds{200e-6};
+  const auto& method = s->scenario().methods.front();
+  const auto run = s->predictor().recorded_step(setup, method);
+  const std::vector<int> lengths(1, 700);
+  setup.batch_size = 1;
+  const Seconds folded = StepPrice(run, 1, *setup.device, waits, true)(700),
+                walked = walk_step(run, lengths, *setup.device, waits, true).time,
+                without = StepPrice(run, 1, *setup.device, *setup.engine, true)(700);
+  CHECK(folded.value == Approx(walked.value).epsilon(1e-9));
+  CHECK(folded - without > Seconds{3 * 200e-6 + 32 * 5e-6 - 1e-9});
+}
+
 TEST_CASE("the mean over a text lies between the steps at its ends") {
   for (const char* engine : {"vllm", "hf-eager"}) {
     const auto mean = [&](int prompt, int output) {
