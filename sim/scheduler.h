@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans the next step of a server: which requests are admitted, the draft length, which prompt chunks are computed
 // within the token budget, and which sequences are preempted if KV blocks run out. The newest sequence is preempted
-// first: it frees its blocks and returns to the head of the queue, to be recomputed or swapped in. The rules are those
-// of vLLM's V1 scheduler (docs/simulator.md).
+// first: it frees its blocks and returns to the head of the queue, to be recomputed or swapped in. Continuous
+// batching follows vLLM's V1 engine (docs/simulator.md).
 #pragma once
 #include <deque>
 #include <optional>
