@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated time: whole picoseconds, so that sums are exact and equal everywhere. 106 days fit.
+// Simulated time in whole picoseconds, so that sums are exact and equal on every machine. The range is 106 days.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,17 +11,18 @@
 
 namespace draftline {
 
-using Ticks = std::int64_t;
+using Ticks = std::int64_t;  // a time or a duration in picoseconds
 inline constexpr Ticks kForever = std::numeric_limits<Ticks>::max();
 inline constexpr double kTicksPerSecond = 1e12;
-inline constexpr Seconds kLongestTime{9e6}, kLongestStep{1e4};  // short enough that sums of a few steps fit too
+// The longest time and the longest step that are simulated; sums of a few of them do not overflow Ticks.
+inline constexpr Seconds kLongestTime{9e6}, kLongestStep{1e4};
 
-// What is longer than simulated time is as long as that.
+// The nearest tick. Times beyond +-kLongestTime are clamped to it.
 inline Ticks to_ticks(Seconds t) {
   return std::llround(std::clamp(t.value, -kLongestTime.value, kLongestTime.value) * kTicksPerSecond);
 }
-// Of what one step takes, or of what is done beside it. InputErrors if that is hours: of a device or engine that can't
-// be.
+// The duration of one step, or of a part of it, rounded to a tick. Throws InputErrors if it exceeds kLongestStep or is
+// not finite: the scenario's device or engine is then wrong.
 inline Ticks step_ticks(double picoseconds) {
   if (!(std::abs(picoseconds) <= kLongestStep.value * kTicksPerSecond))
     throw InputErrors("a step of this server, or what is done beside it, would take hours: no such device or engine");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A 64-bit hash of a stream of values, equal on every platform and compiler: the identity of a tape, of an event
-// stream.
+// A 64-bit hash of a stream of values, equal on every platform and compiler. It identifies tapes, event streams and
+// input files; it is not cryptographic.
 #pragma once
 #include <bit>
 #include <concepts>
@@ -12,7 +12,7 @@ namespace draftline {
 
 class Fingerprint {
  public:
-  // Integers of every width and sign count by their value: add(int{-1}) == add(std::int64_t{-1}); bool is 0 or 1.
+  // Integers of every width are hashed by value: add(int{-1}) == add(std::int64_t{-1}); bool is 0 or 1.
   template <std::integral T>
   constexpr void add(T v) {
     if constexpr (std::signed_integral<T>) mix(static_cast<std::uint64_t>(static_cast<std::int64_t>(v)));
@@ -23,7 +23,7 @@ class Fingerprint {
     mix(static_cast<std::uint64_t>(text.size()));
     for (const char c : text) mix(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
   }
-  constexpr void add(const char* text) { add(std::string_view(text)); }  // else a literal would be a bool
+  constexpr void add(const char* text) { add(std::string_view(text)); }  // otherwise a literal would convert to bool
   constexpr std::uint64_t value() const { return hash_; }
   constexpr bool operator==(const Fingerprint&) const = default;
 
@@ -35,6 +35,6 @@ class Fingerprint {
   std::uint64_t hash_ = 0x9e3779b97f4a7c15ULL;
 };
 
-std::string to_hex(std::uint64_t);  // 16 digits
+std::string to_hex(std::uint64_t);  // 16 lower-case digits
 
 }  // namespace draftline

@@ -7,10 +7,11 @@
 
 namespace draftline {
 
-// The text of all members. `name` stands in the message of the InputErrors for a truncated, damaged or too large one.
+// Decompresses all members. Throws InputErrors, with `name` as the file name, if the data are empty, truncated or
+// damaged, or decompress to more than `most_bytes`.
 std::string gunzip(std::string_view packed, std::size_t most_bytes, std::string_view name);
 
-// Equal text gives equal bytes: no time stamp, no name.
+// Compresses text. Equal text gives equal bytes, as there is no time stamp and no name. `level`: 0 to 9, as in zlib.
 std::string gzip(std::string_view text, int level = 6);
 
 }  // namespace draftline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a gzip file, one after the other: no more than one line is in memory. Damage, truncation and lines
-// beyond a limit are InputErrors with file and line.
+// Reads a gzip file line by line, with no more than one line in memory. A file that is missing, damaged or truncated,
+// and a line longer than the limit, throw InputErrors with file and line.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -11,14 +11,15 @@ namespace draftline {
 
 class GzipLines {
  public:
+  // `most_per_line`: bytes of the longest line.
   explicit GzipLines(const std::filesystem::path&, std::size_t most_per_line = std::size_t{64} << 20);
   ~GzipLines();
   GzipLines(const GzipLines&) = delete;
   GzipLines& operator=(const GzipLines&) = delete;
 
-  bool next(std::string& line);                           // without its newline; false: the file is over
-  std::size_t number() const;                             // of the line last read, from 1
-  [[noreturn]] void fail(const std::string& what) const;  // InputErrors "FILE:LINE: what"
+  bool next(std::string& line);                           // reads a line, without its newline; false at the end
+  std::size_t number() const;                             // the number of the line last read, from 1
+  [[noreturn]] void fail(const std::string& what) const;  // throws InputErrors "FILE:LINE: what"
 
  private:
   struct Open;

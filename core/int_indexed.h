@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers whose sizes and indices are int, as all counts of this project are: code that computes an index need not
-// cast it. As with the standard's own, an index outside of them is undefined behaviour, not an error.
+// Containers whose sizes and indices are int, as all counts of this project are, so that a computed index needs no
+// cast. As in the standard containers, an index out of range is undefined behaviour.
 #pragma once
 #include <span>
 #include <type_traits>
@@ -26,7 +26,7 @@ class IntSpan {
 template <class Range>
 IntSpan(Range&) -> IntSpan<std::remove_reference_t<decltype(*std::data(std::declval<Range&>()))>>;
 
-// A vector that owns its values. Not for bool, whose vector has no references.
+// A vector that owns its values. T is not bool, as std::vector<bool> has no references.
 template <class T>
 class IntVector {
  public:

@@ -156,7 +156,7 @@ void JsonWriter::value(std::string_view text) {
   put_string(text);
 }
 
-// Bytes that stand for themselves in a JSON string without a closer look.
+// Bytes that need no escape in a JSON string.
 static constexpr std::array<bool, 256> kPlain = [] {
   std::array<bool, 256> plain{};
   for (std::size_t c = 0x20; c < 0x7F; ++c) plain[c] = c != '"' && c != '\\';
@@ -214,7 +214,7 @@ void JsonWriter::tree(const nlohmann::json& whole) {
   }
 }
 
-// The hot path of a large sweep: room is asked for once, and the pieces are copied without looking at them again.
+// The hot path of a large sweep: the buffer is checked once for all short pieces, which need no escapes.
 void JsonWriter::figure(std::string_view name, double v, std::string_view unit, FigureKind kind,
                         std::optional<Interval> interval) {
   static constexpr std::size_t kFrameBytes = 256;  // brackets, names, three numbers and the kind, with room to spare

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as a stream: what is written is gone from memory, 100,000 results need no more room than one. Doubles are the
-// shortest text that reads back to the same bits; NaN and infinity, which JSON can't say, become null; ill-formed UTF-8
-// becomes U+FFFD. Elements down to `lines` levels deep start on lines of their own, so that a document of results has
-// one result per line.
+// Writes JSON as a stream, so that memory does not grow with the document. A double is written as the shortest text
+// that reads back to the same bits; NaN and infinity, which JSON lacks, become null; ill-formed UTF-8 becomes U+FFFD.
+// Calls that do not make a valid document (a value without a key, brackets that do not match) are a Bug.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -20,16 +19,18 @@
 
 namespace draftline {
 
-// What a printed figure is.
+// Where a printed figure comes from: a value of the scenario, a fit, a prediction, a measurement or a publication.
 enum class FigureKind { input, calibrated, predicted, measured, quoted };
 std::string_view figure_kind_name(FigureKind);
 
 struct Interval {
-  double low, high;
+  double low, high;  // in the unit of the figure; low <= high
 };
 
 class JsonWriter {
  public:
+  // Elements at most `lines` levels deep start on lines of their own, so that a document has one result per line. The
+  // stream must outlive the writer.
   explicit JsonWriter(std::ostream&, int lines = 2);
   JsonWriter(const JsonWriter&) = delete;
   JsonWriter& operator=(const JsonWriter&) = delete;
@@ -50,7 +51,7 @@ class JsonWriter {
     else unsigned_integer(static_cast<std::uint64_t>(v));
   }
   void value(std::nullptr_t) { literal("null"); }
-  template <std::same_as<nlohmann::json> Tree>  // no conversions: a std::string is text
+  template <std::same_as<nlohmann::json> Tree>  // without conversions, so that a std::string is written as text
   void value(const Tree& whole) {
     tree(whole);
   }
@@ -65,7 +66,8 @@ class JsonWriter {
     value(v);
   }
 
-  // "key": {...}, "key": [{...}, ...] with an object for each item, "key": [...] of values. `fill` writes the members.
+  // object() writes "key": {...}; objects() writes "key": [{...}, ...] with an object for each item; list() writes
+  // "key": [...] of values. `fill` writes the members of an object.
   template <class Fill>
   void object(std::string_view k, Fill fill) {
     key(k);
@@ -92,7 +94,8 @@ class JsonWriter {
     end_array();
   }
 
-  // "key": {"value": 1.5, "unit": "s", "kind": "predicted"}, with "low" and "high" where an interval is known
+  // Writes "key": {"value": 1.5, "unit": "s", "kind": "predicted"}, with "low" and "high" if an interval is given. The
+  // value and the interval are in base units; `unit` is one of unit_name() or a name such as "tokens/s".
   void figure(std::string_view key, double value, std::string_view unit, FigureKind,
               std::optional<Interval> = std::nullopt);
   template <int S, int B, int F>
@@ -101,21 +104,21 @@ class JsonWriter {
     figure(key, q.value, unit_name(dimension_of(q)), kind, interval);
   }
 
-  // Every byte reaches the stream only with finish() (or flush()), which throw OutputError when it does not: a full
-  // disk, a closed pipe. So does any call that fills the buffer.
+  // Writes the buffer to the stream. Throws OutputError if the stream fails (full disk, closed pipe), as does any call
+  // that fills the buffer.
   void flush();
-  void finish();  // the document is complete: newline and flush
+  void finish();  // ends a complete document with a newline and flush()
 
  private:
   struct Level {
     bool is_object, empty;
   };
-  char* room(std::size_t bytes);  // at least so many in the buffer, at end_
+  char* room(std::size_t bytes);  // makes the buffer hold so many more bytes; returns end_
   void empty_buffer();
-  void append(std::string_view);  // where there is room
+  void append(std::string_view);  // after room() for it
   void append_double(double);
   void put(std::string_view);
-  void element();  // comma and line break in front of a value or key
+  void element();  // writes the comma and line break in front of a value
   void open(bool is_object, char bracket);
   void close(bool is_object, char bracket);
   void tree(const nlohmann::json&);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Did you mean ...?": the word of a list that a slip of the pen would have turned into what was written.
+// "Did you mean ...?": the word of a list that is nearest to a misspelt one.
 #pragma once
 #include <optional>
 #include <span>
@@ -8,12 +8,13 @@
 
 namespace draftline {
 
-// Edit distance with transpositions; near enough is at most a third of the longer word, and never the whole of it.
-// Upper and lower case count as equal; among equals the first wins.
+// The known word with the least edit distance (optimal string alignment: insertions, deletions, substitutions and swaps
+// of neighbours). None if the least distance exceeds a third of the longer word (or 1). Case is ignored; of equally
+// near words the first is returned.
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> known);
 std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string_view> known);
 
-// `; did you mean "draft_length"?`, or nothing.
+// `; did you mean "draft_length"?`, or "" if no word is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace draftline

@@ -12,7 +12,8 @@ namespace {
 
 std::mutex mutex;
 std::function<void(const std::string&)> listener;
-std::unordered_set<std::string> told;  // each thread, and each pin of a file, reads a document anew
+// The notes that the listener has received. Each thread, and each pin of a file, reads a document again.
+std::unordered_set<std::string> told;
 
 }  // namespace
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user should know though it is no mistake. Libraries do not print: whoever talks to the user listens.
+// Notes: what a user should know though it is no mistake, such as a key with an outdated name. Libraries do not print;
+// the program installs a listener.
 #pragma once
 #include <functional>
 #include <string>
 
 namespace draftline {
 
-// While one lives it is told each note of every document that is read, once, from whichever thread reads it. One at a
-// time.
+// While it lives, its function is called once for each distinct note of the documents that are read, from the thread
+// that reads the document. A second listener at the same time is a Bug.
 class NoteListener {
  public:
   explicit NoteListener(std::function<void(const std::string&)> told);
@@ -16,6 +17,6 @@ class NoteListener {
   NoteListener& operator=(const NoteListener&) = delete;
 };
 
-void tell_listener(const std::string& note);
+void tell_listener(const std::string& note);  // passes a note to the listener, if there is one; thread-safe
 
 }  // namespace draftline

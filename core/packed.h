@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as bytes and back, for another process of the same program on the same kind of machine: unpack<T>(pack(value))
-// is the value, bit for bit. Numbers and plain structs are packed as they lie in memory; texts, lists, maps, optionals,
-// variants and what can be written and parsed again (JSON) by what they hold. A class of such members names them:
+// Serialises values to bytes, for another process of the same program on the same kind of machine:
+// unpack<T>(pack(value)) equals the value, bit for bit. Trivially copyable types are copied from memory; strings,
+// lists, maps, optionals, variants and JSON by their content. Any other class lists its members:
 //   static auto members(auto& self) { return std::tie(self.point, self.result); }
-// A struct of plain values that holds a pointer must do so too: its address means nothing elsewhere.
+// A trivially copyable struct with a pointer must do so too, as an address is meaningless in another process.
 #pragma once
 #include <concepts>
 #include <cstring>
@@ -54,7 +54,7 @@ concept Plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
 template <class T>
 concept Holder = requires(T& t, typename T::element_type* p) {
   t.reset(p);
-};  // std::unique_ptr
+};  // for std::unique_ptr
 
 template <class T>
 void put(std::string& to, const T& value);
@@ -167,13 +167,13 @@ class Source {
 }  // namespace packed
 
 template <class T>
-std::string pack(const T& value) {
+std::string pack(const T& value) {  // the bytes of a value
   std::string bytes;
   packed::put(bytes, value);
   return bytes;
 }
 
-// A Bug if the bytes are not those of one T.
+// The value of bytes that pack() made. Throws Bug if there are too few or too many bytes for one T.
 template <class T>
 T unpack(std::string_view bytes) {
   packed::Source source(bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Physical quantities whose unit is part of the type: second^S byte^B flop^F. Base units inside; text only at the edges
-// (core/quantity_text). What must not compile (seconds + bytes) is a test: tests/core.
+// Physical quantities whose unit is part of the type: second^S byte^B flop^F. Values are in base units (s, B, FLOP);
+// core/quantity_text converts them to and from text. tests/core checks that seconds + bytes does not compile.
 #pragma once
 #include <compare>
 
@@ -66,7 +66,7 @@ constexpr auto operator/(double k, Quantity<S, B, F> q) {
   return Quantity<-S, -B, -F>{k / q.value};
 }
 
-template <class A, class B>
+template <class A, class B>  // for tests: whether a + b compiles
 concept Addable = requires(A a, B b) {
   a + b;
 };

@@ -17,7 +17,7 @@ struct Scale {
   std::string_view name;
   double factor;
 };
-// A unit is a factor over a divisor, of which one is 1: dividing by 1e9 rounds once, multiplying by 1e-9 twice.
+// A unit is a factor over a divisor, one of which is 1, as dividing by 1e9 rounds once but multiplying by 1e-9 twice.
 struct Part {
   std::string_view name;
   double factor, divisor;
@@ -102,7 +102,7 @@ std::string lowered(std::string_view text) {
   return low;
 }
 
-// What is wrong with a unit that no table knows.
+// The message for an unknown unit.
 std::string unknown_unit(std::string_view unit, Dimension wanted) {
   const std::string low = lowered(unit);
   if (const auto flops = low.find("flops"); flops != std::string::npos && flops <= 1) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantities as people write them: "3.35 TB/s", "500 ms", "80 GiB", "312 TFLOP/s", "6 /s". Decimal prefixes k M G T P
-// are powers of 1000, Ki Mi Gi Ti Pi powers of 1024, m u n stand before s alone. "FLOPS" is refused: FLOP is a count,
-// FLOP/s a rate. Independent of the locale.
+// Quantities as text: "3.35 TB/s", "500 ms", "80 GiB", "312 TFLOP/s", "6 /s". The prefixes k M G T P are powers of 1000
+// and Ki Mi Gi Ti Pi powers of 1024; m u n are accepted before s alone. "FLOPS" is an error: FLOP is a count, FLOP/s a
+// rate. Nothing depends on the locale.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@
 namespace draftline {
 
 struct Dimension {
-  int second = 0, byte = 0, flop = 0;
+  int second = 0, byte = 0, flop = 0;  // exponents
   bool operator==(const Dimension&) const = default;
 };
 
@@ -26,20 +26,20 @@ constexpr Dimension unit_dimension() {
   return dimension_of(Q{});
 }
 
-// The value in base units (always finite), or what is wrong with the text (`unknown unit "MBs"; did you mean "MB/s"?`).
+// The value in base units (always finite), or the error in the text (`unknown unit "MBs"; did you mean "MB/s"?`).
 std::variant<double, std::string> parse_quantity(std::string_view text, Dimension);
 
-// How such a quantity may be written, for messages: "10 ms"; "" for a dimension nobody writes.
+// An example of such a quantity for messages, "10 ms"; "" for a dimension that has no unit in parse_quantity().
 std::string_view example_of(Dimension);
 
-// For people: three significant digits and the prefix that suits, "1.23 ms", "79.6 GiB". Zero is "0 s".
+// Text for people, with three significant digits and a suitable prefix: "1.23 ms", "79.6 GiB". Zero is "0 s".
 std::string to_text(Seconds);         // ns to h
-std::string to_text(PerSecond);       // k/s and the like
-std::string to_text(Bytes);           // GiB and the like
-std::string to_text(Flops);           // TFLOP and the like
-std::string to_text(BytesPerSecond);  // GB/s and the like
-std::string to_text(FlopsPerSecond);  // TFLOP/s and the like
-std::string to_text(FlopsPerByte);    // never a prefix
+std::string to_text(PerSecond);       // such as k/s
+std::string to_text(Bytes);           // such as GiB
+std::string to_text(Flops);           // such as TFLOP
+std::string to_text(BytesPerSecond);  // such as GB/s
+std::string to_text(FlopsPerSecond);  // such as TFLOP/s
+std::string to_text(FlopsPerByte);    // without a prefix
 
 // A number with that many significant digits and no exponent between 1e-4 and 1e15: 1234.5 -> "1230", 0.05 -> "0.0500".
 std::string significant(double value, int digits = 3);

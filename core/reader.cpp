@@ -215,7 +215,7 @@ std::vector<std::pair<std::string, Reader>> Reader::look() const { return all_en
 void Reader::done() const {
   const Object* const o = object();
   if (!o) return;
-  std::vector<std::string_view> absent, known;  // a key that is there already is the worse guess
+  std::vector<std::string_view> absent, known;  // keys that the object lacks are suggested first
   for (const std::string& key : o->asked) {
     known.push_back(key);
     if (!value_->contains(key)) absent.push_back(key);

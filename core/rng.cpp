@@ -54,7 +54,7 @@ std::uint64_t Rng::below(std::uint64_t n) {
 }
 
 double uniform_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  Fingerprint key;  // not the seed itself, so that no place meets a stream of Rng
+  Fingerprint key;  // not the seed itself, so that the draws differ from those of every Rng
   key.add(seed);
   key.add(c);
   return to_uniform(block(key.value(), a, b));

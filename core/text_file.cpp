@@ -63,8 +63,8 @@ static fs::path behind_links(fs::path path) {
   return path;
 }
 
-// Until it is committed the file has no name where the system can do that, so that nothing of it stays whatever ends
-// the program; elsewhere a name of its own beside the final one.
+// Until commit() the file has no name if the system supports that (O_TMPFILE), so that nothing remains however the
+// program ends; otherwise it has a temporary name in the same folder.
 struct AtomicFile::Open {
   fs::path name, temporary;
   std::ofstream stream;
@@ -91,13 +91,13 @@ AtomicFile::AtomicFile(const fs::path& path) : open_(std::make_unique<Open>()) {
   std::error_code error;
   if (path.empty()) throw InputErrors("the name of the output file is empty");
   if (fs::is_directory(path, error)) throw InputErrors(shown(path) + ": is a folder, not a file");
-  open_->name = behind_links(path);  // a link stays one
+  open_->name = behind_links(path);  // the target of a link is replaced, not the link
   struct stat before {};
   if (::stat(open_->name.c_str(), &before) == 0 && S_ISREG(before.st_mode)) open_->mode = before.st_mode & 07777;
   open_->direct = fs::exists(path, error) && !fs::is_regular_file(path, error);  // /dev/stdout has no "beside"
   open_->temporary = open_->direct ? path : open_->name;
   if (!open_->direct) open_->temporary += ".part" + std::to_string(std::random_device{}());
-  if (!open_->direct && !error && open_->open_nameless()) return;  // a name that can't be is an error at once
+  if (!open_->direct && !error && open_->open_nameless()) return;  // an invalid name fails below
   errno = 0;
   open_->stream.clear();
   open_->stream.open(open_->temporary, std::ios::binary | std::ios::trunc);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files in and out. Reading has a limit and one clear message for what can be wrong; writing is atomic: a file is
-// there complete or not at all. Names that end in ".gz" are gzip files, which the reader undoes.
+// Reading and writing of whole files. Reading has a size limit; writing is atomic: a file appears complete or not at
+// all. Files whose names end in ".gz" are compressed and decompressed with gzip.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -13,25 +13,27 @@ namespace draftline {
 
 inline constexpr std::size_t kMostTextBytes = std::size_t{64} << 20;
 
-// The bytes of a file, gunzipped if it is named *.gz; the limit holds for the result. InputErrors: "FILE: no such
-// file".
+// The bytes of a file, decompressed if it is named *.gz. Throws InputErrors, "FILE: no such file", if it can't be read
+// or if it holds more than `most_bytes`, before or after decompression.
 std::string read_text_file(const std::filesystem::path&, std::size_t most_bytes = kMostTextBytes);
 
-// A file that appears under its name only with commit(); before, it has no name, or a temporary one.
+// A file that appears under its name only with commit(); until then it has no name, or a temporary one, and the
+// destructor removes it. Its content is not compressed.
 class AtomicFile {
  public:
-  explicit AtomicFile(const std::filesystem::path&);  // InputErrors if the folder can't be written
+  explicit AtomicFile(const std::filesystem::path&);  // throws InputErrors if the file can't be created
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   std::ostream& stream();
-  void commit();  // OutputError if a byte did not reach the disk
+  void commit();  // throws OutputError if the file can't be written in full
 
  private:
   struct Open;
   std::unique_ptr<Open> open_;
 };
 
-void write_text_file(const std::filesystem::path&, std::string_view text);  // at once, atomically; gzip if named *.gz
+// Writes a file atomically, compressed if it is named *.gz. Throws InputErrors and OutputError as AtomicFile does.
+void write_text_file(const std::filesystem::path&, std::string_view text);
 
 }  // namespace draftline

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8 as RFC 3629 has it: no surrogates, no overlong forms, nothing above U+10FFFF.
+// UTF-8 by RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF.
 #pragma once
 #include <cstddef>
 #include <string_view>
 
 namespace draftline {
 
-// Bytes of the well-formed character at the start of `text`; 0 if it is ill-formed or there is none.
+// The number of bytes, 1 to 4, of the well-formed character at the start of `text`; 0 if it is ill-formed or empty.
 constexpr std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto tail = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {

@@ -20,7 +20,7 @@ Match(Cases...) -> Match<Cases...>;
 
 using Length = std::variant<double, std::string>;
 
-// How a trace's method drafts are replayed, or why they can't be.
+// The plan by which a trace replays the method's drafts, or the reason why it can't.
 std::variant<DraftPlan, std::string> replay_plan(const Trace& trace, const BuiltMethod& m) {
   const TraceHeader& h = trace.header();
   const Document document = Document::from_text(h.method, "the method of a trace");
@@ -40,7 +40,7 @@ std::variant<DraftPlan, std::string> replay_plan(const Trace& trace, const Built
   return *plan;
 }
 
-// The conditional rates of a distribution of lengths.
+// The conditional acceptance rates that give a distribution of acceptance lengths.
 std::vector<double> rates_of(const LengthDistribution& lengths) {
   std::vector<double> rates;
   double left = 1;
@@ -169,7 +169,7 @@ Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
     form = Acceptance::Rates{rates->numbers(0, 1)};
     if (std::get<Acceptance::Rates>(form).conditional.empty()) rates->fail("at least one rate is needed");
   }
-  if (const auto shares = in.find("per_position")) {  // as vLLM logs them: of all steps, not of those that came so far
+  if (const auto shares = in.find("per_position")) {  // unconditional rates, as vLLM logs them
     ++given;
     std::vector<double> rates;
     double before = 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many drafts are accepted, in the forms in which a scenario says it. This file alone knows the forms: what each
-// makes of a method's drafts, on average for a prediction and step by step for the simulator.
+// The acceptance of drafts, in the forms in which a scenario gives it (docs/prediction.md). Each form is converted to a
+// mean acceptance length for predictions and to random or replayed outcomes for the simulator. No other file depends on
+// the forms.
 #pragma once
 #include <memory>
 #include <optional>
@@ -17,52 +18,53 @@
 
 namespace draftline {
 
-// A method as it was built: what an acceptance is applied to.
+// The method to which an acceptance is applied.
 struct BuiltMethod {
   const MethodSpec& spec;
   const Method& method;
-  int verified_rows = 1;  // of a sequence, in a step
-  bool tree() const { return verified_rows > method.depth() + 1; }
+  int verified_rows = 1;                                            // per sequence and step
+  bool tree() const { return verified_rows > method.depth() + 1; }  // false for a chain
 };
 
 class Acceptance {
  public:
-  struct Rates {  // of each position, given that those before it were accepted
+  struct Rates {  // acceptance rate of each draft position, given that all positions before were accepted; 0 to 1
     std::vector<double> conditional;
   };
-  struct Rate {  // of every position alike
+  struct Rate {  // one acceptance rate for all positions, 0 to 1
     double conditional = 0;
   };
-  struct MeanLength {  // tokens that a step emits, the bonus included
+  struct MeanLength {  // mean acceptance length, the bonus token included; at least 1
     double tokens = 1;
   };
   struct Ranks {
-    RankAcceptance levels;
+    RankAcceptance levels;  // [levels][ranks]: probability that the target's token has this rank
   };
   struct Traced {
-    std::shared_ptr<const Trace> trace;  // null: it could not be read, and the mistake is noted
-    RankAcceptance levels;               // of it, if it holds ranks
+    std::shared_ptr<const Trace> trace;  // null if it could not be read; the mistake is then noted
+    RankAcceptance levels;               // shares of ranks in the trace; empty if it holds no ranks
   };
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, Ranks, Traced>;
 
-  Acceptance() = default;  // nothing is known
+  Acceptance() = default;  // unknown
   explicit Acceptance(Form form, std::string text = {}) : form_(std::move(form)), text_(std::move(text)) {}
 
   const Form& form() const { return form_; }
-  const std::string& text() const { return text_; }  // as the scenario gives it, JSON; "": it gives none
+  const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }
-  const Trace* trace() const;           // null: it is of another form
-  const RankAcceptance& ranks() const;  // of each level, which optimal trees are made of; empty: not known
+  const Trace* trace() const;           // null if the form is another one
+  const RankAcceptance& ranks() const;  // by level, for building optimal trees; empty if unknown
 
-  // Tokens that a step emits on average, the bonus included; or why this form says nothing of such drafts.
+  // The mean acceptance length, the bonus token included; or the reason why this form does not apply to the method.
   std::variant<double, std::string> mean_length(const BuiltMethod&) const;
-  // The same step by step, of a method that has a mean length. `from_start`: request i replays prompt i of a
-  // trace.
+  // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
+  // of a trace from its first token.
   DraftOutcomes outcomes(const BuiltMethod&, bool from_start) const;
 
-  // Drafts of the longest chain that it speaks of; none: of any.
+  // The longest chain, in drafts, to which this acceptance applies; none: any.
   std::optional<int> longest_chain() const;
-  // For other chains of the same drafter: a mean length holds for one alone, the rate behind it for all.
+  // The acceptance of other chains of the same drafter, where this one is of chains of `draft_length`. A mean length is
+  // converted to the single rate that gives it.
   Acceptance of_other_lengths(int draft_length) const;
 
  private:
@@ -70,9 +72,9 @@ class Acceptance {
   std::string text_;
 };
 
-Acceptance read_acceptance(const Reader&, Catalogue&);
+Acceptance read_acceptance(const Reader&, Catalogue&);  // mistakes are noted at the reader
 
-// Root paths of ranks of a method's tree, or of a chain that always drafts its best.
+// The path of ranks from the root to each node of the method's fixed tree; for a chain, paths of zeros.
 std::vector<std::vector<int>> rank_paths(const Method&);
 
 }  // namespace draftline

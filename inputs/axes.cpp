@@ -8,7 +8,7 @@ namespace draftline {
 
 namespace {
 
-// Values that are lists by nature sweep as lists of such lists.
+// The depth of lists that a single value of this key has.
 int natural_depth(const std::string& key) {
   if (key == "rates" || key == "per_position" || key == "widths" || key == "rank_acceptance" ||
       key == "skip_attention" || key == "skip_mlp")
@@ -19,7 +19,7 @@ int list_depth(const nlohmann::json& j) { return j.is_array() ? 1 + (j.empty() ?
 
 bool sweeps(const std::string& key, const nlohmann::json& list) {
   const int depth = list_depth(list);
-  return depth > natural_depth(key) || (key == "nodes" && depth == 1);  // counts of nodes, where it is no list of paths
+  return depth > natural_depth(key) || (key == "nodes" && depth == 1);  // "nodes" is a count or a list of paths
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ std::size_t combinations(const std::vector<Axis>& axes) {
 
 std::vector<Reader::Choice> combination(const std::vector<Axis>& axes, std::size_t index) {
   std::vector<Reader::Choice> choices;
-  for (std::size_t a = axes.size(); a-- > 0;) {  // the last list turns fastest
+  for (std::size_t a = axes.size(); a-- > 0;) {  // the last list varies fastest
     const std::size_t n = axes[a].list.size();
     choices.push_back({axes[a].list, index % n});
     index /= n;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps: any value of a scenario may be a list of alternatives. Values that are lists by nature
-// (rates, tree paths) sweep as lists of such lists.
+// Sweeps: any value of a scenario may be a list of alternatives. For a value that is itself a list (rates, paths of a
+// tree) the alternatives are a list of lists.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,7 +11,8 @@ namespace draftline {
 
 inline constexpr std::size_t kMostChoices = 1'000'000;
 
-// The alternatives of a value: the elements of a list, or the value itself.
+// The alternatives of a value: the elements of a list, or the value itself. The second form returns `otherwise` if the
+// key is missing. An empty list is noted as a mistake.
 template <class T, class Read>
 std::vector<T> alternatives(const Reader& in, Read read) {
   std::vector<T> all;
@@ -26,13 +27,14 @@ std::vector<T> alternatives(const Reader& in, std::string_view key, T otherwise,
   return value ? alternatives<T>(*value, read) : std::vector<T>{otherwise};
 }
 
-// All lists below an object that are to be swept, each under the key it stands at.
+// A list of alternatives, and its key. find_axes() appends all such lists in and below a value whose key is `key`.
 struct Axis {
   std::string key;
   Reader list;
 };
 void find_axes(const Reader& in, const std::string& key, std::vector<Axis>& axes);
-std::size_t combinations(const std::vector<Axis>&);  // more than kMostChoices: at least that many
+std::size_t combinations(const std::vector<Axis>&);  // the size of the product, at most kMostChoices + 1
+// The choice of one element of each list, the last list first; the last list varies fastest with `index`.
 std::vector<Reader::Choice> combination(const std::vector<Axis>&, std::size_t index);
 
 }  // namespace draftline

@@ -21,7 +21,7 @@ std::vector<std::string> Catalogue::names(const std::string& kind) const {
   return names;
 }
 
-// "vllm" -> the greatest of "vllm-0.9", "vllm-0.10"; "" if there is none.
+// The newest version of a name: "vllm" -> "vllm-0.10" of "vllm-0.9", "vllm-0.10"; "" if there is none.
 static std::string newest(const std::string& name, const std::vector<std::string>& known) {
   std::string best;
   for (const std::string& k : known) {
@@ -33,7 +33,7 @@ static std::string newest(const std::string& name, const std::vector<std::string
   return best;
 }
 
-// The known name that was meant: "h100", "H100-SXM", "meta-llama/Llama-3.1-8B-Instruct".
+// The known name that a user probably meant by "h100", "H100-SXM" or "meta-llama/Llama-3.1-8B-Instruct".
 static std::optional<std::string> meant(std::string name, const std::vector<std::string>& known) {
   name = name.substr(name.rfind('/') + 1);
   for (char& c : name)
@@ -48,7 +48,7 @@ static std::optional<std::string> meant(std::string name, const std::vector<std:
   return nearest_word(name, known);
 }
 
-// "; did you mean ..?", where a file or folder of that name stands in `folder`, or a known one is like it.
+// "; did you mean ..?", with a file or folder of that name in `folder` or a similar known name.
 static std::string hint(const std::string& name, const fs::path& folder, const std::string& kind,
                         const std::vector<std::string>& known) {
   std::error_code none;

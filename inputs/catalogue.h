@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices, transformers and engines of data/, by name; a file given in a scenario serves as well. Each is read
-// once.
+// The devices, transformers and engines of data/ by name, and files that scenarios name. Each file is read once.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -23,40 +22,41 @@ struct WorkloadTrace;
 
 class Catalogue {
  public:
-  explicit Catalogue(std::filesystem::path data);
+  explicit Catalogue(std::filesystem::path data);  // the folder data/
   Catalogue(const Catalogue&) = delete;
   Catalogue& operator=(const Catalogue&) = delete;
 
-  // A name, or a file relative to the scenario that names it. Mistakes are noted at `in`; the result is then null.
+  // `in` holds a name, or the path of a file relative to its own file. A mistake is noted at `in` and returns null.
   std::shared_ptr<const Device> device(const Reader& in);
-  std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // a config.json, or a folder that holds one
-  std::shared_ptr<const Engine> engine(const Reader& in);                 // without a version: the newest profile
+  std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // also a config.json, or a folder with one
+  std::shared_ptr<const Engine> engine(const Reader& in);                 // a name without version: the newest profile
 
-  // The same for names that stand in no file: an option's, a row's. Files are relative to the folder of `asked_by`,
-  // which the messages of the InputErrors name.
+  // The same for a name from an option or a table. Paths are relative to the folder of `asked_by`. Throws InputErrors,
+  // which name `asked_by`.
   std::shared_ptr<const Device> device(const std::string& name, const std::filesystem::path& asked_by = {});
   std::shared_ptr<const TransformerShape> transformer(const std::string& name,
                                                       const std::filesystem::path& asked_by = {});
   std::shared_ptr<const Engine> engine(const std::string& name, const std::filesystem::path& asked_by = {});
 
-  std::shared_ptr<const WorkloadTrace> workload(const Reader& in);  // a file (sim/workload)
-  std::shared_ptr<const Trace> trace(const Reader& in);             // of acceptance
+  // A workload trace (inputs/workload) or acceptance trace (trace/trace) by its path; null after a mistake.
+  std::shared_ptr<const WorkloadTrace> workload(const Reader& in);
+  std::shared_ptr<const Trace> trace(const Reader& in);
 
-  // Name of the weights beside a config.json that was read, as traces hold it; none: there are no readable ones.
+  // The weights_name() (trace/trace) of the checkpoint beside a config.json that was read; none if there is none.
   std::optional<std::string> weights(const TransformerShape*) const;
-  const InputFiles& input_files() const { return input_files_; }  // that were read so far, and who asked for them
+  const InputFiles& input_files() const { return input_files_; }  // all files read so far
 
   std::vector<std::string> names(const std::string& kind) const;  // "devices", "transformers", "engines"; sorted
   const std::filesystem::path& data() const { return data_; }
 
  private:
   template <class T>
-  struct Known {  // one folder of data/: what it holds is read when it is first asked for
+  struct Known {  // one folder of data/; each file is read at its first use
     std::string kind;
     std::function<T(const Reader&)> reader;
     std::map<std::filesystem::path, std::shared_ptr<const T>> read;
   };
-  // The file that `name` means in `folder`, or what is wrong with the name.
+  // The file to which `name` refers, with paths relative to `folder`; or the message of a mistake.
   std::variant<std::filesystem::path, std::string> find(const std::string& name, const std::filesystem::path& folder,
                                                         const std::string& kind) const;
   template <class T, class Open>

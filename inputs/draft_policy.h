@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a server chooses the draft length of its next step: fixed, by the batch's size, what promises the most tokens a
-// second, or, as an upper bound, what would have been best.
+// How a server chooses the draft length of its next step: fixed; by batch size; by goodput, the highest expected
+// tokens/s; or by an oracle that knows the acceptance of the step, as an upper
+// bound.
 #pragma once
 #include <optional>
 #include <vector>
@@ -12,16 +13,16 @@ namespace draftline {
 struct DraftPolicy {
   enum class Kind { fixed, by_batch_size, goodput, oracle } kind = Kind::fixed;
   struct Rule {
-    int batch_size;                    // from this one on
-    std::optional<int> drafts;         // none: as many as the method makes
-    std::optional<Reader> place = {};  // for a mistake that shows when the method is known
+    int batch_size;                    // the rule holds from this batch size to that of the next rule
+    std::optional<int> drafts;         // draft length; none: the method's own
+    std::optional<Reader> place = {};  // for check_drafts()
   };
-  std::vector<Rule> rules;  // rising
+  std::vector<Rule> rules;  // of by_batch_size; batch sizes ascend from 1
 };
 
-// "fixed", "goodput", "oracle", {"off_above": 32} or {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}}.
+// Reads "fixed", "goodput", "oracle", {"off_above": 32} or {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}}.
 DraftPolicy read_draft_policy(const Reader&);
-// Notes the rules that want more drafts than a method makes.
+// Notes a mistake at each rule with more drafts than `draft_length`, that of the method.
 void check_drafts(const DraftPolicy&, int draft_length);
 
 }  // namespace draftline

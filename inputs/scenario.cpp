@@ -43,7 +43,7 @@ PrecisionChoice read_precision(const Reader& in) {
   return {std::string(name), matrices, activations};
 }
 
-// Where the transformer is a folder with a checkpoint, a trace of its acceptance is one of those weights.
+// Notes acceptance traces that were recorded with other weights than the checkpoint in the transformer's folder.
 void check_weights(const Scenario& s, const Catalogue& catalogue) {
   const bool traced =
       std::any_of(s.methods.begin(), s.methods.end(), [](const auto& m) { return m.acceptance.trace() != nullptr; });
@@ -63,8 +63,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   const Reader in = document.root();
   Scenario s;
   s.document = std::move(document);
-  constexpr std::size_t kMostSaid =
-      10'000;  // bytes of what is shown to people, who must not find their terminal steered
+  constexpr std::size_t kMostSaid = 10'000;  // bytes of texts for people; printable() removes control characters
   if (const auto name = in.find("name")) s.name = name->text();
   if (const auto question = in.find("question")) s.question = printable(question->text(), kMostSaid);
   if (const auto note = in.find("note")) s.note = printable(note->text(), kMostSaid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A what-if scenario: any value may be a list, and the run is the product of all lists. Every
-// alternative is read once, strictly; a point is one choice of each.
+// A scenario: device, engine, transformer, methods, and batch or workload. Any value may be a list of alternatives; a
+// scenario stands for the product of all lists, and a point is one element of the product.
 #pragma once
 #include <memory>
 #include <optional>
@@ -15,14 +15,14 @@
 
 namespace draftline {
 
-// One method of the product: its object with one choice of each of its lists.
+// One method of the product, with its acceptance.
 struct MethodChoice {
   MethodSpec spec;
   Acceptance acceptance = {};
 };
 
 struct PrecisionChoice {
-  std::string name;
+  std::string name;  // of the weights' format: "bf16", "int8", ...
   DType matrices = DType::bf16, activations = DType::bf16;
 };
 
@@ -34,21 +34,22 @@ struct Scenario {
   std::vector<PrecisionChoice> precisions;
   std::vector<std::shared_ptr<const Engine>> engines;
   std::vector<MethodChoice> methods;
-  std::vector<int> prompt_tokens, output_tokens, batch_sizes;
-  std::optional<Serving> serving;                             // it has a workload: for the simulator
-  Document document = Document::from_text("{}", "scenario");  // that it was read from, as far as it was
+  std::vector<int> prompt_tokens, output_tokens, batch_sizes;  // at least 1, 2 and 1
+  std::optional<Serving> serving;                              // of a scenario with a workload, for the simulator
+  Document document = Document::from_text("{}", "scenario");   // the file from which it was read
 
-  std::size_t points() const;  // of the product
+  std::size_t points() const;  // the size of the product
 };
 
-// Indices into the lists of a scenario: one point of its product. The last field turns fastest.
+// One point of the product: an index into each list of the scenario. point_at() numbers the points, with the last field
+// varying fastest; `index` is below points().
 struct Point {
   std::size_t device, ranks, transformer, precision, engine, method, prompt, output, batch, serving;
   bool operator==(const Point&) const = default;
 };
 Point point_at(const Scenario&, std::size_t index);
 
-// Throws InputErrors with all mistakes.
+// Reads and checks a scenario (docs/prediction.md, docs/simulator.md). Throws InputErrors with all mistakes.
 Scenario read_scenario(Document, Catalogue&);
 
 }  // namespace draftline

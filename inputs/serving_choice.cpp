@@ -82,7 +82,8 @@ LatencyTargets read_latency_targets(const Reader& in) {
   return all;
 }
 
-// {"off_above": 24} reads off_above:24; an object in an object of one member stands for itself: 1:5,16:3.
+// A choice as text: {"off_above": 24} is "off_above:24"; the key of an object's only member is left out if that is an
+// object: "1:5,16:3".
 std::string label(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_object()) return value.dump();
@@ -123,7 +124,7 @@ Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
       c.varying.push_back(label(choice->list.item(choice->index).json()));
     }
     s.choices.push_back(std::move(c));
-    if (scenario.failed()) break;  // each of the others would say it again
+    if (scenario.failed()) break;  // the other choices would repeat the mistakes
   }
   return s;
 }

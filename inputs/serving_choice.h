@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The serving part of a scenario (docs/simulator.md): what comes, who serves it, what is promised.
+// The serving part of a scenario (docs/simulator.md): workload, scheduler, fleet and latency targets.
 #pragma once
 #include <map>
 #include <optional>
@@ -13,28 +13,29 @@
 
 namespace draftline {
 
-// One choice of each list below "workload", "scheduler", "policy" and what stands beside them.
+// One choice of each list in "workload", "scheduler", "policy", "replicas", "pipeline_parallel", "disaggregation" and
+// "routing".
 struct ServingChoice {
   Workload workload;
-  SchedulerLimits limits;               // kv_blocks: of the device's memory, unless given
-  double gpu_memory_utilization = 0.9;  // share of the device, that weights, activations and KV blocks may take
-  std::optional<std::int64_t> kv_blocks;
-  BytesPerSecond host_link;  // for swapping
-  FleetShape fleet;          // its stages: pipeline_parallel
-  Seconds transfer_fixed;    // of keys and values between servers
+  SchedulerLimits limits;                 // without kv_blocks and the times of copies, which depend on the device
+  double gpu_memory_utilization = 0.9;    // share of device memory for weights, activations and KV blocks, 0 to 1
+  std::optional<std::int64_t> kv_blocks;  // none: as many as fit in device memory
+  BytesPerSecond host_link;               // for swapping
+  FleetShape fleet;                       // without the times of transfers
+  Seconds transfer_fixed;                 // latency of a transfer of keys and values between servers
   BytesPerSecond transfer_rate;
   DraftPolicy policy;
-  std::vector<std::string> varying;  // its value on each of Serving::axes, for tables
+  std::vector<std::string> varying;  // the chosen value of each of Serving::axes, as text for tables
 };
 
 struct Serving {
-  std::vector<std::string> axes;  // names of the lists
-  std::vector<ServingChoice> choices;
+  std::vector<std::string> axes;       // keys of the lists
+  std::vector<ServingChoice> choices;  // the product of the lists
   LatencyTargets targets;
-  int replications = 1;
-  std::map<std::string, double> prices;  // per hour, by the device's name
+  int replications = 1;                  // simulations of each point, with different seeds
+  std::map<std::string, double> prices;  // per device and hour, by the device's name
 };
 
-Serving read_serving(const Reader& scenario, Catalogue&);
+Serving read_serving(const Reader& scenario, Catalogue&);  // mistakes are noted at the reader
 
 }  // namespace draftline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a serving scenario says of its servers: the scheduler's limits, the fleet's shape, and the latencies that are
-// promised.
+// The parameters of a serving scenario's servers: scheduler limits, shape of the fleet, and latency targets
+// (docs/simulator.md).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,47 +11,48 @@
 
 namespace draftline {
 
-// Continuous batching is that of vLLM's V1 engine: a step decodes all running sequences and fills its token budget with
-// chunks of prompts, first come, first served. Prefill first (chunked prefill off): prompts get steps of their own
-// before any decoding goes on. Fixed (static batching): a batch is filled, then runs until its last sequence is done.
+// Limits of a server's scheduler. `continuous` is the batching of vLLM's V1 engine: a step decodes all running
+// sequences and fills its token budget with prompt chunks, first come, first served. `prefill_first` (chunked prefill
+// off): waiting prompts are computed in steps of their own before decoding continues. `fixed` (static batching): a
+// batch is filled and then runs until its last sequence is finished.
 struct SchedulerLimits {
   enum class Batching { continuous, prefill_first, fixed } batching = Batching::continuous;
-  int max_num_seqs = 256;             // sequences that run at the same time
-  int max_num_batched_tokens = 2048;  // token budget of a step: decoded rows and chunks of prompts
-  std::int64_t kv_blocks = 1 << 20;
-  int block_size = 16;  // tokens of a KV block; a power of two
-  bool whole_prompts =
-      true;  // a prompt is admitted only if all of it fits the free blocks, though chunks allocate them
-  bool prefix_caching = true;  // of prompts whose prefix blocks are named
-  bool swap = false;           // preempted sequences keep their keys and values on the host; else they are recomputed
-  double swap_per_token = 0;   // ps, one way
+  int max_num_seqs = 256;             // maximum batch size
+  int max_num_batched_tokens = 2048;  // token budget of a step: verified rows and prompt chunks
+  std::int64_t kv_blocks = 1 << 20;   // size of the KV pool
+  int block_size = 16;                // tokens of a KV block; a power of two
+  bool whole_prompts = true;          // admit a prompt only if all of it fits the free blocks
+  bool prefix_caching = true;         // applies to prompts whose prefix blocks have hashes
+  bool swap = false;                  // swap preempted sequences to the host; otherwise they are recomputed
+  double swap_per_token = 0;          // picoseconds, one way
 };
 
-// Most sequences of a step in which each verifies so many rows.
+// The largest number of sequences in a step if each verifies `rows` rows; at least 1.
 inline int batch_limit(const SchedulerLimits& limits, int rows) {
   return std::min(limits.max_num_seqs, std::max(1, limits.max_num_batched_tokens / rows));
 }
 
 struct FleetShape {
   int replicas = 1;
-  // Pipeline parallelism: a replica spans so many devices, each with its share of the layers, and keeps as many batches
-  // in flight. A batch passes all stages at the pace of a whole pass; as each stage serves them in turn, the batches
-  // don't slow each other down: they are servers of their own, which share the replica's memory. Uneven batches are not
-  // priced.
+  // Pipeline stages of a replica, each with its share of the layers. A replica has as many batches in flight as stages.
+  // A batch takes the time of a whole pass through all stages; as the stages serve the batches in turn, these do not
+  // slow each other down. Each batch is therefore simulated as a server of its own, with its share of the replica's
+  // memory. The cost of batches of unequal size is not modelled.
   int stages = 1;
   enum class Routing { round_robin, least_loaded } routing = Routing::round_robin;
-  // Disaggregation: so many more servers compute prompts; `replicas` decode. Keys and values travel between them.
+  // Disaggregation: the number of additional replicas that compute prompts, while `replicas` decode; 0: none. Keys and
+  // values are transferred between them.
   int prefill_replicas = 0;
-  double transfer_fixed = 0, transfer_per_token = 0;  // ps
+  double transfer_fixed = 0, transfer_per_token = 0;  // picoseconds
   int servers() const { return (replicas + prefill_replicas) * stages; }
 };
 
 struct LatencyTargets {
   struct Target {
     enum class Of { ttft, tpot, e2e } of = Of::ttft;
-    double share = 0.99;  // so many requests must meet it; 0: the mean must
+    double share = 0.99;  // the limited percentile as a share; 0: the mean is limited
     Seconds limit;
-    std::string name;
+    std::string name;  // key of the scenario, "ttft_p99"
   };
   std::vector<Target> targets;
 };

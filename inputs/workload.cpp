@@ -17,7 +17,7 @@ double gamma_draw(Rng& rng, double shape, double scale) {
   return boost::math::quantile(boost::math::gamma_distribution<>(shape, scale), rng.uniform());
 }
 
-// Moments of a trace's column, or of its logarithms.
+// Sets mean and deviation to those of a trace's column, or of its logarithms.
 void fit(Lengths& lengths, const WorkloadTrace& trace, int RecordedRequest::*column) {
   double n = 0, sum = 0, squares = 0;
   for (const RecordedRequest& r : trace.requests) {
@@ -198,8 +198,8 @@ double Requests::gap() {
     case ArrivalProcess::Kind::poisson: return gaps_.exponential() / a.rate;
     case ArrivalProcess::Kind::gamma: return gamma_gap();
     case ArrivalProcess::Kind::on_off: {
-      double left = gaps_.exponential() / a.rate, passed = 0;  // of time that is on
-      if (made_ == 0) on_left_ = a.on * gaps_.exponential();   // it begins on
+      double left = gaps_.exponential() / a.rate, passed = 0;  // left: time in on phases until the arrival
+      if (made_ == 0) on_left_ = a.on * gaps_.exponential();   // the first phase is on
       while (left > on_left_) {
         left -= on_left_;
         passed += on_left_ + a.off * gaps_.exponential();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks for what, and when: requests one after the other, from a process or a recorded trace.
+// The workload of a server: requests in order of arrival, drawn from random processes or read from recorded traces
+// (docs/simulator.md).
 #pragma once
 #include <memory>
 #include <optional>
@@ -17,49 +18,44 @@ struct Request {
   std::int64_t id = 0;  // in order of arrival, from 0
   Ticks arrival = 0;
   int prompt = 0, output = 0;  // tokens
-  const std::vector<int>* prefix_hashes =
-      nullptr;  // hashes that name its prompt's prefix blocks (sim/prefix_cache), if the trace has them
+  // Hashes that name the prompt's prefix blocks (sim/prefix_cache); null if they are unknown.
+  const std::vector<int>* prefix_hashes = nullptr;
 };
 
-// What is recorded of a request by others: arrival in seconds (from the first's), lengths in tokens.
+// A request of a recorded trace.
 struct RecordedRequest {
-  double arrival = 0;
-  int prompt = 0, output = 0, line = 0;  // line: of the file
+  double arrival = 0;                    // seconds after the first request
+  int prompt = 0, output = 0, line = 0;  // tokens; the line in the file, from 1, or 0 if there is none
 };
-// Recognised by its columns or keys: Azure LLM 2023/2024 and BurstGPT (CSV),
+// A recorded trace. The format is recognised by its columns or keys: Azure LLM 2023/2024 and BurstGPT (CSV),
 // arrived_at/num_prefill_tokens/num_decode_tokens (CSV), Mooncake (JSON lines), per-request logs of vLLM (JSON lines)
-// and results of its serving benchmark (JSON). Also *.gz. A request without an output is an InputErrors with file and
-// line; so are times that run backwards or below zero.
+// and results of its serving benchmark (JSON); also *.gz. read_workload_trace() throws InputErrors with file and line
+// for unknown formats, requests without output, and arrivals that are negative or not ascending.
 struct WorkloadTrace {
   std::filesystem::path file;
   std::vector<RecordedRequest> requests;
-  std::vector<std::vector<int>> prefix_hashes;  // of each request's prefix blocks; empty: not recorded
-  bool has_arrivals = true;                     // a benchmark's result may know lengths alone
+  std::vector<std::vector<int>> prefix_hashes;  // by request: hashes of its prefix blocks; empty: not recorded
+  bool has_arrivals = true;                     // false for results of a benchmark that hold only lengths
 };
 WorkloadTrace read_workload_trace(const std::filesystem::path&);
 
-// A number of tokens: fixed, drawn from a distribution, or from a trace's column.
+// Lengths in tokens: fixed, drawn from a distribution, or from a trace.
 struct Lengths {
-  enum class Kind {
-    fixed,
-    uniform,
-    exponential,
-    gamma,
-    lognormal,
-    trace
-  } kind = Kind::fixed;            // fixed at 0: the scenario's
-  double mean = 0, deviation = 0;  // of lognormal: of the logarithm; of uniform: the ends
-  int draw(Rng&) const;            // not of traces; at least 1
+  enum class Kind { fixed, uniform, exponential, gamma, lognormal, trace } kind = Kind::fixed;
+  // In tokens, and fixed with mean 0: the scenario's prompt_tokens or output_tokens. Of `lognormal`: mean and standard
+  // deviation of the logarithm; of `uniform`: smallest and largest value.
+  double mean = 0, deviation = 0;
+  int draw(Rng&) const;  // 1 to 2^24 tokens; not for `trace`
   bool operator==(const Lengths&) const = default;
 };
 
 struct ArrivalProcess {
   enum class Kind { closed, poisson, gamma, on_off, trace } kind = Kind::poisson;
-  double rate = 0;         // per second; of on/off: while on
-  double cv = 1;           // gamma: coefficient of variation of the gaps
-  double on = 0, off = 0;  // seconds, mean; exponential
-  int concurrency = 0;     // closed: so many requests are in flight, each followed by the next
-  double scale = 1;        // of a trace's rate
+  double rate = 0;         // requests/s; of `on_off`: during the on phases
+  double cv = 1;           // of `gamma`: coefficient of variation of the interarrival times
+  double on = 0, off = 0;  // of `on_off`: mean durations of the exponentially distributed phases, in seconds
+  int concurrency = 0;     // of `closed`: requests in flight; each is followed by the next
+  double scale = 1;        // of `trace`: factor on the rate
 };
 
 class DrawnRequests;
@@ -67,22 +63,22 @@ class DrawnRequests;
 struct Workload {
   ArrivalProcess arrivals;
   Lengths prompt, output;
-  bool lengths_in_order = true;        // of a trace: row by row, else drawn among its rows
-  bool lengths_of_acceptance = false;  // those of the acceptance trace's prompts, each replayed from its first token
+  bool lengths_in_order = true;        // of a trace: row by row; otherwise random rows
+  bool lengths_of_acceptance = false;  // the lengths of the acceptance trace, whose prompts are replayed from the start
   std::shared_ptr<const WorkloadTrace> arrival_trace, length_trace;
   std::int64_t requests = 0;
-  std::int64_t warm_up = 0;        // of them, left out of the figures of requests; those of steps count them
-  DrawnRequests* drawn = nullptr;  // draws that runs share; null: each draws its own
+  std::int64_t warm_up = 0;        // the first requests, left out of the figures of requests but not of those of steps
+  DrawnRequests* drawn = nullptr;  // random draws that several runs share; null: each run draws its own
 };
 
-double mean_rate(const Workload&);          // requests per second; of a closed loop 0
-bool draws_lengths(const Workload&);        // from a distribution: nobody wrote down each request
-Workload at_rate(Workload, double factor);  // the same requests, so many times as fast
+double mean_rate(const Workload&);          // requests/s; 0 for a closed loop
+bool draws_lengths(const Workload&);        // whether prompt or output lengths are drawn from a distribution
+Workload at_rate(Workload, double factor);  // the same requests at `factor` times the rate
 
-Workload read_workload(const Reader&, Catalogue&);
+Workload read_workload(const Reader&, Catalogue&);  // mistakes are noted at the reader
 
-// Draws of one stream, kept for later runs that would repeat them: a quantile costs more than a request's share of the
-// event loop. A stream of another distribution or seed takes their place.
+// The draws of one random stream, kept for later runs with the same seed and distribution, because a quantile costs
+// more time than simulating a request. use() drops the values if the seed or the distribution has changed.
 template <class Distribution, class Value>
 class KeptDraws {
  public:
@@ -93,7 +89,7 @@ class KeptDraws {
     rng_.emplace(seed, purpose);
     values_.clear();
   }
-  // The i-th value; `draw` makes the next one.
+  // The i-th value; `draw` draws further values.
   template <class Draw>
   Value at(std::int64_t i, Draw draw) {
     while (static_cast<std::int64_t>(values_.size()) <= i) values_.push_back(draw(*rng_));
@@ -107,20 +103,19 @@ class KeptDraws {
   std::vector<Value> values_;
 };
 
-// What runs of one workload draw alike, whatever the rate and the fleet. Gaps: gamma variates of scale 1, by their
-// shape.
+// The draws of a workload that do not depend on the rate and the fleet. `gaps`: gamma variates of scale 1, by shape.
 class DrawnRequests {
  public:
-  static constexpr std::int64_t kMostRequests = 1 << 18;  // of a longer run nothing is kept
+  static constexpr std::int64_t kMostRequests = 1 << 18;  // longer runs keep no draws
   KeptDraws<Lengths, int> prompts, outputs;
   KeptDraws<double, double> gaps;
 };
 
-// The requests of one run, in order of arrival. Closed loops: all arrive at 0, who serves them holds them back.
+// The requests of one run in order of arrival. In a closed loop all arrive at 0, and the server delays them.
 class Requests {
  public:
-  Requests(const Workload&, std::uint64_t seed);
-  std::optional<Request> next();
+  Requests(const Workload&, std::uint64_t seed);  // the workload must outlive this object
+  std::optional<Request> next();  // none after the last; InputErrors if it arrives beyond simulated time (core/clock)
   std::string place(const Request&) const;  // for messages: "request 7", or its file and line
 
  private:

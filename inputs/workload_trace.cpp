@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that others recorded. Formats, as their publishers describe them: Azure public dataset (AzureLLMInferenceTrace
-// 2023, 2024), BurstGPT, Mooncake (FAST'25 traces), vLLM's benchmark of serving.
+// Reads recorded workload traces. The formats are described by their publishers: Azure public dataset
+// (AzureLLMInferenceTrace 2023, 2024), BurstGPT, Mooncake (FAST'25 traces), vLLM's serving benchmark.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -26,7 +26,7 @@ std::int64_t days(int year, int month, int day) {
   return std::int64_t{era} * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-// "2023-11-16 18:15:46.6805900", with or without a zone "+00:00"; seconds. Nothing if it is no such time.
+// "2023-11-16 18:15:46.6805900", with or without a zone "+00:00", in seconds since 1970; none if it is no such time.
 std::optional<double> time_stamp(std::string_view text) {
   std::array<int, 5> parts{};  // year, month, day, hour, minute
   std::size_t at = 0;
@@ -54,7 +54,7 @@ std::optional<double> time_stamp(std::string_view text) {
 
 class Collector {
  public:
-  // `fail`: says what is wrong with the row just read.
+  // `fail`: throws InputErrors about the row that was read last.
   template <class Fail>
   void add(double arrival, std::int64_t prompt, std::int64_t output, std::size_t line, const Fail& fail) {
     if (!std::isfinite(arrival) || arrival < 0) fail("an arrival below zero");
@@ -117,7 +117,7 @@ WorkloadTrace from_json_lines(const std::filesystem::path& file) {
   };
   static constexpr std::array<Format, 2> formats{
       {{"timestamp", "input_length", "output_length", 1e-3}, {"arrival_time", "input_toks", "output_toks", 1}}};
-  constexpr std::size_t kMostLine = std::size_t{4} << 20;  // parsed it takes some thirty times as much memory
+  constexpr std::size_t kMostLine = std::size_t{4} << 20;  // bytes; a parsed line needs about thirty times as many
   Collector all;
   const std::string text = read_text_file(file, kMostBytes);
   std::size_t at = 0, number = 0;

@@ -9,7 +9,7 @@ namespace draftline {
 
 namespace {
 
-// Gauss-Legendre, three points on [0, 1]: exact for a step time that is a quintic in the context.
+// Gauss-Legendre quadrature with three points on [0, 1]: (point, weight). Exact for polynomials up to degree five.
 constexpr std::array<std::pair<double, double>, 3> kGauss{
     {{0.1127016653792583, 5.0 / 18}, {0.5, 8.0 / 18}, {0.8872983346207417, 5.0 / 18}}};
 
@@ -20,8 +20,8 @@ const MethodChoice& autoregressive() {
   return choice;
 }
 
-// The first token comes from the prefill; the rest from steps over contexts that grow from the prompt to the whole
-// text.
+// Calls add(context, weight) for the quadrature points. The prefill emits the first token, so that the contexts of the
+// steps grow from the prompt to prompt + output - 2.
 template <class Add>
 static void over_contexts(int prompt_tokens, int output_tokens, Add add) {
   for (const auto& [x, weight] : kGauss) add(prompt_tokens + x * (output_tokens - 2), weight);
@@ -40,7 +40,7 @@ StepBreakdown mean_step(const StepPrice& price, int prompt_tokens, int output_to
   return mean;
 }
 
-// One method on one transformer: recorded once per batch size, on the interpreter that computes nothing.
+// One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
 struct Predictor::Plan {
   Plan(const Setup& s, const MethodChoice& m, const Decoder::FindTransformer& find)
       : decoder({*s.transformer,
@@ -55,9 +55,9 @@ struct Predictor::Plan {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
   static constexpr int kSlots = 1 << 17;
-  static inline const std::vector<std::vector<int>> kUsual;  // no script: what steers gets its usual answer
+  static inline const std::vector<std::vector<int>> kUsual;  // empty: decide() returns its usual answer
 
-  // A step of the steady state, or the prefill of one prompt. The tapes live until the next is recorded.
+  // Record a decode step, or the prefill of one prompt. The tapes are valid until the next recording.
   std::vector<SegmentRun> record_step(int batch_size) {
     begin();
     decoder.generator.assume(batch_size, 1);
@@ -82,7 +82,7 @@ struct Predictor::Plan {
   std::map<int, Recorded> steps, prefills;  // by batch size; by tokens
 };
 
-// What was recorded is kept for other devices and engines. Where its activations lie is found out for those who ask.
+// Recorded steps are kept for other devices and engines. The memory of activations is computed only on request.
 const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int size, bool with_activations) {
   constexpr std::size_t kMostOps = 4'000'000;  // some 50 MB
   auto& all = what == Recording::prefill ? plan.prefills : plan.steps;
@@ -180,7 +180,7 @@ std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const 
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
   const auto known = plans_.size();
   Plan& p = plan(s, m);
-  if (plans_.size() == known) Plan(s, m, find_);  // another object of the same plan: its keys are to be read too
+  if (plans_.size() == known) Plan(s, m, find_);  // an equal method elsewhere in the file: its keys must be read too
   if (m.spec.in().failed()) return;
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steady decoding, predicted: a method's tapes, priced on a device under an engine, times how many steps a text takes.
-// What it assumes is in docs/prediction.md: a batch that stays full, contexts that grow together through the output.
+// Predicts steady decoding: the time of a method's step, from its tapes priced for a device and an engine, and the
+// throughput that follows from the acceptance length. Assumptions (docs/prediction.md): the batch stays full, and the
+// contexts of its sequences grow together.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -18,80 +19,83 @@
 namespace draftline {
 
 struct Prediction {
-  int verified_rows;                              // of a sequence, in a step
-  Seconds step_time;                              // mean over the output
-  StepBreakdown breakdown;                        // of it: every entry is the mean over the output
-  double acceptance_length;                       // an input
-  PerSecond throughput, throughput_with_prefill;  // output tokens of the whole batch
-  double speedup;          // of throughput, against autoregressive on the same device, batch, precision
+  int verified_rows;         // per sequence and step
+  Seconds step_time;         // mean over the output
+  StepBreakdown breakdown;   // of step_time; every entry is the mean over the output
+  double acceptance_length;  // mean tokens per sequence and step, the bonus token included; an input
+  // Output tokens/s of the whole batch; the second includes one prefill per request.
+  PerSecond throughput, throughput_with_prefill;
+  double speedup;          // throughput over that of plain decoding: same device, batch size and precision
   Seconds prefill_time;    // of one prompt
-  MemoryFootprint memory;  // on each device
-  Work work;               // of a step at the middle of the output
+  MemoryFootprint memory;  // of each device
+  Work work;               // FLOP and bytes of a step in the middle of the output, on each device
   std::optional<PredictionInterval> interval;
 };
 
-// What a setup needs to be priced; owned by the scenario.
+// Everything besides the method that a prediction depends on. The pointers refer to the scenario.
 struct Setup {
   const Device* device;
   const Engine* engine;
   const TransformerShape* transformer;
   PrecisionChoice precision;
-  int ranks, batch_size, prompt_tokens, output_tokens;
+  int ranks, batch_size, prompt_tokens, output_tokens;  // ranks: tensor-parallel devices
 };
 
+// Makes predictions, and keeps recorded steps and prices for later ones. Each thread needs its own.
 class Predictor {
  public:
   explicit Predictor(Decoder::FindTransformer find) : find_(std::move(find)) {}
 
-  // The prediction, or why this point can't run (it does not fit the device). Wrong input is noted at the method's
-  // place.
+  // The prediction, or the reason why this point can't run: the text is longer than the transformer's positions, or it
+  // does not fit in device memory. Mistakes of the method's parameters and acceptance are noted at its reader.
   std::variant<Prediction, std::string> predict(const Setup&, const MethodChoice&);
 
-  // Builds the method and reads its acceptance, so that mistakes are noted at their places.
+  // Builds the method and reads its parameters and acceptance; mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
-  // A step's price for whoever needs other contexts, batches or prompts than a steady text; and what a sequence
-  // verifies.
+  // The price of a decode step of setup.batch_size sequences at any context, and that of the prefill of one prompt.
   StepPrice step_price(const Setup&, const MethodChoice&);
   StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens);
-  int verified_rows(const Setup&, const MethodChoice&);
+  int verified_rows(const Setup&, const MethodChoice&);  // per sequence and step
   const Method& method(const Setup&, const MethodChoice&);
 
-  // The method with its draft network divided among the ranks; none: it has no network, or there is nothing to divide.
+  // The method with its draft network divided among the ranks; none if it has no draft network, there is one rank, or
+  // the network can't be divided.
   std::optional<MethodChoice> with_sharded_draft(const Setup&, const MethodChoice&);
 
-  // What lies on each device beside the caches while a batch decodes, and what one token's caches take there.
+  // Memory of each device: the weights, the activations of a step or of a prefill of `batched_tokens`, and the KV cache
+  // of one token.
   struct Room {
     Bytes weights, activations, per_token;
-    Bytes taken(int stages = 1) const { return weights / stages + activations; }  // of one of so many pipeline stages
+    Bytes taken(int stages = 1) const { return weights / stages + activations; }  // on a device of one pipeline stage
   };
   Room room(const Setup&, const MethodChoice&, int batched_tokens);
 
-  // The tapes of a steady step, for whoever prices them in another way. They live until the method's next prediction.
+  // The tapes of one decode step. They are valid until the method is used again.
   std::vector<SegmentRun> recorded_step(const Setup&, const MethodChoice&);
 
  private:
-  struct Plan;  // one method on one transformer: its tapes per batch, its prices
+  struct Plan;  // one method on one transformer, with its recorded steps
   struct Priced {
     std::unique_ptr<StepPrice> step;
     Bytes activations;
-    int rows = 1, slots = 1;  // per sequence: verified; of the widest pass, drafting included
+    int rows = 1, slots = 1;  // rows per sequence: verified rows; those of the widest pass, drafting included
   };
   using PlanKey = std::tuple<const TransformerShape*, int, DType, MethodSpec, RankAcceptance>;
   using PriceKey = std::tuple<const void*, const Device*, const Engine*, int>;
   enum class Recording { step, prefill };
-  struct Recorded {  // a step of a batch, or the prefill of a prompt
+  struct Recorded {  // a decode step or a prefill
     StepOutline outline;
     std::optional<Bytes> activations;
     int rows() const { return std::max(1, outline.verified_rows); }
     int slots() const { return std::max(1, outline.widest_pass); }
   };
   Plan& plan(const Setup&, const MethodChoice&);
-  // `size`: sequences, or tokens of the prompt. Lives until the next is recorded.
+  // `size`: sequences of a step, or tokens of a prompt. The result is valid until the next call.
   const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false);
   const Priced& priced(Plan&, const Setup&, bool speculating);
   const Device& as_served(const Setup&);  // with the memory bandwidth that its engine's kernels reach
-  // Mean tokens a step emits, the bonus included. Mistakes are noted where the acceptance stands.
+  // The mean acceptance length; mistakes are noted at the acceptance, and 1 is returned.
   static double acceptance_length(const MethodChoice&, const Method&, int verified_rows);
   Seconds prefill(Plan&, const Setup&);
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
@@ -104,10 +108,11 @@ class Predictor {
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
 };
 
-// Mean of a step's time, and of each entry of its breakdown, while a text grows from its prompt to its end.
+// The mean time of a step, and its mean breakdown, while the context grows from the prompt to the end of the output.
+// Integrated by Gauss-Legendre with three points.
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 StepBreakdown mean_step(const StepPrice&, int prompt_tokens, int output_tokens);
 
-const MethodChoice& autoregressive();  // the baseline
+const MethodChoice& autoregressive();  // plain decoding, the baseline of speedups
 
 }  // namespace draftline

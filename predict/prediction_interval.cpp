@@ -11,7 +11,7 @@ static double square(double x) { return x * x; }
 
 static std::optional<Interval> error_of(const Origin& o) { return o.borrowed_from.empty() ? o.interval : std::nullopt; }
 
-// Of kernels with the coefficients of both.
+// The union of two intervals, for kernels that use both fits; none if either is unknown.
 static std::optional<Interval> wider(const std::optional<Interval>& a, const std::optional<Interval>& b) {
   if (!a || !b) return std::nullopt;
   return Interval{std::min(a->low, b->low), std::max(a->high, b->high)};
@@ -45,7 +45,7 @@ KnownErrors known_errors(const Device& d) {
   return errors;
 }
 
-// The part of a step that waits for each kind of kernel whose coefficients err by themselves.
+// The share of a step's time that waits for each kind of kernel; experts are added to GEMMs, whose error they share.
 static std::array<double, kKernelKinds> shares_of(const StepBreakdown& step) {
   std::array<double, kKernelKinds> shares;
   for (std::size_t k = 0; k < kKernelKinds; ++k) shares[k] = step.waited[k] / step.time;
@@ -61,14 +61,14 @@ std::optional<PredictionInterval> prediction_interval(const KnownErrors& errors,
     const auto k = static_cast<std::size_t>(needed);
     if (!errors[k] && (mine[k] > 0 || base[k] > 0)) return std::nullopt;
   }
-  double shorter = 0, longer = 0, lower = 0, higher = 0, covered = 0;  // squares, but for the last
+  double shorter = 0, longer = 0, lower = 0, higher = 0, covered = 0;  // all but the last are sums of squares
   for (std::size_t k = 0; k < kKernelKinds; ++k) {
     if (!errors[k]) continue;
     covered += mine[k];
     shorter += square(mine[k] * (errors[k]->low - 1));
     longer += square(mine[k] * (errors[k]->high - 1));
     if (baseline == nullptr) continue;
-    // The speedup falls where this step takes longer or the plain one less; in logarithms, as both are factors.
+    // The speedup is lower if this step takes longer or the plain step less time. Both are factors, hence logarithms.
     const auto stretch = [](double share, double f) { return square(std::log(1 + share * (f - 1))); };
     lower += stretch(mine[k], errors[k]->high) + stretch(base[k], errors[k]->low);
     higher += stretch(mine[k], errors[k]->low) + stretch(base[k], errors[k]->high);

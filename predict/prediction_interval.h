@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a step's prediction may be off, from what its device's fits know of their errors (docs/prediction.md,
-// "Intervals"): kernels of one kind err by one common factor, kinds independently; hosts, and fits without an interval,
-// add nothing.
+// 90 % intervals of predicted steps, from the errors of the device's fits on held-out shapes (docs/prediction.md,
+// "Intervals"). All kernels of a kind are assumed to have the same relative error, and kinds to be independent. Host
+// time and kinds without a known error are assumed to be exact.
 #pragma once
 #include <array>
 #include <optional>
@@ -12,19 +12,20 @@
 
 namespace draftline {
 
-// 90 % of measured times over predicted, by kind of kernel. None: not known, or a relative's; experts err as GEMMs.
+// By kind of kernel: the 90 % interval of measured over predicted time. None if it is unknown or the fit is borrowed;
+// kernels of experts have the error of GEMMs.
 using KnownErrors = std::array<std::optional<Interval>, kKernelKinds>;
 KnownErrors known_errors(const Device&);
 
 struct PredictionInterval {
   Interval step_time;   // seconds
-  Interval throughput;  // as ratios to the predicted one
-  Interval speedup;     // ... against `baseline`, whose errors are taken as independent of this step's
-  double covers;        // share of the step that waits for kernels whose error is known
+  Interval throughput;  // as ratios to the predicted throughput
+  Interval speedup;     // as ratios to the predicted speedup; the errors of the baseline are assumed to be independent
+  double covers;        // share of the step time that waits for kernels with a known error, 0 to 1
 };
 
-// None where the error of a GEMM or an attention that either step waits for is not known. No baseline: it is the
-// baseline.
+// The interval of a step; none if GEMMs or attention of either step have an unknown error. `baseline`: a step of plain
+// decoding; null if `step` is one, whose speedup then is exactly 1.
 std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const StepBreakdown&,
                                                       const StepBreakdown* baseline);
 

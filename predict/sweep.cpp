@@ -45,12 +45,12 @@ void Sweep::validate() {
     for (p.method = 0; p.method < scenario_.methods.size(); ++p.method) {
       const MethodChoice& m = scenario_.methods[p.method];
       Setup s = setup(p);
-      s.ranks = 1;  // whole, so that sizes are those the user knows
+      s.ranks = 1;  // undivided, so that messages have the sizes that the user knows
       predictor_.validate(s, m);
     }
   for (const MethodChoice& m : scenario_.methods) m.spec.in().done();
   scenario_.document.finish();
-  for (const MethodChoice& m : scenario_.methods) m.spec.finish();  // those of other documents
+  for (const MethodChoice& m : scenario_.methods) m.spec.finish();  // methods that were read from other documents
 }
 
 void Sweep::find_one_that_fits() {

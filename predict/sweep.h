@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scenario and its predictor: the outcome of each point of the product. One per thread.
+// A scenario and its predictor: the outcome of each point of the product. Each thread needs its own.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -13,24 +13,25 @@ namespace draftline {
 
 struct Outcome {
   Point point;
-  std::variant<Prediction, std::string> result;  // or why the point was skipped
+  std::variant<Prediction, std::string> result;  // the string says why the point was skipped
 
   static auto members(auto& s) { return std::tie(s.point, s.result); }
 };
 
 class Sweep {
  public:
+  // `data`: the folder data/. Throws InputErrors if the scenario is wrong.
   Sweep(Document scenario, const std::filesystem::path& data);
-  Sweep(Scenario, const std::filesystem::path& data);  // of a value that was read, or made
+  Sweep(Scenario, const std::filesystem::path& data);
   Sweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
       : Sweep(Document::from_file(scenario), data) {}
   const Scenario& scenario() const { return scenario_; }
 
-  // Builds every method on every transformer once, so that all mistakes show before anything is written.
+  // Builds every method on every transformer once. Throws InputErrors with all mistakes.
   void validate();
-  // InputErrors if no point of the product fits its device.
+  // Throws InputErrors if no point of the product can run.
   void find_one_that_fits();
-  Outcome at(std::size_t index);
+  Outcome at(std::size_t index);  // of the point point_at(scenario, index)
   Setup setup(const Point&) const;
   Predictor& predictor() { return predictor_; }
 

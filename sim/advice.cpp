@@ -40,7 +40,7 @@ BatchAdvice at_batch(Predictor& predictor, const Setup& s, const Prediction& wit
   return a;
 }
 
-// Longest chain whose acceptance is known; 0: it is no chain.
+// The longest chain whose acceptance is known; 0 if the method drafts no chain.
 int longest_known(Predictor& predictor, const Setup& s, const MethodChoice& m) {
   const int depth = predictor.method(s, m).usual_depth();
   if (m.spec.draft_length() != depth || predictor.verified_rows(s, m) != depth + 1) return 0;
@@ -58,7 +58,7 @@ std::vector<MethodChoice> lengths_of(Predictor& predictor, const Setup& s, const
   return all;
 }
 
-// Tokens that the KV pool of a server with the usual limits holds; negative where its weights leave no room for one.
+// The tokens in the KV pool of a server with default limits; negative if the weights leave no memory for a pool.
 double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
   const ServingChoice usual;
   const SchedulerLimits& limits = usual.limits;
@@ -74,7 +74,7 @@ RateAdvice advise_rate(ServingSweep& serving, const Point& p, std::size_t plain_
   const auto plain = serving.prepare(plain_point), with = serving.prepare(p);
   const Workload whole = plain->workload;
   struct Seen {
-    double ratio;  // of mean latency, speculation to plain
+    double ratio;  // mean latency with speculation over that of plain decoding
     bool overloaded;
   };
   const auto at = [&](double rate) {
@@ -82,13 +82,13 @@ RateAdvice advise_rate(ServingSweep& serving, const Point& p, std::size_t plain_
     const ServingRun a = plain->run(seed, {}), b = with->run(seed, {});
     return Seen{b.figures.e2e.mean() / a.figures.e2e.mean(), a.diverges};
   };
-  // From a server that is idle most of the time, upwards.
+  // The search starts at a rate at which the server is idle most of the time.
   plain->workload.arrivals = {ArrivalProcess::Kind::closed};
   plain->workload.arrivals.concurrency = 1;
   plain->workload.requests = std::min<std::int64_t>(whole.requests, 20);
   plain->workload.warm_up = 0;
   const double alone = plain->run(seed, {}).figures.e2e.mean().value;
-  const double burst = static_cast<double>(whole.requests) / alone;  // all come while one is served
+  const double burst = static_cast<double>(whole.requests) / alone;  // all requests arrive while one is served
   double low = 0.02 / alone, high = low;
   RateAdvice out;
   if (at(low).ratio >= 1) {
@@ -146,7 +146,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
     (at(middle) ? low : high) = middle;
   }
   out.largest_batch = low;
-  // The smallest batch from doublings on at which it loses, then by bisection.
+  // Doubling finds a batch with a speedup below 1, and bisection the smallest one.
   int pays = 0, loses = 0;
   for (int batch = 1;; batch = std::min(2 * batch, out.largest_batch)) {
     if (at(batch)->speedup < 1) {
@@ -165,7 +165,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   std::vector<int> reported;
   std::copy_if(batches.begin(), batches.end(), std::back_inserter(reported),
                [&](int batch) { return at(batch).has_value(); });
-  if (reported.empty()) reported = {out.largest_batch};  // of those that were asked for none fits
+  if (reported.empty()) reported = {out.largest_batch};  // no requested batch size fits
   const auto sharded = predictor.with_sharded_draft(s, m);
   for (const int batch : reported) {
     const auto prediction = at(batch);
@@ -201,7 +201,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
     try {
       if (plain != methods.end() && mean_rate(serving->scenario().serving->choices[p.serving].workload) > 0)
         out.rate = advise_rate(*serving, p, static_cast<std::size_t>(plain - methods.begin()), seed);
-    } catch (const InputErrors&) {}  // no room for a pool: nothing is said
+    } catch (const InputErrors&) {}  // no KV pool fits
   }
   return out;
 }
@@ -214,7 +214,7 @@ Scenario with_arrivals(Scenario s) {
     load.workload.requests = 600;
     s.serving.emplace().choices = {load};
   }
-  s.methods.push_back(autoregressive());  // last: the others keep their places
+  s.methods.push_back(autoregressive());  // last, so that the indices of the others remain valid
   return s;
 }
 

@@ -13,7 +13,7 @@ AdviceSweep::AdviceSweep(Document scenario, const std::filesystem::path& data, b
   }
   batches_ = s.batch_sizes;
   if (batches_.size() == 1) batches_ = {1, 2, 4, 8, 16, 32, 64, 128, 256};
-  // The batch turns fastest and the prompt's length is a table's columns: each is asked for once.
+  // advise() reports all batch sizes and prompt lengths, so that one point stands for all of them.
   for (std::size_t i = 0; i < s.points(); ++i) {
     const Point p = point_at(s, i);
     if (p.batch == 0 && p.prompt == 0 && p.serving == 0 && !s.methods[p.method].spec.is_plain()) points_.push_back(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline advise` asks of a scenario: each of its speculating methods on each setup, with and without load.
+// The points of `draftline advise`: each speculative method of a scenario on each setup.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -9,19 +9,20 @@
 
 namespace draftline {
 
-// One per thread. InputErrors if the scenario is wrong or none of its methods speculates.
+// Each thread needs its own. The constructor throws InputErrors if the scenario is wrong or has no speculative method.
+// A scenario with one batch size is reported at 1, 2, 4, ... 256.
 class AdviceSweep {
  public:
   AdviceSweep(Document scenario, const std::filesystem::path& data, bool with_load);
   const Scenario& scenario() const { return sweep_.scenario(); }
   std::size_t size() const { return points_.size(); }
-  Advice at(std::size_t, std::uint64_t seed);
+  Advice at(std::size_t, std::uint64_t seed);  // `seed`: of the simulations with load
 
  private:
   Sweep sweep_;
-  std::unique_ptr<ServingSweep> serving_;  // the same with arrivals; null: load is not asked about
+  std::unique_ptr<ServingSweep> serving_;  // the scenario with arrivals; null without load
   std::vector<int> batches_;
-  std::vector<std::size_t> points_;  // of the scenario's product
+  std::vector<std::size_t> points_;  // indices of the scenario's points
 };
 
 }  // namespace draftline

@@ -8,7 +8,7 @@ namespace draftline {
 
 namespace {
 
-// The first target that a run misses, as text; "": none. A request that is refused misses them all.
+// The first target that a run misses, as text; "" if it meets all. A run with refused requests misses them.
 std::string missed(const ServingRun& r, const SchedulerLimits& limits, const LatencyTargets& targets) {
   if (r.figures.refused > 0) return refusals(r.figures, limits);
   for (const LatencyTargets::Target& t : targets.targets)
@@ -40,10 +40,10 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   option.point = point_at(scenario, index);
   const int ranks = scenario.tensor_parallel[option.point.ranks];
   std::unique_ptr<ServingPoint> point;
-  PerSecond burst;  // all requests come while one is served alone: beyond that a rate changes little
+  PerSecond burst;  // the rate at which all requests arrive while one is served; higher rates change little
   try {
     point = sweep.prepare(option.point);
-    {  // alone, one request after the other
+    {  // without load: one request at a time
       ServingPoint& p = *point;
       const Workload whole = p.workload;
       p.workload.arrivals = {ArrivalProcess::Kind::closed};
@@ -94,7 +94,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   option.devices = (high + point->fleet.prefill_replicas) * each;
   option.cost = option.devices * prices.of(*scenario.devices[option.point.device]);
 
-  // One replica's share of the load bears at least rate / replicas; by doubling and bisection, how much more.
+  // One replica serves at least rate / replicas; doubling and bisection find how much more.
   const Workload whole = point->workload;
   const double rate = mean_rate(whole);
   double bears = rate / high, fails = rate / std::max(low, 1);

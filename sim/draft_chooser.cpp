@@ -18,8 +18,8 @@ DraftChooser::DraftChooser(const DraftPolicy& policy, std::vector<int> lengths, 
 }
 
 double DraftChooser::expected(int drafts) const {
-  // Before there is evidence, half of the first drafts are accepted, and of each later position as many as of the one
-  // before: a little too many, so that longer drafts are tried.
+  // The prior, of a weight of kBelief drafts: half of the first drafts are accepted, and later positions have the rate
+  // of the position before. This is slightly too high, so that longer drafts are tried.
   constexpr double kBelief = 8;
   double tokens = 1, survival = 1, rate = 0.5;
   for (std::size_t j = 0; j < static_cast<std::size_t>(drafts); ++j) {
@@ -45,7 +45,7 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
   };
   std::array<Option, kMostLengths> options;
   std::size_t n = 0;
-  double rate = 0;  // of the best fixed length, by what was seen
+  double rate = 0;  // tokens per picosecond of the best fixed length, by the recorded acceptance
   for (const int k : lengths_) {
     const StepCost::Line line = cost_.decode(sequences, k, context);
     const double tokens = sequences * expected(k), token = static_cast<double>(cost_.token());
@@ -69,7 +69,7 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
 void DraftChooser::record_acceptance(int drafts, std::span<const int> accepted) {
   plain_steps_ = 0;
   if (!learns()) return;
-  constexpr double kRemembered = 2000;  // drafts, of each position
+  constexpr double kRemembered = 2000;  // drafts of a position; then both counts are halved
   for (const int n : accepted)
     for (int j = 0; j <= std::min(n, drafts - 1); ++j) {
       auto &tried = tried_[static_cast<std::size_t>(j)], &held = accepted_[static_cast<std::size_t>(j)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses how many drafts the next step verifies in each sequence, by a policy (inputs/draft_policy): by the priced
-// step and the acceptance seen so far, where the policy learns.
+// Chooses the draft length of a server's next step by its policy (inputs/draft_policy). A goodput policy chooses by the
+// predicted time of the step and by the acceptance that it has observed.
 #pragma once
 #include <optional>
 #include <span>
@@ -15,29 +15,32 @@ namespace draftline {
 // The chooser of one server. It learns from the steps that are recorded.
 class DraftChooser {
  public:
-  // `lengths`: those it may choose, rising; the last is the most.
+  // `lengths`: the draft lengths to choose from, ascending, at most 65; more are a Bug. The policy and the costs must
+  // outlive the chooser.
   DraftChooser(const DraftPolicy&, std::vector<int> lengths, StepCost&);
 
-  // `would`: of each sequence, drafts that would be accepted (the oracle alone may look), or empty. A step's tokens are
-  // worth the time in which the best fixed length would emit as many; what a step does beside decoding (`chunks`) is no
-  // cost of its drafts.
+  // The draft length of the next step; 0 for a plain step. `context`: tokens in the KV cache of all sequences. `would`:
+  // for the oracle, the number of drafts of each sequence that would be accepted; otherwise empty. `chunks`: the prompt
+  // chunks in the same step, whose cost is not attributed to drafts. The choice maximises emitted tokens minus the step
+  // time multiplied by the token rate of the best fixed draft length.
   int choose(int sequences, std::int64_t context, std::span<const int> would, std::span<const Chunk> chunks);
   bool looks_ahead() const { return policy_.kind == DraftPolicy::Kind::oracle; }
-  // Steps without drafts after which to choose again, though the batch has not changed.
+  // The number of plain steps after which to choose again although the batch has not changed.
   std::int64_t steps_to_next_choice() const {
     return looks_ahead() ? 1 : policy_.kind == DraftPolicy::Kind::goodput ? kTry - plain_steps_ : kForever;
   }
   bool learns() const { return policy_.kind == DraftPolicy::Kind::goodput || looks_ahead(); }
-  void record_acceptance(int drafts, std::span<const int> accepted);  // of each sequence of a step
+  // Records a step with drafts: the draft length, and the accepted drafts of each sequence.
+  void record_acceptance(int drafts, std::span<const int> accepted);
   void record_plain_steps(std::int64_t steps) { plain_steps_ += steps; }
 
  private:
-  double expected(int drafts) const;         // tokens of a sequence, by what was seen
-  static constexpr std::int64_t kTry = 256;  // steps without drafts before one tries a draft again
+  double expected(int drafts) const;         // tokens that a sequence emits per step, by the recorded acceptance
+  static constexpr std::int64_t kTry = 256;  // plain steps until a draft is tried again
   const DraftPolicy& policy_;
   std::vector<int> lengths_;
   StepCost& cost_;
-  std::vector<double> tried_, accepted_;  // by position; old ones fade
+  std::vector<double> tried_, accepted_;  // counts by draft position; old ones decay
   std::int64_t plain_steps_ = 0;          // since the last step with drafts
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the sequences of a server draft; its limits are inputs (inputs/serving_limits).
+// How the sequences of a server draft.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,14 +10,13 @@
 
 namespace draftline {
 
-// How the sequences of a server draft. Without outcomes they do not.
 struct Drafting {
-  const DraftOutcomes* outcomes = nullptr;
-  int draft_length = 0;      // the most that a step drafts
-  std::vector<int> lengths;  // those that a policy may choose among, rising; all have a price
-  int rows = 1;              // verified rows of a sequence: with a tree more than draft_length + 1
+  const DraftOutcomes* outcomes = nullptr;  // null: plain decoding
+  int draft_length = 0;                     // the largest one
+  std::vector<int> lengths;                 // draft lengths from which a policy chooses, ascending; all have a price
+  int rows = 1;                             // verified rows per sequence; of a tree more than draft_length + 1
   DraftPolicy policy;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  // of random outcomes
 };
 
 }  // namespace draftline

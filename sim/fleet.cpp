@@ -20,7 +20,7 @@ Server& route(const FleetShape& shape, Servers& servers, std::int64_t turn) {
   });
 }
 
-// Brings the servers that the router looks at to a time.
+// Advances the servers whose state the router uses to a time.
 void advance(const FleetShape& shape, Servers& servers, std::int64_t turn, Ticks to) {
   if (shape.routing == FleetShape::Routing::round_robin) route(shape, servers, turn).advance(to);
   else
@@ -47,7 +47,7 @@ std::string refusals(const ServingFigures& f, const SchedulerLimits& limits) {
 Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost)
     : shape_(shape), limits_(limits), drafting_(drafting), cost_(cost) {}
 
-// Does the queue only grow? Looked at when half and all of the requests have come.
+// The lengths of the queue when half and all of the requests have arrived, which show whether it only grows.
 struct Fleet::Backlog {
   std::int64_t half = 0, all = 0;
   bool diverges(std::int64_t requests) const {
@@ -71,7 +71,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
                        std::to_string(limits_.kv_blocks) + " blocks of " + std::to_string(limits_.block_size));
   };
   std::optional<InputErrors> first_refused;
-  const auto pull = [&]() -> std::optional<Request> {  // the next request that a server takes
+  const auto pull = [&]() -> std::optional<Request> {  // the next request that is not refused
     for (;;) {
       auto r = requests.next();
       if (r && progress && r->id % 4096 == 0) progress(r->id);
@@ -90,7 +90,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
   for (int i = 0; i < shape_.prefill_replicas * shape_.stages; ++i)
     prefillers.push_back(std::make_unique<Server>(decoding + i, limits_, Drafting{}, cost_, figures));
   Servers& front = prefillers.empty() ? decoders : prefillers;
-  std::vector<ServedRequest> computed;  // by the prefillers
+  std::vector<ServedRequest> computed;  // requests whose prompts the prefill servers have computed
   for (const auto& p : prefillers) p->hand_over([&](const ServedRequest& r) { computed.push_back(r); });
 
   if (workload.arrivals.kind == ArrivalProcess::Kind::closed) {
@@ -108,7 +108,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
         route(shape_, front, i).submit(*r);
       }
     for (const auto& s : front) s->close();
-    for (;;) {  // the one that is behind runs until it is not
+    for (;;) {  // the server with the earliest clock advances until another is earlier
       Server* behind = nullptr;
       Ticks next = kForever;
       for (const auto& s : front) {
@@ -126,7 +126,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
   } else {
     Backlog backlog;
     const bool fixed = limits_.batching == SchedulerLimits::Batching::fixed;
-    const auto waiting = [&] {  // a static batch that is being filled is no backlog
+    const auto waiting = [&] {  // without a static batch that is being filled
       std::int64_t n = 0;
       for (const auto& s : front) n += std::max(0, s->waiting() - (fixed ? limits_.max_num_seqs : 0));
       return n;

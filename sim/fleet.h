@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers behind a router, and one run of a workload on them.
+// A router with one or more servers behind it, and the simulation of a workload on them.
 #pragma once
 #include <functional>
 #include <tuple>
@@ -10,21 +10,22 @@ namespace draftline {
 
 struct ServingRun {
   ServingFigures figures;
-  Seconds wall_time = {};     // that the event loop took here, prices apart
-  Seconds pricing_time = {};  // that prices took which were not known yet
-  bool diverges = false;      // the queue grew until the last arrival: latencies depend on how long one looks
+  Seconds wall_time = {};     // wall time of the event loop on this machine, without pricing_time
+  Seconds pricing_time = {};  // wall time of computing step prices that were not cached
+  bool diverges = false;      // the queue grew until the last arrival, so that latencies depend on the run's length
 
   static auto members(auto& s) { return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges); }
 };
 
-// Which requests of a run no server could take, as a sentence; "": none.
+// A sentence on the requests that were refused because they do not fit the KV pool; "" if there are none.
 std::string refusals(const ServingFigures&, const SchedulerLimits&);
 
 class Fleet {
  public:
-  Fleet(const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&);
-  // One run; `progress` receives the number of requests that have arrived. A request that no KV pool holds is refused
-  // and counted if its lengths are drawn; InputErrors if they are recorded or fixed, and if no request is left.
+  Fleet(const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&);  // the costs must outlive the fleet
+  // Simulates the whole workload. `progress` receives the number of requests that have arrived. A request that does not
+  // fit the KV pool is refused and counted if its length is drawn from a distribution, and throws InputErrors if it is
+  // fixed or recorded. Also throws InputErrors if all requests are refused, or beyond simulated time (core/clock).
   ServingRun run(const Workload&, std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});
 

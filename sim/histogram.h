@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts of times in bins at most 0.2 % wide, so that a percentile is right to 0.1 %; the mean is exact. Whole
-// numbers only: the same on every machine, whatever the order. Memory: what the range in use needs.
+// A histogram of times with bins at most 0.2 % wide, so that a percentile is exact to 0.1 %; the mean is exact. Counts
+// are integers, so that percentiles do not depend on the order of additions. Memory is allocated for the range in use.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -15,18 +15,18 @@ namespace draftline {
 
 class Histogram {
  public:
-  void add(Ticks t, std::int64_t times = 1) {
+  void add(Ticks t, std::int64_t times = 1) {  // adds t, which is not negative, `times` times
     count_ += times;
     sum_ += static_cast<double>(t) * static_cast<double>(times);
     add_to_bin(t, times);
   }
-  // `steps` times t, t + rise, t + 2 rise, ..., each `times` over.
+  // Adds each of the `steps` values t, t + rise, t + 2 rise, ... `times` times.
   void add_rising(Ticks t, Ticks rise, std::int64_t steps, std::int64_t times);
 
   std::int64_t count() const { return count_; }
   Seconds mean() const { return {count_ == 0 ? 0 : sum_ / static_cast<double>(count_) / kTicksPerSecond}; }
-  Seconds quantile(double share) const;  // 0 if empty
-  double share_below(Seconds) const;     // 1 if empty
+  Seconds quantile(double share) const;  // `share`: 0 to 1; the middle of a bin, 0 s if empty
+  double share_below(Seconds) const;     // share of the values at or below a time, to a bin; 1 if empty
 
   static auto members(auto& self) { return std::tie(self.count_, self.sum_, self.pages_); }  // core/packed.h
 

@@ -78,7 +78,7 @@ void KvBlockManager::release(Sequence& s) {
   s.kv_blocks = s.prefix_blocks = 0;
 }
 
-// Whole prefix blocks of a prompt that is still to be computed, without its last token: its logits are needed.
+// The whole prefix blocks of a prompt that has not been computed. Its last token is excluded, as its logits are needed.
 PrefixCache::Blocks KvBlockManager::reusable_prefix(const Sequence& s) const {
   const Request& r = s.record.request;
   if (r.prefix_hashes == nullptr || blocks_per_prefix_block_ == 0 || s.swapped || s.computed > 0) return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paged KV cache of one server: which blocks are free, which prompts share prefix blocks, and what swapping to the
-// host costs. Blocks are counted, not named; cached prefix blocks that no sequence holds lie in free ones and are
-// evicted when those are allocated.
+// The paged KV cache of one server: the number of free blocks, prefix blocks that prompts share, and the time of
+// swapping to the host. Blocks are counted, not identified. Cached prefix blocks that no sequence holds count as free
+// and are evicted when those blocks are allocated.
 #pragma once
 #include "sim/drafting.h"
 #include "sim/prefix_cache.h"
@@ -17,39 +17,39 @@ class KvBlockManager {
   std::int64_t free_blocks() const { return free_; }
   std::int64_t blocks_in_use() const { return total_ - free_; }
 
-  // Each of these allocates all that it is asked for, or nothing and says false.
+  // Each of these allocates all blocks that it needs and returns true, or allocates none and returns false.
   bool allocate(std::int64_t blocks);
-  bool allocate_up_to(Sequence&, std::int64_t tokens);                 // of a sequence that does not run, in its cache
-  bool extend(RunningBatch&, int tokens);                              // so many more tokens of each sequence
-  bool extend_sequence(RunningBatch&, std::size_t index, int tokens);  // of one of them
+  bool allocate_up_to(Sequence&, std::int64_t tokens);  // blocks of a sequence, not in the batch, for `tokens` in total
+  bool extend(RunningBatch&, int tokens);               // blocks for `tokens` more tokens of each sequence
+  bool extend_sequence(RunningBatch&, std::size_t index, int tokens);  // blocks for `tokens` more of one sequence
 
-  // The most steps of one token, up to `most`, for which extend() has blocks. One must fit.
+  // The largest number of steps of one token, 1 to `most`, for which extend() has blocks; one step must fit.
   std::int64_t steps_that_fit(const RunningBatch&, std::int64_t most) const;
-  // Gives back all that a sequence which does not run holds; prefix blocks stay cached while there is room.
+  // Frees all blocks of a sequence that is not in the batch; its prefix blocks stay cached until they are evicted.
   void release(Sequence&);
 
   struct CachedPrefix {
-    int tokens = 0;         // of a prompt, that need not be computed
-    int unheld_blocks = 0;  // KV blocks among theirs that count as free until the sequence holds them
+    int tokens = 0;         // prompt tokens whose keys and values are cached
+    int unheld_blocks = 0;  // their KV blocks that count as free, as no sequence holds them
   };
   CachedPrefix cached_prefix(const Sequence&) const;
-  int reuse_prefix(Sequence&);   // the sequence holds what is cached of its prompt; returns its tokens
-  void cache_prompt(Sequence&);  // others may use the prefix blocks of a prompt that is computed
+  int reuse_prefix(Sequence&);   // makes the sequence hold its cached prefix; returns the tokens of that
+  void cache_prompt(Sequence&);  // caches the prefix blocks of a prompt that has been computed
 
-  void swap(int tokens);   // keys and values go over the host link, one way; the next step waits for them
-  Ticks take_swap_time();  // of what was swapped since it was last asked
+  void swap(int tokens);   // copies keys and values over the host link, one way; InputErrors if that takes hours
+  Ticks take_swap_time();  // time of the copies since the last call; the next step waits for it
 
  private:
   PrefixCache::Blocks reusable_prefix(const Sequence&) const;
 
   const int block_size_, shift_;
-  const int blocks_per_prefix_block_;  // 0: nothing is shared
+  const int blocks_per_prefix_block_;  // 0: no prefix caching
   const double swap_per_token_;        // ps
   const std::int64_t total_;
   std::int64_t free_;
   PrefixCache prefixes_;
   Ticks swap_time_ = 0;
-  std::vector<int> extended_;  // KV blocks by batch slot; kept for its memory
+  std::vector<int> extended_;  // KV blocks by batch slot; a member so that its memory is reused
 };
 
 }  // namespace draftline

@@ -17,7 +17,7 @@ std::int64_t Scheduler::outstanding_tokens() const {
   return tokens;
 }
 
-// ---- what the next step does
+// ---- planning
 
 StepPlan Scheduler::schedule(Ticks now) {
   for (;;) {
@@ -42,7 +42,7 @@ std::optional<StepPlan> Scheduler::plan_fixed_batch(Ticks now) {
   return plan_prefill(now);
 }
 
-// Whole prompts in a step of their own.
+// A step of whole prompts, without decoding.
 std::optional<StepPlan> Scheduler::plan_prefill(Ticks now) {
   constexpr int kMostTokens = 1 << 26;
   const std::int64_t before = blocks_.blocks_in_use();
@@ -71,7 +71,7 @@ std::optional<StepPlan> Scheduler::plan_prefill(Ticks now) {
   return plan(StepPlan::Kind::prefill, 0, before);
 }
 
-// One step of all running sequences, and chunks of prompts within what is left of the token budget.
+// One decode step of all running sequences, with prompt chunks within the rest of the token budget.
 std::optional<StepPlan> Scheduler::plan_mixed_step(Ticks now) {
   const std::int64_t before = blocks_.blocks_in_use();
   const bool all_run_on = reserve_decoding(drafting_.rows);
@@ -104,7 +104,7 @@ int Scheduler::choose_draft_length() {
   return chooser_.choose(static_cast<int>(running_.size()), running_.context(), would_accept_, chunks_);
 }
 
-// ---- who is admitted, and who must go
+// ---- admission and preemption
 
 int Scheduler::token_budget() const {
   return limits_.max_num_batched_tokens - static_cast<int>(running_.size()) * drafting_.rows;
@@ -130,7 +130,8 @@ Sequence Scheduler::admit_next(Ticks now) {
   return s;
 }
 
-// Keys and values come back and nothing is computed. The way from another server is part of its arrival.
+// The sequence joins the batch without a prefill. Only a preempted one waits for the host link; the transfer from
+// another server is part of its arrival time.
 void Scheduler::swap_in(Sequence& s) {
   if (s.record.preemptions > 0) blocks_.swap(s.prefill_tokens);
   running_.join(s);
@@ -167,7 +168,7 @@ void Scheduler::grant_chunks(Ticks now, bool admit) {
   }
 }
 
-// KV blocks for the next step of all running sequences. False if sequences had to be preempted for that.
+// Allocates KV blocks for the next step of all running sequences. Returns false if that needed preemptions.
 bool Scheduler::reserve_decoding(int rows) {
   if (blocks_.extend(running_, rows)) return true;
   for (std::size_t i = 0; i < running_.size(); ++i) {
@@ -190,8 +191,8 @@ void Scheduler::preempt_last() {
   blocks_.release(s);
   ++s.record.preemptions;
   figures_.record_preemption();
-  const int decoding =
-      s.record.request.prompt + s.generated - 1;  // tokens in its cache while it decodes: all but the last
+  // Tokens in its cache while it decodes: all but the last.
+  const int decoding = s.record.request.prompt + s.generated - 1;
   s.swapped = limits_.swap && s.generated > 0 && s.computed == decoding;
   s.prefill_tokens = s.swapped ? decoding : s.record.request.prompt + s.generated;
   if (s.swapped) blocks_.swap(s.prefill_tokens);
@@ -199,7 +200,7 @@ void Scheduler::preempt_last() {
   waiting_.push_front(s);
 }
 
-// ---- what a step leaves behind
+// ---- after a step
 
 std::span<const ServedRequest> Scheduler::finish_step(Ticks now) {
   leaving_.clear();

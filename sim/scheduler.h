@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the next step of a server does: who is admitted, who decodes with how many drafts, whose prompts are computed
-// within the token budget, and who is preempted when the KV blocks do not suffice. The sequence that came last is
-// preempted first: it gives back its blocks and waits at the head of the queue, to be recomputed or swapped in.
+// Plans the next step of a server: which requests are admitted, the draft length, which prompt chunks are computed
+// within the token budget, and which sequences are preempted if KV blocks run out. The newest sequence is preempted
+// first: it frees its blocks and returns to the head of the queue, to be recomputed or swapped in. Continuous
+// batching follows vLLM's V1 engine (docs/simulator.md).
 #pragma once
 #include <deque>
 #include <optional>
@@ -15,14 +16,14 @@ namespace draftline {
 
 struct StepPlan {
   enum class Kind {
-    idle,           // nothing can run until a request comes
-    prefill,        // prompts alone; running sequences wait
-    single_step,    // all running sequences decode once, with chunks of prompts beside them
-    steady_decode,  // all running sequences decode without drafts, as many steps as nothing else happens
+    idle,           // nothing can run until a request arrives
+    prefill,        // only prompts; running sequences wait
+    single_step,    // one decode step of all running sequences, with prompt chunks in the same step
+    steady_decode,  // plain decode steps of all running sequences, until an event changes the batch
   } kind = Kind::idle;
   int draft_length = 0;
-  std::span<const Chunk> chunks = {};  // valid until the scheduler is asked again
-  int waiting = 0;                     // requests that stay in the queue
+  std::span<const Chunk> chunks = {};  // valid until the next call of schedule() or finish_step()
+  int waiting = 0;                     // requests that remain in the queue
   std::int64_t kv_blocks_in_use = 0;   // before the step
 };
 
@@ -32,22 +33,24 @@ class Scheduler {
   Scheduler(const SchedulerLimits&, const Drafting&, RunningBatch&, KvBlockManager&, DraftChooser&, ServingFigures&);
 
   void submit(const Sequence& s) { waiting_.push_back(s); }
-  void close() { closed_ = true; }  // no request comes any more: static batches need not wait until they are full
-  void set_prefill_only() { prefill_only_ = true; }  // another server decodes: sequences leave with their first token
+  void close() { closed_ = true; }  // no more requests will arrive, so that static batches need not be full
+  void set_prefill_only() { prefill_only_ = true; }  // another server decodes; sequences leave with their first token
 
-  StepPlan schedule(Ticks now);  // allocates the blocks of what it plans
-  // A planned step ended at `now`: computed prompts emit their first token and join the running batch. Returns who
-  // leaves.
+  // Plans a step that starts at `now` and allocates its KV blocks. InputErrors if a static batch has over 2^26 prompt
+  // tokens.
+  StepPlan schedule(Ticks now);
+  // The planned step has ended at `now`: computed prompts emit their first token and join the running batch. Returns
+  // the requests that leave the server, valid until the next call.
   std::span<const ServedRequest> finish_step(Ticks now);
 
   bool anything_runs() const { return !running_.empty() || !prefilling_.empty(); }
   int waiting() const { return static_cast<int>(waiting_.size()); }
   int in_flight() const { return static_cast<int>(waiting_.size() + prefilling_.size() + running_.size()); }
-  std::int64_t outstanding_tokens() const;  // of all requests in flight: those still to be computed or generated
+  std::int64_t outstanding_tokens() const;  // tokens of all requests in flight still to be computed or generated
 
  private:
   using Batching = SchedulerLimits::Batching;
-  // Each plans a step, or none if all that happened is that sequences were preempted or swapped in.
+  // Each returns a plan, or none if it only preempted or swapped in sequences.
   std::optional<StepPlan> plan_fixed_batch(Ticks now);
   std::optional<StepPlan> plan_prefill(Ticks now);
   std::optional<StepPlan> plan_mixed_step(Ticks now);
@@ -73,7 +76,7 @@ class Scheduler {
   DraftChooser& chooser_;
   ServingFigures& figures_;
   std::deque<Sequence> waiting_, prefilling_;
-  std::vector<Chunk> chunks_;  // of the planned step: the i-th belongs to prefilling_[i]
+  std::vector<Chunk> chunks_;  // of the planned step: chunks_[i] belongs to prefilling_[i]
   std::vector<int> would_accept_;
   std::vector<Sequence> finished_;
   std::vector<ServedRequest> leaving_;

@@ -28,7 +28,7 @@ Sequence Server::sequence_of(const Request& r) const {
 }
 
 void Server::enqueue(const Sequence& s, Ticks arrival) {
-  if (!scheduler_.anything_runs()) now_ = std::max(now_, arrival);  // time stood still
+  if (!scheduler_.anything_runs()) now_ = std::max(now_, arrival);  // the clock of an idle server does not advance
   scheduler_.submit(s);
 }
 
@@ -62,7 +62,7 @@ void Server::advance(Ticks until) {
 }
 
 void Server::leave(const ServedRequest& r) {
-  if (handover_ && r.request.output > 1) {  // there is more to decode
+  if (handover_ && r.request.output > 1) {  // more tokens remain to be decoded
     handover_(r);
     return;
   }

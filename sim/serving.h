@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serving scenarios, point by point: the predictor's prices, the simulator's run, replicated with other seeds.
+// Serving scenarios, point by point: step times from the predictor, and simulations with one or more seeds.
 #pragma once
 #include <functional>
 #include <optional>
@@ -13,14 +13,15 @@
 namespace draftline {
 
 struct ServingResult {
-  std::vector<ServingRun> runs;      // of each seed
-  std::optional<ServingRun> oracle;  // the first seed again, with drafts chosen by who knows what would be accepted
-  std::int64_t kv_blocks = 0;
-  int batch_limit = 0;  // sequences that a step can hold within its tokens
+  std::vector<ServingRun> runs;  // one for each seed
+  std::optional<ServingRun>
+      oracle;                  // the first seed with the oracle policy; none if there is no draft length to choose
+  std::int64_t kv_blocks = 0;  // of each server
+  int batch_limit = 0;         // largest number of sequences in a step, by max_num_seqs and the token budget
   int servers = 1;
-  int devices = 1;
-  double power_watts = 0, price = 0;  // of a device; per hour; 0: unknown
-  std::vector<std::string> warnings;
+  int devices = 1;                    // of all servers
+  double power_watts = 0, price = 0;  // of one device: design power in W, price per hour; 0: unknown
+  std::vector<std::string> warnings;  // sentences
 
   static auto members(auto& s) {
     return std::tie(s.runs, s.oracle, s.kv_blocks, s.batch_limit, s.servers, s.devices, s.power_watts, s.price,
@@ -30,12 +31,12 @@ struct ServingResult {
 
 struct ServingOutcome {
   Point point;
-  std::variant<ServingResult, std::string> result;  // or why the point was skipped
+  std::variant<ServingResult, std::string> result;  // the string says why the point was skipped
 
   static auto members(auto& s) { return std::tie(s.point, s.result); }
 };
 
-// A figure of all replications: their mean, and a Student-t interval where there are several.
+// A figure over all replications: their mean and, if there are several, the Student-t interval of the mean.
 struct Estimate {
   double value = 0;
   std::optional<Interval> interval;
@@ -44,14 +45,16 @@ Estimate estimate(const ServingResult&, const std::function<double(const Serving
 
 class StepTable;
 
-// A method's prices on one device, whatever the workload, the scheduler and the number of replicas.
+// The step times of a method on one device. They do not depend on the workload, the scheduler or the number of
+// replicas.
 struct MethodPrices {
-  std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // the method when it drafts so many; null: it can't
+  std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // by draft length; null: the method can't draft so many
   std::unique_ptr<StepTable> table;
   ~MethodPrices();
 };
 
-// One point, ready to be run: under other loads, on other fleets, with other seeds, at the prices it has met.
+// One point that is ready to be simulated. The workload and the fleet may be changed between runs; step times that are
+// known are reused.
 struct ServingPoint {
   Setup setup;
   Workload workload;
@@ -59,28 +62,30 @@ struct ServingPoint {
   FleetShape fleet;
   Drafting drafting;
   ServingRun run(std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
-                 const std::function<void(std::int64_t)>& progress = {});
+                 const std::function<void(std::int64_t)>& progress = {});  // as Fleet::run()
 
-  DraftOutcomes outcomes;  // drafting points to it
+  DraftOutcomes outcomes;  // the target of drafting.outcomes
   std::shared_ptr<MethodPrices> prices;
 };
 
+// Each thread needs its own.
 class ServingSweep {
  public:
+  // `data`: the folder data/. Throws InputErrors if the scenario is wrong.
   ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data);
   ServingSweep(Document scenario, const std::filesystem::path& data);
   ServingSweep(Scenario, const std::filesystem::path& data);
   const Scenario& scenario() const { return sweep_.scenario(); }
-  void validate();
+  void validate();  // builds every method once; throws InputErrors with all mistakes, or if there is no workload
 
   struct Options {
     std::uint64_t seed = 0;
-    bool oracle = true;
-    ServingObserver* observer = nullptr;  // of the first run
-    std::function<void(std::int64_t)> progress;
+    bool oracle = true;                          // also run the oracle policy
+    ServingObserver* observer = nullptr;         // of the first run
+    std::function<void(std::int64_t)> progress;  // receives the number of requests that have arrived
   };
-  ServingOutcome at(std::size_t index, const Options&);
-  std::unique_ptr<ServingPoint> prepare(const Point&);  // InputErrors if it can't run
+  ServingOutcome at(std::size_t index, const Options&);  // a point that can't run says why
+  std::unique_ptr<ServingPoint> prepare(const Point&);   // throws InputErrors if it can't run
 
  private:
   ServingResult serve(const Point&, const Options&);
@@ -88,7 +93,7 @@ class ServingSweep {
   std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
   Sweep sweep_;
   DrawnRequests drawn_;
-  // Prices of the method and device that were asked for last, by stages: neighbours in the product share them.
+  // The prices of the last method and device, by pipeline stages; neighbouring points share them.
   std::optional<Point> priced_;
   std::map<int, std::shared_ptr<MethodPrices>> prices_;
 };

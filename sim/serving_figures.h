@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a serving run was like: latencies, throughput, occupancy. Collected as the run goes; nothing is kept per token.
+// The figures of a serving run: latencies, throughput, utilisation. They are accumulated during the run; nothing is
+// stored per token.
 #pragma once
 #include <optional>
 #include <tuple>
@@ -12,31 +13,31 @@
 
 namespace draftline {
 
-// A request that is done.
+// The record of a request.
 struct ServedRequest {
   Request request;
-  Ticks started = 0, first_token = 0, last_token = 0;  // started: first scheduled
-  int preemptions = 0, server = 0;
-  std::int64_t steps = 0;  // decode steps that it took part in
+  Ticks started = 0, first_token = 0, last_token = 0;  // started: first admitted; -1: not yet
+  int preemptions = 0, server = 0;                     // server: the number of the last one
+  std::int64_t steps = 0;                              // decode steps of its sequence
 };
 
-// Of steps that follow each other, the i-th of which takes first + i * rise.
+// The total time of consecutive steps, of which the i-th (from 0) takes first + i * rise.
 inline Ticks total_time(Ticks first, Ticks rise, std::int64_t steps) {
   return steps * first + rise * (steps * (steps - 1) / 2);
 }
 
-// Steps of one kind that followed each other on a server.
+// Consecutive steps of one kind on a server.
 struct StepRun {
-  Ticks start = 0, first = 0, rise = 0;
+  Ticks start = 0, first = 0, rise = 0;  // begin of the first step; times of the steps as in total_time()
   std::int64_t steps = 0;
-  int sequences = 0, drafts = 0, prompt_tokens = 0, waiting = 0, server = 0;
-  std::int64_t emitted = 0, context = 0, kv_blocks = 0;
-  std::int64_t kv_blocks_before = 0;
-  Ticks host_wait = 0;  // of their time, what the device waited for the host
+  int sequences = 0, drafts = 0, prompt_tokens = 0, waiting = 0, server = 0;  // drafts: draft length
+  std::int64_t emitted = 0, context = 0, kv_blocks = 0;  // tokens; tokens in the KV cache; blocks in use at the end
+  std::int64_t kv_blocks_before = 0;                     // blocks in use at the start
+  Ticks host_wait = 0;                                   // exposed host time of all steps
   Ticks time() const { return total_time(first, rise, steps); }
 };
 
-// Whoever wants every record: files, a timeline, a test.
+// Receives every record during a run, for files, a timeline or a test.
 class ServingObserver {
  public:
   virtual ~ServingObserver() = default;
@@ -46,49 +47,53 @@ class ServingObserver {
 
 class ServingFigures {
  public:
-  ServingFigures() = default;  // of a run elsewhere, to be unpacked: it records nothing
+  // `warm_up`: the first requests, which the figures of requests leave out. Targets and observer must outlive the run.
+  ServingFigures() = default;  // for the result of another process (core/packed); it records nothing
   ServingFigures(std::int64_t warm_up, const LatencyTargets& targets, ServingObserver* observer = nullptr)
       : warm_up_(warm_up), targets_(&targets), observer_(observer) {}
 
   void record_arrival(const Request&);
   void record_request(const ServedRequest&);
   void record_step(const StepRun&);
-  // The time between two emissions of so many sequences, in each of so many steps.
+  // Records inter-token latencies: in the i-th of `steps` steps, gap + i * rise for each of `sequences` sequences.
   void record_gaps(Ticks gap, Ticks rise, std::int64_t steps, std::int64_t sequences) {
     inter_token.add_rising(gap, rise, steps, sequences);
   }
   void record_preemption() { ++preemptions; }
-  // A request that no KV pool can hold: it is turned away when it arrives, and no latency includes it.
+  // Records a request that does not fit the KV pool. It is refused at its arrival and part of no latency.
   void record_refusal(const Request& r) {
     ++refused;
     longest_refused = std::max(longest_refused, std::int64_t{r.prompt} + r.output);
   }
-  void record_reused_tokens(int tokens) { reused_tokens += tokens; }  // of prompts, from a prefix cache
+  void record_reused_tokens(int tokens) { reused_tokens += tokens; }  // prompt tokens from the prefix cache
+  // Records decode steps: the sum of their sequences, and the tokens that these emitted.
   void record_acceptance(std::int64_t sequence_steps, std::int64_t emitted) {
     sequence_steps_ += sequence_steps;
     decoded_ += emitted;
   }
 
   Histogram ttft, tpot, inter_token, e2e, queueing;
-  std::int64_t requests = 0, output_tokens = 0, prompt_tokens = 0;  // served, warm-up apart
-  std::int64_t good_requests = 0;                                   // that met every latency target's limit
+  std::int64_t requests = 0, output_tokens = 0, prompt_tokens = 0;  // served requests, without the warm-up
+  std::int64_t good_requests = 0;                                   // requests within the limit of every latency target
+  // all_tokens: output tokens with the warm-up; most_blocks: peak of KV blocks in use; longest_text: tokens of the
+  // longest prompt and output.
   std::int64_t all_tokens = 0, steps = 0, preemptions = 0, most_blocks = 0, longest_text = 0, reused_tokens = 0;
-  std::int64_t refused = 0, longest_refused = 0;              // requests; tokens of the longest of them
+  std::int64_t refused = 0, longest_refused = 0;              // refused requests; tokens of the longest of them
   Ticks first_arrival = kForever, begin = kForever, end = 0;  // begin: arrival of the first request after the warm-up
 
   Seconds makespan() const { return to_seconds(end > begin ? end - begin : 0); }  // from `begin` to the last token
   PerSecond throughput() const { return static_cast<double>(output_tokens) / makespan(); }
   PerSecond goodput() const { return static_cast<double>(good_requests) / makespan(); }
-  double acceptance_length() const;  // tokens that a sequence emits in a decode step
-  double busy_share(int servers = 1) const;
-  double host_share(int servers = 1) const;
-  double mean_blocks() const;
-  double mean_in_system() const;  // by Little's law's left side: time-weighted mean of requests in flight
-  Seconds value_of(const LatencyTargets::Target&) const;
+  double acceptance_length() const;          // mean tokens per sequence and decode step; 1 if there was none
+  double busy_share(int servers = 1) const;  // utilisation: share of the time in which steps ran, mean of the servers
+  double host_share(int servers = 1) const;  // share of the time in which steps waited for the host
+  double mean_blocks() const;                // KV blocks in use, mean over the time of steps
+  double mean_in_system() const;             // requests in flight, mean over time
+  Seconds value_of(const LatencyTargets::Target&) const;  // the mean or percentile that the target limits
   bool meets(const LatencyTargets::Target& t) const { return value_of(t) <= t.limit; }
-  std::uint64_t fingerprint() const { return events_.value(); }
+  std::uint64_t fingerprint() const { return events_.value(); }  // hash of (request, first and last token) in order
 
-  // What was recorded; not who listened, nor by which targets (core/packed.h).
+  // All records, but neither observer nor targets (core/packed.h).
   static auto members(auto& s) {
     return std::tie(s.ttft, s.tpot, s.inter_token, s.e2e, s.queueing, s.requests, s.output_tokens, s.prompt_tokens,
                     s.good_requests, s.all_tokens, s.steps, s.preemptions, s.most_blocks, s.longest_text,

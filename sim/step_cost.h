@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a serving step costs, as the event loop asks for it: a decode step is linear in the batch's total context within
-// a cell, so that many steps of an unchanged batch are one sum.
+// The interface through which the simulator obtains step times. A decode step's time is piecewise linear in the total
+// context of its batch, so that the times of many steps of an unchanged batch add up in closed form.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace draftline {
 
-// A part of a prompt that a step computes: `tokens` of them behind `context` tokens that are cached.
+// A part of a prompt that one step computes: `tokens` tokens after `context` tokens that are in the KV cache.
 struct Chunk {
   int tokens = 0, context = 0;
 };
@@ -18,31 +18,32 @@ class StepCost {
  public:
   virtual ~StepCost() = default;
 
-  // Time of one decode step while the total context of its sequences is in [from, to).
+  // The time of one decode step while the total context of its sequences is in [from, to).
   struct Line {
-    std::int64_t from = 0, to = 0;
-    Ticks start = 0, per_token = 0;  // at `from`, and per token of context beyond it
-    Ticks host = 0;                  // of it, what the device waits for
-    Ticks slack = 0;                 // of `host`, what more device work would hide
+    std::int64_t from = 0, to = 0;   // tokens
+    Ticks start = 0, per_token = 0;  // time at `from`; time per token of context beyond it
+    Ticks host = 0;                  // the part of `start` that is exposed host time
+    Ticks slack = 0;                 // the part of `host` that additional device work would hide
     Ticks at(std::int64_t context) const { return start + per_token * (context - from); }
   };
-  // Of `sequences` that verify `drafts` drafts each; 0 sequences: the host's part of a step that only computes prompts.
+  // A decode step of `sequences` sequences with `drafts` drafts each and `context` tokens in the KV cache in total.
+  // With 0 sequences: the host time of a step that only computes prompts. InputErrors if a step takes hours.
   virtual Line decode(int sequences, int drafts, std::int64_t context) = 0;
 
-  // What more a decode step takes after prompts that were read in `prompts` while all but `fresh` of its sequences
-  // waited.
+  // The additional time of a decode step after steps that only computed prompts, for `prompts` in total, and left the
+  // CPU's caches cold. `fresh`: the sequences of the batch that were prefilled meanwhile.
   virtual Ticks after_prompts(int /*sequences*/, int /*drafts*/, std::int64_t /*context*/, Ticks /*prompts*/,
                               int /*fresh*/) {
     return 0;
   }
 
-  // Device time that chunks add to a step of so many sequences and drafts.
+  // The device time that prompt chunks add to a step of so many sequences and drafts.
   virtual Ticks prefill(int sequences, int drafts, std::span<const Chunk>) = 0;
 
-  // Wall time spent here on prices that were not known yet.
+  // Wall time on this machine that was spent on computing step times.
   virtual Seconds pricing_time() const { return {}; }
 
-  // Serial host time per emitted token.
+  // Serial host time per emitted token, in addition to the above.
   virtual Ticks token() const { return 0; }
 };
 

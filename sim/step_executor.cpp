@@ -9,7 +9,7 @@ namespace draftline {
 
 namespace {
 
-// Of `most` steps that follow each other, those that start within `room`; at least one.
+// The number of `most` consecutive steps that start within `room`; at least one. Times as in total_time().
 std::int64_t steps_that_start_within(Ticks room, Ticks first, Ticks rise, std::int64_t most) {
   if (most == 1 || total_time(first, rise, most - 1) < room) return most;
   const double a = 0.5 * static_cast<double>(rise), b = static_cast<double>(first) - a, c = static_cast<double>(room);
@@ -20,7 +20,7 @@ std::int64_t steps_that_start_within(Ticks room, Ticks first, Ticks rise, std::i
   return steps;
 }
 
-// Of `most` steps, as many as have a sum that fits Ticks; the others have their turn later.
+// The number of `most` consecutive steps whose total time fits Ticks; at least one.
 std::int64_t steps_whose_sum_fits(Ticks first, Ticks rise, std::int64_t most) {
   constexpr double kMostTicks = 1e17;
   const double last = static_cast<double>(first) + static_cast<double>(rise) * static_cast<double>(most);
@@ -93,7 +93,7 @@ StepRun StepExecutor::single_step(const StepPlan& plan, Ticks now) {
   return run;
 }
 
-// Up to `until`, the batch's first completion, the end of the price's cell or of the KV blocks.
+// Runs until `until`, the batch's first completion, the end of the price's linear piece, or the last free KV block.
 StepRun StepExecutor::steady_decode(const StepPlan& plan, Ticks now, Ticks until) {
   const auto n = static_cast<std::int64_t>(running_.size());
   const std::int64_t context = running_.slot_context();
@@ -121,7 +121,7 @@ StepRun StepExecutor::steady_decode(const StepPlan& plan, Ticks now, Ticks until
   return run;
 }
 
-// Fills accepted_. Returns the tokens that the batch emits.
+// Fills accepted_ and returns the number of tokens that the batch emits.
 std::int64_t StepExecutor::draw_acceptance(int draft_length) {
   accepted_.resize(running_.size());
   std::int64_t emitted = 0;
@@ -134,7 +134,7 @@ std::int64_t StepExecutor::draw_acceptance(int draft_length) {
   return emitted;
 }
 
-// What a step waits for before it decodes: blocks that are swapped, and caches that prompts left cold.
+// The time before a step decodes: copies of swapped blocks, and CPU caches that prompts left cold.
 Ticks StepExecutor::wait_before_decoding(int draft_length) {
   const Ticks swap = blocks_.take_swap_time();
   if (running_.empty() || prompt_time_ == 0) return swap;

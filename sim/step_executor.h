@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices and runs a planned step: how long it takes, how many tokens each sequence emits, what the figures record of
-// it. While nobody comes, goes or joins, the steps of a batch that does not draft are one sum.
+// Executes a planned step: computes its time, draws the tokens that each sequence emits, and records both. Plain decode
+// steps of an unchanged batch are executed together in closed form.
 #pragma once
 #include "sim/scheduler.h"
 
@@ -8,11 +8,11 @@ namespace draftline {
 
 class StepExecutor {
  public:
-  // All references must outlive the executor. `server`: its number, for the records.
+  // All references must outlive the executor. `server`: its number in records.
   StepExecutor(int server, const Drafting&, RunningBatch&, KvBlockManager&, DraftChooser&, StepCost&, ServingFigures&);
 
-  // Runs a plan that is not idle. Returns how long it took; each of its steps starts before `until`. InputErrors if the
-  // price of a step is beyond simulated time.
+  // Executes a plan that is not idle and returns the time that it took. Each of its steps starts before `until`. Throws
+  // InputErrors if a step takes hours (core/clock).
   Ticks execute(const StepPlan&, Ticks now, Ticks until);
 
  private:
@@ -30,7 +30,7 @@ class StepExecutor {
   DraftChooser& chooser_;
   StepCost& cost_;
   ServingFigures& figures_;
-  Ticks prompt_time_ = 0;  // of steps that computed prompts alone, since the last decode step
+  Ticks prompt_time_ = 0;  // of steps that only computed prompts, since the last decode step
   std::vector<int> accepted_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 double picoseconds(Seconds t) { return t.value * kTicksPerSecond; }
 
-// Nodes of a context: 0, 64, then four to a doubling.
+// Nodes of the context: 0, 64, then four per doubling.
 std::int64_t context_node(std::size_t i) {
   if (i == 0) return 0;
   const auto e = (i - 1) / 4, q = (i - 1) % 4;
@@ -25,7 +25,7 @@ std::size_t context_cell(std::int64_t length) {
   return 1 + 4 * e + static_cast<std::size_t>((length >> (e + 4)) & 3);
 }
 
-// Nodes of a prompt's tokens: every number to 16, then eight to a doubling.
+// Nodes of the prompt tokens: every number up to 16, then eight per doubling.
 int token_node(std::size_t i) {
   if (i <= 16) return static_cast<int>(i);
   const auto e = (i - 16) / 8, j = (i - 16) % 8;
@@ -38,7 +38,7 @@ std::size_t token_cell(int tokens) {
   return 16 + 8 * e + ((n >> (e + 1)) & 7);
 }
 
-// Adds the time of its life to a sum.
+// Adds the wall time between its construction and destruction to a sum.
 class Stopwatch {
  public:
   explicit Stopwatch(Seconds& sum) : sum_(sum) {}
@@ -86,7 +86,7 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
 
 StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context) {
   if (sequences == 0) {
-    constexpr int kPromptRows = 256;  // more than an engine takes for drafts to be verified
+    constexpr int kPromptRows = 256;  // so many that an engine treats them as a prompt, not as drafts
     const StepPrice& price = *prompt(token_cell(kPromptRows)).price;
     const Ticks alone = step_ticks(price.host_alone());
     return {0, kForever, alone, 0, alone, alone - step_ticks(price.host_least())};
@@ -112,7 +112,7 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
   return line;
 }
 
-// A CPU's caches alone know what came before; a GPU's L2 is the GPU's own, and smaller than a step.
+// Only a CPU's caches keep data from step to step; a GPU's L2 is smaller than the data of a step.
 Ticks StepTable::after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) {
   if (setup_.device->cpu() == nullptr) return 0;
   const StepPrice& price = *batch(sequences, drafts).price;
@@ -136,7 +136,7 @@ StepTable::Prompt& StepTable::prompt(std::size_t node) {
 
 double StepTable::products(int rows) {
   if (rows == 0) return 0;
-  constexpr int kMostKept = 1 << 20;  // more only in static batches of long prompts
+  constexpr int kMostKept = 1 << 20;  // only static batches of long prompts have more rows
   if (rows > kMostKept) return products_between(rows);
   const auto known = static_cast<std::size_t>(rows);
   if (known >= products_.size()) products_.resize(known + 1, -1);
@@ -181,7 +181,7 @@ double StepTable::rest(const Chunk& c) {
   return x == 0 ? at_low : at_low + (along(t + 1) - at_low) * x;
 }
 
-// Hidden states of so many rows, from stage to stage.
+// The time of passing the hidden states of so many rows through all stages.
 Seconds StepTable::hops(int rows) const {
   if (stages_ == 1) return {};
   const Bytes states = bytes_of(setup_.precision.activations, static_cast<double>(rows) * setup_.transformer->hidden);

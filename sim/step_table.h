@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The predictor's prices as tables that fill as they are asked for: decode steps by batch, drafts and context, chunks
-// of prompts by tokens and context. At its nodes a table is what `run` predicts; between them it is linear. A step with
-// both costs what its decode part costs, plus what the chunk's rows add to the target's products, their attention, and
-// the drafter's pass over them; device time that the host leaves idle is used first.
+// Step times from the predictor, in tables that are filled on demand: decode steps by batch size, draft length and
+// context, prompt chunks by tokens and context. At a table's nodes the time is what `run` predicts; between them it is
+// linear. A mixed step costs its decode step, plus the growth of the target's GEMMs by the chunk's rows, their
+// attention and the drafter's pass over them; device time that is idle because of the host is used first.
 #pragma once
 #include <memory>
 #include <vector>
@@ -14,8 +14,9 @@ namespace draftline {
 
 class StepTable : public StepCost {
  public:
-  // `by_drafts[k]`: the method when it drafts k (null: never asked for). `prompts`: the one whose drafter reads
-  // prompts. `stages` of a pipeline: each hands its rows' hidden states on, as an all-reduce of two devices would.
+  // `by_drafts[k]`: the method with draft length k, null if it is not used. `prompts`: the method whose prefill is
+  // priced. `stages`: of a pipeline; passing hidden states to the next stage costs an all-reduce of two devices. The
+  // references must outlive the table.
   StepTable(Predictor&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
             int stages = 1);
 
@@ -24,18 +25,18 @@ class StepTable : public StepCost {
   Ticks prefill(int sequences, int drafts, std::span<const Chunk>) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
-  void allow(int sequences) const;  // InputErrors if a step of so many takes longer than can be simulated
-  int rows(int drafts);             // that a sequence verifies
+  void allow(int sequences) const;  // throws InputErrors if the host time of so many sequences' tokens is hours
+  int rows(int drafts);             // verified rows per sequence at a draft length
 
  private:
-  struct Batch {  // of one number of sequences and drafts
+  struct Batch {  // for one batch size and draft length
     std::unique_ptr<StepPrice> price;
-    std::vector<Line> cells;  // by context; to == 0: not asked for yet
+    std::vector<Line> cells;  // by context; to == 0: not computed yet
   };
-  struct Prompt {  // of one number of tokens
+  struct Prompt {  // for one number of prompt tokens
     std::unique_ptr<StepPrice> price;
-    double products = 0;       // ps of the target's part that no context changes
-    std::vector<double> rest;  // ps, by context; below 0: not asked for yet
+    double products = 0;       // ps: the part of the target's pass that does not depend on the context
+    std::vector<double> rest;  // ps, by context: the other part; below 0: not computed yet
   };
   Batch& batch(int sequences, int drafts);
   Prompt& prompt(std::size_t node);
@@ -54,7 +55,7 @@ class StepTable : public StepCost {
   Seconds pricing_time_;
   std::vector<std::vector<Batch>> batches_;  // [drafts][sequences]
   std::vector<Prompt> prompt_;               // by node
-  std::vector<double> products_;             // ps, by rows; below 0: not asked for yet
+  std::vector<double> products_;             // ps, by rows; below 0: not computed yet
   std::vector<int> rows_;
 };
 

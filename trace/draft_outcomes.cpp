@@ -34,7 +34,7 @@ DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, cons
         out.places_.push_back(static_cast<std::uint8_t>(trace->accepted(prompt, at, plan) - 1));
     }
     if (out.places_.size() == out.begin_.back()) out.places_.push_back(0);  // a text of one token
-    // Behind the last place of a text there is nothing to accept: those near it are no sample of the middle.
+    // Acceptance near the end of a text is limited by the end, so random positions do not include it.
     const auto all = static_cast<std::uint32_t>(out.places_.size()) - out.begin_.back();
     const auto tail = out.recorded_steps_ ? 1U : static_cast<std::uint32_t>(out.depth_);
     out.places_in_use_.push_back(!from_start && all > tail ? all - tail : all);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many drafts of a step are accepted, sequence by sequence: drawn from rates, or replayed from a trace. An outcome
-// belongs to a place of a text, not to the run: whatever the policy, the batch or the thread, the same place gives the
-// same.
+// The number of accepted drafts of each step of a sequence, drawn from rates or replayed from a trace. The outcome is a
+// function of the seed, the request and the position in its output; it does not depend on the draft policy, the batch
+// or the thread. Only recorded steps are replayed one after the other.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -14,23 +14,26 @@ namespace draftline {
 
 class DraftOutcomes {
  public:
-  // A text that is decoded: where its outcomes come from.
+  // The source of a request's outcomes.
   struct Text {
-    std::uint32_t key[2] = {0, 0};  // of random draws
-    std::uint32_t prompt = 0, start = 0;
-    std::uint32_t step = 0;
-    std::int32_t kept = -1;  // its row of the draws that are kept; -1: none
+    std::uint32_t key[2] = {0, 0};        // of random draws
+    std::uint32_t prompt = 0, start = 0;  // prompt of the trace, and the position in its output at which to begin
+    std::uint32_t step = 0;               // next recorded step
+    std::int32_t kept = -1;               // row of the kept draws; -1: none
   };
 
-  DraftOutcomes() = default;                                                   // nothing is drafted
-  static DraftOutcomes from_rates(std::span<const double> conditional_rates);  // of each position of a chain
-  // Of ranks: any plan inside them; of recorded lengths and steps: as they were. `from_start`: request i replays prompt
-  // i from its first token; else each begins anywhere in the trace.
+  DraftOutcomes() = default;  // no drafts
+  // Random outcomes of a chain. conditional_rates[j], 0 to 1: the probability that draft j is accepted if those before
+  // it are.
+  static DraftOutcomes from_rates(std::span<const double> conditional_rates);
+  // Replays a trace with a plan that it does not refuse (Trace::refuses). `from_start`: request i replays prompt i from
+  // its first token; otherwise each request begins at a random position.
   static DraftOutcomes from_trace(std::shared_ptr<const Trace>, const DraftPlan&, bool from_start);
 
-  int depth() const { return depth_; }
+  int depth() const { return depth_; }  // the largest number of accepted drafts
   Text text(std::uint64_t seed, std::int64_t request) const;
-  // Drafts of the step whose root is output token `position` that would be accepted, if so many were drafted.
+  // The number of drafts, 0 to depth(), that are accepted in the step whose root is output token `position` (from 0),
+  // if at least as many are drafted. The bonus token is not counted.
   int accepted(Text& t, int position) const {
     if (!begin_.empty()) return replayed(t, position);
     if (t.kept < 0) return draw(t, position);
@@ -40,13 +43,13 @@ class DraftOutcomes {
     return row[at];
   }
 
-  // From now on, random outcomes are drawn once for each place of a text, for runs of the same seed that ask again. Not
-  // for several threads at once.
+  // Keeps random outcomes from now on, for further runs with the same seed. Then only one thread may use this object
+  // and its copies.
   void keep_draws();
 
  private:
   static constexpr std::uint8_t kUnknown = 255;
-  static constexpr std::int64_t kMostTexts = 1 << 14, kMostPlaces = 1 << 11;  // 32 MiB; beyond them each run draws anew
+  static constexpr std::int64_t kMostTexts = 1 << 14, kMostPlaces = 1 << 11;  // 32 MiB; others are drawn in each run
   using Row = std::vector<std::uint8_t>;                                      // by position
   struct Kept {
     std::uint64_t seed = 0;
@@ -57,9 +60,9 @@ class DraftOutcomes {
   int replayed(Text&, int position) const;
 
   int depth_ = 0;
-  std::vector<std::uint64_t> survival_;               // of 2^32: that at least so many are accepted
-  std::vector<std::uint8_t> places_;                  // of a trace, prompt after prompt
-  std::vector<std::uint32_t> begin_, places_in_use_;  // of each prompt, in places_
+  std::vector<std::uint64_t> survival_;               // [j]: probability times 2^32 that more than j are accepted
+  std::vector<std::uint8_t> places_;                  // accepted drafts at each position or step of a trace
+  std::vector<std::uint32_t> begin_, places_in_use_;  // of each prompt: first index in places_, and number of these
   bool recorded_steps_ = false, from_start_ = false;
   std::shared_ptr<Kept> kept_;
 };

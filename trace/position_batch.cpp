@@ -8,7 +8,7 @@ namespace draftline {
 
 static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// Sequence (text, i) of a batch has its root at entry i + 1 behind the text's committed ones.
+// The root of sequence (text, i) of a batch is at entry i + 1 behind the text's committed entries.
 Pass PositionBatch::pass(Pass p) {
   const int n = p.rows.each.front(), all = texts_ * each_;
   const bool alike = std::all_of(p.rows.each.begin(), p.rows.each.end(), [&](int rows) { return rows == n; });
@@ -46,7 +46,7 @@ void PositionBatch::record(const std::vector<Text>& texts, int first_id, int pos
   std::iota(ids.begin(), ids.end(), first_id);
   for (const Text& t : texts) {
     prompts.emplace_back(t.tokens.begin(), t.tokens.begin() + t.prompt);
-    lengths.push_back(t.prompt - 1);  // the newest row is taken again: the position behind it is the first
+    lengths.push_back(t.prompt - 1);  // the prompt's last row is computed again, as the first position follows it
   }
   generator_.join(prompts, ids);
   ops_.upload(generator_.session().slots.lengths, lengths);
@@ -105,7 +105,7 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
   give(std::move(truth));
   const Proposal p = propose(method_, s);
   if (p.hidden && p.first_layer == 0)
-    throw NotByRank{};  // rows of its own in the target's pass: drafts come from there
+    throw NotByRank{};  // the method's drafts come from its own rows in the target's pass
   ops_.phase = Phase::commit;
   ops_.advance(slots.lengths, ops_.constant({each_}, 1, texts_));
   note(prompt_of);

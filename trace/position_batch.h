@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teacher forcing in batches: to a method, every position of a text is a sequence of its own that has committed the
-// text up to there. All of them stand on the text's one cache. Where the method takes in committed rows, a sequence's
-// row is the text's (one causal pass, as in a prefill); where it drafts, each writes behind the text into entries of
-// its own, and a mask shows it the text up to its root and what it has drafted itself. No bit of a row differs from a
-// step taken alone.
+// Teacher forcing in batches: every position of a text is a sequence of its own to the method, which has committed the
+// text up to there. All sequences of a text share its KV cache. When the method reads committed rows, the rows of all
+// sequences are one causal pass over the text, as in a prefill. When it drafts, each sequence writes to its own cache
+// entries behind the text, and a mask lets it attend to the text up to its root and to its own drafts. The results
+// equal those of separate steps bit for bit.
 #pragma once
 #include "trace/rank_teacher.h"
 
@@ -19,15 +19,16 @@ class PositionBatch : public RankTeacher {
         generator_(d.ops, target_, method_) {}
 
   struct Text {
-    std::vector<int> tokens;  // prompt and output, at least depth + 1 tokens behind the last position
-    int prompt = 0;
-    int given = 0;  // output tokens that somebody else claims to be the target's
+    std::vector<int> tokens;  // prompt and output, with at least depth + 1 tokens after the last position
+    int prompt = 0;           // tokens of the prompt
+    int given = 0;            // output tokens that were not generated here but given as the target's
   };
-  // Ranks of the first `positions` positions of each text, so many of each at once. InputErrors if a given token is not
-  // what the target says.
+  // Records the ranks or lengths at the first `positions` output positions of each text, `at_once` positions at a time,
+  // to[i] for text i. `first_id`: the id of the first text's sequence. InputErrors if a given token is not the
+  // target's; NotByRank if the method can't be recorded so.
   void record(const std::vector<Text>&, int first_id, int positions, int at_once, std::vector<TracedPrompt*> to);
 
-  // Cache entries behind the text that so many positions need.
+  // The cache entries behind the text that `at_once` positions need.
   static int entries(int at_once, int depth) { return at_once * (depth + 3); }
 
   Pass pass(Pass) override;
@@ -41,12 +42,12 @@ class PositionBatch : public RankTeacher {
   int depth_;
   Generator generator_;
   bool drafting_ = false;
-  int texts_ = 0, each_ = 0;  // positions of each text
-  struct Block {              // rows that a drafting pass gave each sequence
-    int first, rows;          // of all sequences' entries, behind the text's committed ones
+  int texts_ = 0, each_ = 0;  // texts, and positions of each, in the batch
+  struct Block {              // the cache entries that a drafting pass wrote
+    int first, rows;          // first entry behind the text's committed ones; rows of each sequence
   };
   std::vector<Block> blocks_;
-  int tail_ = 0;  // where a sequence's own rows begin: 0, or -1 if it writes its newest committed entry again
+  int tail_ = 0;  // first entry of a sequence's own rows: 0, or -1 if it overwrites its newest committed entry
 };
 
 }  // namespace draftline

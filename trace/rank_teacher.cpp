@@ -64,7 +64,7 @@ Tensor RankTeacher::best(Tensor logits) {
   return ops_.input(name, tokens);
 }
 
-// The given token is the target's already; its candidates aren't.
+// The given token is an id of the target's vocabulary already, while the candidates are ids of the drafter's.
 Tensor RankTeacher::mapped(Tensor ids, Weight offsets) {
   ops_.teacher = nullptr;
   if (by_rank()) {
@@ -83,7 +83,7 @@ void RankTeacher::note(const std::vector<TracedPrompt*>& prompt_of) {
   else note_lengths(prompt_of);
 }
 
-// What greedy verification would accept: the target's tokens are known.
+// The lengths that greedy verification would accept, as the target's tokens are known.
 void RankTeacher::note_lengths(const std::vector<TracedPrompt*>& prompt_of) {
   const auto tokens = ops_.fetch(tokens_), parents = ops_.fetch(parents_);
   std::size_t first = 0;

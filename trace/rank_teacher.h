@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace notes of a drafter. Ranks: wherever it takes its best token it is given the target's, whose rank among
-// its candidates is noted; a drafter whose levels are not best tokens one after the other throws NotByRank. Lengths: it
-// drafts as it likes, and the tokens that its tree would emit are noted.
+// Observes a drafter for an acceptance trace. With Noted::ranks the drafter continues with the target's token wherever
+// it chooses its best token, and the rank of the target's token among its candidates is recorded; a drafter that does
+// not draft the best token at each level throws NotByRank. With Noted::lengths it drafts freely, and the number of
+// tokens that its tree would emit is recorded.
 #pragma once
 #include <functional>
 #include <vector>
@@ -17,18 +18,18 @@ enum class Noted : std::uint8_t { ranks, lengths };
 class RankTeacher : public Ops::Teacher {
  public:
   RankTeacher(Ops& ops, int depth, Noted noted) : ops_(ops), depth_(depth), noted_(noted) {}
-  // What the next step is to draft: [sequence][level].
+  // Sets the target's next tokens for the next step: [sequences][levels].
   void give(std::vector<std::vector<int>> truth);
-  // Drafts for show: what the method proposes is not what the step commits.
+  // Lets the method draft. The proposal is observed and need not be verified or committed.
   Proposal propose(Method&, Session);
-  // Adds what the last step showed to the prompt of each sequence.
+  // Appends the ranks or lengths of the last step to prompt_of[i] for sequence i.
   void note(const std::vector<TracedPrompt*>& prompt_of);
 
   Tensor best(Tensor logits) override;
   Tensor mapped(Tensor ids, Weight offsets) override;
 
  protected:
-  void taught(const std::function<void()>& record);  // what is recorded therein asks this teacher
+  void taught(const std::function<void()>& record);  // calls record() with this object as the teacher of the ops
   bool by_rank() const { return noted_ == Noted::ranks; }
   Ops& ops_;
 
@@ -43,11 +44,11 @@ class RankTeacher : public Ops::Teacher {
   Noted noted_;
   std::vector<std::vector<int>> truth_;
   std::vector<Choice> choices_;
-  Tensor tokens_, parents_;  // of the tree that was proposed
+  Tensor tokens_, parents_;  // of the proposed tree
   std::vector<int> rows_;
 };
 
-// Drafts nothing: makes the target's own text.
+// A method without drafts, to generate the target's own text.
 class Plain : public Method {
   Proposal propose(Ops& ops, Session& s) override {
     return {ops.uniform(s.sequences, 1), s.root, ops.constant({-1}, 1, s.sequences)};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gzip file of JSON lines: the header; one line per prompt {prompt, prompt_tokens, tokens, ranks [[rank or null per
-// level] per position], probabilities (alike)}, with or instead of them lengths [per position] where ranks don't tell,
-// or, of methods that depend on their path, {.., steps}; last {prompts, positions, checksum}: the fingerprint of all
-// lines above.
+// The format of a trace: a gzip file of JSON lines. The first line is the header. Each prompt has a line with prompt,
+// prompt_tokens, tokens, and: ranks and probabilities [positions][levels], null where there is no rank; or lengths
+// [positions], with or without ranks; or steps. The last line holds prompts, positions and checksum, the fingerprint of
+// all lines above.
 #include "trace/trace.h"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Acceptance traces (docs of the format in trace.cpp). Greedy lossless text does not depend on
-// the method, so acceptance is a function of the position: the rank of the target's token among the draft's candidates
-// at each level replays any chain and any tree of ranks. A method whose drafts depend on its path has its steps
-// recorded. A drafter whose own tree is not one of ranks has the tokens of each position's step recorded, for that tree
-// alone. Position p of a prompt's output: the step whose root is output token p, from 0. Lengths count the bonus token.
+// Acceptance traces (docs/traces.md; the file format is in trace.cpp). Greedy lossless text does not depend on the
+// method, so that acceptance is a function of the position. A trace of ranks holds the rank of the target's token among
+// the drafter's candidates at each position and level; it replays any chain and any fixed tree. A trace of lengths
+// holds the tokens that a step at each position emits, for the recorded tree only. A trace of steps holds the tokens of
+// each step of a run, for methods whose drafts depend on their path. Position p is that of the step whose root is
+// output token p, from 0. Lengths include the bonus token.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -18,24 +19,25 @@
 
 namespace draftline {
 
-inline constexpr int kTraceCandidates = 16;
+inline constexpr int kTraceCandidates = 16;   // candidates per level whose ranks are recorded
 inline constexpr std::uint8_t kNoRank = 255;  // in memory only: the token is none of the candidates
 
-// What a trace says of weights that were loaded: "checkpoint" and HuggingFaceFolder's fingerprint.
+// The name of a checkpoint's weights in traces: "checkpoint" and HuggingFaceFolder's fingerprint in hexadecimal.
 std::string weights_name(std::uint64_t checkpoint);
+// A hash, 16 hex digits, of the target's shape and the name of its weights.
 std::string target_fingerprint(const TransformerShape&, const std::string& weights);
 
 struct TraceHeader {
-  std::string target, fingerprint, weights;
-  std::string method;  // the method object, JSON
-  std::string task;
-  std::string steps_because;    // why steps are recorded, not positions; "": positions
-  std::string lengths_because;  // why ranks can't replay the method as it is; "": they can
-  int depth = 0;                // levels of ranks; of steps: drafts on the longest path
-  int own_depth = 0;            // drafts on the method's own longest path, if lengths are recorded
+  std::string target, fingerprint, weights;  // name, target_fingerprint(), weights_name() or "random ..."
+  std::string method;                        // the method's object of a scenario, JSON
+  std::string task;                          // of the prompts
+  std::string steps_because;                 // why steps are recorded instead of positions; "" if positions are
+  std::string lengths_because;               // why ranks do not replay the recorded method; "" if they do
+  int depth = 0;                             // levels of ranks; in a trace of steps: longest path in drafts
+  int own_depth = 0;                         // longest path of the recorded method, if lengths are recorded; else 0
   Sampling sampling;
   std::uint64_t seed = 0;
-  std::string commit;
+  std::string commit;  // of the program
   bool steps() const { return !steps_because.empty(); }
   bool ranks() const { return !steps() && depth > 0; }
   bool lengths() const { return own_depth > 0; }
@@ -43,24 +45,24 @@ struct TraceHeader {
 
 struct TracedPrompt {
   int prompt_tokens = 0;
-  std::vector<int> tokens = {};            // output
-  std::vector<std::uint8_t> ranks = {};    // [positions * depth]
-  std::vector<double> probabilities = {};  // of the token in the draft's distribution, where it has a rank; else 0
-  std::vector<int> lengths = {};           // emitted by the step at each position
-  std::vector<int> steps = {};             // emitted by each step
+  std::vector<int> tokens = {};            // output; a position for each
+  std::vector<std::uint8_t> ranks = {};    // [positions, depth]: 0 to kTraceCandidates - 1, or kNoRank
+  std::vector<double> probabilities = {};  // [positions, depth]: drafter's probability of the token; 0 without a rank
+  std::vector<int> lengths = {};           // [positions]: tokens that the step at this position emits
+  std::vector<int> steps = {};             // tokens that each step emitted
 };
 
-// Appears under its name complete or not at all.
+// Writes a trace atomically (core/text_file). Bug if the sizes do not match the header.
 void write_trace(const std::filesystem::path&, const TraceHeader&, const std::vector<TracedPrompt>&);
 
-// What a step drafts, for replay: a chain, a tree of ranks, or what the recorded method itself drafted.
+// The drafts of each step for replay: a chain, a tree of ranks, or the recorded method's own drafts.
 class DraftPlan {
  public:
   static DraftPlan chain(int length);
   static DraftPlan recorded(const TraceHeader&);
   explicit DraftPlan(const RankTree&);
-  int depth() const { return depth_; }
-  int child(int node, int rank) const;  // -1: none
+  int depth() const { return depth_; }  // drafts on the longest path
+  int child(int node, int rank) const;  // the node below `node` for the candidate of this rank; -1 if there is none
   bool is_chain() const { return children_.empty() && !recorded_; }
   bool is_recorded() const { return recorded_; }
   int highest_rank() const { return highest_; }
@@ -69,33 +71,36 @@ class DraftPlan {
   DraftPlan() = default;
   int depth_ = 0, highest_ = 0;
   bool recorded_ = false;
-  std::vector<int> children_;  // [node * kTraceCandidates + rank]
+  std::vector<int> children_;  // [nodes, kTraceCandidates]; empty for a chain
 };
 
-// A trace in memory: a byte per position and level, four per token; texts and probabilities are not kept.
+// A trace in memory. Texts and probabilities are not kept. All functions are safe for several threads.
 class Trace {
  public:
-  static Trace read(const std::filesystem::path&);  // InputErrors "FILE:LINE: .."
+  static Trace read(const std::filesystem::path&);  // throws InputErrors "FILE:LINE: .."
   const TraceHeader& header() const { return header_; }
   int prompts() const { return static_cast<int>(starts_.size()) - 1; }
-  int positions(int prompt) const;  // output tokens
+  int positions(int prompt) const;  // output tokens of the prompt
   int prompt_tokens(int prompt) const { return prompt_tokens_[static_cast<std::size_t>(prompt)]; }
 
-  // Why this plan can't be replayed from here; none: it can.
+  // The reason why this trace can't replay the plan, or is of another target or other weights; none if it is not so.
   std::optional<std::string> refuses(const DraftPlan&) const;
   std::optional<std::string> wrong_target(const TransformerShape&) const;
   std::optional<std::string> wrong_weights(const std::string& weights) const;
-  // Tokens that a step emits whose root is output token `position`. Any number of threads.
+  // The tokens, bonus token included, that the step with output token `position` as root emits. Not for recorded steps.
   int accepted(int prompt, int position, const DraftPlan&) const;
-  // All steps of a prompt's output, the last not cut. Of recorded steps: as they were.
+  // The tokens of each step that together emit the prompt's output; the last step may exceed it. Recorded steps are
+  // returned as they are.
   std::vector<int> replay(int prompt, const DraftPlan&) const;
   const std::vector<int>& steps(int prompt) const { return steps_[static_cast<std::size_t>(prompt)]; }
-  double mean_length(const DraftPlan&) const;  // tokens per step over all prompts; of recorded steps: theirs
-  RankAcceptance rank_acceptance() const;      // of positions reached, whatever was accepted before; for optimal trees
+  double mean_length(const DraftPlan&) const;  // mean acceptance length of replay() over all prompts
+  // [levels][ranks]: the share of all positions at which the target's token has this rank; empty without ranks. For
+  // building optimal trees.
+  RankAcceptance rank_acceptance() const;
 
  private:
   TraceHeader header_;
-  std::vector<std::size_t> starts_{0};  // of each prompt's positions
+  std::vector<std::size_t> starts_{0};  // first position of each prompt, and the total number
   std::vector<int> prompt_tokens_;
   std::vector<std::uint8_t> ranks_;
   std::vector<std::uint16_t> lengths_;

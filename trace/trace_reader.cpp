@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a trace line by line; whatever the file says, memory grows with the bytes read, never with a count in it.
+// Reads a trace line by line. Memory grows with the bytes read and never with a number in the file.
 #include <cmath>
 
 #include "core/fingerprint.h"
@@ -99,7 +99,7 @@ Trace Trace::read(const std::filesystem::path& path) {
   Fingerprint sum;
   sum.add(text);
   const auto depth = static_cast<std::size_t>(t.header_.depth);
-  bool any_step = false;  // the step of a text's last token is never taken
+  bool any_step = false;  // a text of n tokens has n - 1 positions with a step
   for (;;) {
     if (!lines.next(text)) lines.fail("the last line, with count and checksum, is missing");
     const LineReader in(lines, text);

@@ -13,8 +13,8 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// One position per step: all that the method proposes goes through the target where its next drafts come from there,
-// but the root alone is verified.
+// Records one position per step. If the method's next drafts come from the target's pass, its whole proposal is passed
+// through the target; only the root is verified.
 class StepTeacher : public Method, public RankTeacher {
  public:
   StepTeacher(Ops& ops, Method& inner, int depth, Noted noted) : RankTeacher(ops, depth, noted), inner_(inner) {}
@@ -52,11 +52,11 @@ std::vector<TracedPrompt> record_steps(const Tracing& t, const std::vector<std::
   return all;
 }
 
-// The target's own text, as far as it is not given.
+// The prompts with the target's output of `tokens` tokens, which is generated as far as it is not given.
 std::vector<PositionBatch::Text> texts_of(const Tracing& t, Decoder& decoder,
                                           const std::vector<std::vector<int>>& prompts, int tokens) {
   std::vector<PositionBatch::Text> all(prompts.size());
-  std::map<int, std::vector<std::size_t>> lacking;  // by how many tokens are missing: those decode together
+  std::map<int, std::vector<std::size_t>> lacking;  // texts by the number of missing tokens; these decode together
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     all[i] = {prompts[i], static_cast<int>(prompts[i].size())};
     if (i < t.continuations.size()) {
@@ -80,7 +80,7 @@ std::vector<PositionBatch::Text> texts_of(const Tracing& t, Decoder& decoder,
   return all;
 }
 
-// As PositionBatch, a step for each position.
+// Like PositionBatch::record(), with one step per position.
 void record_one_by_one(const Tracing& t, Decoder& decoder, Noted noted, const std::vector<PositionBatch::Text>& texts,
                        int first_id, const std::vector<TracedPrompt*>& to) {
   const int depth = decoder.method->depth();
@@ -136,7 +136,7 @@ std::vector<TracedPrompt> record_positions(const Tracing& t, Decoder& decoder, N
   return all;
 }
 
-// None: it doesn't draft the best tokens of one chain, whose ranks would serve every tree.
+// Empty if the method does not draft the best tokens of one chain.
 std::vector<TracedPrompt> record_ranks(const Tracing& t, const Decoder& own, TraceHeader& h,
                                        const std::vector<std::vector<int>>& prompts) {
   const int own_depth = own.method->depth();
@@ -147,7 +147,7 @@ std::vector<TracedPrompt> record_ranks(const Tracing& t, const Decoder& own, Tra
     try {
       decoder = t.make(*chain);
       break;
-    } catch (const InputErrors&) {}  // more heads than this machine has memory for
+    } catch (const InputErrors&) {}  // this machine has not enough memory for so many heads
   }
   if (!decoder || decoder->method->depth() == 0 || !decoder->method->static_plan()) return {};
   try {
@@ -161,14 +161,14 @@ std::vector<TracedPrompt> record_lengths(const Tracing& t, const std::vector<std
   for (const int at_once : {t.positions_at_once, 0}) {
     try {
       return record_positions(t, *t.make(t.method), Noted::lengths, at_once, prompts);
-    } catch (const NotByRank&) {  // only of many at once
+    } catch (const NotByRank&) {  // thrown only if several positions are recorded at once
       check(at_once > 0, "lengths can be noted step by step");
     }
   }
   return {};
 }
 
-// Whether its own drafts stand in a tree whose shape it makes itself: as one step says that is recorded and never run.
+// Whether the method drafts a tree without a fixed shape, found by recording a step that is not run.
 bool grows_a_tree(Decoder& d) {
   if (d.method->tree() != nullptr) return false;
   d.generator.assume(1, 1);
@@ -196,7 +196,7 @@ std::vector<TracedPrompt> record_trace(const Tracing& t, const std::vector<std::
     h.lengths_because = "its tree grows with what it finds likely, ranks alone don't tell which";
   else return traced;
   h.own_depth = depth;
-  Tracing again = t;  // the text is known by now
+  Tracing again = t;  // with the outputs that record_ranks() has generated
   if (!traced.empty()) {
     again.continuations.clear();
     for (const TracedPrompt& p : traced) again.continuations.push_back(p.tokens);
