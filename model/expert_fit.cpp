@@ -44,6 +44,8 @@ Seconds predicted(const ExpertFit& f, const Device& d, const ExpertPoint& p) {
   return expert_time(f, d, k, p.load, expert_hot_share(f, d, k, p.load));
 }
 
+Seconds predicted(const Device& d, const ExpertPoint& p) { return predicted(*d.gpu().experts, d, p); }
+
 Bytes touched_weights(const ExpertPoint& p) {
   return weight_bytes(DType::bf16, p.load.touched * 3.0 * p.hidden * p.intermediate);
 }

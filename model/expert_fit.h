@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "model/expert_time.h"
+#include "model/gpu_expert_time.h"
 #include "model/fit_quality.h"
 
 namespace draftline {
@@ -12,12 +12,13 @@ namespace draftline {
 // A call of the layer after others of the same: the weights that it touches are in L2 as far as they fit.
 struct ExpertPoint {
   int rows = 0, hidden = 0, intermediate = 0, experts = 0, per_token = 0;
-  ExpertLoad load;
-  Seconds time;
+  ExpertLoad load = {};
+  Seconds time = {};
   int whole = 0;  // columns of the layer of which this is one rank's share; points of one layer are left out together
 };
 
 Seconds predicted(const ExpertFit&, const Device& datasheet, const ExpertPoint&);
+Seconds predicted(const Device&, const ExpertPoint&);  // of a GPU with a fit of experts
 Bytes touched_weights(const ExpertPoint&);  // 16 bits each
 // Are the weights more than twice the L2, so that nearly all come from memory, as in a network?
 bool is_cold(const ExpertPoint&, const Device& datasheet);
