@@ -176,8 +176,7 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
     throw InputErrors("--device: " + datasheet.name + " is a CPU, and " + o.measured.string() +
                       " holds times of a GPU");
   InputFiles read = document.root().input_files();
-  const Tables tables =
-      measured ? Tables{kernel_times(*measured, datasheet), {}} : read_tables(o, datasheet, read);
+  const Tables tables = measured ? Tables{kernel_times(*measured, datasheet), {}} : read_tables(o, datasheet, read);
   const GpuCalibration c = calibrate_gpu(tables.times, datasheet, o.measured.string());
   CalibratedDevice r{OrderedJson::parse(read_text_file(file)), {c.of_gemm, c.of_attention}, std::move(read)};
   OrderedJson gemm = certificate(o, c.of_gemm), decode = certificate(o, c.of_attention),

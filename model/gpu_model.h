@@ -83,7 +83,7 @@ struct GpuModel {
   PrefillAttentionFit prefill;
   CopyFit copy;
   std::optional<ExpertFit> experts;  // none: grouped GEMMs by the GEMM's fit
-  bool borrowed() const {  // is a GEMM's or an attention's fit from a relative?
+  bool borrowed() const {            // is a GEMM's or an attention's fit from a relative?
     return !gemm.origin.borrowed_from.empty() || !decode.origin.borrowed_from.empty() ||
            !prefill.origin.borrowed_from.empty();
   }

@@ -77,12 +77,12 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
   };
   Device d = without_fits(datasheet);
   const FittedValues best = fitted(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()),
-                            [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                              d.gpu().gemm = fit_of(v);
-                              for (std::size_t i = 0; i < points.size(); ++i)
-                                errors[static_cast<Eigen::Index>(i)] =
-                                    std::log(predicted(d, points[i]) / points[i].time);
-                            });
+                                   [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+                                     d.gpu().gemm = fit_of(v);
+                                     for (std::size_t i = 0; i < points.size(); ++i)
+                                       errors[static_cast<Eigen::Index>(i)] =
+                                           std::log(predicted(d, points[i]) / points[i].time);
+                                   });
   if (spread != nullptr) *spread = best.spread;
   return fit_of(best.values);
 }
@@ -139,12 +139,12 @@ CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, 
   add_coefficients(coefficients, CopyFit{}, kHold);
   Device d = without_fits(datasheet);
   const FittedValues best = fitted(coefficients, {}, static_cast<Eigen::Index>(points.size()),
-                            [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                              d.gpu().copy = fit_of_values<CopyFit>(v);
-                              for (std::size_t i = 0; i < points.size(); ++i)
-                                errors[static_cast<Eigen::Index>(i)] =
-                                    std::log(predicted(d, points[i]) / points[i].time);
-                            });
+                                   [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+                                     d.gpu().copy = fit_of_values<CopyFit>(v);
+                                     for (std::size_t i = 0; i < points.size(); ++i)
+                                       errors[static_cast<Eigen::Index>(i)] =
+                                           std::log(predicted(d, points[i]) / points[i].time);
+                                   });
   if (spread != nullptr) *spread = best.spread;
   return fit_of_values<CopyFit>(best.values);
 }

@@ -3,6 +3,7 @@
 // tiles their grouped GEMMs have, and so what the layer costs (docs/kernel_model.md, "Experts").
 #pragma once
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,8 +15,8 @@ namespace draftline {
 inline constexpr std::array kExpertTileRows{16, 32, 64, 128};
 
 struct ExpertLoad {
-  double touched = 0;                                   // experts with at least one row
-  double choices = 0;                                   // rows of all experts: rows x per_token
+  double touched = 0;                                  // experts with at least one row
+  double choices = 0;                                  // rows of all experts: rows x per_token
   std::array<double, kExpertTileRows.size()> tiles{};  // of each height, over all experts
 };
 
@@ -35,5 +36,9 @@ std::vector<int> rows_of_experts(Routing, int rows, int experts, int per_token, 
 // The share of a row's choices that repeat the previous row's, beyond what independent draws repeat, of the share that
 // was counted: (shared - k/E) / (1 - k/E).
 double overlap_of(double shared, int experts, int per_token);
+
+// The overlap with which rows of so many sequences touch so many experts (experts_touched, turned round); none where no
+// number of draws does: fewer than one row's, or all.
+std::optional<double> overlap_of_touched(double touched, int sequences, int rows, int experts, int per_token);
 
 }  // namespace draftline

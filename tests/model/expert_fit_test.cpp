@@ -31,8 +31,14 @@ std::vector<ExpertPoint> measured_layers(const Device& d) {
     for (const int ranks : {1, 4, 16})
       for (const int rows : {1, 4, 16, 64, 128, 512, 2048, 8192})
         for (const double exponent : {0.0, 1.2}) {
-          ExpertPoint p{.rows = rows, .hidden = hidden, .intermediate = inner / ranks, .experts = experts,
-                        .per_token = per_token, .load = {}, .time = {}, .whole = inner};
+          ExpertPoint p{.rows = rows,
+                        .hidden = hidden,
+                        .intermediate = inner / ranks,
+                        .experts = experts,
+                        .per_token = per_token,
+                        .load = {},
+                        .time = {},
+                        .whole = inner};
           p.load = load_of(rows_of_experts(exponent == 0 ? Routing::balanced : Routing::power_law, rows, experts,
                                            per_token, exponent));
           p.time = predicted(kTruth, d, p);
@@ -91,13 +97,13 @@ TEST_CASE("a table of expert layers: what is read and what is left out, each wit
   const Device d = known_device("h100-sxm");
   const auto file = folder.path() / "moe.csv";
   write_text_file(file, head +
-                              "bfloat16,16,4096,1536,8,128,2,1,balanced,1.0\n"        // 2.4 GB in 1 ms: gated
-                              "bfloat16,16,4096,1536,8,128,2,1,power_law_1.01,1.0\n"  // ... and its other rows
-                              "bfloat16,16,4096,1536,8,128,1,8,balanced,1.0\n"        // whole experts divided
-                              "bfloat16,16,4096,1536,8,128,64,1,balanced,1.0\n"       // 24 columns
-                              "fp8,16,4096,1536,8,128,1,1,balanced,1.0\n"             // another format
-                              "bfloat16,128,2688,1856,6,128,1,1,balanced,0.9\n"       // 3.8 GB in 0.9 ms: two matrices
-                              "bfloat16,1,2688,1856,6,128,1,1,balanced,0.06\n");      // ... of the same layer
+                            "bfloat16,16,4096,1536,8,128,2,1,balanced,1.0\n"        // 2.4 GB in 1 ms: gated
+                            "bfloat16,16,4096,1536,8,128,2,1,power_law_1.01,1.0\n"  // ... and its other rows
+                            "bfloat16,16,4096,1536,8,128,1,8,balanced,1.0\n"        // whole experts divided
+                            "bfloat16,16,4096,1536,8,128,64,1,balanced,1.0\n"       // 24 columns
+                            "fp8,16,4096,1536,8,128,1,1,balanced,1.0\n"             // another format
+                            "bfloat16,128,2688,1856,6,128,1,1,balanced,0.9\n"       // 3.8 GB in 0.9 ms: two matrices
+                            "bfloat16,1,2688,1856,6,128,1,1,balanced,0.06\n");      // ... of the same layer
   const ExpertTable t = read_expert_table(file, d);
   REQUIRE(t.points.size() == 2);
   CHECK(t.expert_parallel == 1);
@@ -116,12 +122,12 @@ TEST_CASE("mistakes of an expert table have their line") {
   const std::string head =
       "moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,distribution,latency\n";
   const Device d = known_device("h100-sxm");
-  const auto [row, message] = GENERATE(table<std::string, std::string>(
-      {{"bfloat16,16,4096,1536,8,128,1,1,skewed,1.0", "a distribution is"},
-       {"bfloat16,16,4096,1536,8,128,1,1,power_law_1,1.0", "an exponent other than 1"},
-       {"bfloat16,16,4096,1536,9,8,1,1,balanced,1.0", "more experts than there are"},
-       {"bfloat16,0,4096,1536,8,128,1,1,balanced,1.0", "a count out of range"},
-       {"bfloat16,16,4096,1536,8,128,1,1,balanced,0", "a latency must be above 0"}}));
+  const auto [row, message] = GENERATE(
+      table<std::string, std::string>({{"bfloat16,16,4096,1536,8,128,1,1,skewed,1.0", "a distribution is"},
+                                       {"bfloat16,16,4096,1536,8,128,1,1,power_law_1,1.0", "an exponent other than 1"},
+                                       {"bfloat16,16,4096,1536,9,8,1,1,balanced,1.0", "more experts than there are"},
+                                       {"bfloat16,0,4096,1536,8,128,1,1,balanced,1.0", "a count out of range"},
+                                       {"bfloat16,16,4096,1536,8,128,1,1,balanced,0", "a latency must be above 0"}}));
   const auto file = folder.path() / "moe.csv";
   write_text_file(file, head + row + "\n");
   try {

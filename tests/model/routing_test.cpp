@@ -52,7 +52,8 @@ TEST_CASE("a balanced table loads all experts alike once the rows suffice") {
   CHECK(one == std::vector<int>{1, 0, 0, 0, 1, 0, 0, 0});
 }
 
-TEST_CASE("a power law gives every choice to an expert, none more than one of each row, and some far more than others") {
+TEST_CASE(
+    "a power law gives every choice to an expert, none more than one of each row, and some far more than others") {
   for (const int rows : {1, 2, 16, 100, 4096}) {
     const auto load = rows_of_experts(Routing::power_law, rows, 64, 6, 1.2);
     CHECK(sum(load) == 6 * rows);
@@ -79,7 +80,8 @@ TEST_CASE("expected loads are those of draws") {
   // 128 experts, 8 of them a row. The means of 40 draws have a standard error below 1 % of each figure. Rows take over from
   // their predecessors alone, and may come back to an older choice: that is left out of the formula, hence 5 %.
   const double overlap = GENERATE(0.0, 0.2, 0.4);
-  const auto [sequences, each] = GENERATE(table<int, int>({{1, 1}, {1, 4}, {4, 4}, {32, 1}, {16, 5}, {64, 8}, {512, 1}}));
+  const auto [sequences, each] =
+      GENERATE(table<int, int>({{1, 1}, {1, 4}, {4, 4}, {32, 1}, {16, 5}, {64, 8}, {512, 1}}));
   ExpertMlp k{sequences * each, 2048, 768, 128, 8};
   k.sequences = sequences;
   k.overlap = overlap;
@@ -115,4 +117,15 @@ TEST_CASE("overlap is what is shared beyond chance") {
   CHECK(overlap_of(1.0 / 16, 64, 4) == 0);
   CHECK(overlap_of(0.257, 64, 4) == Approx(0.2075).epsilon(0.001));
   CHECK(overlap_of(1, 64, 4) == 1);
+}
+
+TEST_CASE("experts that were counted give back the overlap that touches them") {
+  ExpertMlp k{24, 2048, 768, 128, 8};
+  k.sequences = 6;
+  k.overlap = 0.3;
+  CHECK(overlap_of_touched(experts_touched(k), 6, 24, 128, 8).value() == Approx(0.3));
+  CHECK(overlap_of_touched(100, 1, 8, 128, 8).value() == 0);  // more than independent draws touch
+  CHECK(overlap_of_touched(8, 1, 8, 128, 8).value() == Approx(1));
+  CHECK_FALSE(overlap_of_touched(7, 1, 8, 128, 8));
+  CHECK_FALSE(overlap_of_touched(128, 1, 8, 128, 8));
 }
