@@ -12,8 +12,11 @@
 
 namespace draftline {
 
-// 90 % of measured times over predicted, by kind of kernel. None: not known, or a relative's; experts err as GEMMs.
-using KnownErrors = std::array<std::optional<Interval>, kKernelKinds>;
+// 90 % of measured times over predicted.
+struct KnownErrors {
+  std::array<std::optional<Interval>, kKernelKinds> of;  // by kind of kernel; none: not known, or a relative's
+  bool experts_as_gemm = true;  // experts have the coefficients of GEMMs, and err with them
+};
 KnownErrors known_errors(const Device&);
 
 struct PredictionInterval {
@@ -23,7 +26,7 @@ struct PredictionInterval {
   double covers;        // share of the step that waits for kernels whose error is known
 };
 
-// None where the error of a GEMM or an attention that either step waits for is not known. No baseline: it is the
+// None where the error of a GEMM, an attention or experts that either step waits for is not known. No baseline: it is the
 // baseline.
 std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const StepBreakdown&,
                                                       const StepBreakdown* baseline);
