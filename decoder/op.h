@@ -98,8 +98,10 @@ struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]; gate_up [experts * hid
   Weight router, gate_up, down;
   int experts, per_token;
   bool normalise;
+  int sequences;   // that the rows belong to, as far as it is known (0)
+  double overlap;  // of what neighbouring rows of a sequence choose: it decides what the op costs, not what it computes
   Out y;
-  FIELDS(x, router, gate_up, down, experts, per_token, normalise, y)
+  FIELDS(x, router, gate_up, down, experts, per_token, normalise, sequences, overlap, y)
 };
 struct Rope {
   double theta = 10000;

@@ -77,7 +77,9 @@ struct KernelOf {
                      .experts = o.experts,
                      .per_token = o.per_token,
                      .weights = o.gate_up.dtype,
-                     .activations = o.x.dtype};
+                     .activations = o.x.dtype,
+                     .sequences = o.sequences,
+                     .overlap = o.overlap};
   }
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);

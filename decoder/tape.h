@@ -93,6 +93,7 @@ struct TapeHasher {
   void operator()(int v) { hash.add(v); }
   void operator()(bool v) { hash.add(v); }
   void operator()(float v) { hash.add(static_cast<double>(v)); }
+  void operator()(double v) { hash.add(v); }
   void operator()(AcceptRule v) { hash.add(static_cast<int>(v)); }
   void operator()(const Tensor& t) {  // everything but the epoch, which differs from step to step
     hash.add(pack(t.id, t.offset));

@@ -39,8 +39,9 @@ LayerWeights make_layer(WeightStore&, const std::string& prefix, const Transform
 // An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
 Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
                       int ranks = 1);
-// An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks.
-Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1);
+// An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that the
+// rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
+Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1, int sequences = 0);
 Rope rope_of(const TransformerShape&);
 
 struct LayerUse {  // which sublayers of a layer are run: Self-Spec skips sublayers, S3D and LayerSkip whole layers

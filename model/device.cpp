@@ -57,6 +57,12 @@ PrefillAttentionFit read_prefill(Reader in) {
   return f;
 }
 CopyFit read_copy(Reader in) { return read_fields<CopyFit>(in); }
+std::optional<ExpertFit> read_experts(Reader in) { return read_fields<ExpertFit>(in); }
+
+bool has(const auto&) { return true; }
+bool has(const std::optional<ExpertFit>& fit) { return fit.has_value(); }
+Origin& origin_of(auto& fit) { return fit.origin; }
+Origin& origin_of(std::optional<ExpertFit>& fit) { return fit->origin; }
 
 // A relative's device, or nullopt with the mistake noted. Kept, so that four borrowed fits read its file once.
 struct Lenders {
@@ -94,15 +100,17 @@ void read_fit(const Reader& fits, const char* key, Fit (*read)(Reader), Fit GpuM
     const auto because = in.at("because").text();
     if (const auto& relative = lender(*from, lenders, depth); relative && relative->cpu() != nullptr) {
       from->fail("is a CPU, which has no GPU kernels to lend");
+    } else if (relative && !has(relative->gpu().*which)) {
+      from->fail("has no " + std::string(key) + " to lend");
     } else if (relative) {
       to.*which = relative->gpu().*which;
-      Origin& o = (to.*which).origin;
+      Origin& o = origin_of(to.*which);
       o.borrowed_from = from->text();
       o.because = because;
     }
   } else {
     to.*which = read(in);
-    (to.*which).origin = read_origin(in);
+    origin_of(to.*which) = read_origin(in);
   }
   in.done();
 }
@@ -150,6 +158,7 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   read_fit(fits, "decode_attention", read_decode, &GpuModel::decode, gpu, lenders, depth);
   read_fit(fits, "prefill_attention", read_prefill, &GpuModel::prefill, gpu, lenders, depth);
   read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, lenders, depth);
+  if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, lenders, depth);
   fits.done();
   if (const auto links = in.find("links", "all_reduce")) d.links = read_own_or_lent_links(*links, lenders, depth);
   in.done();

@@ -13,7 +13,7 @@ namespace draftline {
 namespace {
 
 // More points cost time and change nothing.
-constexpr std::size_t kMostGemms = 2500, kMostAttention = 4000, kMostInFold = 1500;
+constexpr std::size_t kMostGemms = 2500, kMostAttention = 4000, kMostExperts = 2500, kMostInFold = 1500;
 
 template <class... Numbers>
 int fold_of(Numbers... n) {
@@ -21,9 +21,11 @@ int fold_of(Numbers... n) {
   (f.add(n), ...);
   return static_cast<int>(f.value() % kFitFolds);
 }
-// Left out together: weights of one shape, layouts of heads, and of elementwise work what moves as many bytes.
+// Left out together: weights of one shape, layouts of heads, whole layers of experts, and of elementwise work what moves as
+// many bytes.
 int fold_of(const GemmPoint& p) { return fold_of(p.out, p.in); }
 int fold_of(const AttentionPoint& p) { return fold_of(p.heads, p.kv_heads); }
+int fold_of(const ExpertPoint& p) { return fold_of(p.hidden, p.whole, p.experts, p.per_token); }
 int fold_of(const CopyPoint& p) { return fold_of(p.bytes.value); }
 
 // Fits four fifths and judges the rest, five times. `fit` puts what it finds into the device.
@@ -54,6 +56,10 @@ void put_attention(Device& d, const std::vector<AttentionPoint>& points, FitSpre
 }
 void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread) {
   d.gpu().copy = fit_copy(points, d, spread);
+}
+
+void put_experts(Device& d, const std::vector<ExpertPoint>& points, FitSpread* spread) {
+  d.gpu().experts = fit_experts(points, d, spread);
 }
 
 // Points are interpolated, not fitted: each between two others of its ranks is left out in its turn.
@@ -121,6 +127,12 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   if (!times.all_reduce.empty()) {
     c.all_reduce = times.all_reduce;
     c.of_all_reduce = quality_of_links(times.all_reduce);
+  }
+  if (!times.experts.empty()) {
+    c.of_experts = quality_of("experts", times.experts, datasheet, put_experts);
+    put_experts(d, thinned(times.experts, kMostExperts), &spread);
+    note_spread(c.of_experts, spread);
+    c.experts = d.gpu().experts;
   }
   if (times.copies.empty()) return c;
   c.of_copy = quality_of("elementwise", times.copies, datasheet, put_copy);

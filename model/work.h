@@ -84,9 +84,13 @@ struct AllGather {
 struct ExpertMlp {
   int rows = 0, hidden = 0, intermediate = 0, experts = 0, per_token = 0;
   DType weights = DType::bf16, activations = DType::bf16;
+  int sequences = 0;  // that the rows belong to; 0: each row to its own
+  double overlap =
+      0;  // share of a row's choices that it takes over from the row before it in its sequence, beyond chance
   bool operator==(const ExpertMlp&) const = default;
 };
-// Expected number of distinct experts that are chosen by `rows` independent rows: E (1 - (1 - k/E)^rows).
+// Expected number of distinct experts that the rows choose: E (1 - (1 - k/E)^n), n = sequences + (rows - sequences)
+// (1 - overlap) independent draws of k.
 double experts_touched(const ExpertMlp&);
 
 using Kernel = std::variant<Gemm, Attention, Copy, AllReduce, AllGather, ExpertMlp>;

@@ -159,7 +159,7 @@ TEST_CASE("each entry of a mean step is the mean of that entry") {
   CHECK((none.time.value == 0 && none.device().value == 0 && none.host().value == 0));
 }
 
-TEST_CASE("experts are an entry of their own, with every launch that the engine makes of them") {
+TEST_CASE("experts are an entry of their own") {
   const auto s = ScenarioText(R"({"device": "h100-sxm", "engine": "draftline", "transformer": "qwen3-30b-a3b",
                                   "method": {"name": "autoregressive"}, "prompt_tokens": 100, "output_tokens": 2})")
                      .sweep();
