@@ -42,7 +42,7 @@ static std::array<double, kKernelKinds> shares_of(const StepBreakdown& step, boo
   for (std::size_t k = 0; k < kKernelKinds; ++k) shares[k] = step.waited[k] / step.time;
   if (experts_as_gemm)
     shares[static_cast<std::size_t>(KernelKind::gemm)] +=
-      std::exchange(shares[static_cast<std::size_t>(KernelKind::experts)], 0);
+        std::exchange(shares[static_cast<std::size_t>(KernelKind::experts)], 0);
   return shares;
 }
 

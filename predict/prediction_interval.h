@@ -15,7 +15,7 @@ namespace draftline {
 // 90 % of measured times over predicted.
 struct KnownErrors {
   std::array<std::optional<Interval>, kKernelKinds> of;  // by kind of kernel; none: not known, or a relative's
-  bool experts_as_gemm = true;  // experts have the coefficients of GEMMs, and err with them
+  bool experts_as_gemm = true;                           // experts have the coefficients of GEMMs, and err with them
 };
 KnownErrors known_errors(const Device&);
 
