@@ -54,8 +54,8 @@ class Ops {
   Tensor gelu(Tensor x);                                              // [n, c] -> [n, c]
   // [n, heads * head_dim] each -> the same; Bug if columns differ or head_dim does not divide them
   Tensor cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim);
-  // [n, hidden] -> [n, hidden]; router [hidden, experts]; Bug if the router is not. `sequences`: that the rows belong to,
-  // where it is known: it decides what the op costs, not what it computes.
+  // [n, hidden] -> [n, hidden]; router [hidden, experts]; Bug if the router is not. `sequences`: that the rows belong
+  // to, where it is known: it decides what the op costs, not what it computes.
   Tensor mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts&, int sequences = 0);
   // q [n, heads * head_dim] -> the same, rotated; k, v [n, kv_heads * head_dim] go to the cache. Bug if n is not the
   // pass's total.

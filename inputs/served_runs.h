@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What benchmarks of a server say of its steps. Formats, as their programs write them: vLLM's `bench serve` and `bench latency`
-// (JSON), SGLang's bench_serving (JSON lines), guidellm's benchmarks.json, and a table of our own (CSV); also *.gz.
+// What benchmarks of a server say of its steps. Formats, as their programs write them: vLLM's `bench serve` and `bench
+// latency` (JSON), SGLang's bench_serving (JSON lines), guidellm's benchmarks.json, and a table of our own (CSV); also
+// *.gz.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -27,8 +28,8 @@ struct ServedRun {
   bool speculates() const { return tokens_per_step > 1; }
 };
 
-// The runs of "FILE" or "FILE@key=value,...", which says what the file does not: batch, context, prompt, output, transformer,
-// precision, tensor_parallel, acceptance_length. Throws InputErrors with file, line and key.
+// The runs of "FILE" or "FILE@key=value,...", which says what the file does not: batch, context, prompt, output,
+// transformer, precision, tensor_parallel, acceptance_length. Throws InputErrors with file, line and key.
 std::vector<ServedRun> read_served_runs(const std::string& argument);
 std::filesystem::path served_file(const std::string& argument);  // without what stands behind the "@"
 

@@ -151,8 +151,8 @@ OrderedJson lent(OrderedJson block, const std::string& key, const std::filesyste
   return block;
 }
 
-// The device's links with NCCL's sums over GPUs as they were measured, by ranks. Tables of other libraries stay; they come
-// after it, as an engine's rule names those that it wants.
+// The device's links with NCCL's sums over GPUs as they were measured, by ranks. Tables of other libraries stay; they
+// come after it, as an engine's rule names those that it wants.
 OrderedJson links_of(const GpuCalibration& c, const CalibrationInput& o, const OrderedJson& known) {
   OrderedJson nccl{{"library", "nccl"}, {"collective", "all_reduce"}};
   nccl.update(certificate(o, c.of_all_reduce, false));

@@ -38,8 +38,8 @@ struct FittedValues {
 };
 using LogErrors = std::function<void(const std::vector<double>& values, Eigen::VectorXd& errors)>;
 
-// Fits from every one of `starts` of the last coefficient and keeps the best; no starts: from its own. `log_errors` fills
-// `points` residuals.
+// Fits from every one of `starts` of the last coefficient and keeps the best; no starts: from its own. `log_errors`
+// fills `points` residuals.
 FittedValues fitted(std::span<const Coefficient>, std::span<const double> starts, Eigen::Index points,
                     const LogErrors& log_errors);
 

@@ -21,8 +21,8 @@ int fold_of(Numbers... n) {
   (f.add(n), ...);
   return static_cast<int>(f.value() % kFitFolds);
 }
-// Left out together: weights of one shape, layouts of heads, whole layers of experts, and of elementwise work what moves as
-// many bytes.
+// Left out together: weights of one shape, layouts of heads, whole layers of experts, and of elementwise work what
+// moves as many bytes.
 int fold_of(const GemmPoint& p) { return fold_of(p.out, p.in); }
 int fold_of(const AttentionPoint& p) { return fold_of(p.heads, p.kv_heads); }
 int fold_of(const ExpertPoint& p) { return fold_of(p.hidden, p.whole, p.experts, p.per_token); }

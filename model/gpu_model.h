@@ -61,8 +61,8 @@ struct CopyFit {
   Origin origin{};
 };
 
-// A layer of experts as an engine launches it: choosing, grouping the rows, two grouped GEMMs with the gate between them,
-// and the weighted sum. Not the router's GEMM.
+// A layer of experts as an engine launches it: choosing, grouping the rows, two grouped GEMMs with the gate between
+// them, and the weighted sum. Not the router's GEMM.
 struct ExpertFit {
   Seconds fixed;               // t0: choosing, sorting and joining, with the launches
   double peak_share = 1;       // eF: of the largest tile

@@ -49,7 +49,8 @@ std::vector<LinkPoint> read_link_points(const Reader& groups) {
   std::sort(points.begin(), points.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
   for (std::size_t i = 1; i < points.size(); ++i)
     if (key(points[i - 1]) == key(points[i])) groups.fail("two times for the same message and ranks");
-  // Measured tables have outliers, and steps where one algorithm gives way to another: a smaller message is never dearer.
+  // Measured tables have outliers, and steps where one algorithm gives way to another: a smaller message is never
+  // dearer.
   for (std::size_t i = points.size(); i-- > 1;)
     if (points[i - 1].ranks == points[i].ranks) points[i - 1].time = std::min(points[i - 1].time, points[i].time);
   return points;

@@ -12,8 +12,8 @@ namespace draftline {
 
 namespace {
 
-// n times the integral of x phi(x) Phi(x)^(n - 1), by the trapezoidal rule, which is exact to rounding for such a smooth
-// integrand that vanishes at both ends.
+// n times the integral of x phi(x) Phi(x)^(n - 1), by the trapezoidal rule, which is exact to rounding for such a
+// smooth integrand that vanishes at both ends.
 double integrated_largest(int n) {
   constexpr double kFar = 9, kStep = 1.0 / 64;
   const double root_two_pi = std::sqrt(2 * std::acos(-1.0));

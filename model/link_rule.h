@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an engine sums and gathers over the ranks of a tensor-parallel group: which library it calls, and what a call costs
-// beyond the library's own time. Read from an engine's profile ("links"); the libraries' tables are the device's
+// How an engine sums and gathers over the ranks of a tensor-parallel group: which library it calls, and what a call
+// costs beyond the library's own time. Read from an engine's profile ("links"); the libraries' tables are the device's
 // (model/link.h). docs/kernel_model.md, "Links".
 #pragma once
 #include <optional>
@@ -24,8 +24,8 @@ struct LinkRule {
 
 struct EngineLinks {
   std::vector<LinkRule> all_reduce;  // in order: the first that holds and whose library has a table
-  // Ranks reach a collective operation at different times, and it waits for the last. Their times of arrival are taken as
-  // normally distributed with this deviation. Probes call back to back and don't see it.
+  // Ranks reach a collective operation at different times, and it waits for the last. Their times of arrival are taken
+  // as normally distributed with this deviation. Probes call back to back and don't see it.
   Seconds rank_skew;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fit of few measurements with as many unknowns, or more: each unknown has a prior, and what the measurements don't say
-// stays as wide as that. Bayesian least squares, by the normal approximation at the posterior's mode (Gelman and others,
-// Bayesian Data Analysis, chapters 4 and 14).
+// A fit of few measurements with as many unknowns, or more: each unknown has a prior, and what the measurements don't
+// say stays as wide as that. Bayesian least squares, by the normal approximation at the posterior's mode (Gelman and
+// others, Bayesian Data Analysis, chapters 4 and 14).
 #pragma once
 #include <functional>
 #include <span>
@@ -25,7 +25,8 @@ struct PriorFit {
 
   double deviation(std::size_t unknown) const;                                  // after the measurements
   double learned(std::size_t unknown) const { return 1 - deviation(unknown); }  // 0: nothing; 1: all
-  // Two unknowns that act alike, each of which the measurements would narrow to less than half if all others were known.
+  // Two unknowns that act alike, each of which the measurements would narrow to less than half if all others were
+  // known.
   bool confused(std::size_t one, std::size_t other) const;
   double spread(double probability = 0.9) const;  // standard deviations to either side of an interval (Student's t)
 };

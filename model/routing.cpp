@@ -21,8 +21,8 @@ std::vector<int> balanced(int rows, int experts, int per_token) {
   return load;
 }
 
-// Every expert takes one quantile of the distribution; what rounding and the limit leave over goes to the least loaded, and
-// what is too much is taken from the most loaded.
+// Every expert takes one quantile of the distribution; what rounding and the limit leave over goes to the least loaded,
+// and what is too much is taken from the most loaded.
 std::vector<int> power_law(int rows, int experts, int per_token, double exponent) {
   const std::int64_t choices = static_cast<std::int64_t>(rows) * per_token;
   const double least = choices > experts ? 1 : 0.01, most = choices > experts ? 0.8 * rows : 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the rows of a pass spread over the experts of a mixture. It decides how many experts' weights are read and how many
-// tiles their grouped GEMMs have, and so what the layer costs (docs/kernel_model.md, "Experts").
+// How the rows of a pass spread over the experts of a mixture. It decides how many experts' weights are read and how
+// many tiles their grouped GEMMs have, and so what the layer costs (docs/kernel_model.md, "Experts").
 #pragma once
 #include <array>
 #include <optional>
@@ -23,14 +23,14 @@ struct ExpertLoad {
 // Of known rows of each expert.
 ExpertLoad load_of(std::span<const int> rows_of_experts);
 
-// Expected where the rows choose as experts_touched (model/work.h) has it. The experts touched share the rows about evenly,
-// so a tile more is begun for half of its rows on average. More rows never have fewer tiles.
+// Expected where the rows choose as experts_touched (model/work.h) has it. The experts touched share the rows about
+// evenly, so a tile more is begun for half of its rows on average. More rows never have fewer tiles.
 ExpertLoad expected_load(const ExpertMlp&);
 
 // Rows of each expert in tables of measured layers: a distribution is made, not drawn, so that a layer has one load.
 enum class Routing { balanced, power_law };
-// `exponent`: of the density of an expert's rows, which lie between 1 and 0.8 x rows, or, where there are fewer choices than
-// experts, between 0.01 and 2, before they are scaled to rows x per_token in all; none exceeds `rows`. Not 1.
+// `exponent`: of the density of an expert's rows, which lie between 1 and 0.8 x rows, or, where there are fewer choices
+// than experts, between 0.01 and 2, before they are scaled to rows x per_token in all; none exceeds `rows`. Not 1.
 std::vector<int> rows_of_experts(Routing, int rows, int experts, int per_token, double exponent = 0);
 
 // The share of a row's choices that repeat the previous row's, beyond what independent draws repeat, of the share that

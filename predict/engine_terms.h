@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a served benchmark can say of an engine: the values of its profile that a device's file can't know. Each has a prior
-// about the shipped value: log-normal, as none is below nothing, but for a layer's time beyond its kernels, which is normal.
+// What a served benchmark can say of an engine: the values of its profile that a device's file can't know. Each has a
+// prior about the shipped value: log-normal, as none is below nothing, but for a layer's time beyond its kernels, which
+// is normal.
 #pragma once
 #include <span>
 #include <string_view>
@@ -25,8 +26,9 @@ struct EngineTerm {
   double at(double deviations) const;  // the value so many standard deviations from the median
 };
 
-// The terms of an engine's plain steps, and of speculating ones if `speculating`. A guess is known to a factor of 3, a value
-// that the profile doesn't have to a factor of 4, others to one of 1.5; a layer to 10 us; the bandwidth as well as the device's products are.
+// The terms of an engine's plain steps, and of speculating ones if `speculating`. A guess is known to a factor of 3, a
+// value that the profile doesn't have to a factor of 4, others to one of 1.5; a layer to 10 us; the bandwidth as well
+// as the device's products are.
 std::vector<EngineTerm> terms_of(const Engine&, const Device&, bool speculating);
 
 // The profile with other values, each so many standard deviations from its prior's median.

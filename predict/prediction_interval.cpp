@@ -47,13 +47,14 @@ KnownErrors known_errors(const Device& d) {
   return errors;
 }
 
-// The share of a step's time that waits for each kind of kernel; experts are added to GEMMs where they share their error.
+// The share of a step's time that waits for each kind of kernel; experts are added to GEMMs where they share their
+// error.
 static std::array<double, kKernelKinds> shares_of(const StepBreakdown& step, bool experts_as_gemm) {
   std::array<double, kKernelKinds> shares;
   for (std::size_t k = 0; k < kKernelKinds; ++k) shares[k] = step.waited[k] / step.time;
   if (experts_as_gemm)
     shares[static_cast<std::size_t>(KernelKind::gemm)] +=
-      std::exchange(shares[static_cast<std::size_t>(KernelKind::experts)], 0);
+        std::exchange(shares[static_cast<std::size_t>(KernelKind::experts)], 0);
   return shares;
 }
 

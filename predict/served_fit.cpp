@@ -97,7 +97,8 @@ ServedFit fit_served(const std::vector<ServedPoint>& points) {
   return out;
 }
 
-// A profile's step_speculating is the whole of such a step's; where no run speculated, what it costs beyond a step is as shipped.
+// A profile's step_speculating is the whole of such a step's; where no run speculated, what it costs beyond a step is
+// as shipped.
 std::vector<ProfileValue> profile_values(const ServedFit& fit) {
   constexpr double kLittle = 0.1;
   const double step = fit.engine.step.value, more = fit.engine.step_speculating.value - step;

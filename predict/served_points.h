@@ -20,7 +20,8 @@ struct ServedSetting {
 
 class ServedPoints {
  public:
-  // InputErrors with all mistakes: unknown names, a speculative run without a method, one that doesn't say how long it drafts.
+  // InputErrors with all mistakes: unknown names, a speculative run without a method, one that doesn't say how long it
+  // drafts.
   ServedPoints(std::vector<ServedRun>, const ServedSetting&, const std::filesystem::path& data);
   const std::vector<ServedPoint>& points() const { return points_; }
   const Engine& engine() const { return *points_.front().setup.engine; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a served benchmark leaves open: terms that it can't tell apart, loads that it has not seen, a fit that its priors
-// contradict.
+// What a served benchmark leaves open: terms that it can't tell apart, loads that it has not seen, a fit that its
+// priors contradict.
 #pragma once
 #include "predict/served_fit.h"
 

@@ -77,7 +77,9 @@ inline Seconds host_base(const Engine& e, bool speculating) {
 }
 
 // What an engine's graphs make of a layer, beyond its kernels: each layer of a pass attends once.
-inline Seconds of_layer(const Engine& e, KernelKind kind) { return kind == KernelKind::attention ? e.layer : Seconds{}; }
+inline Seconds of_layer(const Engine& e, KernelKind kind) {
+  return kind == KernelKind::attention ? e.layer : Seconds{};
+}
 
 // Host time of what precedes an op: its draft pass, its launches.
 class Issue {

@@ -32,8 +32,8 @@ class Folder {
   FreshFolder folder_;
 };
 
-// 100 requests of 500 + 201 tokens: 200 gaps of 10 ms each, 0.1 s before the first token. In 26 s, in flight: 100 x 2.1 / 26
-// = 8.08, of which 8 at most; decoding: 100 x 2 / 26 = 7.69.
+// 100 requests of 500 + 201 tokens: 200 gaps of 10 ms each, 0.1 s before the first token. In 26 s, in flight: 100 x 2.1
+// / 26 = 8.08, of which 8 at most; decoding: 100 x 2 / 26 = 7.69.
 std::string serving(const std::string& more) {
   return R"({"backend": "vllm", "completed": 100, "failed": 0, "duration": 26.0, "total_input_tokens": 50000,
     "total_output_tokens": 20100, "mean_tpot_ms": 10.0, "median_tpot_ms": 9.9, "mean_ttft_ms": 100.0)" +
@@ -97,8 +97,8 @@ TEST_CASE("a speculative run's step emits its acceptance length") {
 }
 
 TEST_CASE("lists of requests say how many decoded together") {
-  // Two requests: tokens from 1 to 3 s and from 2 to 4 s, a gap of 0.5 s each. Of 4 seconds' worth of sequences, one decodes
-  // alone for 2 and two for 1: (1 + 4 + 1) / (1 + 2 + 1) on average over tokens.
+  // Two requests: tokens from 1 to 3 s and from 2 to 4 s, a gap of 0.5 s each. Of 4 seconds' worth of sequences, one
+  // decodes alone for 2 and two for 1: (1 + 4 + 1) / (1 + 2 + 1) on average over tokens.
   const Folder f;
   const std::string lists = R"(, "start_times": [0.5, 1.0], "ttfts": [0.5, 1.0], "input_lens": [100, 300],
       "output_lens": [5, 5], "itls": [[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]])";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of experts that a fit has not seen: whole layers (hidden, columns, experts, per token) are left out, with all their
-// tensor-parallel shares, numbers of rows and distributions. Beside it, what the GEMM fit says of the same layers. The
-// figures stand in docs/accuracy.md.
+// Layers of experts that a fit has not seen: whole layers (hidden, columns, experts, per token) are left out, with all
+// their tensor-parallel shares, numbers of rows and distributions. Beside it, what the GEMM fit says of the same
+// layers. The figures stand in docs/accuracy.md.
 #include <cmath>
 #include <cstdio>
 #include <set>

@@ -23,7 +23,8 @@ using Numbers = std::vector<double>;
 }  // namespace
 
 TEST_CASE("one measurement of one unknown meets its prior where their variances say") {
-  // Prior 0 +- 1, measured 0.1 +- 0.02: 0.1 x 1 / (1 + 0.02^2), and the noise stays near its prior, as it explains the rest.
+  // Prior 0 +- 1, measured 0.1 +- 0.02: 0.1 x 1 / (1 + 0.02^2), and the noise stays near its prior, as it explains the
+  // rest.
   const PriorFit f = fit_with_priors(linear(Eigen::MatrixXd::Identity(1, 1)), Numbers({0.1}), 1);
   CHECK(f.at[0] == Approx(0.1 / (1 + f.noise * f.noise)).epsilon(1e-4));
   CHECK(f.covariance[0][0] == Approx(f.noise * f.noise / (1 + f.noise * f.noise)).epsilon(1e-4));

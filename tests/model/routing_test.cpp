@@ -16,7 +16,8 @@ namespace {
 
 int sum(const std::vector<int>& v) { return std::accumulate(v.begin(), v.end(), 0); }
 
-// Draws: each row of a sequence takes a choice over from the row before it with probability `overlap`, else it draws anew.
+// Draws: each row of a sequence takes a choice over from the row before it with probability `overlap`, else it draws
+// anew.
 std::vector<int> drawn(const ExpertMlp& k, Rng& rng) {
   std::vector<int> rows_of(static_cast<std::size_t>(k.experts));
   const int each = k.rows / k.sequences;
@@ -77,8 +78,8 @@ TEST_CASE("independent rows touch as many experts as they always did, rows that 
 }
 
 TEST_CASE("expected loads are those of draws") {
-  // 128 experts, 8 of them a row. The means of 40 draws have a standard error below 1 % of each figure. Rows take over from
-  // their predecessors alone, and may come back to an older choice: that is left out of the formula, hence 5 %.
+  // 128 experts, 8 of them a row. The means of 40 draws have a standard error below 1 % of each figure. Rows take over
+  // from their predecessors alone, and may come back to an older choice: that is left out of the formula, hence 5 %.
   const double overlap = GENERATE(0.0, 0.2, 0.4);
   const auto [sequences, each] =
       GENERATE(table<int, int>({{1, 1}, {1, 4}, {4, 4}, {32, 1}, {16, 5}, {64, 8}, {512, 1}}));

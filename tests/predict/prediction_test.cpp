@@ -229,7 +229,8 @@ TEST_CASE("a plain step on several devices sums behind each sublayer and the emb
   const auto call = [&](Collective c, double bytes) {
     return collective_time(d.links, engine, c, 8, Bytes{bytes}, d.name);
   };
-  // 32 layers of two sublayers; 16 rows of 4096 columns and of 128256 logits, two bytes each; the engine copies the logits.
+  // 32 layers of two sublayers; 16 rows of 4096 columns and of 128256 logits, two bytes each; the engine copies the
+  // logits.
   const Seconds expected =
       65 * call(Collective::all_reduce, 16 * 4096 * 2) + call(Collective::all_gather, 16 * 128256 * 2) + launch_time(d);
   CHECK(at(*s, 0).breakdown.communication().value == Approx(expected.value));
