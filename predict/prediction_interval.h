@@ -14,13 +14,8 @@ namespace draftline {
 
 // 90 % intervals of measured over predicted time.
 struct KnownErrors {
-<<<<<<< HEAD
   std::array<std::optional<Interval>, kKernelKinds> of;  // by kind of kernel; none: unknown, or the fit is borrowed
   bool experts_as_gemm = true;                           // experts have the coefficients of GEMMs, and their error
-=======
-  std::array<std::optional<Interval>, kKernelKinds> of;  // by kind of kernel; none: not known, or a relative's
-  bool experts_as_gemm = true;                           // experts have the coefficients of GEMMs, and err with them
->>>>>>> experts
 };
 KnownErrors known_errors(const Device&);
 
