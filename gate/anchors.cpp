@@ -54,7 +54,7 @@ Anchor read_anchor(const Reader& in, const fs::path& reference) {
   return a;
 }
 
-// The figure at the first point that has all of these parts and it.
+// The figure of the first point that has it and all parts of `at`.
 std::optional<double> figure_at(const std::vector<PointFigures>& points, const PointKey& at,
                                 const std::string& figure) {
   for (const PointFigures& p : points) {
@@ -96,7 +96,7 @@ std::vector<double> errors_of_points(const Anchor& a, const fs::path& data) {
   return errors;
 }
 
-// JSON for people: what fits a line stands on one.
+// JSON for people: a value that fits into a line is written on one.
 std::string laid_out(const Json& j, std::size_t indent) {
   constexpr std::size_t kLine = 120;
   if (!j.is_structured()) return j.dump();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anchors: predictions beside what others or we have measured. They only report: a median error that has grown since it
-// was pinned raises an alert, not a failure, as the measurement may be the worse of the two.
+// Anchors: predictions compared with published or own measurements (docs/ci.md). A median error that has grown since it
+// was pinned raises an alert, not a failure, as the measurement may be less accurate than the prediction.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -13,19 +13,19 @@
 namespace draftline::gate {
 
 struct MeasuredFigure {
-  PointKey at;         // parts of the point's key; every part must be there
+  PointKey at;         // (key, value) pairs that the point must have
   std::string figure;  // "tpot.mean"
-  std::string of;      // the figure is divided by this one: a share of a step; "": it is not
-  double value = 0;
+  std::string of;      // the figure by which it is divided, for shares of a step; "": none
+  double value = 0;    // in base units, or as a share; not 0
 };
 
 struct Anchor {
-  std::string group, source;  // source: who measured it, and where that is printed
+  std::string group, source;  // source: who measured it and where it is published
   Question question;
-  std::filesystem::path needs;           // a file of the reference data without which it is left out; "": none
-  std::vector<MeasuredFigure> measured;  // of a measured file (verb "calibrate") empty: its own points
-  std::string device, kind;              // of a measured file: whose predictions stand beside which of its points
-  std::optional<double> pinned_median;
+  std::filesystem::path needs;           // file of the reference data that is required; "": none
+  std::vector<MeasuredFigure> measured;  // empty with the verb "calibrate", which uses the points of a measured file
+  std::string device, kind;              // with "calibrate": the predicted device, and the kind of points
+  std::optional<double> pinned_median;   // absolute relative error; none: not pinned yet
 };
 
 struct AnchorFile {
@@ -37,14 +37,16 @@ struct Anchored {
   std::string group;
   ErrorSummary errors;  // of predicted / measured - 1
   std::optional<double> pinned_median;
-  std::string left_out;  // why; "": it is not
-  bool alert() const;    // the median is higher by two points and by a tenth of itself
+  std::string left_out;  // why the anchor was left out; "" if it was not
+  bool alert() const;    // the median has grown by at least 0.02 and by at least a tenth
 };
 
-// `reference`: the folder of measurements by others; "": not at hand.
+// `reference`: the folder of published measurements; "" if it is not available. Throws InputErrors.
 AnchorFile read_anchors(const std::filesystem::path&, const std::filesystem::path& reference);
+// The errors of an anchor's predictions. `data`: the folder data/. Throws InputErrors if a figure has no prediction.
 Anchored predict(const Anchor&, const std::filesystem::path& data);
-// Writes the pinned medians into the file; those of anchors that were left out stay.
+// Writes the current medians, one element for each anchor, to the file; anchors that were left out keep theirs. Throws
+// InputErrors and OutputError (core/text_file).
 void approve_anchors(const AnchorFile&, const std::vector<Anchored>&);
 
 }  // namespace draftline::gate

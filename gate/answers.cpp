@@ -94,7 +94,7 @@ InputFiles papers(const Question& q, const fs::path& data, std::ostream& out) {
   return files;
 }
 
-// Without what names the program and the file: the fitted values, and how good the fit is.
+// Writes the fitted values and the errors of the fit, without the names of program and file.
 InputFiles calibrate(const Question& q, const fs::path& data, std::ostream& out) {
   CalibrationInput input;
   input.measured = q.file;
@@ -148,7 +148,7 @@ Json read_results(const fs::path& file) {
   const std::string text = read_text_file(file);
   const ParsedJson strict = parse_json(text);
   if (!strict.error.empty()) throw InputErrors(file.string() + "#" + strict.error_pointer + ": " + strict.error);
-  return Json::parse(text);  // once more: members in their order
+  return Json::parse(text);  // parsed again, as ParsedJson does not keep the order of members
 }
 
 Question question_of(const fs::path& file) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A question that a verb answers, and its answer computed here: the very document that the verb prints with --json.
+// A question to a verb of the program, and its answer, the document that the verb prints with --json.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -16,11 +16,11 @@ namespace draftline::gate {
 
 struct Question {
   std::string verb;                 // "run", "simulate", "advise", "plan", "papers" or "calibrate"
-  std::filesystem::path file;       // the scenario; of calibrate: the measured file
-  std::optional<Json> scenario;     // instead of what the file says; the file still is what its paths are relative to
-  std::vector<std::string> papers;  // of papers
+  std::filesystem::path file;       // the scenario; for "calibrate" the measured file
+  std::optional<Json> scenario;     // replaces the content of the file, to which its paths remain relative
+  std::vector<std::string> papers;  // names, for "papers"
   std::uint64_t seed = 0;
-  AskedOptions options{.oracle = false};  // of a pin: a second run of every point would double its time
+  AskedOptions options{.oracle = false};  // pins do not run the oracle, which would double their time
 
   std::string name() const;  // "run best_tree.json"
 };
@@ -30,14 +30,15 @@ struct Answer {
   InputFiles input_files;
 };
 
-// InputErrors where the verb would say so. Single-threaded; nothing is printed.
+// The answer to a question, computed by this thread; nothing is printed. `data`: the folder data/. Throws InputErrors
+// as the verb does.
 Answer answer(const Question&, const std::filesystem::path& data);
 
-std::uint64_t read_seed(const Reader&);  // any 64-bit number
+std::uint64_t read_seed(const Reader&);  // 0 to 2^64 - 1; anything else is noted as a mistake and returns 0
 
-// A file of results. JSON is read as strictly as in any input; InputErrors name the place.
+// The document in a file of results. Throws InputErrors if it is no valid JSON (core/json_parse).
 Json read_results(const std::filesystem::path&);
-// The question that a file of results repeats; InputErrors if it holds none.
+// The question in a file of results, which holds it beside the answer. Throws InputErrors if there is none.
 Question question_of(const std::filesystem::path&);
 
 }  // namespace draftline::gate

@@ -17,10 +17,10 @@ constexpr const char* kEventStream = "event_fingerprint";
 bool is_sized(const Change& c) {
   return c.kind == Change::Kind::moved && (c.relative || (c.was.is_number() && c.is.is_number()));
 }
-// A number that was 0 has no relative change; that it is something now comes first.
+// The absolute relative change; infinite if the number was 0, so that it is listed first.
 double size_of(const Change& c) { return c.relative ? std::abs(*c.relative) : HUGE_VAL; }
 
-// Lost points and figures, new ones, changed texts, event streams.
+// The order of `others`: lost points and figures, new ones, changed texts, event streams.
 int rank_of(const Change& c) {
   if (c.figure == kEventStream) return 3;
   if (c.kind == Change::Kind::moved) return 2;
@@ -35,7 +35,7 @@ std::string numbers_of(const std::vector<Cause>& causes, const Checked* pin) {
   return text;
 }
 
-// Do all rows have all causes? Then the list of causes says enough.
+// Whether rows have different causes; otherwise the list of causes is enough.
 bool causes_differ(const std::vector<ChangeRow>& rows, const std::vector<Cause>& causes) {
   return std::any_of(rows.begin(), rows.end(), [&](const ChangeRow& row) {
     return numbers_of(causes, row.pin) != numbers_of(causes, rows.front().pin);
@@ -56,7 +56,7 @@ Cell points_cell(const ChangeRow& row) {
   return {static_cast<double>(row.points), std::to_string(row.points) + " of " + std::to_string(row.pin->keys.size())};
 }
 
-// What was and what is, as far as there is something to read.
+// The old and the new value as text, as far as they exist.
 std::string texts_of(const Change& c) {
   if (c.figure == kEventStream) return "other events, or other times of them";
   const std::string was = shown(c.was), is = shown(c.is);

@@ -20,7 +20,7 @@ struct Measure {
   std::string unit;
 };
 
-// A number, or a text that is a number with a unit: not a text of digits alone, which may be a fingerprint.
+// The number of a figure: a number, or a text with a number and a unit. A text of digits alone may be a fingerprint.
 std::optional<Measure> measure_of(const Json& j) {
   if (j.is_number()) return Measure{j.get<double>(), ""};
   if (!j.is_string()) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moved between two answers: figure by figure, by how much, against which tolerance.
+// The differences of two answers, figure by figure, beyond a tolerance.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,19 +12,19 @@ namespace draftline::gate {
 struct Change {
   enum class Kind { moved, appeared, lost } kind = Kind::moved;
   PointKey point;
-  std::string figure;              // "": the whole point
-  Json was, is;                    // null where there is none
-  std::optional<double> relative;  // is / was - 1; none where that says nothing
-  double tolerance = 0;
+  std::string figure;              // "" if the whole point appeared or was lost
+  Json was, is;                    // null if it did not exist
+  std::optional<double> relative;  // is / was - 1; none for texts, and if `was` is 0
+  double tolerance = 0;            // relative
 };
 
-// Points are joined by their keys. Of a point that is skipped now, or was, this alone is a change, not the figures that
-// it lacks. Numbers, also those with a unit behind them ("2.4 us"), may differ by `tolerance` relative to the larger;
-// everything else must be equal. Largest first: lost and appeared ones, then by size.
+// Joins points by their keys and compares their figures. If a point is skipped in one of the answers, this is its only
+// change. Numbers, also those in a text with a unit ("2.4 us"), may differ by `tolerance` relative to the larger one;
+// everything else must be equal. Lost and new points and figures come first, then changes by size.
 std::vector<Change> changes_between(const std::vector<PointFigures>& was, const std::vector<PointFigures>& is,
                                     double tolerance);
 
 std::size_t count_figures(const std::vector<PointFigures>&);
-std::string shown(const Json& figure);  // for people: at most 6 significant digits
+std::string shown(const Json& figure);  // text for people, with at most 6 significant digits
 
 }  // namespace draftline::gate

@@ -14,7 +14,7 @@ namespace draftline::gate {
 
 namespace {
 
-// Members that say which element of a list an object is; a list that is not here goes by "name", or by position.
+// The members that identify the elements of a list. Elements of other lists are identified by "name" or position.
 const std::vector<std::string>& names_of_elements(const std::string& list) {
   static const std::map<std::string, std::vector<std::string>, std::less<>> known{
       {"papers", {"paper"}},
@@ -31,7 +31,7 @@ const std::vector<std::string>& names_of_elements(const std::string& list) {
   return found == known.end() ? otherwise : found->second;
 }
 
-// Of the whole document: who answered which question.
+// Members of the document that describe the program and the question.
 bool is_heading(std::string_view key) {
   return key == "schema_version" || key == "commit" || key == "model" || key == "input_files" || key == "question" ||
          key == "resolved" || key == "points_done";
@@ -51,7 +51,7 @@ class Flattening {
       if (value.is_null()) return;
       const std::string name = current_name(printed);
       const auto known = std::find_if(key.begin(), key.end(), [&](const auto& p) { return p.first == name; });
-      if (known != key.end()) known->second = plain_text(value);  // what is said further in holds
+      if (known != key.end()) known->second = plain_text(value);  // an inner value replaces an outer one
       else key.emplace_back(name, plain_text(value));
     };
     const auto name_by = [&](const std::string& member, const Json& value) {
@@ -103,20 +103,20 @@ class Flattening {
     const auto [it, fresh] = index_.try_emplace(identity_of(key), Known{points.size(), {}});
     if (fresh) points.push_back({key, {}});
     auto& [index, times] = it->second;
-    if (const int time = ++times[name]; time > 1)  // the document does not tell two points apart: their order does
+    if (const int time = ++times[name]; time > 1)  // points with equal keys are numbered
       name += " #" + std::to_string(time);
     points[index].figures.emplace_back(std::move(name), std::move(value));
   }
 
   struct Known {
     std::size_t index;                           // of points
-    std::unordered_map<std::string, int> times;  // that a figure's name was met
+    std::unordered_map<std::string, int> times;  // occurrences of each figure's name
   };
   std::unordered_map<std::string, Known> index_;
 };
 
-// An input that people change to see what it does: points that it does not tell apart are the same points under another
-// value.
+// Removes a part from all keys if these are unique without it. It is an input that people change to see its effect, and
+// points with another value should be compared.
 void drop_where_needless(std::vector<PointFigures>& points, const std::string& part) {
   std::set<std::string> identities;
   std::vector<PointKey> keys;
@@ -172,7 +172,7 @@ PointKey without(const PointKey& key, const PointKey& shared) {
 PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::size_t most) {
   constexpr std::size_t kLongText = 24;
   enum class Part { same, absent, other };
-  using Parts = std::vector<Part>;  // of another point, for each part of `key`
+  using Parts = std::vector<Part>;  // how another point's key compares, for each part of `key`
   std::set<Parts> others;
   for (const PointKey& other : all) {
     Parts parts(key.size(), Part::absent);
@@ -181,7 +181,7 @@ PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::siz
         if (name == key[i].first) parts[i] = value == key[i].second ? Part::same : Part::other;
     others.insert(std::move(parts));
   }
-  others.erase(Parts(key.size(), Part::same));  // itself
+  others.erase(Parts(key.size(), Part::same));  // the key itself
   std::vector<bool> said(key.size());
   for (std::size_t i = 0; i < key.size(); ++i)
     said[i] = std::any_of(others.begin(), others.end(), [&](const Parts& p) { return p[i] == Part::other; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An answer of any verb (a JSON document) as figures by point, so that two answers can be joined point by point.
+// Converts the answer of any verb (a JSON document) to figures by point, so that answers can be compared.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,8 +11,7 @@ namespace draftline::gate {
 
 using Json = nlohmann::ordered_json;
 
-// What tells a point from the others of its answer: {"method", "eagle3"}, {"batch_size", "16"}, in the document's
-// order.
+// What identifies a point within its answer: {"method", "eagle3"}, {"batch_size", "16"}, in the document's order.
 using PointKey = std::vector<std::pair<std::string, std::string>>;
 
 struct PointFigures {
@@ -22,21 +21,21 @@ struct PointFigures {
   static auto members(auto& s) { return std::tie(s.key, s.figures); }
 };
 
-// Objects below a result are flattened with dots, {"value", "unit", "kind"} is its value. Lists of objects are points
-// of their own; an acceptance names a point only where nothing else tells it from another. What differs from run to run
-// (wall times), and what says who answered which question, is left out.
+// The figures of a document. Objects in a result are flattened with dots; {"value", "unit", "kind"} becomes its value.
+// Elements of lists of objects are points of their own. The acceptance is part of a key only if the key is not unique
+// without it. Wall times, and what describes the program and the question, are left out.
 std::vector<PointFigures> figures_of(const Json& document);
 
-std::string text_of(const PointKey&);                  // method eagle3, batch_size 16
-std::string identity_of(const PointKey&);              // equal for equal points, whatever the order of their keys
-PointKey shared_by(const std::vector<PointFigures>&);  // what all points have in common
-PointKey without(const PointKey& key, const PointKey& shared);
+std::string text_of(const PointKey&);                           // "method eagle3, batch_size 16"
+std::string identity_of(const PointKey&);                       // does not depend on the order of the parts
+PointKey shared_by(const std::vector<PointFigures>&);           // the parts that all points have in common
+PointKey without(const PointKey& key, const PointKey& shared);  // the parts that are not in `shared`
 
-// What tells a point from the others of its answer: not what all of them share, nor long texts (parameters, an
-// acceptance) where the rest tells it already; of what is longer than `most` bytes only as much as is needed.
+// The parts of a key that distinguish it from `all` others. Parts that all keys share are left out, as are long texts
+// (parameters, an acceptance) if the others suffice; a result of more than `most` bytes is reduced to what is needed.
 PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::size_t most);
 
-// Only the figures that are listed: "ttft.p99", "breakdown." for all that begin so, "all" for every one.
+// Points with only the figures whose names match: "ttft.p99" itself, "breakdown." every name that begins so, "all" any.
 std::vector<PointFigures> selected(std::vector<PointFigures>, const std::vector<std::string>& names);
 
 }  // namespace draftline::gate

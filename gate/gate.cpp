@@ -33,7 +33,7 @@ std::vector<PointKey> keys_of(const std::vector<PointFigures>& was, const std::v
   return keys;
 }
 
-// With as much of the file's path as tells the pin from the others of its file.
+// The name of a pin, with path and seed if another pin of the file has the same name.
 std::string name_of(const PinFile& file, const Pin& pin) {
   const std::string name = pin.question.name();
   const auto same = std::count_if(file.pins.begin(), file.pins.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate: pins asked again, and what moved since they were approved, by how much, and why.
+// The gate: recomputes pinned predictions and compares them with the approved figures (docs/ci.md).
 #pragma once
 #include <functional>
 #include <string>
@@ -12,33 +12,34 @@
 namespace draftline::gate {
 
 struct Checked {
-  std::string file, question;  // the pin file, and the pin in it
-  std::size_t points = 0, figures = 0;
+  std::string file, question;           // path of the pin file; name of the pin
+  std::size_t points = 0, figures = 0;  // approved ones
   std::vector<Change> changes;
-  std::vector<PointKey> keys;       // of all points, before and now, if anything changed
+  std::vector<PointKey> keys;       // of all approved and current points; empty without changes
   std::vector<std::string> causes;  // of the changes: input values that differ, or the program
-  std::string failure;              // why the question can't be answered now; "": it can
+  std::string failure;              // why there is nothing to compare; "" if there is
   bool fine() const { return changes.empty() && failure.empty(); }
 };
 
-// A pin's answer as it is today.
+// The current answer to a pin's question.
 struct Recomputed {
-  std::vector<PointFigures> points;  // selected
+  std::vector<PointFigures> points;  // with the pin's figures only
   Inputs inputs;
-  std::string failure;
+  std::string failure;  // why the question can't be answered; "" if it can
 
   static auto members(auto& s) { return std::tie(s.points, s.inputs, s.failure); }
 };
+// `data`: the folder data/. InputErrors of the question become the `failure`.
 Recomputed recompute(const Pin&, const std::filesystem::path& pin_file, const std::filesystem::path& data);
 
-// `exact`: tolerances do not count.
+// Compares a pin with its current answer. `exact`: with a tolerance of 0.
 Checked compare(const PinFile&, const Pin&, const Recomputed&, bool exact);
 
-// The file with today's figures in place of those approved before, without the pins whose scenario is gone; InputErrors
-// if a question can't be answered.
+// The pin file with the current figures, one element for each pin, as approved ones, and without pins whose scenario no
+// longer exists. Throws InputErrors with all failures.
 PinFile approved(PinFile, const std::vector<Recomputed>&);
 
-// Two documents of one verb. `causes`: whose fingerprints differ.
+// Compares two documents of one verb. `causes` lists the input files whose fingerprints differ.
 Checked compare_documents(const Json& was, const Json& is, const std::string& name, double tolerance);
 
 }  // namespace draftline::gate

@@ -14,7 +14,7 @@ namespace draftline::gate {
 namespace {
 
 constexpr std::size_t kMostRows = 40, kMostCauses = 20;
-constexpr std::size_t kPage = 120;  // columns, where no terminal says otherwise
+constexpr std::size_t kPage = 120;  // columns, without a terminal
 
 std::string more_than_shown(std::size_t rows, const std::string& what) {
   return rows > kMostRows ? "... and " + std::to_string(rows - kMostRows) + " more " + what + "; --json has them all\n"
@@ -50,7 +50,7 @@ std::string causes_text(const std::vector<Cause>& causes, const std::string& bef
   return text;
 }
 
-// One line, in which nothing is markup.
+// A text as one line, with Markdown's special characters escaped.
 std::string in_markdown(const std::string& text) {
   std::string out;
   for (const char c : text) switch (c) {
@@ -76,7 +76,7 @@ Table anchors_table(const std::vector<Anchored>& anchors, const Safe& safe) {
   return table;
 }
 
-// Text of XML 1.0: no control characters, nothing ill-formed.
+// A text escaped for XML 1.0, without control characters and ill-formed UTF-8.
 std::string escaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline check` says: what moved, by how much and why; for a terminal, a job's summary (Markdown), a test
+// The report of `draftline check`: changes with sizes and causes, for a terminal, a job's summary (Markdown), a test
 // viewer (JUnit XML) and programs (JSON).
 #pragma once
 #include <ostream>
@@ -14,10 +14,10 @@ namespace draftline::gate {
 struct GateReport {
   std::vector<Checked> pins;
   std::vector<Anchored> anchors;
-  bool fine() const;
+  bool fine() const;  // no pin changed or failed; alerts of anchors do not count
 };
 
-std::string gate_text(const GateReport&, std::size_t width);
+std::string gate_text(const GateReport&, std::size_t width);  // `width`: of the terminal in columns; 0: 120
 std::string gate_markdown(const GateReport&);
 std::string gate_junit(const GateReport&);
 void write_gate_json(std::ostream&, const GateReport&);

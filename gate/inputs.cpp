@@ -19,7 +19,7 @@ using Tree = nlohmann::json;
 
 constexpr std::size_t kLongList = 8, kMostValues = 400;
 
-// What changes no prediction: words, and at a document's root the program that wrote it.
+// Whether a member changes no prediction: a text for people or, at the root, the program that wrote the file.
 bool is_prose(const std::string& key, bool at_root) {
   static constexpr std::array<std::string_view, 8> kProse{"source",  "locator",  "note", "title",
                                                           "because", "question", "kind", "commit"};
@@ -33,7 +33,7 @@ std::string fingerprint_of(const Tree& j) {
   return to_hex(f.value());
 }
 
-// `deepest`: objects and lists below it are one value each.
+// `deepest`: the depth below which an object or list is one value.
 void collect(const Tree& j, const std::string& place, int deepest, std::map<std::string, std::string>& values) {
   const bool numbers = j.is_array() && std::all_of(j.begin(), j.end(), [](const Tree& x) { return x.is_primitive(); });
   if (j.is_primitive()) {

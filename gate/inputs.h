@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the input files of an answer say, so that a figure that moved can be traced to the value that did.
+// The content of an answer's input files, so that a changed figure can be traced to a changed input value.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -11,21 +11,21 @@
 
 namespace draftline::gate {
 
-// A JSON file's numbers, texts and booleans by their places ("datasheet/0/bandwidth"), without its prose; a long list
-// of numbers is one value, its fingerprint. Of another file only the fingerprint is known.
+// `values`: the numbers, texts and booleans of a JSON file by their paths ("datasheet/0/bandwidth"), without texts for
+// people; a long list of numbers is one value, its fingerprint. Other files have only a fingerprint, 16 hex digits.
 struct InputContent {
   std::string fingerprint;
   std::map<std::string, std::string> values;
 
   static auto members(auto& s) { return std::tie(s.fingerprint, s.values); }
 };
-using Inputs = std::map<std::string, InputContent>;  // by input_name
+using Inputs = std::map<std::string, InputContent>;  // by input_name() (core/input_files)
 
-// `base`: what the names of files outside the data folder are relative to.
+// Names of files outside the folder `data` are relative to `base`.
 Inputs contents_of(const InputFiles&, const std::filesystem::path& data, const std::filesystem::path& base);
 
-// Each difference as a line: "data/devices/h100-sxm.json: datasheet/0/bandwidth 3.35 TB/s -> 3.2 TB/s". Of the files
-// named in `names`, so that one pin's inputs can be told from another's.
+// The differences in the files `names`, each as a line: "data/devices/h100-sxm.json: datasheet/0/bandwidth 3.35 TB/s ->
+// 3.2 TB/s".
 std::vector<std::string> differences(const Inputs& was, const Inputs& is, const std::vector<std::string>& names);
 
 }  // namespace draftline::gate

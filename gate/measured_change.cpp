@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr double kSignificant = 0.01;
 
-// One thing that was measured: its median with an interval, and the samples where the file has them.
+// The measurement of a point: its median with an interval, and its samples if the file has them.
 struct Sampled {
   std::string kind;
   double median = 0;

@@ -165,7 +165,7 @@ PinFile read_pins(const fs::path& file, Missing missing) {
 }
 
 void write_pins(const PinFile& f) {
-  constexpr int kLines = 4;  // a point, a value of an input: each on a line of its own
+  constexpr int kLines = 4;  // each point, and each value of an input, is on a line of its own
   std::ostringstream out;
   JsonWriter w(out, kLines);
   w.begin_object();

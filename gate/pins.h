@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pinned predictions: a file of questions with their approved figures, read and written as JSON that people can follow
-// in a diff (docs/ci.md describes it). Paths are relative to the file.
+// Pinned predictions: a JSON file of questions with their approved figures, laid out for readable diffs (docs/ci.md).
+// Paths are relative to the file.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -18,32 +18,32 @@ struct Tolerance {
 };
 
 struct Pin {
-  Question question;                 // its file: as it can be opened from here
-  std::vector<std::string> figures;  // as selected() takes them
+  Question question;                 // its file relative to the working directory
+  std::vector<std::string> figures;  // names for selected()
   Tolerance tolerance;
-  bool own_tolerance = false;        // it differs from the file's
+  bool own_tolerance = false;        // the tolerance is the pin's own, not the file's
   std::vector<std::string> inputs;   // names of its input files when it was approved
-  std::vector<PointFigures> points;  // approved; empty: not yet
-  bool gone = false;                 // its scenario is not there any more
+  std::vector<PointFigures> points;  // approved figures; empty if it was not approved yet
+  bool gone = false;                 // its scenario no longer exists
 };
 
 struct PinFile {
   std::filesystem::path path;
-  std::string commit, model;  // of the program that approved it; "": not approved yet
+  std::string commit, model;  // of the program that approved it (core/build_info); "" if not approved yet
   Tolerance tolerance;
   std::vector<Pin> pins;
   Inputs inputs;
 };
 
-// Figures that matter of each verb, where a pin does not name its own.
+// The figures of a verb that are pinned unless a pin names its own; {"all"} for verbs without a list.
 std::vector<std::string> usual_figures(const std::string& verb);
 
-// InputErrors if anything is wrong. A pin whose scenario is missing is a mistake, or is gone.
+// Throws InputErrors with all mistakes. A scenario that does not exist is a mistake, or marks its pin as gone.
 enum class Missing { mistake, gone };
 PinFile read_pins(const std::filesystem::path&, Missing = Missing::mistake);
-void write_pins(const PinFile&);  // atomically, to its path
-// A pin for every scenario of a folder: `simulate` where it has a workload, else `run`. Those that `known` has are left
-// out.
+void write_pins(const PinFile&);  // atomically, to its path; throws InputErrors and OutputError (core/text_file)
+// New pins for the scenarios of a folder: "simulate" for those with a workload, otherwise "run". Scenarios with a pin
+// in `known` are left out. Throws InputErrors if the folder can't be read.
 std::vector<Pin> pins_of_folder(const std::filesystem::path& folder, const PinFile& known);
 
 }  // namespace draftline::gate

@@ -18,14 +18,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kRenamed
     {"losses.products", "losses.gemm"},
     {"losses.host", "losses.cpu"},
     {"set_apart", "excluded"},
-    // Lists of a scenario, by which its points are told apart.
+    // Lists of a scenario, which identify its points.
     {"max_batch_size", "max_num_seqs"},
     {"max_batched_tokens", "max_num_batched_tokens"},
     {"memory_share", "gpu_memory_utilization"},
     {"variation", "cv"},
 }};
 
-// Where `part` stands as whole segments of a path, " #2" behind it or not.
+// The position of `part` as whole segments of a path, possibly followed by a number " #2".
 std::size_t find_segments(std::string_view path, std::string_view part) {
   const auto ends = [&](std::size_t at) { return at == path.size() || path[at] == '.' || path[at] == ' '; };
   for (std::size_t at = path.find(part); at != std::string_view::npos; at = path.find(part, at + 1))

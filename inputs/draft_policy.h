@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a server chooses the draft length of its next step: fixed; by batch size; by goodput, the highest expected
-// tokens/s; or by an oracle that knows the acceptance of the step, as an upper
-// bound.
+// tokens/s; or by an oracle that knows the acceptance of the step, as an upper bound (docs/simulator.md).
 #pragma once
 #include <optional>
 #include <vector>

@@ -81,7 +81,7 @@ class InferredPaper {
     return CellPrediction{*bytes / kGibibyte, std::nullopt, ""};
   }
 
-  // M of S3D's equation 13 from our own throughputs and memories; overall the mean of the tasks.
+  // M of S3D's equation 13 from the predicted throughputs and memories; the overall value is the mean of the tasks.
   std::optional<CellPrediction> memory_speed(const PaperTable& table, const PaperCell& cell) {
     double sum = 0;
     int tasks = 0;
@@ -126,8 +126,8 @@ class InferredPaper {
     return std::nullopt;
   }
 
-  // Where throughput saturates: the batch size whose doubling adds no more than the printed saturation of the plain row
-  // adds there; and the largest batch size at which the method is faster than the plain one.
+  // Two batch sizes: that at which throughput saturates, whose doubling adds no more than it adds to plain decoding at
+  // its printed saturation; and the largest at which the method is faster than plain decoding.
   std::optional<CellPrediction> batch_of_interest(const PaperTable& table, const PaperCell& cell) {
     constexpr int kMost = 1024;
     const auto gain = [&](const PaperCell& c, int b) -> std::optional<double> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicts the cells of papers that print speed without acceptance, or acceptance without the speed of the baseline
-// (S3D, Clover, SPACE): throughputs and what follows from them by reports/inferred_rates, peaks of memory by
-// reports/peak_memory, M of both, S3D's formulas, and the batch sizes that figures speak of.
+// (S3D, Clover, SPACE): throughputs and speedups (papers/inferred_rates), peak memory (papers/peak_memory), S3D's
+// measure M and its formulas (equations 10 to 14), and the batch sizes of figures. See docs/papers.md.
 #pragma once
 #include <filesystem>
 
@@ -9,7 +9,8 @@
 
 namespace draftline {
 
-// Reads data/papers/NAME.json and fills in ours. InputErrors if the file is wrong.
+// Reads data/papers/NAME.json, where `data` is the folder data/, and sets PaperCell::ours of every cell that can be
+// predicted. Throws InputErrors if there is no such file or it is wrong.
 Paper predict_inferred_paper(const std::filesystem::path& data, const std::string& name);
 
 }  // namespace draftline

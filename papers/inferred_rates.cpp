@@ -113,7 +113,7 @@ InferredRates::Beyond InferredRates::line_through(const PaperTable& home, const 
   line.constant = Seconds{n > 0 ? (sy - slope * sx) / n : 0};
   line.per_token = line.per_sequence;
   if (!slope_is_of_rows) return line;
-  line.per_row = line.per_sequence;  // as much as in the task where it is least
+  line.per_row = line.per_sequence;  // the smallest slope of any task; the rest is per token
   for (const PaperCell& c : home.cells)
     if (plain(c) && c.text("model") == like.text("model") && !same_task(c, like))
       line.per_row = std::min(line.per_row, line_through(home, c, false).per_sequence);
@@ -141,7 +141,7 @@ std::optional<double> InferredRates::acceptance(const PaperTable& table, const P
     const int b = batch_of(c);
     const PaperStep& step = stack_.step(*there, *from, *shape, method, draft_length_of(c), b, beyond.issue);
     const Seconds fixed = step.time + beyond.constant + b * step.rows * beyond.per_row;
-    const double rest = 1 - *printed * beyond.per_token;  // of the time, once each token has had its own
+    const double rest = 1 - *printed * beyond.per_token;  // share of the time that is not per token
     if (rest <= 0) return std::nullopt;
     return *printed * fixed / (b * rest);
   }

@@ -60,7 +60,7 @@ const PaperSetting* PaperStack::setting_of(const PaperTable& table, const PaperC
 const Device& PaperStack::device(const PaperSetting& s, const PaperTable& table) {
   if (s.device) return *s.device;
   const auto name = table.context.find("device");
-  return *catalogue_.device(name == table.context.end() ? "" : name->second, root_.file());  // the catalogue keeps it
+  return *catalogue_.device(name == table.context.end() ? "" : name->second, root_.file());  // the catalogue owns it
 }
 
 std::shared_ptr<const TransformerShape> PaperStack::transformer_named(const std::string& name) {

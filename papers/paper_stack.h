@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a paper's rows ran on: a file's "settings" say for which tables and rows, with kinds and reasons, which device,
-// target, engine and parameters of methods stand for the stack; the priced programs give a step's time and work.
+// The hardware and software of a paper's measurements. The "settings" of a file of data/papers give, for tables and
+// rows, the device, target, engine and method parameters that represent them, with origins. From these the predictor
+// gives the time and work of a step.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -11,47 +12,50 @@
 
 namespace draftline {
 
-// A value with its origin: {"value": .., "kind": .., ...}.
+// The value of a key that is written with its origin: {"value": .., "kind": .., ...}.
 inline Reader value_of(const Reader& in, std::string_view key) { return in.at(key).at("value"); }
 
 struct PaperSetting {
   Reader in;
-  std::vector<std::string> tables;
-  std::vector<std::pair<std::string, std::string>> where;
-  std::shared_ptr<const Device> device;  // null: the table names its own
+  std::vector<std::string> tables;                         // to which it applies
+  std::vector<std::pair<std::string, std::string>> where;  // (key, value) that a row must have
+  std::shared_ptr<const Device> device;                    // null: named by the table
   Engine engine;
-  std::shared_ptr<const TransformerShape> transformer;  // null: each row or table names its own
+  std::shared_ptr<const TransformerShape> transformer;  // null: named by the row or table
   PrecisionChoice precision{"bf16", DType::bf16, DType::bf16};
-  int ranks = 1, prompt_tokens = 0, output_tokens = 0;
-  int inferred_at = 0;                // the batch size whose cells give acceptance away; 0: it is printed
-  std::string inferred_in = {};       // the table that gives acceptance away; "": the one at hand
-  std::string calibrated_in = {};     // the table with the plain baseline; "": the one at hand
-  std::string baseline = "baseline";  // its row
-  bool calibrated = true;             // on a printed baseline; else the profile stands as it is
-  bool slope_is_of_rows = false;
-  bool issue_is_calibrated = false;  // per task, on the printed baseline, instead of a line through it
+  int ranks = 1, prompt_tokens = 0, output_tokens = 0;  // ranks: tensor-parallel devices
+  int inferred_at = 0;                                  // batch size of the cells from which acceptance is inferred
+  std::string inferred_in = {};       // table from which acceptance is inferred; "": the same, if inferred_at is set
+  std::string calibrated_in = {};     // table with the baseline; "": the same
+  std::string baseline = "baseline";  // the method name of its rows
+  bool calibrated = true;             // on the printed baseline; otherwise the profile is used unchanged
+  bool slope_is_of_rows = false;      // the calibrated time per sequence is mostly per verified row, not per token
+  bool issue_is_calibrated = false;   // the issue time is calibrated, per task, instead of a line over the batch
 };
 
 struct PaperStep {
-  Seconds time;
-  Work work;
-  int rows = 1;  // verified per sequence
+  Seconds time;  // mean over the output
+  Work work;     // in the middle of the output
+  int rows = 1;  // verified rows per sequence
 };
 
 class PaperStack {
  public:
+  // `file`: of data/papers; mistakes are noted in it. `data`: the folder data/.
   PaperStack(const std::filesystem::path& data, const Document& file);
 
-  const PaperSetting* setting_of(const PaperTable&, const PaperCell&) const;
-  const Device& device(const PaperSetting&, const PaperTable&);
+  const PaperSetting* setting_of(const PaperTable&, const PaperCell&) const;  // null if no setting applies
+  const Device& device(const PaperSetting&, const PaperTable&);               // throws InputErrors if it is unknown
+  // The target of a row; null if neither setting, row nor table names one. InputErrors if it is unknown.
   const TransformerShape* transformer(const PaperSetting&, const PaperTable&, const PaperCell&);
-  std::shared_ptr<const TransformerShape> transformer_named(const std::string&);
+  std::shared_ptr<const TransformerShape> transformer_named(const std::string&);  // throws InputErrors if it is unknown
 
-  // The paper's own name of a method, as the setting spells it out; none: not known there.
+  // The setting's parameters for a method name of the paper; none if it does not list the method.
   std::optional<Reader> entry(const PaperSetting&, const std::string& method) const;
-  bool is_plain(const PaperSetting&, const std::string& method) const;
+  bool is_plain(const PaperSetting&, const std::string& method) const;  // whether this is plain decoding
 
-  // One step of the whole batch; `issue`: instead of the profile's. What a token costs is not in it.
+  // One step of the whole batch, without the engine's cost per emitted token. `issue`: an issue time instead of the
+  // profile's. InputErrors if the method can't draft so many tokens. The result stays valid.
   const PaperStep& step(const PaperSetting&, const PaperTable&, const TransformerShape&, const std::string& method,
                         int draft_length, int batch_size, std::optional<Seconds> issue);
   const InputFiles& input_files() const { return catalogue_.input_files(); }

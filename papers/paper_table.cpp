@@ -16,11 +16,11 @@ constexpr std::array<std::string_view, 5> kKinds{"input", "calibrated", "predict
 
 FigureKind read_kind(const Reader& in) { return static_cast<FigureKind>(in.choice(kKinds)); }
 
-// A text, or {"value": text, ...} with its origin.
+// Reads a text, or {"value": text, ...} with its origin.
 std::string read_context(const Reader& in) {
   if (!in.is_object()) return in.text();
   const std::string value = in.at("value").text();
-  in.entries();  // kind, source, because: for people
+  in.entries();  // kind, source and because are for people
   return value;
 }
 

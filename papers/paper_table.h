@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A paper's table beside ours: cells with kinds, errors summarised over predicted cells alone, and the audit: the share
-// of the device's datasheet FLOP/s or bandwidth, whichever is larger, that a printed figure needs.
+// The tables of a paper with our predictions: cells with kinds, the errors of predicted cells, and an audit, the share
+// of the device's datasheet FLOP/s or bandwidth that a printed figure needs (docs/papers.md).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -21,32 +21,33 @@
 namespace draftline {
 
 using RowValue = std::variant<std::int64_t, double, std::string>;
-std::string text_of(const RowValue&);
-using RowKey =
-    std::vector<std::pair<std::string, RowValue>>;  // as printed: {"method", "hass"}, {"batch_size", 16}, ...
+std::string text_of(const RowValue&);  // numbers with fractions have 4 significant digits
+// What identifies a row, in the paper's order: {"method", "hass"}, {"batch_size", 16}, ...
+using RowKey = std::vector<std::pair<std::string, RowValue>>;
 
-enum class Credibility { credible, not_credible, impossible };  // needs up to 0.5, up to 1, more than 1 of the peak
+enum class Credibility { credible, not_credible, impossible };  // peak share up to 0.5, up to 1, above 1
 Credibility credibility(double peak_share);
 
 struct PaperCell {
   RowKey row;
   std::string column;
   FigureKind kind = FigureKind::predicted;
-  std::optional<double> paper, ours;  // no paper: the value can't be read
-  std::optional<double> peak_share;   // that the printed value needs
-  std::optional<std::string> set_apart, note;
+  std::optional<double> paper, ours;  // the printed value, none if it is illegible; our prediction, in the same unit
+  std::optional<double> peak_share;   // of the printed value
+  std::optional<std::string> set_apart, note;  // set_apart: the reason why the cell is excluded
 
-  std::optional<double> error() const;  // ours / paper - 1
-  bool is_credible() const;             // a fair target: not set apart, and needs no more than half of the peak
-  const RowValue* find(std::string_view key) const;
-  std::optional<std::int64_t> number(std::string_view key) const;
-  std::string text(std::string_view key) const;  // "" where the row has no such key
+  std::optional<double> error() const;  // ours / paper - 1; none if either is missing or the paper's value is 0
+  bool is_credible() const;             // not excluded, and a peak share of at most 0.5 or unknown
+  const RowValue* find(std::string_view key) const;                // null if the row has no such key
+  std::optional<std::int64_t> number(std::string_view key) const;  // none unless the value is a whole number
+  std::string text(std::string_view key) const;                    // "" if the row has no such key
 };
 
 struct PaperTable {
-  std::string table, source, locator, note;
-  std::map<std::string, std::string> context;  // "transformer", "device": of all rows
+  std::string table, source, locator, note;    // name; key of data/sources.json; place in the source
+  std::map<std::string, std::string> context;  // "transformer", "device" and others that hold for all rows
   std::vector<PaperCell> cells;
+  // Errors of the predicted cells; of credible ones only, or also only those for which `which` is true.
   ErrorSummary summary(bool credible_only) const;
   ErrorSummary summary(bool credible_only, const std::function<bool(const PaperCell&)>& which) const;
 };
@@ -54,24 +55,26 @@ struct PaperTable {
 struct Paper {
   std::string paper, source;
   std::vector<PaperTable> tables;
-  InputFiles input_files = {};  // that the predictions were computed from
+  InputFiles input_files = {};  // of the predictions
 };
 
-// Reads the tables of a file of data/papers. A row's keys that are not among the file's columns say which row it is;
-// "kinds", "notes" and "set_apart" speak of its cells by column. What else the file holds is left to others, unread.
+// Reads the tables of a file of data/papers; mistakes are noted at the reader. Keys of a row that are not among the
+// file's columns identify the row; "kinds", "notes" and "set_apart" hold values by column. Other keys of the file are
+// not read.
 Paper read_paper(Reader);
 
-// What a printed throughput needs: the larger of its shares of the datasheet's matrix rate and bandwidth.
+// The peak share of a throughput: the larger of its shares of the datasheet's FLOP/s in that format and of the
+// bandwidth.
 double peak_share(const Work& per_token, PerSecond throughput, const Device&, DType);
 
-// Ours for a cell, and what the printed value would need. None: no prediction.
+// The prediction of a cell, in the paper's unit.
 struct CellPrediction {
   double ours = 0;
-  std::optional<double> peak_share;
-  std::string note;  // added to the cell's
+  std::optional<double> peak_share;  // of the printed value
+  std::string note;                  // appended to that of the cell
 };
-using CellPredictor = std::function<std::optional<CellPrediction>(const PaperTable&, const PaperCell&)>;
-// Asks for every cell that is predicted or calibrated; an input is ours as it stands.
+using CellPredictor = std::function<std::optional<CellPrediction>(const PaperTable&, const PaperCell&)>;  // or none
+// Sets `ours` of every predicted or calibrated cell by the predictor, and of inputs to the printed value.
 void predict(Paper&, const CellPredictor&);
 
 }  // namespace draftline

@@ -21,7 +21,7 @@ std::optional<Reader> PeakMemory::named(std::string_view list, std::string_view 
   return std::nullopt;
 }
 
-// Counted on a drafter that is built at 16 bit, as these systems keep it.
+// Counts the parameters and cache of a drafter that is built in 16 bits, the format of these systems.
 PeakMemory::Drafter PeakMemory::drafter(const System& s, const Reader& code) {
   const auto [it, fresh] = drafters_.try_emplace({&s.target, s.method});
   if (!fresh) return it->second;

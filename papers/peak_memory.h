@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest memory that a paper's system allocates while it serves one sequence, by model/memory's accounting:
-// weights by precision, the drafter's modules, caches as its code keeps them, the logits of a prompt. A file's "memory"
-// says which code does what, with sources. Nothing is calibrated.
+// The peak memory of a paper's system while it serves one sequence, by the accounting of model/memory: weights, the
+// drafter's modules, KV caches in the layout of the system's code, and the logits of a prompt. The "memory" of a file
+// of data/papers describes the code of each method, with sources. Nothing is calibrated.
 #pragma once
 #include <map>
 
@@ -12,17 +12,18 @@ namespace draftline {
 
 class PeakMemory {
  public:
+  // `in`: the file's "memory", where mistakes are noted. The stack must outlive this object.
   PeakMemory(const Reader& in, PaperStack& stack) : in_(in), stack_(stack) {}
 
   struct System {
     const TransformerShape& target;
-    DType weights;
-    std::string method, task;
+    DType weights;             // format of the target's weights; caches and drafter have 16 bits
+    std::string method, task;  // names of the paper
   };
-  // The larger of two moments: a prompt has just been read; the longest text is about to end. None: the method's code
-  // or the task's texts are not known.
+  // The larger of the memory after a prompt has been read and that at the end of the longest text. None if the file
+  // does not describe the method's code or the task's texts.
   std::optional<Bytes> peak(const System&);
-  std::optional<Bytes> loaded(const System&);  // before any text: weights and modules
+  std::optional<Bytes> loaded(const System&);  // before any text: weights, modules and workspace; none as for peak()
 
  private:
   struct Drafter {

@@ -10,7 +10,7 @@ namespace draftline {
 
 namespace {
 
-// A value with its origin: {"value": .., "kind": .., ...}.
+// The value of a key that is written with its origin: {"value": .., "kind": .., ...}.
 Reader value_of(const Reader& in, std::string_view key) { return in.at(key).at("value"); }
 
 class ThroughputPaper {
@@ -94,10 +94,10 @@ class ThroughputPaper {
     if (name.empty())
       if (const auto it = table.context.find("transformer"); it != table.context.end()) name = it->second;
     if (name.empty()) return nullptr;
-    return catalogue_.transformer(name, root_.file()).get();  // the catalogue keeps it
+    return catalogue_.transformer(name, root_.file()).get();  // the catalogue owns it
   }
 
-  // The paper's own code for a method: parameters, in which "draft_length" stands for k.
+  // The parameters with which the paper's code runs a method. "draft_length" is the paper's k.
   const MethodChoice& method(const std::string& name, int draft_length, const TransformerShape& target) {
     auto [it, fresh] = methods_.try_emplace({name, draft_length});
     if (!fresh) return *it->second;
@@ -130,7 +130,7 @@ class ThroughputPaper {
     return *it->second;
   }
 
-  // The profile with what the paper's code does otherwise.
+  // The engine profile with the differences of the paper's code.
   Engine engine_for(const std::string& method, Seconds issue) const {
     Engine e = *engine_;
     e.issue = issue;
@@ -152,7 +152,7 @@ class ThroughputPaper {
             price.breakdown(middle)};
   }
 
-  // The issue time at which the step without speculation takes what the paper prints.
+  // The issue time with which the plain step takes the printed time.
   const Calibrated& calibrated(const Setup& s, double printed) {
     auto [it, fresh] = calibrated_.try_emplace({s.transformer, s.batch_size, printed});
     if (!fresh) return it->second;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts the cells of a paper whose tables are throughputs beside a plain baseline (SpecFormer). Baseline-only
-// calibration: per transformer and batch size the engine's issue time is fitted to the printed throughput without
-// speculation; every speculative cell follows from the priced program and the printed acceptance length.
+// Predicts the cells of a paper whose tables are throughputs with those of a plain baseline (SpecFormer). The
+// calibration is baseline-only: for each transformer and batch size the engine's issue time is fitted to the printed
+// throughput of plain decoding. Every speculative cell follows from the predicted step and the printed acceptance
+// length. See docs/papers.md.
 #pragma once
 #include <filesystem>
 
@@ -9,7 +10,8 @@
 
 namespace draftline {
 
-// Reads data/papers/NAME.json and fills in ours. InputErrors if the file is wrong.
+// Reads data/papers/NAME.json, where `data` is the folder data/, and sets PaperCell::ours of every cell that can be
+// predicted. Throws InputErrors if there is no such file or it is wrong.
 Paper predict_throughput_paper(const std::filesystem::path& data, const std::string& name);
 
 }  // namespace draftline
