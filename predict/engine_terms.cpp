@@ -25,7 +25,7 @@ EngineTerm time_of(const Engine& e, std::string_view key, std::string_view title
 
 double factor_of_bandwidth(const Device& d) {
   constexpr double kLeast = 1.02, kUnknown = 1.1;
-  const auto known = known_errors(d)[static_cast<std::size_t>(KernelKind::gemm)];
+  const auto known = known_errors(d).of[static_cast<std::size_t>(KernelKind::gemm)];
   if (!known) return kUnknown;
   return std::clamp(std::pow(known->high / known->low, 0.5 / kNinety), kLeast, kUnknown);
 }
