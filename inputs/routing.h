@@ -12,8 +12,8 @@ namespace draftline {
 // predecessor's.
 double read_usual_overlap(Reader);
 
-// A scenario's "routing" for one of its networks: {"overlap": 0.2}, or {"experts_touched", "sequences", "rows"}: how
-// many different experts of a layer were counted in passes of `rows` rows.
+// A scenario's "expert_routing" for one of its networks: {"overlap": 0.2}, or {"experts_touched", "sequences", "rows"}:
+// how many different experts of a layer were counted in passes of `rows` rows.
 double read_overlap(const Reader&, const Experts&);
 
 }  // namespace draftline

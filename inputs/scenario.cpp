@@ -93,7 +93,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
                                                           [&](const Reader& r) { return catalogue.engine(r); });
   read_methods(in.at("method"), catalogue, s.methods);
   check_weights(s, catalogue);
-  if (const auto routing = in.find("routing")) read_routing(*routing, s);
+  if (const auto routing = in.find("expert_routing")) read_routing(*routing, s);
   if (in.has("workload")) s.serving = read_serving(in, catalogue);
   if (const auto batch = in.find("batch_size"); batch && s.serving)
     batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}");

@@ -15,7 +15,7 @@ std::string with_routing(const std::string& network, const std::string& routing)
   return R"({"device": "h100-sxm", "engine": "vllm", "transformer": ")" + network +
          R"(", "prompt_tokens": 100, "output_tokens": 20, "method": {"name": "prompt_lookup", "draft_length": 7,
              "acceptance": {"rate": 0.7}})" +
-         (routing.empty() ? "" : R"(, "routing": )" + routing) + "}";
+         (routing.empty() ? "" : R"(, "expert_routing": )" + routing) + "}";
 }
 double overlap_in(const std::string& routing) {
   return ScenarioText(with_routing("qwen3-30b-a3b", routing)).sweep()->scenario().transformers[0]->experts->overlap;
@@ -40,10 +40,10 @@ TEST_CASE("experts that were counted say how alike the rows chose") {
 }
 
 TEST_CASE("mistakes of a routing are told at their place") {
-  CHECK(mistakes_in("qwen3-30b-a3b", R"({"overlap": 1.5})").find("#/routing/overlap") != std::string::npos);
+  CHECK(mistakes_in("qwen3-30b-a3b", R"({"overlap": 1.5})").find("#/expert_routing/overlap") != std::string::npos);
   CHECK(mistakes_in("qwen3-30b-a3b", R"({"experts_touched": 128, "rows": 4})").find("fewer than all") !=
         std::string::npos);
-  CHECK(mistakes_in("qwen3-30b-a3b", R"({"experts_touched": 20, "rows": 1})").find("#/routing/rows") !=
+  CHECK(mistakes_in("qwen3-30b-a3b", R"({"experts_touched": 20, "rows": 1})").find("#/expert_routing/rows") !=
         std::string::npos);
   CHECK(mistakes_in("llama-3.1-8b", R"({"overlap": 0.2})").find("no network with experts") != std::string::npos);
 }
