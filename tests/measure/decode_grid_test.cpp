@@ -32,8 +32,10 @@ TEST_CASE("cells that co-runners disturbed are measured once more at the end, an
   const Networks networks(data);
   Validation unused({}, {}, networks.all(), networks.find(), 0.7);
   FullDevice device;
-  GridAsked asked{
-      .file = folder.path() / "steps.json", .device = "cpu", .arguments = {"validate"}, .input_files = {}, .cells = {}};
+  GridAsked asked;
+  asked.file = folder.path() / "steps.json";
+  asked.device = "cpu";
+  asked.arguments = {"validate"};
   for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
   ClockReference::Readings so_far;
   FreeCore core(
