@@ -38,7 +38,7 @@ struct Reading {
   Reading(std::string_view v) : Reading(std::string(v)) {}
   Reading(Tree v) : value(std::move(v)) {}
   template <class T>
-  Reading(const std::optional<T>& v) {
+  Reading(const std::optional<T>& v) {  // std::monostate if there is no value
     if (v) *this = Reading(*v);
   }
 };
