@@ -3,6 +3,7 @@
 // of public tables. Prints the errors on held-out shapes and the differences to another calibration.
 #include <iostream>
 
+#include "cli/calibrate_served.h"
 #include "cli/calibration_report.h"
 #include "cli/command.h"
 #include "cli/measuring.h"
@@ -17,6 +18,7 @@ namespace {
 struct Options : CalibrationInput {
   std::filesystem::path out, engine_out, compare_out;
   std::vector<std::string> compare;
+  ServedOptions served;
   bool json = false;
 };
 
@@ -24,6 +26,28 @@ struct Comparison {
   std::string first, second;
   std::vector<ComparedPoint> points;
 };
+
+int calibrate_engine(const Options& o, const Common& common) {
+  if (!o.measured.empty())
+    throw InputErrors("--served: the files stand behind it; \"" + o.measured.string() + "\" is one too many");
+  if (!o.out.empty())
+    throw InputErrors("--out: is of a device; with --served an engine's profile goes to --engine-out");
+  if (!o.compare.empty()) throw InputErrors("--compare: takes the points of a measured file, not a server's benchmark");
+  ServedOptions served = o.served;
+  const auto needed = [](const char* option, const std::string& given) {
+    if (given.empty()) throw InputErrors(std::string(option) + ": --served needs to know what the server runs");
+  };
+  needed("--engine", served.engine);
+  needed("--device", o.device);
+  needed("--transformer", o.transformer);
+  served.device = o.device;
+  served.transformer = o.transformer;
+  served.out = o.engine_out;
+  served.source = o.source == CalibrationInput{}.source ? "own-benchmark" : o.source;
+  served.locator = o.locator;
+  served.json = o.json;
+  return calibrate_served(served, common.data);
+}
 
 // Compares this calibration with one device, or two devices with each other.
 Comparison compare(const Options& o, const Measured& m, const OrderedJson& calibrated) {
@@ -74,6 +98,10 @@ std::string device_text(const CalibrationInput& o, const MeasuredFile& m, const 
 
 int calibrate(Options o, const Common& common) {
   o.data = common.data;
+  if (!o.served.files.empty()) return calibrate_engine(o, common);
+  if (o.measured.empty())
+    throw InputErrors("calibrate: name a measured file, a folder of tables, or benchmarks with --served");
+  if (!o.served.engine.empty()) throw InputErrors("--engine: goes with --served");
   const bool tables = std::filesystem::is_directory(o.measured);
   if (tables && o.source == "draftline-probe")
     throw InputErrors("--source: say whose tables these are, by a key of data/sources.json");
@@ -128,12 +156,24 @@ void add_calibrate(CLI::App& app, Action& chosen) {
       app.add_subcommand("calibrate", "fits a device to what was measured; prints its errors on unseen shapes");
   auto o = std::make_shared<Options>();
   verb->add_option("measured", o->measured, "a measured file (draftline probe), or a folder of kernel tables")
-      ->required()
       ->check(CLI::ExistingPath);
+  verb->add_option("--served", o->served.files,
+                   "benchmarks of a server, instead: results of vLLM (bench serve, bench latency), SGLang or guidellm, "
+                   "or\na CSV table; "
+                   "FILE@batch=8,prompt=32,... says what a file does not (docs/your_server.md)");
+  verb->add_option("--engine", o->served.engine, "with --served: the profile to start from");
+  verb->add_option("--precision", o->served.precision, "with --served: of the weights")->capture_default_str();
+  verb->add_option("--tensor-parallel", o->served.tensor_parallel, "with --served: devices that share each layer")
+      ->check(between(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--method", o->served.method,
+                   "with --served: how speculative runs draft, a method's name or its object of a scenario");
   verb->add_option("--out", o->out, "the device file to write; none: standard output");
-  verb->add_option("--engine-out", o->engine_out, "also writes the profile of our own decoder's host");
-  verb->add_option("--device", o->device, "of a GPU: the device, or device file, whose datasheet holds");
-  verb->add_option("--transformer", o->transformer, "for step tables: the network they were measured on");
+  verb->add_option("--engine-out", o->engine_out,
+                   "writes the profile of our own decoder's host too; with --served: of the server's engine");
+  verb->add_option("--device", o->device,
+                   "of a GPU: the device, or device file, whose datasheet holds; with --served: that serves");
+  verb->add_option("--transformer", o->transformer, "for step tables and --served: the network they were measured on");
   verb->add_option("--source", o->source, "key of data/sources.json that the fits name")->capture_default_str();
   verb->add_option("--locator", o->locator, "where in that source; the measured file's name if not given");
   verb->add_option("--compare", o->compare,

@@ -17,7 +17,8 @@ inline constexpr std::array kEndingSignals{SIGINT, SIGTERM, SIGHUP};
 // The exit code of a program that a signal ended, by the convention of shells: 130 for Ctrl-C.
 constexpr int exit_code_of_signal(int signal) { return 128 + signal; }
 
-// Handles each of these signals by `act`, except those that the parent process set to be ignored (nohup, background jobs).
+// Handles each of these signals by `act`, except those that the parent process set to be ignored (nohup, jobs in the
+// background).
 inline void on_ending_signals(void (*act)(int)) {
   for (const int signal : kEndingSignals)
     if (std::signal(signal, act) == SIG_IGN) std::signal(signal, SIG_IGN);

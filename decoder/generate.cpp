@@ -97,9 +97,10 @@ void Generator::join(const std::vector<std::vector<int>>& prompts, const std::ve
   Committed c;
   c.prefill = true;
   c.rows = ops_.ragged("prompt.rows", sizes);  // prompts are data: inputs of a tape, not constants
+  c.rows.prompts = true;
   c.fed = ops_.input("prompt", tokens);
   c.last = c.last_row = ops_.input("prompt.last", last);
-  Stream x{ops_.embed(target_.embedding, c.fed)};
+  Stream x{target_.embed(ops_, c.fed)};
   const Tensor y = target_pass(ops_, target_, method_, x, ops_.pass({c.rows, fresh.slots}), 0, c.auxiliary_states);
   const Tensor logits = target_.logits(ops_, ops_.gather(y, c.last));
   c.logits = logits;
@@ -145,7 +146,7 @@ std::vector<int> Generator::step() {
   const Proposal p = method_.propose(ops_, s);
   ops_.phase = Phase::verify;
   const PassRef pass = ops_.pass({p.rows, s.slots, p.tree_mask});
-  Stream x{p.hidden ? *p.hidden : ops_.embed(target_.embedding, p.tokens)};
+  Stream x{p.hidden ? *p.hidden : target_.embed(ops_, p.tokens)};
   Committed c;
   c.fed = p.tokens;
   c.rows = ops_.uniform(s.sequences, p.depth + 1);
@@ -162,7 +163,7 @@ std::vector<int> Generator::step() {
     for (const int id : s.ids) wanted.push_back(forced_(id, steps_of_[id]++));
     const Tensor counts_wanted = ops_.input("wanted", wanted);
     c.predicted =
-        ops_.force_accepted(ops_.argmax(logits), p.tokens, p.parents, p.rows, counts_wanted, target_.shape.vocabulary);
+        ops_.force_accepted(ops_.argmax(logits), p.tokens, p.parents, p.rows, counts_wanted, target_.vocabulary());
     ops_.phase = Phase::commit;
     record_verdict(ops_.verify_greedy(*c.predicted, p.tokens, p.parents, p.rows, p.depth));
   } else if (p.relaxed) {

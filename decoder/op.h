@@ -98,8 +98,10 @@ struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]; gate_up [experts * hid
   Weight router, gate_up, down;
   int experts, per_token;
   bool normalise;
+  int sequences;   // that the rows belong to, as far as it is known (0)
+  double overlap;  // of what neighbouring rows of a sequence choose: it decides what the op costs, not what it computes
   Out y;
-  FIELDS(x, router, gate_up, down, experts, per_token, normalise, y)
+  FIELDS(x, router, gate_up, down, experts, per_token, normalise, sequences, overlap, y)
 };
 struct Rope {
   double theta = 10000;
@@ -141,6 +143,13 @@ struct SumOverRanks {  // tensor parallelism: the sum of y over the ranks, in pl
   Out y;
   int ranks;
   FIELDS(y, ranks)
+};
+struct GatherOverRanks {  // tensor parallelism: the columns of all ranks side by side: [n, c] -> [n, c * ranks]
+  static constexpr std::string_view key = "all_gather";
+  Tensor x;
+  int ranks;
+  Out y;
+  FIELDS(x, ranks, y)
 };
 
 // ---- data movement

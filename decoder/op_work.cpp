@@ -77,7 +77,9 @@ struct KernelOf {
                      .experts = o.experts,
                      .per_token = o.per_token,
                      .weights = o.gate_up.dtype,
-                     .activations = o.x.dtype};
+                     .activations = o.x.dtype,
+                     .sequences = o.sequences,
+                     .overlap = o.overlap};
   }
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);
@@ -110,6 +112,7 @@ struct KernelOf {
                 .format = o.q.dtype};
   }
   Kernel operator()(const SumOverRanks& o) const { return AllReduce{.message = o.y.bytes(), .ranks = o.ranks}; }
+  Kernel operator()(const GatherOverRanks& o) const { return AllGather{.message = o.y.bytes(), .ranks = o.ranks}; }
   Kernel operator()(const Gather& o) const {  // reads only the rows that it takes
     return Copy{
         .read = o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), .written = o.y.bytes(), .format = o.y.dtype};

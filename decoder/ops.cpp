@@ -159,9 +159,19 @@ Tensor Ops::cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim) {
   return emit(CosineGate{q, k, v, head_dim, temp(q.rows, q.cols)}).y;
 }
 
-Tensor Ops::mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts& e) {
+Tensor Ops::mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts& e, int sequences) {
   check(x.cols == router.in && router.out == e.count, "mixture_of_experts: router is hidden x experts");
-  return emit(MixtureOfExperts{x, router, gate_up, down, e.count, e.per_token, e.normalise, temp(x.rows, x.cols)}).y;
+  return emit(MixtureOfExperts{.x = x,
+                               .router = router,
+                               .gate_up = gate_up,
+                               .down = down,
+                               .experts = e.count,
+                               .per_token = e.per_token,
+                               .normalise = e.normalise,
+                               .sequences = sequences,
+                               .overlap = e.overlap,
+                               .y = temp(x.rows, x.cols)})
+      .y;
 }
 
 Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, PassRef p, Cache c, int layer) {
@@ -181,6 +191,11 @@ Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, 
 }
 
 Tensor Ops::sum_over_ranks(Tensor y, int ranks) { return ranks == 1 ? y : Tensor(emit(SumOverRanks{y, ranks}).y); }
+
+Tensor Ops::gather_over_ranks(Tensor x, int ranks) {
+  if (ranks == 1) return x;
+  return emit(GatherOverRanks{x, ranks, temp(x.rows, x.cols * ranks, x.dtype)}).y;
+}
 
 // ---- data movement
 

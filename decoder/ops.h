@@ -37,6 +37,7 @@ class Ops {
   Rows ragged(const std::string& name, const std::vector<int>& each);
   Cache cache(int layers, int kv_heads, int head_dim, int capacity);
   PassRef pass(Pass);
+  int sequences(PassRef p) const { return tape_.pass(p).rows.sequences(); }
 
   // ---- networks. Shapes are [rows, columns]; n: rows of all sequences together, B: sequences
   Tensor embed(Weight table, Tensor ids);  // ids [n] -> [n, hidden]
@@ -53,8 +54,9 @@ class Ops {
   Tensor gelu(Tensor x);                                              // [n, c] -> [n, c]
   // [n, heads * head_dim] each -> the same; Bug if columns differ or head_dim does not divide them
   Tensor cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim);
-  // [n, hidden] -> [n, hidden]; router [hidden, experts]; Bug if the router is not
-  Tensor mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts&);
+  // [n, hidden] -> [n, hidden]; router [hidden, experts]; Bug if the router is not. `sequences`: that the rows belong
+  // to, where it is known: it decides what the op costs, not what it computes.
+  Tensor mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts&, int sequences = 0);
   // q [n, heads * head_dim] -> the same, rotated; k, v [n, kv_heads * head_dim] go to the cache. Bug if n is not the
   // pass's total.
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
@@ -62,7 +64,8 @@ class Ops {
   Tensor attend(Tensor q, PassRef, Cache, int layer);
   // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
-  Tensor sum_over_ranks(Tensor y, int ranks);  // [n, c], in place; no op on one rank
+  Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; no op on one rank
+  Tensor gather_over_ranks(Tensor x, int ranks);  // [n, c] -> [n, c * ranks]; no op on one rank
 
   // ---- data movement
   // Parts [n, c_i] side by side, rows index + shift .. + span -> [index.rows * span, sum of c_i]; no index: all rows

@@ -21,9 +21,8 @@ std::string_view key_of(const Linear& o, const Tape&) {
 }
 std::string_view key_of(const Attend& o, const Tape& tape) {
   const Pass& p = tape.pass(o.pass);
-  constexpr int kMostVerifyRows = 128;  // no tree is wider: more rows of one sequence are a prompt
-  if (p.tree_mask) return "attention.verify";
-  return p.rows.widest == 1 ? Attend::key : p.rows.widest <= kMostVerifyRows ? "attention.verify" : "attention.prefill";
+  if (p.rows.prompts) return "attention.prefill";
+  return p.rows.widest == 1 && !p.tree_mask ? Attend::key : "attention.verify";
 }
 
 }  // namespace

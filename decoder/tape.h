@@ -13,9 +13,9 @@
 namespace draftline {
 
 using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, CosineGate,
-                        MixtureOfExperts, RopeAppend, Attend, GroupAttend, SumOverRanks, Gather, ConcatRows, Store,
-                        Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
-                        VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance>;
+                        MixtureOfExperts, RopeAppend, Attend, GroupAttend, SumOverRanks, GatherOverRanks, Gather,
+                        ConcatRows, Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree,
+                        SelectTree, VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance>;
 
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
 enum class Phase : std::uint8_t { draft, verify, commit };
@@ -93,6 +93,7 @@ struct TapeHasher {
   void operator()(int v) { hash.add(v); }
   void operator()(bool v) { hash.add(v); }
   void operator()(float v) { hash.add(static_cast<double>(v)); }
+  void operator()(double v) { hash.add(v); }
   void operator()(AcceptRule v) { hash.add(static_cast<int>(v)); }
   void operator()(const Tensor& t) {  // everything but the epoch, which differs from step to step
     hash.add(pack(t.id, t.offset));

@@ -67,6 +67,7 @@ struct Rows {
   std::vector<int> each;  // rows of each sequence, for accounting on the host alone; 0: it takes no part in the pass
   Tensor cu_seqlens;      // int32 [sequences + 1]: rows of all sequences before this one
   int total = 0, widest = 0;
+  bool prompts = false;  // whole prompts: nothing is cached before them
   int sequences() const { return cu_seqlens.rows - 1; }
 };
 

@@ -78,9 +78,9 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
   return ops.sum_over_ranks(ops.linear(ops.attend(rotated, pass, cache, layer), w.o), ranks);
 }
 
-Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks) {
+Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks, int sequences) {
   if (w.router) {
-    Tensor z = ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts);
+    Tensor z = ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts, sequences);
     if (w.shared_gate_up) z = ops.add(z, ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down));
     return ops.sum_over_ranks(z, ranks);
   }
@@ -118,6 +118,7 @@ static Tensor norm(Ops& ops, Stream& x, Weight w, const std::optional<Weight>& b
 void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUse> use,
                       std::map<int, Tensor>* auxiliary_states) const {
   const float epsilon = epsilon_of(shape);
+  const int sequences = ops.sequences(pass);
   const auto keep_state = [&](int layer) {
     if (auxiliary_states && auxiliary_states->contains(layer)) (*auxiliary_states)[layer] = x.value(ops);
   };
@@ -131,13 +132,13 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
     if (shape.parallel_attention) {
       const Tensor z = norm(ops, x, *w.mlp_norm, w.mlp_norm_bias, epsilon);
       if (u.attention) x.push(ops, attended);
-      if (u.mlp) x.push(ops, mlp(ops, z, w, shape, ranks));
+      if (u.mlp) x.push(ops, mlp(ops, z, w, shape, ranks, sequences));
       continue;
     }
     if (u.attention) x.push(ops, attended);
     if (u.mlp) {
       const Tensor z = norm(ops, x, *w.mlp_norm, w.mlp_norm_bias, epsilon);
-      x.push(ops, mlp(ops, z, w, shape, ranks));
+      x.push(ops, mlp(ops, z, w, shape, ranks, sequences));
     }
   }
 }

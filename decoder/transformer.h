@@ -39,8 +39,9 @@ LayerWeights make_layer(WeightStore&, const std::string& prefix, const Transform
 // An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
 Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
                       int ranks = 1);
-// An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks.
-Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1);
+// An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that
+// the rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
+Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1, int sequences = 0);
 Rope rope_of(const TransformerShape&);
 
 struct LayerUse {  // which sublayers of a layer are run: Self-Spec skips sublayers, S3D and LayerSkip whole layers
@@ -62,9 +63,14 @@ class Transformer {
     run(ops, x, p, all_, auxiliary_states);
   }
 
-  Tensor embed(Ops& ops, Tensor ids) const { return ops.embed(embedding, ids); }
+  // The embedding is divided by vocabulary, like the head: each rank looks up its own tokens, and the rows are summed;
+  // of the logits every rank has some columns, which meet before a token is chosen.
+  Tensor embed(Ops& ops, Tensor ids) const { return ops.sum_over_ranks(ops.embed(embedding, ids), ranks); }
   Tensor final_norm(Ops&, Stream&) const;
-  Tensor logits(Ops& ops, Tensor normed) const { return ops.linear(normed, head); }  // [n, hidden] -> [n, vocabulary]
+  Tensor logits(Ops& ops, Tensor normed) const {  // [n, hidden] -> [n, vocabulary()]
+    return ops.gather_over_ranks(ops.linear(normed, head), ranks);
+  }
+  int vocabulary() const { return shape.vocabulary * ranks; }  // of all ranks; the last one's share may be padded
 
   TransformerShape shape;
   int ranks;

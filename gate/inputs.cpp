@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.h"
@@ -60,6 +61,28 @@ InputContent content_of(const fs::path& file, std::uint64_t fingerprint) {
   return c;
 }
 
+using Values = std::map<std::string, std::string>;
+
+// The values of `a` that `b` lacks. Where `b` lacks a whole object or list, its place with the number of its values.
+Values only_in(const Values& a, const Values& b) {
+  const auto has_below = [](const Values& values, const std::string& place) {
+    const auto next = values.lower_bound(place + "/");
+    return values.contains(place) || (next != values.end() && next->first.starts_with(place + "/"));
+  };
+  std::map<std::string, std::vector<const Values::value_type*>> whole;
+  for (const auto& value : a) {
+    if (b.contains(value.first)) continue;
+    std::size_t end = value.first.find('/');
+    while (end != std::string::npos && has_below(b, value.first.substr(0, end))) end = value.first.find('/', end + 1);
+    whole[value.first.substr(0, end)].push_back(&value);
+  }
+  Values only;
+  for (const auto& [place, values] : whole)
+    if (values.size() == 1) only.insert(*values.front());
+    else only[place] = std::to_string(values.size()) + " values";
+  return only;
+}
+
 }  // namespace
 
 Inputs contents_of(const InputFiles& files, const fs::path& data, const fs::path& base) {
@@ -81,14 +104,12 @@ std::vector<std::string> differences(const Inputs& was, const Inputs& is, const 
     }
     if (before->second.fingerprint == now->second.fingerprint) continue;
     const std::size_t none_yet = lines.size();
-    const auto &a = before->second.values, &b = now->second.values;
-    for (const auto& [place, value] : a) {
-      const auto other = b.find(place);
-      if (other == b.end()) lines.push_back(name + ": " + place + " " + value + " -> (none)");
-      else if (other->second != value) lines.push_back(name + ": " + place + " " + value + " -> " + other->second);
-    }
-    for (const auto& [place, value] : b)
-      if (!a.contains(place)) lines.push_back(name + ": " + place + " (none) -> " + value);
+    const Values &a = before->second.values, &b = now->second.values;
+    for (const auto& [place, value] : a)
+      if (const auto other = b.find(place); other != b.end() && other->second != value)
+        lines.push_back(name + ": " + place + " " + value + " -> " + other->second);
+    for (const auto& [place, value] : only_in(a, b)) lines.push_back(name + ": " + place + " " + value + " -> (none)");
+    for (const auto& [place, value] : only_in(b, a)) lines.push_back(name + ": " + place + " (none) -> " + value);
     if (lines.size() == none_yet) lines.push_back(name + ": its content differs, none of its values");
   }
   return lines;

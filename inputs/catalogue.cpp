@@ -5,6 +5,7 @@
 
 #include "core/json_parse.h"
 #include "decoder/huggingface.h"
+#include "inputs/routing.h"
 #include "inputs/workload.h"
 #include "trace/trace.h"
 
@@ -115,8 +116,9 @@ std::shared_ptr<const T> Catalogue::named(Known<T>& known, const std::string& na
   return load(known, std::get<fs::path>(found), [](const fs::path& file) { return Document::from_file(file); });
 }
 
-static TransformerShape read_named_transformer(const Reader& root) {
+static TransformerShape read_named_transformer(const Reader& root, const fs::path& data) {
   TransformerShape s = read_transformer(root);
+  if (s.experts) s.experts->overlap = read_file_below(root, data / "routing.json", read_usual_overlap);
   const std::string stem = root.file().stem().string();
   s.name = stem == "config" ? root.file().parent_path().filename().string() : stem;
   return s;
@@ -125,7 +127,7 @@ static TransformerShape read_named_transformer(const Reader& root) {
 Catalogue::Catalogue(fs::path data)
     : data_(std::move(data)),
       devices_{"devices", [this](const Reader& root) { return read_device(root, data_ / "devices"); }, {}},
-      transformers_{"transformers", read_named_transformer, {}},
+      transformers_{"transformers", [this](const Reader& root) { return read_named_transformer(root, data_); }, {}},
       engines_{"engines", read_engine, {}} {}
 
 std::shared_ptr<const Device> Catalogue::device(const Reader& in) { return asked(devices_, in); }

@@ -6,6 +6,7 @@
 
 #include "core/json_parse.h"
 #include "inputs/axes.h"
+#include "inputs/routing.h"
 
 namespace draftline {
 
@@ -57,6 +58,19 @@ void check_weights(const Scenario& s, const Catalogue& catalogue) {
   }
 }
 
+// How alike the rows of a sequence choose: of every network with experts.
+void read_routing(const Reader& in, Scenario& s) {
+  bool any = false;
+  for (auto& shape : s.transformers) {
+    if (!shape || !shape->experts) continue;
+    any = true;
+    TransformerShape routed = *shape;
+    routed.experts->overlap = read_overlap(in, *shape->experts);
+    shape = std::make_shared<const TransformerShape>(std::move(routed));
+  }
+  if (!any && !in.failed()) in.fail("there is no network with experts to route to");
+}
+
 }  // namespace
 
 Scenario read_scenario(Document document, Catalogue& catalogue) {
@@ -79,6 +93,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
                                                           [&](const Reader& r) { return catalogue.engine(r); });
   read_methods(in.at("method"), catalogue, s.methods);
   check_weights(s, catalogue);
+  if (const auto routing = in.find("routing")) read_routing(*routing, s);
   if (in.has("workload")) s.serving = read_serving(in, catalogue);
   if (const auto batch = in.find("batch_size"); batch && s.serving)
     batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}");

@@ -18,8 +18,8 @@ std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folde
 // Weights from the checkpoints of the target and of the draft network. Weights that no checkpoint has are random.
 class DecodedWeights : public WeightSource {
  public:
-  // `target`: null for random weights. `draft_noise`: a draft network without a checkpoint has the target's weights with
-  // noise of this standard deviation, relative to that of random weights. `seed`: of random weights and noise.
+  // `target`: null for random weights. `draft_noise`: a draft network without checkpoint has the target's weights with
+  // noise of this standard deviation, relative to that of random weights. `seed`: of weights and noise.
   DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed);
   void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
   void load(const std::string& name, int in, int out, std::span<float> to) override;

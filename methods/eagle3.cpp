@@ -23,8 +23,8 @@ class Eagle3 : public FeatureDrafter {
     state_norm_ = c.weights.vector("eagle3.state_norm", d);
     layer_ = make_layer(c.weights, "eagle3.layer.", shape_of_layer_, {.inputs = 2 * d, .input_norm = false});
     out_norm_ = c.weights.vector("eagle3.out_norm", d);
-    head_ = c.weights.table("eagle3.lm_head", d, vocabulary);
-    if (vocabulary < c.target.shape.vocabulary) offsets_ = c.weights.vector("eagle3.id_offsets", vocabulary);
+    head_ = c.weights.table("eagle3.lm_head", d, (vocabulary + c.target.ranks - 1) / c.target.ranks);
+    if (vocabulary < c.target.vocabulary()) offsets_ = c.weights.vector("eagle3.id_offsets", vocabulary);
   }
   std::vector<int> auxiliary_layers() const override {
     const int l = target_.shape.layers;
@@ -51,7 +51,8 @@ class Eagle3 : public FeatureDrafter {
     return x.value(ops);
   }
   Tensor logits(Ops& ops, Tensor hidden) const override {
-    return ops.linear(ops.rms_norm(hidden, out_norm_, static_cast<float>(shape_of_layer_.norm_epsilon)), head_);
+    const Tensor y = ops.rms_norm(hidden, out_norm_, static_cast<float>(shape_of_layer_.norm_epsilon));
+    return ops.gather_over_ranks(ops.linear(y, head_), target_.ranks);
   }
   Tensor target_ids(Ops& ops, Tensor ids) const override { return offsets_ ? ops.map_ids(ids, *offsets_) : ids; }
 
@@ -64,7 +65,7 @@ class Eagle3 : public FeatureDrafter {
 
 std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
-  const int target = c.target.shape.vocabulary;
+  const int target = c.target.vocabulary();
   const auto given = in.find("draft_vocabulary");
   const int vocabulary = given ? given->integer(1, target) : std::min(32000, target);
   return std::make_unique<Eagle3>(c, read_draft_shape(spec, vocabulary, 7), vocabulary);

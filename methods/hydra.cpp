@@ -86,7 +86,7 @@ class Hydra : public Method {
       constexpr int kFurtherBlocks = 3;  // further blocks with the same weights: a four-layer MLP
       if (h.block)
         for (int i = 0; i < kFurtherBlocks; ++i) z = ops.silu_add(z, ops.linear(z, *h.block, h.block_bias));
-      return ops.linear(z, h.lm_head);
+      return ops.gather_over_ranks(ops.linear(z, h.lm_head), target_.ranks);
     });
   }
 

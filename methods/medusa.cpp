@@ -47,7 +47,7 @@ class Medusa : public Method {
     std::vector<Tensor> candidates;
     for (std::size_t i = 0; i < heads_.size(); ++i) {
       const Tensor z = ops.silu_add(h, ops.linear(h, heads_[i].w, heads_[i].b));
-      const Tensor logits = ops.linear(z, heads_[i].lm_head);
+      const Tensor logits = ops.gather_over_ranks(ops.linear(z, heads_[i].lm_head), target_.ranks);
       const int width = width_of_level(tree_, static_cast<int>(i));
       candidates.push_back(width == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, width).ids));
     }

@@ -83,7 +83,7 @@ class Space : public Method {
   }
   Tensor drafts(Ops& ops, const Session& s) const { return s.state(ops, "space.drafts", k_, 1, DType::int32); }
   Tensor logits(Ops& ops, const Session& s) const {
-    return s.state(ops, "space.logits", k_, target_.shape.vocabulary, ops.activations());
+    return s.state(ops, "space.logits", k_, target_.vocabulary(), ops.activations());
   }
   const Transformer& target_;
   int k_;

@@ -87,8 +87,26 @@ CalibratedDevice of_cpu(const CalibrationInput& o, const Measured& m) {
   return {d, c.quality, {}};
 }
 
-KernelTimes read_tables(const CalibrationInput& o, InputFiles& read) {
+// What of a table of expert layers is not used, and why.
+std::vector<std::string> left_out(const ExpertTable& t) {
+  std::vector<std::string> lines;
+  const auto line = [&](int rows, const char* why) {
+    if (rows > 0) lines.push_back(std::to_string(rows) + " rows of the table left out: " + why);
+  };
+  line(t.other_formats, "weights of fewer than 16 bits");
+  line(t.expert_parallel, "whole experts divided among devices, which is not modelled");
+  line(t.unaligned, "columns that are no multiple of 16, for which kernels have slower paths");
+  line(t.not_gated, "faster than three matrices can be read, so the layer has no gate, which no column says");
+  return lines;
+}
+
+struct Tables {
   KernelTimes times;
+  std::vector<std::string> of_experts;  // what was left out
+};
+Tables read_tables(const CalibrationInput& o, const Device& datasheet, InputFiles& read) {
+  Tables tables;
+  KernelTimes& times = tables.times;
   const auto table = [&](const char* name) {
     const std::filesystem::path file = o.measured / name;
     read[file] = fingerprint_of_bytes(file);
@@ -106,8 +124,13 @@ KernelTimes read_tables(const CalibrationInput& o, InputFiles& read) {
     times.attention = read_decode_table(table("generation_attention.csv.gz"));
     const auto prefill = read_prefill_table(table("context_attention.csv.gz"));
     times.attention.insert(times.attention.end(), prefill.begin(), prefill.end());
+    if (std::filesystem::exists(o.measured / "moe.csv.gz")) {
+      ExpertTable layers = read_expert_table(table("moe.csv.gz"), datasheet);
+      tables.of_experts = left_out(layers);
+      times.experts = std::move(layers.points);
+    }
   }
-  return times;
+  return tables;
 }
 
 // A block that a device file borrows from a relative, beside it or shipped, becomes that relative's own, so that it may
@@ -122,23 +145,32 @@ OrderedJson lent(OrderedJson block, const std::string& key, const std::filesyste
     const std::filesystem::path beside = folder / (relative + ".json");
     const OrderedJson whole = OrderedJson::parse(
         read_text_file(std::filesystem::exists(beside, none) ? beside : shipped / (relative + ".json")));
-    block = key == "all_reduce" ? whole.at(key) : whole.at("fits").at(key);
+    block = key == "links" ? whole.contains(key) ? whole.at(key) : whole.at("all_reduce") : whole.at("fits").at(key);
   }
   if (!because.empty()) block["because"] = because;
   return block;
 }
 
-// The sums over GPUs that were measured, by ranks.
-OrderedJson links_of(const GpuCalibration& c, const CalibrationInput& o) {
-  OrderedJson links = certificate(o, c.of_all_reduce, false);
-  links["kind"] = "measured";
-  OrderedJson& groups = links["groups"] = OrderedJson::array();
+// The device's links with NCCL's sums over GPUs as they were measured, by ranks. Tables of other libraries stay; they
+// come after it, as an engine's rule names those that it wants.
+OrderedJson links_of(const GpuCalibration& c, const CalibrationInput& o, const OrderedJson& known) {
+  OrderedJson nccl{{"library", "nccl"}, {"collective", "all_reduce"}};
+  nccl.update(certificate(o, c.of_all_reduce, false));
+  nccl["kind"] = "measured";
+  OrderedJson& groups = nccl["groups"] = OrderedJson::array();
   int ranks = 0;
-  for (const AllReducePoint& p : c.all_reduce) {
+  for (const LinkPoint& p : c.all_reduce) {
     if (p.ranks != ranks) groups.push_back(OrderedJson{{"ranks", ranks = p.ranks}, {"points", OrderedJson::array()}});
     groups.back()["points"].push_back(OrderedJson{
         {"message", std::to_string(static_cast<std::int64_t>(p.message.value)) + " B"}, {"time", in_us(p.time)}});
   }
+  OrderedJson links;
+  for (const char* key : {"switched", "compute_capability"})
+    if (known.contains(key)) links[key] = known.at(key);
+  links["tables"] = OrderedJson::array({nccl});
+  if (known.contains("tables"))
+    for (const OrderedJson& table : known.at("tables"))
+      if (table.at("library") != "nccl" || table.at("collective") != "all_reduce") links["tables"].push_back(table);
   return links;
 }
 
@@ -153,8 +185,8 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
     throw InputErrors("--device: " + datasheet.name + " is a CPU, and " + o.measured.string() +
                       " holds times of a GPU");
   InputFiles read = document.root().input_files();
-  const GpuCalibration c = calibrate_gpu(measured ? kernel_times(*measured, datasheet) : read_tables(o, read),
-                                         datasheet, o.measured.string());
+  const Tables tables = measured ? Tables{kernel_times(*measured, datasheet), {}} : read_tables(o, datasheet, read);
+  const GpuCalibration c = calibrate_gpu(tables.times, datasheet, o.measured.string());
   CalibratedDevice r{OrderedJson::parse(read_text_file(file)), {c.of_gemm, c.of_attention}, std::move(read)};
   OrderedJson gemm = certificate(o, c.of_gemm), decode = certificate(o, c.of_attention),
               prefill = certificate(o, c.of_attention, false);
@@ -172,15 +204,27 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
     add_fields(copy, *c.copy, in_us);
     fits["copy"] = copy;
   }
-  if (!c.all_reduce.empty()) {
-    r.quality.push_back(c.of_all_reduce);
-    r.device["all_reduce"] = links_of(c, o);
+  if (c.experts) {
+    r.quality.push_back(c.of_experts);
+    r.quality.back().warnings.insert(r.quality.back().warnings.end(), tables.of_experts.begin(),
+                                     tables.of_experts.end());
+    OrderedJson experts = certificate(o, c.of_experts);
+    add_fields(experts, *c.experts, in_us);
+    fits["experts"] = experts;
   }
   const auto own = [&](OrderedJson& block, const std::string& key) {
     block = lent(block, key, file.parent_path(), o.data / "devices");
   };
   for (auto& [key, block] : fits.items()) own(block, key);
-  if (r.device.contains("all_reduce")) own(r.device["all_reduce"], "all_reduce");
+  if (r.device.contains("all_reduce")) {  // the key of before
+    r.device["links"] = r.device["all_reduce"];
+    r.device.erase("all_reduce");
+  }
+  if (r.device.contains("links")) own(r.device["links"], "links");
+  if (!c.all_reduce.empty()) {
+    r.quality.push_back(c.of_all_reduce);
+    r.device["links"] = links_of(c, o, r.device.value("links", OrderedJson::object()));
+  }
   return r;
 }
 

@@ -33,10 +33,9 @@ std::optional<Seconds> predicted_by(const Device& d, const MeasuredPoint& p) {
   if (!k.attention.empty()) return predicted(d, k.attention[0]);
   if (!k.copies.empty()) return predicted(d, k.copies[0]);
   if (k.all_reduce.empty()) return {};
-  const AllReducePoint& a = k.all_reduce[0];
-  const bool known = std::any_of(d.all_reduce.begin(), d.all_reduce.end(),
-                                 [&](const AllReducePoint& b) { return b.ranks >= a.ranks; });
-  return known ? std::optional(kernel_time(d, AllReduce{a.message, a.ranks})) : std::nullopt;
+  const LinkPoint& a = k.all_reduce[0];
+  const LinkTable* table = d.links.find("nccl", Collective::all_reduce, a.ranks);  // what probes call
+  return table ? std::optional(table->time(a.ranks, a.message)) : std::nullopt;
 }
 
 ComparedKind summed_up(std::string kind, const std::vector<const ComparedPoint*>& points) {

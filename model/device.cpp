@@ -57,6 +57,12 @@ PrefillAttentionFit read_prefill(Reader in) {
   return f;
 }
 CopyFit read_copy(Reader in) { return read_fields<CopyFit>(in); }
+std::optional<ExpertFit> read_experts(Reader in) { return read_fields<ExpertFit>(in); }
+
+bool has(const auto&) { return true; }
+bool has(const std::optional<ExpertFit>& fit) { return fit.has_value(); }
+Origin& origin_of(auto& fit) { return fit.origin; }
+Origin& origin_of(std::optional<ExpertFit>& fit) { return fit->origin; }
 
 // A relative's device, or nullopt with the mistake noted. Kept, so that four borrowed fits read its file once.
 struct Lenders {
@@ -94,38 +100,41 @@ void read_fit(const Reader& fits, const char* key, Fit (*read)(Reader), Fit GpuM
     const auto because = in.at("because").text();
     if (const auto& relative = lender(*from, lenders, depth); relative && relative->cpu() != nullptr) {
       from->fail("is a CPU, which has no GPU kernels to lend");
+    } else if (relative && !has(relative->gpu().*which)) {
+      from->fail("has no " + std::string(key) + " to lend");
     } else if (relative) {
       to.*which = relative->gpu().*which;
-      Origin& o = (to.*which).origin;
+      Origin& o = origin_of(to.*which);
       o.borrowed_from = from->text();
       o.because = because;
     }
   } else {
     to.*which = read(in);
-    (to.*which).origin = read_origin(in);
+    origin_of(to.*which) = read_origin(in);
   }
   in.done();
 }
 
-std::vector<AllReducePoint> read_all_reduce(Reader groups) {
-  std::vector<AllReducePoint> points;
-  for (const Reader& group : groups.items()) {
-    const int ranks = group.at("ranks").integer(2, 1024);
-    for (const Reader& point : group.at("points").items()) {
-      points.push_back({ranks, point.at("message").quantity<Bytes>(), point.at("time").quantity<Seconds>()});
-      point.done();
+// Links of a file's own, a relative's, or, as probes of one library write them, the points of all-reduce alone.
+Links read_own_or_lent_links(const Reader& in, Lenders& lenders, int depth) {
+  if (const auto from = in.find("borrowed_from")) {
+    const auto because = in.at("because").text();
+    const auto& relative = lender(*from, lenders, depth);
+    in.done();
+    if (!relative) return {};
+    Links links = relative->links;
+    for (LinkTable& t : links.tables) {
+      t.origin.borrowed_from = from->text();
+      t.origin.because = because;
     }
-    group.done();
+    return links;
   }
-  const auto key = [](const AllReducePoint& p) { return std::pair(p.ranks, p.message.value); };
-  std::sort(points.begin(), points.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-  for (std::size_t i = 1; i < points.size(); ++i)
-    if (key(points[i - 1]) == key(points[i])) groups.fail("two times for the same message and ranks");
-  // A smaller message is never dearer: measured tables have outliers, and steps where one algorithm gives way to
-  // another.
-  for (std::size_t i = points.size(); i-- > 1;)
-    if (points[i - 1].ranks == points[i].ranks) points[i - 1].time = std::min(points[i - 1].time, points[i].time);
-  return points;
+  if (in.has("tables")) return read_links(in);
+  LinkTable nccl{"nccl", Collective::all_reduce, read_link_points(in.at("groups")), read_origin(in)};
+  in.done();
+  Links links;
+  links.tables.push_back(std::move(nccl));
+  return links;
 }
 
 Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
@@ -149,22 +158,9 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   read_fit(fits, "decode_attention", read_decode, &GpuModel::decode, gpu, lenders, depth);
   read_fit(fits, "prefill_attention", read_prefill, &GpuModel::prefill, gpu, lenders, depth);
   read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, lenders, depth);
+  if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, lenders, depth);
   fits.done();
-  if (const auto links = in.find("all_reduce")) {
-    if (const auto from = links->find("borrowed_from")) {
-      const auto because = links->at("because").text();
-      if (const auto& relative = lender(*from, lenders, depth)) {
-        d.all_reduce = relative->all_reduce;
-        d.all_reduce_origin = relative->all_reduce_origin;
-        d.all_reduce_origin.borrowed_from = from->text();
-        d.all_reduce_origin.because = because;
-      }
-    } else {
-      d.all_reduce_origin = read_origin(*links);
-      d.all_reduce = read_all_reduce(links->at("groups"));
-    }
-    links->done();
-  }
+  if (const auto links = in.find("links", "all_reduce")) d.links = read_own_or_lent_links(*links, lenders, depth);
   in.done();
   return d;
 }

@@ -12,16 +12,10 @@
 #include "model/cpu_model.h"
 #include "model/dtype.h"
 #include "model/gpu_model.h"
+#include "model/link.h"
 #include "model/origin.h"
 
 namespace draftline {
-
-// All-reduce of `message` bytes among `ranks` devices; between points log-interpolated, beyond them at the last rate.
-struct AllReducePoint {
-  int ranks = 2;
-  Bytes message;
-  Seconds time;
-};
 
 // A GPU or a CPU. Their kernels are priced by different forms: whoever needs to know which it is asks cpu().
 struct Device {
@@ -33,8 +27,7 @@ struct Device {
   int multiprocessors = 1;
   std::optional<double> power_watts;  // thermal design power, where it is known
   std::variant<GpuModel, CpuModel> model;
-  std::vector<AllReducePoint> all_reduce;  // by ranks, then message; empty: no link, one device only
-  Origin all_reduce_origin;
+  Links links;                                                           // to others of its node; no tables: none
   const CpuModel* cpu() const { return std::get_if<CpuModel>(&model); }  // null: a GPU
   CpuModel* cpu() { return std::get_if<CpuModel>(&model); }
   const GpuModel& gpu() const { return std::get<GpuModel>(model); }  // only of a GPU

@@ -57,6 +57,19 @@ constexpr std::array<FitField<CopyFit>, 2> kCopy{{
     {"bandwidth_share", ratio, kTiny, kLarge, 0.85, 0.05, 1, [](CopyFit& f) -> double& { return f.bandwidth_share; }},
 }};
 
+using Expert = ExpertFit;
+constexpr std::array<FitField<Expert>, 9> kExpert{{
+    {"fixed", seconds, 0, kAny, 20 * us, 1 * us, 100 * us, [](Expert& f) -> double& { return f.fixed.value; }},
+    {"peak_share", ratio, kTiny, kLarge, 0.5, 0.05, 1, [](Expert& f) -> double& { return f.peak_share; }},
+    {"bandwidth_share", ratio, kTiny, kLarge, 0.8, 0.1, 1.2, [](Expert& f) -> double& { return f.bandwidth_share; }},
+    {"blend", ratio, 0.5, 1e3, 2, 1, 20, [](Expert& f) -> double& { return f.blend; }},
+    {"l2_speed", ratio, kTiny, kLarge, 2, 1, 8, [](Expert& f) -> double& { return f.l2_speed; }},
+    {"l2_share", ratio, kTiny, kLarge, 0.7, 0.1, 1.5, [](Expert& f) -> double& { return f.l2_share; }},
+    {"tile_half", ratio, 0, kLarge, 20, 0.05, 300, [](Expert& f) -> double& { return f.tile_half; }},
+    {"row_cost", ratio, 0, kLarge, 1, 0.02, 20, [](Expert& f) -> double& { return f.row_cost; }},
+    {"latency", seconds, 0, kAny, 1 * us, 0.001 * us, 20 * us, [](Expert& f) -> double& { return f.latency.value; }},
+}};
+
 // A CPU's coefficients have no upper bound in a fit but where they are shares.
 constexpr double kFree = std::numeric_limits<double>::infinity();
 constexpr double kMostShare = 1.5;  // of a cache: bytes accessed in turn, back and forth, hit a little past its size
@@ -109,6 +122,7 @@ std::span<const FitField<GemmFit>> fields_of(const GemmFit&) { return kGemm; }
 std::span<const FitField<DecodeAttentionFit>> fields_of(const DecodeAttentionFit&) { return kDecode; }
 std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&) { return kPrefill; }
 std::span<const FitField<CopyFit>> fields_of(const CopyFit&) { return kCopy; }
+std::span<const FitField<ExpertFit>> fields_of(const ExpertFit&) { return kExpert; }
 std::span<const FitField<CpuGemmFit>> fields_of(const CpuGemmFit&) { return kCpuGemm; }
 std::span<const FitField<CpuAttentionFit>> fields_of(const CpuAttentionFit&) { return kCpuAttention; }
 

@@ -13,7 +13,7 @@ namespace draftline {
 namespace {
 
 // More points cost time and change nothing.
-constexpr std::size_t kMostGemms = 2500, kMostAttention = 4000, kMostInFold = 1500;
+constexpr std::size_t kMostGemms = 2500, kMostAttention = 4000, kMostExperts = 2500, kMostInFold = 1500;
 
 template <class... Numbers>
 int fold_of(Numbers... n) {
@@ -21,9 +21,11 @@ int fold_of(Numbers... n) {
   (f.add(n), ...);
   return static_cast<int>(f.value() % kFitFolds);
 }
-// Left out together: weights of one shape, layouts of heads, and of elementwise work what moves as many bytes.
+// Left out together: weights of one shape, layouts of heads, whole layers of experts, and of elementwise work what
+// moves as many bytes.
 int fold_of(const GemmPoint& p) { return fold_of(p.out, p.in); }
 int fold_of(const AttentionPoint& p) { return fold_of(p.heads, p.kv_heads); }
+int fold_of(const ExpertPoint& p) { return fold_of(p.hidden, p.whole, p.experts, p.per_token); }
 int fold_of(const CopyPoint& p) { return fold_of(p.bytes.value); }
 
 // Fits four fifths and judges the rest, five times. `fit` puts what it finds into the device.
@@ -56,15 +58,18 @@ void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread
   d.gpu().copy = fit_copy(points, d, spread);
 }
 
+void put_experts(Device& d, const std::vector<ExpertPoint>& points, FitSpread* spread) {
+  d.gpu().experts = fit_experts(points, d, spread);
+}
+
 // Points are interpolated, not fitted: each between two others of its ranks is left out in its turn.
-FitQuality quality_of_links(const std::vector<AllReducePoint>& all, const Device& datasheet) {
+FitQuality quality_of_links(const std::vector<LinkPoint>& all) {
   std::vector<std::vector<double>> log_ratio(kFitFolds);
-  Device d = datasheet;
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
     if (all[i - 1].ranks != all[i].ranks || all[i + 1].ranks != all[i].ranks) continue;
-    d.all_reduce = all;
-    d.all_reduce.erase(d.all_reduce.begin() + static_cast<std::ptrdiff_t>(i));
-    log_ratio[i % kFitFolds].push_back(std::log(all[i].time / kernel_time(d, AllReduce{all[i].message, all[i].ranks})));
+    LinkTable others{"nccl", Collective::all_reduce, all, {}};
+    others.points.erase(others.points.begin() + static_cast<std::ptrdiff_t>(i));
+    log_ratio[i % kFitFolds].push_back(std::log(all[i].time / others.time(all[i].ranks, all[i].message)));
   }
   FitQuality q = judged("all_reduce", log_ratio);
   q.points = static_cast<int>(all.size());
@@ -99,7 +104,7 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
       times.copies.push_back({Bytes{2 * 1024.0 * p.at("kib")}, p.median});
     }
   }
-  std::sort(times.all_reduce.begin(), times.all_reduce.end(), [](const AllReducePoint& a, const AllReducePoint& b) {
+  std::sort(times.all_reduce.begin(), times.all_reduce.end(), [](const LinkPoint& a, const LinkPoint& b) {
     return std::pair(a.ranks, a.message) < std::pair(b.ranks, b.message);
   });
   return times;
@@ -121,7 +126,13 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   c.attention = {d.gpu().decode, d.gpu().prefill};
   if (!times.all_reduce.empty()) {
     c.all_reduce = times.all_reduce;
-    c.of_all_reduce = quality_of_links(times.all_reduce, datasheet);
+    c.of_all_reduce = quality_of_links(times.all_reduce);
+  }
+  if (!times.experts.empty()) {
+    c.of_experts = quality_of("experts", times.experts, datasheet, put_experts);
+    put_experts(d, thinned(times.experts, kMostExperts), &spread);
+    note_spread(c.of_experts, spread);
+    c.experts = d.gpu().experts;
   }
   if (times.copies.empty()) return c;
   c.of_copy = quality_of("elementwise", times.copies, datasheet, put_copy);

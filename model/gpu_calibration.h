@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/expert_fit.h"
 #include "model/kernel_fit.h"
 #include "model/measured.h"
 
@@ -12,8 +13,9 @@ namespace draftline {
 struct KernelTimes {
   std::vector<GemmPoint> gemms;
   std::vector<AttentionPoint> attention;
-  std::vector<CopyPoint> copies;           // none: the device keeps what it has
-  std::vector<AllReducePoint> all_reduce;  // likewise
+  std::vector<CopyPoint> copies;      // none: the device keeps what it has
+  std::vector<LinkPoint> all_reduce;  // likewise
+  std::vector<ExpertPoint> experts;   // likewise
 };
 
 // Of our own probe. A cache whose copies exceed twice the L2 is cold.
@@ -23,8 +25,9 @@ struct GpuCalibration {
   GemmFit gemm;
   AttentionFits attention;
   std::optional<CopyFit> copy;
-  std::vector<AllReducePoint> all_reduce;  // by ranks, then message
-  FitQuality of_gemm, of_attention, of_copy, of_all_reduce;
+  std::optional<ExpertFit> experts;
+  std::vector<LinkPoint> all_reduce;  // by ranks, then message
+  FitQuality of_gemm, of_attention, of_copy, of_all_reduce, of_experts;
 };
 
 // `datasheet`: its fits, if any, are not used. InputErrors without GEMMs or attention; the text names `from`.

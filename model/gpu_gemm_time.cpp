@@ -87,28 +87,4 @@ Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
   return f.fixed + Seconds{best + f.output_cost * outputs / bandwidth};
 }
 
-// Two grouped GEMMs over the experts touched, each with its share of the rows padded to the smallest tile. An expert's
-// weights are read once if any row meets it: a wide verify step reads more of them.
-Seconds gpu_time(const Device& d, const ExpertMlp& k) {
-  if (k.rows <= 0) return {};
-  constexpr double kRowTile = 16;
-  const GemmFit& f = d.gpu().gemm;
-  const double touched = experts_touched(k), rows = k.rows, hidden = k.hidden, inner = k.intermediate;
-  const double rows_each = std::max(rows * k.per_token / touched, 1.0);
-  const double padded = std::max(rows_each, kRowTile);  // on average; no step where one expert's rows fill a tile
-  const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
-  const double memory_rate = f.bandwidth_share * d.bandwidth.value, l2_rate = f.l2_speed * d.bandwidth.value;
-  const auto grouped = [&](double in, double out) {
-    const double compute = 2 * touched * padded * in * out / rate;
-    const double loop = f.k_loop.value * in / 1024;
-    const double memory = weight_bytes(k.weights, touched * in * out).value / memory_rate +
-                          bytes_of(k.activations, rows * k.per_token * in).value / l2_rate;
-    const double outputs = bytes_of(k.activations, rows * k.per_token * out).value;
-    return smooth_max(std::cbrt(compute * compute * compute + loop * loop * loop), memory, f.blend) +
-           f.output_cost * outputs / d.bandwidth.value;
-  };
-  const Gemm router{k.rows, k.hidden, k.experts, DType::bf16, k.activations, false};
-  return gpu_time(d, router, 0) + 2.0 * f.fixed + Seconds{grouped(hidden, 2 * inner) + grouped(inner, hidden)};
-}
-
 }  // namespace draftline

@@ -3,6 +3,8 @@
 // speeds are relative to the datasheet's limits, so that a card without probes can borrow those of a relative, and say
 // so. Defaults are neutral: a share of 1 is the datasheet's limit, a time of 0 costs nothing.
 #pragma once
+#include <optional>
+
 #include "core/quantity.h"
 #include "model/origin.h"
 
@@ -59,13 +61,29 @@ struct CopyFit {
   Origin origin{};
 };
 
+// A layer of experts as an engine launches it: choosing, grouping the rows, two grouped GEMMs with the gate between
+// them, and the weighted sum. Not the router's GEMM.
+struct ExpertFit {
+  Seconds fixed;               // t0: choosing, sorting and joining, with the launches
+  double peak_share = 1;       // eF: of the largest tile
+  double bandwidth_share = 1;  // eB
+  double blend = 2;            // p: how sharply arithmetic and memory meet
+  double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
+  double l2_share = 1;         // c: share of L2 that keeps weights from one call to the next
+  double tile_half = 0;        // hm: tile at which half the rate of an endless one is reached
+  double row_cost = 1;         // gR: gathering, scattering and joining the rows' activations, in reads of memory
+  Seconds latency;             // lat: per tile
+  Origin origin;
+};
+
 // What a GPU's own kernels, or a relative's, were found to take.
 struct GpuModel {
   GemmFit gemm;
   DecodeAttentionFit decode;
   PrefillAttentionFit prefill;
   CopyFit copy;
-  bool borrowed() const {  // is a GEMM's or an attention's fit from a relative?
+  std::optional<ExpertFit> experts;  // none: grouped GEMMs by the GEMM's fit
+  bool borrowed() const {            // is a GEMM's or an attention's fit from a relative?
     return !gemm.origin.borrowed_from.empty() || !decode.origin.borrowed_from.empty() ||
            !prefill.origin.borrowed_from.empty();
   }

@@ -5,15 +5,14 @@
 #include <array>
 #include <charconv>
 
+#include "model/origin.h"
+
 namespace draftline {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kKinds{"measured", "quoted", "default", "derived", "calibrated", "guess"};
-constexpr std::size_t kGuess = 5;
-
 // The vocabulary of decoder/op.h, so that a profile's misspelt row is an error and not a silent default.
-constexpr std::array<std::string_view, 37> kOpKeys{"embed",
+constexpr std::array<std::string_view, 38> kOpKeys{"embed",
                                                    "linear",
                                                    "linear.int8",
                                                    "linear.int4",
@@ -48,22 +47,10 @@ constexpr std::array<std::string_view, 37> kOpKeys{"embed",
                                                    "commit",
                                                    "advance",
                                                    "all_reduce",
+                                                   "all_gather",
                                                    "expert_mlp",
                                                    "map_ids"};
 constexpr std::string_view kDraft = "draft/";
-
-// Kind, source and place of a value. A guess says why instead of where.
-bool read_origin(Reader in) {
-  const std::size_t kind = in.at("kind").choice(kKinds);
-  if (kind == kGuess) {
-    in.at("because").text();
-  } else {
-    in.at("source").text();
-    in.at("locator").text();
-    if (const auto because = in.find("because")) because->text();
-  }
-  return kind == kGuess;
-}
 
 OpCost read_op(const Reader& row) {
   constexpr double kMost = 1e6;
@@ -91,9 +78,19 @@ class Profile {
     const auto value = entry(key);
     return value ? value->quantity<Seconds>(0.0) : Seconds{};
   }
+  Seconds signed_seconds(std::string_view key) {
+    constexpr double kLeast = -1e-3;
+    const auto value = entry(key);
+    return value ? value->quantity<Seconds>(kLeast) : Seconds{};
+  }
   double number(std::string_view key, double most) {
     const auto value = entry(key);
     return value ? value->number(0, most) : 0;
+  }
+  double share(std::string_view key) {  // 1 where the profile does not speak of it
+    constexpr double kLeast = 0.05, kMost = 2;
+    const auto value = entry(key);
+    return value ? std::clamp(value->number(kLeast, kMost), kLeast, kMost) : 1;
   }
   bool flag(std::string_view key) {
     const auto value = entry(key);
@@ -117,7 +114,8 @@ class Profile {
     const auto found = in_.find(key);
     if (!found) return std::nullopt;
     const Reader value = found->at("value");
-    if (read_origin(*found)) engine_.guesses.emplace_back(key);
+    for (const std::string_view bound : {"low", "high"}) found->find(bound);  // of a fit, for people
+    if (read_profile_origin(*found)) engine_.guesses.emplace_back(key);
     found->done();
     return value;
   }
@@ -158,7 +156,7 @@ void read_op_costs(Reader ops, Engine& engine) {
     if (std::find(kOpKeys.begin(), kOpKeys.end(), op_name) == kOpKeys.end())
       row.fail("unknown op \"" + std::string(op_name) + "\"" + did_you_mean(op_name, kOpKeys));
     engine.ops[name] = read_op(row);
-    if (read_origin(row)) engine.guesses.push_back("ops/" + name);
+    if (read_profile_origin(row)) engine.guesses.push_back("ops/" + name);
     row.done();
   }
 }
@@ -183,9 +181,13 @@ Engine read_engine(Reader in) {
   e.step_speculating = profile.seconds("step_speculating");
   e.launches_speculating = profile.number("launches_speculating", 1e6);
   e.draft_pass = profile.seconds("draft_pass");
+  e.draft_pass_exposed = profile.seconds("draft_pass_exposed");
+  e.layer = profile.signed_seconds("layer");
+  e.bandwidth_share = profile.share("bandwidth_share");
   e.token = profile.seconds("token");
   e.sync = profile.seconds("sync");
   e.graph_sizes = profile.sizes("graph_sizes");
+  if (const auto links = in.find("links")) e.links = read_engine_links(*links, e.guesses);
   read_op_costs(in.at("ops"), e);
   if (e.step_speculating < e.step)
     in.fail("step_speculating (" + to_text(e.step_speculating) + ") is below step (" + to_text(e.step) +

@@ -9,6 +9,7 @@
 
 #include "core/quantity.h"
 #include "core/reader.h"
+#include "model/link_rule.h"
 
 namespace draftline {
 
@@ -38,10 +39,14 @@ struct Engine {
   Seconds step;                     // host work per step that the device waits for: host_exposed
   Seconds step_speculating;         // the same while speculating: host_sync where overlap is lost, plus spec_fixed
   double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`
-  Seconds draft_pass;               // extra per draft pass: pass_extra
+  Seconds draft_pass;               // host time per draft pass; a device that is behind hides it
+  Seconds draft_pass_exposed;       // the device waits so long in each draft pass, however busy it is: pass_extra
+  Seconds layer;                    // device time of a layer beyond its kernels timed apart; below 0: graphs save it
+  double bandwidth_share = 1;       // memory bandwidth that kernels reach, of what the device's fits say
   Seconds token;                    // per emitted token, serial with the device: host_per_token
   Seconds sync;                     // one blocking read
   std::vector<int> graph_sizes;     // captured row counts: rows are padded up; empty: no padding
+  EngineLinks links;                // of tensor parallelism: which library sums, and how ranks wait for each other
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of the values that nobody measured: "sync", "ops/commit"
   // The most specific row: "attention.verify", then "attention", then the default. While drafting, first the same among

@@ -10,89 +10,14 @@
 #include <span>
 
 #include "core/errors.h"
-#include "model/fit_fields.h"
+#include "model/coefficient_fit.h"
 #include "model/kernel_time.h"
-#include "model/least_squares.h"
 
 namespace draftline {
 namespace {
 
-// A coefficient: where it starts, how tightly its prior holds (0.05 of a data point's weight per factor e), its bounds.
-struct Coefficient {
-  std::string name;
-  double start, hold, least, most;
-};
-template <class Fit>
-void add_coefficients(std::vector<Coefficient>& all, const Fit& fit, double hold, const std::string& prefix = "") {
-  for (const FitField<Fit>& f : fields_of(fit)) all.push_back({prefix + f.name, f.start, hold, f.low, f.high});
-}
-// The values from `from` on as a fit.
-template <class Fit>
-Fit fit_of_values(const std::vector<double>& values, std::size_t from = 0) {
-  Fit fit;
-  for (const FitField<Fit>& f : fields_of(fit)) f.of(fit) = values[from++];
-  return fit;
-}
-
-// Between the bounds, whatever the unknown: a logistic curve over the logarithm.
-double value_of(const Coefficient& c, double unknown) {
-  const double low = std::log(c.least), high = std::log(c.most);
-  return std::exp(low + (high - low) / (1 + std::exp(-unknown)));
-}
-double unknown_of(const Coefficient& c) {
-  const double share = std::log(c.start / c.least) / std::log(c.most / c.least);
-  return std::log(share / (1 - share));
-}
-
-// Fits from several starts of the last coefficient, and keeps the best; no starts: from its own.
+// Of the wave softness, the last coefficient of each form that has one.
 constexpr std::array kSoftnessStarts{0.2, 0.6, 0.95};
-struct Best {
-  std::vector<double> values;
-  FitSpread spread;
-};
-Best best_of(std::span<const Coefficient> coefficients, std::span<const double> starts, Eigen::Index points,
-             const std::function<void(const std::vector<double>&, Eigen::VectorXd&)>& log_errors) {
-  const Eigen::Index n = static_cast<Eigen::Index>(coefficients.size());
-  const auto values = [&](const Eigen::VectorXd& unknowns) {
-    std::vector<double> v;
-    for (Eigen::Index i = 0; i < n; ++i) v.push_back(value_of(coefficients[static_cast<std::size_t>(i)], unknowns[i]));
-    return v;
-  };
-  Eigen::VectorXd start(n);
-  for (Eigen::Index i = 0; i < n; ++i) start[i] = unknown_of(coefficients[static_cast<std::size_t>(i)]);
-  LeastSquaresResult best;
-  best.loss = std::numeric_limits<double>::infinity();
-  for (std::size_t s = 0; s < std::max<std::size_t>(starts.size(), 1); ++s) {
-    Eigen::VectorXd here = start;
-    Coefficient last = coefficients.back();
-    if (!starts.empty()) last.start = starts[s];
-    here[n - 1] = unknown_of(last);
-    const auto result = least_squares(
-        [&](const Eigen::VectorXd& unknowns) {
-          Residuals r{Eigen::VectorXd(points), Eigen::VectorXd(n)};
-          log_errors(values(unknowns), r.data);
-          for (Eigen::Index i = 0; i < n; ++i)
-            r.prior[i] = coefficients[static_cast<std::size_t>(i)].hold * (unknowns[i] - start[i]);
-          return r;
-        },
-        here);
-    if (result.loss < best.loss) best = result;
-  }
-  // From the unknowns to the logarithms of the coefficients: the slope of the logistic curve.
-  Best b{values(best.at), {}};
-  const auto slope = [&](Eigen::Index i) {
-    const Coefficient& c = coefficients[static_cast<std::size_t>(i)];
-    const double share = 1 / (1 + std::exp(-best.at[i]));
-    return std::log(c.most / c.least) * share * (1 - share);
-  };
-  for (Eigen::Index i = 0; i < n; ++i) {
-    b.spread.names.emplace_back(coefficients[static_cast<std::size_t>(i)].name);
-    b.spread.covariance.emplace_back();
-    for (Eigen::Index j = 0; j < n; ++j)
-      b.spread.covariance.back().push_back(slope(i) * slope(j) * best.covariance(i, j));
-  }
-  return b;
-}
 
 Device without_fits(Device datasheet) {
   datasheet.model = GpuModel{};
@@ -151,13 +76,13 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
     return f;
   };
   Device d = without_fits(datasheet);
-  const Best best = best_of(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()),
-                            [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                              d.gpu().gemm = fit_of(v);
-                              for (std::size_t i = 0; i < points.size(); ++i)
-                                errors[static_cast<Eigen::Index>(i)] =
-                                    std::log(predicted(d, points[i]) / points[i].time);
-                            });
+  const FittedValues best = fitted(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()),
+                                   [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+                                     d.gpu().gemm = fit_of(v);
+                                     for (std::size_t i = 0; i < points.size(); ++i)
+                                       errors[static_cast<Eigen::Index>(i)] =
+                                           std::log(predicted(d, points[i]) / points[i].time);
+                                   });
   if (spread != nullptr) *spread = best.spread;
   return fit_of(best.values);
 }
@@ -195,7 +120,7 @@ AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Dev
         errors[static_cast<Eigen::Index>(i)] = weights[i] * std::log(predicted(d, points[i]) / points[i].time);
     };
     const auto [values, spread_here] =
-        best_of(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()), errors_of);
+        fitted(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()), errors_of);
     Eigen::VectorXd errors(static_cast<Eigen::Index>(points.size()));
     errors_of(values, errors);
     if (const double mean = errors.cwiseAbs().mean(); mean < least) {
@@ -213,13 +138,13 @@ CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, 
   std::vector<Coefficient> coefficients;
   add_coefficients(coefficients, CopyFit{}, kHold);
   Device d = without_fits(datasheet);
-  const Best best = best_of(coefficients, {}, static_cast<Eigen::Index>(points.size()),
-                            [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                              d.gpu().copy = fit_of_values<CopyFit>(v);
-                              for (std::size_t i = 0; i < points.size(); ++i)
-                                errors[static_cast<Eigen::Index>(i)] =
-                                    std::log(predicted(d, points[i]) / points[i].time);
-                            });
+  const FittedValues best = fitted(coefficients, {}, static_cast<Eigen::Index>(points.size()),
+                                   [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+                                     d.gpu().copy = fit_of_values<CopyFit>(v);
+                                     for (std::size_t i = 0; i < points.size(); ++i)
+                                       errors[static_cast<Eigen::Index>(i)] =
+                                           std::log(predicted(d, points[i]) / points[i].time);
+                                   });
   if (spread != nullptr) *spread = best.spread;
   return fit_of_values<CopyFit>(best.values);
 }

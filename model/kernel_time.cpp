@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/errors.h"
 #include "model/cpu_time.h"
 #include "model/gpu_time.h"
 
@@ -56,25 +55,6 @@ Seconds launch_time(const Device& d) { return d.cpu() != nullptr ? Seconds{} : d
 BytesPerSecond copy_bandwidth(const Device& d) {
   if (const CpuModel* cpu = d.cpu()) return Bytes{1} / cpu->elements.byte;
   return d.gpu().copy.bandwidth_share * d.bandwidth;
-}
-
-// ---- the same for both
-
-Seconds kernel_time(const Device& d, const AllReduce& k) {
-  if (k.ranks <= 1) return {};
-  // The table of the nearest number of ranks that is not smaller; its points are sorted by message.
-  const auto& table = d.all_reduce;
-  const auto first = std::find_if(table.begin(), table.end(), [&](const auto& p) { return p.ranks >= k.ranks; });
-  if (first == table.end())
-    throw InputErrors(d.name + ": no all-reduce of " + std::to_string(k.ranks) +
-                      " devices is known; give \"all_reduce\" in its file");
-  const auto last = std::find_if(first, table.end(), [&](const auto& p) { return p.ranks != first->ranks; });
-  const auto above = std::lower_bound(first, last, k.message, [](const auto& p, Bytes m) { return p.message < m; });
-  if (above == first) return first->time;
-  const auto below = above - 1;
-  if (above == last) return (k.message / below->message) * below->time;
-  const double share = std::log(k.message / below->message) / std::log(above->message / below->message);
-  return Seconds{below->time.value * std::pow(above->time / below->time, share)};
 }
 
 }  // namespace draftline

@@ -23,7 +23,6 @@ Seconds kernel_time(const Device&, const Gemm&, double hot = 0);
 Seconds kernel_time(const Device&, const Attention&, Span,
                     const ReuseDistance& distance = {Bytes{std::numeric_limits<double>::infinity()}, {}});
 Seconds kernel_time(const Device&, const Copy&, const ReuseDistance& distance = {});  // `distance`: of its old lines
-Seconds kernel_time(const Device&, const AllReduce&);  // InputErrors if the device has no link
 Seconds kernel_time(const Device&, const ExpertMlp&);
 
 // Of each kernel that an engine launches for an op beyond its first: an empty elementwise one. A CPU launches nothing.

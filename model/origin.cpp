@@ -28,4 +28,16 @@ Origin read_origin(Reader in) {
   return o;
 }
 
+bool read_profile_origin(const Reader& in) {
+  const bool guess = kKinds[in.at("kind").choice(kKinds)] == "guess";
+  if (guess) {
+    in.at("because").text();
+  } else {
+    in.at("source").text();
+    in.at("locator").text();
+    if (const auto because = in.find("because")) because->text();
+  }
+  return guess;
+}
+
 }  // namespace draftline

@@ -22,4 +22,7 @@ struct Origin {
 // Mistakes are noted at their places.
 Origin read_origin(Reader);
 
+// Of a value of an engine profile: a guess gives its reason in place of its source. Is it a guess?
+bool read_profile_origin(const Reader&);
+
 }  // namespace draftline

@@ -19,6 +19,7 @@ struct Experts {  // a mixture-of-experts MLP in every layer but the first ones
   bool normalise = true;  // the chosen experts' weights sum to 1
   int shared = 0;         // columns of an MLP beside them that every token passes
   int dense_layers = 0;   // first layers, which have a plain MLP
+  double overlap = 0;     // of the experts of neighbouring tokens, beyond chance; not config.json's (inputs/routing.h)
   bool operator==(const Experts&) const = default;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/work.h"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -8,7 +9,8 @@ namespace draftline {
 
 double experts_touched(const ExpertMlp& k) {
   const double miss = 1 - static_cast<double>(k.per_token) / k.experts;
-  return k.experts * (1 - std::pow(miss, k.rows));
+  const int sequences = k.sequences > 0 ? std::min(k.sequences, k.rows) : k.rows;
+  return k.experts * (1 - std::pow(miss, sequences + (k.rows - sequences) * (1 - k.overlap)));
 }
 
 Bytes weight_bytes(DType t, double elements) { return bytes_of(t, elements); }
@@ -32,6 +34,7 @@ Work work(const Attention& k, Span s) {
 Work work(const Copy& k) { return {k.flops, k.read, k.written}; }
 
 Work work(const AllReduce& k) { return {Flops{}, k.message, k.message}; }
+Work work(const AllGather& k) { return {Flops{}, k.message / k.ranks, k.message}; }
 
 Work work(const ExpertMlp& k) {
   const double rows = k.rows, hidden = k.hidden, one = 3.0 * k.hidden * k.intermediate;

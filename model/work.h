@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel has to do: the one accounting of FLOP and bytes. The roofline predicts from it, the CPU decoder is
-// tested against it, probes divide by it. It knows shapes (GEMM, attention, copy, all-reduce), never ops:
+// tested against it, probes divide by it. It knows shapes (GEMM, attention, copy, collectives), never ops:
 // decoder/op_work maps. Rules: a multiply-add of a GEMM or attention is 2 FLOP, vector work 0; operands and results
 // count once per kernel, weights once whatever the rows, keys and values once per sequence and pass; query-key pairs of
 // the uncommitted tail are dense under a mask and triangular without, whatever the mask's values.
@@ -72,23 +72,35 @@ struct AllReduce {
   bool operator==(const AllReduce&) const = default;
 };
 
+// The shares of all ranks side by side, on each of them; `message`: bytes of the whole.
+struct AllGather {
+  Bytes message;
+  int ranks = 1;
+  bool operator==(const AllGather&) const = default;
+};
+
 // A mixture-of-experts MLP: router, then `per_token` of `experts` gated MLPs for each row. Weights touched by
 // expectation.
 struct ExpertMlp {
   int rows = 0, hidden = 0, intermediate = 0, experts = 0, per_token = 0;
   DType weights = DType::bf16, activations = DType::bf16;
+  int sequences = 0;  // that the rows belong to; 0: each row to its own
+  double overlap =
+      0;  // share of a row's choices that it takes over from the row before it in its sequence, beyond chance
   bool operator==(const ExpertMlp&) const = default;
 };
-// Expected number of distinct experts that are chosen by `rows` independent rows: E (1 - (1 - k/E)^rows).
+// Expected number of distinct experts that the rows choose: E (1 - (1 - k/E)^n), n = sequences + (rows - sequences)
+// (1 - overlap) independent draws of k.
 double experts_touched(const ExpertMlp&);
 
-using Kernel = std::variant<Gemm, Attention, Copy, AllReduce, ExpertMlp>;
+using Kernel = std::variant<Gemm, Attention, Copy, AllReduce, AllGather, ExpertMlp>;
 
 Bytes weight_bytes(DType, double elements);  // without the scales that block-quantised formats carry
 Work work(const Gemm&);
 Work work(const Attention&, Span);
 Work work(const Copy&);
 Work work(const AllReduce&);
+Work work(const AllGather&);
 Work work(const ExpertMlp&);
 Work work(const Kernel&, Span);
 

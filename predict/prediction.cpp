@@ -119,7 +119,7 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool spec
   Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size}];
   if (!entry.step) {
     const Recorded& r = recorded(plan, Recording::step, s.batch_size, true);
-    entry.step = std::make_unique<StepPrice>(r.outline, *s.device, *s.engine, speculating);
+    entry.step = std::make_unique<StepPrice>(r.outline, as_served(s), *s.engine, speculating);
     entry.activations = *r.activations;
     entry.rows = r.rows();
     entry.slots = r.slots();
@@ -127,13 +127,25 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool spec
   return entry;
 }
 
+// A price refers to its device: one that is not the scenario's own is kept.
+const Device& Predictor::as_served(const Setup& s) {
+  if (s.engine->bandwidth_share == 1) return *s.device;
+  const auto [it, fresh] = served_.try_emplace({s.device, s.engine->bandwidth_share});
+  if (fresh) {
+    auto slower = std::make_unique<Device>(*s.device);
+    slower->bandwidth = s.engine->bandwidth_share * s.device->bandwidth;
+    it->second = std::move(slower);
+  }
+  return *it->second;
+}
+
 StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
   Plan& p = plan(s, m);
-  return {recorded(p, Recording::step, s.batch_size).outline, *s.device, *s.engine, p.decoder.method->depth() > 0};
+  return {recorded(p, Recording::step, s.batch_size).outline, as_served(s), *s.engine, p.decoder.method->depth() > 0};
 }
 
 StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
-  return {recorded(plan(s, m), Recording::prefill, tokens).outline, *s.device, *s.engine, false};
+  return {recorded(plan(s, m), Recording::prefill, tokens).outline, as_served(s), *s.engine, false};
 }
 
 int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
@@ -190,7 +202,8 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
   auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
   if (fresh)
-    it->second = StepPrice(recorded(plan, Recording::prefill, s.prompt_tokens).outline, *s.device, *s.engine, false)(0);
+    it->second =
+        StepPrice(recorded(plan, Recording::prefill, s.prompt_tokens).outline, as_served(s), *s.engine, false)(0);
   return it->second;
 }
 

@@ -94,6 +94,7 @@ class Predictor {
   // `size`: sequences of a step, or tokens of a prompt. The result is valid until the next call.
   const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false);
   const Priced& priced(Plan&, const Setup&, bool speculating);
+  const Device& as_served(const Setup&);  // with the memory bandwidth that its engine's kernels reach
   // The mean acceptance length; mistakes are noted at the acceptance, and 1 is returned.
   static double acceptance_length(const MethodChoice&, const Method&, int verified_rows);
   Seconds prefill(Plan&, const Setup&);
@@ -103,6 +104,7 @@ class Predictor {
   std::size_t recorded_ops_ = 0;
   std::map<PlanKey, std::shared_ptr<Plan>, std::less<>> plans_;
   std::map<PriceKey, Priced> prices_;
+  std::map<std::pair<const Device*, double>, std::unique_ptr<const Device>> served_;
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
 };
 

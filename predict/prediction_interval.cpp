@@ -17,10 +17,21 @@ static std::optional<Interval> wider(const std::optional<Interval>& a, const std
   return Interval{std::min(a->low, b->low), std::max(a->high, b->high)};
 }
 
+// An engine may call any library that the device has: the widest of their intervals, where all have one.
+static std::optional<Interval> error_of(const Links& links) {
+  std::optional<Interval> widest;
+  for (const LinkTable& t : links.tables) {
+    const auto one = error_of(t.origin);
+    if (!one) return std::nullopt;
+    widest = widest ? Interval{std::min(widest->low, one->low), std::max(widest->high, one->high)} : *one;
+  }
+  return widest;
+}
+
 KnownErrors known_errors(const Device& d) {
   KnownErrors errors;
-  const auto set = [&](KernelKind k, std::optional<Interval> e) { errors[static_cast<std::size_t>(k)] = e; };
-  set(KernelKind::communication, error_of(d.all_reduce_origin));
+  const auto set = [&](KernelKind k, std::optional<Interval> e) { errors.of[static_cast<std::size_t>(k)] = e; };
+  set(KernelKind::communication, error_of(d.links));
   if (const CpuModel* cpu = d.cpu()) {
     set(KernelKind::gemm, error_of(cpu->gemm.origin));
     set(KernelKind::attention, error_of(cpu->attention.origin));
@@ -30,23 +41,29 @@ KnownErrors known_errors(const Device& d) {
     set(KernelKind::gemm, error_of(gpu.gemm.origin));
     set(KernelKind::attention, wider(error_of(gpu.decode.origin), error_of(gpu.prefill.origin)));
     set(KernelKind::elementwise, error_of(gpu.copy.origin));
+    errors.experts_as_gemm = !gpu.experts;
+    if (gpu.experts) set(KernelKind::experts, error_of(gpu.experts->origin));
   }
   return errors;
 }
 
-// The share of a step's time that waits for each kind of kernel; experts are added to GEMMs, whose error they share.
-static std::array<double, kKernelKinds> shares_of(const StepBreakdown& step) {
+// The share of a step's time that waits for each kind of kernel; experts are added to GEMMs where they share their
+// error.
+static std::array<double, kKernelKinds> shares_of(const StepBreakdown& step, bool experts_as_gemm) {
   std::array<double, kKernelKinds> shares;
   for (std::size_t k = 0; k < kKernelKinds; ++k) shares[k] = step.waited[k] / step.time;
-  shares[static_cast<std::size_t>(KernelKind::gemm)] +=
-      std::exchange(shares[static_cast<std::size_t>(KernelKind::experts)], 0);
+  if (experts_as_gemm)
+    shares[static_cast<std::size_t>(KernelKind::gemm)] +=
+        std::exchange(shares[static_cast<std::size_t>(KernelKind::experts)], 0);
   return shares;
 }
 
-std::optional<PredictionInterval> prediction_interval(const KnownErrors& errors, const StepBreakdown& step,
+std::optional<PredictionInterval> prediction_interval(const KnownErrors& known, const StepBreakdown& step,
                                                       const StepBreakdown* baseline) {
-  const auto mine = shares_of(step), base = baseline == nullptr ? decltype(mine){} : shares_of(*baseline);
-  for (const KernelKind needed : {KernelKind::gemm, KernelKind::attention}) {
+  const auto& errors = known.of;
+  const auto mine = shares_of(step, known.experts_as_gemm),
+             base = baseline == nullptr ? decltype(mine){} : shares_of(*baseline, known.experts_as_gemm);
+  for (const KernelKind needed : {KernelKind::gemm, KernelKind::attention, KernelKind::experts}) {
     const auto k = static_cast<std::size_t>(needed);
     if (!errors[k] && (mine[k] > 0 || base[k] > 0)) return std::nullopt;
   }

@@ -12,9 +12,11 @@
 
 namespace draftline {
 
-// By kind of kernel: the 90 % interval of measured over predicted time. None if it is unknown or the fit is borrowed;
-// kernels of experts have the error of GEMMs.
-using KnownErrors = std::array<std::optional<Interval>, kKernelKinds>;
+// 90 % intervals of measured over predicted time.
+struct KnownErrors {
+  std::array<std::optional<Interval>, kKernelKinds> of;  // by kind of kernel; none: unknown, or the fit is borrowed
+  bool experts_as_gemm = true;                           // experts have the coefficients of GEMMs, and their error
+};
 KnownErrors known_errors(const Device&);
 
 struct PredictionInterval {
@@ -24,8 +26,8 @@ struct PredictionInterval {
   double covers;        // share of the step time that waits for kernels with a known error, 0 to 1
 };
 
-// The interval of a step; none if GEMMs or attention of either step have an unknown error. `baseline`: a step of plain
-// decoding; null if `step` is one, whose speedup then is exactly 1.
+// The interval of a step; none if GEMMs, attention or experts that either step waits for have an unknown error.
+// `baseline`: a step of plain decoding; null if `step` is one, whose speedup then is exactly 1.
 std::optional<PredictionInterval> prediction_interval(const KnownErrors&, const StepBreakdown&,
                                                       const StepBreakdown* baseline);
 

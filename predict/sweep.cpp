@@ -31,10 +31,9 @@ void Sweep::validate() {
     if (ranks == 1) continue;
     const Reader all = root.at("tensor_parallel"), in = all.is_array() ? all.items()[r] : all;
     for (const auto& device : scenario_.devices) {
-      const auto& known = device->all_reduce;
-      if (std::none_of(known.begin(), known.end(), [&](const AllReducePoint& p) { return p.ranks >= ranks; }))
+      if (!device->links.connects(ranks))
         in.fail(device->name + " has no known link for " + std::to_string(ranks) +
-                " devices; a device file may have or borrow one: \"all_reduce\" (docs/your_own.md)");
+                " devices; a device file may have or borrow one: \"links\" (docs/your_own.md)");
     }
     for (const auto& transformer : scenario_.transformers) try {
         shard(*transformer, ranks);

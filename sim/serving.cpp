@@ -35,11 +35,11 @@ void ServingSweep::validate() {
   sweep_.validate();
   for (const ServingChoice& c : s.serving->choices)
     for (const auto& device : s.devices)
-      if (c.fleet.stages > 1 && device->all_reduce.empty())
+      if (c.fleet.stages > 1 && !device->links.connects(2))
         root.at("pipeline_parallel")
             .fail(device->name +
                   " has no known link; a device file may have or borrow one: "
-                  "\"all_reduce\" (docs/your_own.md)");
+                  "\"links\" (docs/your_own.md)");
   Point p{};
   for (p.method = 0; p.method < s.methods.size(); ++p.method) {
     const MethodChoice& m = s.methods[p.method];

@@ -185,7 +185,8 @@ double StepTable::rest(const Chunk& c) {
 Seconds StepTable::hops(int rows) const {
   if (stages_ == 1) return {};
   const Bytes states = bytes_of(setup_.precision.activations, static_cast<double>(rows) * setup_.transformer->hidden);
-  return (stages_ - 1) * kernel_time(*setup_.device, AllReduce{states, 2});
+  return (stages_ - 1) * collective_time(setup_.device->links, setup_.engine->links, Collective::all_reduce, 2, states,
+                                         setup_.device->name);
 }
 
 int StepTable::rows(int drafts) {

@@ -143,6 +143,7 @@ void CpuBackend::run_op(const Op& op) {
 }
 
 void CpuBackend::run(const SumOverRanks&) { check(false, "the CPU decoder runs on one rank"); }
+void CpuBackend::run(const GatherOverRanks&) { check(false, "the CPU decoder runs on one rank"); }
 
 // ---- data movement
 

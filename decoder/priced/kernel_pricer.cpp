@@ -61,7 +61,9 @@ Seconds KernelPricer::operator()(const StepOutline::Op& op) {
   const double hot = is_cpu_ ? 0 : hot_share(op);
   Priced& p = priced_[static_cast<std::size_t>(op.kind)];
   if (p.hot != hot) {
-    const Seconds more_launches = (p.cost.launches - 1) * launch_time(device_);
+    // The measured time of a layer of experts holds its launches.
+    const bool launched = std::holds_alternative<ExpertMlp>(kind(op).kernel) && !is_cpu_ && device_.gpu().experts;
+    const Seconds more_launches = launched ? Seconds{} : (p.cost.launches - 1) * launch_time(device_);
     p.time = std::visit([&](const auto& k) { return time(k, p.cost, hot); }, kind(op).kernel) + more_launches;
     p.hot = hot;
   }
@@ -131,6 +133,7 @@ KernelKind kind_of(const Kernel& kernel) {
     KernelKind operator()(const ExpertMlp&) const { return KernelKind::experts; }
     KernelKind operator()(const Copy&) const { return KernelKind::elementwise; }
     KernelKind operator()(const AllReduce&) const { return KernelKind::communication; }
+    KernelKind operator()(const AllGather&) const { return KernelKind::communication; }
   };
   return std::visit(Kind{}, kernel);
 }

@@ -2,6 +2,7 @@
 // What the walk over a step and its fold share: what an engine makes of an op, the device's time of its kernel, the
 // host's time before it.
 #pragma once
+#include <algorithm>
 #include <optional>
 
 #include "decoder/priced/step_breakdown.h"
@@ -35,7 +36,12 @@ class KernelPricer {
   };
   Seconds time(const Gemm&, const OpCost&, double hot);
   Seconds time(const Copy&, const OpCost&, double);
-  Seconds time(const AllReduce& k, const OpCost&, double) { return kernel_time(device_, k); }
+  Seconds time(const AllReduce& k, const OpCost&, double) {
+    return collective_time(device_.links, engine_.links, Collective::all_reduce, k.ranks, k.message, device_.name);
+  }
+  Seconds time(const AllGather& k, const OpCost&, double) {
+    return collective_time(device_.links, engine_.links, Collective::all_gather, k.ranks, k.message, device_.name);
+  }
   Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
   double hot_share(const StepOutline::Op&);  // of an op's weights: still in L2
@@ -70,6 +76,11 @@ inline Seconds host_base(const Engine& e, bool speculating) {
   return speculating ? e.step_speculating + e.launches_speculating * e.issue : e.step;
 }
 
+// What an engine's graphs make of a layer, beyond its kernels: each layer of a pass attends once.
+inline Seconds of_layer(const Engine& e, KernelKind kind) {
+  return kind == KernelKind::attention ? e.layer : Seconds{};
+}
+
 // Host time of what precedes an op: its draft pass, its launches.
 class Issue {
  public:
@@ -80,23 +91,23 @@ class Issue {
     pass_ = -1;
   }
   Seconds before(int pass, Phase phase, const OpCost& cost) {
-    if (pass > pass_) {
-      pass_ = pass;
-      if (phase == Phase::draft) issued_ += engine_.draft_pass;
-    }
+    const bool drafts = pass > pass_ && phase == Phase::draft;
+    pass_ = std::max(pass, pass_);
+    if (drafts) issued_ += engine_.draft_pass;
+    waits_ = drafts ? engine_.draft_pass_exposed : Seconds{};
     if (!engine_.graphs && engine_.overlap) issued_ += (cost.launches + cost.host_launches) * engine_.issue;
     return issued_;
   }
-  // What the one thread that is host and device does for an op beside running it.
+  // What the device, or the one thread that is host and device, spends on the op just issued beside running it.
   Seconds beside(const OpCost& cost) const {
-    return engine_.overlap ? Seconds{} : (cost.launches + cost.host_launches) * engine_.issue;
+    return engine_.overlap ? waits_ : waits_ + (cost.launches + cost.host_launches) * engine_.issue;
   }
   void meet() { issued_ = {}; }  // both clocks meet: a blocking read inside a segment
   Seconds issued() const { return issued_; }
 
  private:
   const Engine& engine_;
-  Seconds issued_;
+  Seconds issued_, waits_;
   int pass_ = -1;
 };
 

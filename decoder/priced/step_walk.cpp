@@ -64,7 +64,7 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
       const KernelKind kernel = kind_of(kind.kernel);
       const OpCost& cost = price.cost(op);
       const Seconds issued = host + issue.before(op.pass, kind.phase, cost);
-      const Seconds t = price(run, op);
+      const Seconds t = price(run, op) + of_layer(e, kernel);
       if (issued > device) device = issued, busy = {};
       device = device + t + issue.beside(cost);
       b.of(kind.phase, kernel) += t;

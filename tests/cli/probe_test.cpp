@@ -279,8 +279,8 @@ TEST_CASE("steps beside a GPU become the engine of our decoder, which `run` take
   CHECK(engine.at("record").at("kind") == "measured");
   CHECK(engine.at("ops").contains("expert_mlp"));
   const Json device = Json::parse(draftline.read("gpu.json"));
-  CHECK(device.at("all_reduce").at("groups").at(0).at("points").size() == 4);
-  CHECK(device.at("all_reduce").at("source") == "draftline-probe");
+  CHECK(device.at("links").at("tables").at(0).at("groups").at(0).at("points").size() == 4);
+  CHECK(device.at("links").at("tables").at(0).at("source") == "draftline-probe");
   draftline.write("s.json", R"({"device": "gpu.json", "transformer": "llama-3.1-8b", "precision": "bf16",
     "engine": "./engine.json", "method": {"name": "autoregressive"}, "tensor_parallel": 2, "batch_size": 1,
     "prompt_tokens": 100, "output_tokens": 10})");

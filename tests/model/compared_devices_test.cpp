@@ -33,7 +33,7 @@ TEST_CASE("two GPUs over the same points: errors of each, and how far they are a
   Device b = a;
   b.gpu().copy.bandwidth_share = a.gpu().copy.bandwidth_share / 2;
   b.gpu().copy.fixed = 2.0 * a.gpu().copy.fixed;
-  b.all_reduce.clear();
+  b.links = {};
   Measured m;
   m.device = "cuda";
   m.points = {point("gemm", {{"rows", 4}, {"in", 4096}, {"out", 4096}, {"copies", 6}}),

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/errors.h"
+#include "model/host_time.h"
 #include "model/kernel_time.h"
 #include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
@@ -55,7 +56,7 @@ TEST_CASE("every device that is promised is there, whole, with an origin for eac
     CHECK_FALSE(o->locator.empty());
     if (!o->borrowed_from.empty()) CHECK_FALSE(o->because.empty());
   }
-  if (!d.all_reduce.empty()) CHECK_FALSE(d.all_reduce_origin.source.empty());
+  for (const LinkTable& t : d.links.tables) CHECK_FALSE(t.origin.source.empty());
 }
 
 TEST_CASE("the A100's datasheet balances 153.02 FLOP per byte") {
@@ -113,19 +114,63 @@ TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not 
 }
 
 TEST_CASE(
-    "all-reduce: more bytes or more ranks never cost less, one rank costs nothing, no link is the user's mistake") {
+    "a device's links: in every library's table more bytes or more ranks never cost less; no link is the user's "
+    "mistake") {
   const auto name = GENERATE(as<std::string>{}, "a100-sxm", "h100-sxm", "l40s", "h200", "b200", "rtx-4090");
   const Device d = known_device(name);
-  CHECK(kernel_time(d, AllReduce{Bytes{1e6}, 1}).value == 0);
-  for (const int ranks : {2, 3, 4, 8}) {
-    Seconds before{};
-    for (Bytes bytes{16}; bytes.value < 1e11; bytes = 1.7 * bytes) {
-      const Seconds t = kernel_time(d, AllReduce{bytes, ranks});
-      CHECK(t >= before);
-      CHECK(t < bytes / BytesPerSecond{1e9} + Seconds{1e-3});
-      before = t;
+  REQUIRE(d.links.connects(8));
+  CHECK_FALSE(d.links.connects(16));
+  for (const LinkTable& t : d.links.tables) {
+    CAPTURE(name, t.library);
+    for (const int ranks : {2, 3, 4, 8}) {
+      if (!t.knows(ranks)) continue;
+      Seconds before{};
+      for (Bytes bytes{16}; bytes.value < 1e11; bytes = 1.7 * bytes) {
+        const Seconds time = t.time(ranks, bytes);
+        CHECK(time >= before);
+        CHECK(time < bytes / BytesPerSecond{5e8} + Seconds{1e-3});
+        before = time;
+      }
     }
   }
-  CHECK_THROWS_AS(kernel_time(d, AllReduce{Bytes{1e6}, 16}), InputErrors);
-  CHECK_THROWS_AS(kernel_time(known_device("rtx-3060"), AllReduce{Bytes{1e6}, 2}), InputErrors);
+  CHECK_FALSE(known_device("rtx-3060").links.connects(2));
+}
+
+TEST_CASE(
+    "what vLLM calls on an H100: one shot, two shots and symmetric memory by size; NCCL over PCIe with four cards") {
+  const Device h100 = known_device("h100-sxm"), l40s = known_device("l40s"), a100 = known_device("a100-sxm");
+  const Engine now = known_engine("vllm-0.19"), old = known_engine("vllm-0.10");
+  const auto takes = [](const Device& d, const Engine& e, int ranks, double kib, const char* library) {
+    EngineLinks rules = e.links;
+    rules.rank_skew = {};
+    const Bytes message{1024 * kib};
+    const LinkTable* t = d.links.find(library, Collective::all_reduce, ranks);
+    return t != nullptr &&
+           collective_time(d.links, rules, Collective::all_reduce, ranks, message, d.name) == t->time(ranks, message);
+  };
+  CHECK(takes(h100, now, 2, 4096, "one_shot"));
+  CHECK(takes(h100, now, 4, 256, "one_shot"));
+  CHECK(takes(h100, now, 4, 512, "two_shot"));
+  CHECK(takes(h100, now, 8, 128, "one_shot"));
+  CHECK(takes(h100, now, 8, 256, "symmetric_memory"));
+  CHECK(takes(h100, old, 8, 256, "two_shot"));
+  CHECK(takes(h100, now, 8, 64 * 1024, "symmetric_memory"));
+  CHECK(takes(h100, now, 8, 65 * 1024, "nccl"));
+  CHECK(takes(a100, now, 8, 4096, "two_shot"));
+  CHECK(takes(a100, now, 4, 8192, "nccl"));
+  CHECK(takes(l40s, now, 2, 64, "one_shot"));
+  CHECK(takes(l40s, now, 4, 64, "nccl"));
+  CHECK(takes(a100, known_engine("tgi-1.1"), 4, 64, "nccl"));
+}
+
+TEST_CASE("a device file may give the points of one library alone, as a probe writes them: NCCL's") {
+  std::string text = text_of("a10g");
+  text.insert(text.find("\"fits\""),
+              R"("all_reduce": {"kind": "measured", "source": "draftline-probe", "locator": "here", "groups": [
+                   {"ranks": 2, "points": [{"message": "1 KiB", "time": "9 us"}]}]}, )");
+  const auto document = Document::from_text(text, kDevices / "mine.json");
+  const Device d = read_device(document.root());
+  document.finish();
+  REQUIRE(d.links.find("nccl", Collective::all_reduce, 2));
+  CHECK(d.links.tables[0].time(2, Bytes{8}).value == Approx(9e-6));
 }

@@ -194,9 +194,8 @@ TEST_CASE("sums over GPUs become the device's table, judged by what lies between
   // Left out, 256 KiB lies half way between 64 and 1024 on logarithmic scales: the middle one of the five errors.
   const auto us = [](double kib) { return 5 + 0.1024 * kib; };
   CHECK(c.of_all_reduce.median == Approx(std::sqrt(us(64) * us(1024)) / us(256) - 1));
-  Device measured = d;
-  measured.all_reduce = c.all_reduce;
-  CHECK(kernel_time(measured, AllReduce{Bytes{65536}, 2}).value == Approx(5e-6 + 65536e-10));
+  const LinkTable measured{"nccl", Collective::all_reduce, c.all_reduce, {}};
+  CHECK(measured.time(2, Bytes{65536}).value == Approx(5e-6 + 65536e-10));
 }
 
 TEST_CASE("choosing and drawing tokens is no copying") {

@@ -73,6 +73,21 @@ TEST_CASE("a profile is read with units and knows which of its values are guesse
   CHECK(e.guesses == std::vector<std::string>{"issue", "step_speculating", "ops/draft/rms_norm"});
 }
 
+TEST_CASE(
+    "a fitted profile says what a layer and a draft pass cost, a share of the bandwidth, and intervals for people") {
+  const Engine e = engine_of(profile(R"(,
+    "layer": {"value": "2 us", "low": "1 us", "high": "4 us", "kind": "calibrated", "source": "s", "locator": "l"},
+    "draft_pass_exposed": {"value": "0.1 ms", "kind": "guess", "because": "why"},
+    "bandwidth_share": {"value": 0.96, "low": 0.9, "high": 1.02, "kind": "calibrated", "source": "s", "locator": "l"},
+    "ops": {})"));
+  CHECK(e.layer.value == Approx(2e-6));
+  CHECK(e.draft_pass_exposed.value == Approx(1e-4));
+  CHECK(e.bandwidth_share == 0.96);
+  CHECK(engine_of(profile(R"(, "ops": {})")).bandwidth_share == 1);
+  CHECK(mistakes(profile(R"(, "ops": {}, "bandwidth_share": {"value": 0, "kind": "guess", "because": "why"})"))
+            .find("engine.json#/bandwidth_share/value: ") != std::string::npos);
+}
+
 TEST_CASE("a profile with mistakes names them all") {
   CHECK(mistakes(profile(R"(, "ops": {}, "isue": 1)")).find("isue") != std::string::npos);
   const std::string all = mistakes(profile(R"(,

@@ -45,18 +45,37 @@ TEST_CASE("an autoregressive step is its weights and keys over the bandwidth, an
   CHECK(four.throughput.value == Approx(4 / four.step_time.value).epsilon(1e-12));
 }
 
-TEST_CASE("every op of a step is recorded before its graph is launched") {
+// A step under the round engine with more in its profile, or a method of its own.
+static double step_with(const std::string& profile, const std::string& method = R"({"name": "autoregressive"})") {
   const std::string folder = std::string(DRAFTLINE_SOURCE_DIR) + "/tests/predict/data/";
-  const auto step = [&](const std::string& record) {
-    std::string engine = read_text_file(folder + "round_engine.json");
-    engine.insert(engine.find("\"ops\": {"), record);
-    const FreshFolder fresh;
-    write_text_file(fresh.path() / "recording.json", engine);
-    std::string text = round_scenario(R"({"name": "autoregressive"})", kText + "1");
-    const std::string file = folder + "round_engine.json";
-    text.replace(text.find(file), file.size(), (fresh.path() / "recording.json").string());
-    return prediction(text).step_time.value;
-  };
+  std::string engine = read_text_file(folder + "round_engine.json");
+  engine.insert(engine.find("\"ops\": {"), profile);
+  const FreshFolder fresh;
+  write_text_file(fresh.path() / "other.json", engine);
+  std::string text = round_scenario(method, kText + "1");
+  const std::string file = folder + "round_engine.json";
+  text.replace(text.find(file), file.size(), (fresh.path() / "other.json").string());
+  return prediction(text).step_time.value;
+}
+
+TEST_CASE(
+    "what a device takes beside its kernels counts for each layer and each draft pass, and a share of its bandwidth") {
+  const std::string because = R"(, "kind": "guess", "because": "a round figure"}, )",
+                    layer = R"("layer": {"value": "7 us")" + because,
+                    pass = R"("draft_pass_exposed": {"value": "30 us", "low": "20 us", "high": "40 us")" + because,
+                    half = R"("bandwidth_share": {"value": 0.5)" + because;
+  CHECK(step_with(layer) - step_with("") == Approx(7e-6));  // one layer
+  CHECK(step_with(pass) == step_with(""));
+  CHECK(step_with(half) - step_with("") == Approx(kProducts + 100 * kKey + index_time(1)).epsilon(kClose));
+  // The network drafts for itself, one layer a pass: three passes for three drafts, and the target's.
+  const std::string draft = R"({"name": "draft_model", "draft_length": 3, "acceptance": {"rate": 0.5}, "draft": ")" +
+                            std::string(DRAFTLINE_SOURCE_DIR) + R"(/tests/predict/data/round_transformer.json"})";
+  CHECK(step_with(pass, draft) - step_with("", draft) == Approx(3 * 30e-6));
+  CHECK(step_with(layer, draft) - step_with("", draft) == Approx(4 * 7e-6));
+}
+
+TEST_CASE("every op of a step is recorded before its graph is launched") {
+  const auto step = [](const std::string& record) { return step_with(record); };
   const std::string one = R"("record": {"value": "1 us", "kind": "guess", "because": "a round figure"}, )",
                     three = R"("record": {"value": "3 us", "kind": "guess", "because": "a round figure"}, )";
   const double ops = (step(one) - step("")) / 1e-6;

@@ -15,7 +15,7 @@ StepBreakdown step(double time, double gemm, double attention, double elementwis
   return {.time = Seconds{time},
           .waited = {Seconds{gemm}, Seconds{attention}, Seconds{experts}, Seconds{elementwise}, Seconds{}}};
 }
-KnownErrors errors(Interval gemm, Interval attention) { return {gemm, attention}; }
+KnownErrors errors(Interval gemm, Interval attention) { return {.of = {gemm, attention}}; }
 
 Prediction predicted(const Device& d, const std::string& engine, const std::string& method) {
   const auto s =
@@ -71,6 +71,19 @@ TEST_CASE("experts err with the GEMMs whose coefficients they share") {
   CHECK(apart->step_time.low == Approx(together->step_time.low));
 }
 
+TEST_CASE("experts with a fit of their own err by themselves, and a relative's fit has no known error") {
+  // 10 s: 4 of GEMM, half as long again: 2; 3 of experts, twice as long: 3; sqrt(2^2 + 3^2) = sqrt(13).
+  KnownErrors e = errors({0.9, 1.5}, {0.9, 1.1});
+  e.experts_as_gemm = false;
+  CHECK_FALSE(prediction_interval(e, step(10, 4, 0, 3, 3), nullptr));
+  CHECK(prediction_interval(e, step(10, 4, 0, 6), nullptr));  // no experts in it
+  e.of[static_cast<std::size_t>(KernelKind::experts)] = Interval{0.9, 2};
+  const auto i = prediction_interval(e, step(10, 4, 0, 3, 3), nullptr);
+  REQUIRE(i);
+  CHECK(i->step_time.high == Approx(10 + std::sqrt(13.0)));
+  CHECK(i->covers == Approx(0.7));
+}
+
 TEST_CASE("a speedup is as uncertain as its two steps together") {
   // A baseline that is all host, a step that is all GEMM: the step's factor alone.
   const StepBreakdown host = step(1, 0, 0), products = step(1, 1, 0);
@@ -87,7 +100,7 @@ TEST_CASE("a speedup is as uncertain as its two steps together") {
 
 TEST_CASE("an interval is absent where the error of a GEMM or an attention in it is not known") {
   KnownErrors e = errors({0.8, 1.25}, {0.9, 1.1});
-  e[1] = std::nullopt;
+  e.of[1] = std::nullopt;
   const StepBreakdown products = step(1, 1, 0), both = step(1, 0.9, 0.1);
   CHECK(prediction_interval(e, products, &products));
   CHECK_FALSE(prediction_interval(e, both, &products));

@@ -3,6 +3,7 @@
 #include "predict/prediction.h"
 
 #include "decoder/priced/step_price.h"
+#include "model/kernel_time.h"
 #include "tests/inputs/scenario_text.h"
 
 namespace draftline {
@@ -42,6 +43,20 @@ TEST_CASE("every figure of a prediction is positive, and its parts are its step"
   }
 }
 
+TEST_CASE("a longer prompt takes no less time to read") {
+  const auto s = ScenarioText(R"({"device": "b200", "transformer": ["phi-3-mini", "llama-3.1-8b"], "batch_size": 1,
+      "engine": ["hf-eager", "vllm", "sglang", "tgi"], "method": {"name": "autoregressive"}, "output_tokens": 2,
+      "prompt_tokens": [1, 2, 16, 64, 127, 128, 129, 150, 256, 1000]})")
+                     .sweep();
+  const std::size_t prompts = s->scenario().prompt_tokens.size();
+  REQUIRE(s->scenario().points() == 8 * prompts);
+  for (std::size_t i = 0; i < s->scenario().points(); ++i)
+    if (const Point p = point_at(s->scenario(), i); p.prompt > 0) {
+      INFO(s->scenario().engines[p.engine]->name << ", prompt " << s->scenario().prompt_tokens[p.prompt]);
+      CHECK(at(*s, i).prefill_time.value >= (1 - 1e-12) * at(*s, i - 1).prefill_time.value);
+    }
+}
+
 TEST_CASE("the folded price of a step is the walk over its ops") {
   const auto s = ScenarioText(scenario(kMethods, R"("batch_size": [1, 5])")).sweep();
   const Scenario& all = s->scenario();
@@ -76,6 +91,24 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
       }
     }
   }
+}
+
+TEST_CASE("the folded price is the walk where the device waits in layers and draft passes too") {
+  const auto s =
+      ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})")).sweep();
+  Setup setup = s->setup({});
+  Engine waits = *setup.engine;
+  waits.layer = Seconds{5e-6};
+  waits.draft_pass_exposed = Seconds{200e-6};
+  const auto& method = s->scenario().methods.front();
+  const auto run = s->predictor().recorded_step(setup, method);
+  const std::vector<int> lengths(1, 700);
+  setup.batch_size = 1;
+  const Seconds folded = StepPrice(run, 1, *setup.device, waits, true)(700),
+                walked = walk_step(run, lengths, *setup.device, waits, true).time,
+                without = StepPrice(run, 1, *setup.device, *setup.engine, true)(700);
+  CHECK(folded.value == Approx(walked.value).epsilon(1e-9));
+  CHECK(folded - without > Seconds{3 * 200e-6 + 32 * 5e-6 - 1e-9});
 }
 
 TEST_CASE("the mean over a text lies between the steps at its ends") {
@@ -126,7 +159,7 @@ TEST_CASE("each entry of a mean step is the mean of that entry") {
   CHECK((none.time.value == 0 && none.device().value == 0 && none.host().value == 0));
 }
 
-TEST_CASE("experts are an entry of their own, with every launch that the engine makes of them") {
+TEST_CASE("experts are an entry of their own") {
   const auto s = ScenarioText(R"({"device": "h100-sxm", "engine": "draftline", "transformer": "qwen3-30b-a3b",
                                   "method": {"name": "autoregressive"}, "prompt_tokens": 100, "output_tokens": 2})")
                      .sweep();
@@ -185,6 +218,22 @@ TEST_CASE("two devices never need more memory each than one, and every rank talk
     CHECK(more.step_time < fewer.step_time);
   }
   CHECK(at(*s, 0).breakdown.communication().value == 0);
+}
+
+TEST_CASE("a plain step on several devices sums behind each sublayer and the embedding, and gathers its logits") {
+  const auto s = ScenarioText(R"({"device": "h100-sxm", "tensor_parallel": 8, "transformer": "llama-3.1-8b",
+    "engine": "vllm-0.19", "batch_size": 16, "method": {"name": "autoregressive"}})")
+                     .sweep();
+  const Device& d = *s->scenario().devices[0];
+  const EngineLinks& engine = s->scenario().engines[0]->links;
+  const auto call = [&](Collective c, double bytes) {
+    return collective_time(d.links, engine, c, 8, Bytes{bytes}, d.name);
+  };
+  // 32 layers of two sublayers; 16 rows of 4096 columns and of 128256 logits, two bytes each; the engine copies the
+  // logits.
+  const Seconds expected =
+      65 * call(Collective::all_reduce, 16 * 4096 * 2) + call(Collective::all_gather, 16 * 128256 * 2) + launch_time(d);
+  CHECK(at(*s, 0).breakdown.communication().value == Approx(expected.value));
 }
 
 TEST_CASE("a step of more than a hundred kinds of kernels has a price") {

@@ -104,6 +104,7 @@ struct LaunchOp {
     group_attend(in(o.q), in(o.k), in(o.v), o.group, o.head_dim, o.causal, out(o.y), stream);
   }
   void operator()(const SumOverRanks&) const { check(false, "the decoder on CUDA runs on one device"); }
+  void operator()(const GatherOverRanks&) const { check(false, "the decoder on CUDA runs on one device"); }
 
   // ---- data movement
   template <class Word>

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/calibrate_served.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "cli/command.h"
+#include "cli/options.h"
+#include "core/build_info.h"
+#include "core/text_file.h"
+#include "model/calibrated_files.h"
+#include "model/fit_quality.h"
+#include "model/served_profile.h"
+#include "reports/table.h"
+
+namespace draftline::cli {
+
+namespace {
+
+std::string percent(double share) { return (share > 0 ? "+" : "") + significant(100 * share, 2) + " %"; }
+
+std::string value_text(const EngineTerm& term, double v) { return term.is_time ? to_text(Seconds{v}) : significant(v); }
+
+void print_runs(std::ostream& out, const ServedPoints& served, const ServedFit& fit, std::size_t width) {
+  const auto& points = served.points();
+  const bool speculates =
+      std::any_of(points.begin(), points.end(), [](const ServedPoint& p) { return p.run.speculates(); });
+  std::vector<Table::Column> columns{"run", "batch", "context", "a step", "shipped", "fitted", "left out"};
+  if (speculates) columns.insert(columns.begin() + 3, "tok/step");
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const ServedRun& run = points[i].run;
+    std::vector<Cell> row{run.place,
+                          points[i].setup.batch_size,
+                          static_cast<int>(std::lround(run.context)),
+                          to_text(run.time / run.steps),
+                          percent(fit.runs[i].shipped),
+                          percent(fit.runs[i].fitted),
+                          percent(fit.runs[i].left_out)};
+    if (speculates) row.insert(row.begin() + 3, Cell(run.tokens_per_step));
+    table.add(std::move(row));
+  }
+  out << table.to_text(width);
+}
+
+void print_summary(std::ostream& out, const ServedFit& fit) {
+  const auto said = [&](const char* what, double FittedRun::*error) {
+    std::vector<double> sizes;
+    double mean = 0;
+    for (const FittedRun& r : fit.runs) {
+      sizes.push_back(std::abs(r.*error));
+      mean += r.*error / static_cast<double>(fit.runs.size());
+    }
+    out << what << " a run is " << significant(100 * quantile(sizes, 0.5), 2) << " % off at the median, "
+        << significant(100 * quantile(sizes, 1), 2) << " % at worst, " << percent(mean) << " on average\n";
+  };
+  said("As shipped,", &FittedRun::shipped);
+  said("Fitted to all others,", &FittedRun::left_out);
+}
+
+void print_terms(std::ostream& out, const Engine& shipped, const ServedFit& fit, std::size_t width) {
+  Table table({"term", "is", "shipped", "fitted", "90 % interval", "learned"});
+  for (const FittedTerm& t : fit.terms)
+    table.add({std::string(t.term.key), std::string(t.term.title), value_text(t.term, t.term.get(shipped)),
+               value_text(t.term, t.value), value_text(t.term, t.low) + " to " + value_text(t.term, t.high),
+               significant(100 * t.learned, 2) + " %"});
+  out << table.to_text(width);
+}
+
+std::filesystem::path profile_file(const std::string& engine, const Engine& read, const std::filesystem::path& data) {
+  if (engine.find('/') != std::string::npos || engine.ends_with(".json")) return engine;
+  return data / "engines" / (read.name + "-" + read.version + ".json");
+}
+
+std::string profile_text(const ServedOptions& o, const ServedPoints& served, const ServedFit& fit,
+                         const std::filesystem::path& data) {
+  const Engine& shipped = served.engine();
+  ServedProfile p{.shipped = profile_file(o.engine, shipped, data),
+                  .name = o.out.empty() ? "my-" + shipped.name : o.out.stem().string(),
+                  .title = shipped.name + " " + shipped.version + ", fitted to " + std::to_string(fit.runs.size()) +
+                           " runs of a server with " + o.device + " and " + o.transformer,
+                  .source = o.source,
+                  .locator = o.locator,
+                  .padded = fit.padded,
+                  .values = profile_values(fit)};
+  OrderedJson profile = profile_of(p);
+  InputFiles files = served.input_files();
+  for (const std::string& argument : o.files)
+    files[served_file(argument)] = fingerprint_of_bytes(served_file(argument));
+  profile["model"] = build_model();
+  profile["input_files"] = named(files, data);
+  return text_of(profile);
+}
+
+}  // namespace
+
+int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) {
+  std::vector<std::filesystem::path> read{o.device, o.engine, o.transformer};
+  for (const std::string& argument : o.files) read.push_back(served_file(argument));
+  check_outputs({{"--engine-out", o.out}}, read);
+  std::vector<ServedRun> runs;
+  std::vector<std::string> notes;
+  for (const std::string& file : o.files)
+    for (ServedRun& run : read_served_runs(file)) {
+      notes.insert(notes.end(), run.notes.begin(), run.notes.end());
+      runs.push_back(std::move(run));
+    }
+  const ServedPoints served(std::move(runs), o, data);
+  const ServedFit fit = fit_served(served.points());
+  ServedOptions named = o;
+  if (named.locator.empty())
+    for (const std::string& file : o.files) named.locator += (named.locator.empty() ? "" : ", ") + file;
+  const std::string profile = profile_text(named, served, fit, data);
+  if (!o.out.empty()) write_text_file(o.out, profile);
+  if (o.json || o.out.empty()) std::cout << profile;
+  for (const std::string& note : notes) std::cerr << note << "\n";
+  for (const std::string& warning : fit.warnings) std::cerr << "warning: " << warning << "\n";
+  if (o.json) return 0;
+  std::ostream& said = o.out.empty() ? std::cerr : std::cout;
+  const auto width = static_cast<std::size_t>(terminal_width());
+  print_runs(said, served, fit, width);
+  print_summary(said, fit);
+  said << "\n";
+  print_terms(said, served.engine(), fit, width);
+  said << "A run scatters by " << significant(100 * fit.noise, 2) << " % about the fit.\n";
+  return 0;
+}
+
+}  // namespace draftline::cli

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// `draftline calibrate --served`: benchmarks of a server in, the profile of its engine out.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "predict/served_points.h"
+
+namespace draftline::cli {
+
+struct ServedOptions : ServedSetting {
+  std::vector<std::string> files;
+  std::filesystem::path out;  // none: standard output
+  std::string source, locator;
+  bool json = false;
+};
+
+int calibrate_served(const ServedOptions&, const std::filesystem::path& data);
+
+}  // namespace draftline::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// How alike the tokens of one sequence choose their experts, as a scenario or data/routing.json has it: an overlap (0:
+// independent draws; 1: all rows of a sequence choose what its first one chose) or what was counted. Mistakes are noted
+// at their places.
+#pragma once
+#include "core/reader.h"
+#include "model/transformer_shape.h"
+
+namespace draftline {
+
+// Of {"consecutive_tokens": {"shared", "experts", "per_token"}}: the share of a token's experts that are its
+// predecessor's.
+double read_usual_overlap(Reader);
+
+// A scenario's "routing" for one of its networks: {"overlap": 0.2}, or {"experts_touched", "sequences", "rows"}: how
+// many different experts of a layer were counted in passes of `rows` rows.
+double read_overlap(const Reader&, const Experts&);
+
+}  // namespace draftline

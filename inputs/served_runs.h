@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What benchmarks of a server say of its steps. Formats, as their programs write them: vLLM's `bench serve` and `bench
+// latency` (JSON), SGLang's bench_serving (JSON lines), guidellm's benchmarks.json, and a table of our own (CSV); also
+// *.gz.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/quantity.h"
+
+namespace draftline {
+
+struct ServedRun {
+  std::string place;                   // "c8.json", "runs.jsonl:3", "steps.csv:7"
+  double batch_size = 1;               // sequences that decode together, on average
+  double context = 0;                  // tokens of a sequence's text, on average over its steps
+  Seconds time;                        // of so many steps, and of the prompts before them
+  double steps = 1;                    //
+  int prompt_tokens = 0;               // of each sequence, if `time` holds their prefill; else 0
+  double tokens_per_step = 1;          // of a sequence: the acceptance length of a speculative run, bonus included
+  std::optional<double> draft_length;  // of a speculative run, if it says
+  std::optional<std::string> transformer, precision;  // that this run says of itself
+  std::optional<int> tensor_parallel;
+  std::vector<std::string> notes;  // what makes it less certain than it looks, each with its place
+
+  bool speculates() const { return tokens_per_step > 1; }
+};
+
+// The runs of "FILE" or "FILE@key=value,...", which says what the file does not: batch, context, prompt, output,
+// transformer, precision, tensor_parallel, acceptance_length. Throws InputErrors with file, line and key.
+std::vector<ServedRun> read_served_runs(const std::string& argument);
+std::filesystem::path served_file(const std::string& argument);  // without what stands behind the "@"
+
+}  // namespace draftline

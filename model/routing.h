@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the rows of a pass spread over the experts of a mixture. It decides how many experts' weights are read and how
+// many tiles their grouped GEMMs have, and so what the layer costs (docs/kernel_model.md, "Experts").
+#pragma once
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/work.h"
+
+namespace draftline {
+
+// Rows of a tile of a grouped GEMM: every expert's rows are padded to a multiple of one of these.
+inline constexpr std::array kExpertTileRows{16, 32, 64, 128};
+
+struct ExpertLoad {
+  double touched = 0;                                  // experts with at least one row
+  double choices = 0;                                  // rows of all experts: rows x per_token
+  std::array<double, kExpertTileRows.size()> tiles{};  // of each height, over all experts
+};
+
+// Of known rows of each expert.
+ExpertLoad load_of(std::span<const int> rows_of_experts);
+
+// Expected where the rows choose as experts_touched (model/work.h) has it. The experts touched share the rows about
+// evenly, so a tile more is begun for half of its rows on average. More rows never have fewer tiles.
+ExpertLoad expected_load(const ExpertMlp&);
+
+// Rows of each expert in tables of measured layers: a distribution is made, not drawn, so that a layer has one load.
+enum class Routing { balanced, power_law };
+// `exponent`: of the density of an expert's rows, which lie between 1 and 0.8 x rows, or, where there are fewer choices
+// than experts, between 0.01 and 2, before they are scaled to rows x per_token in all; none exceeds `rows`. Not 1.
+std::vector<int> rows_of_experts(Routing, int rows, int experts, int per_token, double exponent = 0);
+
+// The share of a row's choices that repeat the previous row's, beyond what independent draws repeat, of the share that
+// was counted: (shared - k/E) / (1 - k/E).
+double overlap_of(double shared, int experts, int per_token);
+
+// The overlap with which rows of so many sequences touch so many experts (experts_touched, turned round); none where no
+// number of draws does: fewer than one row's, or all.
+std::optional<double> overlap_of_touched(double touched, int sequences, int rows, int experts, int per_token);
+
+}  // namespace draftline

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a served benchmark can say of an engine: the values of its profile that a device's file can't know. Each has a
+// prior about the shipped value: log-normal, as none is below nothing, but for a layer's time beyond its kernels, which
+// is normal.
+#pragma once
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/device.h"
+#include "model/host_time.h"
+
+namespace draftline {
+
+struct EngineTerm {
+  std::string_view key;    // of the profile
+  std::string_view title;  // for people
+  double typical;          // the prior's median: seconds, or a ratio
+  double
+      deviation;  // a standard deviation of the prior: that many times more or less; of a `shift`: more or less by it
+  bool shift;
+  bool is_time;
+  double (*get)(const Engine&);
+  void (*set)(Engine&, double);
+
+  double at(double deviations) const;  // the value so many standard deviations from the median
+};
+
+// The terms of an engine's plain steps, and of speculating ones if `speculating`. A guess is known to a factor of 3, a
+// value that the profile doesn't have to a factor of 4, others to one of 1.5; a layer to 10 us; the bandwidth as well
+// as the device's products are.
+std::vector<EngineTerm> terms_of(const Engine&, const Device&, bool speculating);
+
+// The profile with other values, each so many standard deviations from its prior's median.
+Engine with_terms(const Engine&, std::span<const EngineTerm>, std::span<const double> deviations);
+
+}  // namespace draftline

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/served_fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "predict/served_warnings.h"
+
+namespace draftline {
+
+namespace {
+
+// The prompts of a batch that was timed as a whole: read in one pass where weights bound it, one after the other where
+// arithmetic does; the engine's scheduler finds the better way.
+Seconds prompts_time(const ServedPoint& p, const Setup& s) {
+  if (p.run.prompt_tokens == 0) return {};
+  constexpr int kMostTogether = 1 << 15;
+  const auto read = [&](int tokens) { return p.predictor->prefill_price(s, autoregressive(), tokens)(0); };
+  const Seconds apart = s.batch_size * read(p.run.prompt_tokens);
+  if (s.batch_size > kMostTogether / p.run.prompt_tokens) return apart;
+  return std::min(apart, read(s.batch_size * p.run.prompt_tokens));
+}
+
+std::vector<double> log_times(const std::vector<ServedPoint>& points, const Engine& e) {
+  constexpr double kLeast = 1e-9;  // seconds: of a step that a fit on its way makes take less than none
+  std::vector<double> times;
+  for (const ServedPoint& p : points) times.push_back(std::log(std::max(predicted_time(p, e).value, kLeast)));
+  return times;
+}
+
+// Does any run have rows that the engine's graphs would pad?
+bool padding_shows(const std::vector<ServedPoint>& points, const std::vector<int>& sizes) {
+  return std::any_of(points.begin(), points.end(), [&](const ServedPoint& p) {
+    const int rows = p.setup.batch_size * p.predictor->verified_rows(p.setup, *p.method);
+    return !sizes.empty() && rows < sizes.back() && !std::binary_search(sizes.begin(), sizes.end(), rows);
+  });
+}
+
+}  // namespace
+
+Seconds predicted_time(const ServedPoint& p, const Engine& e) {
+  Device slower = *p.setup.device;
+  slower.bandwidth = e.bandwidth_share * slower.bandwidth;
+  Engine engine = e;
+  engine.bandwidth_share = 1;  // it is in the device already
+  Setup s = p.setup;
+  s.device = &slower;
+  s.engine = &engine;
+  const Seconds step =
+      p.predictor->step_price(s, *p.method)(p.run.context) + s.batch_size * p.run.tokens_per_step * engine.token;
+  return p.run.steps * step + prompts_time(p, s);
+}
+
+ServedFit fit_served(const std::vector<ServedPoint>& points) {
+  constexpr double kDecisive = 3;  // log evidence: twenty to one
+  if (std::all_of(points.begin(), points.end(), [](const ServedPoint& p) { return p.run.speculates(); }))
+    throw InputErrors("--served: no run of plain decoding; what a step costs without drafts comes first");
+  const bool speculating =
+      std::any_of(points.begin(), points.end(), [](const ServedPoint& p) { return p.run.speculates(); });
+  Engine shipped = *points.front().setup.engine;
+  const auto terms = terms_of(shipped, *points.front().setup.device, speculating);
+  std::vector<double> measured, before = log_times(points, shipped);
+  for (const ServedPoint& p : points) measured.push_back(std::log(p.run.time.value));
+  const auto predicted_by = [&](const Engine& base) -> LogTimes {
+    return [&points, &terms, base](std::span<const double> x) { return log_times(points, with_terms(base, terms, x)); };
+  };
+  PriorFit fit = fit_with_priors(predicted_by(shipped), measured, terms.size());
+  ServedFit out;
+  out.padded = !shipped.graph_sizes.empty();
+  if (padding_shows(points, shipped.graph_sizes)) {
+    Engine unpadded = shipped;
+    unpadded.graph_sizes.clear();
+    const PriorFit other = fit_with_priors(predicted_by(unpadded), measured, terms.size());
+    const double gain = other.log_evidence - fit.log_evidence;
+    if (gain > kDecisive) {
+      fit = other;
+      shipped = unpadded;
+      out.padded = false;
+      out.warnings.emplace_back(
+          "rows are not padded to the sizes of the engine's graphs: the runs say so, twenty to one");
+    } else if (gain > -kDecisive) {
+      out.warnings.emplace_back(
+          "whether rows are padded to the sizes of the engine's graphs, the runs can't tell: it stays as shipped");
+    }
+  }
+  out.engine = with_terms(shipped, terms, fit.at);
+  out.noise = fit.noise;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    const EngineTerm& t = terms[i];
+    const double wide = fit.spread() * fit.deviation(i);
+    out.terms.push_back({t, t.at(fit.at[i]), t.at(fit.at[i] - wide), t.at(fit.at[i] + wide), fit.learned(i)});
+  }
+  const auto left = errors_left_out(predicted_by(shipped), measured, terms.size());
+  for (std::size_t i = 0; i < points.size(); ++i)
+    out.runs.push_back({std::expm1(before[i] - measured[i]), std::expm1(fit.errors[i]), std::expm1(left[i])});
+  for (std::string& w : warnings_of(points, terms, fit)) out.warnings.push_back(std::move(w));
+  return out;
+}
+
+// A profile's step_speculating is the whole of such a step's; where no run speculated, what it costs beyond a step is
+// as shipped.
+std::vector<ProfileValue> profile_values(const ServedFit& fit) {
+  constexpr double kLittle = 0.1;
+  const double step = fit.engine.step.value, more = fit.engine.step_speculating.value - step;
+  std::vector<ProfileValue> all;
+  bool speculated = false;
+  for (const FittedTerm& t : fit.terms) {
+    ProfileValue v{std::string(t.term.key), t.value, t.low, t.high, t.term.is_time, t.learned > kLittle};
+    if (v.key == "step_speculating") {
+      v.value += step, v.low += step, v.high += step;
+      speculated = true;
+    }
+    all.push_back(v);
+  }
+  const ProfileValue plain = all.front();
+  if (!speculated)
+    all.push_back({"step_speculating", plain.value + more, plain.low + more, plain.high + more, true, plain.learned});
+  return all;
+}
+
+}  // namespace draftline

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/served_warnings.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+namespace draftline {
+
+namespace {
+
+// What would tell two terms apart.
+std::string_view remedy_for(std::string_view one, std::string_view other) {
+  struct Remedy {
+    std::string_view one, other, runs;
+  };
+  static constexpr std::array<Remedy, 9> all{
+      {{"step", "layer", "a run of a network with another number of layers, or a speculative run"},
+       {"step", "issue", "a run of a network with another number of layers"},
+       {"step", "bandwidth_share", "runs with long contexts and large batches"},
+       {"layer", "bandwidth_share", "runs with long contexts and large batches"},
+       {"issue", "bandwidth_share", "runs with long contexts and large batches"},
+       {"step", "token", "runs with larger batches"},
+       {"layer", "token", "runs with larger batches"},
+       {"token", "bandwidth_share", "two contexts at the same batch"},
+       {"step_speculating", "draft_pass_exposed", "a speculative run with another draft length"}}};
+  for (const Remedy& r : all)
+    if ((r.one == one && r.other == other) || (r.one == other && r.other == one)) return r.runs;
+  return "runs in which they differ";
+}
+
+std::string percent(double share) { return significant(100 * share) + " %"; }
+
+}  // namespace
+
+std::vector<std::string> warnings_of(const std::vector<ServedPoint>& points, const std::vector<EngineTerm>& terms,
+                                     const PriorFit& fit) {
+  constexpr double kFar = 2.5, kScattered = 0.05;
+  std::vector<std::string> all;
+  for (std::size_t a = 0; a < terms.size(); ++a)
+    for (std::size_t b = a + 1; b < terms.size(); ++b)
+      if (fit.confused(a, b))
+        all.push_back(
+            "\"" + std::string(terms[a].key) + "\" and \"" + std::string(terms[b].key) +
+            "\" can't be told apart by these runs: together they are known, each alone is as its prior splits them; " +
+            std::string(remedy_for(terms[a].key, terms[b].key)) + " would tell");
+  for (std::size_t i = 0; i < terms.size(); ++i)
+    if (const double x = fit.at[i]; std::abs(x) > kFar)
+      all.push_back(
+          "\"" + std::string(terms[i].key) + "\" is " + significant(std::abs(x), 2) + " standard deviations " +
+          (x > 0 ? "above" : "below") +
+          " what the shipped profile lets expect: are device, network, precision and engine those of the runs?");
+  if (fit.noise > kScattered)
+    all.push_back("runs scatter by " + percent(fit.noise) +
+                  " about the best fit: they were disturbed, had other batches than assumed, or the device's file "
+                  "doesn't fit the server");
+  std::set<int> batches;
+  int longest = 0;
+  for (const ServedPoint& p : points) {
+    if (!p.run.speculates()) batches.insert(p.setup.batch_size);
+    longest = std::max(longest, static_cast<int>(p.run.context));
+  }
+  if (batches.size() == 1)
+    all.push_back("all plain runs have a batch of " + std::to_string(*batches.begin()) +
+                  ": how a step grows with the batch is the device file's word alone");
+  if (const auto plain =
+          std::count_if(points.begin(), points.end(), [](const ServedPoint& p) { return !p.run.speculates(); });
+      plain < 4)
+    all.push_back(std::to_string(plain) + (plain == 1 ? " plain run" : " plain runs") +
+                  ": four, at batches from 1 to the largest served, say much more");
+  return all;
+}
+
+}  // namespace draftline

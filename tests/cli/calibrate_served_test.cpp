@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server's benchmark in, the profile of its engine out, and the question it was for, as a user asks them.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace draftline {
+
+using Json = nlohmann::json;
+
+static const std::string kServer = " --engine vllm --device h100-sxm --transformer llama-3.1-8b";
+// Steps that are 1.2 ms longer than vllm-0.19's on this card.
+static const std::string kTable =
+    "batch,context,tpot_ms\n1,600,7.8\n8,600,8.05\n32,600,8.75\n64,600,9.7\n128,600,12.0\n";
+
+TEST_CASE("a benchmark becomes a profile, and a scenario that names it is answered for that server") {
+  const Program draftline;
+  draftline.write("steps.csv", kTable);
+  const Ran r = draftline("calibrate --served steps.csv" + kServer + " --engine-out mine.json");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.out, "As shipped, a run is"));
+  CHECK(contains(r.out, "steps.csv:6"));
+  const Json profile = Json::parse(draftline.read("mine.json"));
+  CHECK(profile.at("name") == "mine");
+  CHECK(profile.at("step").at("kind") == "calibrated");
+  CHECK(profile.at("step").at("source") == "own-benchmark");
+  CHECK(profile.at("step").at("locator") == "steps.csv");
+  CHECK(profile.at("step").contains("low"));
+
+  draftline.write("s.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": ["./mine.json", "vllm"],
+      "method": {"name": "autoregressive"}, "batch_size": 48, "prompt_tokens": 500, "output_tokens": 202})");
+  const Ran answer = draftline("run s.json --json");
+  REQUIRE(answer.code == 0);
+  const Json results = Json::parse(answer.out).at("results");
+  const double mine = results.at(0).at("step_time").at("value"), vllm = results.at(1).at("step_time").at("value");
+  CHECK(mine == Approx(9.2e-3).epsilon(0.03));  // between batches of 32 and 64
+  CHECK(vllm < 8.5e-3);
+}
+
+TEST_CASE("--json prints the profile alone") {
+  const Program draftline;
+  draftline.write("steps.csv", kTable);
+  const Ran r = draftline("calibrate --served steps.csv" + kServer + " --json");
+  CHECK(r.code == 0);
+  CHECK(Json::parse(r.out).at("name") == "my-vllm");
+}
+
+TEST_CASE("what is wrong with a benchmark, or was not said of its server, is exit code 2") {
+  struct Case {
+    std::string arguments, message;
+  };
+  const Case c = GENERATE(
+      Case{"--served steps.csv --device h100-sxm --transformer llama-3.1-8b", "--engine: --served needs to know"},
+      Case{"--served steps.csv --engine vllm --transformer llama-3.1-8b", "--device: --served needs to know"},
+      Case{"--served steps.csv --engine vllm --device h100 --transformer llama-3.1-8b",
+           "#/device: unknown name \"h100\""},
+      Case{"--served none.csv" + kServer, "none.csv: no such file"},
+      Case{"--served steps.csv --out device.json" + kServer, "--out: is of a device"},
+      Case{"steps.csv --engine vllm", "--engine: goes with --served"},
+      Case{"", "calibrate: name a measured file, a folder of tables, or benchmarks with --served"},
+      Case{"--served spec.csv" + kServer, "spec.csv:2: is a speculative run (2.50 tokens a step)"},
+      Case{"--served steps.csv spec.csv --method '{\"name\": \"eagle\"}'" + kServer, "#/method/name: "},
+      Case{"--served steps.csv spec.csv --method '{\"name\": '" + kServer, "--method: line 1"},
+      Case{"--served steps.csv --tensor-parallel 3" + kServer, "#/tensor_parallel: "});
+  const Program draftline;
+  draftline.write("steps.csv", kTable);
+  draftline.write("spec.csv", "batch,context,step_ms,acceptance_length,draft_length\n1,600,9.2,2.5,3\n");
+  const Ran r = draftline("calibrate " + c.arguments);
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK(contains(r.err, c.message));
+}
+
+}  // namespace draftline

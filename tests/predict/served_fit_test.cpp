@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers whose engine nobody told are made up, benchmarked, and given back from their benchmark.
+#include "predict/served_fit.h"
+
+#include <cmath>
+#include <random>
+
+#include "predict/served_points.h"
+#include "tests/core/messages.h"
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+namespace {
+
+const ServedSetting kSetting{
+    .device = "h100-sxm", .engine = "vllm-0.19", .transformer = "llama-3.1-8b", .method = R"({"name": "eagle3"})"};
+
+ServedRun plain(double batch, double context) {
+  ServedRun run;
+  run.place = "batch " + std::to_string(static_cast<int>(batch));
+  run.batch_size = batch;
+  run.context = context;
+  run.time = Seconds{1};  // not served yet
+  return run;
+}
+ServedRun drafting(double batch, double context, double drafts, double tokens) {
+  ServedRun run = plain(batch, context);
+  run.tokens_per_step = tokens;
+  run.draft_length = drafts;
+  return run;
+}
+
+// The benchmark of a server with such an engine, whose runs scatter by `noise`.
+ServedPoints served(const std::vector<ServedRun>& runs, const Engine& truth, double noise, std::mt19937& random,
+                    const ServedSetting& setting = kSetting) {
+  const ServedPoints shape(runs, setting, kData);
+  std::normal_distribution<double> normal;
+  std::vector<ServedRun> timed = runs;
+  for (std::size_t i = 0; i < timed.size(); ++i)
+    timed[i].time = std::exp(noise * normal(random)) * predicted_time(shape.points()[i], truth);
+  return {timed, setting, kData};
+}
+Engine shipped() { return *Catalogue(kData).engine(kSetting.engine); }
+
+const FittedTerm& term(const ServedFit& fit, std::string_view key) {
+  for (const FittedTerm& t : fit.terms)
+    if (t.term.key == key) return t;
+  FAIL("no term " << key);
+  throw Bug("unreachable");
+}
+bool warns(const ServedFit& fit, std::string_view of) {
+  for (const std::string& w : fit.warnings)
+    if (w.find(of) != std::string::npos) return true;
+  return false;
+}
+
+const std::vector<ServedRun> kFour{plain(1, 600), plain(16, 600), plain(64, 1500), plain(256, 600)};
+
+}  // namespace
+
+TEST_CASE("a server whose engine is not known is given back within its intervals from four plain runs") {
+  Engine truth = shipped();
+  truth.step = Seconds{0.9e-3};  // nine times as long as shipped
+  truth.step_speculating = Seconds{1.0e-3};
+  truth.token = Seconds{6e-6};
+  truth.bandwidth_share = 0.95;
+  std::mt19937 random(3);
+  const ServedPoints points = served(kFour, truth, 0.01, random);
+  const ServedFit fit = fit_served(points.points());
+  for (const auto& [key, value] : {std::pair{"step", 0.9e-3}, {"token", 6e-6}, {"bandwidth_share", 0.95}}) {
+    INFO(key << " is " << value << ", fitted " << term(fit, key).value);
+    CHECK(term(fit, key).low <= value);
+    CHECK(value <= term(fit, key).high);
+  }
+  for (const FittedRun& run : fit.runs) {
+    CHECK(std::abs(run.fitted) < 0.02);
+    CHECK(run.shipped < -0.03);  // the shipped profile is too fast everywhere
+  }
+  // What it was for: a load that was not benchmarked, and a step that drafts.
+  const ServedPoints unseen({plain(128, 900)}, kSetting, kData);
+  CHECK(predicted_time(unseen.points()[0], fit.engine) / predicted_time(unseen.points()[0], truth) ==
+        Approx(1).epsilon(0.02));
+}
+
+TEST_CASE("nine in ten of servers drawn from the priors lie within their intervals") {
+  const auto terms = terms_of(shipped(), *Catalogue(kData).device("h100-sxm"), false);
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  int inside = 0, all = 0;
+  for (int server = 0; server < 30; ++server) {
+    std::vector<double> deviations;
+    for (std::size_t i = 0; i < terms.size(); ++i) deviations.push_back(normal(random));
+    const ServedPoints points = served(kFour, with_terms(shipped(), terms, deviations), 0.02, random);
+    const ServedFit fit = fit_served(points.points());
+    for (std::size_t i = 0; i < terms.size(); ++i, ++all) {
+      const double value = terms[i].at(deviations[i]);
+      inside += fit.terms[i].low <= value && value <= fit.terms[i].high;
+    }
+  }
+  CHECK(inside >= 0.83 * all);  // 120 intervals: 0.9 less two and a half standard errors
+}
+
+TEST_CASE("a step and a layer can't be told apart on one network, and can on two") {
+  Engine truth = shipped();
+  truth.step = Seconds{0.4e-3};
+  truth.step_speculating = Seconds{0.5e-3};
+  truth.layer = Seconds{10e-6};
+  std::mt19937 random(3);
+  const ServedFit one = fit_served(served(kFour, truth, 0.005, random).points());
+  CHECK(warns(one, "\"step\" and \"layer\" can't be told apart"));
+  std::vector<ServedRun> more = kFour;
+  for (const double batch : {1.0, 16.0, 64.0}) {
+    more.push_back(plain(batch, 600));
+    more.back().transformer = "qwen3-0.6b";  // 28 layers in a fifth of the time
+    more.push_back(plain(batch, 600));
+    more.back().transformer = "llama-68m";  // 2
+  }
+  const ServedFit two = fit_served(served(more, truth, 0.005, random).points());
+  CHECK_FALSE(warns(two, "can't be told apart"));
+  CHECK(term(two, "layer").value == Approx(10e-6).epsilon(0.1));
+  CHECK(term(two, "step").value == Approx(0.4e-3).epsilon(0.1));
+  CHECK(term(two, "layer").learned > term(one, "layer").learned);
+}
+
+TEST_CASE("speculative runs of two draft lengths tell what a pass waits from what a step costs") {
+  Engine truth = shipped();
+  truth.step_speculating = Seconds{0.7e-3};
+  truth.draft_pass_exposed = Seconds{0.15e-3};
+  std::mt19937 random(3);
+  std::vector<ServedRun> runs = kFour;
+  runs.push_back(drafting(1, 600, 3, 2.5));
+  const ServedFit one = fit_served(served(runs, truth, 0.002, random).points());
+  CHECK(warns(one, "\"step_speculating\" and \"draft_pass_exposed\" can't be told apart"));
+  runs.push_back(drafting(1, 600, 7, 3.2));
+  runs.push_back(drafting(16, 600, 5, 2.9));
+  const ServedFit more = fit_served(served(runs, truth, 0.002, random).points());
+  CHECK(term(more, "draft_pass_exposed").learned > term(one, "draft_pass_exposed").learned);
+  CHECK(term(more, "draft_pass_exposed").low < 0.15e-3);
+  CHECK(term(more, "draft_pass_exposed").high > 0.15e-3);
+}
+
+TEST_CASE("an engine that launches kernel by kernel has a time for each launch") {
+  ServedSetting eager = kSetting;
+  eager.engine = "hf-eager";
+  Engine truth = *Catalogue(kData).engine("hf-eager");
+  truth.issue = 1.7 * truth.issue;
+  std::mt19937 random(3);
+  const ServedPoints points =
+      served({plain(1, 300), plain(4, 300), plain(16, 300), plain(32, 1200)}, truth, 0.01, random, eager);
+  const ServedFit fit = fit_served(points.points());
+  CHECK(term(fit, "issue").low < truth.issue.value);
+  CHECK(term(fit, "issue").high > truth.issue.value);
+  CHECK(term(fit, "issue").value == Approx(truth.issue.value).epsilon(0.1));
+}
+
+TEST_CASE("a batch timed as a whole counts its prompts") {
+  ServedRun whole = plain(8, 96);
+  whole.steps = 127;
+  whole.prompt_tokens = 32;
+  const ServedPoints points({whole, plain(8, 96)}, kSetting, kData);
+  const Seconds steps = 127 * predicted_time(points.points()[1], shipped()),
+                all = predicted_time(points.points()[0], shipped());
+  CHECK(all > steps);
+  CHECK(all < steps + 0.05 * steps);  // 256 tokens beside 127 steps
+}
+
+TEST_CASE("what a fit needs and can't say is told") {
+  CHECK(contains(mistake_of([] {
+                   ServedPoints(
+                       {drafting(1, 600, 3, 2.5)},
+                       [] {
+                         auto s = kSetting;
+                         s.method = "";
+                         return s;
+                       }(),
+                       kData);
+                 }),
+                 "batch 1: is a speculative run (2.50 tokens a step): say how it drafts with --method"));
+  CHECK(contains(mistake_of([] { fit_served(ServedPoints({drafting(1, 600, 3, 2.5)}, kSetting, kData).points()); }),
+                 "no run of plain decoding"));
+  CHECK(contains(mistake_of([] { ServedPoints({drafting(1, 600, 2.4, 2.2)}, kSetting, kData); }),
+                 "batch 1: drafts 2.40 tokens a step on average"));
+  ServedSetting wrong = kSetting;
+  wrong.device = "h100";
+  CHECK(contains(mistake_of([&] {
+                   ServedPoints({plain(1, 600), plain(2, 600)}, wrong, kData);
+                 }),
+                 "unknown name \"h100\""));
+
+  std::mt19937 random(3);
+  const ServedFit alone = fit_served(served({plain(16, 600)}, shipped(), 0, random).points());
+  CHECK(warns(alone, "all plain runs have a batch of 16"));
+  CHECK(warns(alone, "1 plain run:"));
+  Engine far = shipped();
+  far.bandwidth_share = 0.5;
+  CHECK(warns(fit_served(served(kFour, far, 0, random).points()),
+              "are device, network, precision and engine those of the runs?"));
+}
+
+TEST_CASE("a profile of fitted values reads back as the engine that was fitted") {
+  Engine truth = shipped();
+  truth.step = Seconds{2e-3};
+  truth.step_speculating = Seconds{2.1e-3};
+  std::mt19937 random(3);
+  const ServedFit fit = fit_served(served(kFour, truth, 0.01, random).points());
+  const auto json = profile_of({.shipped = kData / "engines" / "vllm-0.19.json",
+                                .name = "mine",
+                                .title = "my server",
+                                .source = "own-benchmark",
+                                .locator = "c1.json",
+                                .padded = fit.padded,
+                                .values = profile_values(fit)});
+  const Engine read = read_whole(Document::from_text(json.dump(), "mine.json"), read_engine);
+  CHECK(read.name == "mine");
+  CHECK(read.step.value == Approx(fit.engine.step.value).epsilon(1e-4));
+  CHECK(read.step_speculating.value == Approx(fit.engine.step.value + 0.1e-3).epsilon(1e-4));
+  CHECK(read.token.value == Approx(fit.engine.token.value).epsilon(1e-4));
+  CHECK(read.bandwidth_share == Approx(fit.engine.bandwidth_share).epsilon(1e-4));
+  CHECK(read.graph_sizes == shipped().graph_sizes);
+  CHECK(read.ops.size() == shipped().ops.size());
+  CHECK(std::find(read.guesses.begin(), read.guesses.end(), "step") == read.guesses.end());
+}
+
+}  // namespace draftline
