@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline advise SCENARIO`: does speculation pay here, up to which batch and load, with how many drafts, and why
-// not.
+// `draftline advise SCENARIO`: whether speculation pays, up to which batch and load, the best draft length, and which
+// costs reduce the gain.
 #include <iostream>
 
 #include "cli/command.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline calibrate`: a measured file, or a folder of public tables, in; a device file out, and the profile of our
-// own decoder's host. Prints how well the fit does on shapes it has not seen, and how far it is from another
-// calibration.
+// `draftline calibrate`: fits a device file, and the engine profile of our own decoder, to a measured file or a folder
+// of public tables. Prints the errors on held-out shapes and the differences to another calibration.
 #include <iostream>
 
 #include "cli/calibrate_served.h"
@@ -50,7 +49,7 @@ int calibrate_engine(const Options& o, const Common& common) {
   return calibrate_served(served, common.data);
 }
 
-// One device: this calibration against it. Two: the first against the second.
+// Compares this calibration with one device, or two devices with each other.
 Comparison compare(const Options& o, const Measured& m, const OrderedJson& calibrated) {
   const auto named = [&](const std::string& name) {
     return device_of(named_or_file(name, o.data / "devices"), o.data / "devices");
@@ -72,7 +71,7 @@ std::string with_inputs(OrderedJson calibrated, const InputFiles& files, const s
   return text_of(calibrated);
 }
 
-// The files of a calibration from points, with what they were made from.
+// The texts of the files of a calibration, with the sources of the points.
 struct MeasuredFile {
   Measured points;
   InputFiles files;
@@ -119,7 +118,7 @@ int calibrate(Options o, const Common& common) {
   const std::optional<Comparison> compared = o.compare.empty() ? std::nullopt : std::optional(compare(o, m, r.device));
   const std::string device = device_text(o, measured, r);
   const std::string engine = o.engine_out.empty() ? std::string() : engine_text(o, measured);
-  // From here on nothing is refused, so that files are written all or none.
+  // All input has been checked by now, so that either all files are written or none.
   if (!o.engine_out.empty()) write_text_file(o.engine_out, engine);
   if (!o.out.empty()) write_text_file(o.out, device);
   if (!o.compare_out.empty()) write_comparison_csv(o.compare_out, compared->points, compared->first, compared->second);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `calibrate` says beside its files: how good the fits are, what the host costs, and two devices over the same
-// points.
+// The text output of `calibrate`: the errors of the fits, the costs of the host, and a comparison of two devices.
 #pragma once
 #include <ostream>
 
@@ -9,12 +8,14 @@
 
 namespace draftline::cli {
 
-// `width`: of the terminal, 0: no limit.
-void print_quality(std::ostream&, const std::vector<FitQuality>&, std::size_t width);
+// `width`: of the terminal in columns; 0: no limit.
+void print_quality(std::ostream&, const std::vector<FitQuality>&, std::size_t width);  // a table, a row for each op
 void print_warnings(std::ostream&, const std::vector<FitQuality>&);
-void print_gpu_host(std::ostream&, const Measured&, std::size_t width);
+void print_gpu_host(std::ostream&, const Measured&, std::size_t width);  // host costs of a GPU's decoder
+// Errors of two devices' predictions on the same measured points; `first` and `second` are their names.
 void print_comparison(std::ostream&, const std::vector<ComparedPoint>&, const std::string& first,
                       const std::string& second, std::size_t width);
+// A row for each point, with times in seconds. Throws InputErrors and OutputError (core/text_file).
 void write_comparison_csv(const std::filesystem::path&, const std::vector<ComparedPoint>&, const std::string& first,
                           const std::string& second);
 

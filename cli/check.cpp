@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline check`: predictions asked again and compared with what was approved; exit 1 where one moved.
+// `draftline check`: recomputes pinned predictions and compares them with the approved ones; exit code 1 if any
+// changed.
 #include <cstdlib>
 #include <iostream>
 
@@ -27,7 +28,7 @@ struct Options {
   int jobs = 1;
   double tolerance = Tolerance{}.relative, within = 0.05;
 
-  int asked() const {  // questions of different kinds
+  int asked() const {  // number of different kinds of questions
     return static_cast<int>(!pins.empty() || !scenarios.empty() || !anchors.empty()) +
            static_cast<int>(!against.empty()) + static_cast<int>(!measured.empty());
   }
@@ -60,7 +61,7 @@ int check_measured(const Options& o) {
   return kFine;
 }
 
-// The pin files that were named, and that of --scenarios with a pin for each of the folder's scenarios.
+// The named pin files, and that of --scenarios with a pin for each scenario of the folder.
 std::vector<PinFile> read_all_pins(const Options& o) {
   std::vector<PinFile> files;
   for (const fs::path& file : o.pins) files.push_back(read_pins(file));
@@ -110,7 +111,7 @@ int check_pins(const Options& o, const Common& common) {
   }
   GateReport report;
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (!o.approve || !all[i].second->points.empty())  // what is approved for the first time did not move
+    if (!o.approve || !all[i].second->points.empty())  // a pin without approved figures has no changes
       report.pins.push_back(compare(*all[i].first, *all[i].second, now[i], o.exact));
   AnchorFile anchors;
   if (!o.anchors.empty()) anchors = read_anchors(o.anchors, o.reference);
@@ -120,7 +121,7 @@ int check_pins(const Options& o, const Common& common) {
     if (code == kMoved) std::cerr << "If that is what was meant: the same command with --approve.\n";
     return code;
   }
-  std::vector<PinFile> approved_files;  // all of them, or none is written
+  std::vector<PinFile> approved_files;  // written only if none throws
   auto begin = now.begin();
   for (const PinFile& file : files) {
     const auto end = begin + static_cast<std::ptrdiff_t>(file.pins.size());
@@ -197,7 +198,7 @@ void add_check(CLI::App& app, Action& chosen) {
   verb->callback([o, verb, &chosen] {
     chosen = {AcrossRanks::shares, [o, verb](const Common& c) {
                 if (o->asked() > 0) return check_all(*o, c);
-                std::cerr << verb->help();  // and no success: a pattern that matched no file must not pass
+                std::cerr << verb->help();  // an error, as a pattern that matches no file must not pass
                 return static_cast<int>(kInput);
               }};
   });

@@ -13,17 +13,18 @@
 
 namespace draftline::cli {
 
-// What every verb needs to know.
+// The arguments of every verb.
 struct Common {
   std::filesystem::path data;  // the folder data/
-  const Ranks& ranks;          // one, unless the verb shares its work
+  const Ranks& ranks;          // only one rank unless the verb shares its work
 };
 
-// What several ranks (mpirun) make of a verb: they share its work; rank 0 does what is soon done, and the others leave;
-// or it measures one machine, which several processes would only disturb.
+// How a verb runs on several ranks (mpirun): they share its work; rank 0 does it alone, as it takes little time; or it
+// is refused, as it measures one machine, which several processes would disturb.
 enum class AcrossRanks { shares, first_alone, refuses };
 
-// Adds a verb to the program; when it is chosen, its action runs after parsing.
+// The action of a verb, which returns the exit code. add_x() adds the verb x to the program and sets `chosen` when it
+// is parsed.
 struct Action {
   AcrossRanks ranks;
   std::function<int(const Common&)> run;
@@ -41,10 +42,11 @@ void add_plan(CLI::App&, Action& chosen);
 void add_check(CLI::App&, Action& chosen);
 void add_validate(CLI::App&, Action& chosen);
 
-// The exit code of a sweep that took so many points: 0, or that of the signal with a message of how to go on.
+// The exit code of a sweep after `done` of `points` points: 0 if all are done; otherwise that of the signal, with a
+// message on standard error how to continue.
 int interrupted_after(std::size_t done, std::size_t points);
 
-int terminal_width();  // of standard output; 0 if it is no terminal
+int terminal_width();  // columns of standard output; 0 if it is no terminal
 Output to_standard_output(bool json, bool csv, Asked);
 
 }  // namespace draftline::cli

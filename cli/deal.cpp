@@ -27,7 +27,7 @@ std::optional<std::size_t> Deal::next() {
 }
 
 std::uint64_t question_id(const InputFiles& files, std::uint64_t option) {
-  std::vector<std::uint64_t> contents;  // whatever the files are called on each machine
+  std::vector<std::uint64_t> contents;  // without names, which may differ between machines
   for (const auto& [file, fingerprint] : files) contents.push_back(fingerprint);
   std::sort(contents.begin(), contents.end());
   Fingerprint all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of work dealt out one by one, to threads here and to other ranks: whoever is free takes the next.
+// Distributes pieces of work, numbered by index, to the threads of this process and to other ranks, one at a time.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace draftline::cli {
 
 class Deal {
  public:
-  Deal(std::size_t from, std::size_t to) : next_(from), to_(to) {}
-  std::optional<std::size_t> next();  // none: all are dealt, it was stopped, or Ctrl-C was pressed
+  Deal(std::size_t from, std::size_t to) : next_(from), to_(to) {}  // the pieces [from, to)
+  std::optional<std::size_t> next();  // the next piece; none after the last, after stop() and after Ctrl-C
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
 
@@ -26,15 +26,16 @@ class Deal {
   std::atomic<bool> stopped_ = false;
 };
 
-// Tells one command from another, so that ranks which were started with different files, options or programs do not mix
-// their results.
-std::uint64_t question_id(const InputFiles&, std::uint64_t option);  // option: a seed, a first point
+// A hash of the program, the content of the input files and an option (a seed, a first point). It detects ranks that
+// were started with other files, options or programs.
+std::uint64_t question_id(const InputFiles&, std::uint64_t option);
 
-// Rank 0: deals to the other ranks until each has said that it is done, or the deal was stopped by a failure here.
-// RankFailed, or InputErrors where a rank answers another question.
+// For rank 0: sends pieces to the other ranks and passes their results to `put`, until every rank is done or the deal
+// is stopped. Throws RankFailed if a rank failed, and InputErrors if one has another question or command line.
 void deal_out(const Ranks&, std::uint64_t question, Deal&,
               const std::function<void(std::size_t piece, std::string_view result)>& put);
-// Another rank: asks for its next piece.
+// For other ranks: the next piece from rank 0; none after the last. Throws InputErrors if rank 0 has another command
+// line.
 std::optional<std::size_t> ask_for_piece(const Ranks&, std::uint64_t question);
 
 }  // namespace draftline::cli

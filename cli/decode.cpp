@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline decode`: the reference decoder on the CPU or on CUDA. Token ids in, token ids out; what was accepted per
-// step, and what the steps took.
+// `draftline decode`: the reference decoder on the CPU or on CUDA, from token ids to token ids. Prints the accepted
+// tokens and the time of the steps.
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,13 +46,13 @@ struct Options {
   int trace_depth = 8;
   std::string device = "cpu", precision, limits, accept_trace, algorithms;
   bool no_graphs = false;
-  int warm_up = -1;  // steps; -1: the device's usual
+  int warm_up = -1;  // steps; -1: the default of the device
   std::vector<double> accept;
   bool cuda() const { return device == "cuda"; }
   DType format() const { return precision.empty() ? (cuda() ? DType::bf16 : DType::fp32) : *dtype_named(precision); }
 };
 
-// "eagle3", or a scenario's method object: {"name": "eagle3", "draft_length": 3}.
+// A method from "eagle3" or from a method object of a scenario: {"name": "eagle3", "draft_length": 3}.
 MethodSpec method_asked(const std::string& text) {
   const bool object = text.find('{') != std::string::npos;
   return MethodSpec(Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method").root());
@@ -77,7 +77,7 @@ std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
   return prompts;
 }
 
-// What the weights and caches would take is known before any of them is made.
+// Checks the memory of weights and caches before they are allocated.
 void check_memory(const Decoder& dry, int slots, int capacity) {
   const Bytes have{static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))};
   Bytes caches;
@@ -87,22 +87,22 @@ void check_memory(const Decoder& dry, int slots, int capacity) {
                       ", this machine has " + to_text(have));
 }
 
-// Rows that a step writes behind the text. Where a plan depends on the text, the most that any may.
+// The largest number of rows that a step writes after the text.
 int rows_behind_text(Decoder& priced, int slots, int length) {
   constexpr int kMostTail = 2048;
   if (!priced.method->static_plan()) return kMostTail;
   return dry_step(priced, slots, length).rows_behind_text + priced.method->depth() +
-         1;  // the last step may go beyond the tokens wanted
+         1;  // the last step may exceed the wanted tokens
 }
 
-// The file of timed algorithms as it was found: it is written anew in the end.
+// The fingerprint of the file of algorithms before it is rewritten at the end.
 InputFiles algorithms_read(const std::string& file) {
   std::error_code none;
   if (file.empty() || !std::filesystem::exists(file, none)) return {};
   return Document::from_file(file).root().input_files();
 }
 
-// Every file that was read: networks, checkpoints by what they store, and what options name.
+// All input files: networks, checkpoints by their content, and files that options name.
 InputFiles files_read(const Options& o, const Catalogue& catalogue, const DecodedWeights& weights) {
   InputFiles files = catalogue.input_files();
   files.merge(weights.input_files());
@@ -111,7 +111,7 @@ InputFiles files_read(const Options& o, const Catalogue& catalogue, const Decode
   return files;
 }
 
-// Records FILE, and says what is in it.
+// Records an acceptance trace in FILE and prints a summary.
 int trace(const Options& o, const TransformerShape& shape, const std::string& weights, const Tracing& t,
           const std::vector<std::vector<int>>& prompts, const std::function<void(JsonWriter&)>& write_inputs) {
   TraceHeader h;
@@ -169,12 +169,12 @@ int decode(const Options& o, const Common& common) {
     throw InputErrors(
         "--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
   if (o.cuda() && !o.trace.empty()) throw InputErrors("--trace: traces are recorded on the CPU");
-  constexpr int kMostTail = 2048;  // rows beyond the text that a step may write
+  constexpr int kMostTail = 2048;  // rows after the text that a step may write
   int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
   std::shared_ptr<const Device> limits;
   if (!o.limits.empty()) limits = catalogue.device(o.limits, "--limits");
   const int slots = std::min(o.batch_size, static_cast<int>(prompts.size()));
-  constexpr int kPositions = 64;  // that a trace takes at once: rows enough for the CPU; more cost masked keys
+  constexpr int kPositions = 64;  // traced together: enough rows for the CPU; more would increase masked attention
   const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / slots);
   DecodedWeights source(checkpoint(o.transformer), o.draft_noise, o.seed);
   const auto algorithms = cuda_algorithms(o.algorithms);
@@ -228,7 +228,7 @@ int decode(const Options& o, const Common& common) {
   const auto dry = make(method);
   method.finish();
   priced = false;
-  if (o.cuda())  // caches are no larger than steps need
+  if (o.cuda())  // on a GPU caches are only as large as steps need
     capacity = static_cast<int>(longest) + o.new_tokens +
                rows_behind_text(*dry, slots, static_cast<int>(longest) + o.new_tokens);
   else check_memory(*dry, slots, capacity);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Independent pieces of work on several threads and ranks, their results taken in order by rank 0, so that the output
-// depends on the number of neither. Ctrl-C ends it after the pieces in progress; what is finished is kept.
+// Runs independent pieces of work on several threads and ranks. Rank 0 receives the results in order, so that the
+// output does not depend on the number of threads and ranks. Ctrl-C ends it after the pieces in progress; finished
+// results are kept.
 #pragma once
 #include <tbb/global_control.h>
 #include <tbb/parallel_pipeline.h>
@@ -21,12 +22,12 @@
 namespace draftline::cli {
 
 struct Pieces {
-  std::size_t from, to;    // all of [from, to)
-  std::uint64_t question;  // question_id(); equal on all ranks
+  std::size_t from, to;    // the pieces [from, to)
+  std::uint64_t question;  // question_id(), which must be equal on all ranks
   int jobs;                // threads of each rank
 };
 
-// Workers are made as they are needed and shared by nobody at a time.
+// A pool of workers, which are made on demand. Each is used by one thread at a time.
 template <class Worker, class Make>
 class Workers {
  public:
@@ -56,7 +57,7 @@ class Workers {
   std::vector<std::shared_ptr<Worker>> idle_;
 };
 
-// Results come in any order, and are taken in that of their pieces.
+// Receives results in any order and passes them to `take` in order of their pieces.
 template <class Result, class Take>
 class Taking {
  public:
@@ -76,7 +77,7 @@ class Taking {
   std::map<std::size_t, Result> early_;
 };
 
-// Threads of this rank, each doing piece after piece until `next` has none.
+// Runs act(piece) on `jobs` threads for each piece that next() returns, until it returns none.
 template <class Next, class Do>
 void piece_by_piece(int jobs, Next next, Do act) {
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(jobs));
@@ -90,16 +91,17 @@ void piece_by_piece(int jobs, Next next, Do act) {
                              tbb::make_filter<std::size_t, void>(tbb::filter_mode::parallel, act));
 }
 
-// `make()`: a worker; `first`: one of them, if given. `work(worker, piece)`: a result, which can be packed
-// (core/packed.h). `take(result)`: on rank 0 alone, one at a time, in the order of the pieces. Returns how many were
-// taken: all, or fewer if interrupted; on other ranks 0.
+// `make()` returns a worker; `first` is one that exists already, or null. `work(worker, piece)` returns a result that
+// can be packed (core/packed.h). `take(result)` is called on rank 0, one at a time, in order of the pieces. Returns the
+// number of results that were taken, fewer than all if interrupted; 0 on other ranks. Rethrows what these functions
+// throw, and throws as deal_out() does.
 template <class Worker, class Make, class Work, class Take>
 std::size_t in_order(const Ranks& ranks, const Pieces& pieces, std::shared_ptr<Worker> first, Make make, Work work,
                      Take take) {
   using Result = std::invoke_result_t<Work&, Worker&, std::size_t>;
   Workers<Worker, Make> workers(std::move(first), make);
   const auto compute = [&](std::size_t i) { return workers.with([&](Worker& worker) { return work(worker, i); }); };
-  const bool shared = ranks.size() > 1 && pieces.to - pieces.from > 1;  // a single one is rank 0's
+  const bool shared = ranks.size() > 1 && pieces.to - pieces.from > 1;  // rank 0 runs a single piece itself
   Fingerprint question;
   for (const std::uint64_t part : {pieces.question, pieces.from, pieces.to}) question.add(part);
 
@@ -114,7 +116,7 @@ std::size_t in_order(const Ranks& ranks, const Pieces& pieces, std::shared_ptr<W
 
   Deal deal(pieces.from, pieces.to);
   Taking<Result, Take> taking(pieces.from, take);
-  std::exception_ptr failure;  // of the thread that deals
+  std::exception_ptr failure;  // of the thread `dealer`
   std::jthread dealer;
   if (shared)
     dealer = std::jthread([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C, and what ends a session or a job (SIGHUP, SIGTERM), as a question that long work asks between its pieces.
+// Handles Ctrl-C and the signals that end a session or job (SIGHUP, SIGTERM), so that long work can poll for them.
 #pragma once
 #include <unistd.h>
 
@@ -14,17 +14,18 @@ namespace draftline::cli {
 
 inline constexpr std::array kEndingSignals{SIGINT, SIGTERM, SIGHUP};
 
-// The exit code of a program that a signal ended, as shells have it: 130 for Ctrl-C.
+// The exit code of a program that a signal ended, by the convention of shells: 130 for Ctrl-C.
 constexpr int exit_code_of_signal(int signal) { return 128 + signal; }
 
-// `act` for each of them but those that our parent told us to ignore (nohup, a shell's background job).
+// Handles each of these signals by `act`, except those that the parent process set to be ignored (nohup, jobs in the
+// background).
 inline void on_ending_signals(void (*act)(int)) {
   for (const int signal : kEndingSignals)
     if (std::signal(signal, act) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
-// While one lives, such a signal asks instead of killing; the second one kills. Of several ranks only Ctrl-C asks:
-// mpirun ends those that are left with SIGTERM.
+// While it lives, the first such signal sets asked() instead of ending the program; the second one ends it. With
+// several ranks only Ctrl-C is handled, as mpirun ends remaining ranks with SIGTERM. Only one may live at a time.
 class Interruptible {
  public:
   Interruptible() : signals_(launched().size > 1 ? 1 : kEndingSignals.size()) {
@@ -39,7 +40,7 @@ class Interruptible {
   Interruptible& operator=(const Interruptible&) = delete;
   static bool asked() { return asked_ != 0; }
   static int exit_code() { return exit_code_of_signal(asked() ? asked_.load() : SIGINT); }
-  static void ask_too() { asked_ = SIGINT; }  // Ctrl-C reached another rank
+  static void ask_too() { asked_ = SIGINT; }  // for Ctrl-C that another rank received
 
  private:
   static void ask(int signal) {

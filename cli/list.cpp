@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline list KIND`: what is known, with sources.
+// `draftline list KIND`: lists devices, transformers, engines, methods and others, with their sources.
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -22,7 +22,8 @@ struct Options {
   bool json = false;
 };
 
-// Rows of named facts; a fact may be missing in a row. Quantities as text for people, as numbers for JSON.
+// Rows of named facts, as a table or JSON. A fact may be missing in a row. Quantities are text in tables and numbers in
+// JSON.
 struct Listing {
   std::vector<Table::Column> columns;
   std::vector<std::vector<Cell>> rows;
@@ -37,9 +38,9 @@ std::string_view text(methods::Losslessness l) {
   return "lossy";
 }
 
-// Rows that a step verifies with the method's defaults, on an ordinary target.
+// The verified rows per sequence of a method with its defaults, on an ordinary target.
 int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
-  const RankAcceptance halves(8, {0.5, 0.25, 0.125});  // whatever they are: a budget has as many rows
+  const RankAcceptance halves(8, {0.5, 0.25, 0.125});  // arbitrary: the rows depend only on the tree size
   Decoder decoder(
       {*catalogue.transformer("llama-2-7b"), DType::bf16, DType::bf16, 1, 1, 1, {}, halves},
       MethodSpec(e).with_parameter("draft", "llama-68m"), [&](const Reader& in) { return *catalogue.transformer(in); },
@@ -62,7 +63,7 @@ Listing list_methods(Catalogue& catalogue) {
   return l;
 }
 
-// Too much for one line each: a head, and below it the parameters.
+// Methods need more than a line each: a heading, and the parameters below it.
 void print_methods(const Listing& l) {
   const auto width = static_cast<std::size_t>(std::max(60, terminal_width() > 0 ? terminal_width() : 120));
   for (const auto& row : l.rows) {

@@ -38,7 +38,7 @@ namespace {
 
 enum ExitCode { kFine = 0, kInput = 2, kDevice = 3, kBug = 4 };
 
-// data/ beside the installed program, else where it was built from.
+// The folder data/ of the installed program, or that of the source tree.
 std::filesystem::path find_data() {
   std::error_code none;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", none);
@@ -51,19 +51,19 @@ std::filesystem::path find_data() {
 
 void interrupted(int signal) { _exit(exit_code_of_signal(signal)); }
 
-// A stream that was closed before we began: the next file opened would take its number, and what is printed would land
-// in that file. What stands here in its place can be read, not written.
+// Opens /dev/null, for reading only, in place of standard streams that are closed. Otherwise the next opened file would
+// have such a stream's number, and output would be written to that file.
 void keep_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) == -1 && open("/dev/null", O_RDONLY) == -1) _exit(kDevice);
 }
 
-// What a user's file says may be quoted in it: it must not steer the terminal.
+// Messages may quote a user's file, so control characters are escaped.
 void say(const Ending& ending) {
   for (const std::string& m : ending.messages) std::cerr << printable(m, m.npos) << "\n";
 }
 
-// What `act` returns, or what went wrong in it.
+// The result of act(), with exceptions converted to exit codes and messages.
 template <class Act>
 Ending ending_of(Act act) {
   try {
@@ -77,7 +77,7 @@ Ending ending_of(Act act) {
   }
 }
 
-// Of several ranks, the first one alone talks.
+// Redirects the output of a rank other than 0 to /dev/null.
 void fall_silent() {
   const int nowhere = open("/dev/null", O_WRONLY);
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO})
@@ -140,7 +140,7 @@ int run(int argc, char** argv, Launched l) {
     const int code = app.exit(e);
     if (!std::cout.flush()) throw OutputError("standard output can't be written");
     if (code == 0) return kFine;
-    if (l.rank > 0) Ranks(l).fail({kInput, {e.what()}});  // it may have no such file, where rank 0 has one
+    if (l.rank > 0) Ranks(l).fail({kInput, {e.what()}});  // a file may be missing only on this rank's machine
     return kInput;
   }
   return act(chosen, data, l);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `probe` and `calibrate` do, for `validate` to do as well: a measured file, and from it a device and an engine.
+// The functions of `probe` and `calibrate` that `validate` also uses: measuring a machine, and fitting a device and an
+// engine to the measurements.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -13,19 +14,20 @@ namespace draftline::cli {
 struct ProbeOptions {
   std::string device = "cpu", grid = "full";
   std::filesystem::path out = "measured.json";
-  std::optional<double> seconds;  // none: 80 on a CPU, 150 on a GPU
-  std::optional<double>
-      wait;  // for others to leave a CPU's core; none: three quarters of `seconds`, 0 on the small grid
+  std::optional<double> seconds;  // time budget; none: 80 on a CPU, 150 on a GPU
+  // Seconds to wait for other programs to leave a CPU core; none: three quarters of `seconds`, 0 on the small grid.
+  std::optional<double> wait;
 };
-// Writes the measured file, or completes it; false: Ctrl-C came first, what is measured is kept.
+// Measures this machine and writes the measured file, or completes it if it exists. Returns false if Ctrl-C interrupted
+// it; measured points are kept. Throws InputErrors if the file is of another machine or program, and DeviceError.
 bool probe_into(const ProbeOptions&);
 
 struct CalibratedFiles {
-  std::string device, engine;  // JSON texts; engine: empty where nothing was measured of the host
-  std::vector<FitQuality> quality;
+  std::string device, engine;       // JSON texts; `engine` is "" if the host was not measured
+  std::vector<FitQuality> quality;  // errors of the fits, by op
 };
-// `device`: which it must be of. `datasheet`: of a GPU, the device or device file whose datasheet holds. `data`: the
-// folder.
+// Fits a device and an engine to a measured file. `device`: "cpu" or "cuda", which the file must be of. `datasheet`:
+// for a GPU, the name or file of the device whose datasheet applies. `data`: the folder data/. Throws InputErrors.
 CalibratedFiles calibrate_files(const std::filesystem::path& measured, const std::string& device,
                                 const std::string& datasheet, const std::filesystem::path& data);
 

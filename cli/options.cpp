@@ -19,7 +19,8 @@ CLI::Validator between(double least, double most) {
           "FLOAT in " + range};
 }
 
-// By name, where they don't exist yet; pipes and devices may be written by several.
+// Whether two paths are the same file; files that do not exist are compared by path. Pipes and devices never are, as
+// they may be written several times.
 static bool same_file(const fs::path& a, const fs::path& b) {
   std::error_code none;
   if (fs::exists(a, none) && !fs::is_regular_file(a, none)) return false;

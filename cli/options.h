@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of options that several verbs share.
+// Checks of command-line options that several verbs share.
 #pragma once
 #include <filesystem>
 #include <string_view>
@@ -9,15 +9,14 @@
 
 namespace draftline::cli {
 
-// A number from `least` to `most`, both included; CLI::Range lets NaN through.
+// Accepts numbers from `least` to `most`, both included. Unlike CLI::Range it rejects NaN.
 CLI::Validator between(double least, double most);
 
 struct OutputFile {
   std::string_view option;
-  std::filesystem::path file;  // empty: not asked for
+  std::filesystem::path file;  // empty: the option was not given
 };
-// InputErrors where one of these files would destroy another, or one of the inputs: "--engine-out: is the file of
-// --out, too".
+// Throws InputErrors if two of these files are the same, or one is an input: "--engine-out: is the file of --out, too".
 void check_outputs(const std::vector<OutputFile>&, const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace draftline::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline papers [NAME]`: the papers' tables beside ours, with the audit of what each printed figure needs.
+// `draftline papers [NAME]`: the tables of papers with our predictions, and the peak share of each printed figure.
 #include <iostream>
 
 #include "cli/command.h"

@@ -28,7 +28,7 @@ int plan(const Options& o, const Common& common) {
   const std::size_t points = scenario.points();
   Progress progress("planning", points);
   std::optional<Interruptible> interruptible;
-  if (points > 1) interruptible.emplace();  // of one point nothing would be kept
+  if (points > 1) interruptible.emplace();  // with one point there would be nothing to keep
   std::vector<FleetOption> options;
   in_order<ServingSweep>(
       common.ranks,

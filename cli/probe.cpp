@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline probe`: times the ops of a decoder on this machine and writes a measured file. What was measured is
-// written every few seconds; started again on the same file, it goes on where it was.
+// `draftline probe`: times the ops of a decoder on this machine and writes a measured file. Results are saved every few
+// seconds; started again with the same file, it continues.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -40,7 +40,7 @@ void save(const Measured& m, const std::filesystem::path& file) {
   out.commit();
 }
 
-// Points of an earlier run; InputErrors if that was another machine or another draftline.
+// The points of an earlier run. Throws InputErrors if that was on another machine or by another program.
 std::vector<MeasuredPoint> earlier(const Measured& now, const std::filesystem::path& file) {
   std::error_code none;
   if (!std::filesystem::exists(file, none)) return {};
@@ -49,16 +49,16 @@ std::vector<MeasuredPoint> earlier(const Measured& now, const std::filesystem::p
   return before.points;
 }
 
-// What is probed: its facts, its shapes, and how one of them is timed.
+// The device that is probed: its description, the points of its grid, and the function that times one of them.
 struct Subject {
   std::string title;
   std::function<std::map<std::string, double>()> machine;
   std::vector<MeasuredPoint> grid;
   std::function<MeasuredPoint(const MeasuredPoint&, Seconds time_budget)> measure;
-  std::function<Seconds(const MeasuredPoint&)> overhead = {};  // of a point, beside its samples; none: as much as them
+  std::function<Seconds(const MeasuredPoint&)> overhead = {};  // time besides the samples; null: as long as these
   std::function<std::vector<std::string>()> remarks = {};
-  std::function<double()> usual = {};  // what the clock reference takes on a free core, as far as is known by now
-  FreeCore::Read read = {};            // takes readings of it
+  std::function<double()> usual = {};  // time of the clock reference on a free core, as known so far
+  FreeCore::Read read = {};            // reads the clock reference
 };
 
 Subject this_cpu(GridSize size) {
@@ -67,7 +67,7 @@ Subject this_cpu(GridSize size) {
   auto reference = std::make_shared<ClockReference>(size == GridSize::full ? kWatch : kGlance);
   std::vector<MeasuredPoint> grid = cpu_grid(machine.last_level_cache, size);
   for (const MeasuredPoint& p : host_grid()) grid.push_back(p);
-  grid.push_back({.op = "clock_reference", .shape = {}});  // comes last, as it is a mean over all readings before it
+  grid.push_back({.op = "clock_reference", .shape = {}});  // last, as it is the mean of all readings
   return {machine.cpu,
           [machine] {
             return std::map<std::string, double>{{"l1_cache", machine.l1_cache},
@@ -100,8 +100,8 @@ Subject this_gpu(GridSize size) {
 
 using Clock = std::chrono::steady_clock;
 
-// How the time is shared among the points: each its overhead, and what is left in equal parts. Where overheads turn out
-// longer than they were thought to be, later points get less time, so that the whole stays in its time.
+// Divides the time budget among the points: each gets its overhead, and an equal part of the rest. If overheads are
+// longer than estimated, later points get less time, so that the total stays within the budget.
 class Schedule {
  public:
   Schedule(const Subject& subject, const std::vector<MeasuredPoint>& todo, Seconds whole) {
@@ -109,7 +109,7 @@ class Schedule {
     const Seconds half = whole * (0.5 / all);
     Seconds beside;
     for (const MeasuredPoint& p : subject.grid) beside += subject.overhead ? subject.overhead(p) : half;
-    constexpr double kLeastShare = 0.25;  // of the time, for samples
+    constexpr double kLeastShare = 0.25;  // least share of the time that is for samples
     time_budget_ = std::max(whole - beside, kLeastShare * whole) * (1 / all);
     adapts_ = static_cast<bool>(subject.overhead);
     for (const MeasuredPoint& p : todo) overhead_.push_back(subject.overhead ? subject.overhead(p) : half);
@@ -174,7 +174,7 @@ bool probe_into(const ProbeOptions& o) {
     save(m, o.out);
   };
   constexpr auto kBetweenSaves = std::chrono::seconds(3);
-  auto saved = Clock::now() - kBetweenSaves;  // the first point at once: a folder that can't be written shows early
+  auto saved = Clock::now() - kBetweenSaves;  // saves after the first point, to detect early if that is impossible
   Schedule schedule(subject, todo, Seconds{seconds});
   const auto in_seconds = [](Seconds t) { return significant(t.value, 3) + " s"; };
   if (gpu && !todo.empty())
@@ -184,14 +184,14 @@ bool probe_into(const ProbeOptions& o) {
   std::size_t i = 0, again = 0;
   struct Judged {
     std::size_t at;
-    double usual;  // clock by which it was
-    bool shared;   // others came meanwhile
+    double usual;  // time of the clock reference that was assumed
+    bool shared;   // whether other programs used the core meanwhile
   };
   std::vector<Judged> judged;
   FreeCore core(subject.read, Seconds{o.wait.value_or(size == GridSize::small ? 0 : kToWait * seconds)},
                 Interruptible::asked);
   {
-    constexpr double kTicks = 1000;  // the bar counts milliseconds that are expected, so that its time left is right
+    constexpr double kTicks = 1000;  // the bar counts expected milliseconds, for a correct estimate of the time left
     const Interruptible interruptible;
     Progress progress("probing", static_cast<std::size_t>(kTicks * schedule.expected().value) + 1);
     const auto wait = [&] {
@@ -203,7 +203,7 @@ bool probe_into(const ProbeOptions& o) {
       try {
         wait();
         m.points.push_back(subject.measure(todo[i], schedule.time_budget_for(i)));
-      } catch (const DeviceError&) {  // what is there stays
+      } catch (const DeviceError&) {  // measured points are kept
         save(m, o.out);
         throw;
       }
@@ -215,7 +215,7 @@ bool probe_into(const ProbeOptions& o) {
       schedule.finished(i);
       progress.at(static_cast<std::size_t>(kTicks * schedule.done().value));
     }
-    // Others were there, perhaps so long that a shared core seemed the usual one.
+    // Other programs used the core, perhaps so long that their share of it seemed normal.
     constexpr double kSlower = 1.05, kMostTime = 2;
     for (const Judged& j : judged)
       if (i == todo.size() && (j.shared || j.usual > kSlower * subject.usual()) && !Interruptible::asked() &&

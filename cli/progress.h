@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A progress bar on standard error: only on a terminal, and only for what takes over two seconds.
+// A progress bar on standard error. It is shown only on a terminal, and only after two seconds.
 #pragma once
 #include <chrono>
 #include <string>
@@ -9,8 +9,9 @@ namespace draftline::cli {
 class Progress {
  public:
   Progress(std::string what, std::size_t total);
-  ~Progress();                                                   // clears the line
-  void at(std::size_t done, const std::string& waits_for = {});  // what it waits for: in place of the time left
+  ~Progress();  // clears the line
+  // Shows `done` of the total, and the time left or, if given, what the work waits for.
+  void at(std::size_t done, const std::string& waits_for = {});
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One command on several machines: `mpirun draftline ...` starts the program once per rank (MPI), each with the same
-// command line. Rank 0 deals the work out and takes all results in order (cli/in_order.h); it alone talks and writes
-// files, so that the output is that of a single rank. Without mpirun there is one rank, and MPI is never started.
+// Running one command on several machines: `mpirun draftline ...` starts the program once per rank (MPI) with the same
+// command line. Rank 0 distributes the work and receives all results in order (cli/in_order.h). Only rank 0 prints and
+// writes files, so that the output equals that of a single rank. Without mpirun there is one rank and no MPI.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -15,13 +15,13 @@
 
 namespace draftline::cli {
 
-// Which process of mpirun's this is, told by its environment before MPI is started.
+// The rank of this process and the number of ranks, from the environment that mpirun sets; 0 of 1 without mpirun.
 struct Launched {
   std::size_t rank = 0, size = 1;
 };
 Launched launched();
 
-// How a command ended: its exit code, and what there is to say of it.
+// The result of a command: its exit code, and messages for the user.
 struct Ending {
   int code = 0;
   std::vector<std::string> messages;
@@ -29,7 +29,7 @@ struct Ending {
   static auto members(auto& s) { return std::tie(s.code, s.messages); }
 };
 
-// Another rank failed; it says why, and with which exit code.
+// Thrown on rank 0 if another rank failed, with that rank's exit code and messages.
 class RankFailed : public std::runtime_error {
  public:
   explicit RankFailed(Ending e) : std::runtime_error("another rank failed"), ending_(std::move(e)) {}
@@ -39,10 +39,10 @@ class RankFailed : public std::runtime_error {
   Ending ending_;
 };
 
-// What ranks tell each other. Nobody waits on a busy core: who has nothing to do looks for messages once in a while.
+// Messages between ranks. Waiting polls with pauses, so that an idle rank does not occupy a core. MPI errors are Bugs.
 class Ranks {
  public:
-  explicit Ranks(Launched);  // joins the others, if there are any
+  explicit Ranks(Launched);  // starts MPI if there are several ranks; InputErrors if the program was built without MPI
   ~Ranks() { leave(); }
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -56,22 +56,23 @@ class Ranks {
     About about;
     std::string bytes;
   };
-  // From any thread.
+  // These may be called by any thread.
   void send(std::size_t to, About, std::string_view bytes = {}) const;
-  std::optional<Message> received() const;  // none: nothing has come
-  Message receive() const;                  // waits
-  std::optional<Message> receive_unless(const std::function<bool()>& given_up) const;
+  std::optional<Message> received() const;  // the next message; none if there is none
+  Message receive() const;                  // waits for a message
+  std::optional<Message> receive_unless(const std::function<bool()>& given_up) const;  // none once given_up() is true
 
-  // Of a rank that can't go on. Rank 0 ends all of them, with this exit code; another one leaves that to rank 0, which
-  // throws RankFailed when it hears of it.
+  // Reports the failure of this rank. Rank 0 ends all ranks with its exit code; another rank sends it to rank 0, which
+  // throws RankFailed.
   void fail(Ending) const;
-  // Waits for all others to leave too. On rank 0: of one that failed meanwhile, though nothing depended on it.
+  // Waits until all ranks have left and ends MPI. Returns, on rank 0, the failure of a rank whose results were not
+  // needed.
   std::optional<Ending> leave();
 
  private:
   std::size_t rank_ = 0, size_ = 1;
   mutable std::mutex mutex_;
-  mutable std::size_t left_ = 0;  // others that have said so
+  mutable std::size_t left_ = 0;  // number of other ranks that have left
 };
 
 }  // namespace draftline::cli

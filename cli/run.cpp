@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline run SCENARIO`: the product of a scenario's lists, predicted point by point, written as it goes.
+// `draftline run SCENARIO`: predicts the points of a scenario's product and writes each result when it is known.
 #include <iostream>
 #include <optional>
 
@@ -42,7 +42,7 @@ int run(const Options& o, const Common& common) {
     report.emplace(to_standard_output(o.json, o.csv, {"run", common.data, o.seed, {.from = o.from}}), first.scenario());
   Progress progress("predicting", points);
 
-  // Each worker reads the scenario for itself: nothing is shared, so nothing is locked.
+  // Each worker reads the scenario itself, so that nothing is shared or locked.
   const Interruptible interruptible;
   std::size_t done = 0;
   in_order<Sweep>(

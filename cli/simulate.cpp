@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline simulate SCENARIO`: requests arrive, queue, are batched, drafted for and served, event by event.
+// `draftline simulate SCENARIO`: a discrete-event simulation of a server with a scenario's workload.
 #include <iostream>
 #include <optional>
 
@@ -46,7 +46,7 @@ int simulate(const Options& o, const Common& common) {
   if (o.records.any() && common.ranks.first()) records = std::make_unique<ServingRecords>(o.records);
   const auto requests = static_cast<std::size_t>(scenario.serving->choices.front().workload.requests);
   Progress progress("simulating", points > 1 ? points : requests);
-  ServingSweep::Options options{o.seed, o.json && !o.no_oracle, records.get(), {}};  // the table has no room for it
+  ServingSweep::Options options{o.seed, o.json && !o.no_oracle, records.get(), {}};  // tables do not show the oracle
   if (points == 1) options.progress = [&](std::int64_t n) { progress.at(static_cast<std::size_t>(n)); };
 
   Output to =
@@ -54,7 +54,7 @@ int simulate(const Options& o, const Common& common) {
   to.timing = o.timing;
   std::unique_ptr<SimulateReport> report;
   std::string reason;
-  std::vector<ServingOutcome> skipped;  // until one has run, nothing is written
+  std::vector<ServingOutcome> skipped;  // nothing is written until one point has run
   const auto take = [&](const ServingOutcome& outcome) {
     if (const auto* why = std::get_if<std::string>(&outcome.result); why != nullptr && !report) {
       if (reason.empty()) reason = *why;
@@ -67,9 +67,9 @@ int simulate(const Options& o, const Common& common) {
     }
     report->add(outcome);
   };
-  // Each worker reads the scenario for itself: nothing is shared, so nothing is locked.
+  // Each worker reads the scenario itself, so that nothing is shared or locked.
   std::optional<Interruptible> interruptible;
-  if (points > 1) interruptible.emplace();  // of one point nothing would be kept
+  if (points > 1) interruptible.emplace();  // with one point there would be nothing to keep
   std::size_t done = 0;
   in_order<ServingSweep>(
       common.ranks,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline validate`: probe, calibrate, decode, predict and compare on this machine (docs/validate.md). Each part
-// keeps its file in a folder; started again, it goes on there. Calibration reads kernels and the host alone, never a
-// step.
+// writes a file to a folder; started again, it continues there. Calibration uses only measurements of kernels and the
+// host, never of steps.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -41,7 +41,7 @@ struct Options {
   }
   double of_probing() const { return probe_seconds.value_or(gpu() ? 140 : 60); }
   double of_decoding() const { return seconds.value_or(gpu() ? 180 : 290); }
-  // For others to leave a CPU's core: while probing, and after it.
+  // Time to wait for other programs to leave a CPU core: while probing, and afterwards.
   double of_waiting() const { return 0.5 * wait.value_or(grid == "small" ? 0 : 100); }
   std::optional<Seconds> of_serving() const {
     if (serving_seconds) return Seconds{*serving_seconds};
@@ -130,7 +130,7 @@ class Validating {
   bool small() const { return o_.grid == "small"; }
   std::filesystem::path file(const char* name) const { return o_.out / name; }
   std::filesystem::path measured() const { return o_.measured.empty() ? file("measured.json") : o_.measured; }
-  // What was predicted from, and the steps that this stands beside.
+  // The input files of the predictions and of the measured steps.
   InputFiles input_files() const {
     InputFiles all = networks_.input_files();
     for (const std::filesystem::path& f : {measured(), file("device.json"), file("engine.json"), file("steps.json")})
@@ -138,9 +138,9 @@ class Validating {
         all.merge(InputFiles(Document::from_file(f).root().input_files()));
     return all;
   }
-  // Steps are compared with what was probed at its clock; files from before know none.
+  // The clock at which steps are compared is that of probing; older files do not have it.
   void tell_at_clock_of_probe() {
-    constexpr double kFarthest = 3;  // a core whose twin is busy takes 1.7 times as long
+    constexpr double kFarthest = 3;  // with a busy SMT sibling a core takes 1.7 times as long
     std::error_code none;
     if (!std::filesystem::exists(measured(), none)) return;
     for (const MeasuredPoint& p : read_file(measured(), read_measured).points) {
@@ -183,7 +183,7 @@ class Validating {
   }
   ServingAsked serving_asked() {
     const std::string kind = o_.full ? "full" : o_.grid;
-    std::string network;  // the first that is asked for
+    std::string network;  // the first requested one of the grid
     for (const GridCell& c : validation_grid(common_.data, o_.device, kind))
       if (network.empty() && (o_.networks.empty() ||
                               std::find(o_.networks.begin(), o_.networks.end(), c.transformer) != o_.networks.end()))
@@ -216,7 +216,7 @@ class Validating {
 
   GridAsked grid_asked() const {
     std::vector<std::string> arguments{"validate", "--device", o_.device};
-    if (o_.gpu()) {  // what is accepted there is forced: another rate makes other steps
+    if (o_.gpu()) {  // acceptance is forced there, so steps depend on the rate
       arguments.push_back("--acceptance-rate");
       arguments.push_back(significant(o_.rate, 6));
     }

@@ -18,13 +18,15 @@ std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folde
 // Weights from the checkpoints of the target and of the draft network. Weights that no checkpoint has are random.
 class DecodedWeights : public WeightSource {
  public:
+  // `target`: null for random weights. `draft_noise`: a draft network without checkpoint has the target's weights with
+  // noise of this standard deviation, relative to that of random weights. `seed`: of weights and noise.
   DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed);
   void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
   void load(const std::string& name, int in, int out, std::span<float> to) override;
   std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
   std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
-  std::string target_name(std::uint64_t seed) const;
-  InputFiles input_files() const;  // the checkpoints' folders, by what is stored in them
+  std::string target_name(std::uint64_t seed) const;  // as in traces: weights_name() (trace/trace) or "random, seed 0"
+  InputFiles input_files() const;                     // the checkpoints' folders, by what is stored in them
 
  private:
   WeightSource& of_target() { return target_ ? static_cast<WeightSource&>(*target_) : random_; }

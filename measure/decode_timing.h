@@ -16,9 +16,11 @@ namespace draftline::measure {
 
 class DecodeTiming {
  public:
-  DecodeTiming(Decoder&, int warm_up_steps);
-  void after_turn(bool prefill, int emitted);
+  DecodeTiming(Decoder&, int warm_up_steps);   // observes the segments of the decoder, which must outlive this object
+  void after_turn(bool prefill, int emitted);  // after each prefill or step; `emitted`: tokens of the whole batch
 
+  // A summary as text or JSON. `limits`: the device whose peak FLOP/s in `format` and bandwidth are compared; null:
+  // none.
   void print(std::ostream&, const Device* limits, DType format) const;
   void write(JsonWriter&, const Device* limits, DType format) const;
 

@@ -16,7 +16,7 @@ namespace draftline::measure {
 class Decoding {
  public:
   virtual ~Decoding() = default;
-  // Starts with a new batch of sequences of that committed length.
+  // Starts a new batch of sequences with `context` committed tokens.
   void start_batch(int batch_size, int context);
   StepClock& clock() { return *clock_; }
   StepMeter& meter() { return *meter_; }

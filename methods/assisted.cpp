@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assisted generation of Hugging Face transformers: a draft network whose draft length follows a schedule
-// (constant; heuristic: two more after a full match, else one fewer, and the next text goes on from there; transient:
-// each text begins anew) and ends early where it is unsure. How sure it must be may be fitted while a text grows: the
-// threshold with the least share of false alarms plus three times that of misses among the drafts judged so far.
+// Assisted generation of Hugging Face transformers: a draft network whose draft length follows a schedule (constant;
+// heuristic: two more after a full match, otherwise one fewer, continued by the next text; transient: the same,
+// restarted with each text). A chain also ends when the network's confidence is below a threshold, which may be fitted
+// to the verified drafts of the text (fitted_threshold).
 #include <algorithm>
 #include <map>
 
@@ -34,7 +34,7 @@ class Assisted : public Method {
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
-    for (const auto& [id, h] : history_)  // of those that have left, the one that came last, before its last step
+    for (const auto& [id, h] : history_)  // the last sequence that has left, as of its last step
       if (schedule_ == Schedule::heuristic && std::find(s.ids.begin(), s.ids.end(), id) == s.ids.end()) next_ = h.limit;
     keep_present(history_, s.ids);
     std::vector<int> limits;
@@ -62,11 +62,11 @@ class Assisted : public Method {
   struct History {
     int limit = 0, drafted = 0;
     double threshold = 0;
-    std::optional<int> length = {};     // of the text before the last step; none: a new text
-    std::vector<double> sureness = {};  // of the last step's drafts
+    std::optional<int> length = {};     // tokens of the text before the last step; none for a new text
+    std::vector<double> sureness = {};  // probabilities of the last step's drafts
     std::vector<JudgedDraft> judged = {};
   };
-  // What the schedule allows now; how many were accepted shows in the text's growth.
+  // The draft length by the schedule. The growth of the text shows how many drafts were accepted.
   int limit(int id, int length) {
     History& h = history_[id];
     if (!h.length || length <= *h.length) {
@@ -85,7 +85,7 @@ class Assisted : public Method {
     return h.limit;
   }
   DraftNetwork draft_;
-  int length_, next_;  // next_: where a new text begins
+  int length_, next_;  // next_: draft length with which a new text begins
   Schedule schedule_;
   double threshold_;
   bool fits_;

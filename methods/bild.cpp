@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BiLD (Kim et al. 2023, section 3), lossy: the small network goes on until it is unsure (fallback; that draft is
-// dropped) or has drafted `draft_length`; the target keeps what it does not find too unlikely (rollback: -ln p above
-// the limit) and adds its own best. Every draft is judged in order; the authors' code skips some.
+// BiLD (Kim et al. 2023, section 3), lossy: the draft network drafts until its confidence is low (fallback; that draft
+// is dropped) or it has drafted `draft_length` tokens. The target accepts drafts until the first with -ln p above a
+// limit (rollback) and adds its own best token. Drafts are verified in order; the authors' code skips some.
 #include "methods/draft_network.h"
 #include "methods/early_stop.h"
 #include "methods/entries.h"

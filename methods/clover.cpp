@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clover (Xiao et al. 2024, section 3): a decoder layer over the text (augmenting block) gives h_0; for each
-// level h_i = h_{i-1} + cosine gate of (state, last token) times the token's value, a residual block and the target's
-// LM head. The gate follows the authors' later code: a softmax over one key, as printed, would be 1. Token rows come
-// from the target's embedding. A small tree: upper levels first, within a nucleus and a share of the best, `nodes` in
-// all.
+// Clover (Xiao et al. 2024, section 3): a decoder layer over the text (augmenting block) gives h_0. For each level,
+// h_i = h_{i-1} + gate * value of the last token, followed by a residual block and the target's LM head. The gate is
+// the cosine of state and token as in the authors' later code, as the printed softmax over one key is always 1. Tokens
+// use the target's embedding. The tree has `nodes` nodes, upper levels first, within a nucleus and a share of the best.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -13,9 +12,9 @@ namespace draftline::methods {
 
 namespace {
 
-constexpr double kNucleus = 0.8, kLeastShare = 0.25;  // of the tree in the authors' code
+constexpr double kNucleus = 0.8, kLeastShare = 0.25;  // as in the authors' code
 
-// The paper's ablation takes one part after the other away.
+// The parts that the paper's ablation removes one after the other.
 enum class Without { nothing, attention_decoder, regressive_connection, augmenting_block };
 
 class Clover : public Method {
@@ -96,7 +95,7 @@ class Clover : public Method {
   struct Head {
     Weight w, b;
   };
-  // The state that has taken in one more token.
+  // The state after one more token.
   Tensor advance(Ops& ops, Tensor hidden, Tensor token) const {
     if (without_ >= Without::regressive_connection) return hidden;
     const Tensor embedded = target_.embed(ops, token), value = ops.linear(embedded, *v_);

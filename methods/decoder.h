@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A target, a method and a backend, put together: what `decode` runs, what is priced, what the contract tests compare.
+// A target, a method and a backend together: `decode` runs them, predictions price them, contract tests compare them.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,17 +12,20 @@ namespace draftline {
 class Decoder {
  public:
   struct Options {
-    TransformerShape target;  // whole; sharded here
-    DType matrices = DType::fp32, activations = DType::fp32;
-    int slots = 1, capacity = 1, ranks = 1;
+    TransformerShape target;                                  // undivided; the decoder has the shard of one rank
+    DType matrices = DType::fp32, activations = DType::fp32;  // formats of weights and activations
+    int slots = 1, capacity = 1, ranks = 1;  // sequences; KV cache entries of each; tensor-parallel devices
     Sampling sampling = {};
-    RankAcceptance accepted = {};  // of each level, if known: optimal trees are made of it
-    int positions_per_slot = 1;    // of a text that a trace takes at once
+    RankAcceptance accepted = {};  // [levels][ranks], for building optimal trees; empty if unknown
+    int positions_per_slot = 1;    // positions of a text that are traced together (trace/position_batch)
   };
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
+  // Finds a transformer by the name or file that a reader holds; mistakes are noted at the reader.
   using FindTransformer = std::function<TransformerShape(const Reader&)>;
 
-  // Reads the method's parameters where its spec says, and closes nothing: see MethodSpec::finish().
+  // Builds target and method and reads the method's parameters; mistakes are noted at MethodSpec::in(), and unread keys
+  // only by MethodSpec::finish(). Throws InputErrors if the target can't be divided among the ranks, and what
+  // MakeBackend throws.
   Decoder(const Options&, const MethodSpec&, const FindTransformer&, const MakeBackend&);
 
   WeightStore weights;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speculative decoding with a smaller network of the same vocabulary (Leviathan et al. 2023, algorithm 1; Chen et al.
-// 2023): it drafts a chain of gamma tokens one by one, the target verifies them in one pass. gamma -> draft_length.
+// 2023): it drafts a chain of gamma tokens, which the target verifies in one pass. gamma -> draft_length.
 #include "methods/batch_index.h"
 #include "methods/draft_network.h"
 #include "methods/entries.h"

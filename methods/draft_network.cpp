@@ -5,13 +5,13 @@
 
 namespace draftline::methods {
 
-// Whole on every rank of a tensor-parallel target, or divided as the target is.
+// The number of ranks that share the draft network: those of the target if it is divided, otherwise 1.
 static int ranks_of(const MethodSpec& spec, const Context& c) { return spec.shards_draft() ? c.target.ranks : 1; }
 
 static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
   const Reader draft = spec.in().at("draft");
   TransformerShape shape = c.transformer(draft);
-  if (draft.failed()) return c.target.shape;  // already noted
+  if (draft.failed()) return c.target.shape;  // the mistake is noted already
   if (shape.vocabulary != c.target.shape.vocabulary && c.target.ranks == 1)
     draft.fail("its vocabulary has " + std::to_string(shape.vocabulary) + " tokens, the target's " +
                std::to_string(c.target.shape.vocabulary));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A smaller network of the target's vocabulary, as drafters use it. It never saw its own last draft when all were
-// accepted; so the first pass of a step takes two rows, [newest committed, root], and rewrites the newest committed
-// entry: static shapes instead of a decision.
+// A draft network: a smaller transformer with the target's vocabulary, and its own KV cache. If all drafts of a step
+// were accepted, the last one is not in its cache yet. Therefore the first pass of each step has two rows, [newest
+// committed token, root], and writes the newest committed entry again, so that shapes do not depend on acceptance.
 #pragma once
 #include "methods/method.h"
 
@@ -9,18 +9,19 @@ namespace draftline::methods {
 
 class DraftNetwork {
  public:
-  // "draft": a transformer with the target's vocabulary
+  // Builds the transformer of the parameter "draft". A vocabulary other than the target's is noted as a mistake.
   DraftNetwork(const MethodSpec&, Context&);
   const Cache& cache() const { return network_.cache; }
 
-  void extend(Ops&, const Session&, const Committed&);
-  void prefill(Ops&, const Session&, const Committed&) const;  // its cache alone, for a drafter that needs no `first`
-  // Logits that follow the roots: [sequences, vocabulary].
+  void extend(Ops&, const Session&, const Committed&);         // after each prefill and step; first() needs it
+  void prefill(Ops&, const Session&, const Committed&) const;  // fills only the KV cache, if first() is not used
+  // The logits after the roots, [sequences, vocabulary].
   Tensor first(Ops&, const Session&) const;
-  // Logits of one pass of `rows` tokens behind `tail` entries, the root's included.
+  // The logits, [rows, vocabulary], of a pass of `rows` tokens behind `tail` entries after the committed ones, the
+  // root's included. `tree_mask`: none for a chain.
   Tensor next(Ops&, const Session&, Tensor tokens, const Rows&, int tail,
               const std::optional<Tensor>& tree_mask = {}) const;
-  // The same in two parts, over any pass: final states of all rows, and the logits of those that are wanted.
+  // The same in two parts for any pass: the final hidden states, [rows, hidden], and the logits of a choice of these.
   Tensor states(Ops&, Tensor tokens, PassRef) const;
   Tensor logits(Ops& ops, Tensor states) const { return network_.logits(ops, states); }
 

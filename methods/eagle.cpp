@@ -12,7 +12,7 @@ Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape)
   layer_ = make_layer(c.weights, prefix + "layer.", layer_shape_, {.input_norm = false});
 }
 
-// True features: this part of the cache stays.
+// Committed pairs with the target's features; their cache entries are permanent.
 void Eagle::extend(Ops& ops, const Session& s, const Committed& c) {
   const Tensor feature = ops.gather(c.auxiliary_states.at(target_.shape.layers), c.path);
   const Tensor out = forward(ops, feature, c.next, ops.pass({c.rows, s.slots}));

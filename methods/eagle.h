@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network that EAGLE, EAGLE-2 and HASS share (Li et al. 2024, section 4): a pair (feature f_i of the
-// target after the final norm, token x_{i+1}) goes through fc 2d -> d with bias and one decoder layer without input
-// norm; the target's LM head reads the result. A pair's place is i, one before its token's.
+// The network of EAGLE, EAGLE-2 and HASS (Li et al. 2024, section 4): a pair (feature f_i of the target after the final
+// norm, token x_{i+1}) passes through fc 2d -> d with bias, one decoder layer without input norm, and the target's LM
+// head. The position of a pair is i, one before that of its token.
 #pragma once
 #include <string>
 

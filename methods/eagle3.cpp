@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// EAGLE-3 (Li et al. 2025, section 3): hidden states from a low, a middle and a high layer, through fc 3d -> d where
-// true ones exist; afterwards the drafter's own state goes round. One layer reads [norm(embedding), norm(state)] (2d
-// wide), its residual is the state; its LM head has a reduced vocabulary, mapped back to the target's ids.
+// EAGLE-3 (Li et al. 2025, section 3): for committed tokens the state is fc 3d -> d of the target's hidden states of a
+// low, a middle and a high layer; for drafts it is the drafter's own last state. One decoder layer reads
+// [norm(embedding), norm(state)], 2d wide, with the state as residual; its LM head has a reduced vocabulary, whose ids
+// are mapped to the target's.
 #include <algorithm>
 
 #include "methods/entries.h"

@@ -18,7 +18,7 @@ StoppedChain draft_until(Ops& ops, const Session& s, const EarlyStop& stop,
                          const std::function<Tensor(int, Tensor)>& network,
                          const std::function<void(int, Tensor)>& after_last) {
   const auto b = static_cast<std::size_t>(s.sequences);
-  // A read ends all temporaries: what was drafted lies in persistent buffers.
+  // A host read ends a tape and its temporaries, so drafts are stored in persistent buffers.
   const auto token_buffer = [&](int j) { return s.state(ops, "draft.token." + std::to_string(j), 1, 1, DType::int32); };
   const Tensor sureness = s.state(ops, "draft.sureness", 1, 1, DType::fp32);
   std::vector<Tensor> tokens{s.root}, distributions;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain whose length is found while drafting: a sequence stops where its drafter is unsure, and the batch goes on
-// until all have stopped. Stopping looks at the drafter's distribution alone, so sampled text stays the target's.
+// A chain whose length is decided while drafting: a sequence stops when its drafter's confidence is low, and the batch
+// continues until all sequences have stopped. The decision depends only on the drafter's distribution, so that sampled
+// text keeps the target's distribution.
 #pragma once
 #include <functional>
 #include <optional>
@@ -11,35 +12,36 @@
 namespace draftline::methods {
 
 struct EarlyStop {
-  int most = 8;
-  bool drop_unsure = false;  // the draft that ended it is dropped (BiLD); else it is the last
-  // Whether sequence `i`, having drafted `drafted` tokens, goes on; probability: of its likeliest last candidate.
+  int most = 8;              // the largest draft length
+  bool drop_unsure = false;  // whether the draft at which a sequence stops is dropped (BiLD)
+  // Whether sequence `i` continues after `drafted` tokens. `probability`: the drafter's largest at the last one.
   std::function<bool(std::size_t i, int drafted, double probability)> goes_on;
 };
 
 struct StoppedChain {
   Proposal proposal;
-  std::vector<int> lengths;  // drafts of each sequence
+  std::vector<int> lengths;  // [sequences]: drafts of each sequence
 };
 
-// `network(j, token)`: logits of the j-th draft, [sequences, vocabulary]; token: the draft before it, for j = 0 the
-// roots. `after_last(j, token)`: what verification needs of the last draft, if anything (early exit).
+// `network(j, token)`: the logits of draft j, [sequences, vocabulary], after the token before it (the root for j = 0),
+// [sequences, 1]. `after_last(j, token)`: records what verification needs of the last draft, if anything (early exit).
 StoppedChain draft_until(Ops&, const Session&, const EarlyStop&,
                          const std::function<Tensor(int j, Tensor token)>& network,
                          const std::function<void(int j, Tensor token)>& after_last = {});
 
-// Rows of each sequence's chain among tensors of one row per sequence, stored pass by pass: [passes * sequences] rows.
+// The input `name` with the indices of each sequence's first rows_each[q] rows, sequence by sequence, among rows
+// [passes, sequences].
 Tensor chain_rows(Ops&, const std::vector<int>& rows_each, int sequences, const std::string& name);
 
-// How sure a drafter must be of a token, learned from drafts that were judged: the threshold with the least share of
-// false alarms (rejected, though above it) + 3 x share of misses (accepted, though below it).
+// A draft that was verified, with the drafter's probability of it.
 struct JudgedDraft {
   double probability;
   bool accepted;
 };
 
-// None: too few (at most five), or all alike. Drafts at the threshold count as above it; the highest of equally good
-// ones.
+// The threshold of the probability, 0 to 1, with the smallest cost: share of rejected drafts at or above it + 3 x share
+// of accepted drafts below it; the highest of equally good ones. None for at most five drafts, or if all or none were
+// accepted.
 std::optional<double> fitted_threshold(std::vector<JudgedDraft>);
 
 }  // namespace draftline::methods

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row per file of this room; table.cpp lists them.
+// The entries of all methods, one function per method, defined in the method's own file; table.cpp lists them.
 #pragma once
 #include "methods/method.h"
 

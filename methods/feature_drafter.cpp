@@ -28,7 +28,7 @@ DraftShape read_draft_shape(const MethodSpec& spec, int vocabulary, int official
     s.length = *length;
     s.top_k = 0;
   }
-  s.nodes = std::min(s.nodes, s.top_k + s.passes * s.top_k * s.top_k);  // no more than are ever proposed
+  s.nodes = std::min(s.nodes, s.top_k + s.passes * s.top_k * s.top_k);  // at most the number of candidates
   return s;
 }
 
@@ -49,7 +49,7 @@ Proposal FeatureDrafter::propose(Ops& ops, Session& s) {
     drafts.push_back(target_ids(ops, ops.argmax(logits(ops, hidden))));
     if (j + 1 == shape_.length) break;
     hidden =
-        forward(ops, hidden, drafts.back(), ops.pass({ops.uniform(b, 1), s.slots, {}, j}));  // its own output goes on
+        forward(ops, hidden, drafts.back(), ops.pass({ops.uniform(b, 1), s.slots, {}, j}));  // from its own last state
   }
   const Tensor order = ops.constant(BatchIndex::interleave(b, shape_.length));
   return propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), shape_.length);

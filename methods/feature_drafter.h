@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What EAGLE-2, HASS and EAGLE-3 share: a small network that continues hidden states, drafting a chain, or a dynamic
-// tree grown by joint probability (Li et al. 2024b, section 4). All topology is device data: counts per level are
-// fixed, so a step has one tape and no host read while drafting.
+// The common part of EAGLE-2, HASS and EAGLE-3: a small network continues the target's hidden states and drafts a
+// chain, or a dynamic tree that grows by joint probability (Li et al. 2024b, section 4). The number of nodes per level
+// is fixed and the tree's shape is device data, so that a step has one tape and no host read while drafting.
 #pragma once
 #include "methods/method.h"
 
@@ -9,15 +9,16 @@ namespace draftline::methods {
 
 struct DraftShape {  // a chain of `length`, or a tree if top_k > 0
   int length = 5;
-  int top_k = 0;   // candidates per node, and nodes per level that go on
-  int passes = 5;  // levels behind the first: forward passes while drafting
-  int nodes = 59;  // drafts kept for verification
+  int top_k = 0;   // candidates per node, and nodes per level that are expanded
+  int passes = 5;  // forward passes of the drafter: levels after the first
+  int nodes = 59;  // tree size: drafts that are verified
   int depth() const { return top_k == 0 ? length : passes + 1; }
 };
-// A draft length: a chain; "tree": "default" or {"top_k", "passes", "nodes"}. Neither: the official tree.
+// Reads a draft length (a chain) or "tree": "default" or {"top_k", "passes", "nodes"}; without either, the tree of the
+// authors' code with `official_passes`. Mistakes are noted.
 DraftShape read_draft_shape(const MethodSpec&, int vocabulary, int official_passes);
 
-// The layer of a drafter beside such a target: its heads and widths, without what only some targets have.
+// The shape of a drafter's layer for a target: its heads and widths, without biases, query/key norms and experts.
 TransformerShape drafter_layer_shape(const TransformerShape& target);
 
 class FeatureDrafter : public Method {
@@ -28,11 +29,11 @@ class FeatureDrafter : public Method {
   Proposal propose(Ops&, Session&) override;
 
  protected:
-  // The drafter's next state from (state, next token) of each row of a pass over its own cache.
+  // The drafter's next states, [rows, hidden], from the state and the next token of each row, in a pass over its cache.
   virtual Tensor forward(Ops&, Tensor state, Tensor tokens, PassRef) const = 0;
-  virtual Tensor logits(Ops&, Tensor state) const = 0;
-  virtual Tensor target_ids(Ops&, Tensor ids) const { return ids; }
-  Tensor state(Ops& ops, const Session& s) const {  // the state behind the newest committed pair
+  virtual Tensor logits(Ops&, Tensor state) const = 0;               // [rows, drafter's vocabulary]
+  virtual Tensor target_ids(Ops&, Tensor ids) const { return ids; }  // ids of the target's vocabulary
+  Tensor state(Ops& ops, const Session& s) const {  // [slots, hidden]: the state after the newest committed pair
     return s.state(ops, "drafter.state", 1, target_.shape.hidden, ops.activations());
   }
   const Transformer& target_;

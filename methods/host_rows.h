@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows to verify that the host puts together, because they were found in the text or by the method's own book-keeping:
-// the tokens, where each row takes its token from, the parents and the tree mask of all sequences, built side by side.
+// Verified rows that the host assembles, for drafts that come from the text or from the method's own state on the host:
+// builds tokens, index, parents and tree mask of all sequences together.
 #pragma once
 #include <span>
 #include <string>
@@ -14,18 +14,19 @@ namespace draftline::methods {
 class HostRows {
  public:
   explicit HostRows(int sequences) : sequences_(sequences) {}
-  // The rows of the next sequence: its root, then a row for each token. A Bug if the tree has not as many rows.
+  // Adds the rows of the next sequence: its root and a row for each token. Bug if the tree does not have as many rows.
   void add(TokenTree, std::span<const int> tokens);
   const std::vector<int>& each() const { return each_; }  // rows of each sequence so far
 
-  // Uploads them as inputs called `name`.rows, `name`.tokens and so on. Without a mask every tree must be a chain.
+  // The proposal of all sequences, whose inputs are named `name`.rows, `name`.tokens and so on. Mask::none requires
+  // every tree to be a chain.
   enum class Mask { none, tree };
   Proposal proposal(Ops&, const Session&, const std::string& name, Mask) const;
 
  private:
   int sequences_, depth_ = 0;
   std::vector<TokenTree> trees_;
-  std::vector<int> each_, tokens_, index_, parents_;  // index_: into the roots, with the tokens below them
+  std::vector<int> each_, tokens_, index_, parents_;  // index_: into [roots, tokens]
 };
 
 }  // namespace draftline::methods

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hydra and Hydra++ (Ankner et al. 2024, sections 3 and 4): head i reads the last hidden state and the
-// embeddings of root and drafts before it, (i + 2) d wide; a residual block, further ones, an LM head of its own. Heads
-// follow the path of each node of a static tree. Hydra++: a decoder layer over the hidden states gives the state.
+// Hydra and Hydra++ (Ankner et al. 2024, sections 3 and 4): head i reads the last hidden state and the embeddings of
+// the root and the drafts before it, (i + 2) d wide, and has residual blocks and its own LM head. Heads run on the path
+// of each node of a static tree. In Hydra++ a decoder layer over the hidden states gives the state.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -83,7 +83,7 @@ class Hydra : public Method {
       context = ops.gather(std::vector{context, target_.embed(ops, tokens)});
       const Head& h = heads_[static_cast<std::size_t>(level)];
       Tensor z = ops.silu_add(ops.linear(context, h.skip, h.skip_bias), ops.linear(context, h.in, h.in_bias));
-      constexpr int kFurtherBlocks = 3;  // one set of weights, used again: a four-layer MLP
+      constexpr int kFurtherBlocks = 3;  // further blocks with the same weights: a four-layer MLP
       if (h.block)
         for (int i = 0; i < kFurtherBlocks; ++i) z = ops.silu_add(z, ops.linear(z, *h.block, h.block_bias));
       return ops.gather_over_ranks(ops.linear(z, h.lm_head), target_.ranks);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jacobi decoding (Santilli et al. 2023, section 3): a block of n tokens, the first of them right, the others
-// guessed from the text; each step replaces the guesses by the target's own outputs, until the block stands still. The
-// block shrinks by what is accepted. CLLM (Kou et al. 2024): the same with a target trained to settle sooner.
+// Jacobi decoding (Santilli et al. 2023, section 3): a block of n tokens, of which the first is committed and the
+// others are guessed from the text. Each step replaces the guesses by the target's outputs, until the block has
+// converged; the block shrinks by the accepted tokens. CLLM (Kou et al. 2024): the same with a target trained to
+// converge sooner.
 #include <algorithm>
 #include <map>
 
@@ -44,7 +45,7 @@ class Jacobi : public Method {
       if (block.rows == 0 || grown <= 0 || grown >= block.rows) {
         block.rows = block_;
         block.guess = guess(s, i);
-      } else {  // what follows the new root in the last outputs
+      } else {  // the tokens after the new root in the last outputs
         block.guess.assign(found.begin() + static_cast<std::ptrdiff_t>(i * n) + grown,
                            found.begin() + static_cast<std::ptrdiff_t>(i * n) + block.rows - 1);
         block.rows -= grown;
@@ -59,7 +60,7 @@ class Jacobi : public Method {
 
  private:
   struct Block {
-    int length = 0, rows = 0;  // of the text; of the last step, 0: there was none
+    int length = 0, rows = 0;  // tokens of the text; rows of the last step, 0 if there was none
     std::vector<int> guess;
   };
   std::vector<int> guess(const Session& s, std::size_t i) const {
@@ -73,7 +74,7 @@ class Jacobi : public Method {
   }
   Tensor outputs(Ops& ops, const Session& s) const { return s.state(ops, "jacobi.outputs", block_, 1, DType::int32); }
   int block_;
-  std::vector<int> rows_;        // of each sequence in the step under way
+  std::vector<int> rows_;        // of each sequence in the current step
   std::map<int, Block> blocks_;  // by sequence
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kangaroo (Liu et al. 2024, section 3): the target's first layers and an adapter (norm, attention with a cache of
-// its own, norm) before the target's LM head draft until unsure; verification enters behind those layers. The last
-// draft goes through the early layers alone: so a step's first pass of the adapter takes two rows, [newest committed,
-// root].
+// Kangaroo (Liu et al. 2024, section 3): the target's first layers, an adapter (norm, attention with its own KV cache,
+// norm) and the target's LM head draft until the confidence is low. Verification reuses the early layers' hidden states
+// and runs only the later layers. The last draft does not pass through the adapter, so that the adapter's first pass of
+// a step has two rows, [newest committed token, root].
 #include <algorithm>
 
 #include "methods/batch_index.h"
@@ -33,7 +33,7 @@ class Kangaroo : public Method {
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const Tensor early = c.auxiliary_states.at(exit_);
-    if (c.prefill) adapt(ops, early, ops.pass({c.rows, s.slots}));  // afterwards drafting has done it
+    if (c.prefill) adapt(ops, early, ops.pass({c.rows, s.slots}));  // later the drafting passes do it
     ops.store(state(ops, s, "newest"), ops.gather(early, c.last_row));
   }
 
@@ -75,7 +75,7 @@ class Kangaroo : public Method {
   }
 
  private:
-  Tensor state(Ops& ops, const Session& s, const std::string& which) const {  // that leaves the early layers
+  Tensor state(Ops& ops, const Session& s, const std::string& which) const {  // output of the early layers
     return s.state(ops, "kangaroo.state." + which, 1, shape_.hidden, ops.activations());
   }
   Tensor adapt(Ops& ops, Tensor hidden, PassRef pass) const {

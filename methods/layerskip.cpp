@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerSkip (Elhoushi et al. 2024, section 4): the target's first `exit` layers draft, through its own final norm
-// and LM head; verification enters behind them and reuses their hidden states and cache. The target was trained with
-// layer dropout and early-exit losses.
+// LayerSkip (Elhoushi et al. 2024, section 4): the target's first `exit` layers, with its final norm and LM head,
+// draft. Verification runs only the later layers and reuses the hidden states and KV cache of the first. The target was
+// trained with layer dropout and early-exit losses.
 #include "methods/batch_index.h"
 #include "methods/entries.h"
 
@@ -17,7 +17,7 @@ class LayerSkip : public Method {
   Proposal propose(Ops& ops, Session& s) override {
     const int b = s.sequences;
     std::vector<Tensor> tokens{s.root}, states;
-    for (int j = 0; j <= length_; ++j) {  // the last draft goes through the early layers too
+    for (int j = 0; j <= length_; ++j) {  // the last draft also passes through the early layers
       Stream x{target_.embed(ops, tokens.back())};
       target_.run(ops, x, ops.pass({ops.uniform(b, 1), s.slots, {}, j}), layers_between(0, exit_));
       states.push_back(x.value(ops));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookahead decoding (Fu et al. 2024, section 3): beside the root, one pass carries a window of `window` columns
-// and `ngram` - 1 levels of guesses, whose diagonals give n-grams for a pool, and up to `guesses` n-grams of the pool
-// that begin with the root, to be verified. The window starts with tokens of the prompt in all levels at once.
+// Lookahead decoding (Fu et al. 2024, section 3): besides the root, a pass contains a window of `window` columns and
+// `ngram` - 1 levels of guesses, whose diagonals give n-grams for a pool, and up to `guesses` n-grams of the pool that
+// begin with the root, to be verified. All levels of the window start with tokens of the prompt.
 #include <algorithm>
 #include <map>
 
@@ -63,13 +63,13 @@ class Lookahead : public Method {
 
  private:
   struct State {
-    int length, root;  // of the text; of the step under way
+    int length, root;  // tokens of the text; root of the current step
     NgramWindow window;
     NgramPool pool;
   };
   std::vector<Ngram> guesses_of(const State& state, int root) const { return state.pool.newest(root, g_); }
 
-  // The last step's outputs into the pool; the window moves on by one.
+  // Adds the last step's outputs to the pool and moves the window by one level.
   void take_in(const Session& s, std::size_t i, const std::vector<int>& found) {
     const int root = s.text[i].empty() ? 0 : s.text[i].back();
     const auto it = states_.find(s.ids[i]);
@@ -89,7 +89,7 @@ class Lookahead : public Method {
   }
   WindowShape shape_;
   int g_;
-  std::vector<int> rows_;        // of each sequence in the step under way
+  std::vector<int> rows_;        // of each sequence in the current step
   std::map<int, State> states_;  // by sequence
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCSD (Yang et al. 2024): a draft network's tree with several candidates per node, drawn with or without replacement
-// and judged one after the other. k-configuration -> widths: children per node of each level.
+// MCSD (Yang et al. 2024): a draft network drafts a tree with several candidates per node, drawn with or without
+// replacement and verified one after the other. k-configuration -> widths: children per node of each level.
 #include "methods/entries.h"
 #include "methods/network_tree.h"
 #include "methods/rank_proposal.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Medusa-1 (Cai et al. 2024, section 3): head i turns the last hidden state h into z = h + SiLU(W_i h + b_i) and, with
-// an LM head of its own, predicts the token i + 2 places on. All heads at once; their candidates form a fixed Cartesian
-// tree. Draft heads run on the last accepted row alone (LM-head economy).
+// Medusa-1 (Cai et al. 2024, section 3): head i computes z = h + SiLU(W_i h + b_i) from the last hidden state h and,
+// with its own LM head, predicts the token i + 2 positions later. All heads run at once; their candidates form a fixed
+// Cartesian tree. The heads run only on the last accepted row.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -52,7 +52,7 @@ class Medusa : public Method {
       candidates.push_back(width == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, width).ids));
     }
     Proposal p = propose_ranks(ops, s, tree_, candidates);
-    if (!s.sampling.greedy()) p.relaxed = typical_;  // at temperature 0 only the target's best is typical
+    if (!s.sampling.greedy()) p.relaxed = typical_;  // at temperature 0 only the target's best token is typical
     return p;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of methods: what each needs to be built, and what `draftline list methods` says of it. A new method is one
-// file, one row in table.cpp and one line of CMake; contract tests pick it up by themselves.
+// The table of methods: how each is built, and its description for `draftline list methods`. A new method is one file,
+// one row in table.cpp and one line of CMake; contract tests include it automatically.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -17,47 +17,48 @@
 
 namespace draftline::methods {
 
-// own_target: lossless against a target that was trained for the method. lossy: the text may differ.
+// lossless: the text, or its distribution, is the target's. own_target: it is that of a target trained for the method.
+// lossy: it may differ.
 enum class Losslessness { lossless, own_target, lossy };
 
-// What a method may use while it is built.
+// The environment in which a method is built.
 struct Context {
   Ops& ops;
   WeightStore& weights;
   const Transformer& target;
-  int capacity;  // cache entries per sequence
-  // Reads a transformer given by name or file at that place of a scenario.
+  int capacity;  // KV cache entries per sequence
+  // Finds a transformer by the name or file that a reader holds.
   std::function<TransformerShape(const Reader&)> transformer;
-  RankAcceptance accepted = {};  // what the scenario's acceptance knows of ranks, however it says it; empty: nothing
+  RankAcceptance accepted = {};  // [levels][ranks] of the scenario's acceptance; empty if unknown
 };
 
 // The chains that a method can draft.
 struct DraftLengths {
-  int most = 0;  // 0: "draft_length" is no parameter of it
-  // Whether such a draft length goes with its other parameters and the target; null: each does.
+  int most = 0;  // the largest draft length; 0: the method has no parameter "draft_length"
+  // Whether the draft length of a spec is compatible with its other parameters and the target; null: always.
   bool (*fit)(const MethodSpec&, const TransformerShape& target) = nullptr;
 };
 
 struct Entry {
   std::string_view name;
-  std::string_view also = {};      // another name that is read, as other tools have it
+  std::string_view also = {};      // a synonym from other tools
   std::string_view title, source;  // source: a key of data/sources.json
-  std::string_view locator;        // where in the source the method is described
+  std::string_view locator;        // section of the source that describes the method
   Losslessness lossless;
-  std::string_view parameters;  // of the scenario, for people
-  // Reads its own parameters where the spec says; mistakes are noted there.
+  std::string_view parameters;  // description of the parameters, for people
+  // Builds the method. Parameters are read from MethodSpec::in(), where mistakes are noted.
   std::unique_ptr<Method> (*make)(const MethodSpec&, Context&);
-  // Parameters, as members of the method's object, that every contract is tested with: small ones, chains and trees.
+  // JSON members of method objects with which contract tests run: small networks, chains and trees.
   std::vector<std::string_view> examples = {""};
   DraftLengths lengths = {};
-  bool draft_network = false;  // "draft" names a network, which "shard_draft" divides among the target's ranks
+  bool draft_network = false;  // whether it has the parameters "draft" (a transformer) and "shard_draft"
 };
 
 std::span<const Entry> all();
-const Entry* find(std::string_view name);  // or its other name; null: unknown
-const Entry* named(const Reader& name);    // null and a mistake: unknown
+const Entry* find(std::string_view name);  // by name or synonym; null if it is unknown
+const Entry* named(const Reader& name);    // by the text that a reader holds; null, and a mistake, if it is unknown
 
-// What a method remembers of sequences on the host: those that have left are forgotten.
+// Erases the host state of sequences whose id is not among `ids`, because they have left the batch.
 template <class T>
 void keep_present(std::map<int, T>& of_sequence, const std::vector<int>& ids) {
   std::erase_if(of_sequence, [&](const auto& e) { return std::find(ids.begin(), ids.end(), e.first) == ids.end(); });

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char *kShardDraft = "shard_draft", *kDraftLength = "draft_length";
 constexpr const char* kNumSpeculativeTokens = "num_speculative_tokens";  // vLLM's name of the draft length
-// What says which drafts are made, not by whom.
+// Parameters of the drafts, not of the drafter.
 constexpr std::array<const char*, 6> kOfDrafts{"tree", "widths", "budget", "depth", "rank_acceptance", "replacement"};
 
 Json parameters_in(const Reader& object) {
@@ -25,8 +25,8 @@ Json parameters_in(const Reader& object) {
   return all;
 }
 
-// {"draft": "llama-3.2-1b"} reads draft:llama-3.2-1b; an object of one member, in another, is a path:
-// tree.optimal.budget:4.
+// Parameters as text: {"draft": "llama-3.2-1b"} is "draft:llama-3.2-1b"; an inner object with one member is a path,
+// "tree.optimal.budget:4".
 std::string plain(const Json& object) {
   std::string text;
   for (const auto& [key, value] : object.items()) {
@@ -42,7 +42,7 @@ const methods::Entry& entry_named(const Reader& name) {
   return entry != nullptr ? *entry : methods::all().front();
 }
 
-// A sweep over nothing, which was noted where lists are found.
+// Whether this is a sweep without alternatives, a mistake that inputs/axes notes.
 bool is_empty_list(const Reader& in) { return in.is_array() && in.items().empty(); }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A method and its parameters as a value: what a scenario, a paper's row or a file of measurements names. The draft
-// length is typed; the parameters that only the method's own file understands stay one blob, read when a decoder is
-// built of it.
+// A method and its parameters as a value, for scenarios, rows of papers and files of measurements. The draft length is
+// typed; the other parameters remain JSON, which the method itself reads when a decoder is built.
 #pragma once
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -18,44 +17,45 @@ namespace methods {
 struct Entry;
 }
 
-// Where a method's object says how many tokens are drafted: "draft_length", or "num_speculative_tokens" as in vLLM.
+// The draft length in a method's object, under "draft_length" or "num_speculative_tokens" (vLLM); none if it is
+// missing.
 std::optional<Reader> draft_length_in(const Reader& method);
 
 class MethodSpec {
  public:
-  MethodSpec();                                // plain autoregressive decoding
-  explicit MethodSpec(const methods::Entry&);  // with its defaults
-  // The method's object: {"name": "medusa", "draft_length": 3, ..}. Reads the name, the draft length and whether the
-  // draft network is divided; an unknown name is noted, and plain decoding is meant then. "acceptance" is another's to
-  // read.
+  MethodSpec();                                // plain decoding
+  explicit MethodSpec(const methods::Entry&);  // with default parameters
+  // From a method's object: {"name": "medusa", "draft_length": 3, ..}. Reads the name, the draft length and
+  // "shard_draft". An unknown name is noted as a mistake and gives plain decoding. "acceptance" is no parameter.
   explicit MethodSpec(const Reader& object);
-  MethodSpec(const methods::Entry&, const Reader& parameters);  // whose name stands elsewhere
+  MethodSpec(const methods::Entry&, const Reader& parameters);  // from an object without a name
 
   const methods::Entry& entry() const { return *entry_; }
   std::string_view name() const;
-  bool is_plain() const;                                             // plain decoding: no drafts at all
-  std::optional<int> draft_length() const { return draft_length_; }  // none: the method's usual drafts, or a tree
+  bool is_plain() const;                                             // whether this is plain decoding
+  std::optional<int> draft_length() const { return draft_length_; }  // none: the method's default, or a tree
   bool shards_draft() const { return shards_draft_; }  // divides the draft network among the target's ranks
-  const nlohmann::json& parameters() const { return *parameters_; }  // an object: all but name and draft length
+  const nlohmann::json& parameters() const { return *parameters_; }  // object without name and draft length
   nlohmann::json object() const;                                     // {"name", "draft_length", ..}
   std::string label() const;                                         // "draft_model draft:llama-3.2-1b"
-  const Reader& in() const { return in_; }  // where its parameters are read, and their mistakes noted
+  const Reader& in() const { return in_; }  // from which parameters are read and at which mistakes are noted
 
-  // The same method with chains of so many drafts; none where it can't draft them for that target.
+  // The same method with chains of `drafts` tokens; none if it can't draft them for that target.
   std::optional<MethodSpec> with_draft_length(int drafts, const TransformerShape& target) const;
-  // The same drafter with a chain in place of what it drafts, a tree for example.
+  // The same drafter with chains of `drafts` tokens instead of its own, a tree for example; none as above.
   std::optional<MethodSpec> as_chain(int drafts, const TransformerShape& target) const;
-  MethodSpec with_sharded_draft() const;  // of a method with a draft network
+  MethodSpec with_sharded_draft() const;  // Bug unless the method has a draft network
   MethodSpec with_parameter(const std::string& key, const nlohmann::json& value) const;
 
-  // The same network or heads, whatever is drafted with them; a network is known by its file's name.
+  // Whether both have the same network or heads, regardless of draft length and tree. Networks are compared by file
+  // name.
   bool same_drafter(const MethodSpec&) const;
 
-  // After a decoder was built of it: InputErrors with all mistakes of its document, parameters that nobody read among
-  // them.
+  // To be called after a decoder was built. Throws InputErrors with all mistakes of the document; parameters that were
+  // not read are mistakes.
   void finish() const;
 
-  // By name, draft length and parameters; not by where it stands.
+  // Compares name, draft length and parameters, not the document.
   friend bool operator==(const MethodSpec&, const MethodSpec&);
   friend bool operator<(const MethodSpec&, const MethodSpec&);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-token prediction with parallel heads (Gloeckle et al. 2024, section 2): what enters the target's last
-// layer goes through a decoder layer of its own for each token further ahead; final norm and LM head are the target's.
+// Multi-token prediction with parallel heads (Gloeckle et al. 2024, section 2): for each further token the input of the
+// target's last layer passes through a decoder layer of its own; final norm and LM head are the target's.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -32,7 +32,7 @@ class MtpHeads : public Method {
       Stream x{trunk};
       const Tensor y = x.norm(ops, *w.attention_norm, epsilon);
       x.push(ops, self_attention(ops, y, w, shape_, pass, cache_, i, target_.ranks));
-      x = {ops.gather(x.value(ops), c.last)};  // the MLP works on the last row alone
+      x = {ops.gather(x.value(ops), c.last)};  // the MLP needs only the last row
       const Tensor z = x.norm(ops, *w.mlp_norm, epsilon);
       x.push(ops, mlp(ops, z, w, shape_, target_.ranks));
       ops.store(state(ops, s, i), target_.final_norm(ops, x));

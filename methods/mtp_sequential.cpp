@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-token prediction, the sequential module of DeepSeek-V3 (2024, section 2.2): norms of the next token's
-// embedding and of the state, side by side, 2d -> d, one decoder layer, a norm of its own, the target's LM head. One
-// module; more drafts go through it again. The first state is the target's after its final norm.
+// Multi-token prediction with the sequential module of DeepSeek-V3 (2024, section 2.2): the concatenated norms of the
+// next token's embedding and of the state, 2d -> d, one decoder layer, its own norm, the target's LM head. The one
+// module is applied repeatedly for more drafts. The first state is the target's after its final norm.
 #include "methods/entries.h"
 #include "methods/feature_drafter.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A draft network that drafts a tree of fixed shape: MCSD, Sequoia. What is accepted is moved in its cache as in the
-// target's; an accepted leaf, which the network has not seen, is fed with the next root.
+// A draft network that drafts a tree of fixed shape (MCSD, Sequoia). Accepted rows are moved in its KV cache as in the
+// target's. An accepted leaf is not in its cache yet; the first pass of the next step has it as a row beside the root.
 #pragma once
 #include "methods/draft_network.h"
 #include "methods/static_tree.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lookahead decoding (Fu et al. 2024, section 3) remembers of a sequence: a window of guessed tokens,
-// `columns` wide and `ngram` - 1 levels deep, whose diagonals become n-grams, and the pool of those n-grams.
+// The state of a sequence in lookahead decoding (Fu et al. 2024, section 3): a window of guessed tokens, `columns` wide
+// and `ngram` - 1 levels deep, whose diagonals give n-grams, and a pool of these n-grams.
 #pragma once
 #include <deque>
 #include <map>
@@ -11,18 +11,18 @@
 
 namespace draftline::methods {
 
-using Ngram = std::vector<int>;  // ngram - 1 tokens, behind their key
+using Ngram = std::vector<int>;  // the ngram - 1 tokens after the key, which is the first token of the n-gram
 
 class NgramPool {
  public:
   explicit NgramPool(int most_per_key) : most_(static_cast<std::size_t>(most_per_key)) {}
-  void add(int key, Ngram);  // as the newest; the oldest leaves
-  std::vector<Ngram> newest(int key, int most) const;
-  // Where `said`, what the target puts behind each of the drafts from `from` on, continues as the drafts do: `length`
-  // tokens of it, behind their draft. A last token that no draft follows needs no agreement.
+  void add(int key, Ngram);  // as the newest of its key; the oldest is removed if there are too many
+  std::vector<Ngram> newest(int key, int most) const;  // newest first
+  // said[i]: the target's token after drafts[i]. For each i from `from` on, adds said[i, i + length) under the key
+  // drafts[i] if all but its last token equal the drafts after drafts[i].
   void add_agreed(std::span<const int> drafts, std::span<const int> said, int from, int length);
-  void correct(int key, const Ngram& known,
-               Ngram better);  // in its place; nothing if it has left; none stands there twice
+  // Replaces `known` by `better`, or removes it if `better` is in the pool already. Does nothing if it is not there.
+  void correct(int key, const Ngram& known, Ngram better);
 
  private:
   std::size_t most_;
@@ -31,18 +31,19 @@ class NgramPool {
 
 struct WindowShape {
   int columns, ngram;
-  int rows() const { return columns * (ngram - 1); }  // of a pass, the root included
+  int rows() const { return columns * (ngram - 1); }  // rows of a pass, the root included
 };
 
-// Rows of a pass: `before` rows of known text, the root, the window's levels, guesses behind the root. Candidates are
-// the guesses alone.
+// The rows of a pass: `before` rows of committed text, the root, the window's levels, and `guesses` n-grams after the
+// root. Only the guesses are candidates for verification.
 TokenTree window_rows(const WindowShape&, int before, int guesses);
 
 class NgramWindow {
  public:
-  NgramWindow(const WindowShape&, const std::vector<int>& text);  // starts with the text's tokens, all levels at once
-  std::vector<int> tokens() const;                                // level by level, the root left out
-  // `outputs`: what follows the last level's rows. They complete n-grams for the pool, and the window moves on by one.
+  NgramWindow(const WindowShape&, const std::vector<int>& text);  // all levels start with random tokens of the text
+  std::vector<int> tokens() const;                                // level by level, without the root
+  // `outputs`: [columns], the tokens after the rows of the last level. They complete n-grams, which are added to the
+  // pool; then the window moves by one level.
   void advance(int root, std::span<const int> outputs, NgramPool&);
 
  private:

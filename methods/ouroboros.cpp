@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ouroboros (Zhao et al. 2024, section 3): the draft network drafts gamma tokens by lookahead decoding; up to
-// K phrases of beta = ngram - 1 tokens that its pool knows behind the last draft are verified beside the chain. The
-// pool takes in what the target would have said: of the phrases, and where a draft was wrong of the drafts behind it.
-// All drafts are the network's best, so sampled text is the target's own draws (rule N). gamma -> draft_length, K ->
-// phrases.
+// Ouroboros (Zhao et al. 2024, section 3): the draft network drafts gamma tokens by lookahead decoding. Up to K phrases
+// of beta = ngram - 1 tokens, from its pool after the last draft, are verified together with the chain. The pool is
+// corrected by the target's tokens for the phrases, and for the drafts after a rejected one. All drafts are the
+// network's best tokens, so that sampled text consists of the target's own draws. gamma -> draft_length, K -> phrases.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -23,9 +22,9 @@ struct Parameters {
   int draft_length;
   WindowShape window;
   int guesses, phrases;
-  double drafted_per_pass;  // of a pass that is not executed
+  double drafted_per_pass;  // assumed for passes that are priced but not executed
   int phrase_length() const { return window.ngram - 1; }
-  int rows() const { return 1 + draft_length + phrases * phrase_length(); }  // at most, of the target's pass
+  int rows() const { return 1 + draft_length + phrases * phrase_length(); }  // most rows of the target's pass
 };
 
 class Ouroboros : public Method {
@@ -33,7 +32,7 @@ class Ouroboros : public Method {
   Ouroboros(DraftNetwork draft, const Parameters& p) : draft_(std::move(draft)), p_(p) {}
   bool static_plan() const override { return false; }
   int depth() const override { return p_.draft_length + (p_.phrases > 0 ? p_.phrase_length() : 0); }
-  int rewrites() const override { return 1 + p_.phrase_length(); }  // it never saw its last draft, nor the phrase
+  int rewrites() const override { return 1 + p_.phrase_length(); }  // its last draft and the phrase are not cached
 
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     if (c.prefill) {
@@ -81,8 +80,8 @@ class Ouroboros : public Method {
 
  private:
   struct State {
-    int length;  // committed, of the step under way
-    int cached;  // entries of the network's cache that hold the text and the drafts behind it
+    int length;  // committed tokens in the current step
+    int cached;  // entries of the network's KV cache that hold the text and the drafts after it
     NgramWindow window;
     NgramPool pool;
     std::vector<int> drafts = {};
@@ -103,13 +102,13 @@ class Ouroboros : public Method {
         },
         usual);
   }
-  // Priced: none is known.
+  // The n-grams, filled up to `count` with zeros; while pricing none is known.
   std::vector<Ngram> padded(std::vector<Ngram> known, int count) const {
     known.resize(at(count), Ngram(at(p_.phrase_length())));
     return known;
   }
 
-  // Records what the last step accepted, and what the target says behind it.
+  // Updates state and pool by the accepted tokens of the last step and the target's tokens after them.
   void record_step(const Session& s, std::size_t i, std::span<const int> said) {
     const auto it = states_.find(s.ids[i]);
     if (it == states_.end() || s.lengths[i] <= it->second.length) {  // a new text
@@ -128,8 +127,7 @@ class Ouroboros : public Method {
   // `said`: the target's token after each row of its pass.
   void learn(State& t, int kept, std::span<const int> said) const {
     const int gamma = p_.draft_length, beta = p_.phrase_length();
-    for (std::size_t k = 0; k < t.phrases.size();
-         ++k) {  // each token of a phrase as the target says it behind those before
+    for (std::size_t k = 0; k < t.phrases.size(); ++k) {  // the target's token at each position of a phrase
       Ngram better{said[at(gamma)]};
       const auto row = at(gamma + 1) + k * at(beta);
       better.insert(better.end(), said.begin() + static_cast<std::ptrdiff_t>(row),
@@ -139,7 +137,7 @@ class Ouroboros : public Method {
     t.pool.add_agreed(t.drafts, said.subspan(1, at(gamma)), kept, beta);
   }
 
-  // One pass of the network over all that still draft: text it has not seen yet, window, guesses.
+  // One pass of the network for all sequences that still draft: text that is not cached yet, window and guesses.
   void draft(Ops& ops, const Session& s, int pass) {
     const auto b = s.ids.size();
     const int beta = p_.phrase_length(), columns = p_.window.columns;
@@ -161,8 +159,8 @@ class Ouroboros : public Method {
 
     std::vector<TokenTree> trees;
     std::vector<int> rows, tokens, lengths, ends, ahead;  // of the pass
-    std::vector<int> wanted, outputs;                     // rows whose logits are; of those, the window's
-    std::vector<int> judged, judged_tokens, judged_parents, judged_rows, place;  // the root and its guesses
+    std::vector<int> wanted, outputs;                     // rows whose logits are needed; those of the window
+    std::vector<int> judged, judged_tokens, judged_parents, judged_rows, place;  // of the root and its guesses
     int start = 0;
     for (std::size_t i = 0; i < b; ++i) {
       const State& t = state(s, i);
@@ -172,7 +170,7 @@ class Ouroboros : public Method {
       judged_tokens.push_back(last(i));
       judged_parents.push_back(-1);
       judged_rows.push_back(1 + counts[i] * beta);
-      if (!drafting(t)) {  // sits out; its own guess at nothing
+      if (!drafting(t)) {  // a sequence that has finished drafting
         rows.push_back(0);
         ends.push_back(t.cached);
         judged.push_back(0);
@@ -190,7 +188,7 @@ class Ouroboros : public Method {
       tokens.insert(tokens.end(), window.begin(), window.end());
       wanted.push_back(start + before);
       judged.push_back(first_wanted);
-      place.push_back(start);  // a row's place counts from `ends`
+      place.push_back(start);  // relative to `ends`
       int row = before + p_.window.rows();
       for (const Ngram& guess : padded(known[i], counts[i]))
         for (int j = 0; j < beta; ++j, ++row) {
@@ -243,13 +241,13 @@ class Ouroboros : public Method {
       if (!drafting(t)) continue;
       const int root = last(i);
       t.cached = ends[i] + drafted[i];
-      for (int j = 0; j < drafted[i]; ++j)  // priced: more may be usual than fit
+      for (int j = 0; j < drafted[i]; ++j)  // while pricing the usual number may exceed the draft length
         t.drafts.push_back(j <= depth ? found[i * at(depth + 1) + at(j)] : 0);
       t.window.advance(root, std::span(found).subspan(at(texts) + i * at(columns), at(columns)), t.pool);
     }
   }
 
-  // The chain, and the phrases behind its last draft.
+  // The chain, and the phrases after its last draft.
   Proposal proposal(Ops& ops, const Session& s) {
     const int gamma = p_.draft_length, beta = p_.phrase_length();
     HostRows rows(s.sequences);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layers of the target a drafter runs, as scenarios say it.
+// Drafters that run a part of the target's layers, and mask tokens among their rows.
 #pragma once
 #include <vector>
 
@@ -9,16 +9,16 @@
 
 namespace draftline::methods {
 
-// "skip": "5->26" keeps layers 1-5 and from 26 on, counted from 1, as S3D's tables write it; "none" keeps all. Without
-// it the share that S3D's 5->26 of 32 layers keeps.
+// Reads "skip" of a method's object: "5->26" keeps layers 1 to 5 and from 26 on, counted from 1 as in S3D's tables;
+// "none" keeps all. Without it the same shares of the layers as 5->26 of 32. Mistakes are noted, and all layers kept.
 std::vector<LayerUse> read_kept_layers(const Reader& method, int layers);
 
-// Whether rows that far ahead of a text, the root's included, are no more than the target has positions; notes a
-// mistake where they are.
+// Whether the target has at least `rows` positions, so that a step may reach so far beyond a text; check_positions()
+// notes a mistake otherwise.
 bool has_positions(const TransformerShape& target, int rows);
 void check_positions(const MethodSpec&, const Transformer&, int rows);
 
-// Mask tokens among real ones: embedding rows, in the order of `index` into [embedded tokens, the mask's].
+// Embeddings of tokens and mask tokens, [index.size(), hidden], gathered by `index` from [embedded tokens, mask].
 Tensor embed_with_masks(Ops&, const Transformer&, Weight mask, Tensor tokens, const std::vector<int>& index);
 
 }  // namespace draftline::methods

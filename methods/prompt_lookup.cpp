@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prompt lookup (Saxena 2023): the last s tokens, s from max_ngram down to 1, are sought earlier in the text,
-// leftmost first; what followed there is the draft, if `draft_length` tokens of it exist.
+// Prompt lookup (Saxena 2023): searches the text for an earlier occurrence of its last s tokens, s from max_ngram down
+// to 1, leftmost first. The `draft_length` tokens after it are the drafts, if so many exist.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -10,7 +10,7 @@ namespace draftline::methods {
 
 namespace {
 
-// Where the continuation starts; none: no match.
+// The index at which the continuation starts; none without a match.
 std::optional<int> find_continuation(const std::vector<int>& text, int max_ngram, int draft_length) {
   const int size = static_cast<int>(text.size());
   for (int n = std::min(max_ngram, size - 1); n >= 1; --n)
@@ -45,7 +45,7 @@ class PromptLookup : public Method {
       std::vector<int> drafts;
       for (int j = 0; j < counts[i]; ++j) {
         const auto at = static_cast<std::size_t>(starts[i] + j);
-        drafts.push_back(at < s.text[i].size() ? s.text[i][at] : 0);  // priced: there is no text
+        drafts.push_back(at < s.text[i].size() ? s.text[i][at] : 0);  // while pricing there is no text
       }
       rows.add(TokenTree::chain(counts[i]), drafts);
     }

@@ -61,7 +61,7 @@ int width_of_level(const RankTree& t, int level) {
 
 Proposal propose_ranks(Ops& ops, const Session& s, const RankTree& t, const std::vector<Tensor>& candidates) {
   const int b = s.sequences, n = t.tree.rows();
-  std::vector<Tensor> flat{s.root};  // all candidates below each other: [sequences * width] of each level
+  std::vector<Tensor> flat{s.root};  // roots, then the candidates of each level, [sequences * width, 1]
   IntVector<int> level_start(1, b);
   for (const Tensor& c : candidates) {
     flat.push_back(reshape(c, c.rows * c.cols, 1));

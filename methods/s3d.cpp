@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// S3D (Zhong and Bharadwaj 2024, section 3): the root and gamma - 1 mask tokens go through some of the
-// target's own layers, over the target's own cache, and every row predicts one draft. Nothing of that pass stays. The
-// target was tuned for it, so it is lossless against the tuned one. gamma -> draft_length, or the depth of a tree.
+// S3D (Zhong and Bharadwaj 2024, section 3): the root and gamma - 1 mask tokens pass through some of the target's
+// layers, over the target's KV cache, and every row predicts one draft. The cache entries of that pass are discarded.
+// The target is tuned for this, and the method is lossless against the tuned target. gamma -> draft_length, or the
+// depth of a tree.
 #include <algorithm>
 
 #include "methods/batch_index.h"

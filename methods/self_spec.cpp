@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Self-speculative decoding, Draft & Verify (Zhang et al. 2024, section 3): the target without some of its
-// sublayers drafts, and stops where it is unsure; the whole target verifies. The threshold may follow the acceptance.
+// Self-speculative decoding, Draft & Verify (Zhang et al. 2024, section 3): the target without some of its sublayers
+// drafts until its confidence is below a threshold, and the whole target verifies. The threshold may adapt to the
+// acceptance.
 #include <algorithm>
 #include <map>
 
@@ -43,10 +44,11 @@ class SelfSpec : public Method {
  private:
   struct History {
     double threshold = 0, accepted = 0.9;
-    std::optional<int> length = {};  // of the text before the last step; none: a new text
+    std::optional<int> length = {};  // tokens of the text before the last step; none for a new text
     int drafted = 0;
   };
-  // The authors' rule: towards a moving acceptance of 0.9, up when below, down when a draft ended before its limit.
+  // The authors' rule aims at a moving average acceptance of 0.9: the threshold rises while it is below, and falls when
+  // a chain ended before its largest length.
   double threshold(int id, int length) {
     History& h = history_[id];
     if (!h.length || length <= *h.length) {
@@ -68,7 +70,7 @@ class SelfSpec : public Method {
   std::map<int, History> history_;  // by sequence
 };
 
-// `count` of the layers between the first and the last two, evenly; as many as the authors' search found for a 13B
+// `count` layers, evenly spaced between the first and the last two; as many as the authors' search found for a 13B
 // target.
 std::vector<int> spread(int layers, double share) {
   std::vector<int> chosen;

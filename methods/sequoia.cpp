@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequoia (Chen et al. 2024): a draft network's tree of the shape that yields most tokens for a budget of nodes and the
-// measured acceptance of each rank, drawn without replacement (model/tree_search).
+// Sequoia (Chen et al. 2024): a draft network drafts a tree, drawn without replacement, of the shape with the largest
+// mean acceptance length for a number of nodes, by the measured acceptance of each rank (model/tree_search).
 #include <numeric>
 
 #include "methods/entries.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SPACE (Yi et al. 2024): root and drafts each carry a group of k mask tokens through the one target pass; the
+// SPACE (Yi et al. 2024): in the target's pass the root and each draft are followed by a group of k mask tokens; the
 // group of the last accepted row predicts the next drafts. A mask row attends to the text up to its row and to its own
-// group. The target was tuned for it. Sampled drafts are drawn from the masks' distributions, and a rejection draws
-// from the residual (the paper's algorithm 1 draws from the target's own distribution, which is not lossless). The
-// first step behind a prompt, which has no masks, takes the prompt's own prediction for its drafts. k -> draft_length.
+// group. The target is tuned for this. Sampled drafts are drawn from the masks' distributions, and after a rejection
+// the token is drawn from the residual (the paper's algorithm 1 draws from the target's distribution, which is not
+// lossless). The drafts of the first step, as a prompt has no masks, repeat the prompt's prediction. k -> draft_length.
 #include <algorithm>
 
 #include "methods/batch_index.h"
@@ -26,7 +26,7 @@ class Space : public Method {
   void extend(Ops& ops, const Session& s, const Committed& c) override {
     const bool greedy = s.sampling.greedy();
     const Tensor from = greedy ? (c.prefill ? c.bonus : *c.predicted) : c.logits;
-    std::vector<int> repeated;  // a prompt has no masks: anything may stand for the first drafts
+    std::vector<int> repeated;  // the first drafts are arbitrary, as a prompt has no masks
     for (int q = 0; q < s.sequences; ++q) repeated.insert(repeated.end(), static_cast<std::size_t>(k_), q);
     const Tensor next = c.prefill ? ops.gather(from, ops.constant(repeated)) : ops.gather(from, c.last_row, 1, k_);
     ops.store(greedy ? drafts(ops, s) : logits(ops, s), next);
@@ -69,7 +69,7 @@ class Space : public Method {
   }
 
  private:
-  // x M^k c_1 M^k ... c_k M^k
+  // The rows of a sequence: x M^k c_1 M^k ... c_k M^k, with the root x, drafts c_j and mask tokens M.
   static TokenTree rows_of(int k) {
     std::vector<int> above;
     std::vector<bool> node;
@@ -91,7 +91,7 @@ class Space : public Method {
   TokenTree tree_;
 };
 
-int rows_ahead(int drafts) { return 2 * drafts + 1; }  // a group behind the last draft
+int rows_ahead(int drafts) { return 2 * drafts + 1; }  // the root, the drafts and a group after the last one
 
 }  // namespace
 

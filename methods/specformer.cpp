@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SpecFormer (Shi et al. 2026, equations 8-10): hidden states of four layers -> grouped norm -> W_D 4d -> d
-// -> causal attention over the text, with a cache of its own -> W_P d -> l_d * d: all l_d positions at once ->
-// attention among them, both ways -> SwiGLU -> the target's norm and LM head. l_d -> positions, k -> draft_length.
-// Ablations of its Table 4: a vector per position instead of W_P; a causal mask among the drafts; wider attention and
-// SwiGLU.
+// SpecFormer (Shi et al. 2026, equations 8-10): hidden states of four layers -> grouped norm -> W_D 4d -> d -> causal
+// attention over the text, with its own KV cache -> W_P d -> l_d * d, all l_d positions at once -> bidirectional
+// attention among these -> SwiGLU -> the target's norm and LM head. l_d -> positions, k -> draft_length. Ablations of
+// Table 4: a vector per position instead of W_P; a causal mask among the drafts; wider attention and SwiGLU.
 #include <algorithm>
 
 #include "methods/entries.h"
@@ -15,7 +14,7 @@ namespace {
 
 struct Variant {
   bool positional_ffn = true, causal = false;
-  int width = 1;  // heads and SwiGLU, in those of the target's layers
+  int width = 1;  // of heads and SwiGLU, as a multiple of the target's layers
 };
 
 TransformerShape widened(TransformerShape s, int width) {
@@ -69,7 +68,7 @@ class SpecFormer : public Method {
     const Tensor mixed = ops.group_attend(columns(qkv, 0, q), columns(qkv, q, kv), columns(qkv, q + kv, kv), positions_,
                                           shape_.head_dim, causal_);
     x.push(ops, ops.sum_over_ranks(ops.linear(mixed, draft_.o), target_.ranks));
-    if (length_ < positions_) {  // only the states that are used go on
+    if (length_ < positions_) {  // only the states of used positions are needed
       std::vector<int> index;
       for (int i = 0; i < b; ++i)
         for (int j = 0; j < length_; ++j) index.push_back(i * positions_ + j);
@@ -81,7 +80,7 @@ class SpecFormer : public Method {
   }
 
  private:
-  // One state per position from that of each sequence.
+  // The states of all positions, from one state of each sequence.
   Tensor expanded(Ops& ops, Tensor x) const {
     if (expand_) return reshape(ops.linear(x, *expand_, expand_bias_), x.rows * positions_, shape_.hidden);
     std::vector<int> row, place;

@@ -11,7 +11,7 @@ StaticTree::StaticTree(RankTree t) : tree_(std::move(t)), levels_(tree_.tree.dep
   const IntSpan depths = tree.depths();
   const IntSpan ranks = tree_.ranks;
   int place = 0;
-  for (int r = 0; r < tree.rows(); ++r) {  // rows stand by depth
+  for (int r = 0; r < tree.rows(); ++r) {  // rows are sorted by depth
     const auto children = tree.children(r);
     if (children.empty()) continue;
     Level& level = levels_[depths[r]];
@@ -66,7 +66,7 @@ Tensor StaticTree::place_of_rows(Ops& ops, int sequences) const {
   return ops.constant(index);
 }
 
-// Place of a row's token among the candidates of the level above: [sequences, rows, most].
+// The index of a row's token among the candidates of the level above, [sequences, rows, most].
 int StaticTree::candidate(int sequence, int row) const {
   const IntSpan depths = tree_.tree.depths(), ranks = tree_.ranks;
   const Level& above = levels_[depths[row] - 1];
@@ -78,7 +78,7 @@ Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const 
   const int b = s.sequences, n = tree.rows();
   const bool drawn = !s.sampling.greedy() && children != Children::best && gapless();
   std::vector<Tensor> candidates{s.root}, distributions;
-  IntVector<int> starts, q_starts;  // of each level among all candidates, all distributions
+  IntVector<int> starts, q_starts;  // first index of each level among all candidates and all distributions
   Tensor tokens = s.root;
   for (int level = 0, start = b, q_start = 0; level < depth(); ++level) {
     const Tensor logits = network(level, tokens);

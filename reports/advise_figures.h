@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `advise`: of a method on a setup, of each batch, and of each batch's best draft length.
+// The figures of `advise` (docs/output.md): of a method on a setup, of each batch size, and of the best draft lengths.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,11 +9,12 @@
 
 namespace draftline {
 
+// Whether RateAdvice::pays_to has a value.
 inline bool pays_to_some_load(const Advice& a) { return a.rate && !a.rate->never && !a.rate->too_few; }
 
 inline const Figures<Advice>& advise_figures() {
   using A = const Advice&;
-  const auto of = [](auto get) {  // a method that can run
+  const auto of = [](auto get) {  // of a method that can run
     return [get](A a) { return a.obstacle.empty() ? Reading(get(a)) : Reading(); };
   };
   const auto rate = [&of](auto get) {
@@ -41,7 +42,7 @@ inline const Figures<Advice>& advise_figures() {
   return all;
 }
 
-// What a step costs beyond a plain one. Parts of which nothing shows are no columns.
+// The costs of a step beyond those of a plain step. A table leaves out parts that round to 0 % in all rows.
 inline const Figures<BatchAdvice, Advice>& loss_figures() {
   using Part = double StepLosses::*;
   const auto part = [](const char* json, const char* title, Part loss, const char* meaning) {
@@ -72,7 +73,7 @@ inline const Figures<BatchAdvice, Advice>& loss_figures() {
   return all;
 }
 
-// The table of batches. Of several prompts each has its column of best draft lengths.
+// The columns of the table of batch sizes. With several prompt lengths each has its own column of best draft lengths.
 inline Figures<BatchAdvice, Advice> batch_figures(const Advice& advice = {}) {
   using B = const BatchAdvice&;
   constexpr auto predicted = FigureKind::predicted, input = FigureKind::input;

@@ -43,7 +43,7 @@ std::string length_sentence(const Advice& a) {
   std::string text;
   int last = -1, prompt = a.best.front().prompt_tokens;
   for (const BestLength& b : a.best) {
-    if (b.prompt_tokens != prompt) break;  // the others stand in the table of contexts
+    if (b.prompt_tokens != prompt) break;  // other prompt lengths are in the table
     if (b.draft_length == last) continue;
     text += (text.empty() ? "" : ", ") + (b.draft_length == 0 ? std::string("none") : std::to_string(b.draft_length)) +
             " from batch " + std::to_string(b.batch_size);
@@ -52,7 +52,7 @@ std::string length_sentence(const Advice& a) {
   return "Drafts: best are " + text + ".";
 }
 
-// Of the batch where it loses first, else of the largest.
+// The advice for the first batch size with a speedup below 1, or for the largest one.
 const BatchAdvice& telling(const Advice& a) {
   const auto it = std::find_if(a.batches.begin(), a.batches.end(), [](const auto& b) { return b.speedup < 1; });
   return it != a.batches.end() ? *it : a.batches.back();

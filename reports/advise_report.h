@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline advise` prints: for each method and setup a few sentences, then the table behind them.
+// The output of `draftline advise`: for each method and setup a few sentences and a table of batch sizes.
 #pragma once
 #include <memory>
 #include <ostream>
@@ -13,9 +13,9 @@ namespace draftline {
 
 class AdviseReport {
  public:
-  AdviseReport(Output, const Scenario&);  // a table or JSON
-  void add(const Advice&);
-  void finish();
+  AdviseReport(Output, const Scenario&);  // Format::table or json; the scenario must outlive the report
+  void add(const Advice&);                // writes it at once
+  void finish();                          // must be called last; throws OutputError (core/json_writer)
 
  private:
   void add_json(const Advice&);

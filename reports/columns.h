@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documentation of figures, by the lists that tables, CSV and JSON are written from.
+// The documentation of figures, generated from the lists from which tables, CSV and JSON are written.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,12 +11,12 @@ namespace draftline {
 struct FigureList {
   std::string name;  // "run", "advise, each batch"
   struct Row {
-    std::string title, csv, json, unit, kind, meaning;  // json: the path in a result's object
+    std::string title, csv, json, unit, kind, meaning;  // json: path in the result's object; "" where there is none
   };
   std::vector<Row> rows;
 };
 
-std::vector<FigureList> documented_figures();
-std::string markdown(const FigureList&);  // a table of docs/output.md
+std::vector<FigureList> documented_figures();  // of all verbs with figures
+std::string markdown(const FigureList&);       // the table in docs/output.md
 
 }  // namespace draftline

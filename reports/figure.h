@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A figure of a result, written down once: its names in JSON and CSV, its title in a table, its unit, and how a result
-// says it. Tables, CSV, JSON and docs/output.md know of a kind of result what its list of them says: they can't
-// disagree.
+// The description of a figure of a result: its names in JSON and CSV, its title in tables, its unit, and the function
+// that gets it from a result. Tables, CSV, JSON and docs/output.md are all written from lists of these, so that they
+// agree.
 #pragma once
 #include <functional>
 #include <memory>
@@ -19,11 +19,12 @@ namespace draftline {
 
 struct Scenario;
 
-// What one result says of a figure. Nothing is an empty cell and no member of JSON; nullptr is an empty cell and null.
+// The value of a figure in one result, in base units. std::monostate is an empty cell and no member of JSON; nullptr is
+// an empty cell and null.
 struct Reading {
   using Tree = std::shared_ptr<const nlohmann::json>;
   std::variant<std::monostate, std::nullptr_t, bool, std::int64_t, double, std::string, Tree> value;
-  std::optional<Interval> interval = std::nullopt;
+  std::optional<Interval> interval = std::nullopt;  // 90 or 95 %, in the unit of the value
 
   Reading() = default;
   Reading(std::nullptr_t) : value(nullptr) {}
@@ -37,50 +38,51 @@ struct Reading {
   Reading(std::string_view v) : Reading(std::string(v)) {}
   Reading(Tree v) : value(std::move(v)) {}
   template <class T>
-  Reading(const std::optional<T>& v) {
+  Reading(const std::optional<T>& v) {  // std::monostate if there is no value
     if (v) *this = Reading(*v);
   }
 };
 
-// A member of a result's object, or "breakdown/draft" of an object in it. Figures of one object stand together.
+// The path of a member: "speedup" in the result's object, "breakdown/draft" in an object inside it. Figures of the same
+// inner object must be consecutive.
 struct JsonPath {
-  std::string object, member;  // object "": the result's own
+  std::string object, member;  // object "": that of the result
   JsonPath(std::string_view path);
   JsonPath(const char* path) : JsonPath(std::string_view(path)) {}
   JsonPath(const std::string& path) : JsonPath(std::string_view(path)) {}
   std::string text() const { return object.empty() ? member : object + "/" + member; }
 };
 
-// What few columns need. T: a kind of result. About: what decides whether a column is worth its room.
+// Options of a column. T: the type of results. About: the argument of the conditions, the scenario for example.
 template <class T, class About>
 struct ColumnStyle {
-  std::string (*text)(double) = nullptr;             // for people; none: as usual for the unit
-  std::function<double(const T&)> whole = {};        // people see the share of it
-  std::function<bool(const About&)> show_if = {};    // a column of tables
-  std::function<bool(const About&)> in_csv_if = {};  // a column of CSV
+  std::string (*text)(double) = nullptr;             // text in tables; null: in_unit()
+  std::function<double(const T&)> whole = {};        // if set, tables show the value's share of this
+  std::function<bool(const About&)> show_if = {};    // whether it is a column of tables; null: always
+  std::function<bool(const About&)> in_csv_if = {};  // whether it is a column of CSV; null: always
 };
 
 template <class T, class About = Scenario>
 struct Figure {
   JsonPath json;                         // "": not in JSON
-  std::string csv, title;                // "": not in CSV, not in tables
-  std::string unit;                      // base unit, as JSON names it: "s", "tokens/s", ""
-  std::optional<FigureKind> kind;        // none: a name, a count or a flag, which is a plain member of JSON
-  std::function<Reading(const T&)> get;  // of one result
-  std::string meaning;                   // for docs/output.md
+  std::string csv, title;                // "": not in CSV or not in tables
+  std::string unit;                      // base unit as in JSON: "s", "tokens/s", ""
+  std::optional<FigureKind> kind;        // none for names, counts and flags, which are plain members of JSON
+  std::function<Reading(const T&)> get;  // the value in a result
+  std::string meaning;                   // its documentation in docs/output.md
   ColumnStyle<T, About> column = {};
 };
 
 template <class T, class About = Scenario>
 using Figures = std::vector<Figure<T, About>>;
 
-std::string in_unit(double, std::string_view unit);  // three digits, times and bytes with their prefix
+std::string in_unit(double, std::string_view unit);  // text with three digits; times and bytes have unit and prefix
 template <int digits>
 std::string to_digits(double v) {
   return significant(v, digits);
 }
 
-// The figures that are columns of such a table, or of CSV.
+// The figures that are columns of a table or of CSV.
 template <class T, class About>
 Figures<T, About> columns_of(const Figures<T, About>& all, const About& about, Format format) {
   Figures<T, About> columns;
@@ -96,7 +98,7 @@ void add_titles(std::vector<Table::Column>& titles, const Figures<T, About>& col
   for (const auto& f : columns) titles.push_back({f.title, f.csv});
 }
 
-Cell cell_of(const Reading&, std::string_view unit, std::string (*text)(double));
+Cell cell_of(const Reading&, std::string_view unit, std::string (*text)(double));  // `text` null: in_unit()
 
 template <class T, class About>
 void add_cells(std::vector<Cell>& row, const Figures<T, About>& columns, const T& result) {
@@ -108,14 +110,14 @@ void add_cells(std::vector<Cell>& row, const Figures<T, About>& columns, const T
   }
 }
 
-// Members of an open object, and the objects in it, which end with the writer.
+// Writes figures as members of an open object, and opens and closes the objects inside it.
 class MemberWriter {
  public:
   explicit MemberWriter(JsonWriter& w) : w_(w) {}
   MemberWriter(const MemberWriter&) = delete;
   MemberWriter& operator=(const MemberWriter&) = delete;
   void write(const JsonPath&, const Reading&, std::string_view unit, std::optional<FigureKind>);
-  void finish();
+  void finish();  // closes the last inner object; must be called
 
  private:
   JsonWriter& w_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a report goes, in which form, and what was asked.
+// The destination and format of a report, and the question that it answers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace draftline {
 
 enum class Format { table, csv, json };
 
-// What a verb's options changed of its answer.
+// The options of a verb that change its answer.
 struct AskedOptions {
   std::size_t from = 0;     // run, simulate: the first point
-  bool oracle = true;       // simulate: also with perfectly chosen drafts
-  bool load = true;         // advise: also up to which load it pays
-  int most_devices = 1024;  // plan
+  bool oracle = true;       // simulate: also run the oracle policy
+  bool load = true;         // advise: also find the load up to which speculation pays
+  int most_devices = 1024;  // plan: the largest fleet
 };
 
-// The document of results repeats it, so that `draftline check` can ask again.
+// The question of a report. JSON documents contain it, so that `draftline check` can recompute the answer.
 struct Asked {
   std::string verb;            // "run", "simulate", ..
   std::filesystem::path data;  // the folder data/
@@ -32,7 +32,7 @@ struct Output {
   Format format = Format::table;
   Asked asked;
   std::size_t width = 0;  // of the terminal; 0: no limit
-  bool timing = false;    // JSON tells wall times too, which differ from run to run
+  bool timing = false;    // whether JSON contains wall times, which differ from run to run
 };
 
 }  // namespace draftline

@@ -12,7 +12,7 @@ namespace draftline {
 namespace {
 
 Cell share(const std::optional<double>& v) {
-  if (v && std::abs(*v) < 1e-6) return Cell(*v, "0 %");  // as calibrated
+  if (v && std::abs(*v) < 1e-6) return Cell(*v, "0 %");  // a calibrated value
   return percent_cell(v, v && std::abs(*v) < 0.1 ? 2 : 3);
 }
 
@@ -95,7 +95,7 @@ void write_table(JsonWriter& out, const PaperTable& t) {
   out.end_object();
 }
 
-// The keys of all rows of a table, in the order of their first use: rows need not have the same.
+// The keys of all rows of a table, in the order of their first use; rows may have different keys.
 std::vector<std::string> keys_of(const PaperTable& t) {
   std::vector<std::string> keys;
   for (const PaperCell& c : t.cells)
@@ -104,7 +104,7 @@ std::vector<std::string> keys_of(const PaperTable& t) {
   return keys;
 }
 
-// Broken at spaces, all lines but the first further in.
+// Wraps a text at blanks, with all lines but the first indented.
 std::string wrapped(const std::string& text, std::size_t width) {
   std::string out, line;
   std::istringstream words(text);
@@ -160,7 +160,7 @@ std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width)
   return text;
 }
 
-// What a reader wants first: how far off each column of each table is.
+// The errors of each column of each table.
 std::string summary_of(const Paper& p, PaperStyle style, std::size_t width) {
   Table table(
       {"table", "column", "cells", "of", "median", "p90", "largest", "all: median", "all: p90", "all: largest"});

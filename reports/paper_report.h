@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline papers` prints: the errors of each column first, then each table beside ours with its notes.
+// The output of `draftline papers`: the errors of each column, then each printed table with our predictions and notes.
 #pragma once
 #include <string>
 
@@ -8,9 +8,9 @@
 
 namespace draftline {
 
-void write_json(JsonWriter&, const Paper&);  // {paper, tables: [...]}: one element of "papers"
+void write_json(JsonWriter&, const Paper&);  // {paper, tables: [...]}, an element of "papers"
 enum class PaperStyle { terminal, markdown };
-// The summary of errors first, then each table with its notes.
+// `width`: of the terminal in columns; 0: no limit.
 std::string to_text(const Paper&, PaperStyle = PaperStyle::terminal, std::size_t width = 0);
 
 }  // namespace draftline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `plan`: a fleet that meets the targets, or why there is none.
+// The figures of `plan` (docs/output.md): a fleet that meets the targets, or the reason why there is none.
 #pragma once
 #include <string>
 
@@ -10,16 +10,16 @@ namespace draftline {
 
 struct PlannedFleet {
   const FleetOption& option;
-  bool pareto;      // no other option is cheaper and faster
-  std::string why;  // it is recommended, or is not
+  bool pareto;      // not dominated() by another option (sim/capacity)
+  std::string why;  // why it is recommended or not
   bool meets_targets() const { return option.obstacle.empty(); }
 };
 
-// `priced`: the scenario says what devices cost; a device costs 1 otherwise.
+// `priced`: whether the scenario has prices; otherwise the cost is the number of devices.
 inline Figures<PlannedFleet> plan_figures(bool priced = true) {
   using P = const PlannedFleet&;
   constexpr auto predicted = FigureKind::predicted;
-  const auto of = [](auto get) {  // a fleet that meets the targets
+  const auto of = [](auto get) {  // of a fleet that meets the targets
     return [get](P p) { return p.meets_targets() ? Reading(get(p.option)) : Reading(); };
   };
   const auto run = [&of](auto get) { return of([get](const FleetOption& o) { return get(o.run->figures); }); };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline plan` prints: the recommendation first, then every option by cost, and why each loser lost.
+// The output of `draftline plan`: the recommendation, then every option by cost with the reason why it is not
+// recommended.
 #pragma once
 #include <vector>
 
@@ -8,7 +9,8 @@
 
 namespace draftline {
 
-// `options`: those that were looked at; fewer than the scenario's points if interrupted.
+// Writes the whole report in the given format. `options`: of the points so far; fewer than the scenario's if
+// interrupted. Throws OutputError for JSON (core/json_writer).
 void write_plan(const Output&, const Scenario&, std::vector<FleetOption> options);
 
 }  // namespace draftline

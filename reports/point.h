@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a scenario and one point of its product are named in tables and in JSON.
+// The identification of a scenario and of a point of its product in tables, CSV and JSON.
 #pragma once
 #include <filesystem>
 #include <ostream>
@@ -12,24 +12,26 @@
 
 namespace draftline {
 
-// How the points of a scenario are told apart: cells in front of their figures, "inputs": {..} in JSON.
+// The inputs that identify a point: cells in front of its figures, "inputs": {..} in JSON. The scenario must outlive
+// this object.
 class PointInputs {
  public:
   PointInputs(const Scenario&, Format);
   std::vector<Table::Column> titles() const;
-  std::vector<Cell> cells(const Point&) const;
-  void write(JsonWriter&, const Point&) const;
+  std::vector<Cell> cells(const Point&) const;  // one for each title
+  void write(JsonWriter&, const Point&) const;  // the member "inputs" of an open object
 
  private:
   const Scenario& scenario_;
   Figures<PointOf> all_, columns_;
 };
 
-// The head of a document of results, which stays open: {"schema_version", "commit", "model", "input_files", "question",
-// "resolved". Equal commits, models and input files make equal results.
+// Begins a document of results and leaves its object open: {"schema_version", "commit", "model", "input_files",
+// "question", "resolved".
 void begin_document(JsonWriter&, int schema_version, const Asked&, const Scenario&);
 void write_program(JsonWriter&, int schema_version);  // "schema_version", "commit", "model"
+// The member "input_files": fingerprints by input_name(), where `data` is the folder data/.
 void write_input_files(JsonWriter&, const InputFiles&, const std::filesystem::path& data);
-void write_resolved(std::ostream&, const Scenario&);  // the scenario with its defaults
+void write_resolved(std::ostream&, const Scenario&);  // the scenario as JSON with all defaults, for `run --dry-run`
 
 }  // namespace draftline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells a point of a scenario from the others: the columns in front of its figures, and its "inputs" in JSON.
+// The inputs that identify a point of a scenario: the columns in front of its figures, and its "inputs" in JSON.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -14,9 +14,10 @@ struct PointOf {
   const MethodChoice& method() const { return scenario.methods[point.method]; }
 };
 
-inline std::string version_of(const Engine& e) { return e.name + "-" + e.version; }
+inline std::string version_of(const Engine& e) { return e.name + "-" + e.version; }  // "vllm-0.10"
 
-// The figures of every scenario; of one with a workload also what varies in it, under its keys.
+// The inputs of the points of every scenario, or with `of` those of that scenario: one with a workload has its axes
+// (Serving::axes) instead of the batch size.
 inline Figures<PointOf> point_figures(const Scenario* of = nullptr) {
   using P = const PointOf&;
   using S = const Scenario&;

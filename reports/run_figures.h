@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `run`: a steady step, what it is made of, and what it brings.
+// The figures of `run` (docs/output.md): throughput and speedup, the time of a step and its breakdown.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,25 +9,25 @@
 
 namespace draftline {
 
-// A chain verifies a row for each draft and one more; only trees and blocks need to say how many.
+// Whether a method of the scenario drafts a tree or block. Only then the verified rows are not draft length + 1.
 inline bool beyond_chains(const Scenario& s) {
   return std::any_of(s.methods.begin(), s.methods.end(),
                      [](const MethodChoice& m) { return !m.spec.draft_length() && !m.spec.is_plain(); });
 }
 
-// Without more than one device there is no communication.
+// Whether any point has several devices, and therefore communication.
 inline bool several_devices(const Scenario& s) {
   return std::any_of(s.tensor_parallel.begin(), s.tensor_parallel.end(), [](int ranks) { return ranks > 1; });
 }
 
-// Whole tokens, but of a slow device.
+// Tokens/s as text: a whole number, with three digits below 10.
 inline std::string token_rate(double rate) {
   return rate < 9.995 ? significant(rate, 3) : std::to_string(std::lround(rate));
 }
 
 inline Interval scaled(const Interval& i, double by) { return {by * i.low, by * i.high}; }
 
-// In the figure's unit; none where the device does not know its errors.
+// The 90 % intervals in the units of the figures; none if the errors of the device's fits are unknown.
 inline std::optional<Interval> step_interval(const Prediction& p) {
   return p.interval ? std::optional(p.interval->step_time) : std::nullopt;
 }
@@ -41,7 +41,7 @@ inline std::optional<Interval> speedup_interval(const Prediction& p) {
 inline const Figures<Outcome>& run_figures() {
   using P = const Prediction&;
   constexpr auto predicted = FigureKind::predicted, input = FigureKind::input;
-  constexpr auto of = [](auto get) {  // a point that was not skipped
+  constexpr auto of = [](auto get) {  // of a point that was not skipped
     return [get](const Outcome& o) {
       const auto* p = std::get_if<Prediction>(&o.result);
       return p ? Reading(get(*p)) : Reading();

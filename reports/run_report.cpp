@@ -26,7 +26,7 @@ RunReport::RunReport(Output to, const Scenario& scenario)
   json_->begin_array();
 }
 
-// ---- text and CSV: what varies, then the figures
+// ---- text and CSV
 
 Table RunReport::new_table() const {
   std::vector<Table::Column> titles = inputs_.titles();
@@ -35,7 +35,7 @@ Table RunReport::new_table() const {
 }
 
 void RunReport::add(const Outcome& o) {
-  constexpr std::size_t kRowsAtOnce = 4096;  // CSV is written as it goes
+  constexpr std::size_t kRowsAtOnce = 4096;  // after which CSV is written
   if (const auto* why = std::get_if<std::string>(&o.result)) {
     ++skipped_;
     if (reason_.empty()) reason_ = *why;
@@ -56,7 +56,7 @@ void RunReport::add(const Outcome& o) {
 void RunReport::note_interval(const Prediction& p) {
   if (!p.interval) return;
   step_times_.push_back(scaled(p.interval->step_time, 1 / p.step_time.value));
-  if (p.interval->speedup.low < p.interval->speedup.high) speedups_.push_back(p.interval->speedup);  // not the baseline
+  if (p.interval->speedup.low < p.interval->speedup.high) speedups_.push_back(p.interval->speedup);  // no baseline
 }
 
 std::string RunReport::intervals() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline run` prints: one result per point, as a table, CSV or a JSON document.
+// The output of `draftline run`: one result per point, as a table, CSV or a JSON document.
 #pragma once
 #include <memory>
 #include <ostream>
@@ -14,9 +14,9 @@ namespace draftline {
 
 class RunReport {
  public:
-  RunReport(Output, const Scenario&);
-  void add(const Outcome&);
-  void finish();
+  RunReport(Output, const Scenario&);  // the scenario must outlive the report
+  void add(const Outcome&);            // in order of the points; CSV and JSON are written as they come
+  void finish();                       // must be called last; throws OutputError (core/json_writer)
 
  private:
   void add_json(const Outcome&);
@@ -32,8 +32,8 @@ class RunReport {
   Table table_;
   std::size_t skipped_ = 0;
   std::string reason_;
-  std::vector<Interval> step_times_,
-      speedups_;  // of each point of a table that has them, as ratios to the predicted one
+  // 90 % intervals of the points of a table, as ratios to the predicted values.
+  std::vector<Interval> step_times_, speedups_;
   bool header_written_ = false;
 };
 

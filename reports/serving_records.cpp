@@ -19,7 +19,7 @@ std::string number(double v) {
 }
 std::string seconds(Ticks t) { return number(to_seconds(t).value); }
 
-// Rows of named numbers, as CSV or JSON lines.
+// A file of rows of named numbers, as CSV or JSON lines.
 class Rows {
  public:
   explicit Rows(const std::filesystem::path& file) : file_(file) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `simulate`: what requests met, and what their servers did. Figures are means of all replications, with
-// an interval where there are several; counts are the first one's.
+// The figures of `simulate` (docs/output.md): latencies of requests, throughput, and utilisation of servers. Figures
+// are means over all replications, with 95 % intervals if there are several; counts are of the first replication.
 #pragma once
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace draftline {
 inline bool has_targets(const Scenario& s) { return !s.serving->targets.targets.empty(); }
 inline bool has_prices(const Scenario& s) { return !s.serving->prices.empty(); }
 
-// How a result says its figures; nothing where the point was skipped.
+// Functions that get figures of a result; an empty Reading if the point was skipped.
 namespace served {
 
 using Result = const ServingResult&;
@@ -48,13 +48,13 @@ inline auto oracle(auto get) {
 inline double share_of_blocks(Result r, double blocks) {
   return r.kv_blocks > 0 ? blocks / static_cast<double>(r.kv_blocks) : 0;
 }
-// Of a million output tokens, idle time included.
+// The cost of a million output tokens, idle time included; empty without a price.
 inline Reading cost(Result r) {
   if (r.price <= 0) return {};
   const double by_hour = r.devices * r.price;
   return mean_of_runs(r, [=](Run run) { return by_hour / 3600 / run.figures.throughput().value * 1e6; });
 }
-// At most: while it is busy a device draws its design power.
+// An upper bound of the energy in J, with the design power while steps run; empty if that is unknown.
 inline Reading energy(Result r) {
   if (r.power_watts <= 0) return {};
   return mean_of_runs(r, [&](Run run) {
@@ -62,8 +62,7 @@ inline Reading energy(Result r) {
     return r.devices * r.power_watts * run.figures.busy_share(r.servers) * seconds;
   });
 }
-// How much longer a token takes than if the drafts had been chosen knowing what is accepted; none: no request had a
-// second token.
+// The mean TPOT over that under the oracle, minus 1; empty if no request had a second token.
 inline Reading oracle_gap(Result r, const ServingFigures& oracle) {
   const double gap = r.runs.front().figures.tpot.mean() / oracle.tpot.mean() - 1;
   return std::isfinite(gap) ? Reading(gap) : Reading();
@@ -71,7 +70,7 @@ inline Reading oracle_gap(Result r, const ServingFigures& oracle) {
 
 }  // namespace served
 
-// `targets`: the scenario's, for the member that says which of them are met.
+// `targets`: those of the scenario, for the member "targets".
 inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = {}) {
   using R = served::Result;
   using Run = served::Run;
@@ -186,7 +185,7 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
   return all;
 }
 
-// With --timing alone, as they differ from run to run.
+// Wall times, which differ from run to run and are written only with --timing.
 inline const Figures<ServingRun>& timing_figures() {
   static const Figures<ServingRun> all{
       {"event_loop_wall_time", "", "", "s", FigureKind::measured, [](const ServingRun& r) { return r.wall_time; },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `draftline simulate` prints: one result per point, as a table, CSV or a JSON document.
+// The output of `draftline simulate`: one result per point, as a table, CSV or a JSON document.
 #pragma once
 #include <memory>
 #include <ostream>
@@ -16,9 +16,9 @@ namespace draftline {
 
 class SimulateReport {
  public:
-  SimulateReport(Output, const Scenario&);
-  void add(const ServingOutcome&);
-  void finish();
+  SimulateReport(Output, const Scenario&);  // the scenario must outlive the report
+  void add(const ServingOutcome&);          // in order of the points; CSV and JSON are written as they come
+  void finish();                            // must be called last; throws OutputError (core/json_writer)
 
  private:
   void add_json(const ServingOutcome&);
@@ -26,7 +26,7 @@ class SimulateReport {
 
   Output to_;
   const Scenario& scenario_;
-  bool single_;  // one point: its figures stand at the top of the document
+  bool single_;  // with one point, its figures are members of the document itself
   PointInputs inputs_;
   Figures<ServingOutcome> figures_, columns_;
   std::unique_ptr<JsonWriter> json_;

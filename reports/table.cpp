@@ -15,8 +15,8 @@ namespace draftline {
 namespace {
 
 constexpr std::string_view kGap = "  ";
-constexpr std::size_t kNarrowestText = 8;  // text columns are not squeezed below this,
-constexpr std::size_t kLongPiece = 16;     // nor below pieces of words that are no longer than this
+constexpr std::size_t kNarrowestText = 8;  // the least width of text columns
+constexpr std::size_t kLongPiece = 16;     // pieces of words up to this width are not broken
 
 std::string shortest(double v) {
   std::array<char, 32> digits;
@@ -43,13 +43,13 @@ std::size_t width_of(char32_t c) {
              : 1;
 }
 
-// The first character, or one byte that is none.
+// The first character, or the first byte if it is ill-formed.
 std::string_view first_character(std::string_view text) {
   return text.substr(0, std::max<std::size_t>(1, utf8_length(text)));
 }
 std::size_t character_width(std::string_view c) { return utf8_length(c) == 0 ? 1 : width_of(code_point(c)); }
 
-// Control characters would tear a table: blanks instead.
+// Replaces control characters, which would break a table, by blanks.
 std::string on_one_line(std::string_view text) {
   std::string line(text);
   for (char& c : line)
@@ -57,12 +57,12 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
-// What may stand alone on a line: a word up to and with its next mark, "tree." of "tree.optimal".
+// The beginning of a word after which a line may break: up to and with its next mark, "tree." of "tree.optimal".
 std::string_view first_piece(std::string_view word) {
   return word.substr(0, std::min(word.find_first_of("-_./:,"), word.size() - 1) + 1);
 }
 
-// Of the pieces that are kept whole.
+// The width of the longest piece that is not broken.
 std::size_t longest_piece(std::string_view text) {
   std::size_t longest = 0;
   while (!text.empty()) {
@@ -77,8 +77,7 @@ std::size_t longest_piece(std::string_view text) {
   return longest;
 }
 
-// Breaks at blanks; words longer than the width behind their marks, and pieces that are longer still wherever it must
-// be.
+// Wraps a text at blanks. Words that are wider than a line are broken after marks, and longer pieces anywhere.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   std::size_t used = 0;
@@ -126,7 +125,7 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
   return right ? blanks + text : text + blanks;
 }
 
-// Takes from the widest text columns until the sum fits.
+// Reduces the widest text columns until the sum fits.
 void squeeze(std::vector<std::size_t>& widths, const std::vector<bool>& is_number,
              const std::vector<std::size_t>& narrowest, std::size_t most) {
   std::size_t sum = std::accumulate(widths.begin(), widths.end(), kGap.size() * (widths.size() - 1));

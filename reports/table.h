@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table once, for two readers: aligned text for a terminal, CSV (RFC 4180) for a program. A cell holds what people
-// see
-// ("1.70x", "3.21 ms") and, where that differs, the exact value for CSV.
+// A table that is written as aligned text for a terminal, as Markdown, or as CSV (RFC 4180). A cell holds the text for
+// people ("1.70x", "3.21 ms") and the exact value for CSV.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -13,7 +12,7 @@
 namespace draftline {
 
 struct Cell {
-  std::string shown, exact;
+  std::string shown, exact;  // for people; for CSV
   bool is_number = false;
 
   Cell() = default;  // empty
@@ -23,16 +22,16 @@ struct Cell {
   template <std::integral T>
   Cell(T v) : shown(std::to_string(v)), exact(shown), is_number(true) {}
   Cell(bool v) : Cell(v ? "yes" : "no") {}
-  Cell(double v, int digits = 3);              // that many significant digits; NaN and infinity are empty
+  Cell(double v, int digits = 3);              // significant digits for people; NaN and infinity are empty
   Cell(double exact_value, std::string text);  // text for people, 17 digits for CSV: Cell(t.value, to_text(t))
 };
 
-std::string percent(double share);                                      // whole: "13 %"
-Cell percent_cell(const std::optional<double>& share, int digits = 3);  // "12.3 %"; none: empty
+std::string percent(double share);                                      // whole percent: 0.13 -> "13 %"
+Cell percent_cell(const std::optional<double>& share, int digits = 3);  // 0.123 -> "12.3 %"; empty if there is none
 
 class Table {
  public:
-  // For people the header may be longer than for CSV: {"step time", "step_time_s"}. An empty second is the first.
+  // The header for people and the name in CSV: {"step time", "step_time_s"}; an empty name is the header itself.
   struct Column {
     std::string title, csv_name;
     Column(std::string t, std::string c = "") : title(std::move(t)), csv_name(c.empty() ? title : std::move(c)) {}
@@ -40,15 +39,15 @@ class Table {
   };
 
   explicit Table(std::vector<Column> columns);
-  void add(std::vector<Cell> row);  // as many cells as columns
-  void add_rule();                  // a line between groups of rows; CSV knows none
+  void add(std::vector<Cell> row);  // Bug unless there are as many cells as columns
+  void add_rule();                  // a line between groups of rows, which CSV leaves out
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_.size(); }
 
-  // Columns whose filled cells are all numbers are right-aligned. Where the table is wider than `width`, columns of
-  // text wrap; numbers never do, so that a table of many numbers may stay wider. 0: no limit. Ends with a newline.
+  // Columns of numbers are right-aligned. If the table is wider than `width` terminal columns (0: no limit), columns of
+  // text are wrapped; numbers are not, so that the table may remain wider. The text ends with a newline.
   std::string to_text(std::size_t width = 0) const;
-  std::string to_markdown() const;  // pipes; numbers to the right
+  std::string to_markdown() const;  // a table with pipes; columns of numbers are right-aligned
   std::string to_csv(bool with_header = true) const;
 
  private:
@@ -57,11 +56,11 @@ class Table {
   std::size_t rows_ = 0;
 };
 
-// Columns of a terminal that a UTF-8 text takes: one per character, none for combining marks, two for East Asian wide
-// ones.
+// The terminal columns of a UTF-8 text: one per character, none for combining marks, two for wide East Asian
+// characters.
 std::size_t display_width(std::string_view);
 
-// One cell of CSV, quoted where it must be.
+// A text as a cell of CSV, quoted if it needs quotes.
 std::string csv_cell(std::string_view);
 
 }  // namespace draftline

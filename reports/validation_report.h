@@ -15,8 +15,8 @@
 namespace draftline {
 
 struct ValidationReport {
-  std::string device, title, commit;  // "cpu" or "cuda"; the machine's name; of the program
-  double rate = 0;                    // the acceptance rate, an input
+  std::string device, title, commit;  // "cpu" or "cuda"; the name of the machine; the program's commit
+  double rate = 0;                    // acceptance rate, 0 to 1, an input
   std::vector<FitQuality> fits;
   std::vector<Drift> drift;  // between probing and the end of decoding
   std::vector<ValidationCell> cells;
@@ -24,11 +24,11 @@ struct ValidationReport {
   std::vector<ComparedServing> serving;
   std::size_t left_out = 0;  // cells of the grid that were not measured
   InputFiles input_files = {};
-  std::filesystem::path data = {};  // the folder data/, by which they are named
+  std::filesystem::path data = {};  // the folder data/, for input_name()
 };
 
 void write_validation_json(std::ostream&, const ValidationReport&);
-std::string validation_text(const ValidationReport&, std::size_t width);
+std::string validation_text(const ValidationReport&, std::size_t width);  // `width`: of the terminal; 0: no limit
 std::string validation_markdown(const ValidationReport&);
 
 }  // namespace draftline

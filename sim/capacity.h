@@ -33,7 +33,8 @@ struct Prices {
 void check_plannable(const Scenario&);
 
 // The smallest fleet, of at most `most_devices` devices, with which the scenario's point `index` meets the targets, by
-// doubling and bisection over simulations. If there is none, `obstacle` says why.
+// doubling and bisection over simulations with this seed. If there is none, `obstacle` says why. Throws InputErrors if
+// a simulation does (Fleet::run).
 FleetOption smallest_fleet(ServingSweep&, std::size_t index, const Prices&, int most_devices, std::uint64_t seed);
 
 // Whether another option is neither more expensive nor slower (mean end-to-end latency), and better in one of the two.

@@ -13,6 +13,7 @@ class KvBlockManager {
  public:
   explicit KvBlockManager(const SchedulerLimits&);
 
+  // The number of KV blocks that hold `tokens` tokens.
   int blocks_for(std::int64_t tokens) const { return static_cast<int>((tokens + block_size_ - 1) >> shift_); }
   std::int64_t free_blocks() const { return free_; }
   std::int64_t blocks_in_use() const { return total_ - free_; }

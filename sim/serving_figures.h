@@ -47,14 +47,15 @@ class ServingObserver {
 
 class ServingFigures {
  public:
-  // `warm_up`: the first requests, which the figures of requests leave out. Targets and observer must outlive the run.
-  ServingFigures() = default;  // for the result of another process (core/packed); it records nothing
+  ServingFigures() = default;  // for the result of another process (core/packed); it can't record
+  // `warm_up`: the number of first requests, which the figures of requests leave out. Targets and observer must outlive
+  // the run.
   ServingFigures(std::int64_t warm_up, const LatencyTargets& targets, ServingObserver* observer = nullptr)
       : warm_up_(warm_up), targets_(&targets), observer_(observer) {}
 
   void record_arrival(const Request&);
-  void record_request(const ServedRequest&);
-  void record_step(const StepRun&);
+  void record_request(const ServedRequest&);  // at its end; the observer is called
+  void record_step(const StepRun&);           // at the end of the steps; the observer is called
   // Records inter-token latencies: in the i-th of `steps` steps, gap + i * rise for each of `sequences` sequences.
   void record_gaps(Ticks gap, Ticks rise, std::int64_t steps, std::int64_t sequences) {
     inter_token.add_rising(gap, rise, steps, sequences);
@@ -82,6 +83,8 @@ class ServingFigures {
   Ticks first_arrival = kForever, begin = kForever, end = 0;  // begin: arrival of the first request after the warm-up
 
   Seconds makespan() const { return to_seconds(end > begin ? end - begin : 0); }  // from `begin` to the last token
+  // Output tokens/s, and requests/s within the limit of every latency target, over the makespan and without the
+  // warm-up.
   PerSecond throughput() const { return static_cast<double>(output_tokens) / makespan(); }
   PerSecond goodput() const { return static_cast<double>(good_requests) / makespan(); }
   double acceptance_length() const;          // mean tokens per sequence and decode step; 1 if there was none
