@@ -26,7 +26,8 @@ static bool same_file(const fs::path& a, const fs::path& b) {
   if (fs::exists(a, none) && !fs::is_regular_file(a, none)) return false;
   if (fs::equivalent(a, b, none) && !none) return true;
   std::error_code wrong;
-  const fs::path whole_a = fs::weakly_canonical(a, wrong), whole_b = fs::weakly_canonical(b, wrong);
+  const fs::path whole_a = fs::weakly_canonical(fs::absolute(a, wrong), wrong),
+                 whole_b = fs::weakly_canonical(fs::absolute(b, wrong), wrong);
   return !wrong && whole_a == whole_b;
 }
 

@@ -78,14 +78,22 @@ double log_evidence_of(const Mode& m, double noise) {
 double PriorFit::deviation(std::size_t unknown) const { return std::sqrt(covariance[unknown][unknown]); }
 
 bool PriorFit::confused(std::size_t one, std::size_t other) const {
-  constexpr double kAlike = 0.7,
-                   kWide = 0.3;  // a partial correlation; an unknown that is narrower is known well enough
-  const double alike = information[one][other] / std::sqrt(information[one][one] * information[other][other]);
+  constexpr double kAlike = 0.7, kParallel = 0.95;  // correlations
+  constexpr double kKnown = 0.3, kHalf = 0.5,
+                   kLeft = 0.7;  // deviations: known well enough, half learned, left to the prior
+  const auto of_data = [&](std::size_t i, std::size_t j) { return information[i][j] - (i == j ? 1 : 0); };
+  const auto alike = [&](auto&& matrix) {
+    return std::abs(matrix(one, other)) / std::sqrt(matrix(one, one) * matrix(other, other));
+  };
   const auto hidden = [&](std::size_t i) {
     const double alone = 1 / std::sqrt(information[i][i]);
-    return deviation(i) > kWide && alone < 0.5 * deviation(i);
+    return deviation(i) > kKnown && alone < kHalf * deviation(i);
   };
-  return std::abs(alike) > kAlike && (hidden(one) || hidden(other));
+  if (alike([&](std::size_t i, std::size_t j) { return information[i][j]; }) > kAlike && (hidden(one) || hidden(other)))
+    return true;
+  // One took all that the other would have explained as well, as its prior allows more.
+  const auto left_to = [&](std::size_t i, std::size_t j) { return deviation(i) > kLeft && deviation(j) < kHalf; };
+  return alike(of_data) > kParallel && (left_to(one, other) || left_to(other, one));
 }
 
 double PriorFit::spread(double probability) const {

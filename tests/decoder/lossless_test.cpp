@@ -91,12 +91,12 @@ std::vector<double> normal(std::span<const float> weights) {
 template <class Redraw>
 Decide chain_rule(Redraw redraw) {
   return [redraw](const Node& node, Coin& coin) -> Decision {
-    if (node.children.empty()) return {-1, coin.draw(node.p)};
+    if (node.children.empty()) return {std::nullopt, coin.draw(node.p)};
     const auto& child = node.children[0];
     const auto q = normal(child.q), p = std::vector<double>(node.p.begin(), node.p.end());
     const auto t = static_cast<std::size_t>(child.token);
     if (coin.accept(std::min(1.0, p[t] / q[t]))) return {0, child.token};
-    return {-1, coin.draw(redraw(p, q))};
+    return {std::nullopt, coin.draw(redraw(p, q))};
   };
 }
 std::vector<double> above(const std::vector<double>& p, const std::vector<double>& q) {
@@ -111,7 +111,7 @@ std::vector<double> draft_itself(const std::vector<double>&, const std::vector<d
 Decide unwarped_bonus(const Network& target, const Tokens& text) {
   return [&target, text, right = decision_of(AcceptRule::independent)](const Node& node, Coin& coin) -> Decision {
     if (!node.children.empty()) return right(node, coin);
-    return {-1, coin.draw(target.probabilities(text, {1, 0, 1}))};
+    return {std::nullopt, coin.draw(target.probabilities(text, {1, 0, 1}))};
   };
 }
 
@@ -127,7 +127,7 @@ const Decide kStrikesOnly = [](const Node& node, Coin& coin) -> Decision {
       for (double& p : node.p) p /= sum;
     else return {static_cast<int>(i), node.children[i].token};
   }
-  return {-1, coin.draw(node.p)};
+  return {std::nullopt, coin.draw(node.p)};
 };
 
 // ---- with real uniforms

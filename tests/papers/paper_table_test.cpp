@@ -127,14 +127,14 @@ TEST_CASE("a table is written with the keys others build on") {
   CHECK(c.at("paper").number() == 2);
   CHECK(c.at("error").number() == Approx(0.05));
   CHECK(c.at("peak_share").number() == 1.4);
-  CHECK(c.at("set_apart").text() == "why");
+  CHECK(c.at("excluded").text() == "why");
   CHECK(c.at("note").is_null());
   CHECK(table.at("summary").at("credible").at("cells").integer() == 0);
   CHECK(table.at("summary").at("credible").at("median_abs_error").is_null());
   CHECK(table.at("summary").at("all").at("p90_abs_error").number() == Approx(0.05));
 
   const std::string text = to_text(p);
-  CHECK(text.find("impossible, set apart [1]") != std::string::npos);
+  CHECK(text.find("impossible, excluded [1]") != std::string::npos);
   CHECK(text.find("[1] why") != std::string::npos);
   CHECK(text.find("140 %") != std::string::npos);
   CHECK(text.find("errors of predicted cells") < text.find("impossible"));  // the summary comes first
