@@ -18,7 +18,7 @@ void read_peaks(Reader in, Device& d, std::set<std::string>& seen) {
   for (const auto& [key, value] : in.entries()) {
     const auto type = dtype_named(key);
     if (!type || *type == DType::int32) {
-      value.fail("unknown number format; a peak is given for fp32, bf16, fp16, fp8, int8 or int4");
+      value.fail("unknown number format; a peak is given for fp32, bf16, fp16, fp8, int8, int4 or fp4");
       continue;
     }
     if (!seen.insert("peak of " + key).second) value.fail("given twice in this datasheet");

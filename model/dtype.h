@@ -10,12 +10,13 @@
 
 namespace draftline {
 
-enum class DType : std::uint8_t { fp32, bf16, fp16, fp8, int8, int4, int32 };
+enum class DType : std::uint8_t { fp32, bf16, fp16, fp8, int8, int4, int32, fp4 };
 
-inline constexpr std::array<std::string_view, 7> kDTypeNames{"fp32", "bf16", "fp16", "fp8", "int8", "int4", "int32"};
+inline constexpr std::array<std::string_view, 8> kDTypeNames{"fp32", "bf16", "fp16",  "fp8",
+                                                             "int8", "int4", "int32", "fp4"};
 constexpr std::string_view name(DType t) { return kDTypeNames[static_cast<std::size_t>(t)]; }
 constexpr int bits_of(DType t) {
-  constexpr std::array<int, 7> bits{32, 16, 16, 8, 8, 4, 32};
+  constexpr std::array<int, 8> bits{32, 16, 16, 8, 8, 4, 32, 4};
   return bits[static_cast<std::size_t>(t)];
 }
 constexpr Bytes bytes_of(DType t, double elements) { return {elements * bits_of(t) / 8}; }
