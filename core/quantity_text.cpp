@@ -85,14 +85,14 @@ const std::vector<Unit>& units() {
   return all;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   const bool cut = text.size() > 40;
   return "\"" + std::string(text.substr(0, 40)) + (cut ? "..." : "") + "\"";
 }
 
 std::string such_as(Dimension d) {
   const Kind* kind = kind_of(d);
-  return kind && !kind->example.empty() ? ", such as " + quoted(kind->example) : "";
+  return kind && !kind->example.empty() ? ", such as " + in_quotes(kind->example) : "";
 }
 
 std::string lowered(std::string_view text) {
@@ -107,8 +107,8 @@ std::string unknown_unit(std::string_view unit, Dimension wanted) {
   const std::string low = lowered(unit);
   if (const auto flops = low.find("flops"); flops != std::string::npos && flops <= 1) {
     const std::string flop = std::string(unit.substr(0, flops)) + "FLOP";
-    return quoted(unit) + " can mean a count or a rate: write " + quoted(flop) + " for a count, " +
-           quoted(flop + "/s") + " for a rate";
+    return in_quotes(unit) + " can mean a count or a rate: write " + in_quotes(flop) + " for a count, " +
+           in_quotes(flop + "/s") + " for a rate";
   }
   for (const std::string_view bits : {"b", "bit", "bits", "b/s", "bit/s", "bits/s", "bps"}) {
     const bool written = unit.size() >= bits.size() && unit.ends_with(bits);
@@ -116,13 +116,13 @@ std::string unknown_unit(std::string_view unit, Dimension wanted) {
     const auto is_prefix = [&](const Scale& s) { return s.name == prefix; };
     if (written && (std::any_of(kDecimal.begin(), kDecimal.end(), is_prefix) ||
                     std::any_of(kBinary.begin(), kBinary.end(), is_prefix)))
-      return quoted(unit) + " counts bits; write bytes (1 B = 8 bit)" + such_as(wanted);
+      return in_quotes(unit) + " counts bits; write bytes (1 B = 8 bit)" + such_as(wanted);
   }
   std::vector<std::string_view> fitting;
   for (const Unit& u : units())
     if (u.dimension == wanted) fitting.push_back(u.name);
   const std::string hint = did_you_mean(unit, fitting);
-  return "unknown unit " + quoted(unit) + (hint.empty() ? such_as(wanted) : hint);
+  return "unknown unit " + in_quotes(unit) + (hint.empty() ? such_as(wanted) : hint);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -151,27 +151,27 @@ std::variant<double, std::string> parse_quantity(std::string_view text, Dimensio
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (!starts || error == std::errc::invalid_argument)
-    return quoted(text) + " does not start with a number" + such_as(wanted);
-  if (error != std::errc()) return quoted(text) + " is out of range";
+    return in_quotes(text) + " does not start with a number" + such_as(wanted);
+  if (error != std::errc()) return in_quotes(text) + " is out of range";
   const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
   if (rest.starts_with(',') || rest.starts_with('_') || rest.starts_with('\''))
-    return quoted(text) + ": write the number without separators and with a decimal point";
-  if (rest.starts_with('x') || rest.starts_with('X')) return quoted(text) + " is not a decimal number";
+    return in_quotes(text) + ": write the number without separators and with a decimal point";
+  if (rest.starts_with('x') || rest.starts_with('X')) return in_quotes(text) + " is not a decimal number";
   const std::string_view unit = trimmed(rest);
   if (unit.empty()) {
     if (wanted == Dimension{}) return value;
-    return quoted(text) + " has no unit" + such_as(wanted);
+    return in_quotes(text) + " has no unit" + such_as(wanted);
   }
   const auto found = std::find_if(units().begin(), units().end(), [&](const Unit& u) { return u.name == unit; });
   if (found == units().end()) return unknown_unit(unit, wanted);
   if (found->dimension != wanted) {
     const Kind* is = kind_of(found->dimension);
     const Kind* must = kind_of(wanted);
-    return quoted(text) + " is " + std::string(is->what) +
+    return in_quotes(text) + " is " + std::string(is->what) +
            (must ? ", but " + std::string(must->what) + " is needed" + such_as(wanted) : ", which does not fit here");
   }
   value = value * found->factor / found->divisor;
-  if (!std::isfinite(value)) return quoted(text) + " is out of range";
+  if (!std::isfinite(value)) return in_quotes(text) + " is out of range";
   return value;
 }
 

@@ -19,4 +19,5 @@ using Catch::Generators::from_range;
 
 namespace draftline {
 void note_skipped_test();
+bool skipped_a_test();
 }
