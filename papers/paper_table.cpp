@@ -53,7 +53,7 @@ class PaperReader {
     RowKey row;
     std::vector<PaperCell> cells;
     for (const auto& [key, value] : in.entries()) {
-      if (key == "kinds" || key == "notes" || key == "set_apart") continue;
+      if (key == "kinds" || key == "notes" || key == "excluded") continue;
       const auto column =
           std::find_if(kinds_.begin(), kinds_.end(), [&name = key](const auto& k) { return k.first == name; });
       if (column == kinds_.end()) {
@@ -68,7 +68,7 @@ class PaperReader {
     for (PaperCell& cell : cells) cell.row = row;
     each(in, "kinds", cells, [](PaperCell& c, const Reader& v) { c.kind = read_kind(v); });
     each(in, "notes", cells, [](PaperCell& c, const Reader& v) { c.note = v.text(); });
-    each(in, "set_apart", cells, [](PaperCell& c, const Reader& v) { c.set_apart = v.text(); });
+    each(in, "excluded", cells, [](PaperCell& c, const Reader& v) { c.excluded = v.text(); });
     t.cells.insert(t.cells.end(), cells.begin(), cells.end());
   }
 
@@ -114,7 +114,7 @@ std::optional<double> PaperCell::error() const {
 }
 
 bool PaperCell::is_credible() const {
-  return !set_apart && (!peak_share || credibility(*peak_share) == Credibility::credible);
+  return !excluded && (!peak_share || credibility(*peak_share) == Credibility::credible);
 }
 
 const RowValue* PaperCell::find(std::string_view key) const {

@@ -34,7 +34,7 @@ struct PaperCell {
   FigureKind kind = FigureKind::predicted;
   std::optional<double> paper, ours;  // the printed value, none if it is illegible; our prediction, in the same unit
   std::optional<double> peak_share;   // of the printed value
-  std::optional<std::string> set_apart, note;  // set_apart: the reason why the cell is excluded
+  std::optional<std::string> excluded, note;  // excluded: the reason why it is left out
 
   std::optional<double> error() const;  // ours / paper - 1; none if either is missing or the paper's value is 0
   bool is_credible() const;             // not excluded, and a peak share of at most 0.5 or unknown
@@ -59,7 +59,7 @@ struct Paper {
 };
 
 // Reads the tables of a file of data/papers; mistakes are noted at the reader. Keys of a row that are not among the
-// file's columns identify the row; "kinds", "notes" and "set_apart" hold values by column. Other keys of the file are
+// file's columns identify the row; "kinds", "notes" and "excluded" hold values by column. Other keys of the file are
 // not read.
 Paper read_paper(Reader);
 

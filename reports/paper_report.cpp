@@ -20,7 +20,7 @@ std::string flag(const PaperCell& c) {
   std::string text(figure_kind_name(c.kind));
   if (c.peak_share && credibility(*c.peak_share) == Credibility::impossible) text += ", impossible";
   else if (c.peak_share && credibility(*c.peak_share) == Credibility::not_credible) text += ", not credible";
-  if (c.set_apart) text += ", excluded";
+  if (c.excluded) text += ", excluded";
   return text;
 }
 
@@ -47,7 +47,7 @@ void write_cell(JsonWriter& out, const PaperCell& c) {
   out.member("ours", c.ours);
   out.member("error", c.error());
   out.member("peak_share", c.peak_share);
-  out.member("excluded", c.set_apart);
+  out.member("excluded", c.excluded);
   out.member("note", c.note);
   out.end_object();
 }
@@ -144,7 +144,7 @@ std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width)
     }
     const auto value = [](const std::optional<double>& v) { return v ? Cell(*v, 4) : Cell(); };
     std::string flags = flag(c);
-    if (c.set_apart) flags += noted(*c.set_apart);
+    if (c.excluded) flags += noted(*c.excluded);
     if (c.note) flags += noted(*c.note);
     for (Cell cell :
          {Cell(c.column), value(c.paper), value(c.ours), share(c.error()), share(c.peak_share), Cell(flags)})
