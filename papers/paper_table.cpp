@@ -108,9 +108,14 @@ Credibility credibility(double share) {
                                   : Credibility::credible;
 }
 
-std::optional<double> PaperCell::error() const {
-  if (!paper || !ours || *paper == 0) return std::nullopt;
-  return *ours / *paper - 1;
+FigureKind PaperCell::kind_in(TableReading reading) const {
+  return reading == TableReading::fitted && calibrates && kind == FigureKind::predicted ? FigureKind::calibrated : kind;
+}
+
+std::optional<double> PaperCell::error(TableReading reading) const {
+  const std::optional<double>& predicted = reading == TableReading::fitted ? fitted : ours;
+  if (!paper || !predicted || *paper == 0) return std::nullopt;
+  return *predicted / *paper - 1;
 }
 
 bool PaperCell::is_credible() const {
@@ -138,11 +143,12 @@ ErrorSummary PaperTable::summary(bool credible_only) const {
   return summary(credible_only, [](const PaperCell&) { return true; });
 }
 
-ErrorSummary PaperTable::summary(bool credible_only, const std::function<bool(const PaperCell&)>& which) const {
+ErrorSummary PaperTable::summary(bool credible_only, const std::function<bool(const PaperCell&)>& which,
+                                 TableReading reading) const {
   std::vector<double> errors;
   for (const PaperCell& c : cells) {
-    if (c.kind != FigureKind::predicted || (credible_only && !c.is_credible()) || !which(c)) continue;
-    if (const auto e = c.error()) errors.push_back(*e);
+    if (c.kind_in(reading) != FigureKind::predicted || (credible_only && !c.is_credible()) || !which(c)) continue;
+    if (const auto e = c.error(reading)) errors.push_back(*e);
   }
   return summarize(errors);
 }
