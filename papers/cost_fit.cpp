@@ -53,7 +53,8 @@ void predict_with_fitted_cost(Paper& paper, const Reader& in, const PayCost& pay
     if (cell.calibrates && comparable && cell.kind == FigureKind::predicted && cell.column == cost.column)
       fitted_to.push_back({t, c});
   }
-  if (fitted_to.empty()) in.at("from").fail("no credible cell of the column has these values");
+  if (cost.from.empty()) in.at("from").fail("must name the rows that calibrate: with none, nothing is left to predict");
+  else if (fitted_to.empty()) in.at("from").fail("no credible cell of the column has these values");
   if (in.failed()) return;
   const auto value = root([&](Seconds each) {
     pay(PaidCost{cost.paid.of, each});

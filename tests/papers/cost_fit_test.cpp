@@ -123,6 +123,7 @@ TEST_CASE("mistakes of a fitted cost have their places, and leave one reading") 
   };
   CHECK(mistake("\"t1\"", "\"t2\"").find("paper.json#/tables/0: the paper has no such table") != std::string::npos);
   CHECK(mistake("\"a\"", "\"z\"").find("paper.json#/from: no credible cell") != std::string::npos);
+  CHECK(mistake(R"({"task": "a"})", "{}").find("paper.json#/from: must name the rows") != std::string::npos);
   CHECK(mistake("throughput", "speedup").find("paper.json#/from: no credible cell") != std::string::npos);
   CHECK(mistake("drafted_row", "drafted_rows").find("did you mean \"drafted_row\"") != std::string::npos);
   CHECK(mistake("\"chosen\"", "\"chosn\"").find("paper.json#/chosn: unknown key") != std::string::npos);
