@@ -14,7 +14,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> names{"specformer", "s3d", "clover", "space"};
-  bool json = false, markdown = false;
+  bool json = false, csv = false, markdown = false;
 };
 
 int papers(const Options& o, const Common& common) {
@@ -23,6 +23,10 @@ int papers(const Options& o, const Common& common) {
   for (const std::string& name : o.names)
     all.push_back(name == "specformer" ? predict_throughput_paper(common.data, name)
                                        : predict_inferred_paper(common.data, name));
+  if (o.csv) {
+    std::cout << to_csv(all);
+    return 0;
+  }
   if (!o.json) {
     for (const Paper& p : all)
       std::cout << to_text(p, o.markdown ? PaperStyle::markdown : PaperStyle::terminal,
@@ -56,8 +60,9 @@ void add_papers(CLI::App& app, Action& chosen) {
   auto o = std::make_shared<Options>();
   verb->add_option("names", o->names, "which papers; all that are known if none is named")
       ->check(CLI::IsMember({"specformer", "s3d", "clover", "space"}));
-  verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");
-  verb->add_flag("--markdown", o->markdown, "tables for a page instead of a terminal")->excludes("--json");
+  auto* json = verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");
+  auto* csv = verb->add_flag("--csv", o->csv, "a row per cell, CSV on standard output")->excludes(json);
+  verb->add_flag("--markdown", o->markdown, "tables for a page instead of a terminal")->excludes(json)->excludes(csv);
   verb->callback([o, &chosen] { chosen = {AcrossRanks::first_alone, [o](const Common& c) { return papers(*o, c); }}; });
 }
 

@@ -155,7 +155,7 @@ std::vector<std::string> usual_figures(const std::string& verb) {
       {"plan",
        {"recommended", "meets_targets", "replicas", "devices", "cost", "capacity", "ttft_p99", "tpot_p99", "e2e_mean",
         "pareto"}},
-      {"papers", {"ours"}}};
+      {"papers", {"ours", "fitted.ours", "fitted_cost.value"}}};
   const auto found = known.find(verb);
   return found == known.end() ? std::vector<std::string>{"all"} : found->second;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "model/acceptance.h"
+#include "papers/cost_fit.h"
 #include "papers/inferred_rates.h"
 #include "papers/peak_memory.h"
 
@@ -23,6 +24,7 @@ class InferredPaper {
   }
 
   const InputFiles& input_files() const { return stack_.input_files(); }
+  void pay(std::optional<PaidCost> cost) { stack_.pay(cost); }
   void read_from(const Paper& paper) { rates_.read_from(paper, formulas_ ? &*formulas_ : nullptr); }
 
   std::optional<CellPrediction> operator()(const PaperTable& table, const PaperCell& cell) {
@@ -200,6 +202,9 @@ Paper predict_inferred_paper(const std::filesystem::path& data, const std::strin
   InferredPaper predictor(data, file);
   predictor.read_from(paper);
   if (!file.root().failed()) predict(paper, std::ref(predictor));
+  if (const auto cost = file.root().find("fitted_cost"); cost && !file.root().failed())
+    predict_with_fitted_cost(
+        paper, *cost, [&](std::optional<PaidCost> paid) { predictor.pay(paid); }, std::ref(predictor));
   paper.input_files = predictor.input_files();
   paper.input_files.merge(InputFiles(file.root().input_files()));
   file.finish();

@@ -100,7 +100,7 @@ InferredRates::Beyond InferredRates::line_through(const PaperTable& home, const 
   const bool has_task = std::any_of(home.cells.begin(), home.cells.end(),
                                     [&](const PaperCell& c) { return plain(c) && same_task(c, like); });
   for (const PaperCell& c : home.cells) {
-    if (!plain(c) || c.set_apart || (has_task && !same_task(c, like))) continue;
+    if (!plain(c) || c.excluded || (has_task && !same_task(c, like))) continue;
     const auto [s, shape] = place_of(home, c);
     if (!shape) continue;
     const int b = batch_of(c);

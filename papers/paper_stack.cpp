@@ -6,6 +6,17 @@
 
 namespace draftline {
 
+namespace {
+
+// The host's time for the launches of a step.
+Seconds issue_time(std::span<const SegmentRun> step, int sequences, const Device& d, Engine e, bool speculating) {
+  const Seconds with = StepPrice(step, sequences, d, e, speculating).host_alone();
+  e.issue = {};
+  return with - StepPrice(step, sequences, d, e, speculating).host_alone();
+}
+
+}  // namespace
+
 PaperStack::PaperStack(const std::filesystem::path& data, const Document& file)
     : root_(file.root()), catalogue_(data), predictor_(finder()) {
   for (const Reader& in : root_.at("settings").items()) settings_.push_back(read(in));
@@ -112,11 +123,7 @@ const MethodChoice& PaperStack::method(const PaperSetting& s, const std::string&
   return *choice;
 }
 
-const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table, const TransformerShape& shape,
-                                  const std::string& name, int draft_length, int batch, std::optional<Seconds> issue) {
-  const Device& on = device(s, table);
-  auto [it, fresh] = steps_.try_emplace({&s, &on, &shape, name, draft_length, batch, issue.value_or(Seconds{}).value});
-  if (!fresh) return it->second;
+Engine PaperStack::engine_for(const PaperSetting& s, const std::string& name, std::optional<Seconds> issue) const {
   Engine engine = s.engine;
   if (const auto costs = s.in.find("engine_costs"))
     for (const Reader& e : costs->items())
@@ -124,13 +131,31 @@ const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table
         if (m.text() == name) read_op_costs(e.at("ops"), engine);
   if (issue) engine.issue = *issue;
   engine.token = {};
+  return engine;
+}
+
+const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table, const TransformerShape& shape,
+                                  const std::string& name, int draft_length, int batch, std::optional<Seconds> issue) {
+  const Device& on = device(s, table);
+  auto [it, fresh] = steps_.try_emplace(
+      {&s, &on, &shape, name, draft_length, batch, issue.value_or(Seconds{}).value, paid_ ? paid_->each.value : -1});
+  if (!fresh) return it->second;
   const Setup setup{&on, nullptr, &shape, s.precision, s.ranks, batch, s.prompt_tokens, s.output_tokens};
   const auto segments = predictor_.recorded_step(setup, method(s, name, draft_length, shape));
-  const StepPrice price(segments, batch, on, engine, !is_plain(s, name));
+  const bool plain = is_plain(s, name);
+  Engine engine = engine_for(s, name, issue);
+  if (paid_ && paid_->of == CostOf::added_launch && !plain && engine.issue.value > 0) {
+    const Seconds issued = issue_time(segments, batch, on, engine, true);
+    const auto without = predictor_.recorded_step(setup, method(s, kPlain, 0, shape));
+    const Seconds added = issued - issue_time(without, batch, on, engine_for(s, kPlain, issue), false);
+    if (added.value > 0) engine.issue = engine.issue + (added / issued) * (paid_->each - engine.issue);
+  }
+  const StepPrice price(segments, batch, on, engine, !plain);
   PaperStep& made = it->second;
   made.time = mean_step_time(price, s.prompt_tokens, s.output_tokens);
   made.work = price.work(s.prompt_tokens + s.output_tokens / 2.0);
   for (const SegmentRun& run : segments) made.rows = std::max(made.rows, verified_rows(run));
+  if (paid_ && paid_->of == CostOf::drafted_row) made.time += batch * (made.rows - 1) * paid_->each;
   return made;
 }
 

@@ -34,7 +34,7 @@ struct PaperSetting {
 };
 
 struct PaperStep {
-  Seconds time;  // mean over the output
+  Seconds time;  // mean over the output, with the cost that is paid
   Work work;     // in the middle of the output
   int rows = 1;  // verified rows per sequence
 };
@@ -58,6 +58,7 @@ class PaperStack {
   // profile's. InputErrors if the method can't draft so many tokens. The result stays valid.
   const PaperStep& step(const PaperSetting&, const PaperTable&, const TransformerShape&, const std::string& method,
                         int draft_length, int batch_size, std::optional<Seconds> issue);
+  void pay(std::optional<PaidCost> cost) { paid_ = cost; }  // from now on, in each step that drafts
   const InputFiles& input_files() const { return catalogue_.input_files(); }
   Decoder::FindTransformer finder() {
     return [this](const Reader& in) { return shape_of(in); };
@@ -68,6 +69,7 @@ class PaperStack {
  private:
   PaperSetting read(const Reader&);
   TransformerShape shape_of(const Reader&);
+  Engine engine_for(const PaperSetting&, const std::string& method, std::optional<Seconds> issue) const;
   const MethodChoice& method(const PaperSetting&, const std::string& name, int draft_length,
                              const TransformerShape& target);
 
@@ -75,8 +77,9 @@ class PaperStack {
   Catalogue catalogue_;
   Predictor predictor_;
   std::vector<PaperSetting> settings_;
+  std::optional<PaidCost> paid_;
   std::map<std::tuple<const void*, std::string, int>, std::unique_ptr<MethodChoice>> methods_;
-  std::map<std::tuple<const void*, const void*, const void*, std::string, int, int, double>, PaperStep> steps_;
+  std::map<std::tuple<const void*, const void*, const void*, std::string, int, int, double, double>, PaperStep> steps_;
 };
 
 }  // namespace draftline

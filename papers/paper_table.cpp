@@ -53,7 +53,7 @@ class PaperReader {
     RowKey row;
     std::vector<PaperCell> cells;
     for (const auto& [key, value] : in.entries()) {
-      if (key == "kinds" || key == "notes" || key == "set_apart") continue;
+      if (key == "kinds" || key == "notes" || key == "excluded") continue;
       const auto column =
           std::find_if(kinds_.begin(), kinds_.end(), [&name = key](const auto& k) { return k.first == name; });
       if (column == kinds_.end()) {
@@ -68,7 +68,7 @@ class PaperReader {
     for (PaperCell& cell : cells) cell.row = row;
     each(in, "kinds", cells, [](PaperCell& c, const Reader& v) { c.kind = read_kind(v); });
     each(in, "notes", cells, [](PaperCell& c, const Reader& v) { c.note = v.text(); });
-    each(in, "set_apart", cells, [](PaperCell& c, const Reader& v) { c.set_apart = v.text(); });
+    each(in, "excluded", cells, [](PaperCell& c, const Reader& v) { c.excluded = v.text(); });
     t.cells.insert(t.cells.end(), cells.begin(), cells.end());
   }
 
@@ -108,13 +108,18 @@ Credibility credibility(double share) {
                                   : Credibility::credible;
 }
 
-std::optional<double> PaperCell::error() const {
-  if (!paper || !ours || *paper == 0) return std::nullopt;
-  return *ours / *paper - 1;
+FigureKind PaperCell::kind_in(TableReading reading) const {
+  return reading == TableReading::fitted && calibrates && kind == FigureKind::predicted ? FigureKind::calibrated : kind;
+}
+
+std::optional<double> PaperCell::error(TableReading reading) const {
+  const std::optional<double>& predicted = reading == TableReading::fitted ? fitted : ours;
+  if (!paper || !predicted || *paper == 0) return std::nullopt;
+  return *predicted / *paper - 1;
 }
 
 bool PaperCell::is_credible() const {
-  return !set_apart && (!peak_share || credibility(*peak_share) == Credibility::credible);
+  return !excluded && (!peak_share || credibility(*peak_share) == Credibility::credible);
 }
 
 const RowValue* PaperCell::find(std::string_view key) const {
@@ -138,11 +143,12 @@ ErrorSummary PaperTable::summary(bool credible_only) const {
   return summary(credible_only, [](const PaperCell&) { return true; });
 }
 
-ErrorSummary PaperTable::summary(bool credible_only, const std::function<bool(const PaperCell&)>& which) const {
+ErrorSummary PaperTable::summary(bool credible_only, const std::function<bool(const PaperCell&)>& which,
+                                 TableReading reading) const {
   std::vector<double> errors;
   for (const PaperCell& c : cells) {
-    if (c.kind != FigureKind::predicted || (credible_only && !c.is_credible()) || !which(c)) continue;
-    if (const auto e = c.error()) errors.push_back(*e);
+    if (c.kind_in(reading) != FigureKind::predicted || (credible_only && !c.is_credible()) || !which(c)) continue;
+    if (const auto e = c.error(reading)) errors.push_back(*e);
   }
   return summarize(errors);
 }

@@ -17,6 +17,7 @@
 #include "model/device.h"
 #include "model/error_summary.h"
 #include "model/work.h"
+#include "papers/fitted_cost.h"
 
 namespace draftline {
 
@@ -28,17 +29,24 @@ using RowKey = std::vector<std::pair<std::string, RowValue>>;
 enum class Credibility { credible, not_credible, impossible };  // peak share up to 0.5, up to 1, above 1
 Credibility credibility(double peak_share);
 
+// How a table is read: calibrated on its baseline alone, or with one cost of the engine fitted besides.
+enum class TableReading { baseline_only, fitted };
+
 struct PaperCell {
   RowKey row;
   std::string column;
   FigureKind kind = FigureKind::predicted;
   std::optional<double> paper, ours;  // the printed value, none if it is illegible; our prediction, in the same unit
   std::optional<double> peak_share;   // of the printed value
-  std::optional<std::string> set_apart, note;  // set_apart: the reason why the cell is excluded
+  std::optional<std::string> excluded, note;  // excluded: the reason why it is left out
+  std::optional<double> fitted;               // our prediction with the paper's fitted cost; none without one
+  bool calibrates = false;                    // is among the cells of the target, task or method of the fitted cost
 
-  std::optional<double> error() const;  // ours / paper - 1; none if either is missing or the paper's value is 0
-  bool is_credible() const;             // not excluded, and a peak share of at most 0.5 or unknown
-  const RowValue* find(std::string_view key) const;                // null if the row has no such key
+  FigureKind kind_in(TableReading) const;  // calibrated if it is so without the cost, or calibrates the cost
+  // ours / paper - 1; none if either is missing or the paper's value is 0
+  std::optional<double> error(TableReading = TableReading::baseline_only) const;
+  bool is_credible() const;                          // not excluded, and a peak share of at most 0.5 or unknown
+  const RowValue* find(std::string_view key) const;  // null if the row has no such key
   std::optional<std::int64_t> number(std::string_view key) const;  // none unless the value is a whole number
   std::string text(std::string_view key) const;                    // "" if the row has no such key
 };
@@ -49,17 +57,19 @@ struct PaperTable {
   std::vector<PaperCell> cells;
   // Errors of the predicted cells; of credible ones only, or also only those for which `which` is true.
   ErrorSummary summary(bool credible_only) const;
-  ErrorSummary summary(bool credible_only, const std::function<bool(const PaperCell&)>& which) const;
+  ErrorSummary summary(bool credible_only, const std::function<bool(const PaperCell&)>& which,
+                       TableReading = TableReading::baseline_only) const;
 };
 
 struct Paper {
   std::string paper, source;
   std::vector<PaperTable> tables;
-  InputFiles input_files = {};  // of the predictions
+  InputFiles input_files = {};                 // of the predictions
+  std::optional<FittedCost> fitted_cost = {};  // of the second reading; none if the paper's file fits none
 };
 
 // Reads the tables of a file of data/papers; mistakes are noted at the reader. Keys of a row that are not among the
-// file's columns identify the row; "kinds", "notes" and "set_apart" hold values by column. Other keys of the file are
+// file's columns identify the row; "kinds", "notes" and "excluded" hold values by column. Other keys of the file are
 // not read.
 Paper read_paper(Reader);
 

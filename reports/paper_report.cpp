@@ -20,7 +20,8 @@ std::string flag(const PaperCell& c) {
   std::string text(figure_kind_name(c.kind));
   if (c.peak_share && credibility(*c.peak_share) == Credibility::impossible) text += ", impossible";
   else if (c.peak_share && credibility(*c.peak_share) == Credibility::not_credible) text += ", not credible";
-  if (c.set_apart) text += ", excluded";
+  if (c.excluded) text += ", excluded";
+  if (c.kind_in(TableReading::fitted) != c.kind) text += ", calibrates the cost";
   return text;
 }
 
@@ -31,6 +32,30 @@ void write_summary(JsonWriter& out, const ErrorSummary& s) {
   out.member("p90_abs_error", s.p90);
   out.member("max_abs_error", s.largest);
   out.end_object();
+}
+
+// Both readings of the cells that each of them predicts.
+bool in_both(const PaperCell& c) { return c.fitted && c.kind_in(TableReading::fitted) == FigureKind::predicted; }
+
+bool has_fitted(const PaperTable& t) {
+  return std::any_of(t.cells.begin(), t.cells.end(), [](const PaperCell& c) { return c.fitted.has_value(); });
+}
+
+// {credible, all}; with a fitted cost also {readings: {baseline_only, fitted}}, over the cells that both predict.
+void write_summaries(JsonWriter& out, const PaperTable& t, const std::function<bool(const PaperCell&)>& which) {
+  const auto both = [&](const PaperCell& c) { return which(c) && in_both(c); };
+  const auto pair = [&](const auto& cells, TableReading reading) {
+    out.key("credible");
+    write_summary(out, t.summary(true, cells, reading));
+    out.key("all");
+    write_summary(out, t.summary(false, cells, reading));
+  };
+  pair(which, TableReading::baseline_only);
+  if (!has_fitted(t)) return;
+  out.object("readings", [&] {
+    out.object("baseline_only", [&] { pair(both, TableReading::baseline_only); });
+    out.object("fitted", [&] { pair(both, TableReading::fitted); });
+  });
 }
 
 void write_cell(JsonWriter& out, const PaperCell& c) {
@@ -47,8 +72,14 @@ void write_cell(JsonWriter& out, const PaperCell& c) {
   out.member("ours", c.ours);
   out.member("error", c.error());
   out.member("peak_share", c.peak_share);
-  out.member("excluded", c.set_apart);
+  out.member("excluded", c.excluded);
   out.member("note", c.note);
+  if (c.fitted)
+    out.object("fitted", [&] {
+      out.member("kind", figure_kind_name(c.kind_in(TableReading::fitted)));
+      out.member("ours", c.fitted);
+      out.member("error", c.error(TableReading::fitted));
+    });
   out.end_object();
 }
 
@@ -72,26 +103,13 @@ void write_table(JsonWriter& out, const PaperTable& t) {
   out.begin_array();
   for (const PaperCell& c : t.cells) write_cell(out, c);
   out.end_array();
-  out.key("summary");
-  out.begin_object();
-  out.key("credible");
-  write_summary(out, t.summary(true));
-  out.key("all");
-  write_summary(out, t.summary(false));
-  out.key("columns");
-  out.begin_object();
-  for (const std::string& column : predicted_columns(t)) {
-    const auto of_column = [&](const PaperCell& c) { return c.column == column; };
-    out.key(column);
-    out.begin_object();
-    out.key("credible");
-    write_summary(out, t.summary(true, of_column));
-    out.key("all");
-    write_summary(out, t.summary(false, of_column));
-    out.end_object();
-  }
-  out.end_object();
-  out.end_object();
+  out.object("summary", [&] {
+    write_summaries(out, t, [](const PaperCell&) { return true; });
+    out.object("columns", [&] {
+      for (const std::string& column : predicted_columns(t))
+        out.object(column, [&] { write_summaries(out, t, [&](const PaperCell& c) { return c.column == column; }); });
+    });
+  });
   out.end_object();
 }
 
@@ -128,7 +146,11 @@ std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width)
   std::string text = markdown ? "## " + head + "\n\n" : wrapped(head, width > 0 ? width : kPage);
   const auto keys = keys_of(t);
   std::vector<Table::Column> columns(keys.begin(), keys.end());
-  for (const char* title : {"column", "paper", "ours", "error", "share", "kind"}) columns.emplace_back(title);
+  for (const char* title : {"column", "paper", "ours", "error"}) columns.emplace_back(title);
+  const bool both = has_fitted(t);
+  if (both)
+    for (const char* title : {"fitted", "error"}) columns.emplace_back(title);
+  for (const char* title : {"share", "kind"}) columns.emplace_back(title);
   Table table(columns);
   std::vector<std::string> notes;
   const auto noted = [&](const std::string& note) {
@@ -144,11 +166,12 @@ std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width)
     }
     const auto value = [](const std::optional<double>& v) { return v ? Cell(*v, 4) : Cell(); };
     std::string flags = flag(c);
-    if (c.set_apart) flags += noted(*c.set_apart);
+    if (c.excluded) flags += noted(*c.excluded);
     if (c.note) flags += noted(*c.note);
-    for (Cell cell :
-         {Cell(c.column), value(c.paper), value(c.ours), share(c.error()), share(c.peak_share), Cell(flags)})
-      row.push_back(std::move(cell));
+    for (Cell cell : {Cell(c.column), value(c.paper), value(c.ours), share(c.error())}) row.push_back(std::move(cell));
+    if (both)
+      for (Cell cell : {value(c.fitted), share(c.error(TableReading::fitted))}) row.push_back(std::move(cell));
+    for (Cell cell : {share(c.peak_share), Cell(flags)}) row.push_back(std::move(cell));
     table.add(std::move(row));
   }
   text += markdown ? table.to_markdown() + "\n" : table.to_text(width);
@@ -177,12 +200,60 @@ std::string summary_of(const Paper& p, PaperStyle style, std::size_t width) {
   return head + "\n" + table.to_text(width) + "\n";
 }
 
+std::string cost_text(const FittedCost& cost) {
+  std::string what = cost.name(), from;
+  std::replace(what.begin(), what.end(), '_', ' ');
+  for (const auto& [key, value] : cost.from) from += (from.empty() ? "" : ", ") + key + " " + value;
+  return to_text(cost.paid.each) + " per " + what + ", fitted to " + std::to_string(cost.cells) + " cells (" + from +
+         ")";
+}
+
+// Both readings, over the cells that both predict.
+std::string readings_of(const Paper& p, PaperStyle style, std::size_t width) {
+  if (!p.fitted_cost) return "";
+  Table table(
+      {"table", "column", "cells", "median", "p90", "largest", "fitted: median", "fitted: p90", "fitted: largest"});
+  for (const PaperTable& t : p.tables)
+    for (const std::string& column : predicted_columns(t)) {
+      const auto which = [&](const PaperCell& c) { return c.column == column && in_both(c); };
+      const ErrorSummary one = t.summary(true, which), two = t.summary(true, which, TableReading::fitted);
+      if (two.cells > 0)
+        table.add({t.table, column, two.cells, share(one.median), share(one.p90), share(one.largest), share(two.median),
+                   share(two.p90), share(two.largest)});
+    }
+  const std::string head = "Credible cells with and without one fitted cost: " + cost_text(*p.fitted_cost);
+  const std::vector<std::string> reasons{"Fitted to these cells " + p.fitted_cost->chosen + ".",
+                                         "The cost: " + p.fitted_cost->because + "."};
+  constexpr std::size_t kPage = 120;
+  std::string text = style == PaperStyle::markdown ? head + "\n\n" + table.to_markdown() + "\n"
+                                                   : wrapped(head, width > 0 ? width : kPage) + table.to_text(width);
+  for (const std::string& reason : reasons)
+    text += style == PaperStyle::markdown ? "- " + reason + "\n" : wrapped("  " + reason, width > 0 ? width : kPage);
+  return text + "\n";
+}
+
+void write_cost(JsonWriter& out, const FittedCost& cost) {
+  out.object("fitted_cost", [&] {
+    out.member("cost", cost.name());
+    out.member("value", cost.paid.each.value);
+    out.member("unit", "s");
+    out.object("from", [&] {
+      for (const auto& [key, value] : cost.from) out.member(key, value);
+    });
+    out.member("column", cost.column);
+    out.member("cells", static_cast<std::int64_t>(cost.cells));
+    out.member("chosen", cost.chosen);
+    out.member("because", cost.because);
+  });
+}
+
 }  // namespace
 
 void write_json(JsonWriter& out, const Paper& p) {
   out.begin_object();
   out.member("paper", p.paper);
   out.member("source", p.source);
+  if (p.fitted_cost) write_cost(out, *p.fitted_cost);
   out.key("tables");
   out.begin_array();
   for (const PaperTable& t : p.tables) write_table(out, t);
@@ -191,7 +262,7 @@ void write_json(JsonWriter& out, const Paper& p) {
 }
 
 std::string to_text(const Paper& p, PaperStyle style, std::size_t width) {
-  std::string text = summary_of(p, style, width);
+  std::string text = summary_of(p, style, width) + readings_of(p, style, width);
   for (const PaperTable& t : p.tables) text += table_text(t, style, width) + "\n";
   return text;
 }

@@ -211,6 +211,19 @@ TEST_CASE("--csv is a header and one line of as many fields for each point") {
   CHECK(rows == 6);
 }
 
+TEST_CASE("papers prints both readings as text, and every cell as a row of CSV") {
+  const Program draftline;
+  const Ran text = draftline("papers clover"), csv = draftline("papers clover space --csv");
+  CHECK(text.code == 0);
+  CHECK(contains(text.out, " per drafted row, fitted to 10 cells (model large,"));
+  CHECK(csv.code == 0);
+  CHECK(csv.out.starts_with("paper,table,"));
+  CHECK(contains(csv.out, "\nclover,table1,"));
+  CHECK(contains(csv.out, "\nspace,table7,"));
+  CHECK(draftline("papers clover --csv --json").code == 2);
+  CHECK(draftline("papers clover --csv --markdown").code == 2);
+}
+
 TEST_CASE("list X --json is an array of objects with name and source") {
   const Program draftline;
   const std::string kind = GENERATE("methods", "devices", "transformers", "engines", "papers");

@@ -66,7 +66,7 @@ TEST_CASE("a summary counts predicted cells with both values, and the credible o
   t.cells.push_back(cell(1, 4, 0.5));                                   // just credible
   t.cells.push_back(cell(1, 9, std::nullopt, FigureKind::calibrated));  // fitted: no prediction
   t.cells.push_back(cell(1, 5));
-  t.cells.back().set_apart = "contradicts its neighbour";
+  t.cells.back().excluded = "contradicts its neighbour";
   t.cells.push_back(cell(1, 6));
   t.cells.back().paper.reset();  // not legible
   const ErrorSummary credible = t.summary(true), all = t.summary(false);
@@ -113,7 +113,7 @@ TEST_CASE("a predictor is asked for predicted and calibrated cells; inputs are o
 TEST_CASE("a table is written with the keys others build on") {
   PaperTable t{"table1", "shi2026", "Table 1", "", {{"transformer", "llama"}}, {cell(2, 2.1, 1.4)}};
   t.cells[0].row = {{"method", std::string("hass")}, {"batch_size", std::int64_t{16}}};
-  t.cells[0].set_apart = "why";
+  t.cells[0].excluded = "why";
   const Paper p{"specformer", "shi2026", {t}};
   std::ostringstream out;
   JsonWriter json(out, 0);
@@ -221,7 +221,7 @@ TEST_CASE("the throughputs that contradict a printed speedup are those that are 
       if (c.text("method") == "autoregressive") continue;
       INFO(t.table << " " << name);
       const bool fits = agrees(*c.paper, without.at(base(c)), *row.at("speedup")->paper);
-      CHECK(fits != c.set_apart.has_value());
+      CHECK(fits != c.excluded.has_value());
       CHECK(fits != (row.at("speedup")->note.has_value()));
       contradictions[t.table] += !fits;
     }
