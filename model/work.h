@@ -31,8 +31,7 @@ struct Gemm {
   int rows = 0, in = 0, out = 0;
   DType weights = DType::bf16, activations = DType::bf16;
   bool bias = false;
-  bool block_scaled =
-      false;  // 8-bit weights with a scale for each block of them: another kernel than one scale a matrix
+  bool block_scaled = false;  // 8-bit weights with a scale for each block, not one for the matrix
   bool operator==(const Gemm&) const = default;
 };
 
