@@ -20,4 +20,4 @@ using Catch::Generators::from_range;
 namespace draftline {
 void note_skipped_test();
 bool skipped_a_test();
-}
+}  // namespace draftline
