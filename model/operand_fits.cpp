@@ -49,7 +49,8 @@ ChosenExpertFit expert_fit(const Device& d, const Operands& o) {
   const ExpertFit* wide = gpu.experts ? &*gpu.experts : nullptr;
   const auto [fit, guess] = chosen(d, o, gpu.narrow_experts, wide);
   if (fit == nullptr) return {nullptr, gemm_fit(d, o).guess};
-  return {fit, guess};
+  const bool widened = fit == wide && bits_of(o.weights) < 16;  // by kernels that no fit is of
+  return {fit, guess || widened};
 }
 
 }  // namespace draftline

@@ -101,7 +101,9 @@ TEST_CASE(
   d.gpu().narrow_experts[NarrowFormat::fp8] = ExpertFit{};
   CHECK(expert_fit(d, kFp8).fit == &*d.gpu().narrow_experts[NarrowFormat::fp8]);
   CHECK_FALSE(expert_fit(d, kFp8).guess);
-  CHECK_FALSE(expert_fit(d, kWeightsAlone).guess);
+  CHECK(expert_fit(d, kWeightsAlone).fit == &*d.gpu().experts);
+  CHECK(expert_fit(d, kWeightsAlone).guess);
+  CHECK_FALSE(expert_fit(d, kWide).guess);
 }
 
 TEST_CASE("scales of 4-bit weights are read with them, and results leave in 16 bits") {
