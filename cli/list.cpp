@@ -84,6 +84,15 @@ void print_methods(const Listing& l) {
   }
 }
 
+// The formats of which it has fits of GEMMs, its own or a relative's.
+std::string narrow_formats(const Device& d) {
+  std::string names;
+  if (d.cpu() == nullptr)
+    for (const NarrowFormat f : kNarrowFormats)
+      if (d.gpu().narrow_gemm[f]) names += (names.empty() ? "" : ", ") + std::string(name(f));
+  return names.empty() ? "none" : names;
+}
+
 Listing list_devices(Catalogue& catalogue) {
   Listing l{{"name",
              "title",
@@ -91,6 +100,7 @@ Listing list_devices(Catalogue& catalogue) {
              {"bandwidth", "bandwidth_bytes_per_s"},
              {"memory", "memory_bytes"},
              "fits",
+             {"narrow formats", "narrow_formats"},
              "source"},
             {}};
   for (const std::string& name : catalogue.names("devices")) {
@@ -99,7 +109,7 @@ Listing list_devices(Catalogue& catalogue) {
     l.rows.push_back({d->name, d->title, Cell(peak.value, to_text(peak)),
                       Cell(d->bandwidth.value, to_text(d->bandwidth)), Cell(d->memory.value, to_text(d->memory)),
                       d->cpu() == nullptr && d->gpu().borrowed() ? "borrowed from a relative" : "own kernels",
-                      d->source});
+                      narrow_formats(*d), d->source});
   }
   return l;
 }

@@ -2,11 +2,13 @@
 #include "model/calibrated_files.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/quantity_text.h"
 #include "core/text_file.h"
 #include "model/cpu_fit.h"
 #include "model/fit_fields.h"
+#include "model/gemm_tables.h"
 #include "model/kernel_tables.h"
 
 namespace draftline {
@@ -93,7 +95,7 @@ std::vector<std::string> left_out(const ExpertTable& t) {
   const auto line = [&](int rows, const char* why) {
     if (rows > 0) lines.push_back(std::to_string(rows) + " rows of the table left out: " + why);
   };
-  line(t.other_formats, "weights of fewer than 16 bits");
+  line(t.other_libraries, ("of another library than " + t.library).c_str());
   line(t.expert_parallel, "whole experts divided among devices, which is not modelled");
   line(t.unaligned, "columns that are no multiple of 16, for which kernels have slower paths");
   line(t.not_gated, "faster than three matrices can be read, so the layer has no gate, which no column says");
@@ -102,8 +104,40 @@ std::vector<std::string> left_out(const ExpertTable& t) {
 
 struct Tables {
   KernelTimes times;
-  std::vector<std::string> of_experts;  // what was left out
+  // What was left out, by what was fitted: "experts", "gemm, fp8_block", ...
+  std::map<std::string, std::vector<std::string>> left_out;
 };
+
+// Formats in which the datasheet has a rate; rows of others are a library's that widens them.
+bool has_rate(const Device& d, NarrowFormat f) { return multiplied_in(d, operands_of(f)) == f; }
+
+void read_narrow_gemms(const std::filesystem::path& file, const Device& d, Tables& to) {
+  for (const NarrowFormat format : kNarrowFormats) {
+    if (!has_rate(d, format)) continue;
+    GemmTable table = read_gemm_table(file, format);
+    const bool most = table.host_bound > static_cast<int>(table.points.size());
+    if (table.host_bound > 0)
+      to.left_out[most ? "gemm" : "gemm, " + std::string(name(format))].push_back(
+          std::to_string(table.host_bound) + " rows of " + std::string(name(format)) +
+          " left out: launched one by one, they show how long the host takes" +
+          (most ? ", and too few are left for a fit" : ""));
+    if (most) continue;
+    to.times.narrow_gemms[static_cast<std::size_t>(format)] = std::move(table.points);
+  }
+}
+
+void read_experts(const std::filesystem::path& file, const Device& d, Tables& to) {
+  ExpertTable wide = read_expert_table(file, d);
+  to.left_out["experts"] = left_out(wide);
+  to.times.experts = std::move(wide.points);
+  for (const NarrowFormat format : kNarrowFormats) {
+    if (!has_rate(d, format)) continue;
+    ExpertTable table = read_expert_table(file, d, format);
+    to.left_out["experts, " + std::string(name(format))] = left_out(table);
+    to.times.narrow_experts[static_cast<std::size_t>(format)] = std::move(table.points);
+  }
+}
+
 Tables read_tables(const CalibrationInput& o, const Device& datasheet, InputFiles& read) {
   Tables tables;
   KernelTimes& times = tables.times;
@@ -120,15 +154,13 @@ Tables read_tables(const CalibrationInput& o, const Device& datasheet, InputFile
     times.gemms = read_step_gemms(table("dense.csv"), shape);
     times.attention = read_step_attention(table("attention.csv"), shape);
   } else {
-    times.gemms = read_gemm_table(table("gemm.csv.gz"));
+    const std::filesystem::path gemms = table("gemm.csv.gz");
+    times.gemms = read_gemm_table(gemms).points;
+    read_narrow_gemms(gemms, datasheet, tables);
     times.attention = read_decode_table(table("generation_attention.csv.gz"));
     const auto prefill = read_prefill_table(table("context_attention.csv.gz"));
     times.attention.insert(times.attention.end(), prefill.begin(), prefill.end());
-    if (std::filesystem::exists(o.measured / "moe.csv.gz")) {
-      ExpertTable layers = read_expert_table(table("moe.csv.gz"), datasheet);
-      tables.of_experts = left_out(layers);
-      times.experts = std::move(layers.points);
-    }
+    if (std::filesystem::exists(o.measured / "moe.csv.gz")) read_experts(table("moe.csv.gz"), datasheet, tables);
   }
   return tables;
 }
@@ -206,12 +238,27 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   }
   if (c.experts) {
     r.quality.push_back(c.of_experts);
-    r.quality.back().warnings.insert(r.quality.back().warnings.end(), tables.of_experts.begin(),
-                                     tables.of_experts.end());
     OrderedJson experts = certificate(o, c.of_experts);
     add_fields(experts, *c.experts, in_us);
     fits["experts"] = experts;
   }
+  const auto add_tiles = [](OrderedJson& to, const auto& fit) {
+    if constexpr (requires { fit.tiles; })
+      if (fit.tiles != GemmTiles::fastest) to["tiles"] = kGemmTilesNames[static_cast<std::size_t>(fit.tiles)];
+  };
+  const auto add_narrow = [&](const auto& calibrations, std::string (*key)(NarrowFormat)) {
+    for (const auto& narrow : calibrations) {
+      r.quality.push_back(narrow.quality);
+      OrderedJson& block = fits[key(narrow.format)] = certificate(o, narrow.quality);
+      add_fields(block, narrow.fit, in_us);
+      add_tiles(block, narrow.fit);
+    }
+  };
+  add_narrow(c.narrow_gemms, gemm_key);
+  add_narrow(c.narrow_experts, experts_key);
+  for (FitQuality& q : r.quality)
+    if (const auto lines = tables.left_out.find(q.op); lines != tables.left_out.end())
+      q.warnings.insert(q.warnings.end(), lines->second.begin(), lines->second.end());
   const auto own = [&](OrderedJson& block, const std::string& key) {
     block = lent(block, key, file.parent_path(), o.data / "devices");
   };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -49,7 +50,12 @@ void read_datasheet(Reader blocks, Device& d) {
     if (!seen.contains(key)) blocks.fail("no block gives the " + std::string(key));
 }
 
-GemmFit read_gemm(Reader in) { return read_fields<GemmFit>(in); }
+GemmFit read_gemm(Reader in) {
+  GemmFit f = read_fields<GemmFit>(in);
+  if (const auto tiles = in.find("tiles")) f.tiles = kAllGemmTiles[tiles->choice(kGemmTilesNames)];
+  return f;
+}
+std::optional<GemmFit> read_narrow_gemm(Reader in) { return read_gemm(in); }
 DecodeAttentionFit read_decode(Reader in) { return read_fields<DecodeAttentionFit>(in); }
 PrefillAttentionFit read_prefill(Reader in) {
   PrefillAttentionFit f = read_fields<PrefillAttentionFit>(in);
@@ -59,10 +65,21 @@ PrefillAttentionFit read_prefill(Reader in) {
 CopyFit read_copy(Reader in) { return read_fields<CopyFit>(in); }
 std::optional<ExpertFit> read_experts(Reader in) { return read_fields<ExpertFit>(in); }
 
-bool has(const auto&) { return true; }
-bool has(const std::optional<ExpertFit>& fit) { return fit.has_value(); }
-Origin& origin_of(auto& fit) { return fit.origin; }
-Origin& origin_of(std::optional<ExpertFit>& fit) { return fit->origin; }
+template <class Fit>
+constexpr bool kOptional = false;
+template <class Fit>
+constexpr bool kOptional<std::optional<Fit>> = true;
+
+template <class Fit>
+bool has(const Fit& fit) {
+  if constexpr (kOptional<Fit>) return fit.has_value();
+  else return true;
+}
+template <class Fit>
+Origin& origin_of(Fit& fit) {
+  if constexpr (kOptional<Fit>) return fit->origin;
+  else return fit.origin;
+}
 
 // A relative's device, or nullopt with the mistake noted. Kept, so that four borrowed fits read its file once.
 struct Lenders {
@@ -91,26 +108,28 @@ const std::optional<Device>& lender(const Reader& at, Lenders& lenders, int dept
   return device;
 }
 
-template <class Fit>
-void read_fit(const Reader& fits, const char* key, Fit (*read)(Reader), Fit GpuModel::*which, GpuModel& to,
+// `which`: the member of a GpuModel, or what returns it.
+template <class Fit, class Which>
+void read_fit(const Reader& fits, const std::string& key, Fit (*read)(Reader), Which which, GpuModel& to,
               Lenders& lenders, int depth) {
   const Reader in = fits.at(key);
+  Fit& fit = std::invoke(which, to);
   if (!in.is_object()) return;  // noted by at()
   if (const auto from = in.find("borrowed_from")) {
     const auto because = in.at("because").text();
     if (const auto& relative = lender(*from, lenders, depth); relative && relative->cpu() != nullptr) {
       from->fail("is a CPU, which has no GPU kernels to lend");
-    } else if (relative && !has(relative->gpu().*which)) {
-      from->fail("has no " + std::string(key) + " to lend");
+    } else if (relative && !has(std::invoke(which, relative->gpu()))) {
+      from->fail("has no " + key + " to lend");
     } else if (relative) {
-      to.*which = relative->gpu().*which;
-      Origin& o = origin_of(to.*which);
+      fit = std::invoke(which, relative->gpu());
+      Origin& o = origin_of(fit);
       o.borrowed_from = from->text();
       o.because = because;
     }
   } else {
-    to.*which = read(in);
-    origin_of(to.*which) = read_origin(in);
+    fit = read(in);
+    origin_of(fit) = read_origin(in);
   }
   in.done();
 }
@@ -159,6 +178,14 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   read_fit(fits, "prefill_attention", read_prefill, &GpuModel::prefill, gpu, lenders, depth);
   read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, lenders, depth);
   if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, lenders, depth);
+  for (const NarrowFormat format : kNarrowFormats) {
+    const auto gemm = [format](auto& g) -> auto& { return g.narrow_gemm[format]; };
+    const auto experts = [format](auto& g) -> auto& { return g.narrow_experts[format]; };
+    if (const std::string key = gemm_key(format); fits.has(key))
+      read_fit(fits, key, read_narrow_gemm, gemm, gpu, lenders, depth);
+    if (const std::string key = experts_key(format); fits.has(key))
+      read_fit(fits, key, read_experts, experts, gpu, lenders, depth);
+  }
   fits.done();
   if (const auto links = in.find("links", "all_reduce")) d.links = read_own_or_lent_links(*links, lenders, depth);
   in.done();

@@ -35,6 +35,10 @@ struct Device {
   FlopsPerSecond peak_of(DType t) const { return peak[static_cast<std::size_t>(t)]; }
 };
 
+// What a device file calls the fits of kernels with narrow operands: "gemm_fp8", "experts_fp8", ...
+inline std::string gemm_key(NarrowFormat f) { return "gemm_" + std::string(name(f)); }
+inline std::string experts_key(NarrowFormat f) { return "experts_" + std::string(name(f)); }
+
 // The name is the file's. Coefficients that are borrowed are read from the relative's file in the same folder, else in
 // that of the devices that are shipped, if it is given.
 Device read_device(Reader, const std::filesystem::path& shipped = {});

@@ -16,7 +16,29 @@
 namespace draftline {
 namespace {
 
-ExpertMlp kernel_of(const ExpertPoint& p) { return {p.rows, p.hidden, p.intermediate, p.experts, p.per_token}; }
+ExpertMlp kernel_of(const ExpertPoint& p) {
+  return {.rows = p.rows,
+          .hidden = p.hidden,
+          .intermediate = p.intermediate,
+          .experts = p.experts,
+          .per_token = p.per_token,
+          .weights = p.operands.weights,
+          .activations = p.operands.activations,
+          .scale_bits = p.operands.scale_bits,
+          .block_scaled = p.operands.block_scaled};
+}
+
+using Layer = std::tuple<int, int, int, int>;
+Layer layer_of(const ExpertPoint& p) { return {p.hidden, p.whole, p.experts, p.per_token}; }
+
+std::string_view name_in_table(std::optional<NarrowFormat> f) { return f ? name(*f) : "bfloat16"; }
+// None: a format that has no fit of its own.
+std::optional<Operands> operands_named(std::string_view text) {
+  if (text == name_in_table({})) return Operands{};
+  for (const NarrowFormat f : kNarrowFormats)
+    if (text == name(f)) return operands_of(f);
+  return {};
+}
 
 struct NamedRouting {
   Routing routing;
@@ -42,13 +64,18 @@ Seconds predicted(const ExpertFit& f, const Device& d, const ExpertPoint& p) {
   return expert_time(f, d, k, p.load, expert_hot_share(f, d, k, p.load));
 }
 
-Seconds predicted(const Device& d, const ExpertPoint& p) { return predicted(*d.gpu().experts, d, p); }
+Seconds predicted(const Device& d, const ExpertPoint& p) { return predicted(*expert_fit(d, p.operands).fit, d, p); }
 
 Bytes touched_weights(const ExpertPoint& p) {
-  return weight_bytes(DType::bf16, p.load.touched * 3.0 * p.hidden * p.intermediate);
+  return weight_bytes(p.operands.weights, p.load.touched * 3.0 * p.hidden * p.intermediate, p.operands.scale_bits);
 }
 
 bool is_cold(const ExpertPoint& p, const Device& d) { return touched_weights(p) > 2 * d.l2; }
+
+void put_experts(Device& d, const Operands& operands, const ExpertFit& fit) {
+  if (const auto format = multiplied_in(d, operands)) d.gpu().narrow_experts[*format] = fit;
+  else d.gpu().experts = fit;
+}
 
 ExpertFit fit_experts(const std::vector<ExpertPoint>& points, const Device& datasheet, FitSpread* spread) {
   check(!points.empty(), "a fit needs points");
@@ -66,11 +93,11 @@ ExpertFit fit_experts(const std::vector<ExpertPoint>& points, const Device& data
   return fit_of_values<ExpertFit>(best.values);
 }
 
-ExpertTable read_expert_table(const std::filesystem::path& file, const Device& d) {
+ExpertTable read_expert_table(const std::filesystem::path& file, const Device& d, std::optional<NarrowFormat> format) {
   constexpr double kMillisecond = 1e-3;
   constexpr int kMost = 1 << 24, kAligned = 16;
   const Csv t = Csv::from_file(file);
-  const auto format = t.column("moe_dtype"), rows = t.column("num_tokens"), hidden = t.column("hidden_size"),
+  const auto type = t.column("moe_dtype"), rows = t.column("num_tokens"), hidden = t.column("hidden_size"),
              inner = t.column("inter_size"), per_token = t.column("topk"), experts = t.column("num_experts"),
              ranks = t.column("moe_tp_size"), owners = t.column("moe_ep_size"), routing = t.column("distribution"),
              time = t.column("latency");
@@ -79,19 +106,24 @@ ExpertTable read_expert_table(const std::filesystem::path& file, const Device& d
     if (value < 1 || value > kMost) t.fail(row, "a count out of range");
     return static_cast<int>(value);
   };
+  const bool says = t.has("kernel_source");
+  const std::size_t library = says ? t.column("kernel_source") : 0;
+  const std::string_view wanted = name_in_table(format);
   ExpertTable table;
-  using Layer = std::tuple<int, int, int, int>;
-  std::map<Layer, double> fastest;  // of the time that reading three matrices takes at the datasheet's rate
+  std::map<Layer, double> fastest;  // of the time that reading three matrices takes at the datasheet's rate, any format
+  std::map<std::string_view, std::vector<ExpertPoint>> by_library;
+  std::map<std::tuple<int, int, int, double>, ExpertLoad> loads;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    if (t.text(i, format) != "bfloat16") {
-      ++table.other_formats;
-      continue;
-    }
+    const bool ours = t.text(i, type) == wanted;
+    if (!ours) ++table.other_formats;
+    const std::optional<Operands> operands = operands_named(t.text(i, type));
+    if (!operands) continue;
     if (count(i, owners) > 1) {
-      ++table.expert_parallel;
+      table.expert_parallel += ours;
       continue;
     }
     ExpertPoint p;
+    p.operands = *operands;
     p.rows = count(i, rows);
     p.hidden = count(i, hidden);
     p.whole = count(i, inner);
@@ -103,18 +135,27 @@ ExpertTable read_expert_table(const std::filesystem::path& file, const Device& d
     if (p.time.value <= 0) t.fail(i, "a latency must be above 0");
     const NamedRouting named = routing_named(t, i, routing);
     if (p.intermediate % kAligned != 0 || p.intermediate == 0) {
-      ++table.unaligned;
+      table.unaligned += ours;
       continue;
     }
-    p.load = load_of(rows_of_experts(named.routing, p.rows, p.experts, p.per_token, named.exponent));
+    const auto [load, fresh] = loads.try_emplace({p.rows, p.experts, p.per_token, named.exponent});
+    if (fresh) load->second = load_of(rows_of_experts(named.routing, p.rows, p.experts, p.per_token, named.exponent));
+    p.load = load->second;
     if (is_cold(p, d)) {
-      double& share = fastest[{p.hidden, p.whole, p.experts, p.per_token}];
+      double& share = fastest[layer_of(p)];
       share = std::max(share, touched_weights(p) / d.bandwidth / p.time);
     }
-    table.points.push_back(p);
+    if (ours) by_library[says ? t.text(i, library) : ""].push_back(p);
   }
+  for (auto& [name, points] : by_library) {
+    table.other_libraries += static_cast<int>(points.size());
+    if (points.size() <= table.points.size()) continue;
+    table.library = name;
+    table.points = std::move(points);
+  }
+  table.other_libraries -= static_cast<int>(table.points.size());
   table.not_gated = static_cast<int>(std::erase_if(table.points, [&](const ExpertPoint& p) {
-    const auto found = fastest.find({p.hidden, p.whole, p.experts, p.per_token});
+    const auto found = fastest.find(layer_of(p));
     return found != fastest.end() && found->second > 1;
   }));
   return table;

@@ -30,7 +30,7 @@ int fold_of(const CopyPoint& p) { return fold_of(p.bytes.value); }
 
 // Fits four fifths and judges the rest, five times. `fit` puts what it finds into the device.
 template <class Point, class Fit>
-FitQuality quality_of(const char* op, const std::vector<Point>& all, const Device& datasheet, Fit fit) {
+FitQuality quality_of(const std::string& op, const std::vector<Point>& all, const Device& datasheet, Fit fit) {
   std::vector<std::vector<double>> log_ratio(kFitFolds);
   for (int fold = 0; fold < kFitFolds; ++fold) {
     std::vector<Point> seen, unseen;
@@ -47,7 +47,7 @@ FitQuality quality_of(const char* op, const std::vector<Point>& all, const Devic
 }
 
 void put_gemm(Device& d, const std::vector<GemmPoint>& points, FitSpread* spread) {
-  d.gpu().gemm = fit_gemm(points, d, spread);
+  put_gemm(d, points.front().operands, fit_gemm(points, d, spread));
 }
 void put_attention(Device& d, const std::vector<AttentionPoint>& points, FitSpread* spread) {
   const AttentionFits fits = fit_attention(points, d, spread);
@@ -59,7 +59,7 @@ void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread
 }
 
 void put_experts(Device& d, const std::vector<ExpertPoint>& points, FitSpread* spread) {
-  d.gpu().experts = fit_experts(points, d, spread);
+  put_experts(d, points.front().operands, fit_experts(points, d, spread));
 }
 
 // Points are interpolated, not fitted: each between two others of its ranks is left out in its turn.
@@ -74,6 +74,25 @@ FitQuality quality_of_links(const std::vector<LinkPoint>& all) {
   FitQuality q = judged("all_reduce", log_ratio);
   q.points = static_cast<int>(all.size());
   return q;
+}
+
+// Fits each format of narrow operands that has points, by itself.
+template <class Fit, class Point, class Put, class Get>
+std::vector<NarrowCalibration<Fit>> narrow_fits(const std::string& op,
+                                                const std::array<std::vector<Point>, kNarrowFormats.size()>& points,
+                                                std::size_t most, const Device& datasheet, Put put, Get get) {
+  std::vector<NarrowCalibration<Fit>> all;
+  for (const NarrowFormat format : kNarrowFormats) {
+    const std::vector<Point>& here = points[static_cast<std::size_t>(format)];
+    if (here.empty()) continue;
+    Device d = datasheet;
+    FitSpread spread;
+    FitQuality quality = quality_of(op + ", " + std::string(name(format)), here, datasheet, put);
+    put(d, thinned(here, most), &spread);
+    note_spread(quality, spread);
+    all.push_back({format, *get(d.gpu())[format], std::move(quality)});
+  }
+  return all;
 }
 
 // The ops whose time is that of the bytes they move; choosing and drawing tokens is another matter.
@@ -116,7 +135,9 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   GpuCalibration c;
   Device d = datasheet;
   FitSpread spread;
-  c.of_gemm = quality_of("gemm", times.gemms, datasheet, put_gemm);
+  const auto gemm_of = [](Device& at, const std::vector<GemmPoint>& p, FitSpread* s) { put_gemm(at, p, s); };
+  const auto experts_of = [](Device& at, const std::vector<ExpertPoint>& p, FitSpread* s) { put_experts(at, p, s); };
+  c.of_gemm = quality_of("gemm", times.gemms, datasheet, gemm_of);
   put_gemm(d, thinned(times.gemms, kMostGemms), &spread);
   note_spread(c.of_gemm, spread);
   c.of_attention = quality_of("attention", times.attention, datasheet, put_attention);
@@ -129,11 +150,16 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
     c.of_all_reduce = quality_of_links(times.all_reduce);
   }
   if (!times.experts.empty()) {
-    c.of_experts = quality_of("experts", times.experts, datasheet, put_experts);
+    c.of_experts = quality_of("experts", times.experts, datasheet, experts_of);
     put_experts(d, thinned(times.experts, kMostExperts), &spread);
     note_spread(c.of_experts, spread);
     c.experts = d.gpu().experts;
   }
+  c.narrow_gemms = narrow_fits<GemmFit>(
+      "gemm", times.narrow_gemms, kMostGemms, datasheet, gemm_of, [](GpuModel & g) -> auto& { return g.narrow_gemm; });
+  c.narrow_experts = narrow_fits<ExpertFit>(
+      "experts", times.narrow_experts, kMostExperts, datasheet, experts_of,
+      [](GpuModel & g) -> auto& { return g.narrow_experts; });
   if (times.copies.empty()) return c;
   c.of_copy = quality_of("elementwise", times.copies, datasheet, put_copy);
   put_copy(d, times.copies, &spread);

@@ -11,21 +11,34 @@
 namespace draftline {
 
 struct KernelTimes {
-  std::vector<GemmPoint> gemms;
+  std::vector<GemmPoint> gemms;  // of 16-bit operands
   std::vector<AttentionPoint> attention;
   std::vector<CopyPoint> copies;      // none: the device keeps what it has
   std::vector<LinkPoint> all_reduce;  // likewise
   std::vector<ExpertPoint> experts;   // likewise
+  // Of narrow operands in whose format the datasheet has a rate: likewise, format by format.
+  std::array<std::vector<GemmPoint>, kNarrowFormats.size()> narrow_gemms;
+  std::array<std::vector<ExpertPoint>, kNarrowFormats.size()> narrow_experts;
 };
 
 // Of our own probe. A cache whose copies exceed twice the L2 is cold.
 KernelTimes kernel_times(const Measured&, const Device& datasheet);
+
+// A fit to kernels with narrow operands.
+template <class Fit>
+struct NarrowCalibration {
+  NarrowFormat format;
+  Fit fit;
+  FitQuality quality;
+};
 
 struct GpuCalibration {
   GemmFit gemm;
   AttentionFits attention;
   std::optional<CopyFit> copy;
   std::optional<ExpertFit> experts;
+  std::vector<NarrowCalibration<GemmFit>> narrow_gemms;
+  std::vector<NarrowCalibration<ExpertFit>> narrow_experts;
   std::vector<LinkPoint> all_reduce;  // by ranks, then message
   FitQuality of_gemm, of_attention, of_copy, of_all_reduce, of_experts;
 };

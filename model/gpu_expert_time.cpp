@@ -9,6 +9,7 @@
 
 #include "model/gpu_time.h"
 #include "model/kernel_time.h"
+#include "model/operand_fits.h"
 
 namespace draftline {
 namespace {
@@ -19,14 +20,14 @@ constexpr std::array kTileColumns{64, 128};
 constexpr double kLargestTile = 1.0 / kExpertTileRows.back() + 1.0 / kTileColumns.back();
 
 double touched_bytes(const ExpertMlp& k, const ExpertLoad& load) {
-  return weight_bytes(k.weights, load.touched * 3.0 * k.hidden * k.intermediate).value;
+  return weight_bytes(k.weights, load.touched * 3.0 * k.hidden * k.intermediate, k.scale_bits).value;
 }
 
 // Where no layer was measured: two grouped GEMMs over the experts touched, each with its share of the rows padded to
 // the smallest tile. An expert's weights are read once if any row meets it: a wide verify step reads more of them.
 Seconds by_gemm_fit(const Device& d, const ExpertMlp& k) {
   constexpr double kRowTile = 16;
-  const GemmFit& f = d.gpu().gemm;
+  const GemmFit& f = gemm_fit(d, operands_of(k)).fit;
   const double touched = experts_touched(k), rows = k.rows, hidden = k.hidden, inner = k.intermediate;
   const double rows_each = std::max(rows * k.per_token / touched, 1.0);
   const double padded = std::max(rows_each, kRowTile);  // on average; no step where one expert's rows fill a tile
@@ -35,9 +36,9 @@ Seconds by_gemm_fit(const Device& d, const ExpertMlp& k) {
   const auto grouped = [&](double in, double out) {
     const double compute = 2 * touched * padded * in * out / rate;
     const double loop = f.k_loop.value * in / 1024;
-    const double memory = weight_bytes(k.weights, touched * in * out).value / memory_rate +
+    const double memory = weight_bytes(k.weights, touched * in * out, k.scale_bits).value / memory_rate +
                           bytes_of(k.activations, rows * k.per_token * in).value / l2_rate;
-    const double outputs = bytes_of(k.activations, rows * k.per_token * out).value;
+    const double outputs = bytes_of(result_format(k.activations), rows * k.per_token * out).value;
     return smooth_max(std::cbrt(compute * compute * compute + loop * loop * loop), memory, f.blend) +
            f.output_cost * outputs / d.bandwidth.value;
   };
@@ -67,7 +68,7 @@ Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, con
             2 * in * (rows * columns + f.tile_half * (rows + columns)) * multiprocessors / rate + f.latency.value;
         busiest = std::min(busiest, waves * one);
       }
-    const double memory = weight_bytes(k.weights, load.touched * in * out).value * per_byte;
+    const double memory = weight_bytes(k.weights, load.touched * in * out, k.scale_bits).value * per_byte;
     return smooth_max(busiest, memory, f.blend);
   };
   const double hidden = k.hidden, inner = k.intermediate;
@@ -78,8 +79,8 @@ Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, con
 Seconds gpu_time(const Device& d, const ExpertMlp& k) {
   if (k.rows <= 0) return {};
   const Gemm router{k.rows, k.hidden, k.experts, DType::bf16, k.activations, false};
-  const std::optional<ExpertFit>& fit = d.gpu().experts;
-  return gpu_time(d, router, 0) + (fit ? expert_time(*fit, d, k, expected_load(k)) : by_gemm_fit(d, k));
+  const ExpertFit* fit = expert_fit(d, operands_of(k)).fit;
+  return gpu_time(d, router, 0) + (fit != nullptr ? expert_time(*fit, d, k, expected_load(k)) : by_gemm_fit(d, k));
 }
 
 }  // namespace draftline

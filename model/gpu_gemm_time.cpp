@@ -7,18 +7,16 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 
+#include "model/gemm_tiles.h"
 #include "model/gpu_time.h"
 #include "model/kernel_time.h"
+#include "model/operand_fits.h"
 
 namespace draftline {
 namespace {
 
-struct Tile {
-  int rows, columns;
-};
-constexpr std::array<Tile, 10> kTiles{
-    {{16, 64}, {32, 64}, {64, 32}, {64, 64}, {64, 128}, {128, 64}, {128, 128}, {64, 256}, {128, 256}, {256, 128}}};
 constexpr std::array kSplits{1, 2, 3, 4, 6, 8, 12, 16};
 constexpr double kLeastSplitInputs = 128;
 
@@ -30,6 +28,9 @@ double up(double x) {
 
 constexpr int blocks(int n, int tile) { return n / tile + (n % tile != 0); }
 
+// A cluster takes as many tiles below each other as it has multiprocessors, some of them empty.
+constexpr int row_blocks(int rows, const GemmTile& t) { return blocks(blocks(rows, t.rows), t.together) * t.together; }
+
 // What one tile costs all multiprocessors together, per input, and how many tiles there are.
 struct Candidate {
   double per_input = 0, tiles = 0;
@@ -39,22 +40,24 @@ struct Candidate {
 
 Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
-  const GemmFit& f = d.gpu().gemm;
+  const GemmFit& f = gemm_fit(d, operands_of(k)).fit;
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
   const double bandwidth = d.bandwidth.value, l2_rate = f.l2_speed * bandwidth;
-  const double weights = weight_bytes(k.weights, static_cast<double>(k.in) * k.out).value;
+  const double weights = weight_bytes(k.weights, static_cast<double>(k.in) * k.out, k.scale_bits).value;
   const double inputs = bytes_of(k.activations, static_cast<double>(k.rows) * k.in).value;
-  const double outputs = bytes_of(k.activations, static_cast<double>(k.rows) * k.out).value;
+  const double outputs = bytes_of(result_format(k.activations), static_cast<double>(k.rows) * k.out).value;
   const double memory = weights * ((1 - hot) / (f.bandwidth_share * bandwidth) + hot / l2_rate) + inputs / l2_rate;
   const double multiprocessors = d.multiprocessors;
 
-  std::array<Candidate, kTiles.size()> candidates;
-  for (std::size_t i = 0; i < kTiles.size(); ++i) {
-    const Tile t = kTiles[i];
+  std::array<Candidate, kMostTiles> every;
+  const std::span<const GemmTile> tiles = gemm_tiles(f.tiles, k.rows);
+  const std::span<Candidate> candidates = std::span(every).first(tiles.size());
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const GemmTile& t = tiles[i];
     const double size = static_cast<double>(t.rows) * t.columns;
     // 2 size / (rate efficiency) with efficiency ai / (ai + half), ai = size / (rows + columns)
     candidates[i] = {2 * (size + f.tile_half * (t.rows + t.columns)) * multiprocessors / rate,
-                     static_cast<double>(blocks(k.rows, t.rows)) * blocks(k.out, t.columns)};
+                     static_cast<double>(row_blocks(k.rows, t)) * blocks(k.out, t.columns)};
   }
 
   // Only the arithmetic depends on the tile, so for each split the best tile is found first, and met with the memory
@@ -63,6 +66,7 @@ Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
   const double chord = std::exp2(f.wave_softness) - 1;
   double best = std::numeric_limits<double>::infinity();
   for (const int split : kSplits) {
+    if (split > 1 && !splits_inputs(f.tiles)) break;
     // A split shorter than kLeastSplitInputs costs as much as one of that length, so that more inputs are never
     // cheaper.
     const double inputs_each = split == 1 ? k.in : std::max(static_cast<double>(k.in) / split, kLeastSplitInputs);

@@ -3,12 +3,22 @@
 // speeds are relative to the datasheet's limits, so that a card without probes can borrow those of a relative, and say
 // so. Defaults are neutral: a share of 1 is the datasheet's limit, a time of 0 costs nothing.
 #pragma once
+#include <array>
+#include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/quantity.h"
 #include "model/origin.h"
 
 namespace draftline {
+
+// How a library takes the tiles of a GEMM (model/gemm_tiles): the fastest of many and of splits of the inputs, as one
+// does that was tuned shape by shape; or without splits one tile for each range of rows, the largest beyond so many.
+enum class GemmTiles : std::uint8_t { fastest, by_rows_128, by_rows_256 };
+inline constexpr std::array kAllGemmTiles{GemmTiles::fastest, GemmTiles::by_rows_128, GemmTiles::by_rows_256};
+inline constexpr std::array<std::string_view, kAllGemmTiles.size()> kGemmTilesNames{"fastest", "by_rows_128",
+                                                                                    "by_rows_256"};
 
 // GEMM, form T3 of docs/kernel_model.md: tiles x waves x split-K under a memory bound.
 struct GemmFit {
@@ -24,6 +34,7 @@ struct GemmFit {
   double output_cost = 0;      // gO
   Seconds latency;             // lat: per tile
   double wave_softness = 1;    // theta
+  GemmTiles tiles = GemmTiles::fastest;
   Origin origin{};
 };
 
@@ -76,14 +87,31 @@ struct ExpertFit {
   Origin origin;
 };
 
-// What a GPU's own kernels, or a relative's, were found to take.
+// Formats of operands below 16 bits that have matrix kernels of their own: 8-bit floating point with scales of whole
+// columns and rows, or of blocks of 128; 4-bit floating point with scales of blocks of 16.
+enum class NarrowFormat : std::uint8_t { fp8, fp8_block, nvfp4 };
+inline constexpr std::array kNarrowFormats{NarrowFormat::fp8, NarrowFormat::fp8_block, NarrowFormat::nvfp4};
+inline constexpr std::array<std::string_view, kNarrowFormats.size()> kNarrowFormatNames{"fp8", "fp8_block", "nvfp4"};
+constexpr std::string_view name(NarrowFormat f) { return kNarrowFormatNames[static_cast<std::size_t>(f)]; }
+
+// The fits of kernels with narrow operands, as far as they were measured.
+template <class Fit>
+struct NarrowFits {
+  std::array<std::optional<Fit>, kNarrowFormats.size()> fits;
+  std::optional<Fit>& operator[](NarrowFormat f) { return fits[static_cast<std::size_t>(f)]; }
+  const std::optional<Fit>& operator[](NarrowFormat f) const { return fits[static_cast<std::size_t>(f)]; }
+};
+
+// What a GPU's own kernels, or a relative's, were found to take. Which fit prices a kernel is operand_fits' to say.
 struct GpuModel {
-  GemmFit gemm;
+  GemmFit gemm;  // of 16-bit operands
   DecodeAttentionFit decode;
   PrefillAttentionFit prefill;
   CopyFit copy;
-  std::optional<ExpertFit> experts;  // none: grouped GEMMs by the GEMM's fit
-  bool borrowed() const {            // is a GEMM's or an attention's fit from a relative?
+  std::optional<ExpertFit> experts;  // of 16-bit operands; none: grouped GEMMs by the GEMM's fit
+  NarrowFits<GemmFit> narrow_gemm;
+  NarrowFits<ExpertFit> narrow_experts;
+  bool borrowed() const {  // is a GEMM's or an attention's fit from a relative?
     return !gemm.origin.borrowed_from.empty() || !decode.origin.borrowed_from.empty() ||
            !prefill.origin.borrowed_from.empty();
   }

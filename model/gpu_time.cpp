@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/kernel_time.h"
+#include "model/operand_fits.h"
 
 namespace draftline {
 
@@ -13,8 +14,8 @@ Seconds gpu_time(const Device& d, const Copy& k) {
   return f.fixed + std::max(memory, k.flops / matrix_rate(d, DType::bf16, DType::bf16));
 }
 
-double l2_share_left(const Device& d, Bytes distance) {
-  const double x = std::max(distance.value, 0.0) / (d.gpu().gemm.l2_share * d.l2.value);
+double l2_share_left(const Device& d, const Gemm& k, Bytes distance) {
+  const double x = std::max(distance.value, 0.0) / (gemm_fit(d, operands_of(k)).fit.l2_share * d.l2.value);
   return 1 / (1 + (x * x) * (x * x));
 }
 

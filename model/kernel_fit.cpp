@@ -24,6 +24,12 @@ Device without_fits(Device datasheet) {
   return datasheet;
 }
 
+// Reads rows of 16 bits and writes them in the activations' format.
+Copy quantising_pass(const GemmPoint& p) {
+  const double elements = static_cast<double>(p.rows) * p.in;
+  return {.read = bytes_of(DType::bf16, elements), .written = bytes_of(p.operands.activations, elements)};
+}
+
 // A cache that fits twice into L2 says little about serving, where it never is there; one that doesn't says most.
 constexpr double kHotWeight = 0.15, kColdWeight = 2;
 
@@ -52,8 +58,16 @@ Bytes cache_bytes(const AttentionPoint& p) {
 }
 
 Seconds predicted(const Device& d, const GemmPoint& p) {
-  const Bytes met = p.copies * weight_bytes(DType::bf16, static_cast<double>(p.in) * p.out);
-  return kernel_time(d, Gemm{p.rows, p.in, p.out}, l2_share_left(d, met));
+  const Gemm k{.rows = p.rows,
+               .in = p.in,
+               .out = p.out,
+               .weights = p.operands.weights,
+               .activations = p.operands.activations,
+               .block_scaled = p.operands.block_scaled,
+               .scale_bits = p.operands.scale_bits};
+  const Bytes met = p.copies * weight_bytes(k.weights, static_cast<double>(p.in) * p.out, k.scale_bits);
+  const Seconds time = kernel_time(d, k, l2_share_left(d, k, met));
+  return bits_of(k.activations) < 16 ? time + kernel_time(d, quantising_pass(p)) : time;
 }
 
 Seconds predicted(const Device& d, const AttentionPoint& p) { return gpu_time(d, kernel_of(p), span_of(p), p.cache); }
@@ -64,27 +78,46 @@ Seconds predicted(const Device& d, const CopyPoint& p) {
   return kernel_time(d, k);
 }
 
+void put_gemm(Device& d, const Operands& operands, const GemmFit& fit) {
+  if (const auto format = multiplied_in(d, operands)) d.gpu().narrow_gemm[*format] = fit;
+  else d.gpu().gemm = fit;
+}
+
 GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, FitSpread* spread) {
   check(!points.empty(), "a fit needs points");
   constexpr double kHold = 0.01;
   std::vector<Coefficient> coefficients;
   add_coefficients(coefficients, GemmFit{}, kHold);
-  const auto fit_of = [](const std::vector<double>& v) {
+  const auto fit_of = [](const std::vector<double>& v, GemmTiles tiles) {
     GemmFit f = fit_of_values<GemmFit>(v);
     // However fast the chip was clocked, the largest tile (harmonic size 256/3) stays within the datasheet's peak.
     f.peak_share = std::min(f.peak_share, 1 + f.tile_half * 3 / 256);
+    f.tiles = tiles;
     return f;
   };
+  const Operands& operands = points.front().operands;
   Device d = without_fits(datasheet);
-  const FittedValues best = fitted(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()),
-                                   [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-                                     d.gpu().gemm = fit_of(v);
-                                     for (std::size_t i = 0; i < points.size(); ++i)
-                                       errors[static_cast<Eigen::Index>(i)] =
-                                           std::log(predicted(d, points[i]) / points[i].time);
-                                   });
-  if (spread != nullptr) *spread = best.spread;
-  return fit_of(best.values);
+  d.gpu().copy = datasheet.gpu().copy;
+  const auto size = static_cast<Eigen::Index>(points.size());
+  GemmFit best;
+  double least = std::numeric_limits<double>::infinity();
+  const std::span tried = multiplied_in(d, operands) ? std::span(kAllGemmTiles) : std::span(kAllGemmTiles).first(1);
+  for (const GemmTiles tiles : tried) {  // for narrow operands the library's habit is found by the fit
+    const auto errors_of = [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+      put_gemm(d, operands, fit_of(v, tiles));
+      for (std::size_t i = 0; i < points.size(); ++i)
+        errors[static_cast<Eigen::Index>(i)] = std::log(predicted(d, points[i]) / points[i].time);
+    };
+    const auto [values, spread_here] = fitted(coefficients, kSoftnessStarts, size, errors_of);
+    Eigen::VectorXd errors(size);
+    errors_of(values, errors);
+    if (const double mean = errors.cwiseAbs().mean(); mean < least) {
+      least = mean;
+      best = fit_of(values, tiles);
+      if (spread != nullptr) *spread = spread_here;
+    }
+  }
+  return best;
 }
 
 AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Device& datasheet, FitSpread* spread) {

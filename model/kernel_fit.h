@@ -6,14 +6,17 @@
 
 #include "model/device.h"
 #include "model/gpu_time.h"
+#include "model/operand_fits.h"
 #include "model/work.h"
 
 namespace draftline {
 
+// Where activations have fewer than 16 bits, the time holds the pass that quantises them too.
 struct GemmPoint {
   int rows = 0, in = 0, out = 0;
   Seconds time;
   int copies = 1;  // of the weights, through which the probe rotates: what L2 has lost by then is cold
+  Operands operands = {};
 };
 
 // One probe of attention: `sequences` x `rows` query rows over `context` keys that were there before.
@@ -37,8 +40,12 @@ Seconds predicted(const Device&, const GemmPoint&);
 Seconds predicted(const Device&, const AttentionPoint&);
 Seconds predicted(const Device&, const CopyPoint&);
 
-// `spread`, where given, becomes how sure the coefficients are.
+// `spread`, where given, becomes how sure the coefficients are. All points have the same operands, in whose format the
+// datasheet has a rate.
 GemmFit fit_gemm(const std::vector<GemmPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
+
+// Makes `fit` the device's own of GEMMs with these operands.
+void put_gemm(Device&, const Operands&, const GemmFit& fit);
 
 // Decode and prefill share one form, and are fitted together.
 struct AttentionFits {

@@ -45,20 +45,6 @@ std::vector<AttentionPoint> read_attention(const std::filesystem::path& file, bo
 
 }  // namespace
 
-std::vector<GemmPoint> read_gemm_table(const std::filesystem::path& file) {
-  const Csv t = Csv::from_file(file);
-  const auto type = t.column("gemm_dtype"), m = t.column("m"), n = t.column("n"), k = t.column("k"),
-             time = t.column("latency");
-  std::vector<GemmPoint> points;
-  for (std::size_t i = 0; i < t.rows(); ++i) {
-    if (t.text(i, type) != "bfloat16") continue;
-    const GemmPoint p{count(t, i, m), count(t, i, k), count(t, i, n), kMillisecond * latency_of(t, i, time),
-                      kCollectorCopies};
-    if (p.rows <= 1024 && p.out >= 1024 && p.out <= 65536 && p.in >= 1024 && p.in <= 16384) points.push_back(p);
-  }
-  return points;
-}
-
 std::vector<AttentionPoint> read_decode_table(const std::filesystem::path& file) { return read_attention(file, true); }
 std::vector<AttentionPoint> read_prefill_table(const std::filesystem::path& file) {
   return read_attention(file, false);

@@ -30,8 +30,8 @@ Seconds launch_time(const Device&);
 // At which bytes are moved that an engine adds to an op.
 BytesPerSecond copy_bandwidth(const Device&);
 
-// Share of a weight that is still in a GPU's L2 after `distance` bytes of other traffic since its last use.
-double l2_share_left(const Device&, Bytes distance);
+// Share of a GEMM's weights that is still in a GPU's L2 after `distance` bytes of other traffic since their last use.
+double l2_share_left(const Device&, const Gemm&, Bytes distance);
 
 // The plain datasheet roofline of the same work: what a model without calibration would say.
 Seconds roofline_time(const Device&, const Work&, DType);

@@ -28,7 +28,7 @@ static std::optional<Interval> error_of(const Links& links) {
   return widest;
 }
 
-KnownErrors known_errors(const Device& d) {
+KnownErrors known_errors(const Device& d, const Operands& operands) {
   KnownErrors errors;
   const auto set = [&](KernelKind k, std::optional<Interval> e) { errors.of[static_cast<std::size_t>(k)] = e; };
   set(KernelKind::communication, error_of(d.links));
@@ -38,11 +38,13 @@ KnownErrors known_errors(const Device& d) {
     set(KernelKind::elementwise, error_of(cpu->elements.origin));
   } else {
     const GpuModel& gpu = d.gpu();
-    set(KernelKind::gemm, error_of(gpu.gemm.origin));
+    const ChosenGemmFit gemm = gemm_fit(d, operands);
+    set(KernelKind::gemm, gemm.guess ? std::nullopt : wider(error_of(gpu.gemm.origin), error_of(gemm.fit.origin)));
     set(KernelKind::attention, wider(error_of(gpu.decode.origin), error_of(gpu.prefill.origin)));
     set(KernelKind::elementwise, error_of(gpu.copy.origin));
-    errors.experts_as_gemm = !gpu.experts;
-    if (gpu.experts) set(KernelKind::experts, error_of(gpu.experts->origin));
+    const ChosenExpertFit experts = expert_fit(d, operands);
+    errors.experts_as_gemm = experts.fit == nullptr;
+    if (experts.fit != nullptr && !experts.guess) set(KernelKind::experts, error_of(experts.fit->origin));
   }
   return errors;
 }

@@ -8,7 +8,7 @@
 
 #include "core/json_writer.h"
 #include "decoder/priced/step_breakdown.h"
-#include "model/device.h"
+#include "model/operand_fits.h"
 
 namespace draftline {
 
@@ -17,7 +17,9 @@ struct KnownErrors {
   std::array<std::optional<Interval>, kKernelKinds> of;  // by kind of kernel; none: unknown, or the fit is borrowed
   bool experts_as_gemm = true;                           // experts have the coefficients of GEMMs, and their error
 };
-KnownErrors known_errors(const Device&);
+// Of a network served with these operands, whose LM head and drafter may have 16 bits: the wider of both fits' errors,
+// and none where the fit of these operands is a guess.
+KnownErrors known_errors(const Device&, const Operands& = {});
 
 struct PredictionInterval {
   Interval step_time;   // seconds

@@ -108,7 +108,7 @@ double KernelPricer::hot_share(const StepOutline::Op& op) {
   double hot = 0;
   if (weight)
     if (const auto& last = last_use_[static_cast<std::size_t>(op.accessed)])
-      hot = l2_share_left(device_, moved_ - *last);
+      hot = l2_share_left(device_, std::get<Gemm>(kind(op).kernel), moved_ - *last);
   moved_ += outline_.work[static_cast<std::size_t>(op.kind)].bytes();
   if (weight) last_use_[static_cast<std::size_t>(op.accessed)] = moved_;
   return hot;

@@ -2,6 +2,7 @@
 // The built program as a user meets it: exit codes, messages, and what stands on standard output.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/text_file.h"
@@ -237,6 +238,18 @@ TEST_CASE("list X --json is an array of objects with name and source") {
     CHECK(!one.at("source").get<std::string>().empty());
   }
   CHECK(draftline("list " + kind).code == 0);
+}
+
+TEST_CASE("list devices names the formats below 16 bits that a device has fits of") {
+  const Program draftline;
+  const Ran r = draftline("list devices --json");
+  REQUIRE(r.code == 0);
+  std::map<std::string, std::string> formats;
+  for (const Json& one : Json::parse(r.out)) formats[one.at("name")] = one.at("narrow_formats");
+  CHECK(formats.at("h100-sxm") == "fp8, fp8_block");
+  CHECK(formats.at("b200") == "fp8, fp8_block, nvfp4");
+  CHECK(formats.at("a100-sxm") == "none");
+  CHECK(formats.at("cpu") == "none");
 }
 
 TEST_CASE("--help names every verb, and every verb has help") {

@@ -44,7 +44,7 @@ TEST_CASE("a name that stands in no file is looked up as one that does, and the 
   CHECK(c.device("h200") == c.device(name("h200")));
   CHECK(c.transformer("llama-3.2-1b")->name == "llama-3.2-1b");
   CHECK(c.engine("vllm") == c.engine(name("vllm")));
-  CHECK(starts_with(mistake_of([&] { c.device("h20", "--limits"); }), "--limits#: unknown name \"h20\""));
+  CHECK(starts_with(mistake_of([&] { c.device("h30", "--limits"); }), "--limits#: unknown name \"h30\""));
   CHECK(mistake_of([&] { c.transformer("", "--transformer"); }) ==
         "--transformer#: must name one of transformers or a file");
   const FreshFolder folder;

@@ -41,15 +41,16 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("every device that is promised is there, whole, with an origin for each group of its numbers") {
-  const auto name = GENERATE(as<std::string>{}, "a100-sxm", "a100-pcie", "a800-pcie", "a10g", "rtx-3060", "rtx-4090",
-                             "l40s", "h100-sxm", "h200", "b200");
+  const auto name =
+      GENERATE(as<std::string>{}, "a100-sxm", "a100-pcie", "a800-pcie", "a10g", "rtx-3060", "rtx-4090", "l40s",
+               "h100-sxm", "h200", "b200", "l4", "a10", "rtx-3090", "rtx-5090", "rtx-pro-6000", "h20", "gb200");
   const Device d = known_device(name);
   CHECK(d.name == name);
   CHECK_FALSE(d.title.empty());
   for (const Origin& o : d.datasheet) CHECK(o.kind == "quoted");
   CHECK(d.peak_of(DType::bf16).value > d.peak_of(DType::fp32).value);
   CHECK(d.peak_of(DType::int8).value >= 2 * d.peak_of(DType::bf16).value - 2e13);
-  CHECK(d.bandwidth.value > 3e11);
+  CHECK(d.bandwidth.value >= 3e11);
   for (const Origin* o :
        {&d.gpu().gemm.origin, &d.gpu().decode.origin, &d.gpu().prefill.origin, &d.gpu().copy.origin}) {
     CHECK_FALSE(o->source.empty());
@@ -84,6 +85,34 @@ TEST_CASE("borrowed coefficients are the relative's own, and the device says who
   CHECK(borrower.gpu().gemm.k_loop == lender.gpu().gemm.k_loop);
   CHECK(borrower.gpu().decode.per_unit == lender.gpu().decode.per_unit);
   CHECK(borrower.bandwidth != lender.bandwidth);
+}
+
+TEST_CASE(
+    "a device file may have fits of narrow operands, its own or a relative's, and how their library takes tiles") {
+  std::string text = text_of("a10g");
+  const std::string gemm = R"("gemm_fp8": {"kind": "guess", "source": "me", "locator": "here", "fixed": "3 us",
+      "peak_share": 0.7, "bandwidth_share": 0.8, "blend": 3, "k_loop": "1 us", "l2_speed": 2, "l2_share": 0.5,
+      "split": "1 us", "tile_half": 10, "output_cost": 1, "latency": "0.1 us", "wave_softness": 0.5,
+      "tiles": "by_rows_256"}, "gemm_fp8_block": {"borrowed_from": "h100-sxm", "because": "a test"}, )";
+  text.insert(text.find("\"gemm\""), gemm);
+  const auto document = Document::from_text(text, kDevices / "mine.json");
+  const Device d = read_device(document.root());
+  document.finish();
+  const auto& own = d.gpu().narrow_gemm[NarrowFormat::fp8];
+  REQUIRE(own);
+  CHECK(own->fixed.value == Approx(3e-6));
+  CHECK(own->tiles == GemmTiles::by_rows_256);
+  CHECK(own->origin.source == "me");
+  REQUIRE(d.gpu().narrow_gemm[NarrowFormat::fp8_block]);
+  CHECK(d.gpu().narrow_gemm[NarrowFormat::fp8_block]->origin.borrowed_from == "h100-sxm");
+  CHECK_FALSE(d.gpu().narrow_gemm[NarrowFormat::nvfp4]);
+  CHECK_FALSE(d.gpu().narrow_experts[NarrowFormat::fp8]);
+  CHECK(holds(mistakes("a10g", "\"gemm\": {", R"("gemm_nvfp4": {"borrowed_from": "l40s", "because": "x"}, "gemm": {)"),
+              "has no gemm_nvfp4 to lend"));
+  CHECK(holds(mistakes("a10g", "\"gemm\": {", R"("gemm_fp9": {"borrowed_from": "l40s", "because": "x"}, "gemm": {)"),
+              "unknown key"));
+  CHECK(holds(mistakes("a10g", "\"gemm\": {", gemm.substr(0, gemm.find("by_rows_256")) + "wide\"}, \"gemm\": {"),
+              "by_rows_256"));
 }
 
 TEST_CASE("a device file with a mistake says where it is") {

@@ -198,6 +198,33 @@ TEST_CASE("sums over GPUs become the device's table, judged by what lies between
   CHECK(measured.time(2, Bytes{65536}).value == Approx(5e-6 + 65536e-10));
 }
 
+TEST_CASE("kernels with narrow operands are fitted format by format, with an error of their own") {
+  Device truth = made_up_gpu();
+  truth.peak[static_cast<std::size_t>(DType::fp8)] = FlopsPerSecond{1e15};
+  GemmFit fp8 = truth.gpu().gemm;
+  fp8.bandwidth_share = 0.7;
+  fp8.tiles = GemmTiles::by_rows_128;
+  put_gemm(truth, operands_of(NarrowFormat::fp8), fp8);
+  KernelTimes times = kernel_times(measured_on(truth, 0), truth);
+  times.copies.clear();
+  auto& narrow = times.narrow_gemms[static_cast<std::size_t>(NarrowFormat::fp8)];
+  for (GemmPoint p : times.gemms) {
+    p.operands = operands_of(NarrowFormat::fp8);
+    p.time = predicted(truth, p);
+    narrow.push_back(p);
+  }
+  const GpuCalibration c = calibrate_gpu(times, truth, "m.json");
+  REQUIRE(c.narrow_gemms.size() == 1);
+  CHECK(c.narrow_gemms[0].format == NarrowFormat::fp8);
+  CHECK(c.narrow_gemms[0].fit.bandwidth_share == Approx(0.7).epsilon(0.03));
+  CHECK(c.narrow_gemms[0].fit.tiles == GemmTiles::by_rows_128);
+  CHECK(c.narrow_gemms[0].quality.op == "gemm, fp8");
+  CHECK(c.narrow_gemms[0].quality.median < 0.02);
+  CHECK(c.gemm.bandwidth_share == Approx(truth.gpu().gemm.bandwidth_share).epsilon(0.03));
+  CHECK(c.gemm.tiles == GemmTiles::fastest);
+  CHECK(c.narrow_experts.empty());
+}
+
 TEST_CASE("choosing and drawing tokens is no copying") {
   const Device d = made_up_gpu();
   Measured m = measured_on(d, 0);

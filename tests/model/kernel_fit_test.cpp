@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/errors.h"
+#include "model/gemm_tables.h"
 #include "model/kernel_tables.h"
 #include "model/least_squares.h"
 #include "tests/catch.h"
@@ -83,11 +84,11 @@ TEST_CASE("a table is read by its columns, in the kernel model's domain alone") 
   const auto file = folder.path() / "gemm.csv";
   std::ofstream(file)
       << "gemm_dtype,m,n,k,latency\nbfloat16,16,4096,1024,0.5\nfp8,16,4096,1024,0.2\nbfloat16,4096,4096,1024,0.5\n";
-  const auto points = read_gemm_table(file);
+  const auto points = read_gemm_table(file).points;
   REQUIRE(points.size() == 1);
   CHECK(points[0].out == 4096);
   CHECK(points[0].in == 1024);
   CHECK(points[0].time.value == Approx(0.5e-3));
   std::ofstream(file) << "gemm_dtype,m,n,k,latency\nbfloat16,16,4096,1024,-0.5\n";
-  CHECK_THROWS_AS(read_gemm_table(file), InputErrors);
+  CHECK_THROWS_AS(read_gemm_table(file).points, InputErrors);
 }

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 
+#include "model/gemm_tables.h"
 #include "model/kernel_tables.h"
 #include "model/kernel_time.h"
 #include "tests/catch.h"
@@ -113,7 +114,7 @@ TEST_CASE("GEMMs of unseen shapes: tiles and waves against a neighbour interpola
                             Row{"h100-sxm", "h100_sxm", "target 1.25 x interpolation", 0},
                             Row{"l40s", "l40s", "target 6.5 %: missed", 9.4});
   if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
-  const auto all = read_gemm_table(reference() / row.folder / "gemm.csv.gz");
+  const auto all = read_gemm_table(reference() / row.folder / "gemm.csv.gz").points;
   Device d = datasheet(row.device);
   Errors ours, large, plain, neighbours;
   for (int fold = 0; fold < kFolds; ++fold) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/gpu_time.h"
+#include "model/operand_fits.h"
 #include "tests/catch.h"
 #include "tests/model/known_device.h"
 
@@ -11,8 +12,9 @@ using namespace draftline;
 
 namespace {
 
-const std::vector<std::string> kAll{"a100-sxm", "a100-pcie", "a800-pcie", "a10g", "rtx-3060",
-                                    "rtx-4090", "l40s",      "h100-sxm",  "h200", "b200"};
+const std::vector<std::string> kAll{"a100-sxm", "a100-pcie", "a800-pcie",    "a10g", "rtx-3060", "rtx-4090",
+                                    "l40s",     "h100-sxm",  "h200",         "b200", "l4",       "a10",
+                                    "rtx-3090", "rtx-5090",  "rtx-pro-6000", "h20",  "gb200"};
 
 // 1 FLOP/s, 1 B/s, 1 multiprocessor, no fixed costs: times can be told by head.
 Device unit_device() {
@@ -74,6 +76,33 @@ TEST_CASE(
   CHECK(kernel_time(d, narrow).value == Approx(4096 * 4096));
 }
 
+TEST_CASE("a library that takes its tiles by rows pays for whole tiles, and for whole clusters of them") {
+  // 1 FLOP/s, 1 multiprocessor, 64 x 128 and 128 x 128 results a tile, two tiles below each other.
+  Device d = unit_device();
+  d.gpu().narrow_gemm[NarrowFormat::fp8] = d.gpu().gemm;
+  const auto of = [&](int rows, GemmTiles tiles) {
+    d.gpu().narrow_gemm[NarrowFormat::fp8]->tiles = tiles;
+    return kernel_time(d, Gemm{rows, 1000, 128, DType::fp8, DType::fp8}).value / (2 * 1000 * 128);
+  };
+  CHECK(of(64, GemmTiles::by_rows_128) == Approx(64).epsilon(1e-3));
+  CHECK(of(65, GemmTiles::by_rows_128) == Approx(128).epsilon(1e-3));
+  CHECK(of(129, GemmTiles::by_rows_128) == Approx(256).epsilon(1e-3));
+  CHECK(of(257, GemmTiles::by_rows_128) == Approx(512).epsilon(1e-3));
+  CHECK(of(129, GemmTiles::by_rows_256) == Approx(256).epsilon(1e-3));
+  CHECK(of(65, GemmTiles::by_rows_256) == Approx(128).epsilon(1e-3));
+  CHECK(of(129, GemmTiles::fastest) < 150);
+}
+
+TEST_CASE("inputs are divided among idle multiprocessors only where the library does so") {
+  Device d = unit_device();
+  d.multiprocessors = 8;
+  d.gpu().narrow_gemm[NarrowFormat::fp8] = d.gpu().gemm;
+  Gemm k{16, 4096, 64, DType::fp8, DType::fp8};
+  const double divided = kernel_time(d, k).value;
+  d.gpu().narrow_gemm[NarrowFormat::fp8]->tiles = GemmTiles::by_rows_128;
+  CHECK(kernel_time(d, k).value == Approx(8 * divided).epsilon(0.1));
+}
+
 TEST_CASE("arithmetic runs at the wider operand's rate, and at the 16-bit rate where a format has none") {
   Device d = unit_device();
   d.peak[static_cast<std::size_t>(DType::int8)] = FlopsPerSecond{2};
@@ -83,13 +112,17 @@ TEST_CASE("arithmetic runs at the wider operand's rate, and at the 16-bit rate w
   CHECK(matrix_rate(d, DType::int4, DType::int4).value == 1);
 }
 
-TEST_CASE("more rows, inputs or outputs never make a GEMM cheaper") {
+TEST_CASE("more rows, inputs or outputs never make a GEMM cheaper, whatever the operands") {
   const Device d = known_device(GENERATE(from_range(kAll)));
+  const Operands format = GENERATE(Operands{}, operands_of(NarrowFormat::fp8), operands_of(NarrowFormat::fp8_block),
+                                   operands_of(NarrowFormat::nvfp4));
+  const auto time = [&](int n, int from, int to) {
+    return kernel_time(d, Gemm{n, from, to, format.weights, format.activations, false, format.block_scaled});
+  };
   for (const int fixed : {128, 1000, 4096, 14336}) {
     Seconds rows{}, in{}, out{};
     for (int n = 1; n < 20000; n = n < 300 ? n + 1 : n * 11 / 10 + 3) {
-      const Seconds r = kernel_time(d, Gemm{n, fixed, 4096}), i = kernel_time(d, Gemm{17, n, fixed}),
-                    o = kernel_time(d, Gemm{33, fixed, n});
+      const Seconds r = time(n, fixed, 4096), i = time(17, n, fixed), o = time(33, fixed, n);
       INFO(d.name << " " << fixed << " " << n);
       CHECK(r >= 0.999999999 * rows);
       CHECK(i >= 0.999999999 * in);
@@ -200,7 +233,7 @@ TEST_CASE("experts: more rows never cost less, and a few rows already read sever
 
 TEST_CASE("what is left in L2 falls with the traffic since") {
   const Device d = known_device("a100-sxm");
-  CHECK(l2_share_left(d, Bytes{0}) == 1);
-  CHECK(l2_share_left(d, Bytes{1e9}) < 0.01);
-  CHECK(l2_share_left(d, Bytes{1e6}) > l2_share_left(d, Bytes{2e7}));
+  CHECK(l2_share_left(d, Gemm{}, Bytes{0}) == 1);
+  CHECK(l2_share_left(d, Gemm{}, Bytes{1e9}) < 0.01);
+  CHECK(l2_share_left(d, Gemm{}, Bytes{1e6}) > l2_share_left(d, Gemm{}, Bytes{2e7}));
 }
