@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "methods/method_spec.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -104,6 +105,13 @@ std::optional<MethodSpec> MethodSpec::as_chain(int drafts, const TransformerShap
   for (const char* key : kOfDrafts) drafter.erase(key);
   return MethodSpec(*entry_, drafter, in_.file()).with_draft_length(drafts, target);
 }
+
+bool MethodSpec::drafts_default_tree() const {
+  return entry_->lengths.tree_by_default && !draft_length_ &&
+         std::none_of(kOfDrafts.begin(), kOfDrafts.end(), [&](const char* key) { return parameters_->contains(key); });
+}
+
+bool MethodSpec::says_shard_draft() const { return parameters_->contains(kShardDraft); }
 
 MethodSpec MethodSpec::with_sharded_draft() const {
   check(entry_->draft_network, "a method without a draft network has none to divide");

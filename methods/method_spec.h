@@ -44,6 +44,9 @@ class MethodSpec {
   std::optional<MethodSpec> with_draft_length(int drafts, const TransformerShape& target) const;
   // The same drafter with chains of `drafts` tokens instead of its own, a tree for example; none as above.
   std::optional<MethodSpec> as_chain(int drafts, const TransformerShape& target) const;
+  // Whether its parameters say nothing of what is drafted, and a tree is then.
+  bool drafts_default_tree() const;
+  bool says_shard_draft() const;         // whether its parameters say if the draft network is divided
   MethodSpec with_sharded_draft() const;  // Bug unless the method has a draft network
   MethodSpec with_parameter(const std::string& key, const nlohmann::json& value) const;
 

@@ -63,7 +63,7 @@ std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s
   if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
   for (int k = 1; chain && k < depth; ++k)
     if (const auto shorter = m.spec.with_draft_length(k, *s.transformer))
-      all[static_cast<std::size_t>(k)] = std::make_unique<MethodChoice>(MethodChoice{*shorter});
+      all[static_cast<std::size_t>(k)] = std::make_unique<MethodChoice>(MethodChoice{*shorter, m.acceptance});
   all.back() = std::make_unique<MethodChoice>(m);
   return all;
 }
@@ -120,7 +120,8 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     drafting.policy = choice.policy;
   }
 
-  SchedulerLimits& limits = point->limits = choice.limits;
+  SchedulerLimits& limits = point->limits =
+      limits_on(choice, *setup.engine, *setup.device, drafting.draft_length > 0);
   const int stages = choice.fleet.stages;
   limits.max_num_seqs = std::max(1, limits.max_num_seqs / stages);
   limits.max_num_seqs = batch_limit(limits, drafting.rows);

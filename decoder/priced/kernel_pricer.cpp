@@ -74,6 +74,12 @@ Seconds KernelPricer::time(const Copy& k, const OpCost& cost, double) {
   return kernel_time(device_, with_traffic(k, cost));
 }
 
+Seconds KernelPricer::time(const ExpertMlp& k, const OpCost& cost, double) {
+  const Seconds t = kernel_time(device_, k);
+  if (!cost.fixed || is_cpu_ || !device_.gpu().experts) return t;
+  return t - device_.gpu().experts->fixed + *cost.fixed;
+}
+
 LastAccess KernelPricer::last_access(const StepOutline::Op& op) {
   LastAccess access{Bytes{INFINITY}, true};
   const auto since = [&](Bytes last, Bytes own) { access = {moved_ - last + own, last.value <= 0}; };

@@ -42,7 +42,7 @@ class KernelPricer {
   Seconds time(const AllGather& k, const OpCost&, double) {
     return collective_time(device_.links, engine_.links, Collective::all_gather, k.ranks, k.message, device_.name);
   }
-  Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
+  Seconds time(const ExpertMlp&, const OpCost&, double);
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
   double hot_share(const StepOutline::Op&);  // of an op's weights: still in L2
   const StepOutline::Kind& kind(const StepOutline::Op& op) const {
@@ -71,9 +71,12 @@ class KernelPricer {
 
 KernelKind kind_of(const Kernel&);
 
-// Host work of a step that no op stands for.
-inline Seconds host_base(const Engine& e, bool speculating) {
-  return speculating ? e.step_speculating + e.launches_speculating * e.issue : e.step;
+// Host work of a step that no op stands for. Only a tree is committed by copies in the KV cache: a chain lies in place.
+inline Seconds host_base(const Engine& e, const StepOutline& step, bool speculating) {
+  if (!speculating) return e.step;
+  const bool tree = std::any_of(step.kinds.begin(), step.kinds.end(),
+                                [](const StepOutline::Kind& k) { return k.key == "commit"; });
+  return e.step_speculating + e.launches_speculating * e.issue + (tree ? e.step_tree : Seconds{});
 }
 
 // What an engine's graphs make of a layer, beyond its kernels: each layer of a pass attends once.
