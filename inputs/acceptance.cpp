@@ -113,8 +113,9 @@ const RankAcceptance& Acceptance::ranks() const {
 
 Length Acceptance::mean_length(const BuiltMethod& m) const {
   const Length of_hits = mean_length_of_hits(m);
-  if (const auto* tokens = std::get_if<double>(&of_hits)) return 1 + hit_share_ * (*tokens - 1);
-  return of_hits;
+  const auto* tokens = std::get_if<double>(&of_hits);
+  if (tokens == nullptr || trace() != nullptr) return of_hits;  // a trace holds the steps without a hit already
+  return 1 + hit_share_ * (*tokens - 1);
 }
 
 Length Acceptance::mean_length_of_hits(const BuiltMethod& m) const {
@@ -214,10 +215,7 @@ Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
   if (given != 1)
     in.fail("give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"trace\" and \"mean_length\"");
   double hit_share = 1;
-  if (const auto hits = in.find("hit_share")) {
-    hit_share = hits->ratio();
-    if (in.has("trace")) hits->fail("a trace holds the steps without a hit already");
-  }
+  if (const auto hits = in.find("hit_share")) hit_share = hits->ratio();
   in.done();
   return Acceptance(std::move(form), in.chosen().dump(), hit_share);
 }

@@ -53,7 +53,8 @@ class Acceptance {
   const Form& form() const { return form_; }
   const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }
-  // Of a drafter that looks its drafts up: the share of a sequence's steps in which it finds any. The form is of these.
+  // Of a drafter that looks its drafts up: the share of a sequence's steps in which it finds any. The form is of these,
+  // but a trace, which is of all steps.
   double hit_share() const { return hit_share_; }
   const Trace* trace() const;           // null if the form is another one
   const RankAcceptance& ranks() const;  // by level, for building optimal trees; empty if unknown

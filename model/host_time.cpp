@@ -185,7 +185,7 @@ Engine read_engine(Reader in) {
   e.step = profile.seconds("step");
   e.step_speculating = profile.seconds("step_speculating");
   e.launches_speculating = profile.number("launches_speculating", 1e6);
-  e.step_tree = profile.seconds("step_tree");
+  e.layer_tree = profile.seconds("layer_tree");
   e.draft_pass = profile.seconds("draft_pass");
   e.draft_pass_exposed = profile.seconds("draft_pass_exposed");
   e.layer = profile.signed_seconds("layer");

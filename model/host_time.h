@@ -44,7 +44,7 @@ struct Engine {
   Seconds step;                     // host work per step that the device waits for: host_exposed
   Seconds step_speculating;         // the same while speculating: host_sync where overlap is lost, plus spec_fixed
   double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`
-  Seconds step_tree;                // more of a step that verifies a tree: its mask, attention in two parts
+  Seconds layer_tree;               // device time of a layer that verifies a tree, beyond a chain's: attention in parts
   Seconds draft_pass;               // host time per draft pass; a device that is behind hides it
   Seconds draft_pass_exposed;       // the device waits so long in each draft pass, however busy it is: pass_extra
   Seconds layer;                    // device time of a layer beyond its kernels timed apart; below 0: graphs save it

@@ -71,18 +71,28 @@ class KernelPricer {
 
 KernelKind kind_of(const Kernel&);
 
-// Host work of a step that no op stands for. Only a tree is committed by copies in the KV cache: a chain lies in place.
-inline Seconds host_base(const Engine& e, const StepOutline& step, bool speculating) {
-  if (!speculating) return e.step;
-  const bool tree = std::any_of(step.kinds.begin(), step.kinds.end(),
-                                [](const StepOutline::Kind& k) { return k.key == "commit"; });
-  return e.step_speculating + e.launches_speculating * e.issue + (tree ? e.step_tree : Seconds{});
+// Host work of a step that no op stands for.
+inline Seconds host_base(const Engine& e, bool speculating) {
+  return speculating ? e.step_speculating + e.launches_speculating * e.issue : e.step;
 }
 
-// What an engine's graphs make of a layer, beyond its kernels: each layer of a pass attends once.
-inline Seconds of_layer(const Engine& e, KernelKind kind) {
-  return kind == KernelKind::attention ? e.layer : Seconds{};
-}
+// What an engine makes of layers beyond their kernels: each layer of a pass attends once.
+class LayerTime {
+ public:
+  LayerTime(const Engine& e, const StepOutline& step) : of_layer_(e.layer), of_verifying_(e.layer) {
+    // Only a tree is committed by copies in the KV cache: a chain lies in place already.
+    if (std::any_of(step.kinds.begin(), step.kinds.end(),
+                    [](const StepOutline::Kind& k) { return k.key == "commit"; }))
+      of_verifying_ += e.layer_tree;
+  }
+  Seconds operator()(KernelKind kind, Phase phase) const {
+    if (kind != KernelKind::attention) return {};
+    return phase == Phase::verify ? of_verifying_ : of_layer_;
+  }
+
+ private:
+  Seconds of_layer_, of_verifying_;
+};
 
 // Host time of what precedes an op: its draft pass, its launches.
 class Issue {

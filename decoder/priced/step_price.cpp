@@ -10,10 +10,11 @@
 namespace draftline {
 
 StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& e, bool speculating)
-    : device_(d), base_(host_base(e, outline, speculating)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
+    : device_(d), base_(host_base(e, speculating)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
   KernelPricer price(d, e, outline);
   step_weights_ = price.step_weights();
   Issue issue(e);
+  const LayerTime of_layer(e, outline);
   std::vector<Issued> at;
   for (const StepOutline::Segment& run : outline.segments) {
     issue.start_segment(run.ops.size());
@@ -45,7 +46,7 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
       } else {
         line.own = price(op);
       }
-      line.own += of_layer(e, line.kind);
+      line.own += of_layer(line.kind, phase);
       if (line.shape) {
         same_phase.counts.resize(std::max(same_phase.counts.size(), *line.shape + 1));
         ++same_phase.counts[*line.shape];

@@ -46,7 +46,7 @@ class OpTimes {
 
 StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
                      const Device& d, const Engine& e, bool speculating, Seconds step) {
-  Seconds host = host_base(e, outline, speculating), device;
+  Seconds host = host_base(e, speculating), device;
   StepBreakdown b;
   KindTimes busy{};  // of each kind, since the device last waited for the host
   const auto clocks_meet = [&] {
@@ -56,7 +56,9 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
   };
   OpTimes price(outline, segments, lengths, d, e, step);
   Issue issue(e);
-  std::optional<Seconds> drafts_from;  // of a run of drafting ops: its begin and its kernels
+  const LayerTime of_layer(e, outline);
+  bool drafting = false;
+  Seconds drafted_until;  // of a run of drafting ops: when it could begin; then when its last kernel ended
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const SegmentRun& run = segments[s];
     issue.start_segment(outline.segments[s].ops.size());
@@ -64,15 +66,16 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
       const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
       const KernelKind kernel = kind_of(kind.kernel);
       const OpCost& cost = price.cost(op);
-      if (kind.phase != Phase::draft) drafts_from.reset();
-      else if (!drafts_from && e.overlap) drafts_from = std::max(device, host + issue.issued());
+      const bool drafts = kind.phase == Phase::draft && e.overlap;
+      if (drafts && !drafting) drafted_until = std::max(device, host + issue.issued());
+      drafting = drafts;
       const Seconds issued = host + issue.before(op.pass, kind.phase, cost);
-      const Seconds t = price(run, op) + of_layer(e, kernel);
+      const Seconds t = price(run, op) + of_layer(kernel, kind.phase);
       if (issued > device) device = issued, busy = {};
       device = device + t + issue.beside(cost);
-      if (drafts_from) {
-        b.drafting += device - t - *drafts_from;
-        drafts_from = device;
+      if (drafting) {
+        b.drafting += device - t - drafted_until;
+        drafted_until = device;
       }
       b.of(kind.phase, kernel) += t;
       busy[static_cast<std::size_t>(kernel)] += t;
@@ -81,10 +84,10 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
         clocks_meet();
         host += e.sync;
         issue.meet();
-        drafts_from.reset();
+        drafting = false;
       }
     }
-    drafts_from.reset();
+    drafting = false;
     host += issue.issued();
     if (run.waits) {
       clocks_meet();
