@@ -45,6 +45,9 @@ class KernelPricer {
   Seconds time(const ExpertMlp&, const OpCost&, double);
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
   double hot_share(const StepOutline::Op&);  // of an op's weights: still in L2
+  // A kernel's time as a node of a graph: it starts while the one before it ends, but no kernel is faster than its bytes
+  // at the memory's bandwidth.
+  Seconds overlapped(Seconds apart, const StepOutline::Op&) const;
   const StepOutline::Kind& kind(const StepOutline::Op& op) const {
     return outline_.kinds[static_cast<std::size_t>(op.kind)];
   }
@@ -67,6 +70,7 @@ class KernelPricer {
   std::vector<GemmTime> gemms_;
   std::vector<std::optional<Bytes>> last_use_, last_attended_;  // of each weight; of each layer
   Bytes moved_, step_;
+  Seconds saved_;  // by each kernel, of what the engine's graphs save in a layer
 };
 
 KernelKind kind_of(const Kernel&);
@@ -79,7 +83,8 @@ inline Seconds host_base(const Engine& e, bool speculating) {
 // What an engine makes of layers beyond their kernels: each layer of a pass attends once.
 class LayerTime {
  public:
-  LayerTime(const Engine& e, const StepOutline& step) : of_layer_(e.layer), of_verifying_(e.layer) {
+  LayerTime(const Engine& e, const StepOutline& step)
+      : of_layer_(std::max(e.layer, Seconds{})), of_verifying_(of_layer_) {  // what graphs save, each kernel does
     // Only a tree is committed by copies in the KV cache: a chain lies in place already.
     if (std::any_of(step.kinds.begin(), step.kinds.end(),
                     [](const StepOutline::Kind& k) { return k.key == "commit"; }))
