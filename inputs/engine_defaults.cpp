@@ -1,42 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/engine_defaults.h"
 
-#include <algorithm>
-
 #include "core/notes.h"
 
 namespace draftline {
 
 namespace {
 
-void take_chain(MethodChoice& m, const Engine& e, const TransformerShape& target) {
-  if (!m.spec.drafts_default_tree()) return;
+bool take_chain(MethodChoice& m, const Engine& e, const TransformerShape& target) {
+  if (!e.chain || !m.spec.drafts_default_tree()) return false;
   const auto chain = m.spec.with_draft_length(*e.chain, target);
-  if (!chain) return;
+  if (!chain) return false;
   m.spec = *chain;
   tell_listener(m.spec.in().place() + ": " + e.name + " " + e.version + " verifies chains alone, so " +
                 std::string(m.spec.name()) + " drafts " + std::to_string(*e.chain) +
                 " tokens; say otherwise with \"draft_length\", or a tree with \"tree\": \"default\"");
+  return true;
 }
 
-void divide(MethodChoice& m, const std::vector<int>& ranks, Catalogue& catalogue) {
-  if (!m.spec.entry().draft_network || m.spec.says_shard_draft()) return;
-  const auto draft = m.spec.in().find("draft");
-  const auto shape = draft ? catalogue.transformer(*draft) : nullptr;
-  if (shape && std::none_of(ranks.begin(), ranks.end(), [&](int n) { return refuses_shards(*shape, n); }))
-    m.spec = m.spec.with_sharded_draft();
+bool divide(MethodChoice& m, const Engine& e) {
+  if (!e.shards_drafts || !m.spec.entry().draft_network || m.spec.says_shard_draft()) return false;
+  m.spec = m.spec.with_draft_sharded_if_possible();
+  return true;
 }
 
 }  // namespace
 
-void take_engine_defaults(Scenario& s, Catalogue& catalogue) {
-  if (s.engines.empty() || s.transformers.empty()) return;
-  const auto all = [&](auto does) { return std::all_of(s.engines.begin(), s.engines.end(), does); };
-  if (all([](const auto& e) { return e && e->chain; }) && s.transformers.front())
-    for (MethodChoice& m : s.methods) take_chain(m, *s.engines.front(), *s.transformers.front());
-  const bool several = std::any_of(s.tensor_parallel.begin(), s.tensor_parallel.end(), [](int n) { return n > 1; });
-  if (several && all([](const auto& e) { return e && e->shards_drafts; }))
-    for (MethodChoice& m : s.methods) divide(m, s.tensor_parallel, catalogue);
+void take_engine_defaults(Scenario& s) {
+  if (s.transformers.empty() || !s.transformers.front()) return;
+  for (const auto& engine : s.engines) {
+    std::vector<MethodChoice> methods = s.methods;
+    bool changed = false;
+    for (MethodChoice& m : methods)
+      if (engine) {
+        changed |= take_chain(m, *engine, *s.transformers.front());
+        changed |= divide(m, *engine);
+      }
+    s.methods_of_engine.push_back(changed ? std::move(methods) : std::vector<MethodChoice>{});
+  }
 }
 
 }  // namespace draftline

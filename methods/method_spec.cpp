@@ -113,6 +113,16 @@ bool MethodSpec::drafts_default_tree() const {
 
 bool MethodSpec::says_shard_draft() const { return parameters_->contains(kShardDraft); }
 
+MethodSpec MethodSpec::with_draft_sharded_if_possible() const {
+  check(entry_->draft_network, "a method without a draft network has none to divide");
+  MethodSpec other = *this;
+  Json parameters = *parameters_;
+  parameters[kShardDraft] = "if possible";
+  other.parameters_ = std::make_shared<const Json>(std::move(parameters));
+  other.shards_if_possible_ = true;
+  return other;
+}
+
 MethodSpec MethodSpec::with_sharded_draft() const {
   check(entry_->draft_network, "a method without a draft network has none to divide");
   MethodSpec other = *this;
@@ -120,6 +130,7 @@ MethodSpec MethodSpec::with_sharded_draft() const {
   parameters[kShardDraft] = true;
   other.parameters_ = std::make_shared<const Json>(std::move(parameters));
   other.shards_draft_ = true;
+  other.shards_if_possible_ = false;
   return other;
 }
 

@@ -44,10 +44,14 @@ void Sweep::validate() {
   Point p{};
   for (p.transformer = 0; p.transformer < scenario_.transformers.size(); ++p.transformer)
     for (p.method = 0; p.method < scenario_.methods.size(); ++p.method) {
-      const MethodChoice& m = scenario_.methods[p.method];
-      Setup s = setup(p);
-      s.ranks = 1;  // undivided, so that messages have the sizes that the user knows
-      predictor_.validate(s, m);
+      const MethodChoice* last = nullptr;
+      for (p.engine = 0; p.engine < scenario_.engines.size(); ++p.engine) {
+        const MethodChoice& m = scenario_.method(p);
+        Setup s = setup(p);
+        s.ranks = 1;  // undivided, so that messages have the sizes that the user knows
+        if (last == nullptr || !(last->spec == m.spec)) predictor_.validate(s, m);
+        last = &m;
+      }
     }
   for (const MethodChoice& m : scenario_.methods) m.spec.in().done();
   scenario_.document.finish();
@@ -79,7 +83,7 @@ void Sweep::find_one_that_fits() {
 
 Outcome Sweep::at(std::size_t index) {
   const Point p = point_at(scenario_, index);
-  return {p, predictor_.predict(setup(p), scenario_.methods[p.method])};
+  return {p, predictor_.predict(setup(p), scenario_.method(p))};
 }
 
 }  // namespace draftline

@@ -126,7 +126,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   Predictor& predictor = sweep.predictor();
   Advice out;
   out.point = point_at(scenario, index);
-  const MethodChoice& m = scenario.methods[out.point.method];
+  const MethodChoice& m = scenario.method(out.point);
   Setup s = sweep.setup(out.point);
   const auto at = [&](int batch) {
     s.batch_size = batch;
