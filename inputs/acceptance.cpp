@@ -151,9 +151,7 @@ DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const 
             },
             [&](const Rate& r) { return alike(r.conditional); },
             [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
-            [&](const Ranks& r) {
-              return drawn(rates_of(tree_lengths(rank_paths(m.method), r.levels)));
-            },
+            [&](const Ranks& r) { return drawn(rates_of(tree_lengths(rank_paths(m.method), r.levels))); },
             [&](const Traced& t) {
               const auto plan = replay_plan(*t.trace, m);
               check(std::holds_alternative<DraftPlan>(plan), "a trace that can't be replayed was refused before");

@@ -34,7 +34,7 @@ struct Scenario {
   std::vector<PrecisionChoice> precisions;
   std::vector<std::shared_ptr<const Engine>> engines;
   std::vector<MethodChoice> methods;
-  std::vector<std::vector<MethodChoice>> methods_of_engine;  // as each engine completes them (inputs/engine_defaults)
+  std::vector<std::vector<MethodChoice>> methods_of_engine;    // as each engine completes them (inputs/engine_defaults)
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;  // at least 1, 2 and 1
   std::optional<Serving> serving;                              // of a scenario with a workload, for the simulator
   Document document = Document::from_text("{}", "scenario");   // the file from which it was read

@@ -19,7 +19,7 @@ namespace draftline {
 // "routing".
 struct ServingChoice {
   Workload workload;
-  SchedulerLimits limits;                 // without kv_blocks and the times of copies, which depend on the device
+  SchedulerLimits limits;  // without kv_blocks and the times of copies, which depend on the device
   bool says_seqs = false, says_tokens = false, says_batching = false;  // what of the limits isn't the engine's
   double gpu_memory_utilization = 0.9;    // share of device memory for weights, activations and KV blocks, 0 to 1
   std::optional<std::int64_t> kv_blocks;  // none: as many as fit in device memory

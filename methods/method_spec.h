@@ -46,7 +46,7 @@ class MethodSpec {
   std::optional<MethodSpec> as_chain(int drafts, const TransformerShape& target) const;
   // Whether its parameters say nothing of what is drafted, and a tree is then.
   bool drafts_default_tree() const;
-  bool says_shard_draft() const;         // whether its parameters say if the draft network is divided
+  bool says_shard_draft() const;  // whether its parameters say if the draft network is divided
   // Divides its draft network where the ranks divide its heads. Bug unless the method has one.
   MethodSpec with_draft_sharded_if_possible() const;
   bool shards_draft_if_possible() const { return shards_if_possible_; }

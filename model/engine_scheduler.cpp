@@ -9,8 +9,8 @@
 namespace draftline {
 
 CardLimits EngineScheduler::on(Bytes device_memory, const std::string& device_name) const {
-  const auto card =
-      std::find_if(cards.begin(), cards.end(), [&](const CardLimits& c) { return c.holds(device_memory, device_name); });
+  const auto card = std::find_if(cards.begin(), cards.end(),
+                                 [&](const CardLimits& c) { return c.holds(device_memory, device_name); });
   return card == cards.end() ? CardLimits{} : *card;
 }
 

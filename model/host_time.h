@@ -58,7 +58,7 @@ struct Engine {
   std::optional<int> chain;
   bool shards_drafts = false;  // divides a draft network among the target's ranks, where nothing else is said
   EngineScheduler scheduler;
-  EngineLinks links;                // of tensor parallelism: which library sums, and how ranks wait for each other
+  EngineLinks links;  // of tensor parallelism: which library sums, and how ranks wait for each other
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of the values that nobody measured: "sync", "ops/commit"
   // The most specific row: "attention.verify", then "attention", then the default. While drafting, first the same among

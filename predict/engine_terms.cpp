@@ -45,8 +45,7 @@ EngineTerm engine_term(std::string_view key, const Engine& e, const Device& d) {
           e, "step", "host, each step", kStep, [](const Engine& of) { return of.step.value; },
           [](Engine& to, double v) { to.step = Seconds{v}; }),
       EngineTerm{"layer", "device, each layer beyond its kernels", e.layer.value, kLayer.value, true, true,
-                 [](const Engine& of) { return of.layer.value; },
-                 [](Engine& to, double v) { to.layer = Seconds{v}; }},
+                 [](const Engine& of) { return of.layer.value; }, [](Engine& to, double v) { to.layer = Seconds{v}; }},
       time_of(
           e, "issue", "host, each launch", kSmall, [](const Engine& of) { return of.issue.value; },
           [](Engine& to, double v) { to.issue = Seconds{v}; }),

@@ -134,8 +134,8 @@ ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
   const bool speculating = p.decoder.method->depth() > 0;
   for (const auto& [hits, share] : hits_of(s.batch_size, hit_share)) {
     const auto some = hits < s.batch_size ? std::optional(hits) : std::nullopt;
-    step.add(share, {recorded(p, Recording::step, s.batch_size, false, some).outline, as_served(s), *s.engine,
-                     speculating});
+    step.add(share,
+             {recorded(p, Recording::step, s.batch_size, false, some).outline, as_served(s), *s.engine, speculating});
   }
   return step;
 }

@@ -121,8 +121,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     drafting.policy = choice.policy;
   }
 
-  SchedulerLimits& limits = point->limits =
-      limits_on(choice, *setup.engine, *setup.device, drafting.draft_length > 0);
+  SchedulerLimits& limits = point->limits = limits_on(choice, *setup.engine, *setup.device, drafting.draft_length > 0);
   const int stages = choice.fleet.stages;
   limits.max_num_seqs = std::max(1, limits.max_num_seqs / stages);
   limits.max_num_seqs = batch_limit(limits, drafting.rows);

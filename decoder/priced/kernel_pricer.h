@@ -86,8 +86,7 @@ class LayerTime {
   LayerTime(const Engine& e, const StepOutline& step)
       : of_layer_(std::max(e.layer, Seconds{})), of_verifying_(of_layer_) {  // what graphs save, each kernel does
     // Only a tree is committed by copies in the KV cache: a chain lies in place already.
-    if (std::any_of(step.kinds.begin(), step.kinds.end(),
-                    [](const StepOutline::Kind& k) { return k.key == "commit"; }))
+    if (std::any_of(step.kinds.begin(), step.kinds.end(), [](const StepOutline::Kind& k) { return k.key == "commit"; }))
       of_verifying_ += e.layer_tree;
   }
   Seconds operator()(KernelKind kind, Phase phase) const {

@@ -49,7 +49,8 @@ TEST_CASE("an engine that divides draft networks does so where the scenario is s
     const ScenarioText text(R"({"device": "h100-sxm", "transformer": "llama-2-7b", "engine": ")" + engine +
                             R"(", "tensor_parallel": )" + ranks +
                             R"(, "method": {"name": "draft_model", "draft_length": 3, "acceptance": {"rate": 0.5},
-                                "draft": )" + draft + "}}");
+                                "draft": )" +
+                            draft + "}}");
     const auto sweep = text.sweep();
     const Outcome last = sweep->at(sweep->scenario().points() - 1);
     return std::get<Prediction>(last.result).memory.draft_weights;

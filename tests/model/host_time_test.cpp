@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <set>
 
-#include "tests/core/messages.h"
 #include "tests/catch.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 
@@ -116,7 +116,8 @@ TEST_CASE("a profile says what its scheduler does by card, how prompts are launc
   CHECK(for_prompt(graphs, 512).graphs);
   CHECK_FALSE(for_prompt(graphs, 513).graphs);
   CHECK(contains(mistakes(profile(R"(, "ops": {}, "scheduler": {"kind": "guess", "because": "why", "prompts": "alone",
-    "cards": [{"max_num_seqs": 0, "gpu": "h100"}]})")), "engine.json#/scheduler/cards/0/gpu"));
+    "cards": [{"max_num_seqs": 0, "gpu": "h100"}]})")),
+                 "engine.json#/scheduler/cards/0/gpu"));
 }
 
 TEST_CASE("a profile with mistakes names them all") {

@@ -174,7 +174,8 @@ TEST_CASE("a look-up drafter that finds nothing has plain steps, and its length 
 TEST_CASE("hits of a batch have the mean and the variance of independent sequences") {
   for (const int n : {1, 3, 8, 9, 200}) {
     double shares = 0, mean = 0, squares = 0;
-    for (const auto& [hits, share] : hits_of(n, 0.3)) shares += share, mean += share * hits, squares += share * hits * hits;
+    for (const auto& [hits, share] : hits_of(n, 0.3))
+      shares += share, mean += share * hits, squares += share * hits * hits;
     CHECK(shares == Approx(1));
     CHECK(mean == Approx(0.3 * n).epsilon(n > 8 ? 0.05 : 1e-9));
     CHECK(squares - mean * mean == Approx(0.21 * n).epsilon(n > 8 ? 0.3 : 1e-9));  // rounded to whole sequences
@@ -197,10 +198,13 @@ TEST_CASE("a long prompt is launched kernel by kernel where the engine has no gr
 }
 
 TEST_CASE("a divided drafter whose heads the ranks don't divide is refused where it was asked for") {
-  const std::string draft = R"({"name": "draft_model", "draft": "llama-68m", "draft_length": 3, "acceptance": {"rate": 0.5})";
+  const std::string draft =
+      R"({"name": "draft_model", "draft": "llama-68m", "draft_length": 3, "acceptance": {"rate": 0.5})";
   const auto mistakes = [&](const std::string& ranks, const std::string& more) {
     return ScenarioText(R"({"device": "h100-sxm", "transformer": "llama-2-7b", "engine": "draftline",
-                            "tensor_parallel": )" + ranks + R"(, "method": )" + draft + more + "}}").mistakes();
+                            "tensor_parallel": )" +
+                        ranks + R"(, "method": )" + draft + more + "}}")
+        .mistakes();
   };
   CHECK(starts_with(mistakes("8", R"(, "shard_draft": true)"),
                     "#/method/shard_draft: tensor_parallel 8 does not divide the 12 heads of llama-68m"));

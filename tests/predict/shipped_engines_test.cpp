@@ -93,9 +93,9 @@ class Bar {
         batch(batch),
         transformer(transformer),
         method(method) {
-    nlohmann::json scenario{{"device", "h100-sxm"},       {"tensor_parallel", ranks}, {"transformer", transformer},
-                            {"engine", engine},           {"batch_size", batch},      {"prompt_tokens", 1000},
-                            {"output_tokens", kOutputs},  {"method", {{"name", method}}}};
+    nlohmann::json scenario{{"device", "h100-sxm"},      {"tensor_parallel", ranks},    {"transformer", transformer},
+                            {"engine", engine},          {"batch_size", batch},         {"prompt_tokens", 1000},
+                            {"output_tokens", kOutputs}, {"method", {{"name", method}}}};
     if (method != "autoregressive") {
       scenario["method"]["draft_length"] = 3;
       scenario["method"]["acceptance"] = {{"rate", 0.7}};  // enters through the host's time of each token alone
@@ -189,7 +189,8 @@ TEST_CASE("vllm-0.10: host times from the shares of Llama-3.1-8B's steps, judged
         draft.push_back(s.draft - b.measured.draft);
         with_prompts.push_back(b.predicted(*shipped, true).draft - b.measured.draft);
       }
-      const std::string of = (held_out ? "held out, batch " : "fitted, batch ") + std::string(most == 1 ? "1" : "64, 128");
+      const std::string of =
+          (held_out ? "held out, batch " : "fitted, batch ") + std::string(most == 1 ? "1" : "64, 128");
       print_errors((of + ": drafting").c_str(), draft, "points");
       if (most > 1) print_errors((of + ": the same, prompts between").c_str(), with_prompts, "points");
       print_errors((of + ": overhead, sampling").c_str(), rest, "points");
@@ -246,7 +247,8 @@ TEST_CASE("sglang: chains and trees of Llama-3.1-8B, judged on a network of 70B 
     };
     std::vector<Observation> observations;
     for (const Run& r : seen)
-      observations.push_back({r.run.time.value, [p = point(r)](const Engine& e) { return predicted_time(*p, e).value; }});
+      observations.push_back(
+          {r.run.time.value, [p = point(r)](const Engine& e) { return predicted_time(*p, e).value; }});
     const Fitted f = fitted(*shipped, *catalogue.device("h200"),
                             {"step", "step_speculating", "draft_pass_exposed", "layer_tree"}, observations);
     std::printf("%s, %zu steps of Llama-3.1-8B\n", name, seen.size());
