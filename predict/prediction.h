@@ -54,8 +54,8 @@ class Predictor {
   // Builds the method and reads its parameters and acceptance; mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
-  // The price of a decode step of setup.batch_size sequences at any context, all of them with drafts; that of such steps
-  // on average, with the method's share of hits; and that of the prefill of one prompt.
+  // The price of a decode step of setup.batch_size sequences at any context, all of them with drafts; that of such
+  // steps on average, with the method's share of hits; and that of the prefill of one prompt.
   ExpectedStep expected_step(const Setup&, const MethodChoice&);
   StepPrice step_price(const Setup&, const MethodChoice&);
   StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens);

@@ -45,8 +45,8 @@ class KernelPricer {
   Seconds time(const ExpertMlp&, const OpCost&, double);
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
   double hot_share(const StepOutline::Op&);  // of an op's weights: still in L2
-  // A kernel's time as a node of a graph: it starts while the one before it ends, but no kernel is faster than its bytes
-  // at the memory's bandwidth.
+  // A kernel's time as a node of a graph: it starts while the one before it ends, but none is faster than its bytes at
+  // the memory's bandwidth.
   Seconds overlapped(Seconds apart, const StepOutline::Op&) const;
   const StepOutline::Kind& kind(const StepOutline::Op& op) const {
     return outline_.kinds[static_cast<std::size_t>(op.kind)];
