@@ -112,6 +112,13 @@ const RankAcceptance& Acceptance::ranks() const {
 }
 
 Length Acceptance::mean_length(const BuiltMethod& m) const {
+  const Length of_hits = mean_length_of_hits(m);
+  const auto* tokens = std::get_if<double>(&of_hits);
+  if (tokens == nullptr || trace() != nullptr) return of_hits;  // a trace holds the steps without a hit already
+  return 1 + hit_share_ * (*tokens - 1);
+}
+
+Length Acceptance::mean_length_of_hits(const BuiltMethod& m) const {
   const int depth = m.method.usual_depth();
   return std::visit(
       Match{[&](std::monostate) -> Length {
@@ -132,15 +139,19 @@ Length Acceptance::mean_length(const BuiltMethod& m) const {
 DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const {
   const int depth = m.method.usual_depth();
   const auto drafts = static_cast<std::size_t>(depth);
-  const auto alike = [&](double rate) { return DraftOutcomes::from_rates(std::vector<double>(drafts, rate)); };
+  const auto drawn = [&](std::vector<double> rates) {
+    if (!rates.empty()) rates.front() *= hit_share_;  // without a hit no draft is accepted
+    return DraftOutcomes::from_rates(rates);
+  };
+  const auto alike = [&](double rate) { return drawn(std::vector<double>(drafts, rate)); };
   return std::visit(
       Match{[&](std::monostate) { return DraftOutcomes(); },
-            [&](const Rates& r) { return DraftOutcomes::from_rates(std::span(r.conditional).first(drafts)); },
+            [&](const Rates& r) {
+              return drawn({r.conditional.begin(), r.conditional.begin() + static_cast<std::ptrdiff_t>(drafts)});
+            },
             [&](const Rate& r) { return alike(r.conditional); },
             [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
-            [&](const Ranks& r) {
-              return DraftOutcomes::from_rates(rates_of(tree_lengths(rank_paths(m.method), r.levels)));
-            },
+            [&](const Ranks& r) { return drawn(rates_of(tree_lengths(rank_paths(m.method), r.levels))); },
             [&](const Traced& t) {
               const auto plan = replay_plan(*t.trace, m);
               check(std::holds_alternative<DraftPlan>(plan), "a trace that can't be replayed was refused before");
@@ -158,7 +169,7 @@ std::optional<int> Acceptance::longest_chain() const {
 
 Acceptance Acceptance::of_other_lengths(int draft_length) const {
   const auto* mean = std::get_if<MeanLength>(&form_);
-  return mean == nullptr ? *this : Acceptance(Rate{iid_rate(mean->tokens, draft_length)}, text_);
+  return mean == nullptr ? *this : Acceptance(Rate{iid_rate(mean->tokens, draft_length)}, text_, hit_share_);
 }
 
 Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
@@ -201,8 +212,10 @@ Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
   }
   if (given != 1)
     in.fail("give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"trace\" and \"mean_length\"");
+  double hit_share = 1;
+  if (const auto hits = in.find("hit_share")) hit_share = hits->ratio();
   in.done();
-  return Acceptance(std::move(form), in.chosen().dump());
+  return Acceptance(std::move(form), in.chosen().dump(), hit_share);
 }
 
 }  // namespace draftline

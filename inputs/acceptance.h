@@ -47,16 +47,21 @@ class Acceptance {
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, Ranks, Traced>;
 
   Acceptance() = default;  // unknown
-  explicit Acceptance(Form form, std::string text = {}) : form_(std::move(form)), text_(std::move(text)) {}
+  explicit Acceptance(Form form, std::string text = {}, double hit_share = 1)
+      : form_(std::move(form)), text_(std::move(text)), hit_share_(hit_share) {}
 
   const Form& form() const { return form_; }
   const std::string& text() const { return text_; }  // the scenario's JSON; "" if it gives no acceptance
   bool given() const { return !std::holds_alternative<std::monostate>(form_); }
+  // Of a drafter that looks its drafts up: the share of a sequence's steps in which it finds any. The form is of these,
+  // but a trace, which is of all steps.
+  double hit_share() const { return hit_share_; }
   const Trace* trace() const;           // null if the form is another one
   const RankAcceptance& ranks() const;  // by level, for building optimal trees; empty if unknown
 
   // The mean acceptance length, the bonus token included; or the reason why this form does not apply to the method.
   std::variant<double, std::string> mean_length(const BuiltMethod&) const;
+  std::variant<double, std::string> mean_length_of_hits(const BuiltMethod&) const;
   // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
   // of a trace from its first token.
   DraftOutcomes outcomes(const BuiltMethod&, bool from_start) const;
@@ -70,6 +75,7 @@ class Acceptance {
  private:
   Form form_;
   std::string text_;
+  double hit_share_ = 1;
 };
 
 Acceptance read_acceptance(const Reader&, Catalogue&);  // mistakes are noted at the reader

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/json_parse.h"
+#include "core/notes.h"
 #include "decoder/huggingface.h"
 #include "inputs/routing.h"
 #include "inputs/workload.h"
@@ -22,16 +23,65 @@ std::vector<std::string> Catalogue::names(const std::string& kind) const {
   return names;
 }
 
+static bool is_version(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+}
+
 // The newest version of a name: "vllm" -> "vllm-0.10" of "vllm-0.9", "vllm-0.10"; "" if there is none.
 static std::string newest(const std::string& name, const std::vector<std::string>& known) {
   std::string best;
   for (const std::string& k : known) {
     if (!k.starts_with(name + "-")) continue;
     const std::string version = k.substr(name.size() + 1);
-    if (version.find_first_not_of("0123456789.") != std::string::npos) continue;
+    if (!is_version(version)) continue;
     if (best.empty() || version_less(best.substr(name.size() + 1), version)) best = k;
   }
   return best;
+}
+
+static std::vector<int> numbers_of(const std::string& version) {
+  std::vector<int> numbers{0};
+  for (const char c : version)
+    if (c == '.') numbers.push_back(0);
+    else numbers.back() = std::min(numbers.back(), 10'000'000) * 10 + (c - '0');
+  return numbers;
+}
+
+// The profile whose version is nearest to the one asked for; of two, the older: "vllm-0.12" -> "vllm-0.10" of
+// "vllm-0.10" and "vllm-0.19". "" if the name holds no version, or no profile has that name.
+static std::string nearest_version(const std::string& name, const std::vector<std::string>& known) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string::npos) return "";
+  const std::string stem = name.substr(0, dash + 1), asked = name.substr(dash + 1);
+  if (!is_version(asked)) return "";
+  std::string older, newer;
+  for (const std::string& k : known) {
+    const std::string version = k.starts_with(stem) ? k.substr(stem.size()) : "";
+    if (!is_version(version)) continue;
+    if (version_less(version, asked)) {
+      if (older.empty() || version_less(older, version)) older = version;
+    } else if (newer.empty() || version_less(version, newer)) {
+      newer = version;
+    }
+  }
+  if (older.empty() && newer.empty()) return "";
+  if (older.empty() || newer.empty()) return stem + (older.empty() ? newer : older);
+  auto below = numbers_of(older), at = numbers_of(asked), above = numbers_of(newer);
+  const std::size_t most = std::max({below.size(), at.size(), above.size()});
+  for (auto* all : {&below, &at, &above}) all->resize(most);
+  std::size_t i = 0;
+  while (i + 1 < most && below[i] == above[i]) ++i;
+  return stem + (above[i] - at[i] < at[i] - below[i] ? newer : older);
+}
+
+// What a user should know of a name that stands for another version.
+static void note_version(const std::string& place, const std::string& name, const fs::path& file,
+                         const std::string& kind) {
+  const std::string used = file.stem().string();
+  const std::size_t dash = name.rfind('-');
+  if (kind == "engines" && used != name && dash != std::string::npos && is_version(name.substr(dash + 1)) &&
+      name.find('/') == std::string::npos && !name.ends_with(".json"))
+    tell_listener(place + "there is no profile " + name + "; the nearest version, " + used + ", is used");
 }
 
 // The known name that a user probably meant by "h100", "H100-SXM" or "meta-llama/Llama-3.1-8B-Instruct".
@@ -75,7 +125,8 @@ std::variant<fs::path, std::string> Catalogue::find(const std::string& name, con
     return network ? "the folder \"" + name + "\" has no config.json" : "is a folder, not a file: \"" + name + "\"";
   }
   const auto all = names(kind);
-  const std::string match = std::binary_search(all.begin(), all.end(), name) ? name : newest(name, all);
+  std::string match = std::binary_search(all.begin(), all.end(), name) ? name : newest(name, all);
+  if (match.empty() && kind == "engines") match = nearest_version(name, all);
   if (match.empty()) return "unknown name \"" + name + "\"" + hint(name, folder, kind, all);
   return data_ / kind / (match + ".json");
 }
@@ -100,6 +151,7 @@ std::shared_ptr<const T> Catalogue::asked(Known<T>& known, const Reader& in) {
     in.fail(*why);
     return nullptr;
   }
+  note_version(in.place() + ": ", name, std::get<fs::path>(found), known.kind);
   try {
     return load(known, std::get<fs::path>(found), [&](const fs::path& file) { return Document::below(in, file); });
   } catch (const InputErrors& mistakes) {
@@ -113,6 +165,8 @@ std::shared_ptr<const T> Catalogue::named(Known<T>& known, const std::string& na
   const auto found = find(name, asked_by.parent_path(), known.kind);
   if (const auto* why = std::get_if<std::string>(&found))
     throw InputErrors((asked_by.empty() ? "" : printable(asked_by.string(), 1000) + "#: ") + *why);
+  note_version(asked_by.empty() ? "" : printable(asked_by.string(), 1000) + "#: ", name, std::get<fs::path>(found),
+               known.kind);
   return load(known, std::get<fs::path>(found), [](const fs::path& file) { return Document::from_file(file); });
 }
 

@@ -29,7 +29,8 @@ class Catalogue {
   // `in` holds a name, or the path of a file relative to its own file. A mistake is noted at `in` and returns null.
   std::shared_ptr<const Device> device(const Reader& in);
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // also a config.json, or a folder with one
-  std::shared_ptr<const Engine> engine(const Reader& in);                 // a name without version: the newest profile
+  std::shared_ptr<const Engine> engine(const Reader& in);                 // a name without version: the newest profile;
+      // an unknown version: the nearest, with a note
 
   // The same for a name from an option or a table. Paths are relative to the folder of `asked_by`. Throws InputErrors,
   // which name `asked_by`.

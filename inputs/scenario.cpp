@@ -6,6 +6,7 @@
 
 #include "core/json_parse.h"
 #include "inputs/axes.h"
+#include "inputs/engine_defaults.h"
 #include "inputs/routing.h"
 
 namespace draftline {
@@ -92,6 +93,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
                                                           [&](const Reader& r) { return catalogue.engine(r); });
   read_methods(in.at("method"), catalogue, s.methods);
+  take_engine_defaults(s);
   check_weights(s, catalogue);
   if (const auto routing = in.find("expert_routing")) read_routing(*routing, s);
   if (in.has("workload")) s.serving = read_serving(in, catalogue);

@@ -34,11 +34,18 @@ struct Scenario {
   std::vector<PrecisionChoice> precisions;
   std::vector<std::shared_ptr<const Engine>> engines;
   std::vector<MethodChoice> methods;
+  std::vector<std::vector<MethodChoice>> methods_of_engine;    // as each engine completes them (inputs/engine_defaults)
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;  // at least 1, 2 and 1
   std::optional<Serving> serving;                              // of a scenario with a workload, for the simulator
   Document document = Document::from_text("{}", "scenario");   // the file from which it was read
 
   std::size_t points() const;  // the size of the product
+  // The method with which an engine of the scenario drafts: its own defaults where the scenario is silent.
+  const MethodChoice& method(std::size_t engine, std::size_t index) const {
+    const bool own = engine < methods_of_engine.size() && index < methods_of_engine[engine].size();
+    return own ? methods_of_engine[engine][index] : methods[index];
+  }
+  const MethodChoice& method(const struct Point&) const;
 };
 
 // One point of the product: an index into each list of the scenario. point_at() numbers the points, with the last field
@@ -48,6 +55,7 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 Point point_at(const Scenario&, std::size_t index);
+inline const MethodChoice& Scenario::method(const Point& p) const { return method(p.engine, p.method); }
 
 // Reads and checks a scenario (docs/prediction.md, docs/simulator.md). Throws InputErrors with all mistakes.
 Scenario read_scenario(Document, Catalogue&);

@@ -13,13 +13,22 @@ namespace {
 void read_scheduler(const Reader& in, ServingChoice& c) {
   using Batching = SchedulerLimits::Batching;
   SchedulerLimits& l = c.limits;
-  if (const auto n = in.find("max_num_seqs", "max_batch_size")) l.max_num_seqs = n->positive_int(1 << 16);
-  if (const auto n = in.find("max_num_batched_tokens", "max_batched_tokens"))
+  if (const auto n = in.find("max_num_seqs", "max_batch_size")) {
+    l.max_num_seqs = n->positive_int(1 << 16);
+    c.says_seqs = true;
+  }
+  if (const auto n = in.find("max_num_batched_tokens", "max_batched_tokens")) {
     l.max_num_batched_tokens = n->positive_int(1 << 20);
-  if (const auto chunked = in.find("chunked_prefill"))
+    c.says_tokens = true;
+  }
+  if (const auto chunked = in.find("chunked_prefill")) {
     l.batching = chunked->boolean() ? Batching::continuous : Batching::prefill_first;
-  if (const auto fixed = in.find("static_batching"))
-    if (fixed->boolean()) l.batching = Batching::fixed;
+    c.says_batching = true;
+  }
+  if (const auto fixed = in.find("static_batching"); fixed && fixed->boolean()) {
+    l.batching = Batching::fixed;
+    c.says_batching = true;
+  }
   if (const auto size = in.find("block_size")) {
     l.block_size = size->positive_int(4096);
     if ((l.block_size & (l.block_size - 1)) != 0) size->fail("must be a power of two");
@@ -94,6 +103,20 @@ std::string label(const nlohmann::json& value) {
 }
 
 }  // namespace
+
+SchedulerLimits limits_on(const ServingChoice& c, const Engine& e, const Device& d, bool speculating) {
+  using Batching = SchedulerLimits::Batching;
+  SchedulerLimits l = c.limits;
+  const CardLimits card = e.scheduler.on(d.memory, d.name);
+  if (!c.says_seqs) {
+    l.max_num_seqs = card.max_num_seqs.value_or(l.max_num_seqs);
+    if (speculating) l.max_num_seqs = card.max_num_seqs_speculating.value_or(l.max_num_seqs);
+  }
+  if (!c.says_tokens) l.max_num_batched_tokens = card.max_num_batched_tokens.value_or(l.max_num_batched_tokens);
+  if (!c.says_batching && e.scheduler.prompts_apart && l.batching != Batching::fixed)
+    l.batching = *e.scheduler.prompts_apart ? Batching::prefill_first : Batching::continuous;
+  return l;
+}
 
 Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
   constexpr std::array<const char*, 7> kParts{"workload",          "scheduler",      "policy", "replicas",

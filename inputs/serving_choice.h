@@ -10,6 +10,8 @@
 #include "inputs/draft_policy.h"
 #include "inputs/serving_limits.h"
 #include "inputs/workload.h"
+#include "model/device.h"
+#include "model/host_time.h"
 
 namespace draftline {
 
@@ -17,7 +19,8 @@ namespace draftline {
 // "routing".
 struct ServingChoice {
   Workload workload;
-  SchedulerLimits limits;                 // without kv_blocks and the times of copies, which depend on the device
+  SchedulerLimits limits;  // without kv_blocks and the times of copies, which depend on the device
+  bool says_seqs = false, says_tokens = false, says_batching = false;  // what of the limits isn't the engine's
   double gpu_memory_utilization = 0.9;    // share of device memory for weights, activations and KV blocks, 0 to 1
   std::optional<std::int64_t> kv_blocks;  // none: as many as fit in device memory
   BytesPerSecond host_link;               // for swapping
@@ -35,6 +38,9 @@ struct Serving {
   int replications = 1;                  // simulations of each point, with different seeds
   std::map<std::string, double> prices;  // per device and hour, by the device's name
 };
+
+// The limits of a server: the engine's own, on that card, where the scenario is silent.
+SchedulerLimits limits_on(const ServingChoice&, const Engine&, const Device&, bool speculating);
 
 Serving read_serving(const Reader& scenario, Catalogue&);  // mistakes are noted at the reader
 

@@ -6,7 +6,12 @@
 namespace draftline::methods {
 
 // The number of ranks that share the draft network: those of the target if it is divided, otherwise 1.
-static int ranks_of(const MethodSpec& spec, const Context& c) { return spec.shards_draft() ? c.target.ranks : 1; }
+static int ranks_of(const MethodSpec& spec, const Context& c) {
+  const int ranks = c.target.ranks;
+  if (spec.shards_draft_if_possible() && ranks > 1)
+    return refuses_shards(c.transformer(spec.in().at("draft")), ranks) ? 1 : ranks;
+  return spec.shards_draft() ? ranks : 1;
+}
 
 static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
   const Reader draft = spec.in().at("draft");

@@ -78,7 +78,7 @@ Entry eagle1() {
           },
           .examples = {R"("draft_length": 3)",
                        R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"},
-          .lengths = {.most = 32}};
+          .lengths = {.most = 32, .tree_by_default = true}};
 }
 
 }  // namespace draftline::methods

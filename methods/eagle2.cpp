@@ -26,7 +26,7 @@ Entry entry_of(const Paper& paper) {
         return std::make_unique<Eagle>(c, std::string(spec.name()) + ".", shape);
       },
       .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
-      .lengths = {.most = 64}};
+      .lengths = {.most = 64, .tree_by_default = true}};
 }
 
 }  // namespace

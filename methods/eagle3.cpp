@@ -85,7 +85,7 @@ Entry eagle3() {
           "draft_vocabulary (32000)",
       .make = make,
       .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
-      .lengths = {.most = 64}};
+      .lengths = {.most = 64, .tree_by_default = true}};
 }
 
 }  // namespace draftline::methods

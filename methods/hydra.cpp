@@ -128,7 +128,7 @@ Entry hydra() {
           .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
           .make = make<false>,
           .examples = kExamples,
-          .lengths = {.most = 16}};
+          .lengths = {.most = 16, .tree_by_default = true}};
 }
 
 Entry hydra_plus() {
@@ -140,7 +140,7 @@ Entry hydra_plus() {
           .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
           .make = make<true>,
           .examples = kExamples,
-          .lengths = {.most = 16}};
+          .lengths = {.most = 16, .tree_by_default = true}};
 }
 
 }  // namespace draftline::methods

@@ -87,7 +87,7 @@ Entry medusa() {
       .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
       .make = [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
       .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
-      .lengths = {.most = 16}};
+      .lengths = {.most = 16, .tree_by_default = true}};
 }
 
 Entry medusa_typical() {
@@ -106,7 +106,7 @@ Entry medusa_typical() {
                     Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3});
               },
           .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
-          .lengths = {.most = 16}};
+          .lengths = {.most = 16, .tree_by_default = true}};
 }
 
 }  // namespace draftline::methods

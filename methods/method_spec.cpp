@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "methods/method_spec.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -105,6 +106,23 @@ std::optional<MethodSpec> MethodSpec::as_chain(int drafts, const TransformerShap
   return MethodSpec(*entry_, drafter, in_.file()).with_draft_length(drafts, target);
 }
 
+bool MethodSpec::drafts_default_tree() const {
+  return entry_->lengths.tree_by_default && !draft_length_ &&
+         std::none_of(kOfDrafts.begin(), kOfDrafts.end(), [&](const char* key) { return parameters_->contains(key); });
+}
+
+bool MethodSpec::says_shard_draft() const { return parameters_->contains(kShardDraft); }
+
+MethodSpec MethodSpec::with_draft_sharded_if_possible() const {
+  check(entry_->draft_network, "a method without a draft network has none to divide");
+  MethodSpec other = *this;
+  Json parameters = *parameters_;
+  parameters[kShardDraft] = "if possible";
+  other.parameters_ = std::make_shared<const Json>(std::move(parameters));
+  other.shards_if_possible_ = true;
+  return other;
+}
+
 MethodSpec MethodSpec::with_sharded_draft() const {
   check(entry_->draft_network, "a method without a draft network has none to divide");
   MethodSpec other = *this;
@@ -112,6 +130,7 @@ MethodSpec MethodSpec::with_sharded_draft() const {
   parameters[kShardDraft] = true;
   other.parameters_ = std::make_shared<const Json>(std::move(parameters));
   other.shards_draft_ = true;
+  other.shards_if_possible_ = false;
   return other;
 }
 

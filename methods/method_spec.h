@@ -44,6 +44,12 @@ class MethodSpec {
   std::optional<MethodSpec> with_draft_length(int drafts, const TransformerShape& target) const;
   // The same drafter with chains of `drafts` tokens instead of its own, a tree for example; none as above.
   std::optional<MethodSpec> as_chain(int drafts, const TransformerShape& target) const;
+  // Whether its parameters say nothing of what is drafted, and a tree is then.
+  bool drafts_default_tree() const;
+  bool says_shard_draft() const;  // whether its parameters say if the draft network is divided
+  // Divides its draft network where the ranks divide its heads. Bug unless the method has one.
+  MethodSpec with_draft_sharded_if_possible() const;
+  bool shards_draft_if_possible() const { return shards_if_possible_; }
   MethodSpec with_sharded_draft() const;  // Bug unless the method has a draft network
   MethodSpec with_parameter(const std::string& key, const nlohmann::json& value) const;
 
@@ -67,7 +73,7 @@ class MethodSpec {
   Reader in_;
   std::shared_ptr<const nlohmann::json> parameters_;
   std::optional<int> draft_length_;
-  bool shards_draft_ = false;
+  bool shards_draft_ = false, shards_if_possible_ = false;
 };
 
 }  // namespace draftline

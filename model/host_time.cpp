@@ -67,6 +67,7 @@ OpCost read_op(const Reader& row) {
   number("group_traffic", c.group_traffic, kMost);
   if (const auto value = row.find("bytes_per_pair")) c.bytes_per_pair = value->quantity<Bytes>(0.0);
   if (const auto value = row.find("waits")) c.waits = value->integer(0, 1000);
+  if (const auto value = row.find("fixed")) c.fixed = value->quantity<Seconds>(0.0);
   return c;
 }
 
@@ -91,6 +92,10 @@ class Profile {
     constexpr double kLeast = 0.05, kMost = 2;
     const auto value = entry(key);
     return value ? std::clamp(value->number(kLeast, kMost), kLeast, kMost) : 1;
+  }
+  std::optional<int> count(std::string_view key, int least, int most) {
+    const auto value = entry(key);
+    return value ? std::optional(value->integer(least, most)) : std::nullopt;
   }
   bool flag(std::string_view key) {
     const auto value = entry(key);
@@ -180,6 +185,7 @@ Engine read_engine(Reader in) {
   e.step = profile.seconds("step");
   e.step_speculating = profile.seconds("step_speculating");
   e.launches_speculating = profile.number("launches_speculating", 1e6);
+  e.layer_tree = profile.seconds("layer_tree");
   e.draft_pass = profile.seconds("draft_pass");
   e.draft_pass_exposed = profile.seconds("draft_pass_exposed");
   e.layer = profile.signed_seconds("layer");
@@ -187,6 +193,10 @@ Engine read_engine(Reader in) {
   e.token = profile.seconds("token");
   e.sync = profile.seconds("sync");
   e.graph_sizes = profile.sizes("graph_sizes");
+  e.prompt_graphs = profile.count("prompt_graphs", 0, 1 << 20);
+  e.chain = profile.count("chain", 1, 64);
+  e.shards_drafts = profile.flag("shards_drafts");
+  if (const auto scheduler = in.find("scheduler")) e.scheduler = read_engine_scheduler(*scheduler, e.guesses);
   if (const auto links = in.find("links")) e.links = read_engine_links(*links, e.guesses);
   read_op_costs(in.at("ops"), e);
   if (e.step_speculating < e.step)
@@ -194,6 +204,12 @@ Engine read_engine(Reader in) {
             "): overlap that is lost can't save time");
   in.done();
   return e;
+}
+
+Engine for_prompt(const Engine& e, int rows) {
+  Engine prompt = e;
+  if (e.prompt_graphs && rows > *e.prompt_graphs) prompt.graphs = false;
+  return prompt;
 }
 
 bool version_less(std::string_view a, std::string_view b) {

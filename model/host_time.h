@@ -3,12 +3,14 @@
 // the logical ops into kernels (docs/engines.md). Group A of a profile is measured without speculation.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/quantity.h"
 #include "core/reader.h"
+#include "model/engine_scheduler.h"
 #include "model/link_rule.h"
 
 namespace draftline {
@@ -24,6 +26,9 @@ struct OpCost {
   double group_traffic = 0;   // the same, per query head that shares a key head, if more than one does (repeat_kv)
   Bytes bytes_per_pair = {};  // a score matrix that goes through memory, per query head
   int waits = 0;              // blocking reads inside the op (.item())
+  // Of a layer of experts: what it costs however few rows, in place of what the device's table has, which is of the
+  // engine that was measured.
+  std::optional<Seconds> fixed = {};
   // Of attention of `heads` query heads on `kv_heads` key heads: group_* resolved into launches and cache_traffic.
   OpCost of_heads(int heads, int kv_heads) const;
   bool operator==(const OpCost&) const = default;
@@ -39,6 +44,7 @@ struct Engine {
   Seconds step;                     // host work per step that the device waits for: host_exposed
   Seconds step_speculating;         // the same while speculating: host_sync where overlap is lost, plus spec_fixed
   double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`
+  Seconds layer_tree;               // device time of a layer that verifies a tree, beyond a chain's: attention in parts
   Seconds draft_pass;               // host time per draft pass; a device that is behind hides it
   Seconds draft_pass_exposed;       // the device waits so long in each draft pass, however busy it is: pass_extra
   Seconds layer;                    // device time of a layer beyond its kernels timed apart; below 0: graphs save it
@@ -46,7 +52,13 @@ struct Engine {
   Seconds token;                    // per emitted token, serial with the device: host_per_token
   Seconds sync;                     // one blocking read
   std::vector<int> graph_sizes;     // captured row counts: rows are padded up; empty: no padding
-  EngineLinks links;                // of tensor parallelism: which library sums, and how ranks wait for each other
+  // Prompts of up to so many rows are replayed as graphs, longer ones launched kernel by kernel; none: all replayed.
+  std::optional<int> prompt_graphs;
+  // The engine verifies chains alone: a drafter that would make a tree drafts so many tokens; none: it verifies trees.
+  std::optional<int> chain;
+  bool shards_drafts = false;  // divides a draft network among the target's ranks, where nothing else is said
+  EngineScheduler scheduler;
+  EngineLinks links;  // of tensor parallelism: which library sums, and how ranks wait for each other
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of the values that nobody measured: "sync", "ops/commit"
   // The most specific row: "attention.verify", then "attention", then the default. While drafting, first the same among
@@ -55,6 +67,9 @@ struct Engine {
 };
 
 Engine read_engine(Reader);
+
+// The engine as it computes a prompt of so many rows.
+Engine for_prompt(const Engine&, int rows);
 
 // Rows of an object like a profile's "ops", over those that the engine has: what another hand's code makes of some ops.
 void read_op_costs(Reader ops, Engine&);

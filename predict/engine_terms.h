@@ -31,6 +31,9 @@ struct EngineTerm {
 // as the device's products are.
 std::vector<EngineTerm> terms_of(const Engine&, const Device&, bool speculating);
 
+// One of them by its key, or "layer_tree", which takes runs that verify trees. Bug if there is none.
+EngineTerm engine_term(std::string_view key, const Engine&, const Device&);
+
 // The profile with other values, each so many standard deviations from its prior's median.
 Engine with_terms(const Engine&, std::span<const EngineTerm>, std::span<const double> deviations);
 

@@ -33,11 +33,18 @@ Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tok
   return mean;
 }
 
-StepBreakdown mean_step(const StepPrice& price, int prompt_tokens, int output_tokens) {
+template <class Price>
+static StepBreakdown mean_breakdown(const Price& price, int prompt_tokens, int output_tokens) {
   StepBreakdown mean;
   over_contexts(prompt_tokens, output_tokens,
                 [&](double length, double weight) { mean.add(price.breakdown(length), weight); });
   return mean;
+}
+StepBreakdown mean_step(const StepPrice& price, int prompt_tokens, int output_tokens) {
+  return mean_breakdown(price, prompt_tokens, output_tokens);
+}
+StepBreakdown mean_step(const ExpectedStep& price, int prompt_tokens, int output_tokens) {
+  return mean_breakdown(price, prompt_tokens, output_tokens);
 }
 
 // One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
@@ -58,10 +65,17 @@ struct Predictor::Plan {
   static inline const std::vector<std::vector<int>> kUsual;  // empty: decide() returns its usual answer
 
   // Record a decode step, or the prefill of one prompt. The tapes are valid until the next recording.
-  std::vector<SegmentRun> record_step(int batch_size) {
+  std::vector<SegmentRun> record_step(int batch_size, std::optional<int> hits = {}) {
     begin();
+    std::vector<std::vector<int>> drafts;
+    if (hits) {
+      drafts.emplace_back(static_cast<std::size_t>(batch_size));
+      std::fill_n(drafts.front().begin(), *hits, decoder.method->depth());
+      decoder.ops.follow(&drafts);
+    }
     decoder.generator.assume(batch_size, 1);
     decoder.generator.step();
+    decoder.ops.follow(&kUsual);
     return std::move(segments);
   }
   std::vector<SegmentRun> record_prefill(int tokens) {
@@ -79,18 +93,20 @@ struct Predictor::Plan {
 
   Decoder decoder;
   std::vector<SegmentRun> segments;
-  std::map<int, Recorded> steps, prefills;  // by batch size; by tokens
+  std::map<std::pair<int, int>, Recorded> steps, prefills;  // by batch size and hits, or by tokens
 };
 
 // Recorded steps are kept for other devices and engines. The memory of activations is computed only on request.
-const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int size, bool with_activations) {
+const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int size, bool with_activations,
+                                               std::optional<int> hits) {
   constexpr std::size_t kMostOps = 4'000'000;  // some 50 MB
   auto& all = what == Recording::prefill ? plan.prefills : plan.steps;
-  if (const auto known = all.find(size); known != all.end()) {
+  const std::pair key{size, hits.value_or(size)};
+  if (const auto known = all.find(key); known != all.end()) {
     if (!with_activations || known->second.activations) return known->second;
     all.erase(known);
   }
-  const auto segments = what == Recording::prefill ? plan.record_prefill(size) : plan.record_step(size);
+  const auto segments = what == Recording::prefill ? plan.record_prefill(size) : plan.record_step(size, hits);
   Recorded one{StepOutline(segments, what == Recording::prefill ? 1 : size), std::nullopt};
   if (with_activations) {
     std::size_t most = 0;
@@ -102,7 +118,7 @@ const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int s
     for (auto& [key, other] : plans_) other->steps.clear(), other->prefills.clear();
     recorded_ops_ = one.outline.ops();
   }
-  return all.emplace(size, std::move(one)).first->second;
+  return all.emplace(key, std::move(one)).first->second;
 }
 
 Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
@@ -113,16 +129,27 @@ Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
   return *plan;
 }
 
-const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, bool speculating) {
+ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
+  ExpectedStep step;
+  const bool speculating = p.decoder.method->depth() > 0;
+  for (const auto& [hits, share] : hits_of(s.batch_size, hit_share)) {
+    const auto some = hits < s.batch_size ? std::optional(hits) : std::nullopt;
+    step.add(share,
+             {recorded(p, Recording::step, s.batch_size, false, some).outline, as_served(s), *s.engine, speculating});
+  }
+  return step;
+}
+
+const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, double hit_share) {
   constexpr std::size_t kMostPrices = 20'000;  // keeps memory flat over huge sweeps
   if (prices_.size() > kMostPrices) prices_.clear();
-  Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size}];
+  Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size, hit_share}];
   if (!entry.step) {
     const Recorded& r = recorded(plan, Recording::step, s.batch_size, true);
-    entry.step = std::make_unique<StepPrice>(r.outline, as_served(s), *s.engine, speculating);
     entry.activations = *r.activations;
     entry.rows = r.rows();
     entry.slots = r.slots();
+    entry.step = std::make_unique<ExpectedStep>(expected(plan, s, hit_share));
   }
   return entry;
 }
@@ -139,13 +166,17 @@ const Device& Predictor::as_served(const Setup& s) {
   return *it->second;
 }
 
+ExpectedStep Predictor::expected_step(const Setup& s, const MethodChoice& m) {
+  return expected(plan(s, m), s, m.acceptance.hit_share());
+}
+
 StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
   Plan& p = plan(s, m);
   return {recorded(p, Recording::step, s.batch_size).outline, as_served(s), *s.engine, p.decoder.method->depth() > 0};
 }
 
 StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
-  return {recorded(plan(s, m), Recording::prefill, tokens).outline, as_served(s), *s.engine, false};
+  return {recorded(plan(s, m), Recording::prefill, tokens).outline, as_served(s), for_prompt(*s.engine, tokens), false};
 }
 
 int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
@@ -193,6 +224,8 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
     if (m.acceptance.given()) at.fail("it drafts nothing: \"acceptance\" has no meaning here");
     return 1;
   }
+  if (m.acceptance.hit_share() < 1 && !method.may_find_nothing())
+    at.at("acceptance").at("hit_share").fail(std::string(m.spec.name()) + " drafts in every step: it looks nothing up");
   const auto length = m.acceptance.mean_length({m.spec, method, verified_rows});
   if (const auto* tokens = std::get_if<double>(&length)) return *tokens;
   at.find("acceptance").value_or(at).fail(std::get<std::string>(length));
@@ -202,8 +235,8 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
   auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
   if (fresh)
-    it->second =
-        StepPrice(recorded(plan, Recording::prefill, s.prompt_tokens).outline, as_served(s), *s.engine, false)(0);
+    it->second = StepPrice(recorded(plan, Recording::prefill, s.prompt_tokens).outline, as_served(s),
+                           for_prompt(*s.engine, s.prompt_tokens), false)(0);
   return it->second;
 }
 
@@ -223,7 +256,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   Plan& p = plan(s, m);
   const int depth = p.decoder.method->depth();
   const bool speculating = depth > 0;
-  const Priced& mine = priced(p, s, speculating);
+  const Priced& mine = priced(p, s, m.acceptance.hit_share());
   Prediction out{};
   out.verified_rows = mine.rows;
   out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows);
@@ -237,7 +270,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
            to_text(s.device->memory);
 
   const double tokens = s.output_tokens - 1, middle = s.prompt_tokens + (tokens - 1) / 2;
-  const auto step_of = [&](const StepPrice& price, double length) {
+  const auto step_of = [&](const ExpectedStep& price, double length) {
     StepBreakdown b = mean_step(price, s.prompt_tokens, s.output_tokens);
     b.time += s.batch_size * length * s.engine->token;
     return b;
@@ -252,7 +285,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
       s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
   const KnownErrors errors = known_errors(*s.device, {s.precision.matrices, s.precision.activations});
   if (speculating) {
-    const StepBreakdown plain = step_of(*priced(plan(s, autoregressive()), s, false).step, 1);
+    const StepBreakdown plain = step_of(*priced(plan(s, autoregressive()), s, 1).step, 1);
     out.speedup = out.throughput / throughput(plain, 1);
     out.interval = prediction_interval(errors, out.breakdown, &plain);
   } else {

@@ -14,6 +14,7 @@
 #include "inputs/scenario.h"
 #include "methods/decoder.h"
 #include "model/memory.h"
+#include "predict/expected_step.h"
 #include "predict/prediction_interval.h"
 
 namespace draftline {
@@ -53,7 +54,9 @@ class Predictor {
   // Builds the method and reads its parameters and acceptance; mistakes are noted at their places.
   void validate(const Setup&, const MethodChoice&);
 
-  // The price of a decode step of setup.batch_size sequences at any context, and that of the prefill of one prompt.
+  // The price of a decode step of setup.batch_size sequences at any context, all of them with drafts; that of such
+  // steps on average, with the method's share of hits; and that of the prefill of one prompt.
+  ExpectedStep expected_step(const Setup&, const MethodChoice&);
   StepPrice step_price(const Setup&, const MethodChoice&);
   StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens);
   int verified_rows(const Setup&, const MethodChoice&);  // per sequence and step
@@ -77,12 +80,12 @@ class Predictor {
  private:
   struct Plan;  // one method on one transformer, with its recorded steps
   struct Priced {
-    std::unique_ptr<StepPrice> step;
+    std::unique_ptr<ExpectedStep> step;
     Bytes activations;
     int rows = 1, slots = 1;  // rows per sequence: verified rows; those of the widest pass, drafting included
   };
   using PlanKey = std::tuple<const TransformerShape*, int, DType, MethodSpec, RankAcceptance>;
-  using PriceKey = std::tuple<const void*, const Device*, const Engine*, int>;
+  using PriceKey = std::tuple<const void*, const Device*, const Engine*, int, double>;
   enum class Recording { step, prefill };
   struct Recorded {  // a decode step or a prefill
     StepOutline outline;
@@ -91,9 +94,11 @@ class Predictor {
     int slots() const { return std::max(1, outline.widest_pass); }
   };
   Plan& plan(const Setup&, const MethodChoice&);
-  // `size`: sequences of a step, or tokens of a prompt. The result is valid until the next call.
-  const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false);
-  const Priced& priced(Plan&, const Setup&, bool speculating);
+  // `size`: sequences of a step, or tokens of a prompt. `hits`: how many sequences of the step have drafts; none: all.
+  // The result is valid until the next call.
+  const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false, std::optional<int> hits = {});
+  ExpectedStep expected(Plan&, const Setup&, double hit_share);
+  const Priced& priced(Plan&, const Setup&, double hit_share);
   const Device& as_served(const Setup&);  // with the memory bandwidth that its engine's kernels reach
   // The mean acceptance length; mistakes are noted at the acceptance, and 1 is returned.
   static double acceptance_length(const MethodChoice&, const Method&, int verified_rows);
@@ -112,6 +117,7 @@ class Predictor {
 // Integrated by Gauss-Legendre with three points.
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 StepBreakdown mean_step(const StepPrice&, int prompt_tokens, int output_tokens);
+StepBreakdown mean_step(const ExpectedStep&, int prompt_tokens, int output_tokens);
 
 const MethodChoice& autoregressive();  // plain decoding, the baseline of speedups
 

@@ -59,7 +59,7 @@ ServedPoints::ServedPoints(std::vector<ServedRun> runs, const ServedSetting& set
       }
       Setup setup = sweep->setup({});
       setup.batch_size = std::max(1, static_cast<int>(std::lround(run.batch_size)));
-      points_.push_back({std::move(run), &sweep->predictor(), setup, &sweep->scenario().methods.front()});
+      points_.push_back({std::move(run), &sweep->predictor(), setup, &sweep->scenario().method(0, 0)});
     } catch (const InputErrors& e) {
       for (const std::string& m : e.messages())
         if (std::find(mistakes.begin(), mistakes.end(), m) == mistakes.end()) mistakes.push_back(m);

@@ -15,7 +15,7 @@ std::string_view remedy_for(std::string_view one, std::string_view other) {
   struct Remedy {
     std::string_view one, other, runs;
   };
-  static constexpr std::array<Remedy, 9> all{
+  static constexpr std::array<Remedy, 10> all{
       {{"step", "layer", "a run of a network with another number of layers, or a speculative run"},
        {"step", "issue", "a run of a network with another number of layers"},
        {"step", "bandwidth_share", "runs with long contexts and large batches"},
@@ -24,6 +24,7 @@ std::string_view remedy_for(std::string_view one, std::string_view other) {
        {"step", "token", "runs with larger batches"},
        {"layer", "token", "runs with larger batches"},
        {"token", "bandwidth_share", "two contexts at the same batch"},
+       {"step_speculating", "draft_pass", "a speculative run with another draft length"},
        {"step_speculating", "draft_pass_exposed", "a speculative run with another draft length"}}};
   for (const Remedy& r : all)
     if ((r.one == one && r.other == other) || (r.one == other && r.other == one)) return r.runs;

@@ -39,18 +39,36 @@ void Sweep::validate() {
         shard(*transformer, ranks);
       } catch (const InputErrors& e) { in.fail(e.what()); }
   }
+  for (const MethodChoice& m : scenario_.methods) refuse_undividable(m);
   if (root.failed()) scenario_.document.finish();
   Point p{};
   for (p.transformer = 0; p.transformer < scenario_.transformers.size(); ++p.transformer)
     for (p.method = 0; p.method < scenario_.methods.size(); ++p.method) {
-      const MethodChoice& m = scenario_.methods[p.method];
-      Setup s = setup(p);
-      s.ranks = 1;  // undivided, so that messages have the sizes that the user knows
-      predictor_.validate(s, m);
+      const MethodChoice* last = nullptr;
+      for (p.engine = 0; p.engine < scenario_.engines.size(); ++p.engine) {
+        const MethodChoice& m = scenario_.method(p);
+        Setup s = setup(p);
+        s.ranks = 1;  // undivided, so that messages have the sizes that the user knows
+        if (last == nullptr || !(last->spec == m.spec)) predictor_.validate(s, m);
+        last = &m;
+      }
     }
   for (const MethodChoice& m : scenario_.methods) m.spec.in().done();
   scenario_.document.finish();
   for (const MethodChoice& m : scenario_.methods) m.spec.finish();  // methods that were read from other documents
+}
+
+// A draft network is built undivided where mistakes are looked for: whether it can be divided is asked of its shape.
+void Sweep::refuse_undividable(const MethodChoice& m) {
+  if (!m.spec.shards_draft()) return;
+  const Reader draft = m.spec.in().at("draft");
+  const auto shape = catalogue_.transformer(draft);
+  if (!shape) return;
+  for (const int ranks : scenario_.tensor_parallel)
+    if (const auto why = refuses_shards(*shape, ranks)) {
+      m.spec.in().at("shard_draft").fail(*why + ": leave \"shard_draft\" out, and each rank has the whole drafter");
+      return;
+    }
 }
 
 void Sweep::find_one_that_fits() {
@@ -65,7 +83,7 @@ void Sweep::find_one_that_fits() {
 
 Outcome Sweep::at(std::size_t index) {
   const Point p = point_at(scenario_, index);
-  return {p, predictor_.predict(setup(p), scenario_.methods[p.method])};
+  return {p, predictor_.predict(setup(p), scenario_.method(p))};
 }
 
 }  // namespace draftline

@@ -37,6 +37,7 @@ class Sweep {
 
  private:
   Decoder::FindTransformer finder();  // by name or file
+  void refuse_undividable(const MethodChoice&);
   Catalogue catalogue_;
   Scenario scenario_;
   Predictor predictor_;

@@ -10,7 +10,7 @@ namespace draftline {
 namespace {
 
 std::string subject(const Scenario& s, const Point& p) {
-  const MethodChoice& m = s.methods[p.method];
+  const MethodChoice& m = s.method(p);
   std::string text = m.spec.label();
   if (m.spec.draft_length())
     text += " with " + std::to_string(*m.spec.draft_length()) + (*m.spec.draft_length() == 1 ? " draft" : " drafts");

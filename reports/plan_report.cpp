@@ -45,7 +45,7 @@ void write_json(const Output& to, const Scenario& s, const std::vector<FleetOpti
 
 // The recommendation as a sentence.
 std::string recommendation(const FleetOption& best, const Scenario& s) {
-  const MethodSpec& m = s.methods[best.point.method].spec;
+  const MethodSpec& m = s.method(best.point).spec;
   std::string text = "Recommended: " + std::to_string(best.devices) + " x " + s.devices[best.point.device]->name;
   if (const int ranks = s.tensor_parallel[best.point.ranks]; ranks > 1)
     text += ", " + std::to_string(ranks) + " for each of " + std::to_string(best.replicas) +

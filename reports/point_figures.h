@@ -11,7 +11,7 @@ namespace draftline {
 struct PointOf {
   const Scenario& scenario;
   const Point& point;
-  const MethodChoice& method() const { return scenario.methods[point.method]; }
+  const MethodChoice& method() const { return scenario.method(point); }
 };
 
 inline std::string version_of(const Engine& e) { return e.name + "-" + e.version; }  // "vllm-0.10"

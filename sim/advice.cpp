@@ -61,7 +61,7 @@ std::vector<MethodChoice> lengths_of(Predictor& predictor, const Setup& s, const
 // The tokens in the KV pool of a server with default limits; negative if the weights leave no memory for a pool.
 double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
   const ServingChoice usual;
-  const SchedulerLimits& limits = usual.limits;
+  const SchedulerLimits limits = limits_on(usual, *s.engine, *s.device, !m.spec.is_plain());
   s.batch_size = 1;
   s.batch_size = batch_limit(limits, predictor.verified_rows(s, m));
   const Predictor::Room room = predictor.room(s, m, limits.max_num_batched_tokens);
@@ -126,7 +126,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   Predictor& predictor = sweep.predictor();
   Advice out;
   out.point = point_at(scenario, index);
-  const MethodChoice& m = scenario.methods[out.point.method];
+  const MethodChoice& m = scenario.method(out.point);
   Setup s = sweep.setup(out.point);
   const auto at = [&](int batch) {
     s.batch_size = batch;

@@ -41,8 +41,9 @@ void ServingSweep::validate() {
                   " has no known link; a device file may have or borrow one: "
                   "\"links\" (docs/your_own.md)");
   Point p{};
-  for (p.method = 0; p.method < s.methods.size(); ++p.method) {
-    const MethodChoice& m = s.methods[p.method];
+  for (std::size_t i = 0; i < s.engines.size() * s.methods.size(); ++i) {
+    p.engine = i / s.methods.size(), p.method = i % s.methods.size();
+    const MethodChoice& m = s.method(p);
     const int depth = sweep_.predictor().method(sweep_.setup(p), m).usual_depth();
     for (const ServingChoice& c : s.serving->choices) {
       if (depth > 0) check_drafts(c.policy, depth);
@@ -63,7 +64,7 @@ std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s
   if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
   for (int k = 1; chain && k < depth; ++k)
     if (const auto shorter = m.spec.with_draft_length(k, *s.transformer))
-      all[static_cast<std::size_t>(k)] = std::make_unique<MethodChoice>(MethodChoice{*shorter});
+      all[static_cast<std::size_t>(k)] = std::make_unique<MethodChoice>(MethodChoice{*shorter, m.acceptance});
   all.back() = std::make_unique<MethodChoice>(m);
   return all;
 }
@@ -78,7 +79,7 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
   auto& known = prices_[stages];
   if (!known) {
     known = std::make_shared<MethodPrices>();
-    const MethodChoice& method = scenario().methods[p.method];
+    const MethodChoice& method = scenario().method(p);
     known->by_drafts = variants(setup, method);
     std::vector<const MethodChoice*> by_drafts;
     for (const auto& m : known->by_drafts) by_drafts.push_back(m.get());
@@ -90,7 +91,7 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
 
 std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   const ServingChoice& choice = scenario().serving->choices[p.serving];
-  const MethodChoice& method = scenario().methods[p.method];
+  const MethodChoice& method = scenario().method(p);
   Predictor& predictor = sweep_.predictor();
   auto point = std::make_unique<ServingPoint>();
   Setup& setup = point->setup = sweep_.setup(p);
@@ -120,7 +121,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     drafting.policy = choice.policy;
   }
 
-  SchedulerLimits& limits = point->limits = choice.limits;
+  SchedulerLimits& limits = point->limits = limits_on(choice, *setup.engine, *setup.device, drafting.draft_length > 0);
   const int stages = choice.fleet.stages;
   limits.max_num_seqs = std::max(1, limits.max_num_seqs / stages);
   limits.max_num_seqs = batch_limit(limits, drafting.rows);

@@ -79,7 +79,7 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
     check(method != nullptr, "no method drafts so many");
     Setup s = setup_;
     s.batch_size = sequences;
-    b.price = std::make_unique<StepPrice>(predictor_.step_price(s, *method));
+    b.price = std::make_unique<ExpectedStep>(predictor_.expected_step(s, *method));
   }
   return b;
 }
@@ -87,7 +87,9 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
 StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context) {
   if (sequences == 0) {
     constexpr int kPromptRows = 256;  // so many that an engine treats them as a prompt, not as drafts
-    const StepPrice& price = *prompt(token_cell(kPromptRows)).price;
+    // Short prompts may be replayed as graphs, but steps of prompts alone are most often long.
+    const int rows = std::max(kPromptRows, 2 * setup_.engine->prompt_graphs.value_or(0));
+    const StepPrice& price = *prompt(token_cell(rows)).price;
     const Ticks alone = step_ticks(price.host_alone());
     return {0, kForever, alone, 0, alone, alone - step_ticks(price.host_least())};
   }
@@ -115,7 +117,7 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
 // Only a CPU's caches keep data from step to step; a GPU's L2 is smaller than the data of a step.
 Ticks StepTable::after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) {
   if (setup_.device->cpu() == nullptr) return 0;
-  const StepPrice& price = *batch(sequences, drafts).price;
+  const ExpectedStep& price = *batch(sequences, drafts).price;
   const double length = static_cast<double>(context) / sequences;
   const PromptsBetween between{Seconds{static_cast<double>(prompts) / kTicksPerSecond}, 1 - 1.0 * fresh / sequences};
   return step_ticks(std::max(Seconds{}, price(length, between) - price(length)));
@@ -185,8 +187,10 @@ double StepTable::rest(const Chunk& c) {
 Seconds StepTable::hops(int rows) const {
   if (stages_ == 1) return {};
   const Bytes states = bytes_of(setup_.precision.activations, static_cast<double>(rows) * setup_.transformer->hidden);
-  return (stages_ - 1) * collective_time(setup_.device->links, setup_.engine->links, Collective::all_reduce, 2, states,
-                                         setup_.device->name);
+  EngineLinks in_turn = setup_.engine->links;  // a stage waits for nobody but the one before it
+  in_turn.rank_skew = {};
+  return (stages_ - 1) *
+         collective_time(setup_.device->links, in_turn, Collective::all_reduce, 2, states, setup_.device->name);
 }
 
 int StepTable::rows(int drafts) {

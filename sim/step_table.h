@@ -30,7 +30,7 @@ class StepTable : public StepCost {
 
  private:
   struct Batch {  // for one batch size and draft length
-    std::unique_ptr<StepPrice> price;
+    std::unique_ptr<ExpectedStep> price;
     std::vector<Line> cells;  // by context; to == 0: not computed yet
   };
   struct Prompt {  // for one number of prompt tokens

@@ -22,6 +22,29 @@ static bool does_vary(const Kernel& kernel, bool on_cpu) {
   return on_cpu && (std::holds_alternative<Gemm>(kernel) || (copy && copy->old_lines.value > 0));
 }
 
+static bool communicates(const Kernel& k) {
+  return std::holds_alternative<AllReduce>(k) || std::holds_alternative<AllGather>(k);
+}
+
+// What an engine's graphs save in each layer, divided among its kernels but attention and communication.
+static Seconds saved_by_kernel(const Engine& e, const StepOutline& step) {
+  if (e.layer.value >= 0) return {};
+  int layers = 0, kernels = 0;
+  for (const StepOutline::Segment& s : step.segments)
+    for (const StepOutline::Op& op : s.ops) {
+      const Kernel& k = step.kinds[static_cast<std::size_t>(op.kind)].kernel;
+      if (std::holds_alternative<Attention>(k)) ++layers;
+      else if (!communicates(k)) ++kernels;
+    }
+  return kernels == 0 ? Seconds{} : (-1.0 * layers / kernels) * e.layer;
+}
+
+Seconds KernelPricer::overlapped(Seconds apart, const StepOutline::Op& op) const {
+  if (saved_.value <= 0 || communicates(kind(op).kernel)) return apart;
+  const Seconds least = outline_.work[static_cast<std::size_t>(op.kind)].bytes() / device_.bandwidth;
+  return std::min(apart, std::max(apart - saved_, least));
+}
+
 KernelPricer::KernelPricer(const Device& d, const Engine& e, const StepOutline& outline)
     : device_(d),
       is_cpu_(d.cpu() != nullptr),
@@ -32,7 +55,10 @@ KernelPricer::KernelPricer(const Device& d, const Engine& e, const StepOutline& 
   for (const StepOutline::Kind& k : outline.kinds)
     priced_.push_back({.cost = e.cost_of(k.key, k.phase == Phase::draft).of_heads(k.heads, k.kv_heads),
                        .varies = does_vary(k.kernel, is_cpu_)});
-  if (!is_cpu_) return;
+  if (!is_cpu_) {
+    saved_ = saved_by_kernel(e, outline);
+    return;
+  }
   for (const StepOutline::Segment& s : outline.segments)
     for (const StepOutline::Op& op : s.ops) note(op);
   for (auto* places : {&last_use_, &last_attended_})
@@ -65,6 +91,7 @@ Seconds KernelPricer::operator()(const StepOutline::Op& op) {
     const bool launched = std::holds_alternative<ExpertMlp>(kind(op).kernel) && !is_cpu_ && device_.gpu().experts;
     const Seconds more_launches = launched ? Seconds{} : (p.cost.launches - 1) * launch_time(device_);
     p.time = std::visit([&](const auto& k) { return time(k, p.cost, hot); }, kind(op).kernel) + more_launches;
+    p.time = overlapped(p.time, op);
     p.hot = hot;
   }
   return p.time;
@@ -72,6 +99,12 @@ Seconds KernelPricer::operator()(const StepOutline::Op& op) {
 
 Seconds KernelPricer::time(const Copy& k, const OpCost& cost, double) {
   return kernel_time(device_, with_traffic(k, cost));
+}
+
+Seconds KernelPricer::time(const ExpertMlp& k, const OpCost& cost, double) {
+  const Seconds t = kernel_time(device_, k);
+  if (!cost.fixed || is_cpu_ || !device_.gpu().experts) return t;
+  return t - device_.gpu().experts->fixed + *cost.fixed;
 }
 
 LastAccess KernelPricer::last_access(const StepOutline::Op& op) {

@@ -42,9 +42,12 @@ class KernelPricer {
   Seconds time(const AllGather& k, const OpCost&, double) {
     return collective_time(device_.links, engine_.links, Collective::all_gather, k.ranks, k.message, device_.name);
   }
-  Seconds time(const ExpertMlp& k, const OpCost&, double) { return kernel_time(device_, k); }
+  Seconds time(const ExpertMlp&, const OpCost&, double);
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
   double hot_share(const StepOutline::Op&);  // of an op's weights: still in L2
+  // A kernel's time as a node of a graph: it starts while the one before it ends, but none is faster than its bytes at
+  // the memory's bandwidth.
+  Seconds overlapped(Seconds apart, const StepOutline::Op&) const;
   const StepOutline::Kind& kind(const StepOutline::Op& op) const {
     return outline_.kinds[static_cast<std::size_t>(op.kind)];
   }
@@ -67,6 +70,7 @@ class KernelPricer {
   std::vector<GemmTime> gemms_;
   std::vector<std::optional<Bytes>> last_use_, last_attended_;  // of each weight; of each layer
   Bytes moved_, step_;
+  Seconds saved_;  // by each kernel, of what the engine's graphs save in a layer
 };
 
 KernelKind kind_of(const Kernel&);
@@ -76,10 +80,23 @@ inline Seconds host_base(const Engine& e, bool speculating) {
   return speculating ? e.step_speculating + e.launches_speculating * e.issue : e.step;
 }
 
-// What an engine's graphs make of a layer, beyond its kernels: each layer of a pass attends once.
-inline Seconds of_layer(const Engine& e, KernelKind kind) {
-  return kind == KernelKind::attention ? e.layer : Seconds{};
-}
+// What an engine makes of layers beyond their kernels: each layer of a pass attends once.
+class LayerTime {
+ public:
+  LayerTime(const Engine& e, const StepOutline& step)
+      : of_layer_(std::max(e.layer, Seconds{})), of_verifying_(of_layer_) {  // what graphs save, each kernel does
+    // Only a tree is committed by copies in the KV cache: a chain lies in place already.
+    if (std::any_of(step.kinds.begin(), step.kinds.end(), [](const StepOutline::Kind& k) { return k.key == "commit"; }))
+      of_verifying_ += e.layer_tree;
+  }
+  Seconds operator()(KernelKind kind, Phase phase) const {
+    if (kind != KernelKind::attention) return {};
+    return phase == Phase::verify ? of_verifying_ : of_layer_;
+  }
+
+ private:
+  Seconds of_layer_, of_verifying_;
+};
 
 // Host time of what precedes an op: its draft pass, its launches.
 class Issue {

@@ -20,6 +20,7 @@ struct StepBreakdown {
   Seconds time;                              // of the step, from its first launch to its last read
   std::array<KindTimes, kPhases> kernels{};  // what the device executes: [phase][kind]
   KindTimes waited{};  // of it, by kind: what the step waits for, not hidden behind the host's work
+  Seconds drafting;    // of host(): while drafting, between the drafter's kernels and before the first of them
 
   Seconds& of(Phase p, KernelKind k) { return kernels[static_cast<std::size_t>(p)][static_cast<std::size_t>(k)]; }
   Seconds of(Phase p, KernelKind k) const { return kernels[static_cast<std::size_t>(p)][static_cast<std::size_t>(k)]; }
@@ -37,6 +38,7 @@ struct StepBreakdown {
   // Adds `weight` times each entry of `other`.
   StepBreakdown& add(const StepBreakdown& other, double weight) {
     time += weight * other.time;
+    drafting += weight * other.drafting;
     for (std::size_t k = 0; k < kKernelKinds; ++k) {
       for (std::size_t p = 0; p < kPhases; ++p) kernels[p][k] += weight * other.kernels[p][k];
       waited[k] += weight * other.waited[k];

@@ -14,6 +14,7 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
   KernelPricer price(d, e, outline);
   step_weights_ = price.step_weights();
   Issue issue(e);
+  const LayerTime of_layer(e, outline);
   std::vector<Issued> at;
   for (const StepOutline::Segment& run : outline.segments) {
     issue.start_segment(run.ops.size());
@@ -25,7 +26,11 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
       const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
       const Phase phase = outline.kinds[static_cast<std::size_t>(op.kind)].phase;
       const OpCost& cost = price.cost(op);
-      Issued line{.issue = issue.before(op.pass, phase, cost), .kind = kind_of(kernel)};
+      const Seconds before = issue.issued();
+      Issued line{.before = before,
+                  .issue = issue.before(op.pass, phase, cost),
+                  .kind = kind_of(kernel),
+                  .drafts = phase == Phase::draft && e.overlap};
       PhaseKernels& same_phase = phases_[static_cast<std::size_t>(phase)];
       if (attended && attended->kind == op.kind && attended->pass == op.pass) {
         line.shape = its_shape;
@@ -41,7 +46,7 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
       } else {
         line.own = price(op);
       }
-      line.own += of_layer(e, line.kind);
+      line.own += of_layer(line.kind, phase);
       if (line.shape) {
         same_phase.counts.resize(std::max(same_phase.counts.size(), *line.shape + 1));
         ++same_phase.counts[*line.shape];
@@ -68,11 +73,33 @@ std::size_t StepPrice::shape_index(const Shape& s) {
   return static_cast<std::size_t>(it - shapes_.begin());
 }
 
-// Ends a segment: suffix sums over its ops, then only the lines that can win. Ops with equal counts of shapes behind
-// them differ by a constant: the largest stays.
+// Ends a segment.
 void StepPrice::close(std::vector<Issued>& ops, Seconds issued) {
   host_alone_ += issued + sync_;
   host_least_ += (ops.empty() ? issued : ops.front().issue) + sync_;
+  segments_.push_back(fold(ops, issued));
+  find_draft_runs(ops);
+  ops.clear();
+}
+
+void StepPrice::find_draft_runs(std::span<const Issued> ops) {
+  const auto drafts = [](const Issued& op) { return op.drafts; };
+  for (auto first = std::find_if(ops.begin(), ops.end(), drafts); first != ops.end();) {
+    const auto last = std::find_if_not(first, ops.end(), drafts);
+    DraftRun run{fold({ops.begin(), first}, first->before), fold({ops.begin(), last}, {}), {}};
+    run.kernels.counts.resize(shapes_.size());
+    for (auto op = first; op != last; ++op) {
+      run.kernels.constant += op->own;
+      if (op->shape) ++run.kernels.counts[*op->shape];
+    }
+    draft_runs_.push_back(std::move(run));
+    first = std::find_if(last, ops.end(), drafts);
+  }
+}
+
+// Suffix sums over ops, then only the lines that can win. Ops with equal counts of shapes behind them differ by a
+// constant: the largest stays.
+StepPrice::Segment StepPrice::fold(std::span<const Issued> ops, Seconds issued) const {
   Segment lines{{issued, {}, std::vector<int>(shapes_.size()), {}}};  // the host alone
   Seconds constant;
   KindTimes of_kind{};
@@ -89,8 +116,13 @@ void StepPrice::close(std::vector<Issued>& ops, Seconds issued) {
       last.of_kind = of_kind;
     }
   }
-  segments_.push_back(prune(std::move(lines)));
-  ops.clear();
+  return prune(std::move(lines));
+}
+
+Seconds StepPrice::longest(const Segment& lines, const ShapeTimes& times) {
+  Seconds longest;
+  for (const Line& line : lines) longest = std::max(longest, line.at(times));
+  return longest;
 }
 
 // Drops lines that another one is never below.
@@ -133,11 +165,7 @@ Bytes StepPrice::cache_bytes(double length) const {
 
 Seconds StepPrice::evaluate(const ShapeTimes& times) const {
   Seconds total = base_;
-  for (const Segment& segment : segments_) {
-    Seconds longest;
-    for (const Line& line : segment) longest = std::max(longest, line.at(times));
-    total += longest + sync_;
-  }
+  for (const Segment& segment : segments_) total += longest(segment, times) + sync_;
   return total;
 }
 
@@ -150,15 +178,17 @@ StepBreakdown StepPrice::breakdown(double length) const {
   StepBreakdown b;
   b.time = base_;
   for (const Segment& segment : segments_) {
-    const Line* longest = nullptr;
+    const Line* winner = nullptr;
     Seconds most;
     for (const Line& line : segment)
-      if (const Seconds t = line.at(times); longest == nullptr || most < t) longest = &line, most = t;
+      if (const Seconds t = line.at(times); winner == nullptr || most < t) winner = &line, most = t;
     b.time += most + sync_;
-    for (std::size_t k = 0; k < kKernelKinds; ++k) b.waited[k] += longest->of_kind[k];
-    for (std::size_t g = 0; g < longest->counts.size(); ++g)
-      b.waited[static_cast<std::size_t>(shapes_[g].kind())] += longest->counts[g] * times[g];
+    for (std::size_t k = 0; k < kKernelKinds; ++k) b.waited[k] += winner->of_kind[k];
+    for (std::size_t g = 0; g < winner->counts.size(); ++g)
+      b.waited[static_cast<std::size_t>(shapes_[g].kind())] += winner->counts[g] * times[g];
   }
+  for (const DraftRun& run : draft_runs_)
+    b.drafting += longest(run.end, times) - longest(run.begin, times) - run.kernels.at(times);
   for (std::size_t p = 0; p < kPhases; ++p) {
     b.kernels[p] = phases_[p].constant;
     for (std::size_t g = 0; g < phases_[p].counts.size(); ++g)

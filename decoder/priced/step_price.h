@@ -74,14 +74,25 @@ class StepPrice {
   };
   // An op of a segment that is being folded: when the host has issued it, how long it takes, or which shape it has.
   struct Issued {
-    Seconds issue, constant{}, own{};  // own: of the constant, the kernel's time; the rest is the host's
+    Seconds before{}, issue, constant{}, own{};  // before: all ops before it are issued. own: the kernel's time of the
+                                                 // constant; the rest is the host's
     KernelKind kind;
+    bool drafts = false;
     std::optional<std::size_t> shape{};  // of a varying op
+  };
+
+  // A run of drafting ops: when it can begin, when it ends, and its kernels' time alone. The rest is waiting.
+  struct DraftRun {
+    Segment begin, end;
+    Line kernels;
   };
 
   ShapeTimes shape_times(double length, const PromptsBetween& = {}) const;
   Bytes cache_bytes(double length) const;  // keys and values that a step accesses on a CPU
   static Segment prune(Segment);
+  static Seconds longest(const Segment&, const ShapeTimes&);
+  Segment fold(std::span<const Issued> ops, Seconds issued) const;
+  void find_draft_runs(std::span<const Issued> ops);
   void close(std::vector<Issued>& ops, Seconds issued);
   Seconds evaluate(const ShapeTimes&) const;
   std::size_t shape_index(const Shape&);
@@ -90,6 +101,7 @@ class StepPrice {
   Seconds base_, sync_, host_alone_, host_least_;
   std::vector<Shape> shapes_;
   std::vector<Segment> segments_;
+  std::vector<DraftRun> draft_runs_;
   std::array<PhaseKernels, kPhases> phases_;
   double kernels_ = 0;
   Bytes step_weights_;  // accessed by a step on a CPU

@@ -56,6 +56,9 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
   };
   OpTimes price(outline, segments, lengths, d, e, step);
   Issue issue(e);
+  const LayerTime of_layer(e, outline);
+  bool drafting = false;
+  Seconds drafted_until;  // of a run of drafting ops: when it could begin; then when its last kernel ended
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const SegmentRun& run = segments[s];
     issue.start_segment(outline.segments[s].ops.size());
@@ -63,10 +66,17 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
       const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
       const KernelKind kernel = kind_of(kind.kernel);
       const OpCost& cost = price.cost(op);
+      const bool drafts = kind.phase == Phase::draft && e.overlap;
+      if (drafts && !drafting) drafted_until = std::max(device, host + issue.issued());
+      drafting = drafts;
       const Seconds issued = host + issue.before(op.pass, kind.phase, cost);
-      const Seconds t = price(run, op) + of_layer(e, kernel);
+      const Seconds t = price(run, op) + of_layer(kernel, kind.phase);
       if (issued > device) device = issued, busy = {};
       device = device + t + issue.beside(cost);
+      if (drafting) {
+        b.drafting += device - t - drafted_until;
+        drafted_until = device;
+      }
       b.of(kind.phase, kernel) += t;
       busy[static_cast<std::size_t>(kernel)] += t;
       for (int w = 0; w < cost.waits; ++w) {
@@ -74,8 +84,10 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
         clocks_meet();
         host += e.sync;
         issue.meet();
+        drafting = false;
       }
     }
+    drafting = false;
     host += issue.issued();
     if (run.waits) {
       clocks_meet();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/catalogue.h"
 
+#include "core/notes.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 
@@ -66,6 +67,20 @@ TEST_CASE("an engine without a version is its newest profile, number by number")
   Catalogue c(folder.path());
   CHECK(c.engine(name("e"))->version == "0.10.1");
   CHECK(c.engine(name("e-0.9"))->version == "0.9");
+}
+
+TEST_CASE("a version that no profile has is the nearest, with a note") {
+  std::vector<std::string> notes;
+  const NoteListener listener([&](const std::string& note) { notes.push_back(note); });
+  Catalogue c(kData);
+  CHECK(c.engine(name("vllm-0.12")) == c.engine(name("vllm-0.10")));
+  CHECK(c.engine(name("vllm-0.15.1")) == c.engine(name("vllm-0.19")));
+  CHECK(c.engine(name("vllm-1.2")) == c.engine(name("vllm-0.19")));
+  CHECK(c.engine(name("vllm-0.2")) == c.engine(name("vllm-0.10")));
+  REQUIRE(notes.size() == 4);
+  CHECK(notes.front() == "x.json#: there is no profile vllm-0.12; the nearest version, vllm-0.10, is used");
+  CHECK(starts_with(mistake_of([&] { c.engine("vlm-0.12", "--engine"); }), "--engine#: unknown name \"vlm-0.12\""));
+  CHECK(contains(mistake_of([&] { c.device("h100-7"); }), "unknown name"));  // devices have no versions
 }
 
 TEST_CASE("an unknown name is answered with one that begins with it, else with the nearest") {

@@ -3,9 +3,9 @@
 #include "inputs/scenario.h"
 
 #include <nlohmann/json.hpp>
-
 #include <set>
 
+#include "core/notes.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 
@@ -23,6 +23,43 @@ TEST_CASE("a scenario of the least has defaults") {
   CHECK(s.batch_sizes == std::vector{1});
   CHECK(s.prompt_tokens == std::vector{512});
   CHECK(s.output_tokens == std::vector{256});
+}
+
+TEST_CASE("an engine that verifies chains alone gets a chain, unless the scenario says otherwise") {
+  std::vector<std::string> notes;
+  const NoteListener listener([&](const std::string& note) { notes.push_back(note); });
+  const auto method = [](const std::string& engine, const std::string& more) {
+    const ScenarioText text(R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": )" + engine +
+                            R"(, "method": {"name": "eagle3")" + more + R"(, "acceptance": {"mean_length": 2.5}}})");
+    return text.sweep()->scenario().method(0, 0).spec;
+  };
+  CHECK(method(R"("vllm")", "").draft_length() == 3);
+  REQUIRE(notes.size() == 1);
+  CHECK(contains(notes.front(), "#/method: vllm 0.19 verifies chains alone, so eagle3 drafts 3 tokens"));
+  CHECK(method(R"("vllm")", R"(, "draft_length": 5)").draft_length() == 5);
+  CHECK(!method(R"("vllm")", R"(, "tree": "default")").draft_length());
+  CHECK(!method(R"("sglang")", "").draft_length());
+  CHECK(!method(R"(["sglang", "vllm"])", "").draft_length());  // each engine by itself
+  CHECK(method(R"(["vllm", "sglang"])", "").draft_length() == 3);
+  CHECK(notes.size() == 1);
+}
+
+TEST_CASE("an engine that divides draft networks does so where the scenario is silent and the heads allow it") {
+  const auto shards = [](const std::string& engine, const std::string& ranks, const std::string& draft) {
+    const ScenarioText text(R"({"device": "h100-sxm", "transformer": "llama-2-7b", "engine": ")" + engine +
+                            R"(", "tensor_parallel": )" + ranks +
+                            R"(, "method": {"name": "draft_model", "draft_length": 3, "acceptance": {"rate": 0.5},
+                                "draft": )" +
+                            draft + "}}");
+    const auto sweep = text.sweep();
+    const Outcome last = sweep->at(sweep->scenario().points() - 1);
+    return std::get<Prediction>(last.result).memory.draft_weights;
+  };
+  CHECK(shards("vllm", "[1, 8]", R"("llama-2-7b")") < 0.2 * shards("vllm", "1", R"("llama-2-7b")"));
+  CHECK(shards("vllm", "8", R"("llama-68m")") == shards("vllm", "1", R"("llama-68m")"));  // 12 heads
+  const Bytes whole = shards("sglang", "8", R"("llama-2-7b")");
+  CHECK(shards("vllm", "8", R"("llama-2-7b", "shard_draft": false)") == whole);
+  CHECK(shards("vllm", "8", R"("llama-2-7b")") < 0.2 * whole);
 }
 
 TEST_CASE("a run is the product of all lists, the batch turns fastest and the device slowest") {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/catch.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 
@@ -86,6 +87,37 @@ TEST_CASE(
   CHECK(engine_of(profile(R"(, "ops": {})")).bandwidth_share == 1);
   CHECK(mistakes(profile(R"(, "ops": {}, "bandwidth_share": {"value": 0, "kind": "guess", "because": "why"})"))
             .find("engine.json#/bandwidth_share/value: ") != std::string::npos);
+}
+
+TEST_CASE("a profile says what its scheduler does by card, how prompts are launched, and what it drafts") {
+  const Engine e = engine_of(profile(R"(,
+    "prompt_graphs": {"value": 512, "kind": "default", "source": "s", "locator": "l"},
+    "chain": {"value": 3, "kind": "guess", "because": "why"},
+    "shards_drafts": {"value": true, "kind": "default", "source": "s", "locator": "l"},
+    "layer_tree": {"value": "25 us", "kind": "calibrated", "source": "s", "locator": "l"},
+    "scheduler": {"kind": "default", "source": "s", "locator": "l", "prompts": "apart", "cards": [
+      {"memory": "70 GiB", "except": "a100", "max_num_seqs": 1024, "max_num_seqs_speculating": 48,
+       "max_num_batched_tokens": 8192},
+      {"max_num_seqs": 256}]},
+    "ops": {"expert_mlp": {"fixed": "9 us", "kind": "guess", "because": "why"}})"));
+  CHECK(e.chain == 3);
+  CHECK(e.shards_drafts);
+  CHECK(e.layer_tree.value == Approx(25e-6));
+  CHECK(e.cost_of("expert_mlp").fixed->value == Approx(9e-6));
+  CHECK(e.scheduler.prompts_apart == true);
+  constexpr double kGiB = 1 << 30;
+  CHECK(e.scheduler.on(Bytes{80 * kGiB}, "h100-sxm").max_num_seqs == 1024);
+  CHECK(e.scheduler.on(Bytes{80 * kGiB}, "h100-sxm").max_num_seqs_speculating == 48);
+  CHECK(e.scheduler.on(Bytes{80 * kGiB}, "a100-sxm").max_num_seqs == 256);
+  CHECK(e.scheduler.on(Bytes{24 * kGiB}, "rtx-4090").max_num_seqs == 256);
+  CHECK(!e.scheduler.on(Bytes{24 * kGiB}, "rtx-4090").max_num_batched_tokens);
+  Engine graphs = e;
+  graphs.graphs = true;
+  CHECK(for_prompt(graphs, 512).graphs);
+  CHECK_FALSE(for_prompt(graphs, 513).graphs);
+  CHECK(contains(mistakes(profile(R"(, "ops": {}, "scheduler": {"kind": "guess", "because": "why", "prompts": "alone",
+    "cards": [{"max_num_seqs": 0, "gpu": "h100"}]})")),
+                 "engine.json#/scheduler/cards/0/gpu"));
 }
 
 TEST_CASE("a profile with mistakes names them all") {

@@ -4,6 +4,7 @@
 
 #include "decoder/priced/step_price.h"
 #include "model/kernel_time.h"
+#include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 
 namespace draftline {
@@ -84,6 +85,7 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
       CHECK(folded(length) == whole.time);
       CHECK(whole.time.value == Approx(walked.time.value).epsilon(1e-9));
       CHECK(whole.host().value == Approx(walked.host().value).epsilon(1e-9));
+      CHECK(whole.drafting.value == Approx(walked.drafting.value).epsilon(1e-9).margin(1e-12));
       for (std::size_t k = 0; k < kKernelKinds; ++k) {
         for (std::size_t p = 0; p < kPhases; ++p)
           CHECK(whole.kernels[p][k].value == Approx(walked.kernels[p][k].value).epsilon(1e-9));
@@ -109,6 +111,105 @@ TEST_CASE("the folded price is the walk where the device waits in layers and dra
                 without = StepPrice(run, 1, *setup.device, *setup.engine, true)(700);
   CHECK(folded.value == Approx(walked.value).epsilon(1e-9));
   CHECK(folded - without > Seconds{3 * 200e-6 + 32 * 5e-6 - 1e-9});
+}
+
+TEST_CASE("a drafter whose passes wait for the host takes their time, and no more where the device is slower") {
+  const auto s =
+      ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})")).sweep();
+  const Setup setup = s->setup({});
+  const auto run = s->predictor().recorded_step(setup, s->scenario().methods.front());
+  Engine slow = *setup.engine;
+  slow.ops["verify_greedy"].waits = 1;  // the host reads what was accepted before it drafts
+  const auto drafting = [&](double pass) {
+    slow.draft_pass = Seconds{pass};
+    const std::vector<int> lengths(1, 700);
+    const StepBreakdown folded = StepPrice(run, 1, *setup.device, slow, true).breakdown(700);
+    CHECK(folded.drafting.value ==
+          Approx(walk_step(run, lengths, *setup.device, slow, true).drafting.value).epsilon(1e-9).margin(1e-12));
+    CHECK(folded.drafting <= folded.host());
+    return folded.drafting.value;
+  };
+  CHECK(drafting(0) == Approx(0).margin(1e-9));
+  // Three passes, one of them behind the read: each waits a millisecond, less the kernels of the one before it.
+  CHECK(drafting(1e-3) < 3e-3);
+  CHECK(drafting(1e-3) > 2e-3);
+  CHECK(drafting(2e-3) - drafting(1e-3) == Approx(3e-3));
+}
+
+TEST_CASE("layers that verify a tree cost what the engine says, those of a chain do not") {
+  const auto longer = [](const std::string& drafts) {
+    const auto s = ScenarioText(with_method(R"({"name": "eagle3", )" + drafts + "}")).sweep();
+    const Setup setup = s->setup({});
+    const auto run = s->predictor().recorded_step(setup, s->scenario().methods.front());
+    Engine trees = *setup.engine;
+    trees.layer_tree = Seconds{25e-6};
+    const auto time = [&](const Engine& e) { return StepPrice(run, 1, *setup.device, e, true)(700).value; };
+    return time(trees) - time(*setup.engine);
+  };
+  CHECK(longer(R"("draft_length": 5, "acceptance": {"rate": 0.7})") == Approx(0).margin(1e-12));
+  CHECK(longer(R"("tree": {"top_k": 3, "passes": 4, "nodes": 5}, "acceptance": {"mean_length": 2})") ==
+        Approx(32 * 25e-6));
+}
+
+TEST_CASE("a look-up drafter that finds nothing has plain steps, and its length is that of its hits") {
+  const auto at = [](double hits, int batch) {
+    return prediction(with(R"("batch_size": )" + std::to_string(batch),
+                           R"({"name": "prompt_lookup", "draft_length": 5, "acceptance": {"rate": 0.8, "hit_share": )" +
+                               std::to_string(hits) + "}}"));
+  };
+  const Prediction plain = prediction(with(R"("batch_size": 64)"));
+  const Prediction none = at(0, 64), half = at(0.5, 64), all = at(1, 64);
+  CHECK(none.acceptance_length == 1);
+  CHECK(half.acceptance_length == Approx(0.5 * (1 + all.acceptance_length)));
+  CHECK(none.breakdown.of(Phase::verify).value == Approx(plain.breakdown.of(Phase::verify).value).epsilon(1e-3));
+  CHECK(none.step_time < half.step_time);
+  CHECK(half.step_time < all.step_time);
+  // One sequence: half of the steps are the one, half the other.
+  CHECK(at(0.5, 1).step_time.value == Approx(0.5 * (at(0, 1).step_time + at(1, 1).step_time).value).epsilon(1e-3));
+  CHECK(ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3,
+                                      "acceptance": {"rate": 0.7, "hit_share": 0.5}})"))
+            .mistakes() == "#/method/acceptance/hit_share: eagle3 drafts in every step: it looks nothing up");
+}
+
+TEST_CASE("hits of a batch have the mean and the variance of independent sequences") {
+  for (const int n : {1, 3, 8, 9, 200}) {
+    double shares = 0, mean = 0, squares = 0;
+    for (const auto& [hits, share] : hits_of(n, 0.3))
+      shares += share, mean += share * hits, squares += share * hits * hits;
+    CHECK(shares == Approx(1));
+    CHECK(mean == Approx(0.3 * n).epsilon(n > 8 ? 0.05 : 1e-9));
+    CHECK(squares - mean * mean == Approx(0.21 * n).epsilon(n > 8 ? 0.3 : 1e-9));  // rounded to whole sequences
+  }
+  CHECK(hits_of(4, 1) == std::vector<std::pair<int, double>>{{4, 1}});
+  CHECK(hits_of(4, 0) == std::vector<std::pair<int, double>>{{0, 1}});
+}
+
+TEST_CASE("a long prompt is launched kernel by kernel where the engine has no graphs of that size") {
+  const auto s = ScenarioText(with("")).sweep();
+  Setup setup = s->setup({});
+  Engine eager = *setup.engine;
+  setup.engine = &eager;
+  eager.issue = Seconds{1e-3};
+  const auto time = [&](int tokens) { return s->predictor().prefill_price(setup, autoregressive(), tokens)(0); };
+  const Seconds replayed = time(64), longer = time(600);
+  eager.prompt_graphs = 512;
+  CHECK(time(64) == replayed);
+  CHECK(time(600) > longer + Seconds{0.2});  // more than 200 kernels
+}
+
+TEST_CASE("a divided drafter whose heads the ranks don't divide is refused where it was asked for") {
+  const std::string draft =
+      R"({"name": "draft_model", "draft": "llama-68m", "draft_length": 3, "acceptance": {"rate": 0.5})";
+  const auto mistakes = [&](const std::string& ranks, const std::string& more) {
+    return ScenarioText(R"({"device": "h100-sxm", "transformer": "llama-2-7b", "engine": "draftline",
+                            "tensor_parallel": )" +
+                        ranks + R"(, "method": )" + draft + more + "}}")
+        .mistakes();
+  };
+  CHECK(starts_with(mistakes("8", R"(, "shard_draft": true)"),
+                    "#/method/shard_draft: tensor_parallel 8 does not divide the 12 heads of llama-68m"));
+  CHECK(mistakes("8", "") == "none");
+  CHECK(mistakes("[1, 4]", R"(, "shard_draft": true)") == "none");
 }
 
 TEST_CASE("the mean over a text lies between the steps at its ends") {
@@ -174,6 +275,23 @@ TEST_CASE("experts are an entry of their own") {
   const StepBreakdown step = predictor.step_price(setup, autoregressive()).breakdown(100);
   CHECK(experts.value > 0);
   CHECK(step.of(Phase::verify, KernelKind::experts).value == Approx(experts.value).epsilon(1e-12));
+}
+
+TEST_CASE("an engine's own cost of a layer of experts replaces that of the engine that was measured") {
+  const auto s = ScenarioText(with(R"("batch_size": 4)")).sweep();
+  Catalogue catalogue(kData);
+  const auto network = catalogue.transformer("qwen3-30b-a3b");
+  Setup setup = s->setup({});
+  setup.transformer = network.get();
+  Engine measured = *setup.engine, own = measured;
+  measured.ops["expert_mlp"].fixed.reset();
+  own.ops["expert_mlp"].fixed = Seconds{9e-6};
+  const auto experts = [&](const Engine& e) {
+    setup.engine = &e;
+    return s->predictor().step_price(setup, autoregressive()).breakdown(500).of(Phase::verify, KernelKind::experts);
+  };
+  const Seconds fixed = setup.device->gpu().experts->fixed;
+  CHECK((experts(measured) - experts(own)).value == Approx(48 * (fixed.value - 9e-6)));
 }
 
 TEST_CASE("more acceptance is never slower") {

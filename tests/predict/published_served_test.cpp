@@ -95,7 +95,6 @@ TEST_CASE("vLLM with a network of 1.7B on an H100: four corners of a grid predic
     unseen.push_back(run(batch, context, Seconds{1e-3 * ms}));
   const Judged j = judged(seen, unseen, {.device = "h100-sxm", .engine = "vllm", .transformer = "qwen3-1.7b"});
   print("adixg, Qwen3-1.7B, H100, vLLM 0.28", j);
-  CHECK(*summarize(j.shipped).median > 0.1);  // what calibrating is for
   CHECK(*summarize(j.fitted).median < 0.05);
   CHECK(*summarize(j.fitted).p90 < 0.1);
 }

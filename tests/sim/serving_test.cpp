@@ -153,6 +153,46 @@ TEST_CASE("a prompt waits for the launches of a prompt, not for those of verific
   CHECK(s.at(0).runs.front().figures.ttft.mean().value == Approx(p.prefill_time.value).epsilon(0.05));
 }
 
+TEST_CASE("a server has its engine's limits, by card, and its way with prompts, where the scenario is silent") {
+  const auto limits = [](const std::string& device, const std::string& engine, const std::string& more,
+                         const std::string& method = R"({"name": "autoregressive"})") {
+    const Scene s(R"({"device": ")" + device + R"(", "transformer": "llama-2-7b", "engine": ")" + engine +
+                  R"(", "method": )" + method +
+                  R"(, "workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 3})" + more + "}");
+    return s.sweep->prepare({})->limits;
+  };
+  using Batching = SchedulerLimits::Batching;
+  CHECK(limits("h100-sxm", "vllm", "").max_num_seqs == 1024);
+  CHECK(limits("h100-sxm", "vllm", "").max_num_batched_tokens == 8192);
+  CHECK(limits("h100-sxm", "vllm", "").batching == Batching::continuous);
+  CHECK(limits("rtx-4090", "vllm", "").max_num_seqs == 256);
+  CHECK(limits("rtx-4090", "vllm", "").max_num_batched_tokens == 2048);
+  CHECK(limits("a100-sxm", "vllm", "").max_num_seqs == 256);
+  CHECK(limits("h100-sxm", "vllm", R"(, "scheduler": {"max_num_seqs": 64})").max_num_seqs == 64);
+  CHECK(limits("h100-sxm", "vllm", R"(, "scheduler": {"max_num_seqs": 64})").max_num_batched_tokens == 8192);
+  CHECK(limits("h100-sxm", "sglang", "").batching == Batching::prefill_first);
+  CHECK(limits("h100-sxm", "sglang", R"(, "scheduler": {"chunked_prefill": true})").batching == Batching::continuous);
+  CHECK(limits("h100-sxm", "sglang", R"(, "scheduler": {"static_batching": true})").batching == Batching::fixed);
+  CHECK(limits("h100-sxm", "sglang", "",
+               R"({"name": "draft_model", "draft": "llama-68m", "draft_length": 3, "acceptance": {"rate": 0.5}})")
+            .max_num_seqs == 48);
+  CHECK(limits("h100-sxm", "draftline", "").max_num_seqs == 256);
+}
+
+TEST_CASE("handing a step on to the next stage of a pipeline waits for no other rank") {
+  const auto step = [](double skew, int stages) {
+    const auto sweep = ScenarioText(with("")).sweep();
+    Setup setup = sweep->setup({});
+    Engine e = *setup.engine;
+    e.links.rank_skew = Seconds{skew};
+    setup.engine = &e;
+    StepTable table(sweep->predictor(), setup, {&autoregressive()}, autoregressive(), stages);
+    return table.decode(1, 0, 0).start;
+  };
+  CHECK(step(0, 4) > step(0, 1));
+  CHECK(step(1e-3, 4) == step(0, 4));
+}
+
 TEST_CASE("what does not fit into simulated time is refused, whatever makes it so long") {
   const auto apart = [](const std::string& link) {
     return mistakes(serving(R"("disaggregation": {"prefill_replicas": 1, )" + link + "}"));

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The price of a step that is not always the same: a drafter that looks its drafts up finds some for a few sequences of
+// the batch, for others none. Means over steps, so that a batch's hits, which are independent, enter with their shares.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "decoder/priced/step_price.h"
+
+namespace draftline {
+
+// How many of a batch's sequences have a hit, with the share of steps: the binomial distribution; of more than eight
+// sequences three values that have its mean and variance. The shares sum to 1.
+std::vector<std::pair<int, double>> hits_of(int sequences, double hit_share);
+
+class ExpectedStep {
+ public:
+  void add(double share, StepPrice price) { parts_.emplace_back(share, std::move(price)); }
+
+  Seconds operator()(double length, const PromptsBetween& between = {}) const {
+    return mean([&](const StepPrice& p) { return p(length, between); });
+  }
+  StepBreakdown breakdown(double length) const {
+    StepBreakdown b;
+    for (const auto& [share, price] : parts_) b.add(price.breakdown(length), share);
+    return b;
+  }
+  Work work(double length) const {
+    Work w;
+    for (const auto& [share, price] : parts_) {
+      const Work one = price.work(length);
+      w += Work{share * one.flops, share * one.read, share * one.written};
+    }
+    return w;
+  }
+  Seconds host_least() const {
+    return mean([](const StepPrice& p) { return p.host_least(); });
+  }
+
+ private:
+  template <class F>
+  Seconds mean(F f) const {
+    Seconds sum;
+    for (const auto& [share, price] : parts_) sum += share * f(price);
+    return sum;
+  }
+  std::vector<std::pair<double, StepPrice>> parts_;
+};
+
+}  // namespace draftline
