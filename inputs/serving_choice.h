@@ -10,6 +10,7 @@
 #include "inputs/draft_policy.h"
 #include "inputs/serving_limits.h"
 #include "inputs/workload.h"
+#include "model/memory.h"
 
 namespace draftline {
 
@@ -17,8 +18,9 @@ namespace draftline {
 // "routing".
 struct ServingChoice {
   Workload workload;
-  SchedulerLimits limits;                 // without kv_blocks and the times of copies, which depend on the device
-  double gpu_memory_utilization = 0.9;    // share of device memory for weights, activations and KV blocks, 0 to 1
+  SchedulerLimits limits;  // without kv_blocks and the times of copies, which depend on the device
+  double gpu_memory_utilization =
+      kGpuMemoryUtilization;              // share of device memory for weights, activations and KV blocks, 0 to 1
   std::optional<std::int64_t> kv_blocks;  // none: as many as fit in device memory
   BytesPerSecond host_link;               // for swapping
   FleetShape fleet;                       // without the times of transfers
@@ -36,6 +38,7 @@ struct Serving {
   std::map<std::string, double> prices;  // per device and hour, by the device's name
 };
 
-Serving read_serving(const Reader& scenario, Catalogue&);  // mistakes are noted at the reader
+// `gpu_memory_utilization`: of schedulers that say none. Mistakes are noted at the reader.
+Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Catalogue&);
 
 }  // namespace draftline

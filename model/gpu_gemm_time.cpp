@@ -42,9 +42,9 @@ Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
   const GemmFit& f = d.gpu().gemm;
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
   const double bandwidth = d.bandwidth.value, l2_rate = f.l2_speed * bandwidth;
-  const double weights = weight_bytes(k.weights, static_cast<double>(k.in) * k.out).value;
+  const double weights = weight_bytes(k.weights, static_cast<double>(k.in) * k.out, k.scale_bits).value;
   const double inputs = bytes_of(k.activations, static_cast<double>(k.rows) * k.in).value;
-  const double outputs = bytes_of(k.activations, static_cast<double>(k.rows) * k.out).value;
+  const double outputs = bytes_of(result_format(k.activations), static_cast<double>(k.rows) * k.out).value;
   const double memory = weights * ((1 - hot) / (f.bandwidth_share * bandwidth) + hot / l2_rate) + inputs / l2_rate;
   const double multiprocessors = d.multiprocessors;
 

@@ -13,14 +13,17 @@ double experts_touched(const ExpertMlp& k) {
   return k.experts * (1 - std::pow(miss, sequences + (k.rows - sequences) * (1 - k.overlap)));
 }
 
-Bytes weight_bytes(DType t, double elements) { return bytes_of(t, elements); }
+Bytes weight_bytes(DType t, double elements, double scale_bits) {
+  return bytes_of(t, elements) + Bytes{elements * scale_bits / 8};
+}
 
 Work work(const Gemm& k) {
   const double rows = k.rows, in = k.in, out = k.out;
+  const DType results = result_format(k.activations);
   return {Flops{2 * rows * in * out},
-          bytes_of(k.activations, rows * in) + weight_bytes(k.weights, in * out) +
-              bytes_of(k.activations, k.bias ? out : 0),
-          bytes_of(k.activations, rows * out)};
+          bytes_of(k.activations, rows * in) + weight_bytes(k.weights, in * out, k.scale_bits) +
+              bytes_of(results, k.bias ? out : 0),
+          bytes_of(results, rows * out)};
 }
 
 Work work(const Attention& k, Span s) {
@@ -38,10 +41,11 @@ Work work(const AllGather& k) { return {Flops{}, k.message / k.ranks, k.message}
 
 Work work(const ExpertMlp& k) {
   const double rows = k.rows, hidden = k.hidden, one = 3.0 * k.hidden * k.intermediate;
-  return {
-      Flops{2 * rows * (hidden * k.experts + k.per_token * one)},
-      bytes_of(k.activations, rows * hidden) + weight_bytes(k.weights, hidden * k.experts + experts_touched(k) * one),
-      bytes_of(k.activations, rows * hidden)};
+  const DType outside = result_format(k.activations);  // the experts quantise their inputs themselves
+  return {Flops{2 * rows * (hidden * k.experts + k.per_token * one)},
+          bytes_of(outside, rows * hidden) + bytes_of(outside, hidden * k.experts) +
+              weight_bytes(k.weights, experts_touched(k) * one, k.scale_bits),
+          bytes_of(outside, rows * hidden)};
 }
 
 Work work(const Kernel& kernel, Span span) {

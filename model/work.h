@@ -32,8 +32,12 @@ struct Gemm {
   DType weights = DType::bf16, activations = DType::bf16;
   bool bias = false;
   bool block_scaled = false;  // 8-bit weights with a scale for each block, not one for the matrix
+  double scale_bits = 0;      // of the weights' scales, for each weight
   bool operator==(const Gemm&) const = default;
 };
+
+// Of products whose operands have this format: what is quantised for a product comes out of it in 16 bits.
+constexpr DType result_format(DType activations) { return bits_of(activations) < 16 ? DType::bf16 : activations; }
 
 // Attention of `rows` query rows (all sequences together) over the paged cache; one layer.
 struct Attention {
@@ -85,9 +89,11 @@ struct AllGather {
 struct ExpertMlp {
   int rows = 0, hidden = 0, intermediate = 0, experts = 0, per_token = 0;
   DType weights = DType::bf16, activations = DType::bf16;
-  int sequences = 0;  // that the rows belong to; 0: each row to its own
+  double scale_bits = 0;  // of the weights' scales, for each weight
+  int sequences = 0;      // that the rows belong to; 0: each row to its own
   double overlap =
       0;  // share of a row's choices that it takes over from the row before it in its sequence, beyond chance
+  bool block_scaled = false;  // as of a Gemm
   bool operator==(const ExpertMlp&) const = default;
 };
 // Expected number of distinct experts that the rows choose: E (1 - (1 - k/E)^n), n = sequences + (rows - sequences)
@@ -96,7 +102,7 @@ double experts_touched(const ExpertMlp&);
 
 using Kernel = std::variant<Gemm, Attention, Copy, AllReduce, AllGather, ExpertMlp>;
 
-Bytes weight_bytes(DType, double elements);  // without the scales that block-quantised formats carry
+Bytes weight_bytes(DType, double elements, double scale_bits = 0);  // scale_bits: of their scales, for each
 Work work(const Gemm&);
 Work work(const Attention&, Span);
 Work work(const Copy&);
