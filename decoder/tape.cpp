@@ -14,9 +14,9 @@ std::string_view key_of(const T&, const Tape&) {
 std::string_view key_of(const Linear& o, const Tape&) {
   const bool quantised_inputs = bits_of(o.x.dtype) < 16;
   switch (o.w.dtype) {
+    case DType::fp8: return quantised_inputs ? "linear.fp8-w8a8" : "linear.fp8";
     case DType::int8: return quantised_inputs ? "linear.int8-w8a8" : "linear.int8";
-    case DType::fp4: return "linear.fp4";
-    case DType::fp8: return "linear.fp8";
+    case DType::fp4: return quantised_inputs ? "linear.fp4-w4a4" : "linear.fp4";
     case DType::int4: return "linear.int4";
     default: return Linear::key;
   }
