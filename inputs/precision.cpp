@@ -82,7 +82,7 @@ Precision PrecisionChoice::of(const TransformerShape& target) const {
     p.name += ",activations:" + std::string(name(*activations));
   }
   const auto layers = [&](std::string_view key, const std::optional<std::string>& format, LinearFormat& to) {
-    if (!format) return;
+    if (!format || to == format_named(*format)->layers) return;
     to = format_named(*format)->layers;
     p.name += "," + std::string(key) + ":" + *format;
   };
@@ -91,7 +91,7 @@ Precision PrecisionChoice::of(const TransformerShape& target) const {
   layers("lm_head", lm_head, p.lm_head);
   layers("draft", draft, p.draft);
   const auto values = [&](std::string_view key, std::optional<DType> format, DType& to) {
-    if (!format) return;
+    if (!format || to == *format) return;
     to = *format;
     p.name += "," + std::string(key) + ":" + std::string(name(*format));
   };

@@ -236,7 +236,10 @@ Precision precision_of(const Reader& in, const Checkpoint& c, DType activations,
     tell(in, shape,
          "modules that the checkpoint may leave in 16 bits by \"" + printable(list.not_understood().front(), 100) +
              "\" are priced as quantised");
-  if (c.kv_cache) p.kv_cache = *c.kv_cache;
+  if (c.kv_cache && *c.kv_cache != activations) {
+    p.kv_cache = *c.kv_cache;
+    p.name += ",kv_cache:" + std::string(name(p.kv_cache));
+  }
   return p;
 }
 

@@ -42,6 +42,10 @@ TEST_CASE("an object has a format for each class of tensor, under our names or v
   CHECK(vllm.name == "fp8,activations:fp16,draft:fp8,kv_cache:fp8");
 }
 
+TEST_CASE("what is said twice has one name") {
+  CHECK(precision(R"({"weights": "fp8", "draft": "bf16", "kv_cache": "bf16"})") == precision(R"("fp8")"));
+}
+
 TEST_CASE("activations in another 16-bit format take what is not quantised with them") {
   const Precision p = precision(R"({"weights": "fp8", "activations": "fp16"})");
   CHECK(p.name == "fp8,activations:fp16");

@@ -122,7 +122,7 @@ TEST_CASE("modelopt: in config.json or in the hf_quant_config.json beside it") {
                                     {"quant_algo", "NVFP4"},
                                     {"ignore", {"lm_head", "*.self_attn*"}},
                                     {"kv_cache_scheme", {{"num_bits", 8}, {"type", "float"}}}});
-  CHECK((p.name == "nvfp4" && p.kv_cache == DType::fp8));
+  CHECK((p.name == "nvfp4,kv_cache:fp8" && p.kv_cache == DType::fp8));
   CHECK((p.mlp.weights == DType::fp4 && p.attention.weights == DType::bf16 && p.lm_head.weights == DType::bf16));
 
   const FreshFolder folder;
@@ -131,7 +131,7 @@ TEST_CASE("modelopt: in config.json or in the hf_quant_config.json beside it") {
       << R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}})";
   const auto shape = read_file(folder.path() / "config.json", read_transformer);
   REQUIRE(shape.checkpoint.has_value());
-  CHECK((shape.checkpoint->name == "fp8" && shape.checkpoint->kv_cache == DType::fp8));
+  CHECK((shape.checkpoint->name == "fp8,kv_cache:fp8" && shape.checkpoint->kv_cache == DType::fp8));
   CHECK(shape.checkpoint->lm_head.weights == DType::bf16);
   std::ofstream(folder.path() / "hf_quant_config.json") << R"({"quantization": {"quant_algo": null}})";
   const auto plain = read_file(folder.path() / "config.json", read_transformer);
