@@ -162,7 +162,9 @@ void add_calibrate(CLI::App& app, Action& chosen) {
                    "or\na CSV table; "
                    "FILE@batch=8,prompt=32,... says what a file does not (docs/your_server.md)");
   verb->add_option("--engine", o->served.engine, "with --served: the profile to start from");
-  verb->add_option("--precision", o->served.precision, "with --served: of the weights")->capture_default_str();
+  verb->add_option("--precision", o->served.precision,
+                   "with --served: of the weights; auto: the checkpoint's, else bf16")
+      ->capture_default_str();
   verb->add_option("--tensor-parallel", o->served.tensor_parallel, "with --served: devices that share each layer")
       ->check(between(1, 1024))
       ->capture_default_str();

@@ -36,6 +36,17 @@ struct Linear {  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]
   Out y;
   FIELDS(x, w, bias, y)
 };
+// Quantises rows for a product, with a scale for each `group` of columns (0: the row): x [n, c] -> y [n, c], scales [n,
+// groups]. `after`: what made x, as engines may fuse the two. Only priced: no backend computes in fewer than 16 bits.
+struct Quantise {
+  static constexpr std::string_view key = "quantise";
+  enum class After : std::uint8_t { any, norm, activation };
+  Tensor x;
+  int group;
+  After after;
+  Out y, scales;
+  FIELDS(x, group, after, y, scales)
+};
 struct RmsNorm {  // normalises each group of `width` columns: [n, c] -> [n, c]; w [1, c] or [1, width]
   static constexpr std::string_view key = "rms_norm";
   Tensor x;

@@ -50,6 +50,13 @@ Bytes bytes_of_pass(const Pass& p) {
          (p.tree_mask ? p.tree_mask->bytes() : Bytes{});
 }
 
+// Bits of scales for each of `count` matrices' weights, one below the other.
+double scale_bits(const Weight& w, int count = 1) {
+  if (w.format == nullptr) return 0;
+  const int in = w.in / count;
+  return 8 * w.format->scales.of(in, w.out).value / (static_cast<double>(in) * w.out);
+}
+
 struct KernelOf {
   const Tape& tape;
   template <class T>
@@ -63,7 +70,9 @@ struct KernelOf {
                 .out = o.w.out,
                 .weights = o.w.dtype,
                 .activations = o.x.dtype,
-                .bias = o.bias.has_value()};
+                .bias = o.bias.has_value(),
+                .block_scaled = o.w.format != nullptr && o.w.format->block_scaled(),
+                .scale_bits = scale_bits(o.w)};
   }
   Kernel operator()(const Embed& o) const {
     return Copy{.read = o.ids.bytes() + weight_bytes(o.table.dtype, static_cast<double>(o.y.rows) * o.table.out),
@@ -77,9 +86,14 @@ struct KernelOf {
                      .experts = o.experts,
                      .per_token = o.per_token,
                      .weights = o.gate_up.dtype,
-                     .activations = o.x.dtype,
+                     .activations = expert_inputs(o),
+                     .scale_bits = scale_bits(o.gate_up, o.experts),
                      .sequences = o.sequences,
-                     .overlap = o.overlap};
+                     .overlap = o.overlap,
+                     .block_scaled = o.gate_up.format != nullptr && o.gate_up.format->block_scaled()};
+  }
+  static DType expert_inputs(const MixtureOfExperts& o) {
+    return o.gate_up.format != nullptr ? o.gate_up.format->inputs.value_or(o.x.dtype) : o.x.dtype;
   }
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);

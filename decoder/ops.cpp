@@ -6,8 +6,12 @@
 
 namespace draftline {
 
-Ops::Ops(Backend& backend, DType activations, int slots, std::optional<int> kv_slots)
-    : backend_(backend), activations_(activations), slots_(slots), kv_slots_(kv_slots.value_or(slots)) {}
+Ops::Ops(Backend& backend, DType activations, int slots, std::optional<int> kv_slots, std::optional<DType> cache)
+    : backend_(backend),
+      activations_(activations),
+      cache_format_(cache.value_or(activations)),
+      slots_(slots),
+      kv_slots_(kv_slots.value_or(slots)) {}
 
 // ---- recording
 
@@ -102,7 +106,7 @@ Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
 }
 
 Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity) {
-  const Cache c{static_cast<int>(caches_.size()), layers, kv_heads, head_dim, activations_};
+  const Cache c{static_cast<int>(caches_.size()), layers, kv_heads, head_dim, cache_format_};
   caches_.push_back(c);
   backend_.make_cache(c, kv_slots_, capacity);
   return c;
@@ -121,7 +125,22 @@ Tensor Ops::embed(Weight table, Tensor ids) { return emit(Embed{table, ids, temp
 
 Tensor Ops::linear(Tensor x, Weight w, std::optional<Weight> bias) {
   check(x.cols == w.in && (!bias || bias->out == w.out), "linear: columns of x = inputs of w, bias = outputs");
+  if (w.format != nullptr && w.format->inputs) x = quantised(x, *w.format);
   return emit(Linear{x, w, bias, temp(x.rows, w.out)}).y;
+}
+
+// Directly behind what made x, an engine may quantise in the same kernel.
+static Quantise::After made_by(const Op& op) {
+  const auto one_of = [&]<class... T>() { return (std::holds_alternative<T>(op) || ...); };
+  if (one_of.operator()<RmsNorm, AddRmsNorm, LayerNorm>()) return Quantise::After::norm;
+  return one_of.operator()<SiluMul, Gelu>() ? Quantise::After::activation : Quantise::After::any;
+}
+
+Tensor Ops::quantised(Tensor x, const LinearFormat& format) {
+  const RowScales& scales = format.input_scales;
+  const auto after = tape_.ops.empty() ? Quantise::After::any : made_by(tape_.ops.back());
+  const Tensor y = temp(x.rows, x.cols, *format.inputs);
+  return emit(Quantise{x, scales.group, after, y, temp(x.rows, scales.of_row(x.cols), scales.format)}).y;
 }
 
 Tensor Ops::rms_norm(Tensor x, Weight w, float epsilon, int width) {
@@ -325,77 +344,5 @@ void Ops::commit(Cache c, Tensor path, const Rows& rows, const BatchSlots& slots
 }
 
 void Ops::advance(Tensor lengths, Tensor counts) { emit(Advance{counts, lengths}); }
-
-// ---- the host's side
-
-std::vector<int> Ops::decide(std::optional<Tensor> from, const Rule& rule, const std::vector<int>& usual) {
-  if (from) flush();
-  if (script_) { return next_answer_ < script_->size() ? (*script_)[next_answer_++] : usual; }
-  return answers_.emplace_back(rule(from ? backend_.read(*from) : std::vector<int>{}));
-}
-
-std::vector<int> Ops::fetch(Tensor from) {
-  flush();
-  return backend_.read(from);
-}
-
-void Ops::follow(const std::vector<std::vector<int>>* script) {
-  script_ = script;
-  next_answer_ = 0;
-}
-
-void Ops::forget() {
-  check(tape_.ops.empty(), "forget: in the middle of a segment");
-  tapes_.clear();
-  constants_.clear();
-  named_.clear();
-}
-
-void Ops::flush(bool waits) {
-  check(!tape_.ops.empty() || tape_.passes.empty(), "a pass without ops");
-  if (tape_.ops.empty()) return;
-  tape_.hash = hasher_.hash.value();
-  auto [it, fresh] = tapes_.try_emplace(tape_.hash);
-  SegmentRun run{nullptr, {}, waits};
-  if (on_segment)
-    for (const Pass& p : tape_.passes) {
-      run.rows.push_back(p.rows.each);
-      run.ahead.push_back(p.ahead);
-    }
-  const std::size_t ops = tape_.ops.size(), temps = tape_.temps.size();
-  if (fresh) {
-    check_uploads();
-    it->second = std::make_unique<Tape>(std::exchange(tape_, {}));
-    tape_.ops.reserve(ops);  // the next one is often as long
-    tape_.phases.reserve(ops);
-    tape_.temps.reserve(temps);
-  } else {
-    check(it->second->ops.size() == ops, "two tapes with one hash");
-    tape_.ops.clear();
-    tape_.phases.clear();
-    tape_.passes.clear();
-    tape_.temps.clear();
-  }
-  backend_.finish(*it->second);
-  run.tape = it->second.get();
-  if (on_segment) on_segment(run);
-  hasher_ = {};
-  ++epoch_;
-}
-
-// A graph gets its host data before it starts, so no op may read a buffer before it is uploaded in the same segment.
-void Ops::check_uploads() const {
-  for (std::size_t i = 0; i < tape_.ops.size(); ++i) {
-    const auto* upload = std::get_if<Upload>(&tape_.ops[i]);
-    if (!upload) continue;
-    for (std::size_t j = 0; j < i; ++j) {
-      const auto apart = [&](const Tensor& t, bool) {
-        check(t.home == Home::temp || t.id != upload->to.id || t.offset != upload->to.offset,
-              "an input was used before its upload in one segment");
-      };
-      std::visit([&](const auto& op) { each_tensor(tape_, op, apart); }, tape_.ops[j]);
-    }
-  }
-}
 
 }  // namespace draftline

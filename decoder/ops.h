@@ -19,8 +19,8 @@ namespace draftline {
 class Ops {
  public:
   // `activations`: the format in which networks compute. `slots`: batch slots, the most sequences at once. `kv_slots`:
-  // KV slots of each cache; none: as many as batch slots.
-  Ops(Backend&, DType activations, int slots, std::optional<int> kv_slots = {});
+  // KV slots of each cache; none: as many as batch slots. `cache`: the format of keys and values; none: activations'.
+  Ops(Backend&, DType activations, int slots, std::optional<int> kv_slots = {}, std::optional<DType> cache = {});
   DType activations() const { return activations_; }
 
   // ---- memory
@@ -41,7 +41,8 @@ class Ops {
 
   // ---- networks. Shapes are [rows, columns]; n: rows of all sequences together, B: sequences
   Tensor embed(Weight table, Tensor ids);  // ids [n] -> [n, hidden]
-  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]; Bug if x has not `in` columns or bias not `out`
+  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out], x quantised first where the weight's format asks for it; Bug if x
+  // has not `in` columns or bias not `out`
   Tensor linear(Tensor x, Weight w, std::optional<Weight> bias = {});
   // [n, c] -> [n, c], each `width` columns alone (0: the row); Bug if it does not divide c or w is no [1, c or width]
   Tensor rms_norm(Tensor x, Weight w, float epsilon, int width = 0);
@@ -141,12 +142,13 @@ class Ops {
   Tensor temp(int rows, int cols) { return temp(rows, cols, activations_); }
   Tensor ints(int rows, int cols = 1) { return temp(rows, cols, DType::int32); }
   VerdictTensors verdict(int sequences, int depth);
+  Tensor quantised(Tensor x, const LinearFormat&);
   template <class T>
   const T& emit(T op);
   void check_uploads() const;
 
   Backend& backend_;
-  DType activations_;
+  DType activations_, cache_format_;
   int slots_, kv_slots_, epoch_ = 0, persistent_count_ = 0;
   Tape tape_;
   TapeHasher hasher_;

@@ -12,11 +12,20 @@ std::string_view key_of(const T&, const Tape&) {
   return T::key;
 }
 std::string_view key_of(const Linear& o, const Tape&) {
+  const bool quantised_inputs = bits_of(o.x.dtype) < 16;
   switch (o.w.dtype) {
-    case DType::fp8: return "linear.fp8";
-    case DType::int8: return "linear.int8";
+    case DType::fp8: return quantised_inputs ? "linear.fp8-w8a8" : "linear.fp8";
+    case DType::int8: return quantised_inputs ? "linear.int8-w8a8" : "linear.int8";
+    case DType::fp4: return quantised_inputs ? "linear.fp4-w4a4" : "linear.fp4";
     case DType::int4: return "linear.int4";
     default: return Linear::key;
+  }
+}
+std::string_view key_of(const Quantise& o, const Tape&) {
+  switch (o.after) {
+    case Quantise::After::norm: return "quantise.norm";
+    case Quantise::After::activation: return "quantise.activation";
+    default: return Quantise::key;
   }
 }
 std::string_view key_of(const Attend& o, const Tape& tape) {

@@ -12,10 +12,11 @@
 
 namespace draftline {
 
-using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, CosineGate,
-                        MixtureOfExperts, RopeAppend, Attend, GroupAttend, SumOverRanks, GatherOverRanks, Gather,
-                        ConcatRows, Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree,
-                        SelectTree, VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance>;
+using Op =
+    std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, CosineGate,
+                 MixtureOfExperts, RopeAppend, Attend, GroupAttend, SumOverRanks, GatherOverRanks, Gather, ConcatRows,
+                 Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
+                 VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance, Quantise>;
 
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
 enum class Phase : std::uint8_t { draft, verify, commit };
@@ -95,6 +96,7 @@ struct TapeHasher {
   void operator()(float v) { hash.add(static_cast<double>(v)); }
   void operator()(double v) { hash.add(v); }
   void operator()(AcceptRule v) { hash.add(static_cast<int>(v)); }
+  void operator()(Quantise::After v) { hash.add(static_cast<int>(v)); }
   void operator()(const Tensor& t) {  // everything but the epoch, which differs from step to step
     hash.add(pack(t.id, t.offset));
     hash.add(pack(t.rows, t.cols));

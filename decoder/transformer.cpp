@@ -34,21 +34,21 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Tra
     w.attention_norm = store.vector(prefix + "input_norm", s.hidden);
     if (biased_norm) w.attention_norm_bias = store.vector(prefix + "input_norm_bias", s.hidden);
   }
-  w.qkv = store.matrix(prefix + "qkv", in, qkv);
+  w.qkv = store.attention(prefix + "qkv", in, qkv);
   if (s.qkv_bias) w.qkv_bias = store.vector(prefix + "qkv_bias", qkv);
   if (s.qk_norm) {
     w.q_norm = store.vector(prefix + "q_norm", s.head_dim);
     w.k_norm = store.vector(prefix + "k_norm", s.head_dim);
   }
-  w.o = store.matrix(prefix + "o", s.q_columns(), s.hidden);
+  w.o = store.attention(prefix + "o", s.q_columns(), s.hidden);
   if (!options.mlp) return w;
   w.mlp_norm = store.vector(prefix + "mlp_norm", s.hidden);
   if (biased_norm) w.mlp_norm_bias = store.vector(prefix + "mlp_norm_bias", s.hidden);
   if (s.experts && options.experts) {
     const Experts& e = *s.experts;
     w.router = store.table(prefix + "router", s.hidden, e.count);
-    w.gate_up = store.matrix(prefix + "experts.gate_up", e.count * s.hidden, 2 * e.intermediate);
-    w.down = store.matrix(prefix + "experts.down", e.count * e.intermediate, s.hidden);
+    w.gate_up = store.experts(prefix + "experts.gate_up", e.count, s.hidden, 2 * e.intermediate);
+    w.down = store.experts(prefix + "experts.down", e.count, e.intermediate, s.hidden);
     if (e.shared > 0) {
       w.shared_gate_up = store.matrix(prefix + "shared.gate_up", s.hidden, 2 * e.shared);
       w.shared_down = store.matrix(prefix + "shared.down", e.shared, s.hidden);
@@ -100,13 +100,13 @@ std::vector<LayerUse> layers_between(int from, int to) {
 Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops, int capacity,
                          const std::string& prefix, int tensor_parallel)
     : shape(s), ranks(tensor_parallel), all_(layers_between(0, s.layers)) {
-  embedding = store.table(prefix + "embedding", s.vocabulary, s.hidden);
+  embedding = store.embedding(prefix + "embedding", s.vocabulary, s.hidden);
   for (int i = 0; i < s.layers; ++i)
     layers.push_back(make_layer(store, prefix + "layers." + std::to_string(i) + ".", s,
                                 {.experts = s.experts && i >= s.experts->dense_layers}));
   final_norm_weight = store.vector(prefix + "final_norm", s.hidden);
   if (s.norm == NormKind::layer) final_norm_bias = store.vector(prefix + "final_norm_bias", s.hidden);
-  head = store.table(prefix + "lm_head", s.hidden, s.vocabulary, !s.tied_embeddings);
+  head = store.lm_head(prefix + "lm_head", s.hidden, s.vocabulary, s.tied_embeddings);
   cache = ops.cache(s.layers, s.kv_heads, s.head_dim, capacity);
 }
 

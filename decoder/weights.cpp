@@ -2,7 +2,6 @@
 #include "decoder/weights.h"
 
 #include "core/errors.h"
-#include "model/work.h"
 
 namespace draftline {
 
@@ -10,10 +9,27 @@ Weight WeightStore::get(const std::string& name, int in, int out, DType dtype, b
   auto [it, fresh] = by_name_.try_emplace(name, Weight{static_cast<int>(names_.size()), in, out, dtype});
   if (fresh) {
     names_.push_back(name);
-    if (resident) bytes_ += weight_bytes(dtype, static_cast<double>(in) * out);
+    if (resident) bytes_ += bytes_of(dtype, static_cast<double>(in) * out);
   }
   check(it->second.in == in && it->second.out == out, "one weight, two shapes: " + name);
   return it->second;
+}
+
+Weight WeightStore::matrix(const std::string& name, int in, int out, const LinearFormat& target, int count) {
+  const LinearFormat& format = drafts_ ? precision_->draft : target;
+  const std::size_t known = names_.size();
+  const Weight w = get(name, count * in, out, format.weights, true);
+  if (names_.size() == known) return w;
+  bytes_ += count * format.scales.of(in, out);
+  by_name_.at(name).format = &format;
+  return by_name_.at(name);
+}
+
+Weight WeightStore::lm_head(const std::string& name, int in, int out, bool tied) {
+  const LinearFormat& target = precision_->lm_head;
+  if (drafts_) return get(name, in, out, precision_->activations, !tied);
+  if (tied && target.weights == precision_->embedding) return get(name, in, out, target.weights, false);
+  return matrix(name, in, out, target);
 }
 
 }  // namespace draftline

@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "model/dtype.h"
+#include "model/precision.h"
 
 namespace draftline {
 
 struct Weight {  // a handle that owns nothing
   int id = -1, in = 0, out = 0;
   DType dtype = DType::fp32;
+  const LinearFormat* format = nullptr;  // of a matrix; the store keeps it
 };
 
 // A formula for random weights: value i is scale * (fp32(mean + spread * z_i) - minus), z_i being the i-th standard
@@ -37,25 +38,37 @@ class WeightSource {
   virtual std::vector<NormalTerm> formula(const std::string&, int /*in*/, int /*out*/) { return {}; }
 };
 
-// All weights that networks have asked for. Quantisation applies to the matrices of layers; embeddings, LM heads and
-// vectors keep the format of activations, as quantisation tools leave them.
+// All weights that networks have asked for, each in the format of its class (model/precision): the target's first, then
+// a drafter's.
 class WeightStore {
  public:
-  WeightStore(DType matrices, DType rest) : matrices_(matrices), rest_(rest) {}
-  explicit WeightStore(DType all) : WeightStore(all, all) {}
+  explicit WeightStore(Precision p) : precision_(std::make_shared<const Precision>(std::move(p))) {}
+  explicit WeightStore(DType all) : WeightStore(Precision(all)) {}
+  void drafter_follows() { drafts_ = true; }  // what is asked for from now on is a drafter's
 
-  Weight matrix(const std::string& name, int in, int out) { return get(name, in, out, matrices_, true); }
-  Weight table(const std::string& name, int in, int out, bool resident = true) {
-    return get(name, in, out, rest_, resident);
+  Weight attention(const std::string& name, int in, int out) { return matrix(name, in, out, precision_->attention); }
+  Weight matrix(const std::string& name, int in, int out) { return matrix(name, in, out, precision_->mlp); }
+  // `count` matrices [in, out], one below the other
+  Weight experts(const std::string& name, int count, int in, int out) {
+    return matrix(name, in, out, precision_->experts, count);
   }
-  Weight vector(const std::string& name, int n) { return get(name, 1, n, rest_, true); }
+  // A tied LM head shares the embedding's bytes, unless it has another format.
+  Weight lm_head(const std::string& name, int in, int out, bool tied = false);
+  Weight embedding(const std::string& name, int in, int out) {
+    return get(name, in, out, drafts_ ? precision_->activations : precision_->embedding, true);
+  }
+  Weight table(const std::string& name, int in, int out) { return get(name, in, out, precision_->activations, true); }
+  Weight vector(const std::string& name, int n) { return get(name, 1, n, precision_->activations, true); }
 
   const std::string& name(Weight w) const { return names_[static_cast<std::size_t>(w.id)]; }
-  Bytes bytes() const { return bytes_; }  // resident bytes; a tied LM head shares those of the embedding
+  Bytes bytes() const { return bytes_; }  // resident bytes, with scales
+  const Precision& precision() const { return *precision_; }
 
  private:
+  Weight matrix(const std::string& name, int in, int out, const LinearFormat& target, int count = 1);
   Weight get(const std::string& name, int in, int out, DType, bool resident);
-  DType matrices_, rest_;
+  std::shared_ptr<const Precision> precision_;
+  bool drafts_ = false;
   std::vector<std::string> names_;
   std::map<std::string, Weight> by_name_;
   Bytes bytes_;

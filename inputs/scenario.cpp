@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/json_parse.h"
+#include "core/notes.h"
 #include "inputs/axes.h"
 #include "inputs/engine_defaults.h"
 #include "inputs/routing.h"
@@ -37,12 +38,12 @@ void read_methods(const Reader& in, Catalogue& catalogue, std::vector<MethodChoi
   }
 }
 
-PrecisionChoice read_precision(const Reader& in) {
-  static constexpr std::array<std::string_view, 6> names{"fp32", "bf16", "fp16", "int8", "int4", "fp8"};
-  const std::string_view name = names[in.choice(names)];
-  const DType matrices = *dtype_named(name);
-  const DType activations = bits_of(matrices) >= 16 ? matrices : matrices == DType::fp8 ? DType::bf16 : DType::fp16;
-  return {std::string(name), matrices, activations};
+// Where another format is asked for than a checkpoint has.
+void tell_contradictions(const Reader& in, const Scenario& s) {
+  for (const PrecisionChoice& p : s.precisions)
+    for (const auto& shape : s.transformers)
+      if (shape)
+        if (const auto what = p.contradiction(*shape)) tell_listener(in.place() + ": " + *what);
 }
 
 // Notes acceptance traces that were recorded with other weights than the checkpoint in the transformer's folder.
@@ -89,14 +90,16 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   s.tensor_parallel = alternatives(in, "tensor_parallel", 1, count(1024));
   s.transformers = alternatives<std::shared_ptr<const TransformerShape>>(
       in.at("transformer"), [&](const Reader& r) { return catalogue.transformer(r); });
-  s.precisions = alternatives(in, "precision", PrecisionChoice{"bf16", DType::bf16, DType::bf16}, read_precision);
+  s.precisions = read_precisions(in);
+  if (const auto precision = in.find("precision")) tell_contradictions(*precision, s);
+  if (const auto share = in.find("gpu_memory_utilization")) s.gpu_memory_utilization = share->number(0.01, 1);
   s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
                                                           [&](const Reader& r) { return catalogue.engine(r); });
   read_methods(in.at("method"), catalogue, s.methods);
   take_engine_defaults(s);
   check_weights(s, catalogue);
   if (const auto routing = in.find("expert_routing")) read_routing(*routing, s);
-  if (in.has("workload")) s.serving = read_serving(in, catalogue);
+  if (in.has("workload")) s.serving = read_serving(in, s.gpu_memory_utilization, catalogue);
   if (const auto batch = in.find("batch_size"); batch && s.serving)
     batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}");
   s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatch));
@@ -119,6 +122,10 @@ std::size_t Scenario::points() const {
     n *= k;
   }
   return exact > 1e18 ? std::numeric_limits<std::size_t>::max() : n;
+}
+
+Precision precision_at(const Scenario& s, const Point& p) {
+  return s.precisions[p.precision].of(*s.transformers[p.transformer]);
 }
 
 Point point_at(const Scenario& s, std::size_t index) {

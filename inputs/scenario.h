@@ -10,6 +10,7 @@
 #include "core/reader.h"
 #include "inputs/acceptance.h"
 #include "inputs/catalogue.h"
+#include "inputs/precision.h"
 #include "inputs/serving_choice.h"
 #include "methods/method_spec.h"
 
@@ -21,21 +22,17 @@ struct MethodChoice {
   Acceptance acceptance = {};
 };
 
-struct PrecisionChoice {
-  std::string name;  // of the weights' format: "bf16", "int8", ...
-  DType matrices = DType::bf16, activations = DType::bf16;
-};
-
 struct Scenario {
   std::string name, question, note;  // for people
   std::vector<std::shared_ptr<const Device>> devices;
   std::vector<int> tensor_parallel;
   std::vector<std::shared_ptr<const TransformerShape>> transformers;
-  std::vector<PrecisionChoice> precisions;
+  std::vector<PrecisionChoice> precisions;  // of no checkpoint yet: see precision_at()
   std::vector<std::shared_ptr<const Engine>> engines;
   std::vector<MethodChoice> methods;
   std::vector<std::vector<MethodChoice>> methods_of_engine;    // as each engine completes them (inputs/engine_defaults)
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;  // at least 1, 2 and 1
+  double gpu_memory_utilization = kGpuMemoryUtilization;       // share of device memory; serving choices have their own
   std::optional<Serving> serving;                              // of a scenario with a workload, for the simulator
   Document document = Document::from_text("{}", "scenario");   // the file from which it was read
 
@@ -56,6 +53,7 @@ struct Point {
 };
 Point point_at(const Scenario&, std::size_t index);
 inline const MethodChoice& Scenario::method(const Point& p) const { return method(p.engine, p.method); }
+Precision precision_at(const Scenario&, const Point&);
 
 // Reads and checks a scenario (docs/prediction.md, docs/simulator.md). Throws InputErrors with all mistakes.
 Scenario read_scenario(Document, Catalogue&);

@@ -118,7 +118,7 @@ SchedulerLimits limits_on(const ServingChoice& c, const Engine& e, const Device&
   return l;
 }
 
-Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
+Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Catalogue& catalogue) {
   constexpr std::array<const char*, 7> kParts{"workload",          "scheduler",      "policy", "replicas",
                                               "pipeline_parallel", "disaggregation", "routing"};
   Serving s;
@@ -139,6 +139,7 @@ Serving read_serving(const Reader& scenario, Catalogue& catalogue) {
     const auto choices = combination(axes, i);
     const Reader in = scenario.choosing(choices);
     ServingChoice c;
+    c.gpu_memory_utilization = gpu_memory_utilization;
     c.workload = read_workload(in.at("workload"), catalogue);
     if (const auto scheduler = in.find("scheduler")) read_scheduler(*scheduler, c);
     read_fleet(in, c);

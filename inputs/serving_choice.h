@@ -12,6 +12,7 @@
 #include "inputs/workload.h"
 #include "model/device.h"
 #include "model/host_time.h"
+#include "model/memory.h"
 
 namespace draftline {
 
@@ -21,7 +22,8 @@ struct ServingChoice {
   Workload workload;
   SchedulerLimits limits;  // without kv_blocks and the times of copies, which depend on the device
   bool says_seqs = false, says_tokens = false, says_batching = false;  // what of the limits isn't the engine's
-  double gpu_memory_utilization = 0.9;    // share of device memory for weights, activations and KV blocks, 0 to 1
+  double gpu_memory_utilization =
+      kGpuMemoryUtilization;              // share of device memory for weights, activations and KV blocks, 0 to 1
   std::optional<std::int64_t> kv_blocks;  // none: as many as fit in device memory
   BytesPerSecond host_link;               // for swapping
   FleetShape fleet;                       // without the times of transfers
@@ -42,6 +44,7 @@ struct Serving {
 // The limits of a server: the engine's own, on that card, where the scenario is silent.
 SchedulerLimits limits_on(const ServingChoice&, const Engine&, const Device&, bool speculating);
 
-Serving read_serving(const Reader& scenario, Catalogue&);  // mistakes are noted at the reader
+// `gpu_memory_utilization`: of schedulers that say none. Mistakes are noted at the reader.
+Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Catalogue&);
 
 }  // namespace draftline

@@ -156,7 +156,7 @@ class Comparing {
     s.devices = {catalogue.device((asked_.out / "device.json").string())};
     s.engines = {catalogue.engine((asked_.out / "engine.json").string())};
     s.transformers = {catalogue.transformer(std::filesystem::absolute(networks_.file(asked_.network)).string())};
-    s.precisions = {{std::string(name(on_.format())), on_.format(), on_.format()}};
+    s.precisions = {{.weights = std::string(name(on_.format()))}};
     s.methods = {choice};
     s.tensor_parallel = s.batch_sizes = {1};
     s.prompt_tokens = {load_.prompt};

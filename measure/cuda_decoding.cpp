@@ -43,12 +43,10 @@ CudaDecoding::CudaDecoding(const Networks& networks, const std::string& target, 
   constexpr DType kFormat = DType::bf16;
   constexpr int kWarmUp = 4;  // steps: op by op, captured, and replayed
   const auto make = [&](int capacity, const Decoder::MakeBackend& backend) {
-    return std::make_unique<Decoder>(Decoder::Options{.target = networks.at(target),
-                                                      .matrices = kFormat,
-                                                      .activations = kFormat,
-                                                      .slots = slots,
-                                                      .capacity = capacity},
-                                     spec(), networks.find(), backend);
+    return std::make_unique<Decoder>(
+        Decoder::Options{
+            .target = networks.at(target), .precision = Precision(kFormat), .slots = slots, .capacity = capacity},
+        spec(), networks.find(), backend);
   };
   const auto dry = make(1, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   spec().finish();

@@ -32,7 +32,7 @@ bool Compared::within_noise() const { return noise > std::abs(error()); }
 struct Validation::Replay {
   Replay(const TransformerShape& target, DType format, const MethodSpec& m, const Decoder::FindTransformer& find,
          int batch_size, int context)
-      : decoder({.target = target, .matrices = format, .activations = format, .slots = kSlots}, m, find,
+      : decoder({.target = target, .precision = Precision(format), .slots = kSlots}, m, find,
                 [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
     decoder.generator.assume(batch_size, context);
@@ -59,7 +59,7 @@ Validation::Validation(const Device& device, const Engine& engine, std::map<std:
       targets_(std::move(targets)),
       find_(find),
       rate_(rate),
-      precision_{std::string(name(format)), format, format},
+      precision_(format),
       predictor_(find) {}
 Validation::~Validation() = default;
 
@@ -127,7 +127,7 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
       for (const int step : m.turns[t].steered) turn_of[step] = t;
     const double share = 1.0 / static_cast<double>(turn_of.size());
     std::vector<double> by_turn(m.turns.size());
-    Replay replay(*setup.transformer, precision_.matrices, m.method, find_, m.batch_size, m.context);
+    Replay replay(*setup.transformer, precision_.activations, m.method, find_, m.batch_size, m.context);
     for (std::size_t i = 0; i < m.history.size(); ++i) {
       const double before = replay.length();
       const auto& segments = replay.next(m.history[i]);

@@ -113,7 +113,7 @@ class Validation {
   std::map<std::string, TransformerShape> targets_;
   Decoder::FindTransformer find_;
   double rate_;
-  PrecisionChoice precision_;
+  Precision precision_;
   Predictor predictor_;
 };
 

@@ -4,13 +4,14 @@
 namespace draftline {
 
 static std::unique_ptr<Method> make_method(const MethodSpec& spec, methods::Context context) {
+  context.weights.drafter_follows();
   return spec.entry().make(spec, context);
 }
 
 Decoder::Decoder(const Options& o, const MethodSpec& spec, const FindTransformer& find, const MakeBackend& make_backend)
-    : weights(o.matrices, o.activations),
+    : weights(o.precision),
       backend(make_backend(weights)),
-      ops(*backend, o.activations, o.slots * o.positions_per_slot, o.slots),
+      ops(*backend, o.precision.activations, o.slots * o.positions_per_slot, o.slots, o.precision.kv_cache),
       target(o.ranks == 1 ? o.target : shard(o.target, o.ranks), weights, ops, o.capacity, "", o.ranks),
       target_bytes(weights.bytes()),
       method(make_method(spec, {ops, weights, target, o.capacity, find, o.accepted})),

@@ -12,8 +12,8 @@ namespace draftline {
 class Decoder {
  public:
   struct Options {
-    TransformerShape target;                                  // undivided; the decoder has the shard of one rank
-    DType matrices = DType::fp32, activations = DType::fp32;  // formats of weights and activations
+    TransformerShape target;  // undivided; the decoder has the shard of one rank
+    Precision precision = Precision(DType::fp32);
     int slots = 1, capacity = 1, ranks = 1;  // sequences; KV cache entries of each; tensor-parallel devices
     Sampling sampling = {};
     RankAcceptance accepted = {};  // [levels][ranks], for building optimal trees; empty if unknown

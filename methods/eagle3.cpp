@@ -23,7 +23,7 @@ class Eagle3 : public FeatureDrafter {
     state_norm_ = c.weights.vector("eagle3.state_norm", d);
     layer_ = make_layer(c.weights, "eagle3.layer.", shape_of_layer_, {.inputs = 2 * d, .input_norm = false});
     out_norm_ = c.weights.vector("eagle3.out_norm", d);
-    head_ = c.weights.table("eagle3.lm_head", d, (vocabulary + c.target.ranks - 1) / c.target.ranks);
+    head_ = c.weights.lm_head("eagle3.lm_head", d, (vocabulary + c.target.ranks - 1) / c.target.ranks);
     if (vocabulary < c.target.vocabulary()) offsets_ = c.weights.vector("eagle3.id_offsets", vocabulary);
   }
   std::vector<int> auxiliary_layers() const override {

@@ -46,7 +46,7 @@ class Hydra : public Method {
              c.weights.vector(head + "in_bias", d),
              {},
              {},
-             c.weights.table(head + "lm_head", d, shape_.vocabulary)};
+             c.weights.lm_head(head + "lm_head", d, shape_.vocabulary)};
       if (plus) {
         h.block = c.weights.matrix(head + "block", d, d);
         h.block_bias = c.weights.vector(head + "block_bias", d);

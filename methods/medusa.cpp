@@ -31,7 +31,7 @@ class Medusa : public Method {
     for (int i = 0; i < depth(); ++i) {
       const std::string name = "medusa." + std::to_string(i) + ".";
       heads_.push_back({c.weights.matrix(name + "w", s.hidden, s.hidden), c.weights.vector(name + "b", s.hidden),
-                        c.weights.table(name + "lm_head", s.hidden, s.vocabulary)});
+                        c.weights.lm_head(name + "lm_head", s.hidden, s.vocabulary)});
     }
   }
   int depth() const override { return tree_.tree.depth(); }

@@ -12,11 +12,18 @@ namespace draftline {
 namespace {
 
 // The vocabulary of decoder/op.h, so that a profile's misspelt row is an error and not a silent default.
-constexpr std::array<std::string_view, 38> kOpKeys{"embed",
+constexpr std::array<std::string_view, 45> kOpKeys{"embed",
                                                    "linear",
                                                    "linear.int8",
                                                    "linear.int4",
                                                    "linear.fp8",
+                                                   "linear.fp8-w8a8",
+                                                   "linear.int8-w8a8",
+                                                   "linear.fp4-w4a4",
+                                                   "linear.fp4",
+                                                   "quantise",
+                                                   "quantise.norm",
+                                                   "quantise.activation",
                                                    "rms_norm",
                                                    "add_rms_norm",
                                                    "layer_norm",

@@ -24,6 +24,12 @@ FlopsPerSecond matrix_rate(const Device& d, DType weights, DType activations) {
   return d.peak_of(DType::bf16).value > 0 ? d.peak_of(DType::bf16) : d.peak_of(DType::fp16);
 }
 
+Precision served_precision(Precision p, const Device& d) {
+  for (LinearFormat* f : {&p.attention, &p.mlp, &p.experts, &p.lm_head, &p.draft})
+    if (f->inputs && d.peak_of(*f->inputs).value <= 0) f->inputs.reset();
+  return p;
+}
+
 Seconds roofline_time(const Device& d, const Work& w, DType t) {
   return std::max(w.flops / matrix_rate(d, t, t), w.bytes() / d.bandwidth);
 }

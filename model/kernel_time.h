@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "model/device.h"
+#include "model/precision.h"
 #include "model/work.h"
 
 namespace draftline {
@@ -14,6 +15,10 @@ double smooth_max(double x, double y, double p);
 // The matrix rate for these operands: the wider's. A format without a rate of its own is widened to 16 bits first, so
 // 8-bit weights save bytes, and time of arithmetic only where activations have 8 bits too.
 FlopsPerSecond matrix_rate(const Device&, DType weights, DType activations);
+
+// As a device serves it: where it has no arithmetic for quantised inputs, weights are widened as they are read and
+// products take the activations, as engines' weight-only kernels do.
+Precision served_precision(Precision, const Device&);
 
 // `hot`: share of the weights found in L2, because an earlier kernel of the step has just read them (0: all from
 // memory).

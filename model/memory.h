@@ -50,7 +50,8 @@ struct MemoryFootprint {
 
 MemoryFootprint memory_footprint(const TransformerShape& target, const MemoryPlan&);
 
-// `usable`: the share of the device's memory that an engine gives itself.
+// The share of a device's memory that an engine gives itself, unless told: vLLM's gpu_memory_utilization.
+inline constexpr double kGpuMemoryUtilization = 0.9;
 bool fits(const MemoryFootprint&, const Device&, double usable = 1);
 
 }  // namespace draftline

@@ -3,6 +3,7 @@
 
 #include "model/config_families.h"
 #include "model/config_keys.h"
+#include "model/quantization_config.h"
 
 namespace draftline {
 namespace {
@@ -62,8 +63,7 @@ TransformerShape read_transformer(Reader in) {
   if (static_cast<int>(rotated) % 2 != 0 || rotated < 2)
     in.fail("rope turns pairs of columns: " + std::to_string(rotated) +
             " columns of a head are not a whole number of pairs");
-  if (config::given(in, "quantization_config"))
-    s.notes.push_back("the file's quantization_config is left out: precision is the scenario's choice");
+  s.checkpoint = read_checkpoint_precision(in, s);
   if (const auto origin = config::given(in, "draftline_source"); origin && origin->is_object()) {
     s.source = origin->at("source").text() + ", " + origin->at("locator").text();
     if (const auto note = config::given(*origin, "note")) s.notes.push_back(note->text());

@@ -7,7 +7,7 @@
 
 #include "core/quantity.h"
 #include "core/reader.h"
-#include "model/dtype.h"
+#include "model/precision.h"
 
 namespace draftline {
 
@@ -48,7 +48,8 @@ struct TransformerShape {
   double rotary_share = 1;  // of a head's columns (ChatGLM: 0.5)
   std::optional<RopeScaling> rope_scaling;
   std::optional<Experts> experts;
-  std::vector<std::string> notes;  // what the file says and the shape leaves out, and why that is sound
+  std::optional<Precision> checkpoint;  // formats of a quantised checkpoint (model/quantization_config)
+  std::vector<std::string> notes;       // what the file says and the shape leaves out, and why that is sound
 
   int q_columns() const { return heads * head_dim; }
   int kv_columns() const { return kv_heads * head_dim; }

@@ -77,7 +77,7 @@ class InferredPaper {
   }
   std::optional<CellPrediction> memory(const PaperSetting& s, const TransformerShape& shape, const PaperCell& cell) {
     if (!memory_) return std::nullopt;
-    const PeakMemory::System system{shape, s.precision.matrices, cell.text("method"), cell.text("task")};
+    const PeakMemory::System system{shape, s.precision.mlp.weights, cell.text("method"), cell.text("task")};
     const auto bytes = cell.column == "peak_memory" ? memory_->peak(system) : memory_->loaded(system);
     if (!bytes) return std::nullopt;
     return CellPrediction{*bytes / kGibibyte, std::nullopt, ""};

@@ -31,9 +31,13 @@ PaperSetting PaperStack::read(const Reader& in) {
   PaperSetting s{in, {}, {}, nullptr, {}, nullptr};
   if (in.has("device")) s.device = catalogue_.device(value_of(in, "device"));
   if (const auto precision = in.find("precision")) {
-    s.precision.name = precision->at("value").text();
-    s.precision.matrices = dtype_named(s.precision.name).value_or(DType::bf16);
-    s.precision.activations = DType::fp16;
+    const Reader name = precision->at("value");
+    if (const NamedFormat* format = format_named(name.text())) {
+      s.precision = Precision(name.text(), format->layers, DType::fp16);
+      s.precision.draft = format->layers;  // the papers load drafter and target alike
+    } else {
+      name.fail("unknown format");
+    }
   }
   for (const Reader& t : in.at("tables").items()) s.tables.push_back(t.text());
   for (const auto& [key, value] : in.at("where").entries()) s.where.emplace_back(key, value.text());

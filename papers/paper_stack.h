@@ -22,7 +22,7 @@ struct PaperSetting {
   std::shared_ptr<const Device> device;                    // null: named by the table
   Engine engine;
   std::shared_ptr<const TransformerShape> transformer;  // null: named by the row or table
-  PrecisionChoice precision{"bf16", DType::bf16, DType::bf16};
+  Precision precision = {};
   int ranks = 1, prompt_tokens = 0, output_tokens = 0;  // ranks: tensor-parallel devices
   int inferred_at = 0;                                  // batch size of the cells from which acceptance is inferred
   std::string inferred_in = {};       // table from which acceptance is inferred; "": the same, if inferred_at is set

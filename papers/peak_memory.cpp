@@ -27,7 +27,7 @@ PeakMemory::Drafter PeakMemory::drafter(const System& s, const Reader& code) {
   if (!fresh) return it->second;
   Drafter& d = it->second;
   if (const auto method = code.find("drafter")) {
-    const Decoder built({s.target, DType::bf16, DType::bf16, 1, 1, 1, {}}, MethodSpec(*method), stack_.finder(),
+    const Decoder built({s.target, Precision(DType::bf16), 1, 1, 1, {}}, MethodSpec(*method), stack_.finder(),
                         [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     d.parameters = (built.weights.bytes() - built.target_bytes) / bytes_of(DType::bf16, 1);
     for (const Cache& c : built.ops.caches())

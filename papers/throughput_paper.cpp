@@ -34,9 +34,8 @@ class ThroughputPaper {
     const TransformerShape* shape = transformer(table, cell);
     const auto batch = cell.number("batch_size");
     if (!shape || !batch) return std::nullopt;
-    const Setup setup{
-        device_.get(),  nullptr,       shape, {"bf16", DType::bf16, DType::bf16}, 1, static_cast<int>(*batch),
-        prompt_tokens_, output_tokens_};
+    const Setup setup{device_.get(),  nullptr,       shape, Precision(DType::bf16), 1, static_cast<int>(*batch),
+                      prompt_tokens_, output_tokens_};
     if (cell.column == "largest_draft_length") return largest_draft_length(setup);
     const PaperCell* printed = beside(table, cell, "throughput");
     const PaperCell* length = beside(table, cell, "acceptance_length");

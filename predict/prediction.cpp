@@ -4,6 +4,7 @@
 #include <array>
 
 #include "decoder/priced/backend.h"
+#include "model/kernel_time.h"
 
 namespace draftline {
 
@@ -49,16 +50,9 @@ StepBreakdown mean_step(const ExpectedStep& price, int prompt_tokens, int output
 
 // One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
 struct Predictor::Plan {
-  Plan(const Setup& s, const MethodChoice& m, const Decoder::FindTransformer& find)
-      : decoder({*s.transformer,
-                 s.precision.matrices,
-                 s.precision.activations,
-                 kSlots,
-                 1,
-                 s.ranks,
-                 {},
-                 m.acceptance.ranks()},
-                m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
+  Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find)
+      : decoder({*s.transformer, precision, kSlots, 1, s.ranks, {}, m.acceptance.ranks()}, m.spec, find,
+                [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
   static constexpr int kSlots = 1 << 17;
@@ -122,10 +116,11 @@ const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int s
 }
 
 Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
-  const auto found = plans_.find(std::tie(s.transformer, s.ranks, s.precision.matrices, m.spec, m.acceptance.ranks()));
+  const Precision precision = served_precision(s.precision, *s.device);
+  const auto found = plans_.find(std::tie(s.transformer, s.ranks, precision, m.spec, m.acceptance.ranks()));
   if (found != plans_.end()) return *found->second;
-  const auto plan = std::make_shared<Plan>(s, m, find_);
-  plans_[{s.transformer, s.ranks, s.precision.matrices, m.spec, m.acceptance.ranks()}] = plan;
+  const auto plan = std::make_shared<Plan>(s, precision, m, find_);
+  plans_[{s.transformer, s.ranks, precision, m.spec, m.acceptance.ranks()}] = plan;
   return *plan;
 }
 
@@ -211,7 +206,8 @@ std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const 
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
   const auto known = plans_.size();
   Plan& p = plan(s, m);
-  if (plans_.size() == known) Plan(s, m, find_);  // an equal method elsewhere in the file: its keys must be read too
+  if (plans_.size() == known)
+    Plan(s, s.precision, m, find_);  // an equal method elsewhere in the file: its keys must be read too
   if (m.spec.in().failed()) return;
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
@@ -265,9 +261,10 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   if (const auto most = s.transformer->max_positions; most && context > *most)
     return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " +
            std::to_string(*most) + " positions";
-  if (out.memory.total() > s.device->memory)
+  if (!fits(out.memory, *s.device, s.gpu_memory_utilization))
     return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " +
-           to_text(s.device->memory);
+           to_text(s.device->memory) + ", of which " + to_text(s.gpu_memory_utilization * s.device->memory) +
+           " may be used";
 
   const double tokens = s.output_tokens - 1, middle = s.prompt_tokens + (tokens - 1) / 2;
   const auto step_of = [&](const ExpectedStep& price, double length) {

@@ -38,8 +38,9 @@ struct Setup {
   const Device* device;
   const Engine* engine;
   const TransformerShape* transformer;
-  PrecisionChoice precision;
-  int ranks, batch_size, prompt_tokens, output_tokens;  // ranks: tensor-parallel devices
+  Precision precision;
+  int ranks, batch_size, prompt_tokens, output_tokens;    // ranks: tensor-parallel devices
+  double gpu_memory_utilization = kGpuMemoryUtilization;  // share of device memory that may be used
 };
 
 // Makes predictions, and keeps recorded steps and prices for later ones. Each thread needs its own.
@@ -84,7 +85,7 @@ class Predictor {
     Bytes activations;
     int rows = 1, slots = 1;  // rows per sequence: verified rows; those of the widest pass, drafting included
   };
-  using PlanKey = std::tuple<const TransformerShape*, int, DType, MethodSpec, RankAcceptance>;
+  using PlanKey = std::tuple<const TransformerShape*, int, Precision, MethodSpec, RankAcceptance>;
   using PriceKey = std::tuple<const void*, const Device*, const Engine*, int, double>;
   enum class Recording { step, prefill };
   struct Recorded {  // a decode step or a prefill

@@ -12,7 +12,7 @@ namespace draftline {
 
 // What the server runs; a run may say another transformer, precision or number of devices.
 struct ServedSetting {
-  std::string device = {}, engine = {}, transformer = {}, precision = "bf16";  // names, or files
+  std::string device = {}, engine = {}, transformer = {}, precision = "auto";  // names, or files
   int tensor_parallel = 1;
   std::string method =
       {};  // of speculative runs: a name, or a scenario's object: {"name": "eagle3", "draft_length": 3}

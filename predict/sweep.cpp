@@ -19,9 +19,16 @@ Decoder::FindTransformer Sweep::finder() {
 
 Setup Sweep::setup(const Point& p) const {
   const Scenario& s = scenario_;
-  return {s.devices[p.device].get(), s.engines[p.engine].get(),  s.transformers[p.transformer].get(),
-          s.precisions[p.precision], s.tensor_parallel[p.ranks], s.batch_sizes[p.batch],
-          s.prompt_tokens[p.prompt], s.output_tokens[p.output]};
+  return {.device = s.devices[p.device].get(),
+          .engine = s.engines[p.engine].get(),
+          .transformer = s.transformers[p.transformer].get(),
+          .precision = precision_at(s, p),
+          .ranks = s.tensor_parallel[p.ranks],
+          .batch_size = s.batch_sizes[p.batch],
+          .prompt_tokens = s.prompt_tokens[p.prompt],
+          .output_tokens = s.output_tokens[p.output],
+          .gpu_memory_utilization =
+              s.serving ? s.serving->choices[p.serving].gpu_memory_utilization : s.gpu_memory_utilization};
 }
 
 void Sweep::validate() {

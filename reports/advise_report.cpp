@@ -16,10 +16,9 @@ std::string subject(const Scenario& s, const Point& p) {
     text += " with " + std::to_string(*m.spec.draft_length()) + (*m.spec.draft_length() == 1 ? " draft" : " drafts");
   text += " on ";
   if (const int ranks = s.tensor_parallel[p.ranks]; ranks > 1) text += std::to_string(ranks) + " x ";
-  text += s.devices[p.device]->name + ", " + s.transformers[p.transformer]->name + " in " +
-          s.precisions[p.precision].name + ", " + s.engines[p.engine]->name + "-" + s.engines[p.engine]->version +
-          ", " + std::to_string(s.prompt_tokens[p.prompt]) + " + " + std::to_string(s.output_tokens[p.output]) +
-          " tokens";
+  text += s.devices[p.device]->name + ", " + s.transformers[p.transformer]->name + " in " + precision_at(s, p).name +
+          ", " + s.engines[p.engine]->name + "-" + s.engines[p.engine]->version + ", " +
+          std::to_string(s.prompt_tokens[p.prompt]) + " + " + std::to_string(s.output_tokens[p.output]) + " tokens";
   return text;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/point.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.h"
@@ -17,6 +18,16 @@ void write_method(JsonWriter& w, const MethodChoice& m) {
   if (!m.acceptance.text().empty()) w.member("acceptance", nlohmann::json::parse(m.acceptance.text()));
 }
 
+// Of each transformer, as "auto" is its checkpoint's.
+std::vector<std::string> precision_names(const Scenario& s) {
+  std::vector<std::string> names;
+  for (const PrecisionChoice& p : s.precisions)
+    for (const auto& shape : s.transformers)
+      if (const std::string name = p.of(*shape).name; std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+  return names;
+}
+
 void write_resolved(JsonWriter& w, const Scenario& s) {
   w.begin_object();
   w.member("name", s.name);
@@ -26,10 +37,11 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   w.list("device", s.devices, of_name);
   w.list("tensor_parallel", s.tensor_parallel);
   w.list("transformer", s.transformers, of_name);
-  w.list("precision", s.precisions, [](const PrecisionChoice& p) { return p.name; });
+  w.list("precision", precision_names(s));
   w.list("engine", s.engines, [](const auto& e) { return version_of(*e); });
   w.objects("method", s.methods, [&](const MethodChoice& m) { write_method(w, m); });
   if (!s.serving) w.list("batch_size", s.batch_sizes);
+  if (!s.serving) w.member("gpu_memory_utilization", s.gpu_memory_utilization);
   w.list("prompt_tokens", s.prompt_tokens);
   w.list("output_tokens", s.output_tokens);
   if (s.serving) {

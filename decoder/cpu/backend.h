@@ -75,6 +75,7 @@ class CpuBackend : public Backend {
   void run_op(const Op&);
   void run(const Embed&);
   void run(const Linear&);
+  void run(const Quantise&);
   void run(const RmsNorm&);
   void run(const AddRmsNorm&);
   void run(const LayerNorm&);

@@ -23,7 +23,7 @@ struct Layer {
 Layer run(int rows, std::uint64_t seed) {
   constexpr int kHidden = 256, kInner = 16;
   const Experts experts{8, 2, kInner, true};
-  WeightStore store(DType::fp32, DType::fp32);
+  WeightStore store(DType::fp32);
   RandomWeights random(seed);
   CpuBackend backend(store, random);
   Ops ops(backend, DType::fp32, 1);
@@ -87,7 +87,7 @@ TEST_CASE("experts that every token passes are added to the chosen ones, and fir
   s.intermediate = 40;
   s.vocabulary = 20;
   s.experts = Experts{4, 2, 24, false, 48, 1};
-  WeightStore store(DType::fp32, DType::fp32);
+  WeightStore store(DType::fp32);
   RandomWeights random(5);
   CpuBackend backend(store, random);
   Ops ops(backend, DType::fp32, 1);

@@ -75,8 +75,7 @@ struct Rig {
         source(random, "draft.", noise, 11),
         method_text(text_of(plan)),
         decoder(
-            {tiny_shape(network), DType::fp32, DType::fp32, slots, capacity, 1, sampling},
-            MethodSpec(method_text.root()),
+            {tiny_shape(network), Precision(DType::fp32), slots, capacity, 1, sampling}, MethodSpec(method_text.root()),
             [network](const Reader& in) {
               static_cast<void>(in.text());
               return tiny_shape(network);

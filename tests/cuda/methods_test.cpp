@@ -208,7 +208,7 @@ TEST_CASE("the engine profile of our decoder declares the launches that its ops 
 
 TEST_CASE("weights in 8 bits are refused by name", "[cuda]") {
   if (!has_device()) SKIP_TEST("no CUDA device");
-  WeightStore store(DType::int8, DType::fp32);
+  WeightStore store(Precision("int8", format_named("int8")->layers, DType::fp32));
   RandomWeights random(5);
   const Weight w = store.matrix("layers.0.qkv", 8, 8);
   CudaBackend backend(store, random, {DType::fp32, false, 0, true, 8});

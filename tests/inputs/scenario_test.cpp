@@ -18,7 +18,7 @@ TEST_CASE("a scenario of the least has defaults") {
   const auto sweep = ScenarioText(with("")).sweep();
   const Scenario& s = sweep->scenario();
   CHECK(s.points() == 1);
-  CHECK(s.precisions.at(0).name == "bf16");
+  CHECK(precision_at(s, {}).name == "bf16");
   CHECK(s.tensor_parallel == std::vector{1});
   CHECK(s.batch_sizes == std::vector{1});
   CHECK(s.prompt_tokens == std::vector{512});

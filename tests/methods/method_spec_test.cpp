@@ -29,7 +29,7 @@ TransformerShape target() {
 
 void build(const MethodSpec& m) {
   const Decoder decoder(
-      {target(), DType::bf16, DType::bf16, 1, 1, 1, {}}, m,
+      {target(), Precision(DType::bf16), 1, 1, 1, {}}, m,
       [](const Reader& in) {
         static_cast<void>(in.text());
         return target();

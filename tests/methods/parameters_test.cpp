@@ -109,7 +109,7 @@ TEST_CASE("masks that reach beyond the target's positions are refused with their
     shape.max_positions = positions;
     const Document text = Document::from_text(method, "s.json");
     Decoder decoder(
-        {shape, DType::fp32, DType::fp32, 1, 64, 1, {}}, MethodSpec(text.root()), [&](const Reader&) { return shape; },
+        {shape, Precision(DType::fp32), 1, 64, 1, {}}, MethodSpec(text.root()), [&](const Reader&) { return shape; },
         [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     try {
       text.finish();

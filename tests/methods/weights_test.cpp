@@ -28,7 +28,7 @@ struct Added {
 Added added(const std::string& method, const std::string& parameters = "") {
   const Document text = Document::from_text("{\"name\":\"" + method + "\"" + parameters + "}", "method.json");
   Decoder decoder(
-      {llama_7b(), DType::bf16, DType::bf16, 4, 1, 1, {}}, MethodSpec(text.root()),
+      {llama_7b(), Precision(DType::bf16), 4, 1, 1, {}}, MethodSpec(text.root()),
       [](const Reader&) { return llama_7b(); }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;
   decoder.ops.on_segment = [&](const SegmentRun& run) {
@@ -55,7 +55,7 @@ TEST_CASE("drafters have the sizes their authors state") {
 TEST_CASE("Kangaroo's adapter and head run once for each draft, its early layers once more for the last") {
   // One step, 6 drafts: the target's head verifies too; the adapter sees the newest committed row with the first.
   Decoder decoder(
-      {llama_7b(), DType::bf16, DType::bf16, 4, 1, 1, {}}, MethodSpec(*methods::find("kangaroo")),
+      {llama_7b(), Precision(DType::bf16), 4, 1, 1, {}}, MethodSpec(*methods::find("kangaroo")),
       [](const Reader&) { return llama_7b(); }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int heads = 0;
   std::vector<int> adapter_rows, early_rows;
@@ -83,7 +83,7 @@ TEST_CASE("Kangaroo leaves 32 layers behind the second and 40 behind the third")
     TransformerShape shape = llama_7b();
     shape.layers = layers;
     const Decoder decoder(
-        {shape, DType::bf16, DType::bf16, 4, 1, 1, {}}, MethodSpec(*methods::find("kangaroo")),
+        {shape, Precision(DType::bf16), 4, 1, 1, {}}, MethodSpec(*methods::find("kangaroo")),
         [&](const Reader&) { return shape; }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     CHECK(decoder.method->auxiliary_layers() == std::vector<int>{exit});
   }

@@ -69,7 +69,7 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
     const Setup setup{all.devices[p.device].get(),
                       all.engines[p.engine].get(),
                       all.transformers[p.transformer].get(),
-                      all.precisions[p.precision],
+                      precision_at(all, p),
                       1,
                       batch,
                       all.prompt_tokens[p.prompt],

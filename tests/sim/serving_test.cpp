@@ -80,7 +80,7 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   const auto engine = catalogue.engine(names.root().at("engine"));
   const auto transformer = catalogue.transformer(names.root().at("transformer"));
   const MethodChoice& method = autoregressive();
-  const Setup setup{device.get(), engine.get(), transformer.get(), {"bf16", DType::bf16, DType::bf16}, 1, 1, 512, 256};
+  const Setup setup{device.get(), engine.get(), transformer.get(), Precision(DType::bf16), 1, 1, 512, 256};
   StepTable table(predictor, setup, {&method}, method);
   const auto alone = [&](std::vector<Chunk> chunks) {
     const StepCost::Line line = table.decode(0, 0, 0);

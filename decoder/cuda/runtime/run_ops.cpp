@@ -103,6 +103,7 @@ struct LaunchOp {
   void operator()(const GroupAttend& o) const {
     group_attend(in(o.q), in(o.k), in(o.v), o.group, o.head_dim, o.causal, out(o.y), stream);
   }
+  void operator()(const Quantise&) const { check(false, "the decoder on CUDA computes in 16 or 32 bits"); }
   void operator()(const SumOverRanks&) const { check(false, "the decoder on CUDA runs on one device"); }
   void operator()(const GatherOverRanks&) const { check(false, "the decoder on CUDA runs on one device"); }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formats that a scenario asks for: a short name, "fp8", or an object with one for each class of tensor
+// (docs/prediction.md, "Precision"). What it does not say is the checkpoint's (its quantization_config), else bf16.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/reader.h"
+#include "model/precision.h"
+#include "model/transformer_shape.h"
+
+namespace draftline {
+
+struct PrecisionChoice {
+  // Names of formats (model/precision); none: not said.
+  std::optional<std::string> weights = {}, attention = {}, experts = {}, lm_head = {}, draft = {};
+  std::optional<DType> activations = {}, kv_cache = {}, embedding = {};
+
+  Precision of(const TransformerShape& target) const;
+  // Where the target's checkpoint has other formats, a sentence that says so.
+  std::optional<std::string> contradiction(const TransformerShape& target) const;
+  bool operator==(const PrecisionChoice&) const = default;
+};
+
+// The alternatives of the key "precision"; lists inside an object multiply. Mistakes are noted at their places.
+std::vector<PrecisionChoice> read_precisions(const Reader& scenario);
+
+}  // namespace draftline

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What formats cost, on the device of round figures (hand_count_test.cpp: bytes / 1 GB/s) and on shipped ones.
+#include "core/text_file.h"
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+static constexpr double kClose = 1e-6;
+// Weights of the layer: q, k, v 64 x 128, o 64 x 64, gate and up 64 x 256, down 128 x 64. The head is 64 x 1000.
+static constexpr double kLayer = 8192 + 4096 + 16384 + 8192, kHead = 64000;
+
+static Prediction round_prediction(const std::string& precision,
+                                   const std::string& method = R"({"name": "autoregressive"})",
+                                   const std::string& fused = "") {
+  const std::string folder = std::string(DRAFTLINE_SOURCE_DIR) + "/tests/predict/data/";
+  std::string device = read_text_file(folder + "round_device.json");
+  device.insert(device.find("\"bf16\""), R"("fp8": "1 TFLOP/s", "int8": "1 TFLOP/s", "fp4": "1 TFLOP/s", )");
+  const FreshFolder fresh;
+  write_text_file(fresh.path() / "device.json", device);
+  std::string engine = read_text_file(folder + "round_engine.json");
+  if (!fused.empty())
+    engine.insert(engine.find("\"ops\": {") + 8,
+                  "\"" + fused + R"(": {"launches": 0, "traffic": 0, "kind": "guess", "because": "fused"}, )");
+  write_text_file(fresh.path() / "engine.json", engine);
+  return prediction(R"({"device": ")" + (fresh.path() / "device.json").string() + R"(", "transformer": ")" + folder +
+                    R"(round_transformer.json", "engine": ")" + (fresh.path() / "engine.json").string() +
+                    R"(", "method": )" + method + R"(, "precision": )" + precision +
+                    R"(, "prompt_tokens": 90, "output_tokens": 22})");
+}
+static double verify_bytes(const std::string& precision) {
+  return 1e9 * round_prediction(precision).breakdown.of(Phase::verify).value;
+}
+// 100 keys and values of 2 heads of 16 in 16 bits, and the indices that an attention reads.
+static constexpr double kCache = 100 * 2 * 2 * 16 * 2, kIndex = 4 * 4;
+
+TEST_CASE("a step reads each format's weights and scales, and writes and reads what is quantised for a product") {
+  CHECK(verify_bytes(R"("bf16")") == Approx(2 * (kLayer + kHead) + kCache + kIndex).epsilon(kClose));
+  // fp8: a scale of 4 bytes for each of the four; inputs of 64, 64, 64 and 128 columns are read in 2 bytes and written
+  // in one, with a scale of 4 bytes for the row.
+  CHECK(verify_bytes(R"("fp8")") ==
+        Approx(kLayer + 4 * 4 + 2 * kHead + 3 * (3 * 64 + 4) + (3 * 128 + 4) + kCache + kIndex).epsilon(kClose));
+  // int8 in 16-bit products: a scale for each of 128 + 64 + 256 + 64 outputs, and nothing is quantised.
+  CHECK(verify_bytes(R"("int8")") == Approx(kLayer + 4 * 512 + 2 * kHead + kCache + kIndex).epsilon(kClose));
+  CHECK(verify_bytes(R"("int8-w8a8")") ==
+        Approx(kLayer + 4 * 512 + 2 * kHead + 3 * (3 * 64 + 4) + (3 * 128 + 4) + kCache + kIndex).epsilon(kClose));
+  // int4: a group for each output, as there are at most 128 inputs.
+  CHECK(verify_bytes(R"("int4")") == Approx(kLayer / 2 + 2 * 512 + 2 * kHead + kCache + kIndex).epsilon(kClose));
+  CHECK(verify_bytes(R"("awq")") == Approx(kLayer / 2 + 2.5 * 512 + 2 * kHead + kCache + kIndex).epsilon(kClose));
+  // nvfp4: half a byte each, a scale of a byte for 16.
+  CHECK(verify_bytes(R"("nvfp4")") ==
+        Approx(kLayer * (0.5 + 1.0 / 16) + 2 * kHead + (3 * 64 + 128) * (2.5 + 1.0 / 16) + kCache + kIndex)
+            .epsilon(kClose));
+  CHECK(verify_bytes(R"({"weights": "fp8", "kv_cache": "fp8", "lm_head": "int4", "attention": "bf16"})") ==
+        Approx(2 * (8192 + 4096) + 16384 + 8192 + 2 * 4 + kHead / 2 + 2 * 1000 + (3 * 64 + 4) + (3 * 128 + 4) +
+               kCache / 2 + kIndex)
+            .epsilon(kClose));
+}
+
+TEST_CASE("a profile may fuse the quantising pass with the norm or the gate before it") {
+  const auto saved = [](const std::string& fused) {
+    const auto bytes = [](const Prediction& p) { return 1e9 * p.breakdown.of(Phase::verify).value; };
+    const std::string plain = R"({"name": "autoregressive"})";
+    return bytes(round_prediction(R"("fp8")")) - bytes(round_prediction(R"("fp8")", plain, fused));
+  };
+  CHECK(saved("quantise.norm") == Approx(2 * (3 * 64 + 4)).epsilon(kClose));  // before q, k, v and before the gate
+  CHECK(saved("quantise.activation") == Approx(3 * 128 + 4).epsilon(kClose));
+  CHECK(saved("quantise") == Approx(3 * (3 * 64 + 4) + 3 * 128 + 4).epsilon(kClose));
+}
+
+TEST_CASE("memory counts each class in its format, with its scales") {
+  const double tables = 4 * kHead, norms = 2 * 3 * 64, blocks = 8 * 16;  // 90 + 22 + 1 tokens
+  const Prediction fp8 = round_prediction(R"({"weights": "fp8", "kv_cache": "fp8"})");
+  CHECK(fp8.memory.weights.value == kLayer + 4 * 4 + tables + norms);
+  CHECK(fp8.memory.cache.value == blocks * 2 * 2 * 16);
+  CHECK(round_prediction(R"("awq")").memory.weights.value == kLayer / 2 + 2.5 * 512 + tables + norms);
+  CHECK(round_prediction(R"({"weights": "bf16", "lm_head": "fp8", "embedding": "fp32"})").memory.weights.value ==
+        2 * kLayer + kHead + 4 + 4 * kHead + norms);
+}
+
+TEST_CASE("a drafter has 16 bits beside a quantised target unless another format is said") {
+  const std::string medusa = R"({"name": "medusa", "draft_length": 1, "acceptance": {"rate": 0.5}})";
+  const auto drafts = [&](const std::string& precision) {
+    return 1e9 * round_prediction(precision, medusa).breakdown.of(Phase::draft).value;
+  };
+  // One head: 64 x 64, and an LM head of its own, which stays in 16 bits.
+  CHECK(drafts(R"("bf16")") == Approx(2 * (4096 + kHead)).epsilon(kClose));
+  CHECK(drafts(R"("fp8")") == Approx(2 * (4096 + kHead)).epsilon(kClose));
+  CHECK(drafts(R"({"weights": "fp8", "draft": "fp8"})") == Approx(4096 + 4 + 2 * kHead + 3 * 64 + 4).epsilon(kClose));
+  CHECK(round_prediction(R"("fp8")", medusa).memory.draft_weights.value == 2 * (4096 + 64 + kHead));
+}
+
+static std::string on_h100(const std::string& precision, const std::string& more) {
+  return R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm-0.19", "precision": )" + precision +
+         ", " + more + "}";
+}
+
+TEST_CASE("W8A8 reads a long prompt at the 8-bit rate, weights alone in 8 bits at the 16-bit rate") {
+  const std::string prompt = R"("method": {"name": "autoregressive"}, "prompt_tokens": 8192)";
+  const auto ttft = [&](const std::string& precision) {
+    return prediction(on_h100(precision, prompt)).prefill_time.value;
+  };
+  const double bf16 = ttft(R"("bf16")");
+  for (const std::string format : {R"("fp8")", R"("fp8-block")", R"("int8-w8a8")"}) {
+    INFO(format);
+    CHECK(ttft(format) < 0.8 * bf16);
+    CHECK(ttft(format) > 0.5 * bf16);  // attention and the head stay as they were
+  }
+  CHECK(ttft(R"("int8")") == Approx(bf16).epsilon(0.05));
+  CHECK(ttft(R"("nvfp4")") > 0.95 * bf16);  // the H100 has no arithmetic in 4 bits
+}
+
+TEST_CASE("at a large batch speculation gains more from W8A8 than from weights alone in 8 bits") {
+  const std::string eagle =
+      R"("method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, "batch_size": 128)";
+  CHECK(prediction(on_h100(R"("fp8")", eagle)).speedup > 1.05 * prediction(on_h100(R"("int8")", eagle)).speedup);
+}
+
+TEST_CASE("Llama-3.3-70B in FP8 takes 36.3 GB of each of two H100") {
+  // A layer: 2 * 8192 * (8192 + 1024) + 3 * 8192 * 28672 = 855,638,016 weights of a byte and four scales; two tables of
+  // 128256 * 8192 in two bytes; 161 norms of 8192, which both have.
+  const Prediction p = prediction(R"({"device": "h100-sxm", "tensor_parallel": 2, "transformer": "llama-3-70b",
+      "engine": "vllm-0.19", "precision": "fp8", "method": {"name": "autoregressive"}})");
+  CHECK(p.memory.weights.value == 80 * (855638016.0 / 2 + 4 * 4) + 2.0 * 128256 * 8192 + 2.0 * 161 * 8192);
+  // 512 + 256 + 1 tokens: 49 blocks of 16, 4 of the 8 KV heads.
+  CHECK(p.memory.cache.value == 49 * 16 * 80 * 2.0 * 4 * 128 * 2);
+}
+
+TEST_CASE("what may be used of a device is its share of what nvidia-smi reports") {
+  // 8192 tokens of 128 KiB take 1 GiB a sequence: behind 16 GB of weights there is room for some 57 of 80 GB, but a
+  // tenth is kept free.
+  const auto runs = [](int batch, const std::string& share) {
+    const ScenarioText s(
+        on_h100(R"("bf16")",
+                R"("method": {"name": "autoregressive"}, "prompt_tokens": 8000, "output_tokens": 191, "batch_size": )" +
+                    std::to_string(batch) + share));
+    return std::holds_alternative<Prediction>(s.sweep()->at(0).result);
+  };
+  CHECK(runs(54, ""));
+  CHECK(!runs(60, ""));
+  CHECK(runs(60, R"(, "gpu_memory_utilization": 1)"));
+}
+
+}  // namespace draftline
