@@ -23,7 +23,8 @@ double rounded(double x) { return std::stod(significant(x, 4)); }
 // The birth certificate of a fitted block, with how sure it is.
 OrderedJson certificate(const CalibrationInput& o, const FitQuality& q, bool with_spread = true) {
   OrderedJson j{{"kind", "calibrated"}, {"source", o.source}, {"locator", o.locator}};
-  j["interval"] = {{"low", std::min(rounded(q.low), 1.0)}, {"high", std::max(rounded(q.high), 1.0)}};
+  if (q.coverage > 0)
+    j["interval"] = {{"low", std::min(rounded(q.low), 1.0)}, {"high", std::max(rounded(q.high), 1.0)}};
   if (!with_spread) return j;
   for (std::size_t i = 0; i < q.spread.names.size(); ++i) {
     OrderedJson row = OrderedJson::array();
@@ -206,6 +207,24 @@ OrderedJson links_of(const GpuCalibration& c, const CalibrationInput& o, const O
   return links;
 }
 
+OrderedJson attention_kernels(const CalibrationInput& o, const GpuCalibration& c) {
+  OrderedJson kernels = OrderedJson::array();
+  for (const AttentionCalibration& a : c.attention) {
+    OrderedJson kernel;
+    if (!a.fit.library.empty()) kernel["library"] = a.fit.library;
+    kernel["cache"] = name(a.fit.cache);
+    OrderedJson decode = certificate(o, a.of_decode), prefill = certificate(o, a.of_prefill, false);
+    add_fields(decode, a.fit.decode, in_us);
+    prefill["layout"] = kHeadLayoutNames[static_cast<std::size_t>(a.fit.prefill.layout)];
+    add_fields(prefill, a.fit.prefill, in_us);
+    if (a.fit.prefill.layout != HeadLayout::swapped) prefill.erase("per_key");
+    kernel["decode"] = decode;
+    kernel["prefill"] = prefill;
+    kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
 // A device file with the datasheet of --device and fits of its own; what was not measured stays as it was there.
 CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   if (o.device.empty())
@@ -219,17 +238,20 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   InputFiles read = document.root().input_files();
   const Tables tables = measured ? Tables{kernel_times(*measured, datasheet), {}} : read_tables(o, datasheet, read);
   const GpuCalibration c = calibrate_gpu(tables.times, datasheet, o.measured.string());
-  CalibratedDevice r{OrderedJson::parse(read_text_file(file)), {c.of_gemm, c.of_attention}, std::move(read)};
-  OrderedJson gemm = certificate(o, c.of_gemm), decode = certificate(o, c.of_attention),
-              prefill = certificate(o, c.of_attention, false);
+  CalibratedDevice r{OrderedJson::parse(read_text_file(file)), {c.of_gemm}, std::move(read)};
+  OrderedJson gemm = certificate(o, c.of_gemm);
   add_fields(gemm, c.gemm, in_us);
-  add_fields(decode, c.attention.decode, in_us);
-  add_fields(prefill, c.attention.prefill, in_us);
-  prefill["packed"] = c.attention.prefill.packed;
   OrderedJson& fits = r.device["fits"];
   fits["gemm"] = gemm;
-  fits["decode_attention"] = decode;
-  fits["prefill_attention"] = prefill;
+  OrderedJson attention{{"kernels", attention_kernels(o, c)}};
+  if (const auto known = fits.find("attention"); known != fits.end() && known->contains("other_library"))
+    attention["other_library"] = known->at("other_library");
+  fits["attention"] = attention;
+  for (const char* unnamed : {"decode_attention", "prefill_attention"}) fits.erase(unnamed);
+  for (const AttentionCalibration& a : c.attention) {
+    r.quality.push_back(a.of_decode);
+    r.quality.push_back(a.of_prefill);
+  }
   if (c.copy) {
     r.quality.push_back(c.of_copy);
     OrderedJson copy = certificate(o, c.of_copy);

@@ -39,8 +39,8 @@ OrderedJson engine_of(const HostFit& f, const CalibrationInput& o) {
   return e;
 }
 
-// The profile of our decoder beside a GPU. How it cuts ops into kernels is code, not measured: those rows are the
-// profile's that comes with draftline.
+// The profile of our decoder beside a GPU. How it cuts ops into kernels, and whose compute attention, is code,
+// not measured: those rows are the profile's that comes with draftline.
 OrderedJson engine_of(const GpuHostFit& f, const CalibrationInput& o, const std::string& gpu) {
   OrderedJson e{{"name", "draftline"},
                 {"version", "0.1"},
@@ -55,7 +55,8 @@ OrderedJson engine_of(const GpuHostFit& f, const CalibrationInput& o, const std:
   e["draft_pass"] = known("0 s", "a draft pass is part of its tape's graph", o);
   e["token"] = measured_time(f.token, o);
   e["sync"] = measured_time(f.sync, o);
-  e["ops"] = OrderedJson::parse(read_text_file(shipped_engine(o.data))).at("ops");
+  const OrderedJson shipped = OrderedJson::parse(read_text_file(shipped_engine(o.data)));
+  for (const char* of_the_code : {"attention", "ops"}) e[of_the_code] = shipped.at(of_the_code);
   return e;
 }
 

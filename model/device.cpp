@@ -56,12 +56,6 @@ GemmFit read_gemm(Reader in) {
   return f;
 }
 std::optional<GemmFit> read_narrow_gemm(Reader in) { return read_gemm(in); }
-DecodeAttentionFit read_decode(Reader in) { return read_fields<DecodeAttentionFit>(in); }
-PrefillAttentionFit read_prefill(Reader in) {
-  PrefillAttentionFit f = read_fields<PrefillAttentionFit>(in);
-  f.packed = in.at("packed").boolean();
-  return f;
-}
 CopyFit read_copy(Reader in) { return read_fields<CopyFit>(in); }
 std::optional<ExpertFit> read_experts(Reader in) { return read_fields<ExpertFit>(in); }
 
@@ -134,6 +128,86 @@ void read_fit(const Reader& fits, const std::string& key, Fit (*read)(Reader), W
   in.done();
 }
 
+// Calls use(relative, mark) if a block borrows from a relative that has GPU kernels; mark(origin) says so in an origin.
+// Does it borrow?
+template <class Use>
+bool borrows(const Reader& in, Lenders& lenders, int depth, Use use) {
+  const auto from = in.find("borrowed_from");
+  if (!from) return false;
+  const auto because = in.at("because").text();
+  const auto& relative = lender(*from, lenders, depth);
+  if (relative && relative->cpu() != nullptr) from->fail("is a CPU, which has no GPU kernels to lend");
+  else if (relative)
+    use(relative->gpu().attention, [&](Origin& o) { o.borrowed_from = from->text(), o.because = because; });
+  in.done();
+  return true;
+}
+
+DecodeAttentionFit read_decode(const Reader& in) {
+  DecodeAttentionFit f = read_fields<DecodeAttentionFit>(in);
+  f.origin = read_origin(in);
+  in.done();
+  return f;
+}
+PrefillAttentionFit read_prefill(const Reader& in) {
+  PrefillAttentionFit f = read_fields<PrefillAttentionFit>(in);
+  if (in.has("packed")) f.layout = in.at("packed").boolean() ? HeadLayout::packed : HeadLayout::apart;  // of before
+  else f.layout = static_cast<HeadLayout>(in.at("layout").choice(kHeadLayoutNames));
+  f.origin = read_origin(in);
+  in.done();
+  return f;
+}
+
+AttentionFit read_kernel(const Reader& in) {
+  AttentionFit f;
+  if (const auto library = in.find("library")) f.library = library->text();
+  f.cache = static_cast<DType>(in.at("cache").choice(kDTypeNames));
+  f.decode = read_decode(in.at("decode"));
+  f.prefill = read_prefill(in.at("prefill"));
+  in.done();
+  return f;
+}
+
+// One fit of each library and format of the cache that was measured.
+void read_attention(const Reader& in, AttentionModel& to, Lenders& lenders, int depth) {
+  const auto take = [&](const AttentionModel& lent, const auto& mark) {
+    to = lent;
+    for (AttentionFit& f : to.fits) mark(f.decode.origin), mark(f.prefill.origin);
+  };
+  if (borrows(in, lenders, depth, take)) return;
+  std::vector<AttentionFit> fits;
+  std::set<std::pair<std::string, DType>> seen;
+  const Reader kernels = in.at("kernels");
+  for (const Reader& kernel : kernels.items()) {
+    fits.push_back(read_kernel(kernel));
+    if (!seen.emplace(fits.back().library, fits.back().cache).second)
+      kernel.fail("this library over a cache of this format is given twice");
+  }
+  if (fits.empty()) kernels.fail("needs at least one library's kernels");
+  else to.fits = std::move(fits);
+  if (const auto other = in.find("other_library")) {
+    to.other_library = read_origin(*other).interval;
+    if (!to.other_library) other->fail("needs an \"interval\"");
+    other->done();
+  }
+  in.done();
+}
+
+// As files had it before libraries had names: one fit.
+void read_unnamed_attention(const Reader& fits, AttentionFit& to, Lenders& lenders, int depth) {
+  const Reader decode = fits.at("decode_attention"), prefill = fits.at("prefill_attention");
+  const auto lent_decode = [&](const AttentionModel& lent, const auto& mark) {
+    to.decode = lent.fits.front().decode;
+    mark(to.decode.origin);
+  };
+  const auto lent_prefill = [&](const AttentionModel& lent, const auto& mark) {
+    to.prefill = lent.fits.front().prefill;
+    mark(to.prefill.origin);
+  };
+  if (decode.is_object() && !borrows(decode, lenders, depth, lent_decode)) to.decode = read_decode(decode);
+  if (prefill.is_object() && !borrows(prefill, lenders, depth, lent_prefill)) to.prefill = read_prefill(prefill);
+}
+
 // Links of a file's own, a relative's, or, as probes of one library write them, the points of all-reduce alone.
 Links read_own_or_lent_links(const Reader& in, Lenders& lenders, int depth) {
   if (const auto from = in.find("borrowed_from")) {
@@ -174,8 +248,11 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   }
   GpuModel& gpu = d.gpu();
   read_fit(fits, "gemm", read_gemm, &GpuModel::gemm, gpu, lenders, depth);
-  read_fit(fits, "decode_attention", read_decode, &GpuModel::decode, gpu, lenders, depth);
-  read_fit(fits, "prefill_attention", read_prefill, &GpuModel::prefill, gpu, lenders, depth);
+  if (fits.has("attention")) {
+    read_attention(fits.at("attention"), gpu.attention, lenders, depth);
+  } else {
+    read_unnamed_attention(fits, gpu.attention.fits.front(), lenders, depth);
+  }
   read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, lenders, depth);
   if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, lenders, depth);
   for (const NarrowFormat format : kNarrowFormats) {

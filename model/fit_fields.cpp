@@ -41,7 +41,9 @@ constexpr std::array<FitField<Decode>, 8> kDecode{{
 }};
 
 using Prefill = PrefillAttentionFit;
-constexpr std::array<FitField<Prefill>, 8> kPrefill{{
+constexpr std::array<FitField<Prefill>, 9> kPrefill{{
+    {"per_key", seconds, 0, kAny, 20 * ns, 2 * ns, 200 * ns, [](Prefill& f) -> double& { return f.per_key.value; },
+     nullptr, true},
     {"fixed", seconds, 0, kAny, 10 * us, 0.5 * us, 100 * us, [](Prefill& f) -> double& { return f.fixed.value; }},
     {"per_tile", seconds, 0, kAny, 3 * us, 0.01 * us, 50 * us, [](Prefill& f) -> double& { return f.per_tile.value; }},
     {"peak_share", ratio, kTiny, kLarge, 0.6, 0.05, 1.2, [](Prefill& f) -> double& { return f.peak_share; }},

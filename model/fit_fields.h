@@ -22,13 +22,14 @@ struct FitField {
   double start, low, high;         // of a fit: its start (the prior's centre) and its bounds
   double& (*of)(Fit&);             // the coefficient, in base units
   const char* old_name = nullptr;  // what files called it before; still read
+  bool optional = false;           // files from before it lack it: it stays at its default
 
   double value(const Fit& f) const { return of(const_cast<Fit&>(f)); }
 };
 
 std::span<const FitField<GemmFit>> fields_of(const GemmFit&);
 std::span<const FitField<DecodeAttentionFit>> fields_of(const DecodeAttentionFit&);
-std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&);  // but for `packed`, a choice
+std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&);  // but for its layout, a choice
 std::span<const FitField<CopyFit>> fields_of(const CopyFit&);
 std::span<const FitField<ExpertFit>> fields_of(const ExpertFit&);
 std::span<const FitField<CpuGemmFit>> fields_of(const CpuGemmFit&);
@@ -39,6 +40,7 @@ template <class Fit>
 Fit read_fields(const Reader& in) {
   Fit fit;
   for (const FitField<Fit>& field : fields_of(fit)) {
+    if (field.optional && !in.has(field.name)) continue;
     const Reader value = field.old_name == nullptr ? in.at(field.name) : in.at(field.name, field.old_name);
     field.of(fit) =
         field.unit == FitUnit::ratio ? value.number(field.least, field.most) : value.quantity<Seconds>(0.0).value;

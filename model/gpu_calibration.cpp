@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "core/fingerprint.h"
@@ -49,17 +51,42 @@ FitQuality quality_of(const std::string& op, const std::vector<Point>& all, cons
 void put_gemm(Device& d, const std::vector<GemmPoint>& points, FitSpread* spread) {
   put_gemm(d, points.front().operands, fit_gemm(points, d, spread));
 }
-void put_attention(Device& d, const std::vector<AttentionPoint>& points, FitSpread* spread) {
-  const AttentionFits fits = fit_attention(points, d, spread);
-  d.gpu().decode = fits.decode;
-  d.gpu().prefill = fits.prefill;
-}
 void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread) {
   d.gpu().copy = fit_copy(points, d, spread);
 }
 
 void put_experts(Device& d, const std::vector<ExpertPoint>& points, FitSpread* spread) {
   put_experts(d, points.front().operands, fit_experts(points, d, spread));
+}
+
+// Points of one library over a cache of one format. The habit is the library's whatever the cache, so where it is known
+// it is kept.
+AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const Device& datasheet,
+                                std::optional<HeadLayout> habit) {
+  Device d = datasheet;
+  AttentionCalibration c;
+  std::vector<std::vector<double>> one_row(kFitFolds), many_rows(kFitFolds);
+  for (int fold = 0; fold < kFitFolds; ++fold) {
+    std::vector<AttentionPoint> seen, unseen;
+    for (const AttentionPoint& p : all) (fold_of(p) == fold ? unseen : seen).push_back(p);
+    if (seen.empty() || unseen.empty()) continue;
+    d.gpu().attention.fits = {fit_attention(thinned(seen, kMostInFold), datasheet, nullptr, habit)};
+    for (const AttentionPoint& p : unseen)
+      (p.rows > 1 ? many_rows : one_row)[static_cast<std::size_t>(fold)].push_back(std::log(p.time / predicted(d, p)));
+  }
+  const auto named = [&](const char* regime) {
+    const auto& [library, format] = std::pair(all.front().library, all.front().format);
+    return regime + (library.empty() ? "" : " of " + library) + " over " + std::string(name(format));
+  };
+  c.of_decode = judged(named("decode attention"), one_row);
+  c.of_prefill = judged(named("prefill attention"), many_rows);
+  c.of_prefill.points =
+      static_cast<int>(std::count_if(all.begin(), all.end(), [](const AttentionPoint& p) { return p.rows > 1; }));
+  c.of_decode.points = static_cast<int>(all.size()) - c.of_prefill.points;
+  FitSpread spread;
+  c.fit = fit_attention(thinned(all, kMostAttention), datasheet, &spread, habit);
+  note_spread(c.of_decode, spread);
+  return c;
 }
 
 // Points are interpolated, not fitted: each between two others of its ranks is left out in its turn.
@@ -140,11 +167,16 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   c.of_gemm = quality_of("gemm", times.gemms, datasheet, gemm_of);
   put_gemm(d, thinned(times.gemms, kMostGemms), &spread);
   note_spread(c.of_gemm, spread);
-  c.of_attention = quality_of("attention", times.attention, datasheet, put_attention);
-  put_attention(d, thinned(times.attention, kMostAttention), &spread);
-  note_spread(c.of_attention, spread);
   c.gemm = d.gpu().gemm;
-  c.attention = {d.gpu().decode, d.gpu().prefill};
+  std::map<std::pair<int, std::string>, std::vector<AttentionPoint>> by_kernel;
+  for (const AttentionPoint& p : times.attention) by_kernel[{-bits_of(p.format), p.library}].push_back(p);
+  std::map<std::string, HeadLayout> habits;
+  for (const auto& [kernel, points] : by_kernel) {
+    const auto known = habits.find(kernel.second);
+    c.attention.push_back(
+        calibrated(points, datasheet, known == habits.end() ? std::nullopt : std::optional(known->second)));
+    habits.emplace(kernel.second, c.attention.back().fit.prefill.layout);
+  }
   if (!times.all_reduce.empty()) {
     c.all_reduce = times.all_reduce;
     c.of_all_reduce = quality_of_links(times.all_reduce);

@@ -24,6 +24,12 @@ struct KernelTimes {
 // Of our own probe. A cache whose copies exceed twice the L2 is cold.
 KernelTimes kernel_times(const Measured&, const Device& datasheet);
 
+// Sequences of one row and of several are judged apart.
+struct AttentionCalibration {
+  AttentionFit fit;
+  FitQuality of_decode, of_prefill;
+};
+
 // A fit to kernels with narrow operands.
 template <class Fit>
 struct NarrowCalibration {
@@ -34,13 +40,13 @@ struct NarrowCalibration {
 
 struct GpuCalibration {
   GemmFit gemm;
-  AttentionFits attention;
+  std::vector<AttentionCalibration> attention;  // of each library and format of the cache; wider formats first
   std::optional<CopyFit> copy;
   std::optional<ExpertFit> experts;
   std::vector<NarrowCalibration<GemmFit>> narrow_gemms;
   std::vector<NarrowCalibration<ExpertFit>> narrow_experts;
   std::vector<LinkPoint> all_reduce;  // by ranks, then message
-  FitQuality of_gemm, of_attention, of_copy, of_all_reduce, of_experts;
+  FitQuality of_gemm, of_copy, of_all_reduce, of_experts;
 };
 
 // `datasheet`: its fits, if any, are not used. InputErrors without GEMMs or attention; the text names `from`.

@@ -6,9 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/quantity.h"
+#include "model/dtype.h"
 #include "model/origin.h"
 
 namespace draftline {
@@ -51,18 +54,44 @@ struct DecodeAttentionFit {
   Origin origin{};
 };
 
+// How a library lays out the query heads that share a KV head, and their rows, in tiles, one a CTA.
+enum class HeadLayout {
+  packed,         // heads and rows share tiles of 128 rows; a context is split among CTAs (FlashAttention 3)
+  apart,          // each head alone in tiles of 64 rows; a context is split
+  swapped,        // apart in whole tiles, and one CTA walks a whole context; only where each sequence has one row are a
+                  // group's heads swapped for rows and a context split (FlashAttention 2 as vLLM calls it)
+  packed_decode,  // packed below 16 rows; from there on each head alone in whole tiles of 256 rows (TensorRT-LLM)
+};
+inline constexpr std::array<std::string_view, 4> kHeadLayoutNames{"packed", "apart", "swapped", "packed_decode"};
+
 // What many rows a sequence add: arithmetic in waves of query tiles, and their own traffic.
 struct PrefillAttentionFit {
-  Seconds fixed;               // without a context; at most the decode kernel's counts
+  Seconds fixed;               // without a context, from 16 rows on
   Seconds per_tile;            // a': the least a CTA beyond those of one row costs
   double peak_share = 1;       // eF
   double bandwidth_share = 1;  // eB, of queries and results
   double write_share = 1;      // eW, of the rows' own keys and values, which are written to the cache and read again
+  Seconds per_key;             // k: what a key costs a CTA that is alone with a context; 0: the time of its FLOP
   Seconds per_row;             // w: writing one row's keys and values, whatever their size
   double blend = 1;            // p; at most the decode kernel's counts
   double wave_softness = 1;    // theta
-  bool packed = false;         // the query heads that share a KV head share a tile (FlashAttention 3), or not (2)
+  HeadLayout layout = HeadLayout::apart;
   Origin origin{};
+};
+
+// Attention as one library's kernels compute it, over a cache of one format.
+struct AttentionFit {
+  std::string library;  // "flash_attention_3"; empty: not said, as in a probe of our own kernels
+  DType cache = DType::bf16;
+  DecodeAttentionFit decode;
+  PrefillAttentionFit prefill;
+};
+
+struct AttentionModel {
+  std::vector<AttentionFit> fits = std::vector<AttentionFit>(1);  // never empty; the first stands in for all others
+  // 90 % of the times of a library that has no fit here lie between low and high x what the fit that stands in for it
+  // predicts; none: not known.
+  std::optional<Interval> other_library;
 };
 
 // Elementwise work: fixed + bytes over a share of the bandwidth.
@@ -105,15 +134,15 @@ struct NarrowFits {
 // What a GPU's own kernels, or a relative's, were found to take. Which fit prices a kernel is operand_fits' to say.
 struct GpuModel {
   GemmFit gemm;  // of 16-bit operands
-  DecodeAttentionFit decode;
-  PrefillAttentionFit prefill;
+  AttentionModel attention;
   CopyFit copy;
   std::optional<ExpertFit> experts;  // of 16-bit operands; none: grouped GEMMs by the GEMM's fit
   NarrowFits<GemmFit> narrow_gemm;
   NarrowFits<ExpertFit> narrow_experts;
   bool borrowed() const {  // is a GEMM's or an attention's fit from a relative?
-    return !gemm.origin.borrowed_from.empty() || !decode.origin.borrowed_from.empty() ||
-           !prefill.origin.borrowed_from.empty();
+    const AttentionFit& a = attention.fits.front();
+    return !gemm.origin.borrowed_from.empty() || !a.decode.origin.borrowed_from.empty() ||
+           !a.prefill.origin.borrowed_from.empty();
   }
 };
 

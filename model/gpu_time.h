@@ -2,6 +2,7 @@
 // How long a GPU's kernels take: GEMMs by tiles and waves (docs/kernel_model.md, form T3), attention as one function of
 // the rows per sequence and of the keys they meet, elementwise work by its bytes. The device must be a GPU.
 #pragma once
+#include "model/attention_library.h"
 #include "model/device.h"
 #include "model/work.h"
 
@@ -15,7 +16,9 @@ enum class CacheState {
   cold,      // in memory: between two passes of a layer the weights of all others went through L2
   repeated,  // a probe that runs one shape again and again finds in L2 what fits there
 };
-Seconds gpu_time(const Device&, const Attention&, Span, CacheState);
+// As the chosen fit has it, one of the device's. Where the widest sequence has several rows and the kernel's have one
+// each, it is the part of a launch that also computes a prompt's chunk.
+Seconds gpu_time(const Device&, const AttentionChoice&, const Attention&, Span, CacheState);
 Seconds gpu_time(const Device&, const Copy&);
 Seconds gpu_time(const Device&, const ExpertMlp&);
 

@@ -204,6 +204,7 @@ Engine read_engine(Reader in) {
   e.chain = profile.count("chain", 1, 64);
   e.shards_drafts = profile.flag("shards_drafts");
   if (const auto scheduler = in.find("scheduler")) e.scheduler = read_engine_scheduler(*scheduler, e.guesses);
+  if (const auto attention = in.find("attention")) e.attention = read_attention_rules(*attention, e.guesses);
   if (const auto links = in.find("links")) e.links = read_engine_links(*links, e.guesses);
   read_op_costs(in.at("ops"), e);
   if (e.step_speculating < e.step)

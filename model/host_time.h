@@ -10,6 +10,7 @@
 
 #include "core/quantity.h"
 #include "core/reader.h"
+#include "model/attention_library.h"
 #include "model/engine_scheduler.h"
 #include "model/link_rule.h"
 
@@ -58,7 +59,8 @@ struct Engine {
   std::optional<int> chain;
   bool shards_drafts = false;  // divides a draft network among the target's ranks, where nothing else is said
   EngineScheduler scheduler;
-  EngineLinks links;  // of tensor parallelism: which library sums, and how ranks wait for each other
+  std::vector<AttentionRule> attention;  // which library attends; empty: not said
+  EngineLinks links;                     // of tensor parallelism: which library sums, and how ranks wait for each other
   std::map<std::string, OpCost, std::less<>> ops;  // by op key: "linear", "linear.int8", "draft/rms_norm"
   std::vector<std::string> guesses;                // names of the values that nobody measured: "sync", "ops/commit"
   // The most specific row: "attention.verify", then "attention", then the default. While drafting, first the same among

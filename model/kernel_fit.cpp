@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <span>
 
@@ -44,6 +45,7 @@ Attention kernel_of(const AttentionPoint& p) {
   k.kv_heads = p.kv_heads;
   k.head_dim = p.head_dim;
   k.masked = p.masked;
+  k.cache = p.format;
   return k;
 }
 
@@ -54,7 +56,7 @@ Span span_of(const AttentionPoint& p) {
 }
 
 Bytes cache_bytes(const AttentionPoint& p) {
-  return bytes_of(DType::bf16, 2.0 * p.kv_heads * p.head_dim * span_of(p).keys);
+  return bytes_of(p.format, 2.0 * p.kv_heads * p.head_dim * span_of(p).keys);
 }
 
 Seconds predicted(const Device& d, const GemmPoint& p) {
@@ -70,7 +72,9 @@ Seconds predicted(const Device& d, const GemmPoint& p) {
   return bits_of(k.activations) < 16 ? time + kernel_time(d, quantising_pass(p)) : time;
 }
 
-Seconds predicted(const Device& d, const AttentionPoint& p) { return gpu_time(d, kernel_of(p), span_of(p), p.cache); }
+Seconds predicted(const Device& d, const AttentionPoint& p) {
+  return gpu_time(d, attention_choice(d.gpu().attention, p.library, p.format), kernel_of(p), span_of(p), p.cache);
+}
 
 Seconds predicted(const Device& d, const CopyPoint& p) {
   Copy k;
@@ -120,49 +124,86 @@ GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, 
   return best;
 }
 
-AttentionFits fit_attention(const std::vector<AttentionPoint>& points, const Device& datasheet, FitSpread* spread) {
-  check(!points.empty(), "a fit needs points");
-  constexpr double kHold = 0.03;
-  std::vector<Coefficient> coefficients;
-  add_coefficients(coefficients, DecodeAttentionFit{}, kHold, "decode/");
-  const std::size_t of_decode = coefficients.size();
-  add_coefficients(coefficients, PrefillAttentionFit{}, kHold, "prefill/");
-  const auto fits_of = [of_decode](const std::vector<double>& v, bool packed) {
-    AttentionFits f{fit_of_values<DecodeAttentionFit>(v), fit_of_values<PrefillAttentionFit>(v, of_decode)};
-    f.decode.blend = std::max(f.decode.blend, f.prefill.blend);
-    f.prefill.fixed = std::min(f.prefill.fixed, f.decode.fixed);
-    f.prefill.packed = packed;
-    return f;
-  };
-  std::vector<double> weights;
-  for (const AttentionPoint& p : points)
-    weights.push_back(p.context == 0                                                            ? 1
-                      : p.cache == CacheState::repeated && cache_bytes(p) <= 2.0 * datasheet.l2 ? kHotWeight
-                                                                                                : kColdWeight);
+namespace {
 
-  // Whether a group's heads share a tile is the kernel's habit: the data decide.
-  AttentionFits best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const bool packed : {false, true}) {
-    Device d = without_fits(datasheet);
-    const auto errors_of = [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
-      const AttentionFits f = fits_of(v, packed);
-      d.gpu().decode = f.decode;
-      d.gpu().prefill = f.prefill;
-      for (std::size_t i = 0; i < points.size(); ++i)
-        errors[static_cast<Eigen::Index>(i)] = weights[i] * std::log(predicted(d, points[i]) / points[i].time);
-    };
-    const auto [values, spread_here] =
-        fitted(coefficients, kSoftnessStarts, static_cast<Eigen::Index>(points.size()), errors_of);
-    Eigen::VectorXd errors(static_cast<Eigen::Index>(points.size()));
-    errors_of(values, errors);
-    if (const double mean = errors.cwiseAbs().mean(); mean < least) {
-      least = mean;
-      best = fits_of(values, packed);
-      if (spread != nullptr) *spread = spread_here;
-    }
+// The points' errors under one layout, and the coefficients that it has.
+class AttentionErrors {
+ public:
+  AttentionErrors(const std::vector<AttentionPoint>& points, const Device& datasheet, HeadLayout layout)
+      : points_(points), device_(without_fits(datasheet)), layout_(layout) {
+    constexpr double kHold = 0.03;
+    add_coefficients(coefficients_, DecodeAttentionFit{}, kHold, "decode/");
+    of_decode_ = coefficients_.size();
+    add_coefficients(coefficients_, PrefillAttentionFit{}, kHold, "prefill/");
+    if (!walks()) coefficients_.erase(coefficients_.begin() + static_cast<std::ptrdiff_t>(of_decode_));  // per_key
+    for (const AttentionPoint& p : points)
+      weights_.push_back(p.context == 0                                                            ? 1
+                         : p.cache == CacheState::repeated && cache_bytes(p) <= 2.0 * datasheet.l2 ? kHotWeight
+                                                                                                   : kColdWeight);
   }
-  return best;
+
+  AttentionFit fit_of(std::vector<double> values) const {
+    if (!walks()) values.insert(values.begin() + static_cast<std::ptrdiff_t>(of_decode_), 0.0);
+    AttentionFit f{points_.front().library, points_.front().format, fit_of_values<DecodeAttentionFit>(values),
+                   fit_of_values<PrefillAttentionFit>(values, of_decode_)};
+    f.decode.blend = std::max(f.decode.blend, f.prefill.blend);
+    f.prefill.layout = layout_;
+    return f;
+  }
+
+  void operator()(const std::vector<double>& values, Eigen::VectorXd& errors) {
+    device_.gpu().attention.fits.front() = fit_of(values);
+    for (std::size_t i = 0; i < points_.size(); ++i)
+      errors[static_cast<Eigen::Index>(i)] = weights_[i] * std::log(predicted(device_, points_[i]) / points_[i].time);
+  }
+
+  FittedValues best(std::span<const double> starts) {
+    return fitted(coefficients_, starts, static_cast<Eigen::Index>(points_.size()), std::ref(*this));
+  }
+  double mean(const FittedValues& at) {
+    Eigen::VectorXd errors(static_cast<Eigen::Index>(points_.size()));
+    (*this)(at.values, errors);
+    return errors.cwiseAbs().mean();
+  }
+
+ private:
+  bool walks() const { return layout_ == HeadLayout::swapped; }
+
+  const std::vector<AttentionPoint>& points_;
+  Device device_;
+  HeadLayout layout_;
+  std::vector<Coefficient> coefficients_;
+  std::size_t of_decode_ = 0;
+  std::vector<double> weights_;
+};
+
+}  // namespace
+
+namespace {
+
+// The data decide, by a fit from one start each. What explains them hardly better than a plainer layout is chance.
+HeadLayout layout_of(const std::vector<AttentionPoint>& points, const Device& datasheet) {
+  constexpr double kPlainly = 0.98;
+  HeadLayout habit = HeadLayout::packed;
+  double least = std::numeric_limits<double>::infinity();
+  for (const HeadLayout layout :
+       {HeadLayout::packed, HeadLayout::apart, HeadLayout::swapped, HeadLayout::packed_decode}) {
+    AttentionErrors errors(points, datasheet, layout);
+    if (const double mean = errors.mean(errors.best(std::span(kSoftnessStarts).subspan(1, 1))); mean < kPlainly * least)
+      least = mean, habit = layout;
+  }
+  return habit;
+}
+
+}  // namespace
+
+AttentionFit fit_attention(const std::vector<AttentionPoint>& points, const Device& datasheet, FitSpread* spread,
+                           std::optional<HeadLayout> habit) {
+  check(!points.empty(), "a fit needs points");
+  AttentionErrors errors(points, datasheet, habit ? *habit : layout_of(points, datasheet));
+  const FittedValues best = errors.best(kSoftnessStarts);
+  if (spread != nullptr) *spread = best.spread;
+  return errors.fit_of(best.values);
 }
 
 CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, FitSpread* spread) {

@@ -2,6 +2,8 @@
 // Fits the kernel model to measured times: log time, soft-L1 loss, priors, three starts (docs/kernel_model.md,
 // "Fitting"). The device gives the datasheet; its fits, if any, are not used.
 #pragma once
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "model/device.h"
@@ -25,6 +27,8 @@ struct AttentionPoint {
   Seconds time;
   bool masked = false;                      // a tree's mask among the rows; none: causal
   CacheState cache = CacheState::repeated;  // what the probe finds in L2
+  DType format = DType::bf16;               // of the cache
+  std::string library{};                    // whose kernel it is; empty: not said
 };
 
 // One probe of an elementwise op, or of copying.
@@ -34,7 +38,7 @@ struct CopyPoint {
 };
 Attention kernel_of(const AttentionPoint&);
 Span span_of(const AttentionPoint&);
-Bytes cache_bytes(const AttentionPoint&);  // keys and values that it reads, 16 bits each
+Bytes cache_bytes(const AttentionPoint&);  // keys and values that it reads
 
 Seconds predicted(const Device&, const GemmPoint&);
 Seconds predicted(const Device&, const AttentionPoint&);
@@ -47,12 +51,10 @@ GemmFit fit_gemm(const std::vector<GemmPoint>&, const Device& datasheet, FitSpre
 // Makes `fit` the device's own of GEMMs with these operands.
 void put_gemm(Device&, const Operands&, const GemmFit& fit);
 
-// Decode and prefill share one form, and are fitted together.
-struct AttentionFits {
-  DecodeAttentionFit decode;
-  PrefillAttentionFit prefill;
-};
-AttentionFits fit_attention(const std::vector<AttentionPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
+// Of points of one library over a cache of one format. Decode and prefill share one form, and are fitted together.
+// `habit`: the library's layout, where it is known.
+AttentionFit fit_attention(const std::vector<AttentionPoint>&, const Device& datasheet, FitSpread* spread = nullptr,
+                           std::optional<HeadLayout> habit = {});
 
 CopyFit fit_copy(const std::vector<CopyPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
 

@@ -22,14 +22,27 @@ Seconds latency_of(const Csv& table, std::size_t row, std::size_t column) {  // 
   return Seconds{value};
 }
 
+// The library of a kernel's name in the tables; empty: one that is not modelled.
+std::string library_of(std::string_view kernel) {
+  const auto is = [&](std::string_view start) { return kernel.starts_with(start); };
+  if (is("vllm_flash_attn_fa3")) return "flash_attention_3";
+  if (is("vllm_flash_attn_fa4")) return "flash_attention_4";
+  if (is("vllm_flash_attn")) return "flash_attention_2";
+  if (is("vllm_flashinfer_trtllm")) return "tensorrt_llm";
+  if (is("vllm_flashinfer")) return "flashinfer";
+  return {};
+}
+
 std::vector<AttentionPoint> read_attention(const std::filesystem::path& file, bool decode) {
   const Csv t = Csv::from_file(file);
   const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
              kv_heads = t.column("num_key_value_heads"), columns = t.column("head_dim"),
-             cache = t.column("kv_cache_dtype"), step = t.column("step"), time = t.column("latency");
+             cache = t.column("kv_cache_dtype"), step = t.column("step"), time = t.column("latency"),
+             kernel = t.column("kernel_source");
   std::vector<AttentionPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    if (t.text(i, cache) != "bfloat16" || t.integer(i, columns) != kHeadColumns) continue;
+    const bool is_fp8 = t.text(i, cache) == "fp8";
+    if ((!is_fp8 && t.text(i, cache) != "bfloat16") || t.integer(i, columns) != kHeadColumns) continue;
     if (t.has("window_size") && t.integer(i, "window_size") != 0) continue;
     AttentionPoint p{count(t, i, sequences),
                      decode ? 1 : count(t, i, rows),
@@ -38,7 +51,9 @@ std::vector<AttentionPoint> read_attention(const std::filesystem::path& file, bo
                      count(t, i, kv_heads),
                      kHeadColumns,
                      kMillisecond * latency_of(t, i, time)};
-    if (decode || p.rows > 1) points.push_back(p);
+    p.format = is_fp8 ? DType::fp8 : DType::bf16;
+    p.library = library_of(t.text(i, kernel));
+    if (!p.library.empty() && (decode || p.rows > 1)) points.push_back(std::move(p));
   }
   return points;
 }
@@ -76,12 +91,14 @@ std::vector<AttentionPoint> read_step_attention(const std::filesystem::path& fil
   std::vector<AttentionPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
     AttentionPoint p{0, 1, 0, shape.heads, shape.kv_heads, shape.head_dim, kMicrosecond * latency_of(t, i, time)};
+    p.library = "flash_attention_2";
     if (count(t, i, chunk) == 0) {
       p.sequences = count(t, i, sequences);
       p.context = count(t, i, context);
-    } else if (count(t, i, sequences) == 0 && count(t, i, before) == 0) {
+    } else if (count(t, i, sequences) == 0) {
       p.sequences = 1;
       p.rows = count(t, i, chunk);
+      p.context = count(t, i, before);
     }
     if (p.sequences > 0) points.push_back(p);
   }

@@ -41,9 +41,11 @@ Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
   return gpu_time(d, k, hot);
 }
 
-Seconds kernel_time(const Device& d, const Attention& k, Span s, const ReuseDistance& distance) {
+Seconds kernel_time(const Device& d, const Attention& k, Span s, const ReuseDistance& distance,
+                    AttentionChoice choice) {
   if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k, s, distance);
-  return gpu_time(d, k, s, CacheState::cold);
+  if (choice.fit == nullptr) choice = attention_choice(d.gpu().attention, {}, k.cache);
+  return gpu_time(d, choice, k, s, CacheState::cold);
 }
 
 Seconds kernel_time(const Device& d, const Copy& k, const ReuseDistance& distance) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <limits>
 
+#include "model/attention_library.h"
 #include "model/device.h"
 #include "model/precision.h"
 #include "model/work.h"
@@ -24,9 +25,11 @@ Precision served_precision(Precision, const Device&);
 // memory).
 Seconds kernel_time(const Device&, const Gemm&, double hot = 0);
 // Decode (one row a sequence), verify (2-64 rows over a long cache) and prefill: one function, continuous between them.
-// `distance`: of the keys and values of earlier steps, which a CPU's caches may still hold.
+// `distance`: of the keys and values of earlier steps, which a CPU's caches may still hold. `choice`: of a GPU's fits;
+// not chosen: the device's first over such a cache.
 Seconds kernel_time(const Device&, const Attention&, Span,
-                    const ReuseDistance& distance = {Bytes{std::numeric_limits<double>::infinity()}, {}});
+                    const ReuseDistance& distance = {Bytes{std::numeric_limits<double>::infinity()}, {}},
+                    AttentionChoice choice = {});
 Seconds kernel_time(const Device&, const Copy&, const ReuseDistance& distance = {});  // `distance`: of its old lines
 Seconds kernel_time(const Device&, const ExpertMlp&);
 

@@ -48,6 +48,11 @@ StepBreakdown mean_step(const ExpectedStep& price, int prompt_tokens, int output
   return mean_breakdown(price, prompt_tokens, output_tokens);
 }
 
+AttentionChoice attention_of(const Setup& s) {
+  if (s.device->cpu() != nullptr) return {};
+  return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache);
+}
+
 // One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
 struct Predictor::Plan {
   Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find)
@@ -174,6 +179,27 @@ StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int to
   return {recorded(plan(s, m), Recording::prefill, tokens).outline, as_served(s), for_prompt(*s.engine, tokens), false};
 }
 
+std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const MethodChoice& m) {
+  if (s.device->cpu() != nullptr) return std::nullopt;
+  const AttentionChoice attention = attention_of(s);
+  if (attention.layout != HeadLayout::swapped) return std::nullopt;
+  Plan& p = plan(s, m);
+  StepOutline outline = recorded(p, Recording::step, s.batch_size).outline;
+  Seconds launches;
+  for (const StepOutline::Segment& segment : outline.segments)
+    for (const StepOutline::Op& op : segment.ops) {
+      const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
+      if (kind.phase == Phase::verify && std::holds_alternative<Attention>(kind.kernel))
+        launches += std::min(attention.fit->decode.fixed, attention.fit->prefill.fixed);
+    }
+  const bool speculating = p.decoder.method->depth() > 0;
+  StepPrice apart(outline, as_served(s), *s.engine, speculating);
+  for (StepOutline::Kind& kind : outline.kinds)
+    if (auto* attends = std::get_if<Attention>(&kind.kernel); attends && kind.phase == Phase::verify)
+      attends->widest = std::max(attends->widest, 2);
+  return BesidePrompt{StepPrice(outline, as_served(s), *s.engine, speculating), std::move(apart), launches};
+}
+
 int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
   return recorded(plan(s, m), Recording::step, s.batch_size).rows();
 }
@@ -280,7 +306,9 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   out.prefill_time = prefill(p, s);
   out.throughput_with_prefill =
       s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
-  const KnownErrors errors = known_errors(*s.device, {s.precision.matrices, s.precision.activations});
+  const AttentionChoice attention = attention_of(s);
+  out.attention_measured = attention.measured;
+  const KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (speculating) {
     const StepBreakdown plain = step_of(*priced(plan(s, autoregressive()), s, 1).step, 1);
     out.speedup = out.throughput / throughput(plain, 1);

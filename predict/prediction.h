@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <variant>
 
@@ -31,7 +32,11 @@ struct Prediction {
   MemoryFootprint memory;  // of each device
   Work work;               // FLOP and bytes of a step in the middle of the output, on each device
   std::optional<PredictionInterval> interval;
+  bool attention_measured = true;  // the engine's library over its cache, on this device; else the nearest stands in
 };
+inline constexpr std::string_view kAttentionNotMeasured =
+    "the library that computes the engine's attention was not measured on the device over such a cache: the nearest "
+    "that was stands in for it";
 
 // Everything besides the method that a prediction depends on. The pointers refer to the scenario.
 struct Setup {
@@ -41,6 +46,14 @@ struct Setup {
   Precision precision;
   int ranks, batch_size, prompt_tokens, output_tokens;    // ranks: tensor-parallel devices
   double gpu_memory_utilization = kGpuMemoryUtilization;  // share of device memory that may be used
+};
+AttentionChoice attention_of(const Setup&);  // on a CPU none
+
+// A decode step whose launches of attention compute a prompt's chunk too, with a library for which that is another step
+// than the two apart; and what the chunk's own launches of attention would have taken.
+struct BesidePrompt {
+  StepPrice beside, apart;
+  Seconds launches;
 };
 
 // Makes predictions, and keeps recorded steps and prices for later ones. Each thread needs its own.
@@ -60,7 +73,8 @@ class Predictor {
   ExpectedStep expected_step(const Setup&, const MethodChoice&);
   StepPrice step_price(const Setup&, const MethodChoice&);
   StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens);
-  int verified_rows(const Setup&, const MethodChoice&);  // per sequence and step
+  std::optional<BesidePrompt> beside_prompt(const Setup&, const MethodChoice&);  // none: the sum of its parts
+  int verified_rows(const Setup&, const MethodChoice&);                          // per sequence and step
   const Method& method(const Setup&, const MethodChoice&);
 
   // The method with its draft network divided among the ranks; none if it has no draft network, there is one rank, or

@@ -28,21 +28,36 @@ static std::optional<Interval> error_of(const Links& links) {
   return widest;
 }
 
-KnownErrors known_errors(const Device& d, const Operands& operands) {
+// Of a drafter's products, too, and of what of the network keeps 16 bits.
+static std::optional<Interval> error_of_gemms(const Device& d, const Precision& p) {
+  std::optional<Interval> widest = error_of(d.gpu().gemm.origin);
+  for (const LinearFormat* format : {&p.attention, &p.mlp, &p.lm_head, &p.draft}) {
+    const ChosenGemmFit chosen = gemm_fit(d, operands_of(*format, p.activations));
+    if (chosen.guess) return std::nullopt;
+    widest = wider(widest, error_of(chosen.fit.origin));
+  }
+  return widest;
+}
+
+KnownErrors known_errors(const Device& d, const Precision& precision, const AttentionChoice& attention) {
   KnownErrors errors;
   const auto set = [&](KernelKind k, std::optional<Interval> e) { errors.of[static_cast<std::size_t>(k)] = e; };
   set(KernelKind::communication, error_of(d.links));
   if (const CpuModel* cpu = d.cpu()) {
     set(KernelKind::gemm, error_of(cpu->gemm.origin));
-    set(KernelKind::attention, error_of(cpu->attention.origin));
+    set(KernelKind::attention, errors.plain_attention = error_of(cpu->attention.origin));
     set(KernelKind::elementwise, error_of(cpu->elements.origin));
   } else {
     const GpuModel& gpu = d.gpu();
-    const ChosenGemmFit gemm = gemm_fit(d, operands);
-    set(KernelKind::gemm, gemm.guess ? std::nullopt : wider(error_of(gpu.gemm.origin), error_of(gemm.fit.origin)));
-    set(KernelKind::attention, wider(error_of(gpu.decode.origin), error_of(gpu.prefill.origin)));
+    set(KernelKind::gemm, error_of_gemms(d, precision));
+    const AttentionFit& fit = attention.fit == nullptr ? gpu.attention.fits.front() : *attention.fit;
+    const auto known = [&](const std::optional<Interval>& own) {
+      return attention.measured ? own : wider(own, gpu.attention.other_library);
+    };
+    errors.plain_attention = known(error_of(fit.decode.origin));
+    set(KernelKind::attention, known(wider(error_of(fit.decode.origin), error_of(fit.prefill.origin))));
     set(KernelKind::elementwise, error_of(gpu.copy.origin));
-    const ChosenExpertFit experts = expert_fit(d, operands);
+    const ChosenExpertFit experts = expert_fit(d, operands_of(precision.experts, precision.activations));
     errors.experts_as_gemm = experts.fit == nullptr;
     if (experts.fit != nullptr && !experts.guess) set(KernelKind::experts, error_of(experts.fit->origin));
   }
@@ -62,24 +77,29 @@ static std::array<double, kKernelKinds> shares_of(const StepBreakdown& step, boo
 
 std::optional<PredictionInterval> prediction_interval(const KnownErrors& known, const StepBreakdown& step,
                                                       const StepBreakdown* baseline) {
-  const auto& errors = known.of;
+  // Plain steps have one row a sequence. Drafting has too, but how much of a step's attention is drafting's, it doesn't
+  // say: a speculative step's errs as that of few rows does, which nobody measured.
+  auto plain = known.of;
+  plain[static_cast<std::size_t>(KernelKind::attention)] = known.plain_attention;
+  const auto& errors = baseline == nullptr ? plain : known.of;
   const auto mine = shares_of(step, known.experts_as_gemm),
              base = baseline == nullptr ? decltype(mine){} : shares_of(*baseline, known.experts_as_gemm);
   for (const KernelKind needed : {KernelKind::gemm, KernelKind::attention, KernelKind::experts}) {
     const auto k = static_cast<std::size_t>(needed);
-    if (!errors[k] && (mine[k] > 0 || base[k] > 0)) return std::nullopt;
+    if ((!errors[k] && mine[k] > 0) || (!plain[k] && base[k] > 0)) return std::nullopt;
   }
   double shorter = 0, longer = 0, lower = 0, higher = 0, covered = 0;  // all but the last are sums of squares
   for (std::size_t k = 0; k < kKernelKinds; ++k) {
-    if (!errors[k]) continue;
+    if (!errors[k]) continue;  // plain steps' error is known then too
     covered += mine[k];
     shorter += square(mine[k] * (errors[k]->low - 1));
     longer += square(mine[k] * (errors[k]->high - 1));
     if (baseline == nullptr) continue;
     // The speedup is lower if this step takes longer or the plain step less time. Both are factors, hence logarithms.
     const auto stretch = [](double share, double f) { return square(std::log(1 + share * (f - 1))); };
-    lower += stretch(mine[k], errors[k]->high) + stretch(base[k], errors[k]->low);
-    higher += stretch(mine[k], errors[k]->low) + stretch(base[k], errors[k]->high);
+    if (!plain[k]) continue;
+    lower += stretch(mine[k], errors[k]->high) + stretch(base[k], plain[k]->low);
+    higher += stretch(mine[k], errors[k]->low) + stretch(base[k], plain[k]->high);
   }
   const Interval time{1 - std::sqrt(shorter), 1 + std::sqrt(longer)};
   return PredictionInterval{{time.low * step.time.value, time.high * step.time.value},

@@ -8,6 +8,7 @@
 
 #include "core/json_writer.h"
 #include "decoder/priced/step_breakdown.h"
+#include "model/attention_library.h"
 #include "model/operand_fits.h"
 
 namespace draftline {
@@ -15,11 +16,14 @@ namespace draftline {
 // 90 % intervals of measured over predicted time.
 struct KnownErrors {
   std::array<std::optional<Interval>, kKernelKinds> of;  // by kind of kernel; none: unknown, or the fit is borrowed
+  std::optional<Interval> plain_attention;               // of one row a sequence; `of` is of any number of rows
   bool experts_as_gemm = true;                           // experts have the coefficients of GEMMs, and their error
 };
-// Of a network served with these operands, whose LM head and drafter may have 16 bits: the wider of both fits' errors,
-// and none where the fit of these operands is a guess.
-KnownErrors known_errors(const Device&, const Operands& = {});
+// Of a network served in this precision: the widest error of the fits that price its products, 16 bits among them, and
+// none where one of these fits is a guess for its operands.
+// `attention`: what the step runs; on a GPU not chosen: the device's first fit. A library that was not measured has the
+// error that the device's file gives for others, about the fit that stands in for it.
+KnownErrors known_errors(const Device&, const Precision& = {}, const AttentionChoice& attention = {});
 
 struct PredictionInterval {
   Interval step_time;   // seconds

@@ -111,6 +111,13 @@ inline const Figures<Outcome>& run_figures() {
       {"interval_covers", "interval_covers", "", "", predicted,
        of([](P p) { return p.interval ? Reading(p.interval->covers) : Reading(); }),
        "share of the step that waits for kernels whose error is known"},
+      {"warnings", "", "", "", {},
+       of([](P p) {
+         return p.attention_measured
+                    ? Reading()
+                    : Reading(Reading::Tree(std::make_shared<const nlohmann::json>(nlohmann::json{kAttentionNotMeasured})));
+       }),
+       "what a reader should know of the point, as sentences; only where there are any"},
       // clang-format on
   };
   return all;

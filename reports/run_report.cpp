@@ -54,6 +54,7 @@ void RunReport::add(const Outcome& o) {
 }
 
 void RunReport::note_interval(const Prediction& p) {
+  stands_in_ = stands_in_ || !p.attention_measured;
   if (!p.interval) return;
   step_times_.push_back(scaled(p.interval->step_time, 1 / p.step_time.value));
   if (p.interval->speedup.low < p.interval->speedup.high) speedups_.push_back(p.interval->speedup);  // no baseline
@@ -87,6 +88,7 @@ void RunReport::finish() {
     case Format::table:
       if (!scenario_.question.empty()) to_.stream << scenario_.question << "\n";
       to_.stream << table_.to_text(to_.width) << intervals();
+      if (stands_in_) to_.stream << "warning: " << kAttentionNotMeasured << "\n";
       if (!scenario_.note.empty()) to_.stream << scenario_.note << "\n";
       if (skipped_ > 0)
         to_.stream << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_

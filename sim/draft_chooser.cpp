@@ -53,7 +53,7 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
     rate = std::max(rate, tokens / (alone + tokens * token));
     double emitted = tokens, time = alone;
     if (!chunks.empty())
-      time += static_cast<double>(std::max<Ticks>(0, cost_.prefill(sequences, k, chunks) - line.slack));
+      time += static_cast<double>(std::max<Ticks>(0, cost_.prefill(sequences, k, context, chunks) - line.slack));
     if (looks_ahead()) {
       emitted = 0;
       for (const int w : would) emitted += std::min(w, k) + 1;

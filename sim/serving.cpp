@@ -178,6 +178,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
       out.warnings.push_back(some + ": refused");
       break;
     }
+  if (!attention_of(point->setup).measured) out.warnings.emplace_back(kAttentionNotMeasured);
   if (o.oracle && point->drafting.lengths.size() > 1 && point->drafting.outcomes != nullptr) {
     point->drafting.policy.kind = DraftPolicy::Kind::oracle;
     out.oracle = point->run(o.seed, serving.targets);

@@ -37,8 +37,9 @@ class StepCost {
     return 0;
   }
 
-  // The device time that prompt chunks add to a step of so many sequences and drafts.
-  virtual Ticks prefill(int sequences, int drafts, std::span<const Chunk>) = 0;
+  // The device time that prompt chunks add to a step of so many sequences and drafts with `context` tokens in the KV
+  // cache in total.
+  virtual Ticks prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) = 0;
 
   // Wall time on this machine that was spent on computing step times.
   virtual Seconds pricing_time() const { return {}; }

@@ -58,7 +58,7 @@ Ticks StepExecutor::execute(const StepPlan& plan, Ticks now, Ticks until) {
 
 StepRun StepExecutor::prefill(const StepPlan& plan) {
   const StepCost::Line line = cost_.decode(0, 0, 0);
-  const Ticks device = cost_.prefill(0, 0, plan.chunks);
+  const Ticks device = cost_.prefill(0, 0, 0, plan.chunks);
   const Ticks time = line.at(0) + std::max<Ticks>(0, device - line.slack) + blocks_.take_swap_time();
   prompt_time_ += time;
   return {
@@ -69,7 +69,7 @@ StepRun StepExecutor::single_step(const StepPlan& plan, Ticks now) {
   const auto n = static_cast<int>(running_.size());
   const std::int64_t context = running_.slot_context();
   const StepCost::Line line = cost_.decode(running_.slots(), plan.draft_length, context);
-  const Ticks device = plan.chunks.empty() ? 0 : cost_.prefill(n, plan.draft_length, plan.chunks);
+  const Ticks device = plan.chunks.empty() ? 0 : cost_.prefill(n, plan.draft_length, context, plan.chunks);
   const Ticks wait = wait_before_decoding(plan.draft_length);
   Ticks time = line.at(context) + std::max<Ticks>(0, device - line.slack) + wait;
   if (n == 0) prompt_time_ += time;

@@ -199,9 +199,38 @@ int StepTable::rows(int drafts) {
   return rows;
 }
 
-Ticks StepTable::prefill(int sequences, int drafts, std::span<const Chunk> chunks) {
+// Between the nodes of the context on a line, as a decode step is.
+double StepTable::beside_prompt(int sequences, int drafts, std::int64_t context) {
+  if (sequences == 0) return 0;
+  Batch& b = batch(sequences, drafts);
+  if (!b.beside) {
+    const Stopwatch running(pricing_time_);
+    Setup s = setup_;
+    s.batch_size = sequences;
+    b.beside.emplace(predictor_.beside_prompt(s, *by_drafts_[static_cast<std::size_t>(drafts)]));
+  }
+  if (!*b.beside) return 0;
+  const auto at_node = [&](std::size_t node) {
+    const auto [known, fresh] = b.more.try_emplace(node);
+    if (fresh) {
+      const auto attention = [&](const StepPrice& price) {
+        return price.breakdown(static_cast<double>(context_node(node))).of(Phase::verify, KernelKind::attention);
+      };
+      const BesidePrompt& p = **b.beside;
+      known->second = picoseconds(attention(p.beside) - attention(p.apart) - p.launches);
+    }
+    return known->second;
+  };
+  const std::int64_t length = context / sequences;
+  const std::size_t cell = context_cell(length);
+  const double low = at_node(cell), from = static_cast<double>(context_node(cell));
+  return low + (at_node(cell + 1) - low) * (static_cast<double>(length) - from) /
+                   (static_cast<double>(context_node(cell + 1)) - from);
+}
+
+Ticks StepTable::prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk> chunks) {
   int tokens = 0;
-  double more = 0;
+  double more = chunks.empty() ? 0 : beside_prompt(sequences, drafts, context);
   for (const Chunk& c : chunks) {
     tokens += c.tokens;
     more += rest(c);

@@ -4,7 +4,9 @@
 // linear. A mixed step costs its decode step, plus the growth of the target's GEMMs by the chunk's rows, their
 // attention and the drafter's pass over them; device time that is idle because of the host is used first.
 #pragma once
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "predict/prediction.h"
@@ -22,7 +24,7 @@ class StepTable : public StepCost {
 
   Line decode(int sequences, int drafts, std::int64_t context) override;
   Ticks after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) override;
-  Ticks prefill(int sequences, int drafts, std::span<const Chunk>) override;
+  Ticks prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
   void allow(int sequences) const;  // throws InputErrors if the host time of so many sequences' tokens is hours
@@ -32,6 +34,9 @@ class StepTable : public StepCost {
   struct Batch {  // for one batch size and draft length
     std::unique_ptr<ExpectedStep> price;
     std::vector<Line> cells;  // by context; to == 0: not computed yet
+    // What attention takes more where its launches compute prompts' chunks too; none: nothing. By context, in ps.
+    std::optional<std::optional<BesidePrompt>> beside;
+    std::map<std::size_t, double> more;
   };
   struct Prompt {  // for one number of prompt tokens
     std::unique_ptr<StepPrice> price;
@@ -44,6 +49,7 @@ class StepTable : public StepCost {
   double products(int rows);
   double products_between(int rows);
   double rest(const Chunk&);
+  double beside_prompt(int sequences, int drafts, std::int64_t context);
   double rest_at(std::size_t tokens_node, std::size_t context_node);
 
   Predictor& predictor_;

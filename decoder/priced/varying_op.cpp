@@ -37,8 +37,8 @@ struct Time {
   Seconds operator()(const Attention& k) const {
     const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
     const Bytes more = op.cache_traffic * cache + Bytes{op.bytes_per_pair * k.heads * span.pairs};
-    return kernel_time(device, k, span, distance_of_entries(device.cpu(), op.last_access, step)) + more_launches() +
-           more / copy_bandwidth(device);
+    return kernel_time(device, k, span, distance_of_entries(device.cpu(), op.last_access, step), op.attention) +
+           more_launches() + more / copy_bandwidth(device);
   }
   Seconds operator()(const Gemm& k) const {
     const CpuModel& cpu = *device.cpu();

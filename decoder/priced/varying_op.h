@@ -33,6 +33,7 @@ struct VaryingOp {
   double launches = 1;                           // OpCost: of an engine
   double weight_traffic = 1;                     // of a GEMM
   double cache_traffic = 0, bytes_per_pair = 0;  // of attention
+  AttentionChoice attention{};                   // on a GPU: whose kernel it is
   bool operator==(const VaryingOp&) const = default;
 };
 

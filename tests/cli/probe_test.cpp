@@ -201,7 +201,7 @@ TEST_CASE("a measured file of a GPU is calibrated against its datasheet") {
   REQUIRE(r.code == 0);
   const Json d = Json::parse(draftline.read("d.json"));
   CHECK(d.at("fits").at("gemm").at("source") == "draftline-probe");
-  CHECK(d.at("fits").at("decode_attention").at("locator") == "m.json");
+  CHECK(d.at("fits").at("attention").at("kernels").at(0).at("decode").at("locator") == "m.json");
 }
 
 TEST_CASE("a made-up measured file is calibrated") {
@@ -227,8 +227,9 @@ TEST_CASE("a GPU's measured file and a datasheet are a device that `run` takes")
   CHECK(r.code == 0);
   CHECK(contains(r.out, "elementwise"));
   const Json device = Json::parse(draftline.read("gpu.json"));
-  for (const char* op : {"gemm", "decode_attention", "prefill_attention", "copy"})
-    CHECK(device.at("fits").at(op).at("locator") == "m.json");
+  for (const char* op : {"gemm", "copy"}) CHECK(device.at("fits").at(op).at("locator") == "m.json");
+  const Json attention = device.at("fits").at("attention").at("kernels").at(0);
+  for (const char* regime : {"decode", "prefill"}) CHECK(attention.at(regime).at("locator") == "m.json");
   draftline.write("s.json", R"({"device": "gpu.json", "transformer": "llama-3.1-8b", "precision": "bf16",
     "engine": "draftline", "method": {"name": "autoregressive"}, "batch_size": 1, "prompt_tokens": 100, "output_tokens": 10})");
   r = draftline("run s.json");

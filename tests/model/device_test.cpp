@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/errors.h"
+#include "core/text_file.h"
 #include "model/host_time.h"
 #include "model/kernel_time.h"
 #include "tests/catch.h"
@@ -51,8 +52,9 @@ TEST_CASE("every device that is promised is there, whole, with an origin for eac
   CHECK(d.peak_of(DType::bf16).value > d.peak_of(DType::fp32).value);
   CHECK(d.peak_of(DType::int8).value >= 2 * d.peak_of(DType::bf16).value - 2e13);
   CHECK(d.bandwidth.value >= 3e11);
+  const AttentionFit& attention = d.gpu().attention.fits.front();
   for (const Origin* o :
-       {&d.gpu().gemm.origin, &d.gpu().decode.origin, &d.gpu().prefill.origin, &d.gpu().copy.origin}) {
+       {&d.gpu().gemm.origin, &attention.decode.origin, &attention.prefill.origin, &d.gpu().copy.origin}) {
     CHECK_FALSE(o->source.empty());
     CHECK_FALSE(o->locator.empty());
     if (!o->borrowed_from.empty()) CHECK_FALSE(o->because.empty());
@@ -83,7 +85,7 @@ TEST_CASE("borrowed coefficients are the relative's own, and the device says who
   CHECK_FALSE(lender.gpu().borrowed());
   CHECK(borrower.gpu().gemm.origin.borrowed_from == "l40s");
   CHECK(borrower.gpu().gemm.k_loop == lender.gpu().gemm.k_loop);
-  CHECK(borrower.gpu().decode.per_unit == lender.gpu().decode.per_unit);
+  CHECK(borrower.gpu().attention.fits.front().decode.per_unit == lender.gpu().attention.fits.front().decode.per_unit);
   CHECK(borrower.bandwidth != lender.bandwidth);
 }
 
@@ -124,6 +126,35 @@ TEST_CASE("a device file with a mistake says where it is") {
   CHECK(holds(mistakes("a100-sxm", "\"locator\"", "\"page\""), "locator"));
   CHECK(holds(mistakes("a100-sxm", "\"fp32\"", "\"fp31\""), "unknown number format"));
   CHECK(mistakes("a100-sxm", "\"quoted\"", "\"measured\"").empty());
+}
+
+TEST_CASE("a file names attention's fits by library and cache; files of before have one fit without a name") {
+  const std::string kernel = "\"library\": \"flash_attention_2\"";
+  CHECK(mistakes("a100-sxm", kernel, "\"library\": \"flashinfer\"").empty());
+  CHECK(holds(mistakes("a100-sxm", "\"layout\": \"swapped\"", "\"layout\": \"swaped\""),
+              "#/fits/attention/kernels/0/prefill/layout"));
+  CHECK(holds(mistakes("a100-sxm", "\"cache\": \"bf16\"", "\"cache\": \"bf61\""), "#/fits/attention/kernels/0/cache"));
+  CHECK(holds(mistakes("h100-sxm", "\"cache\": \"fp8\"", "\"cache\": \"bf16\""),
+              "#/fits/attention/kernels/1: this library over a cache of this format is given twice"));
+  CHECK(holds(mistakes("a100-sxm", "\"other_library\"", "\"other_libary\""), "unknown key"));
+  CHECK(known_device("h100-sxm").gpu().attention.fits.size() == 2);
+
+  // A file of before: the relative's names are not its own, and `packed` said what its layout is.
+  std::string text = read_text_file(kDevices / "a10g.json");
+  const auto at = text.find("\"attention\": ");
+  REQUIRE(at != std::string::npos);
+  const auto end = text.find('}', at);
+  const std::string lent = R"({"borrowed_from": "h100-sxm", "because": "so"})";
+  text.replace(at, end + 1 - at, "\"decode_attention\": " + lent + ", \"prefill_attention\": " + lent);
+  const auto document = Document::from_text(text, kDevices / "a10g.json");
+  const Device old = read_device(document.root());
+  document.finish();
+  REQUIRE(old.gpu().attention.fits.size() == 1);
+  const AttentionFit &fit = old.gpu().attention.fits[0], &lender = known_device("h100-sxm").gpu().attention.fits[0];
+  CHECK(fit.library.empty());
+  CHECK(fit.decode.per_unit == lender.decode.per_unit);
+  CHECK(fit.prefill.layout == HeadLayout::packed);
+  CHECK(fit.prefill.origin.borrowed_from == "h100-sxm");
 }
 
 TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not a crash") {

@@ -79,8 +79,7 @@ Device with(const Device& datasheet, const GpuCalibration& c) {
   Device d = datasheet;
   d.model = GpuModel{};
   d.gpu().gemm = c.gemm;
-  d.gpu().decode = c.attention.decode;
-  d.gpu().prefill = c.attention.prefill;
+  d.gpu().attention.fits = {c.attention.at(0).fit};
   d.gpu().copy = *c.copy;
   return d;
 }
@@ -107,12 +106,14 @@ TEST_CASE("a probe of a GPU that was never seen gives back the times of that GPU
   const Device fitted = with(datasheet, c);
   CHECK(mean_error(fitted, kernel_times(m, datasheet)) < 0.02);
   CHECK(c.gemm.bandwidth_share == Approx(truth.gpu().gemm.bandwidth_share).epsilon(0.03));
-  CHECK(c.attention.decode.bandwidth_share == Approx(truth.gpu().decode.bandwidth_share).epsilon(0.03));
-  CHECK(c.attention.prefill.packed == truth.gpu().prefill.packed);
+  const AttentionFit &found = c.attention.at(0).fit, &made = truth.gpu().attention.fits[0];
+  CHECK(found.decode.bandwidth_share == Approx(made.decode.bandwidth_share).epsilon(0.03));
+  CHECK(found.prefill.layout == made.prefill.layout);
   CHECK(c.copy->fixed.value == Approx(2.4e-6).epsilon(0.02));
   CHECK(c.copy->bandwidth_share == Approx(0.8).epsilon(0.02));
   CHECK(c.of_gemm.median < 0.02);
-  CHECK(c.of_attention.median < 0.02);
+  CHECK(c.attention[0].of_decode.median < 0.02);
+  CHECK(c.attention[0].of_prefill.median < 0.02);
 }
 
 TEST_CASE("noise and outliers in a GPU's times stay inside the intervals, which hold the unseen") {
@@ -135,7 +136,10 @@ TEST_CASE("noise and outliers in a GPU's times stay inside the intervals, which 
     return n / static_cast<double>(points.size());
   };
   CHECK(inside(fresh.gemms, c.of_gemm) > 0.85);
-  CHECK(inside(fresh.attention, c.of_attention) > 0.85);
+  std::vector<AttentionPoint> one_row, many_rows;
+  for (const AttentionPoint& p : fresh.attention) (p.rows > 1 ? many_rows : one_row).push_back(p);
+  CHECK(inside(one_row, c.attention.at(0).of_decode) > 0.85);
+  CHECK(inside(many_rows, c.attention.at(0).of_prefill) > 0.85);
   CHECK(c.of_gemm.coverage > 0.85);
   CHECK(c.of_gemm.coverage < 0.97);
 }

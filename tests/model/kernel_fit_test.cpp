@@ -70,13 +70,11 @@ TEST_CASE("an attention fit gives back the times of the device that made them, a
   for (auto& p : points) p.time = predicted(truth, p);
   Device fitted = truth;
   fitted.model = GpuModel{};
-  const auto fits = fit_attention(points, fitted);
-  fitted.gpu().decode = fits.decode;
-  fitted.gpu().prefill = fits.prefill;
+  fitted.gpu().attention.fits = {fit_attention(points, fitted)};
   double sum = 0;
   for (const auto& p : points) sum += std::abs(predicted(fitted, p) / p.time - 1);
   CHECK(sum / static_cast<double>(points.size()) < 0.04);
-  CHECK(fits.prefill.packed == truth.gpu().prefill.packed);
+  CHECK(fitted.gpu().attention.fits[0].prefill.layout == truth.gpu().attention.fits[0].prefill.layout);
 }
 
 TEST_CASE("a table is read by its columns, in the kernel model's domain alone") {
@@ -91,4 +89,25 @@ TEST_CASE("a table is read by its columns, in the kernel model's domain alone") 
   CHECK(points[0].time.value == Approx(0.5e-3));
   std::ofstream(file) << "gemm_dtype,m,n,k,latency\nbfloat16,16,4096,1024,-0.5\n";
   CHECK_THROWS_AS(read_gemm_table(file).points, InputErrors);
+}
+
+TEST_CASE("attention's table says whose kernel it is, over which cache") {
+  const FreshFolder folder;
+  const auto file = folder.path() / "attention.csv";
+  const std::string header =
+      "kernel_source,batch_size,isl,num_heads,num_key_value_heads,head_dim,kv_cache_dtype,step,window_size,latency\n";
+  std::ofstream(file) << header << "vllm_flash_attn_fa3,2,1,32,8,128,bfloat16,99,0,0.02\n"
+                      << "vllm_flash_attn_fa3,2,1,32,8,128,fp8,99,0,0.01\n"
+                      << "vllm_flashinfer_trtllmdecode,2,1,32,8,128,fp8,99,0,0.01\n"
+                      << "vllm_triton_attn,2,1,32,8,128,fp8,99,0,0.01\n"             // another library
+                      << "vllm_flash_attn_fa3,2,1,32,8,64,bfloat16,99,0,0.02\n"      // narrow heads
+                      << "vllm_flash_attn_fa3,2,1,32,8,128,bfloat16,99,128,0.02\n";  // a window
+  const auto points = read_decode_table(file);
+  REQUIRE(points.size() == 3);
+  CHECK(points[0].library == "flash_attention_3");
+  CHECK(points[0].format == DType::bf16);
+  CHECK(points[1].format == DType::fp8);
+  CHECK(points[2].library == "tensorrt_llm");
+  CHECK(cache_bytes(points[0]) == Bytes{2 * 2 * 8 * 128 * 2.0 * 100});
+  CHECK(cache_bytes(points[1]) == 0.5 * cache_bytes(points[0]));
 }

@@ -2,6 +2,7 @@
 #include "model/kernel_time.h"
 
 #include <cmath>
+#include <tuple>
 
 #include "model/gpu_time.h"
 #include "model/operand_fits.h"
@@ -171,7 +172,9 @@ TEST_CASE("more rows a sequence, more context, more sequences never make attenti
 TEST_CASE("attention has no seam between decode, verify and prefill") {
   // One row more a sequence costs at most a tile more, and doubles the time only where a tall tile of 128 rows was
   // full.
-  const Device d = known_device(GENERATE(as<std::string>{}, "a100-sxm", "h100-sxm", "l40s", "b200"));
+  Device d = known_device(GENERATE(as<std::string>{}, "a100-sxm", "h100-sxm", "l40s", "b200"));
+  for (AttentionFit& f : d.gpu().attention.fits)  // libraries that change kernels have seams of their own
+    f.prefill.layout = f.library == "flash_attention_2" ? HeadLayout::apart : HeadLayout::packed;
   for (const double context : {0.0, 500.0, 8000.0, 100000.0})
     for (int rows = 1; rows < 1000; ++rows) {
       const double now = attention(d, 32, 8, {1, rows, context}).value,
@@ -179,6 +182,59 @@ TEST_CASE("attention has no seam between decode, verify and prefill") {
       INFO(d.name << " " << context << " " << rows);
       CHECK(next < (4 * rows % 128 == 0 ? 1.9 : 1.35) * now);
     }
+}
+
+TEST_CASE("whatever a library's layout, and whichever of its launches is dearer, more work is never cheaper") {
+  Device d = known_device("l40s");
+  AttentionFit& f = d.gpu().attention.fits.front();
+  f.prefill.layout = GENERATE(HeadLayout::packed, HeadLayout::apart, HeadLayout::swapped, HeadLayout::packed_decode);
+  f.prefill.per_key = Seconds{GENERATE(0.0, 25e-9)};
+  std::tie(f.decode.fixed, f.prefill.fixed) =
+      GENERATE(std::pair{Seconds{8e-6}, Seconds{12e-6}}, std::pair{Seconds{12e-6}, Seconds{8e-6}});
+  for (const auto& [heads, kv_heads] : {std::pair{32, 8}, {8, 8}, {71, 1}})
+    for (const int other : {1, 6, 40}) {
+      Seconds rows{}, context{}, count{};
+      for (int n = 1; n < 5000; n = n < 70 ? n + 1 : n * 12 / 10) {
+        INFO(static_cast<int>(f.prefill.layout) << " heads " << heads << "/" << kv_heads << " " << other << " " << n);
+        const Seconds r = attention(d, heads, kv_heads, {other, n, 900}),
+                      c = attention(d, heads, kv_heads, {2, other, n - 1.0}),
+                      s = attention(d, heads, kv_heads, {n, other, 900});
+        CHECK(r >= 0.999999999 * rows);
+        CHECK(c >= 0.999999999 * context);
+        CHECK(s >= 0.999999999 * count);
+        rows = r, context = c, count = s;
+      }
+    }
+}
+
+TEST_CASE("a prompt may cost more to launch than a short decode") {
+  Device d = known_device("h100-sxm");
+  AttentionFit& f = d.gpu().attention.fits.front();
+  f.decode.fixed = Seconds{10e-6};
+  const Seconds decode = attention(d, 32, 8, {1, 1, 15}), prompt = attention(d, 32, 8, {1, 16, 0});
+  f.prefill.fixed = f.prefill.fixed + Seconds{5e-6};
+  CHECK(attention(d, 32, 8, {1, 1, 15}) == decode);
+  CHECK((attention(d, 32, 8, {1, 16, 0}) - prompt).value == Approx(5e-6));
+}
+
+TEST_CASE("a CTA that is alone with a context walks over all its keys") {
+  // 16384 keys at 30 ns: 492 us. One row whose group's heads are swapped for rows shares the keys out among CTAs; two
+  // rows don't, nor does one beside a prompt, nor one whose head has no group.
+  Device d = known_device("rtx-4090");
+  AttentionFit& f = d.gpu().attention.fits.front();
+  f.prefill.layout = HeadLayout::swapped;
+  f.prefill.per_key = Seconds{30e-9};
+  constexpr double kWalk = 16384 * 30e-9;
+  const double split = attention(d, 32, 8, {1, 1, 16384}).value, two = attention(d, 32, 8, {1, 2, 16384}).value;
+  CHECK(split < 0.2 * kWalk);
+  CHECK(two > kWalk);
+  CHECK(two < 1.3 * kWalk);
+  CHECK(attention(d, 8, 8, {1, 1, 16384}).value > kWalk);
+  Attention beside;
+  beside.sequences = beside.rows = 1, beside.widest = 2, beside.heads = 32, beside.kv_heads = 8, beside.head_dim = 128;
+  CHECK(kernel_time(d, beside, Span{16385, 16385}).value > kWalk);
+  f.prefill.layout = HeadLayout::apart;
+  CHECK(attention(d, 32, 8, {1, 2, 16384}).value < 0.2 * kWalk);
 }
 
 TEST_CASE("attention over nothing costs at most a launch, and no rows cost nothing") {
@@ -190,13 +246,14 @@ TEST_CASE("attention over nothing costs at most a launch, and no rows cost nothi
   const Seconds t = kernel_time(d, k, Span{});
   CHECK(std::isfinite(t.value));
   CHECK(t.value > 0);
-  CHECK(t < d.gpu().decode.fixed + d.gpu().decode.per_unit);
+  const AttentionFit& fit = d.gpu().attention.fits.front();
+  CHECK(t < fit.decode.fixed + fit.decode.per_unit);
 }
 
 TEST_CASE("decode over a long cache takes its bytes over the achieved bandwidth") {
   const Device d = known_device("h100-sxm");
   const double bytes = 64 * 16384.0 * 2 * 8 * 128 * 2;
-  const double bound = bytes / (d.gpu().decode.bandwidth_share * d.bandwidth.value);
+  const double bound = bytes / (d.gpu().attention.fits.front().decode.bandwidth_share * d.bandwidth.value);
   const double t = attention(d, 32, 8, {64, 1, 16384}).value;
   CHECK(t > bound);
   CHECK(t < 1.15 * bound);
@@ -214,7 +271,8 @@ TEST_CASE("a cache that a probe repeats is found in L2, one of serving is not") 
   Attention k;
   k.sequences = k.rows = 1, k.widest = 1, k.heads = 32, k.kv_heads = 8, k.head_dim = 128;
   const Span s{8192, 8192};
-  CHECK(gpu_time(d, k, s, CacheState::repeated) < 0.8 * gpu_time(d, k, s, CacheState::cold));
+  const AttentionChoice choice = attention_choice(d.gpu().attention, {}, k.cache);
+  CHECK(gpu_time(d, choice, k, s, CacheState::repeated) < 0.8 * gpu_time(d, choice, k, s, CacheState::cold));
 }
 
 TEST_CASE("experts: more rows never cost less, and a few rows already read several experts") {

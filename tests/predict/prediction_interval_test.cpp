@@ -15,7 +15,9 @@ StepBreakdown step(double time, double gemm, double attention, double elementwis
   return {.time = Seconds{time},
           .waited = {Seconds{gemm}, Seconds{attention}, Seconds{experts}, Seconds{elementwise}, Seconds{}}};
 }
-KnownErrors errors(Interval gemm, Interval attention) { return {.of = {gemm, attention}}; }
+KnownErrors errors(Interval gemm, Interval attention) {
+  return {.of = {gemm, attention}, .plain_attention = attention};
+}
 
 Prediction predicted(const Device& d, const std::string& engine, const std::string& method) {
   const auto s =
@@ -100,7 +102,7 @@ TEST_CASE("a speedup is as uncertain as its two steps together") {
 
 TEST_CASE("an interval is absent where the error of a GEMM or an attention in it is not known") {
   KnownErrors e = errors({0.8, 1.25}, {0.9, 1.1});
-  e.of[1] = std::nullopt;
+  e.of[1] = e.plain_attention = std::nullopt;
   const StepBreakdown products = step(1, 1, 0), both = step(1, 0.9, 0.1);
   CHECK(prediction_interval(e, products, &products));
   CHECK_FALSE(prediction_interval(e, both, &products));
@@ -110,27 +112,61 @@ TEST_CASE("an interval is absent where the error of a GEMM or an attention in it
   d.gpu().gemm.origin.interval.reset();
   CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
   d = h100();
-  d.gpu().prefill.origin.borrowed_from = "a relative";  // its points say nothing of this card
+  d.gpu().attention.fits[0].prefill.origin.borrowed_from = "a relative";  // its points say nothing of this card
+  CHECK(predicted(d, "vllm", kPlain).interval);                           // which has one row a sequence
+  CHECK_FALSE(predicted(d, "vllm", kEagle).interval);
+  d.gpu().attention.fits[0].decode.origin.borrowed_from = "a relative";
   CHECK_FALSE(predicted(d, "vllm", kPlain).interval);
+}
+
+TEST_CASE("attention of one row and of several err by intervals of their own") {
+  // All of it is attention: a plain step by that of one row, a speculative one by the other; their speedup by both.
+  KnownErrors e = errors({0.9, 1.1}, {0.5, 2});
+  e.plain_attention = Interval{0.8, 1.25};
+  const StepBreakdown s = step(2, 0, 2);
+  const auto plain = prediction_interval(e, s, nullptr), verify = prediction_interval(e, s, &s);
+  REQUIRE((plain && verify));
+  CHECK(plain->step_time.high == Approx(2.5));
+  CHECK(verify->step_time.high == Approx(4));
+  CHECK(verify->speedup.low == Approx(std::exp(-std::hypot(std::log(2), std::log(0.8)))));
+}
+
+TEST_CASE("a library that was not measured on a device makes the interval wider") {
+  const Device d = h100();
+  AttentionChoice choice = attention_choice(d.gpu().attention, "flash_attention_3", DType::bf16);
+  const auto own = known_errors(d, {}, choice).plain_attention;
+  choice = attention_choice(d.gpu().attention, "triton", DType::bf16);
+  REQUIRE_FALSE(choice.measured);
+  const auto other = known_errors(d, {}, choice).plain_attention;
+  REQUIRE((own && other));
+  const Interval apart = *d.gpu().attention.other_library;
+  CHECK(apart.low < own->low);
+  CHECK(other->low == apart.low);
+  CHECK(other->high == apart.high);
+  Device silent = d;
+  silent.gpu().attention.other_library.reset();
+  choice = attention_choice(silent.gpu().attention, "triton", DType::bf16);
+  CHECK_FALSE(known_errors(silent, {}, choice).plain_attention);
 }
 
 TEST_CASE("GEMMs with 8-bit operands err as their own fit or as that of 16 bits; by a guess their error is not known") {
   constexpr auto kGemm = static_cast<std::size_t>(KernelKind::gemm);
-  constexpr Operands kFp8{DType::fp8, DType::fp8}, kWeightsAlone{DType::fp8, DType::bf16};
+  const Precision wide, fp8("fp8", {.weights = DType::fp8, .inputs = DType::fp8}, DType::bf16),
+      weights_alone("fp8", {.weights = DType::fp8}, DType::bf16);
   Device d = h100();
   d.gpu().gemm.origin.interval = Interval{0.9, 1.3};
   d.gpu().narrow_gemm[NarrowFormat::fp8]->origin.interval = Interval{0.7, 1.1};
-  const auto error = [&](const Operands& o) {
-    const auto e = known_errors(d, o).of[kGemm];
+  const auto error = [&](const Precision& p) {
+    const auto e = known_errors(d, p).of[kGemm];
     return e ? std::pair(e->low, e->high) : std::pair(0.0, 0.0);
   };
-  CHECK(error({}) == std::pair(0.9, 1.3));
-  CHECK(error(kWeightsAlone) == std::pair(0.9, 1.3));
-  CHECK(error(kFp8) == std::pair(0.7, 1.3));
+  CHECK(error(wide) == std::pair(0.9, 1.3));
+  CHECK(error(weights_alone) == std::pair(0.9, 1.3));
+  CHECK(error(fp8) == std::pair(0.7, 1.3));
   d.gpu().narrow_gemm = {};
-  CHECK(error(kFp8) == std::pair(0.0, 0.0));
+  CHECK(error(fp8) == std::pair(0.0, 0.0));
   d.peak[static_cast<std::size_t>(DType::fp8)] = FlopsPerSecond{0};  // widened: the 16-bit kernels
-  CHECK(error(kFp8) == std::pair(0.9, 1.3));
+  CHECK(error(fp8) == std::pair(0.9, 1.3));
 }
 
 TEST_CASE("an interval holds its prediction and widens with the device's") {

@@ -39,7 +39,8 @@ TEST_CASE("a table has a column for what varies, the question above and the note
   const std::string two = report(Format::table, R"(, "precision": ["bf16", "fp16"], "prompt_tokens": [8, 16])");
   CHECK(contains(two, "precision"));
   CHECK(contains(two, "prompt"));
-  CHECK(lines(two) == 2 + 4 + 1);
+  CHECK(lines(two) == 2 + 4 + 2);  // the intervals; whose attention was not measured
+  CHECK(contains(two, "\nwarning: the library that computes the engine's attention was not measured on the device"));
 }
 
 TEST_CASE("a table says how many rows trees verify, and how far kernels' errors move it") {
@@ -58,7 +59,7 @@ TEST_CASE("skipped points leave the table, with their number and the first reaso
   CHECK(contains(one, "\n1 point skipped: needs "));
   CHECK(
       contains(report(Format::table, R"(, "batch_size": [1, 60000, 60001])"), "\n2 points skipped; the first: needs "));
-  CHECK(lines(one) == 2 + 1 + 1 + 1);
+  CHECK(lines(one) == 2 + 1 + 2 + 1);
 }
 
 TEST_CASE("a long CSV has one header, and says of each point why it was skipped") {
