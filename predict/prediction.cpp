@@ -21,6 +21,13 @@ const MethodChoice& autoregressive() {
   return choice;
 }
 
+// What most of a step's products multiply.
+static Operands products_of(const Setup& s) {
+  const Precision p = served_precision(s.precision, *s.device);
+  const LinearFormat& layers = s.transformer->experts ? p.experts : p.mlp;
+  return {layers.weights, layers.inputs.value_or(p.activations), layers.block_scaled()};
+}
+
 // Calls add(context, weight) for the quadrature points. The prefill emits the first token, so that the contexts of the
 // steps grow from the prompt to prompt + output - 2.
 template <class Add>
@@ -280,7 +287,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   out.prefill_time = prefill(p, s);
   out.throughput_with_prefill =
       s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
-  const KnownErrors errors = known_errors(*s.device, {s.precision.matrices, s.precision.activations});
+  const KnownErrors errors = known_errors(*s.device, products_of(s));
   if (speculating) {
     const StepBreakdown plain = step_of(*priced(plan(s, autoregressive()), s, 1).step, 1);
     out.speedup = out.throughput / throughput(plain, 1);
