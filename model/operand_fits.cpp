@@ -31,6 +31,10 @@ Operands operands_of(NarrowFormat f) {
   return {DType::fp8, DType::fp8, f == NarrowFormat::fp8_block, 0};                // one for a row, or for 128 x 128
 }
 
+Operands operands_of(const LinearFormat& f, DType activations) {
+  return {f.weights, f.inputs.value_or(activations), f.block_scaled()};
+}
+
 std::optional<NarrowFormat> multiplied_in(const Device& d, const Operands& o) {
   const DType wider = bits_of(o.weights) >= bits_of(o.activations) ? o.weights : o.activations;
   if (bits_of(wider) > 8 || d.peak_of(wider).value <= 0) return std::nullopt;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "model/device.h"
+#include "model/precision.h"
 #include "model/work.h"
 
 namespace draftline {
@@ -17,6 +18,7 @@ struct Operands {
 Operands operands_of(const Gemm&);
 Operands operands_of(const ExpertMlp&);
 Operands operands_of(NarrowFormat);  // both operands in this format
+Operands operands_of(const LinearFormat&, DType activations);
 
 // The format that these operands are multiplied in; none: 16 bits, to which a library widens what is narrower than the
 // other operand, or has no rate on this device.

@@ -280,7 +280,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   out.prefill_time = prefill(p, s);
   out.throughput_with_prefill =
       s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
-  const KnownErrors errors = known_errors(*s.device, {s.precision.matrices, s.precision.activations});
+  const KnownErrors errors = known_errors(*s.device, s.precision);
   if (speculating) {
     const StepBreakdown plain = step_of(*priced(plan(s, autoregressive()), s, 1).step, 1);
     out.speedup = out.throughput / throughput(plain, 1);

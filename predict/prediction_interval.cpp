@@ -28,7 +28,18 @@ static std::optional<Interval> error_of(const Links& links) {
   return widest;
 }
 
-KnownErrors known_errors(const Device& d, const Operands& operands) {
+// Of a drafter's products, too, and of what of the network keeps 16 bits.
+static std::optional<Interval> error_of_gemms(const Device& d, const Precision& p) {
+  std::optional<Interval> widest = error_of(d.gpu().gemm.origin);
+  for (const LinearFormat* format : {&p.attention, &p.mlp, &p.lm_head, &p.draft}) {
+    const ChosenGemmFit chosen = gemm_fit(d, operands_of(*format, p.activations));
+    if (chosen.guess) return std::nullopt;
+    widest = wider(widest, error_of(chosen.fit.origin));
+  }
+  return widest;
+}
+
+KnownErrors known_errors(const Device& d, const Precision& precision) {
   KnownErrors errors;
   const auto set = [&](KernelKind k, std::optional<Interval> e) { errors.of[static_cast<std::size_t>(k)] = e; };
   set(KernelKind::communication, error_of(d.links));
@@ -38,11 +49,10 @@ KnownErrors known_errors(const Device& d, const Operands& operands) {
     set(KernelKind::elementwise, error_of(cpu->elements.origin));
   } else {
     const GpuModel& gpu = d.gpu();
-    const ChosenGemmFit gemm = gemm_fit(d, operands);
-    set(KernelKind::gemm, gemm.guess ? std::nullopt : wider(error_of(gpu.gemm.origin), error_of(gemm.fit.origin)));
+    set(KernelKind::gemm, error_of_gemms(d, precision));
     set(KernelKind::attention, wider(error_of(gpu.decode.origin), error_of(gpu.prefill.origin)));
     set(KernelKind::elementwise, error_of(gpu.copy.origin));
-    const ChosenExpertFit experts = expert_fit(d, operands);
+    const ChosenExpertFit experts = expert_fit(d, operands_of(precision.experts, precision.activations));
     errors.experts_as_gemm = experts.fit == nullptr;
     if (experts.fit != nullptr && !experts.guess) set(KernelKind::experts, error_of(experts.fit->origin));
   }

@@ -17,9 +17,9 @@ struct KnownErrors {
   std::array<std::optional<Interval>, kKernelKinds> of;  // by kind of kernel; none: unknown, or the fit is borrowed
   bool experts_as_gemm = true;                           // experts have the coefficients of GEMMs, and their error
 };
-// Of a network served with these operands, whose LM head and drafter may have 16 bits: the wider of both fits' errors,
-// and none where the fit of these operands is a guess.
-KnownErrors known_errors(const Device&, const Operands& = {});
+// Of a network served in this precision: the widest error of the fits that price its products, 16 bits among them, and
+// none where one of these fits is a guess for its operands.
+KnownErrors known_errors(const Device&, const Precision& = {});
 
 struct PredictionInterval {
   Interval step_time;   // seconds

@@ -116,21 +116,22 @@ TEST_CASE("an interval is absent where the error of a GEMM or an attention in it
 
 TEST_CASE("GEMMs with 8-bit operands err as their own fit or as that of 16 bits; by a guess their error is not known") {
   constexpr auto kGemm = static_cast<std::size_t>(KernelKind::gemm);
-  constexpr Operands kFp8{DType::fp8, DType::fp8}, kWeightsAlone{DType::fp8, DType::bf16};
+  const Precision wide, fp8("fp8", {.weights = DType::fp8, .inputs = DType::fp8}, DType::bf16),
+      weights_alone("fp8", {.weights = DType::fp8}, DType::bf16);
   Device d = h100();
   d.gpu().gemm.origin.interval = Interval{0.9, 1.3};
   d.gpu().narrow_gemm[NarrowFormat::fp8]->origin.interval = Interval{0.7, 1.1};
-  const auto error = [&](const Operands& o) {
-    const auto e = known_errors(d, o).of[kGemm];
+  const auto error = [&](const Precision& p) {
+    const auto e = known_errors(d, p).of[kGemm];
     return e ? std::pair(e->low, e->high) : std::pair(0.0, 0.0);
   };
-  CHECK(error({}) == std::pair(0.9, 1.3));
-  CHECK(error(kWeightsAlone) == std::pair(0.9, 1.3));
-  CHECK(error(kFp8) == std::pair(0.7, 1.3));
+  CHECK(error(wide) == std::pair(0.9, 1.3));
+  CHECK(error(weights_alone) == std::pair(0.9, 1.3));
+  CHECK(error(fp8) == std::pair(0.7, 1.3));
   d.gpu().narrow_gemm = {};
-  CHECK(error(kFp8) == std::pair(0.0, 0.0));
+  CHECK(error(fp8) == std::pair(0.0, 0.0));
   d.peak[static_cast<std::size_t>(DType::fp8)] = FlopsPerSecond{0};  // widened: the 16-bit kernels
-  CHECK(error(kFp8) == std::pair(0.9, 1.3));
+  CHECK(error(fp8) == std::pair(0.9, 1.3));
 }
 
 TEST_CASE("an interval holds its prediction and widens with the device's") {
