@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "predict/chunk_prices.h"
 #include "predict/prediction.h"
 #include "sim/step_cost.h"
 
@@ -19,6 +20,7 @@ class StepTable : public StepCost {
   // references must outlive the table.
   StepTable(Predictor&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
             int stages = 1);
+  StepTable(const StepTable&) = delete;  // its tables of prompts refer to it
 
   Line decode(int sequences, int drafts, std::int64_t context) override;
   Ticks after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) override;
@@ -33,29 +35,17 @@ class StepTable : public StepCost {
     std::unique_ptr<ExpectedStep> price;
     std::vector<Line> cells;  // by context; to == 0: not computed yet
   };
-  struct Prompt {  // for one number of prompt tokens
-    std::unique_ptr<StepPrice> price;
-    double products = 0;       // ps: the part of the target's pass that does not depend on the context
-    std::vector<double> rest;  // ps, by context: the other part; below 0: not computed yet
-  };
   Batch& batch(int sequences, int drafts);
-  Prompt& prompt(std::size_t node);
   Seconds hops(int rows) const;
-  double products(int rows);
-  double products_between(int rows);
-  double rest(const Chunk&);
-  double rest_at(std::size_t tokens_node, std::size_t context_node);
 
   Predictor& predictor_;
   Setup setup_;
   std::vector<const MethodChoice*> by_drafts_;
-  const MethodChoice& prompts_;
+  ChunkPrices chunks_;
   Ticks token_;
   int stages_;
   Seconds pricing_time_;
   std::vector<std::vector<Batch>> batches_;  // [drafts][sequences]
-  std::vector<Prompt> prompt_;               // by node
-  std::vector<double> products_;             // ps, by rows; below 0: not computed yet
   std::vector<int> rows_;
 };
 
