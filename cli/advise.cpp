@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `draftline advise SCENARIO`: whether speculation pays, up to which batch and load, the best draft length, and which
-// costs reduce the gain.
+// `draftline advise SCENARIO`: what to use and up to which batch and load, the draft lengths by batch, and which costs
+// reduce the gain.
 #include <iostream>
 
 #include "cli/command.h"
@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   std::string scenario;
-  bool json = false, no_load = false;
+  bool json = false, no_load = false, all = false;
   int jobs = 1;
   std::uint64_t seed = 0;
 };
@@ -25,11 +25,9 @@ int advise_all(const Options& o, const Common& common) {
   const auto make = [&] { return std::make_shared<AdviceSweep>(text.document(), common.data, !o.no_load); };
   const auto first = make();
   const std::size_t points = first->size();
-  AdviseReport report(to_standard_output(o.json, false, {"advise", common.data, o.seed, {.load = !o.no_load}}),
-                      first->scenario());
   Progress progress("advising", points);
   const Interruptible interruptible;
-  std::size_t done = 0;
+  std::vector<Advice> advices;
   in_order<AdviceSweep>(
       common.ranks,
       {.from = 0,
@@ -37,15 +35,16 @@ int advise_all(const Options& o, const Common& common) {
        .question = question_id(first->scenario().document.root().input_files(), o.seed),
        .jobs = o.jobs},
       o.jobs == 1 ? first : nullptr, make, [&](AdviceSweep& sweep, std::size_t i) { return sweep.at(i, o.seed); },
-      [&](const Advice& a) {
-        report.add(a);
-        progress.at(++done);
+      [&](Advice& a) {
+        advices.push_back(std::move(a));
+        progress.at(advices.size());
       });
   if (!common.ranks.first()) return 0;
-  report.finish();
-  if (done == points) return 0;
-  std::cerr << "interrupted after " << done << " of " << points << "\n";
-  return Interruptible::exit_code();
+  const bool done = advices.size() == points;
+  if (!done) std::cerr << "interrupted: only " << advices.size() << " of " << points << " methods were looked at\n";
+  write_advice(to_standard_output(o.json, false, {"advise", common.data, o.seed, {.load = !o.no_load}}),
+               first->scenario(), advices, o.all);
+  return done ? 0 : Interruptible::exit_code();
 }
 
 }  // namespace
@@ -56,6 +55,7 @@ void add_advise(CLI::App& app, Action& chosen) {
   verb->add_option("scenario", o->scenario, "a scenario file, as for run; with a \"workload\" its load is used")
       ->required();
   verb->add_flag("--json", o->json, "one JSON document on standard output");
+  verb->add_flag("--all", o->all, "the reasons of every method, not of the best alone");
   verb->add_flag("--no-load", o->no_load, "skip the question of load, which is simulated");
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->add_option("--seed", o->seed, "of arrivals and acceptance");

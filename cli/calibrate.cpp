@@ -125,7 +125,7 @@ int calibrate(Options o, const Common& common) {
   print_warnings(std::cerr, r.quality);
   if (o.json || o.out.empty()) std::cout << device;
   std::ostream& said = o.json || o.out.empty() ? std::cerr : std::cout;
-  const auto width = static_cast<std::size_t>(terminal_width());
+  const auto width = static_cast<std::size_t>(text_width());
   if (!o.json) {
     print_quality(said, r.quality, width);
     if (m.device == "cuda" && !o.engine_out.empty()) print_gpu_host(said, m, width);

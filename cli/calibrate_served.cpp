@@ -118,7 +118,7 @@ int calibrate_served(const ServedOptions& o, const std::filesystem::path& data) 
   for (const std::string& warning : fit.warnings) std::cerr << "warning: " << warning << "\n";
   if (o.json) return 0;
   std::ostream& said = o.out.empty() ? std::cerr : std::cout;
-  const auto width = static_cast<std::size_t>(terminal_width());
+  const auto width = static_cast<std::size_t>(text_width());
   print_runs(said, served, fit, width);
   print_summary(said, fit);
   said << "\n";

@@ -38,7 +38,7 @@ int finish(const Options& o, const GateReport& report) {
   if (!o.junit.empty()) write_text_file(o.junit, gate_junit(report));
   if (!o.markdown.empty()) write_text_file(o.markdown, gate_markdown(report));
   if (o.json) write_gate_json(std::cout, report);
-  else std::cout << gate_text(report, static_cast<std::size_t>(terminal_width()));
+  else std::cout << gate_text(report, static_cast<std::size_t>(text_width()));
   return report.fine() ? kFine : kMoved;
 }
 
@@ -55,7 +55,7 @@ int check_against(const Options& o, const Common& common) {
 int check_measured(const Options& o) {
   const auto comparison = compare_measured(o.measured.front(), o.measured.back(), o.within);
   if (o.json) write_measured_json(std::cout, comparison);
-  else std::cout << measured_text(comparison, static_cast<std::size_t>(terminal_width()));
+  else std::cout << measured_text(comparison, static_cast<std::size_t>(text_width()));
   for (const MeasuredChange& c : comparison.kinds)
     if (c.verdict == Verdict::slower || c.verdict == Verdict::faster) return kMoved;
   return kFine;

@@ -46,7 +46,7 @@ void add_validate(CLI::App&, Action& chosen);
 // message on standard error how to continue.
 int interrupted_after(std::size_t done, std::size_t points);
 
-int terminal_width();  // columns of standard output; 0 if it is no terminal
+int text_width();  // terminal columns of standard output; 120 if it is no terminal
 Output to_standard_output(bool json, bool csv, Asked);
 
 }  // namespace draftline::cli

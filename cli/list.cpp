@@ -65,7 +65,7 @@ Listing list_methods(Catalogue& catalogue) {
 
 // Methods need more than a line each: a heading, and the parameters below it.
 void print_methods(const Listing& l) {
-  const auto width = static_cast<std::size_t>(std::max(60, terminal_width() > 0 ? terminal_width() : 120));
+  const auto width = static_cast<std::size_t>(std::max(60, text_width()));
   for (const auto& row : l.rows) {
     const std::string &title = row[3].shown, &parameters = row[4].shown;
     std::cout << row[0].shown << (row[7].shown.empty() ? "" : " (or " + row[7].shown + ")") << ": " << title << "\n  "
@@ -186,7 +186,7 @@ int list(const Options& o, const Common& common) {
   }
   Table table(l.columns);
   for (const auto& row : l.rows) table.add(row);
-  std::cout << table.to_text(static_cast<std::size_t>(terminal_width()));
+  std::cout << table.to_text(static_cast<std::size_t>(text_width()));
   return 0;
 }
 

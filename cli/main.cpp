@@ -17,15 +17,16 @@
 
 namespace draftline::cli {
 
-int terminal_width() {
+int text_width() {
+  constexpr int kOfFiles = 120;
   winsize size{};
-  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kOfFiles;
   return size.ws_col;
 }
 
 Output to_standard_output(bool json, bool csv, Asked asked) {
   const Format format = json ? Format::json : csv ? Format::csv : Format::table;
-  return {std::cout, format, std::move(asked), static_cast<std::size_t>(terminal_width())};
+  return {std::cout, format, std::move(asked), static_cast<std::size_t>(text_width())};
 }
 
 int interrupted_after(std::size_t done, std::size_t points) {

@@ -30,7 +30,7 @@ int papers(const Options& o, const Common& common) {
   if (!o.json) {
     for (const Paper& p : all)
       std::cout << to_text(p, o.markdown ? PaperStyle::markdown : PaperStyle::terminal,
-                           static_cast<std::size_t>(terminal_width()));
+                           static_cast<std::size_t>(text_width()));
     return 0;
   }
   JsonWriter w(std::cout, 4);

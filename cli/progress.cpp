@@ -9,30 +9,41 @@ namespace draftline::cli {
 
 using namespace std::chrono_literals;
 
-Progress::Progress(std::string what, std::size_t total)
-    : what_(std::move(what)),
-      total_(total),
-      terminal_(isatty(STDERR_FILENO) != 0),
-      start_(Clock::now()),
-      last_(start_) {}
-
-Progress::~Progress() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+Progress::Progress(std::string what, std::size_t total) : what_(std::move(what)), total_(total), start_(Clock::now()) {
+  if (isatty(STDERR_FILENO) != 0 && total_ > 0)
+    drawing_ = std::jthread([this](const std::stop_token& stop) { draw_until(stop); });
 }
 
+Progress::~Progress() = default;
+
 void Progress::at(std::size_t done, const std::string& waits_for) {
-  if (!terminal_ || total_ == 0) return;
-  const auto now = Clock::now();
-  if (now - start_ < 2s || now - last_ < 100ms) return;
-  last_ = now;
-  shown_ = true;
-  const double share = static_cast<double>(done) / static_cast<double>(total_);
-  const double spent = std::chrono::duration<double>(now - start_).count();
+  done_ = done;
+  if (!drawing_.joinable()) return;
+  const std::lock_guard lock(mutex_);
+  waits_for_ = waits_for;
+}
+
+void Progress::draw_until(const std::stop_token& stop) {
+  constexpr auto kFirst = 800ms, kEach = 200ms;
+  std::unique_lock lock(mutex_);
+  const auto ended_within = [&](auto time) {
+    return ended_.wait_for(lock, stop, time, [&] { return stop.stop_requested(); });
+  };
+  if (ended_within(kFirst)) return;
+  do draw();
+  while (!ended_within(kEach));
+  std::fputs("\r\033[K", stderr);
+}
+
+void Progress::draw() {
+  const double share = static_cast<double>(done_) / static_cast<double>(total_);
+  const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
   constexpr int kBar = 24;
   const std::string bar(static_cast<std::size_t>(share * kBar), '#');
   std::fprintf(stderr, "\r%s [%-*s] %3.0f %%, ", what_.c_str(), kBar, bar.c_str(), 100 * share);
-  if (waits_for.empty()) std::fprintf(stderr, "%.0f s left\033[K", share > 0 ? spent / share - spent : 0.0);
-  else std::fprintf(stderr, "waiting for %s\033[K", waits_for.c_str());
+  if (!waits_for_.empty()) std::fprintf(stderr, "waiting for %s\033[K", waits_for_.c_str());
+  else if (share > 0) std::fprintf(stderr, "%.0f s left\033[K", spent / share - spent);
+  else std::fprintf(stderr, "%.0f s so far\033[K", spent);
 }
 
 }  // namespace draftline::cli

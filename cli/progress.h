@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A progress bar on standard error. It is shown only on a terminal, and only after two seconds.
+// A progress bar on standard error. It is shown only on a terminal, from the first second on, and goes on while a piece
+// of the work takes long.
 #pragma once
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace draftline::cli {
 
@@ -10,15 +15,22 @@ class Progress {
  public:
   Progress(std::string what, std::size_t total);
   ~Progress();  // clears the line
-  // Shows `done` of the total, and the time left or, if given, what the work waits for.
+  // `done` of the total is shown from now on, with the time left or, if given, what the work waits for. For any thread.
   void at(std::size_t done, const std::string& waits_for = {});
 
  private:
   using Clock = std::chrono::steady_clock;
+  void draw_until(const std::stop_token&);
+  void draw();
+
   std::string what_;
   std::size_t total_;
-  bool terminal_, shown_ = false;
-  Clock::time_point start_, last_;
+  Clock::time_point start_;
+  std::atomic<std::size_t> done_ = 0;
+  std::mutex mutex_;
+  std::string waits_for_;  // guarded by the mutex
+  std::condition_variable_any ended_;
+  std::jthread drawing_;  // none unless standard error is a terminal
 };
 
 }  // namespace draftline::cli

@@ -16,7 +16,7 @@ namespace {
 
 struct Options {
   std::string scenario;
-  bool json = false, csv = false, dry_run = false;
+  bool json = false, csv = false, dry_run = false, explain = false;
   int jobs = 1;
   std::uint64_t seed = 0;
   std::size_t from = 0;
@@ -39,7 +39,9 @@ int run(const Options& o, const Common& common) {
   if (o.from >= points) throw InputErrors("--from: the scenario has " + std::to_string(points) + " points");
   std::optional<RunReport> report;
   if (common.ranks.first())
-    report.emplace(to_standard_output(o.json, o.csv, {"run", common.data, o.seed, {.from = o.from}}), first.scenario());
+    report.emplace(
+        to_standard_output(o.json, o.csv, {"run", common.data, o.seed, {.from = o.from, .kernels = o.explain}}),
+        first.scenario());
   Progress progress("predicting", points);
 
   // Each worker reads the scenario itself, so that nothing is shared or locked.
@@ -55,7 +57,8 @@ int run(const Options& o, const Common& common) {
       [&](Sweep& sweep, std::size_t block) {
         std::vector<Outcome> outcomes;
         const std::size_t begin = o.from + block * kBlock;
-        for (std::size_t i = begin; i < std::min(begin + kBlock, points); ++i) outcomes.push_back(sweep.at(i));
+        for (std::size_t i = begin; i < std::min(begin + kBlock, points); ++i)
+          outcomes.push_back(sweep.at(i, o.explain));
         return outcomes;
       },
       [&](const std::vector<Outcome>& outcomes) {
@@ -77,6 +80,7 @@ void add_run(CLI::App& app, Action& chosen) {
   auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output, written as it goes");
   verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);
   verb->add_flag("--dry-run", o->dry_run, "only print the scenario with its defaults, and how many points it has");
+  verb->add_flag("--explain", o->explain, "with --json: the kernels of a step and their times")->needs(json);
   verb->add_option("--jobs", o->jobs, "threads (1); the output does not depend on it")->check(CLI::Range(1, 1024));
   verb->add_option("--from", o->from, "skip the first points: goes on where an interrupted run stopped");
   verb->add_option("--seed", o->seed, "of what is random; nothing is, in a steady-state prediction");

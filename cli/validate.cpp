@@ -121,7 +121,7 @@ class Validating {
     on_->keep();
     say_who_had_the_core();
     if (o_.json) write_validation_json(std::cout, report);
-    else std::cout << validation_text(report, static_cast<std::size_t>(terminal_width()));
+    else std::cout << validation_text(report, static_cast<std::size_t>(text_width()));
     if (!o_.markdown.empty()) write_text_file(o_.markdown, validation_markdown(report));
     return grid.whole ? 0 : interrupted();
   }

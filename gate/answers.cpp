@@ -40,7 +40,7 @@ InputFiles run(const Question& q, const fs::path& data, std::ostream& out) {
     throw InputErrors(sweep.scenario().document.root().place() + ": has a \"workload\": \"simulate\" answers it");
   sweep.validate();
   RunReport report(into(out, q, data), sweep.scenario());
-  for (std::size_t i = q.options.from; i < sweep.scenario().points(); ++i) report.add(sweep.at(i));
+  for (std::size_t i = q.options.from; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, q.options.kernels));
   report.finish();
   return sweep.scenario().document.root().input_files();
 }
@@ -71,9 +71,9 @@ InputFiles plan(const Question& q, const fs::path& data, std::ostream& out) {
 
 InputFiles advise(const Question& q, const fs::path& data, std::ostream& out) {
   AdviceSweep sweep(scenario_of(q), data, q.options.load);
-  AdviseReport report(into(out, q, data), sweep.scenario());
-  for (std::size_t i = 0; i < sweep.size(); ++i) report.add(sweep.at(i, q.seed));
-  report.finish();
+  std::vector<Advice> advices;
+  for (std::size_t i = 0; i < sweep.size(); ++i) advices.push_back(sweep.at(i, q.seed));
+  write_advice(into(out, q, data), sweep.scenario(), advices);
   return sweep.scenario().document.root().input_files();
 }
 
@@ -169,7 +169,7 @@ Question question_of(const fs::path& file) {
       const auto set = in.find(name);
       return set && set->boolean();
     };
-    q.options = {.oracle = !flag("no_oracle"), .load = !flag("no_load")};
+    q.options = {.kernels = flag("explain"), .oracle = !flag("no_oracle"), .load = !flag("no_load")};
     constexpr std::int64_t kMostPoints = std::int64_t{1} << 40;
     if (const auto from = in.find("from"))
       q.options.from = static_cast<std::size_t>(from->long_integer(0, kMostPoints));

@@ -22,7 +22,10 @@ const std::vector<std::string>& names_of_elements(const std::string& list) {
       {"cells", {"row", "column", "transformer", "method", "draft_length", "batch_size", "context"}},
       {"batches", {"batch_size"}},
       {"best_draft_lengths", {"prompt_tokens", "batch_size"}},
+      {"schedule", {"prompt_tokens", "draft_length"}},
+      {"settings", {"prompt_tokens"}},
       {"ops", {"op", "phase"}},
+      {"kernels", {"phase", "op", "shape"}},
       {"serving", {"batching", "method"}},
       {"stops_paying", {"transformer", "method", "context"}},
       {"points", {"op", "shape"}}};
@@ -34,7 +37,7 @@ const std::vector<std::string>& names_of_elements(const std::string& list) {
 // Members of the document that describe the program and the question.
 bool is_heading(std::string_view key) {
   return key == "schema_version" || key == "commit" || key == "model" || key == "input_files" || key == "question" ||
-         key == "resolved" || key == "points_done";
+         key == "resolved" || key == "points_done" || key == "ranking";
 }
 bool is_no_figure(std::string_view key) {
   return key == "locator" || key == "source" || key == "arguments" || key.ends_with("wall_time");

@@ -73,6 +73,13 @@ void read_routing(const Reader& in, Scenario& s) {
   if (!any && !in.failed()) in.fail("there is no network with experts to route to");
 }
 
+// Keys of a serving scenario in one without a workload; asked for, so that they are known where a key is unknown.
+void refuse_serving_keys(const Reader& in) {
+  for (const char* key : {"scheduler", "policy", "slo", "latency_targets", "prices", "devices_per_node", "replicas",
+                          "replications", "pipeline_parallel", "disaggregation", "routing"})
+    if (const auto value = in.find(key)) value->fail("belongs to a serving scenario, which has a \"workload\"");
+}
+
 }  // namespace
 
 Scenario read_scenario(Document document, Catalogue& catalogue) {
@@ -100,6 +107,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   check_weights(s, catalogue);
   if (const auto routing = in.find("expert_routing")) read_routing(*routing, s);
   if (in.has("workload")) s.serving = read_serving(in, s.gpu_memory_utilization, catalogue);
+  else refuse_serving_keys(in);
   if (const auto batch = in.find("batch_size"); batch && s.serving)
     batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}");
   s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatch));

@@ -91,6 +91,15 @@ LatencyTargets read_latency_targets(const Reader& in) {
   return all;
 }
 
+void read_nodes(const Reader& in, Prices& prices) {
+  constexpr int kMost = 4096;
+  if (!in.is_object()) {
+    prices.usual_devices_per_node = in.positive_int(kMost);
+    return;
+  }
+  for (const auto& [device, count] : in.entries()) prices.devices_per_node[device] = count.positive_int(kMost);
+}
+
 // A choice as text: {"off_above": 24} is "off_above:24"; the key of an object's only member is left out if that is an
 // object: "1:5,16:3".
 std::string label(const nlohmann::json& value) {
@@ -100,6 +109,22 @@ std::string label(const nlohmann::json& value) {
   std::string text;
   for (const auto& [key, member] : value.items()) text += (text.empty() ? "" : ",") + key + ":" + label(member);
   return text;
+}
+
+// Where a workload has its lengths from: "800", "trace:azure.csv"; "" if from the scenario.
+std::string lengths_of(const Reader& workload, const char* which) {
+  const nlohmann::json all = workload.chosen();
+  const auto lengths = all.find("lengths");
+  if (lengths == all.end()) {
+    const auto arrivals = all.find("arrivals");
+    const bool recorded = arrivals != all.end() && arrivals->is_object() && arrivals->contains("trace");
+    return recorded ? "trace:" + label(arrivals->at("trace")) : "";
+  }
+  if (!lengths->is_object()) return label(*lengths);
+  if (lengths->contains(which)) return label(lengths->at(which));
+  return lengths->contains("trace") && !lengths->contains("prompt") && !lengths->contains("output")
+             ? "trace:" + label(lengths->at("trace"))
+             : "";
 }
 
 }  // namespace
@@ -118,6 +143,11 @@ SchedulerLimits limits_on(const ServingChoice& c, const Engine& e, const Device&
   return l;
 }
 
+std::optional<int> Prices::node_of(const std::string& device) const {
+  const auto own = devices_per_node.find(device);
+  return own == devices_per_node.end() ? usual_devices_per_node : std::optional(own->second);
+}
+
 Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Catalogue& catalogue) {
   constexpr std::array<const char*, 7> kParts{"workload",          "scheduler",      "policy", "replicas",
                                               "pipeline_parallel", "disaggregation", "routing"};
@@ -129,7 +159,8 @@ Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Cata
   if (const auto slo = scenario.find("slo", "latency_targets")) s.targets = read_latency_targets(*slo);
   if (const auto n = scenario.find("replications")) s.replications = n->positive_int(10'000);
   if (const auto prices = scenario.find("prices"))
-    for (const auto& [device, price] : prices->entries()) s.prices[device] = price.number(0, 1e9);
+    for (const auto& [device, price] : prices->entries()) s.prices.per_hour[device] = price.number(0, 1e9);
+  if (const auto nodes = scenario.find("devices_per_node")) read_nodes(*nodes, s.prices);
   const std::size_t count = combinations(axes);
   if (count > kMostChoices) {
     scenario.fail("the lists of its workload, scheduler and policy make more than a million alternatives");
@@ -143,6 +174,8 @@ Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Cata
     c.workload = read_workload(in.at("workload"), catalogue);
     if (const auto scheduler = in.find("scheduler")) read_scheduler(*scheduler, c);
     read_fleet(in, c);
+    c.prompt_lengths = lengths_of(in.at("workload"), "prompt");
+    c.output_lengths = lengths_of(in.at("workload"), "output");
     if (const auto policy = in.find("policy")) c.policy = read_draft_policy(*policy);
     for (auto choice = choices.rbegin(); choice != choices.rend(); ++choice) {
       c.varying.push_back(label(choice->list.item(choice->index).json()));

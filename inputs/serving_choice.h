@@ -30,15 +30,26 @@ struct ServingChoice {
   Seconds transfer_fixed;                 // latency of a transfer of keys and values between servers
   BytesPerSecond transfer_rate;
   DraftPolicy policy;
+  // The workload's own lengths as text for tables, "lognormal" ones for example; "": the scenario's.
+  std::string prompt_lengths, output_lengths;
   std::vector<std::string> varying;  // the chosen value of each of Serving::axes, as text for tables
+};
+
+// What devices cost, by their names.
+struct Prices {
+  std::map<std::string, double> per_hour;       // of a device; empty: a device costs 1
+  std::map<std::string, int> devices_per_node;  // of devices that come in whole nodes
+  std::optional<int> usual_devices_per_node;    // of the others; none: each is bought alone
+  double of(const std::string& device) const { return per_hour.empty() ? 1 : per_hour.at(device); }
+  std::optional<int> node_of(const std::string& device) const;
 };
 
 struct Serving {
   std::vector<std::string> axes;       // keys of the lists
   std::vector<ServingChoice> choices;  // the product of the lists
   LatencyTargets targets;
-  int replications = 1;                  // simulations of each point, with different seeds
-  std::map<std::string, double> prices;  // per device and hour, by the device's name
+  std::optional<int> replications;  // simulations of each point, with different seeds; none: one, of a plan three
+  Prices prices;
 };
 
 // The limits of a server: the engine's own, on that card, where the scenario is silent.

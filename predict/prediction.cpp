@@ -4,6 +4,7 @@
 #include <array>
 
 #include "decoder/priced/backend.h"
+#include "inputs/serving_choice.h"
 #include "model/kernel_time.h"
 
 namespace draftline {
@@ -262,6 +263,36 @@ Seconds Predictor::prefill(Plan& plan, const Setup& s) {
   return it->second;
 }
 
+ChunkPrices& Predictor::chunks(Plan& plan, const Setup& s) {
+  constexpr std::size_t kMostTables = 256;  // keeps memory flat over huge sweeps
+  if (chunks_.size() > kMostTables) chunks_.clear();
+  const auto price = [this, &plan, device = &as_served(s), engine = s.engine](int tokens) {
+    return StepPrice(recorded(plan, Recording::prefill, tokens).outline, *device, for_prompt(*engine, tokens), false);
+  };
+  return chunks_.try_emplace({&plan, s.device, s.engine}, price, s.engine->prompt_graphs.value_or(0)).first->second;
+}
+
+// What requests see of a full batch, with the scheduler that the engine has on this device unless it is given another.
+RequestCycle Predictor::cycle(Plan& plan, const Setup& s, double acceptance_length, double hit_share) {
+  const auto decode = [&](int sequences) {
+    Setup fewer = s;
+    fewer.batch_size = sequences;
+    const ExpectedStep& price = *priced(plan, fewer, hit_share).step;
+    const StepBreakdown step = mean_step(price, s.prompt_tokens, s.output_tokens);
+    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token,
+                      std::max(Seconds{}, step.host() - price.host_least())};
+  };
+  const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
+  const LoopedRequests requests{s.batch_size,
+                                s.prompt_tokens,
+                                s.output_tokens,
+                                priced(plan, s, hit_share).rows,
+                                acceptance_length,
+                                limits.max_num_batched_tokens,
+                                limits.batching == SchedulerLimits::Batching::prefill_first};
+  return request_cycle(requests, decode, chunks(plan, s));
+}
+
 MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const Setup& s) const {
   MemoryFootprint m;
   m.weights = plan.decoder.target_bytes;
@@ -292,7 +323,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
            to_text(s.device->memory) + ", of which " + to_text(s.gpu_memory_utilization * s.device->memory) +
            " may be used";
 
-  const double tokens = s.output_tokens - 1, middle = s.prompt_tokens + (tokens - 1) / 2;
+  const double middle = s.prompt_tokens + (s.output_tokens - 2) / 2.0;
   const auto step_of = [&](const ExpectedStep& price, double length) {
     StepBreakdown b = mean_step(price, s.prompt_tokens, s.output_tokens);
     b.time += s.batch_size * length * s.engine->token;
@@ -304,17 +335,19 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   out.work = mine.step->work(middle);
   out.throughput = throughput(out.breakdown, out.acceptance_length);
   out.prefill_time = prefill(p, s);
-  out.throughput_with_prefill =
-      s.batch_size * s.output_tokens / (s.batch_size * out.prefill_time + s.batch_size * tokens / out.throughput);
+  out.request = cycle(p, s, out.acceptance_length, m.acceptance.hit_share());
+  out.throughput_with_prefill = s.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.attention_measured = attention.measured;
   const KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (speculating) {
-    const StepBreakdown plain = step_of(*priced(plan(s, autoregressive()), s, 1).step, 1);
+    Plan& baseline = plan(s, autoregressive());
+    const StepBreakdown plain = step_of(*priced(baseline, s, 1).step, 1);
     out.speedup = out.throughput / throughput(plain, 1);
+    out.speedup_with_prefill = cycle(baseline, s, 1, 1).e2e / out.request.e2e;
     out.interval = prediction_interval(errors, out.breakdown, &plain);
   } else {
-    out.speedup = 1;
+    out.speedup = out.speedup_with_prefill = 1;
     out.interval = prediction_interval(errors, out.breakdown, nullptr);
   }
   return out;

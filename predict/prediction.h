@@ -17,6 +17,7 @@
 #include "model/memory.h"
 #include "predict/expected_step.h"
 #include "predict/prediction_interval.h"
+#include "predict/request_cycle.h"
 
 namespace draftline {
 
@@ -25,9 +26,13 @@ struct Prediction {
   Seconds step_time;         // mean over the output
   StepBreakdown breakdown;   // of step_time; every entry is the mean over the output
   double acceptance_length;  // mean tokens per sequence and step, the bonus token included; an input
-  // Output tokens/s of the whole batch; the second includes one prefill per request.
-  PerSecond throughput, throughput_with_prefill;
-  double speedup;          // throughput over that of plain decoding: same device, batch size and precision
+  PerSecond throughput;      // output tokens/s of the whole batch while it decodes
+  double speedup;            // throughput over that of plain decoding: same device, batch size and precision
+  // What requests see, their prompts included (predict/request_cycle). The speedup is of end-to-end latency, and of
+  // throughput.
+  RequestCycle request;
+  PerSecond throughput_with_prefill;
+  double speedup_with_prefill;
   Seconds prefill_time;    // of one prompt
   MemoryFootprint memory;  // of each device
   Work work;               // FLOP and bytes of a step in the middle of the output, on each device
@@ -60,6 +65,7 @@ struct BesidePrompt {
 class Predictor {
  public:
   explicit Predictor(Decoder::FindTransformer find) : find_(std::move(find)) {}
+  Predictor(const Predictor&) = delete;  // tables of prompts refer to it
 
   // The prediction, or the reason why this point can't run: the text is longer than the transformer's positions, or it
   // does not fit in device memory. Mistakes of the method's parameters and acceptance are noted at its reader.
@@ -89,6 +95,8 @@ class Predictor {
   };
   Room room(const Setup&, const MethodChoice&, int batched_tokens);
 
+  const Device& as_served(const Setup&);  // the device, with the memory bandwidth that its engine's kernels reach
+
   // The tapes of one decode step. They are valid until the method is used again.
   std::vector<SegmentRun> recorded_step(const Setup&, const MethodChoice&);
 
@@ -114,10 +122,11 @@ class Predictor {
   const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false, std::optional<int> hits = {});
   ExpectedStep expected(Plan&, const Setup&, double hit_share);
   const Priced& priced(Plan&, const Setup&, double hit_share);
-  const Device& as_served(const Setup&);  // with the memory bandwidth that its engine's kernels reach
   // The mean acceptance length; mistakes are noted at the acceptance, and 1 is returned.
   static double acceptance_length(const MethodChoice&, const Method&, int verified_rows);
   Seconds prefill(Plan&, const Setup&);
+  RequestCycle cycle(Plan&, const Setup&, double acceptance_length, double hit_share);
+  ChunkPrices& chunks(Plan&, const Setup&);
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
 
   Decoder::FindTransformer find_;
@@ -126,6 +135,7 @@ class Predictor {
   std::map<PriceKey, Priced> prices_;
   std::map<std::pair<const Device*, double>, std::unique_ptr<const Device>> served_;
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
+  std::map<std::tuple<const void*, const Device*, const Engine*>, ChunkPrices> chunks_;
 };
 
 // The mean time of a step, and its mean breakdown, while the context grows from the prompt to the end of the output.

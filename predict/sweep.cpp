@@ -88,9 +88,12 @@ void Sweep::find_one_that_fits() {
   throw InputErrors(scenario_.document.root().place() + ": no point of it can run; the first: " + reason);
 }
 
-Outcome Sweep::at(std::size_t index) {
+Outcome Sweep::at(std::size_t index, bool with_kernels) {
   const Point p = point_at(scenario_, index);
-  return {p, predictor_.predict(setup(p), scenario_.method(p))};
+  Outcome o{p, predictor_.predict(setup(p), scenario_.method(p))};
+  if (with_kernels && std::holds_alternative<Prediction>(o.result))
+    o.kernels = kernel_times(predictor_, setup(p), scenario_.method(p));
+  return o;
 }
 
 }  // namespace draftline

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "inputs/scenario.h"
+#include "predict/kernel_times.h"
 #include "predict/prediction.h"
 
 namespace draftline {
@@ -15,7 +16,9 @@ struct Outcome {
   Point point;
   std::variant<Prediction, std::string> result;  // the string says why the point was skipped
 
-  static auto members(auto& s) { return std::tie(s.point, s.result); }
+  std::vector<KernelTime> kernels = {};  // of a step; empty unless asked for, or skipped
+
+  static auto members(auto& s) { return std::tie(s.point, s.result, s.kernels); }
 };
 
 class Sweep {
@@ -31,7 +34,7 @@ class Sweep {
   void validate();
   // Throws InputErrors if no point of the product can run.
   void find_one_that_fits();
-  Outcome at(std::size_t index);  // of the point point_at(scenario, index)
+  Outcome at(std::size_t index, bool with_kernels = false);  // of the point point_at(scenario, index)
   Setup setup(const Point&) const;
   Predictor& predictor() { return predictor_; }
 

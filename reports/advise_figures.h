@@ -28,7 +28,9 @@ inline const Figures<Advice>& advise_figures() {
        "why nothing can be said"},
       {"largest_batch", "", "", "", {}, of([](A a) { return a.largest_batch; }), "largest batch that fits the device"},
       {"pays_to_batch", "", "", "", {}, of([](A a) { return a.pays_to_batch; }),
-       "the largest batch with a speedup above 1; 0: none"},
+       "the largest batch up to which requests gain, their prompts included; 0: none"},
+      {"gain", "", "", "", predicted, of([](A a) { return a.gain; }),
+       "speedup of requests, geometric mean over the batches below; 1 where they would lose and it is switched off"},
       {"kv_pool_lost", "", "", "", predicted, of([](A a) { return a.pool_lost; }),
        "share of the plain server's KV pool that the drafter takes"},
       {"rate", "", "", "", {}, of([](A a) { return pays_to_some_load(a) ? Reading() : Reading(nullptr); }),
@@ -83,8 +85,10 @@ inline Figures<BatchAdvice, Advice> batch_figures(const Advice& advice = {}) {
       {"plain_step_time", "", "plain step", "s", predicted, [](B b) { return b.plain_step; }, "step of plain decoding"},
       {"step_time", "", "its step", "s", predicted, [](B b) { return b.step; },
        "step of the method, drafting included"},
-      {"speedup", "", "speedup", "", predicted, [](B b) { return b.speedup; },
-       "throughput over that of plain decoding"},
+      {"speedup", "", "decode speedup", "", predicted, [](B b) { return b.speedup; },
+       "of decoding: throughput over that of plain decoding"},
+      {"speedup_with_prefill", "", "request speedup", "", predicted, [](B b) { return b.request_speedup; },
+       "what a request sees of it, its prompt included"},
       {"break_even_acceptance_length", "", "break-even", "tokens", predicted, [](B b) { return b.needed_length; },
        "tokens that a step must emit for a speedup of 1: its cost in plain steps"},
       {"acceptance_length", "", "tok/step", "tokens", input, [](B b) { return b.length; },
@@ -103,7 +107,7 @@ inline Figures<BatchAdvice, Advice> batch_figures(const Advice& advice = {}) {
                        if (x.prompt_tokens == prompt && x.batch_size == b.batch_size) return Reading(x.draft_length);
                      return Reading();
                    },
-                   "draft length with the highest speedup, of those that the given acceptance knows"});
+                   "draft length with the highest speedup of requests, of those that the given acceptance knows"});
   all.push_back({"sharded_drafter_speedup", "", "sharded", "", predicted, [](B b) { return b.sharded_speedup; },
                  "speedup with the draft network divided among the devices",
                  {.show_if = [](const Advice& a) { return a.batches.front().sharded_speedup.has_value(); }}});
@@ -119,9 +123,54 @@ inline const Figures<BestLength>& best_length_figures() {
       {"batch_size", "", "", "", {}, [](B b) { return b.batch_size; }, "sequences in one step"},
       {"draft_length", "", "", "", {}, [](B b) { return b.draft_length; }, "the best one; 0: better not to draft"},
       {"speedup", "", "", "", FigureKind::predicted, [](B b) { return b.speedup; },
-       "throughput over that of plain decoding"},
+       "what a request sees of it, its prompt included"},
       // clang-format on
   };
+  return all;
+}
+
+inline const Figures<ScheduledLength>& schedule_figures() {
+  using S = const ScheduledLength&;
+  static const Figures<ScheduledLength> all{
+      // clang-format off
+      {"prompt_tokens", "", "", "", {}, [](S s) { return s.prompt_tokens; }, "tokens of the prompt"},
+      {"from_batch", "", "", "", {}, [](S s) { return s.from_batch; },
+       "from this batch size on, up to the next entry of that prompt"},
+      {"draft_length", "", "", "", {}, [](S s) { return s.draft_length; }, "the best one; 0: better not to draft"},
+      // clang-format on
+  };
+  return all;
+}
+
+// The columns of the table that ranks methods. `batches`: those whose speedups are shown.
+inline Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches = {8}) {
+  using A = const Advice&;
+  Figures<Advice, Scenario> all{
+      // clang-format off
+      {"", "", "to batch", "", {}, [](A a) { return a.pays_to_batch; }, "use it up to this batch: `pays_to_batch`"},
+      // clang-format on
+  };
+  for (const int batch : batches)
+    all.push_back({"", "", "batch " + std::to_string(batch), "", FigureKind::predicted,
+                   [batch](A a) {
+                     for (const BatchAdvice& b : a.batches)
+                       if (b.batch_size == batch) return Reading(b.request_speedup);
+                     return Reading();
+                   },
+                   "speedup of requests at that batch"});
+  // clang-format off
+  all.push_back({"", "", "mean gain", "", FigureKind::predicted, [](A a) { return a.gain; },
+                 "`gain`, by which they are ranked"});
+  all.push_back({"", "", "largest cost", "", {},
+                 [](A a) {
+                   const Figure<BatchAdvice, Advice>* most = nullptr;
+                   const auto cost = [&](const auto& f) { return std::get<double>(f.get(a.batches.back()).value); };
+                   for (const auto& f : loss_figures())
+                     if (most == nullptr || cost(f) > cost(*most)) most = &f;
+                   return Reading(most->title + " " + significant(cost(*most), 2));
+                 },
+                 "what costs most of a step at the largest batch, in plain steps", {.detail = true}});
+  // clang-format on
   return all;
 }
 

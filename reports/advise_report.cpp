@@ -2,8 +2,12 @@
 #include "reports/advise_report.h"
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 
 #include "reports/advise_figures.h"
+#include "reports/point.h"
+#include "reports/verdict.h"
 
 namespace draftline {
 
@@ -14,12 +18,7 @@ std::string subject(const Scenario& s, const Point& p) {
   std::string text = m.spec.label();
   if (m.spec.draft_length())
     text += " with " + std::to_string(*m.spec.draft_length()) + (*m.spec.draft_length() == 1 ? " draft" : " drafts");
-  text += " on ";
-  if (const int ranks = s.tensor_parallel[p.ranks]; ranks > 1) text += std::to_string(ranks) + " x ";
-  text += s.devices[p.device]->name + ", " + s.transformers[p.transformer]->name + " in " + precision_at(s, p).name +
-          ", " + s.engines[p.engine]->name + "-" + s.engines[p.engine]->version + ", " +
-          std::to_string(s.prompt_tokens[p.prompt]) + " + " + std::to_string(s.output_tokens[p.output]) + " tokens";
-  return text;
+  return text + " on " + setup_text(s, p);
 }
 
 std::string batch_sentence(const Advice& a) {
@@ -38,20 +37,7 @@ std::string rate_sentence(const RateAdvice& r) {
                       : "Load: it pays up to " + rate + " a server.";
 }
 
-std::string length_sentence(const Advice& a) {
-  std::string text;
-  int last = -1, prompt = a.best.front().prompt_tokens;
-  for (const BestLength& b : a.best) {
-    if (b.prompt_tokens != prompt) break;  // other prompt lengths are in the table
-    if (b.draft_length == last) continue;
-    text += (text.empty() ? "" : ", ") + (b.draft_length == 0 ? std::string("none") : std::to_string(b.draft_length)) +
-            " from batch " + std::to_string(b.batch_size);
-    last = b.draft_length;
-  }
-  return "Drafts: best are " + text + ".";
-}
-
-// The advice for the first batch size with a speedup below 1, or for the largest one.
+// The advice for the first batch size at which decoding loses, or for the largest one.
 const BatchAdvice& telling(const Advice& a) {
   const auto it = std::find_if(a.batches.begin(), a.batches.end(), [](const auto& b) { return b.speedup < 1; });
   return it != a.batches.end() ? *it : a.batches.back();
@@ -87,38 +73,20 @@ std::string shard_sentence(const Advice& a) {
          " on; below, keep it whole.";
 }
 
-}  // namespace
-
-AdviseReport::AdviseReport(Output to, const Scenario& scenario)
-    : to_(std::move(to)), scenario_(scenario), inputs_(scenario, to_.format) {
-  if (to_.format != Format::json) return;
-  json_ = std::make_unique<JsonWriter>(to_.stream);
-  begin_document(*json_, 1, to_.asked, scenario);
-  json_->key("results");
-  json_->begin_array();
-}
-
-void AdviseReport::add(const Advice& a) {
-  if (json_) add_json(a);
-  else add_text(a);
-}
-
-void AdviseReport::add_text(const Advice& a) {
-  if (!first_) to_.stream << "\n";
-  first_ = false;
-  to_.stream << subject(scenario_, a.point) << "\n";
+void put_reasons(const Output& to, const Scenario& scenario, const Advice& a) {
+  std::ostream& out = to.stream;
+  out << "\n" << subject(scenario, a.point) << "\n";
   if (!a.obstacle.empty()) {
-    to_.stream << "  can't run: " << a.obstacle << "\n";
+    out << "  can't run: " << a.obstacle << "\n";
     return;
   }
-  to_.stream << "  " << batch_sentence(a) << "\n";
-  if (a.rate) to_.stream << "  " << rate_sentence(*a.rate) << "\n";
-  if (!a.best.empty()) to_.stream << "  " << length_sentence(a) << "\n";
-  to_.stream << "  " << loss_sentence(telling(a)) << "\n";
-  to_.stream << "  " << need_sentence(a) << "\n";
-  if (a.batches.front().sharded_speedup) to_.stream << "  " << shard_sentence(a) << "\n";
-  if (a.pool_lost > 0.005) to_.stream << "  KV pool: the drafter takes " << percent(*a.pool_lost) << " of it.\n";
-  to_.stream << "\n";
+  out << "  " << batch_sentence(a) << "\n";
+  if (a.rate) out << "  " << rate_sentence(*a.rate) << "\n";
+  out << "  " << loss_sentence(telling(a)) << "\n";
+  out << "  " << need_sentence(a) << "\n";
+  if (a.batches.front().sharded_speedup) out << "  " << shard_sentence(a) << "\n";
+  if (a.pool_lost > 0.005) out << "  KV pool: the drafter takes " << percent(*a.pool_lost) << " of it.\n";
+  out << "\n";
 
   const auto columns = columns_of(batch_figures(a), a, Format::table);
   std::vector<Table::Column> titles;
@@ -129,31 +97,97 @@ void AdviseReport::add_text(const Advice& a) {
     add_cells(row, columns, b);
     table.add(std::move(row));
   }
-  to_.stream << table.to_text(to_.width);
+  out << table.to_text(to.width);
 }
 
-void AdviseReport::add_json(const Advice& a) {
-  JsonWriter& w = *json_;
-  w.begin_object();
-  inputs_.write(w, a.point);
-  write_members(w, advise_figures(), a);
-  if (a.obstacle.empty()) {
+// At most four of the batch sizes that are reported: the first, the last and some between.
+std::vector<int> shown_batches(const std::vector<Advice>& advices) {
+  std::set<int> all;
+  for (const Advice& a : advices)
+    for (const BatchAdvice& b : a.batches) all.insert(b.batch_size);
+  const std::vector<int> sorted(all.begin(), all.end());
+  constexpr std::size_t kMost = 4;
+  if (sorted.size() <= kMost) return sorted;
+  std::vector<int> some;
+  for (std::size_t i = 0; i < kMost; ++i) some.push_back(sorted[i * (sorted.size() - 1) / (kMost - 1)]);
+  return some;
+}
+
+void put_ranking(const Output& to, const Scenario& s, const std::vector<Advice>& advices,
+                 const std::vector<std::size_t>& order) {
+  const PointInputs inputs(s, Format::table, {"batch_size", "prompt_tokens"});
+  const auto columns = ranking_figures(shown_batches(advices));
+  std::vector<Table::Column> titles = inputs.titles();
+  add_titles(titles, columns);
+  Table table(std::move(titles));
+  for (const std::size_t i : order) {
+    std::vector<Cell> row = inputs.cells(advices[i].point);
+    add_cells(row, columns, advices[i]);
+    table.add(std::move(row));
+  }
+  to.stream << "\nSpeedup of requests by batch:\n" << table.to_text(to.width);
+}
+
+void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& advices, bool every) {
+  std::ostream& out = to.stream;
+  if (!s.question.empty()) out << s.question << "\n";
+  const auto order = ranking(advices), best = best_of_setups(advices, order);
+  const auto capital = [](std::string text) {
+    text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+    return text + ".";
+  };
+  constexpr std::size_t kMostSetups = 6;
+  for (std::size_t i = 0; i < std::min(best.size(), kMostSetups); ++i) {
+    const Advice& a = advices[best[i]];
+    const std::string setup = setup_text(s, a.point), gain = gain_sentence(a);
+    if (best.size() > 1) out << "On " << setup << ":\n  ";
+    out << capital(verdict_sentence(s, a)) << "\n";
+    if (!gain.empty()) out << (best.size() > 1 ? "  " : "") << gain << "\n";
+    if (best.size() == 1) out << "That is on " << setup << ".\n";
+  }
+  if (best.size() > kMostSetups) out << "... and on " << best.size() - kMostSetups << " other setups: in the table.\n";
+  if (best.empty()) out << "No method of it can run.\n";
+  else out << schedule_text(s, advices[best.front()]);
+  if (order.size() > 1) put_ranking(to, s, advices, order);
+  for (std::size_t i = 0; i < advices.size(); ++i)
+    if (every || best.empty() || i == best.front()) put_reasons(to, s, advices[i]);
+  const std::size_t skipped = advices.size() - order.size();
+  if (skipped > 0 && !best.empty() && !every) {
+    const auto first =
+        std::find_if(advices.begin(), advices.end(), [](const Advice& a) { return !a.obstacle.empty(); });
+    out << skipped << " can't run; the first: " << first->obstacle << "\n";
+  }
+  if (order.size() > 1 && !every) out << "The reasons of every method: --all\n";
+  if (!s.note.empty()) out << s.note << "\n";
+  out.flush();
+  if (!out) throw OutputError("standard output can't be written");
+}
+
+void write_json(const Output& to, const Scenario& s, const std::vector<Advice>& advices) {
+  const PointInputs inputs(s, Format::json);
+  JsonWriter w(to.stream);
+  begin_document(w, 1, to.asked, s);
+  const auto best = best_of_setups(advices, ranking(advices));
+  w.objects("verdicts", best, [&](std::size_t i) { write_verdict(w, inputs, s, advices[i]); });
+  w.list("ranking", ranking(advices));
+  w.objects("results", advices, [&](const Advice& a) {
+    inputs.write(w, a.point);
+    write_members(w, advise_figures(), a);
+    if (!a.obstacle.empty()) return;
     const auto of_batch = batch_figures(a);
     w.objects("batches", a.batches, [&](const BatchAdvice& b) { write_members(w, of_batch, b); });
     w.objects("best_draft_lengths", a.best, [&](const BestLength& b) { write_members(w, best_length_figures(), b); });
-  }
+    w.objects("schedule", a.schedule, [&](const ScheduledLength& b) { write_members(w, schedule_figures(), b); });
+  });
   w.end_object();
+  w.finish();
 }
 
-void AdviseReport::finish() {
-  if (json_) {
-    json_->end_array();
-    json_->end_object();
-    json_->finish();
-    return;
-  }
-  to_.stream.flush();
-  if (!to_.stream) throw OutputError("standard output can't be written");
+}  // namespace
+
+void write_advice(const Output& to, const Scenario& s, const std::vector<Advice>& advices, bool every) {
+  if (to.format == Format::json) write_json(to, s, advices);
+  else write_text(to, s, advices, every);
 }
 
 }  // namespace draftline

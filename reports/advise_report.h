@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of `draftline advise`: for each method and setup a few sentences and a table of batch sizes.
+// The output of `draftline advise`: what to use on each setup and the draft lengths by batch, a table that ranks the
+// methods, then for the best of them a few sentences on the reasons and a table of batch sizes.
 #pragma once
-#include <memory>
 #include <ostream>
+#include <vector>
 
-#include "core/json_writer.h"
 #include "reports/output.h"
-#include "reports/point.h"
 #include "sim/advice.h"
 
 namespace draftline {
 
-class AdviseReport {
- public:
-  AdviseReport(Output, const Scenario&);  // Format::table or json; the scenario must outlive the report
-  void add(const Advice&);                // writes it at once
-  void finish();                          // must be called last; throws OutputError (core/json_writer)
-
- private:
-  void add_json(const Advice&);
-  void add_text(const Advice&);
-  Output to_;
-  const Scenario& scenario_;
-  PointInputs inputs_;
-  std::unique_ptr<JsonWriter> json_;
-  bool first_ = true;
-};
+// Writes the whole report as text or JSON. `advices`: in order of the points; fewer than the scenario's if interrupted.
+// `every`: reasons of every method, not of the best alone. Throws OutputError (core/json_writer).
+void write_advice(const Output&, const Scenario&, const std::vector<Advice>& advices, bool every = false);
 
 }  // namespace draftline

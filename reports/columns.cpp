@@ -37,11 +37,14 @@ std::vector<FigureList> documented_figures() {
   add(simulate.rows, timing_figures());
   return {list("inputs", point_figures(), "inputs/"),
           list("run", run_figures()),
+          list("run, kernels", kernel_figures(), "kernels/"),
           std::move(simulate),
           list("plan", plan_figures()),
           list("advise", advise_figures()),
           list("advise, each batch", batch_figures(one_prompt), "batches/"),
-          list("advise, best draft lengths", best_length_figures(), "best_draft_lengths/")};
+          list("advise, best draft lengths", best_length_figures(), "best_draft_lengths/"),
+          list("advise, schedule", schedule_figures(), "schedule/"),
+          list("advise, ranking", ranking_figures())};
 }
 
 std::string markdown(const FigureList& figures) {

@@ -60,6 +60,7 @@ struct ColumnStyle {
   std::function<double(const T&)> whole = {};        // if set, tables show the value's share of this
   std::function<bool(const About&)> show_if = {};    // whether it is a column of tables; null: always
   std::function<bool(const About&)> in_csv_if = {};  // whether it is a column of CSV; null: always
+  bool detail = false;                               // left out of tables that are too wide
 };
 
 template <class T, class About = Scenario>
@@ -95,7 +96,7 @@ Figures<T, About> columns_of(const Figures<T, About>& all, const About& about, F
 
 template <class T, class About>
 void add_titles(std::vector<Table::Column>& titles, const Figures<T, About>& columns) {
-  for (const auto& f : columns) titles.push_back({f.title, f.csv});
+  for (const auto& f : columns) titles.push_back({f.title, f.csv, f.column.detail});
 }
 
 Cell cell_of(const Reading&, std::string_view unit, std::string (*text)(double));  // `text` null: in_unit()

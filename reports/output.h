@@ -14,6 +14,7 @@ enum class Format { table, csv, json };
 // The options of a verb that change its answer.
 struct AskedOptions {
   std::size_t from = 0;     // run, simulate: the first point
+  bool kernels = false;     // run: also the times of a step's kernels
   bool oracle = true;       // simulate: also run the oracle policy
   bool load = true;         // advise: also find the load up to which speculation pays
   int most_devices = 1024;  // plan: the largest fleet

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "reports/figure.h"
+#include "reports/simulate_figures.h"
 #include "sim/capacity.h"
 
 namespace draftline {
@@ -11,6 +12,7 @@ namespace draftline {
 struct PlannedFleet {
   const FleetOption& option;
   bool pareto;      // not dominated() by another option (sim/capacity)
+  int recommended;  // replications that alone would recommend it
   std::string why;  // why it is recommended or not
   bool meets_targets() const { return option.obstacle.empty(); }
 };
@@ -22,20 +24,42 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
   const auto of = [](auto get) {  // of a fleet that meets the targets
     return [get](P p) { return p.meets_targets() ? Reading(get(p.option)) : Reading(); };
   };
-  const auto run = [&of](auto get) { return of([get](const FleetOption& o) { return get(o.run->figures); }); };
+  const auto run = [&of](auto get) {  // mean over the replications, with its interval
+    return of([get](const FleetOption& o) {
+      const Estimate e = estimate(o.runs, [&](const ServingRun& r) { return get(r.figures).value; });
+      return Reading(e.value, e.interval);
+    });
+  };
+  const auto comes_in_nodes = [](const Scenario& s) {
+    return s.serving->prices.usual_devices_per_node || !s.serving->prices.devices_per_node.empty();
+  };
   using O = const FleetOption&;
   using F = const ServingFigures&;
+  using std::literals::operator""sv;
   Figures<PlannedFleet> all{
       // clang-format off
       {"meets_targets", "", "", "", {}, [](P p) { return p.meets_targets(); }, "some number of replicas meets them"},
       {"replicas", "replicas", "", "", {}, of([](O o) { return o.replicas; }), "the smallest number that will do"},
       {"devices", "devices", "devices", "", {}, of([](O o) { return o.devices; }), "of all replicas"},
+      {"nodes", "nodes", "nodes", "", {}, of([](O o) { return o.nodes; }),
+       "with `devices_per_node`: whole nodes that hold the devices", {.show_if = comes_in_nodes}},
       {"cost", "cost", "cost/h", priced ? "price/h" : "devices", predicted, of([](O o) { return o.cost; }),
-       "by `prices`; without them, devices",
-       {.text = to_digits<4>, .show_if = [](const Scenario& s) { return !s.serving->prices.empty(); }}},
+       "by `prices`, of whole nodes; without prices, devices", {.text = to_digits<4>, .show_if = has_prices}},
+      {"cost_per_million_tokens", "cost_per_million_tokens", "cost/1M", "price", predicted,
+       of([](O o) {
+         const Estimate e = estimate(o.runs, [](const ServingRun& r) { return r.figures.throughput().value; });
+         return o.cost / 3600 / e.value * 1e6;
+       }),
+       "of a million output tokens at this load, idle time included",
+       {.text = to_digits<3>, .show_if = has_prices, .in_csv_if = has_prices}},
+      {"cost_with_spare", "cost_with_spare", "", priced ? "price/h" : "devices", predicted,
+       of([](O o) { return o.cost_with_spare; }),
+       "with one replica more (N + 1), so that the targets are met while one is out of service"},
       {"capacity", "capacity_per_s", "max req/s", "requests/s", predicted, of([](O o) { return o.capacity; }),
        "capacity: the largest load that one replica serves within the latency targets",
-       {.text = [](double rate) { return to_text(PerSecond{rate}); }}},
+       {.text = [](double rate) { return to_text(PerSecond{rate}); }, .detail = true}},
+      {"headroom", "headroom", "headroom", "", predicted, of([](O o) { return o.headroom(); }),
+       "how much more load the fleet bears, as a share of the workload's", {.text = percent, .detail = true}},
       {"throughput", "", "", "tokens/s", predicted, run([](F f) { return f.throughput(); }),
        "output tokens over the time from the first arrival to the last token"},
       {"ttft_p99", "ttft_p99_s", "TTFT p99", "s", predicted, run([](F f) { return f.ttft.quantile(0.99); }),
@@ -44,8 +68,13 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
        "time per output token, 99th percentile"},
       {"e2e_mean", "e2e_mean_s", "e2e", "s", predicted, run([](F f) { return f.e2e.mean(); }),
        "end-to-end latency, mean"},
+      {"", "", "Pareto", "", {}, [](P p) { return p.pareto ? Reading("*"sv) : Reading(); },
+       "`*`: no other option is cheaper and faster"},
       {"why", "why", "why", "", {}, [](P p) { return p.why; },
        "cost and speed beside those recommended, or what misses"},
+      {"recommended_in", "recommended_in", "", "", {},
+       [](P p) { return p.meets_targets() ? Reading(p.recommended) : Reading(); },
+       "replications that alone would recommend it"},
       {"", "pareto", "", "", {}, [](P p) { return p.pareto; }, "no other option is cheaper and faster"},
       {"pareto", "", "", "", {}, [](P p) { return p.meets_targets() ? Reading(p.pareto) : Reading(); },
        "the same, of options that meet the targets"},

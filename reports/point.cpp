@@ -50,7 +50,7 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
          {"workload", "scheduler", "policy", "replicas", "pipeline_parallel", "routing", "disaggregation"})
       if (const auto in = root.find(part)) w.member(part, in->json());
     if (const auto slo = root.find("slo", "latency_targets")) w.member("slo", slo->json());
-    w.member("replications", s.serving->replications);
+    if (s.serving->replications) w.member("replications", *s.serving->replications);
   }
   w.member("points", s.points());
   w.end_object();
@@ -81,6 +81,7 @@ void begin_document(JsonWriter& w, int schema_version, const Asked& asked, const
     w.member("seed", asked.seed);
     const AskedOptions &o = asked.options, usual;
     if (o.from != usual.from) w.member("from", o.from);
+    if (o.kernels) w.member("explain", true);
     if (!o.oracle) w.member("no_oracle", true);
     if (!o.load) w.member("no_load", true);
     if (o.most_devices != usual.most_devices) w.member("max_devices", o.most_devices);
@@ -96,8 +97,11 @@ void write_resolved(std::ostream& out, const Scenario& s) {
   w.finish();
 }
 
-PointInputs::PointInputs(const Scenario& s, Format format)
-    : scenario_(s), all_(point_figures(&s)), columns_(columns_of(all_, s, format)) {}
+PointInputs::PointInputs(const Scenario& s, Format format, std::initializer_list<std::string_view> without)
+    : scenario_(s), all_(point_figures(&s)), columns_(columns_of(all_, s, format)) {
+  for (const std::string_view name : without)
+    std::erase_if(columns_, [&](const auto& f) { return f.json.text() == name; });
+}
 
 std::vector<Table::Column> PointInputs::titles() const {
   std::vector<Table::Column> titles;

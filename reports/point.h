@@ -16,7 +16,8 @@ namespace draftline {
 // this object.
 class PointInputs {
  public:
-  PointInputs(const Scenario&, Format);
+  // `without`: names of inputs in JSON that are no columns.
+  PointInputs(const Scenario&, Format, std::initializer_list<std::string_view> without = {});
   std::vector<Table::Column> titles() const;
   std::vector<Cell> cells(const Point&) const;  // one for each title
   void write(JsonWriter&, const Point&) const;  // the member "inputs" of an open object

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inputs that identify a point of a scenario: the columns in front of its figures, and its "inputs" in JSON.
 #pragma once
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "inputs/scenario.h"
 #include "reports/figure.h"
@@ -15,6 +17,23 @@ struct PointOf {
 };
 
 inline std::string version_of(const Engine& e) { return e.name + "-" + e.version; }  // "vllm-0.10"
+
+// Prompt or output tokens of a point: those of its workload, as a number where they are one, else the scenario's.
+inline Reading lengths_of(const PointOf& p, int scenarios, std::string ServingChoice::*of_workload) {
+  if (!p.scenario.serving) return scenarios;
+  const std::string& own = p.scenario.serving->choices[p.point.serving].*of_workload;
+  if (own.empty()) return scenarios;
+  const auto parsed = nlohmann::json::parse(own, nullptr, false);
+  return parsed.is_number_integer() ? Reading(parsed.get<std::int64_t>()) : Reading(own);
+}
+
+// Whether methods of the scenario differ in acceptance alone.
+inline bool differ_in_acceptance(const Scenario& s) {
+  std::set<std::pair<std::string, std::optional<int>>> seen;
+  return std::any_of(s.methods.begin(), s.methods.end(), [&](const MethodChoice& m) {
+    return !seen.emplace(m.spec.label(), m.spec.draft_length()).second;
+  });
+}
 
 // The inputs of the points of every scenario, or with `of` those of that scenario: one with a workload has its axes
 // (Serving::axes) instead of the batch size.
@@ -51,18 +70,20 @@ inline Figures<PointOf> point_figures(const Scenario* of = nullptr) {
          return own.empty() ? Reading() : Reading(std::make_shared<const Tree>(own));
        },
        "of the method"},
-      {"acceptance", "", "", "", {},
+      {"acceptance", "acceptance", "acceptance", "", {},
        [](P p) {
          const std::string& text = p.method().acceptance.text();
          return text.empty() ? Reading() : Reading(std::make_shared<const Tree>(Tree::parse(text)));
        },
-       "as the scenario has it"},
+       "as the scenario has it; in tables only where methods differ in nothing else",
+       {.show_if = differ_in_acceptance}},
       {"prompt_tokens", "prompt_tokens", "prompt", "", {},
-       [](P p) { return p.scenario.prompt_tokens[p.point.prompt]; },
-       "tokens of the prompt", {.show_if = several(&Scenario::prompt_tokens)}},
+       [](P p) { return lengths_of(p, p.scenario.prompt_tokens[p.point.prompt], &ServingChoice::prompt_lengths); },
+       "tokens of the prompt; of a workload with lengths of its own, those",
+       {.show_if = several(&Scenario::prompt_tokens)}},
       {"output_tokens", "output_tokens", "output", "", {},
-       [](P p) { return p.scenario.output_tokens[p.point.output]; },
-       "tokens of the output", {.show_if = several(&Scenario::output_tokens)}},
+       [](P p) { return lengths_of(p, p.scenario.output_tokens[p.point.output], &ServingChoice::output_lengths); },
+       "tokens of the output, likewise", {.show_if = several(&Scenario::output_tokens)}},
       // clang-format on
   };
   // clang-format off

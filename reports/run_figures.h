@@ -2,6 +2,7 @@
 // The figures of `run` (docs/output.md): throughput and speedup, the time of a step and its breakdown.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "predict/sweep.h"
@@ -63,35 +64,47 @@ inline const Figures<Outcome>& run_figures() {
       {"verified_rows", "verified_rows", "rows", "rows", predicted, of([](P p) { return p.verified_rows; }),
        "rows of a sequence that a step verifies; in tables only where a method has a tree or a block",
        {.show_if = beyond_chains}},
-      {"throughput", "throughput_per_s", "tokens/s", "tokens/s", predicted,
+      {"throughput", "throughput_per_s", "decode tokens/s", "tokens/s", predicted,
        of([](P p) { return Reading(p.throughput, throughput_interval(p)); }),
        "output tokens of the whole batch, prefill excluded", {.text = token_rate}},
-      {"throughput_with_prefill", "", "", "tokens/s", predicted, of([](P p) { return p.throughput_with_prefill; }),
-       "throughput with one prefill per request, one at a time"},
-      {"speedup", "speedup", "speedup", "", predicted, of([](P p) { return Reading(p.speedup, speedup_interval(p)); }),
+      {"throughput_with_prefill", "throughput_with_prefill_per_s", "", "tokens/s", predicted,
+       of([](P p) { return p.throughput_with_prefill; }),
+       "output tokens of the whole batch, with each request's prompt computed in the steps in which others decode"},
+      {"speedup", "speedup", "decode speedup", "", predicted,
+       of([](P p) { return Reading(p.speedup, speedup_interval(p)); }),
        "throughput over that of plain decoding: same device, batch and precision"},
+      {"speedup_with_prefill", "speedup_with_prefill", "request speedup", "", predicted,
+       of([](P p) { return p.speedup_with_prefill; }),
+       "what a request sees of it, its prompt included: end-to-end latency of plain decoding over its own"},
+      {"ttft", "ttft_s", "TTFT", "s", predicted, of([](P p) { return p.request.ttft; }),
+       "time to first token of a request that joins the others as one leaves: no queue"},
+      {"e2e", "e2e_s", "", "s", predicted, of([](P p) { return p.request.e2e; }),
+       "end-to-end latency of that request"},
       {"acceptance_length", "acceptance_length", "tok/step", "tokens", input,
        of([](P p) { return p.acceptance_length; }),
        "mean acceptance length: tokens per sequence and step, the bonus token included"},
       {"step_time", "step_time_s", "step", "s", predicted,
        of([](P p) { return Reading(p.step_time, step_interval(p)); }),
        "one step of the target, drafting included"},
-      {"breakdown/draft", "draft_s", "draft", "s", predicted, of([](P p) { return p.breakdown.of(Phase::draft) + p.breakdown.drafting; }),
-       "time of a step that the drafter takes, its waits for the CPU side included", {.whole = step}},
+      {"breakdown/draft", "draft_s", "draft", "s", predicted,
+       of([](P p) { return p.breakdown.of(Phase::draft) + p.breakdown.drafting; }),
+       "time of a step that the drafter takes, its waits for the CPU side included", {.whole = step, .detail = true}},
       {"", "verify_s", "verify", "s", predicted,
        of([](P p) { return p.breakdown.of(Phase::verify) + p.breakdown.of(Phase::commit); }),
-       "time of a step that the target and the commit of its tokens take", {.whole = step}},
+       "time of a step that the target and the commit of its tokens take", {.whole = step, .detail = true}},
       {"breakdown/verify", "", "", "s", predicted, of([](P p) { return p.breakdown.of(Phase::verify); }),
        "time of a step that the target takes"},
       {"breakdown/commit", "", "", "s", predicted, of([](P p) { return p.breakdown.of(Phase::commit); }),
        "time of a step that committing the accepted tokens takes"},
       {"breakdown/communication", "communication_s", "comm", "s", predicted,
        of([](P p) { return p.breakdown.communication(); }),
-       "time of a step that all-reduces take; only with several devices", {.whole = step, .show_if = several_devices}},
-      {"breakdown/cpu", "cpu_s", "CPU", "s", predicted, of([](P p) { return p.breakdown.host() - p.breakdown.drafting; }),
-       "time of a step that the device waits for the CPU side of the engine, but while drafting", {.whole = step}},
+       "time of a step that all-reduces take; only with several devices",
+       {.whole = step, .show_if = several_devices, .detail = true}},
+      {"breakdown/cpu", "cpu_s", "CPU", "s", predicted,
+       of([](P p) { return p.breakdown.host() - p.breakdown.drafting; }),
+       "time of a step that the device waits for the CPU side of the engine, but while drafting", {.whole = step, .detail = true}},
       {"peak_memory", "peak_memory_bytes", "memory", "B", predicted, of([](P p) { return p.memory.total(); }),
-       "of each device"},
+       "of each device", {.detail = true}},
       {"prefill_time", "", "", "s", predicted, of([](P p) { return p.prefill_time; }), "of one prompt"},
       {"arithmetic_intensity", "", "", "FLOP/B", predicted, of([](P p) { return p.work.flops / p.work.bytes(); }),
        "of a step in the middle of the output"},
@@ -118,6 +131,25 @@ inline const Figures<Outcome>& run_figures() {
                     : Reading(Reading::Tree(std::make_shared<const nlohmann::json>(nlohmann::json{kAttentionNotMeasured})));
        }),
        "what a reader should know of the point, as sentences; only where there are any"},
+      // clang-format on
+  };
+  return all;
+}
+
+inline std::string_view phase_name(Phase p) {
+  constexpr std::array<std::string_view, kPhases> kNames{"draft", "verify", "commit"};
+  return kNames[static_cast<std::size_t>(p)];
+}
+
+inline const Figures<KernelTime>& kernel_figures() {
+  using K = const KernelTime&;
+  static const Figures<KernelTime> all{
+      // clang-format off
+      {"phase", "", "", "", {}, [](K k) { return phase_name(k.phase); }, "draft, verify or commit"},
+      {"op", "", "", "", {}, [](K k) { return k.op; }, "operation of the decoder"},
+      {"shape", "", "", "", {}, [](K k) { return k.shape; }, "of a GEMM: rows x in x out, and the format of weights"},
+      {"count", "", "", "", {}, [](K k) { return k.count; }, "of such kernels in a step"},
+      {"time", "", "", "s", FigureKind::predicted, [](K k) { return k.time; }, "of all of them on the device"},
       // clang-format on
   };
   return all;

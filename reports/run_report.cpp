@@ -42,7 +42,10 @@ void RunReport::add(const Outcome& o) {
     if (to_.format == Format::table) return;
   }
   if (to_.format == Format::json) return add_json(o);
-  if (to_.format == Format::table) note_interval(std::get<Prediction>(o.result));
+  if (to_.format == Format::table) {
+    note_interval(std::get<Prediction>(o.result));
+    note_request(o);
+  }
   std::vector<Cell> row = inputs_.cells(o.point);
   add_cells(row, columns_, o);
   table_.add(std::move(row));
@@ -77,6 +80,30 @@ std::string RunReport::intervals() const {
          (speedups_.empty() ? "" : ", speedup " + middle(speedups_)) + "\n";
 }
 
+// How much of the decode speedup a request misses, or has beyond it, as a ratio of at least 1.
+static double apart(const Outcome& o) {
+  const auto& p = std::get<Prediction>(o.result);
+  return std::exp(std::abs(std::log(p.speedup_with_prefill / p.speedup)));
+}
+
+void RunReport::note_request(const Outcome& o) {
+  if (!farthest_ || apart(o) > apart(*farthest_)) farthest_ = o;
+}
+
+std::string RunReport::requests() const {
+  constexpr double kWorthAWord = 1.1;
+  if (!farthest_ || apart(*farthest_) <= kWorthAWord) return {};
+  const auto& p = std::get<Prediction>(farthest_->result);
+  const MethodSpec& m = scenario_.method(farthest_->point).spec;
+  const auto k = m.draft_length();
+  return "Requests have prompts too: a decode speedup of " + significant(p.speedup) + " is " +
+         significant(p.speedup_with_prefill) + " to them (" + m.label() + (k ? ", k " + std::to_string(*k) : "") +
+         ", batch " + std::to_string(scenario_.batch_sizes[farthest_->point.batch]) + ", " +
+         std::to_string(scenario_.prompt_tokens[farthest_->point.prompt]) + " + " +
+         std::to_string(scenario_.output_tokens[farthest_->point.output]) +
+         " tokens).\nUnder a load, with queues: `draftline simulate` and a \"workload\".\n";
+}
+
 void RunReport::finish() {
   switch (to_.format) {
     case Format::json:
@@ -87,7 +114,7 @@ void RunReport::finish() {
     case Format::csv: to_.stream << table_.to_csv(!header_written_); break;
     case Format::table:
       if (!scenario_.question.empty()) to_.stream << scenario_.question << "\n";
-      to_.stream << table_.to_text(to_.width) << intervals();
+      to_.stream << table_.to_text(to_.width) << requests() << intervals();
       if (stands_in_) to_.stream << "warning: " << kAttentionNotMeasured << "\n";
       if (!scenario_.note.empty()) to_.stream << scenario_.note << "\n";
       if (skipped_ > 0)
@@ -105,6 +132,8 @@ void RunReport::add_json(const Outcome& o) {
   json_->begin_object();
   inputs_.write(*json_, o.point);
   write_members(*json_, run_figures(), o);
+  if (!o.kernels.empty())
+    json_->objects("kernels", o.kernels, [&](const KernelTime& k) { write_members(*json_, kernel_figures(), k); });
   json_->end_object();
 }
 

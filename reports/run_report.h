@@ -23,6 +23,8 @@ class RunReport {
   Table new_table() const;
   void note_interval(const Prediction&);
   std::string intervals() const;
+  void note_request(const Outcome&);
+  std::string requests() const;
 
   Output to_;
   const Scenario& scenario_;
@@ -35,6 +37,7 @@ class RunReport {
   // 90 % intervals of the points of a table, as ratios to the predicted values.
   std::vector<Interval> step_times_, speedups_;
   bool stands_in_ = false;  // a fit of attention, for a library that was not measured
+  std::optional<Outcome> farthest_;  // where the speedup of requests is farthest from that of decoding
   bool header_written_ = false;
 };
 

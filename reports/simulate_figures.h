@@ -11,7 +11,7 @@
 namespace draftline {
 
 inline bool has_targets(const Scenario& s) { return !s.serving->targets.targets.empty(); }
-inline bool has_prices(const Scenario& s) { return !s.serving->prices.empty(); }
+inline bool has_prices(const Scenario& s) { return !s.serving->prices.per_hour.empty(); }
 
 // Functions that get figures of a result; an empty Reading if the point was skipped.
 namespace served {
@@ -27,7 +27,7 @@ inline auto of(auto get) {
   };
 }
 inline Reading mean_of_runs(Result r, const std::function<double(Run)>& figure) {
-  const Estimate e = estimate(r, figure);
+  const Estimate e = estimate(r.runs, figure);
   return {e.value, e.interval};
 }
 inline auto mean(auto figure) {
@@ -54,13 +54,19 @@ inline Reading cost(Result r) {
   const double by_hour = r.devices * r.price;
   return mean_of_runs(r, [=](Run run) { return by_hour / 3600 / run.figures.throughput().value * 1e6; });
 }
-// An upper bound of the energy in J, with the design power while steps run; empty if that is unknown.
-inline Reading energy(Result r) {
+// Energy in J of all devices at their design power, for a share of the time; empty if that power is unknown.
+inline Reading energy(Result r, const std::function<double(Run)>& share) {
   if (r.power_watts <= 0) return {};
   return mean_of_runs(r, [&](Run run) {
     const double seconds = to_seconds(run.figures.end - run.figures.first_arrival).value;
-    return r.devices * r.power_watts * run.figures.busy_share(r.servers) * seconds;
+    return r.devices * r.power_watts * share(run) * seconds;
   });
+}
+inline Reading energy_of_steps(Result r) {
+  return energy(r, [&](Run run) { return run.figures.busy_share(r.servers); });
+}
+inline Reading energy_at_most(Result r) {
+  return energy(r, [](Run) { return 1.0; });
 }
 // The mean TPOT over that under the oracle, minus 1; empty if no request had a second token.
 inline Reading oracle_gap(Result r, const ServingFigures& oracle) {
@@ -122,22 +128,25 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
       {"queueing/p99", "", "", "s", predicted, quantile(&S::queueing, 0.99), "queueing time: 99th percentile"},
       {"acceptance_length", "acceptance_length", "tok/step", "tokens", predicted,
        mean([](R, Run r) { return r.figures.acceptance_length(); }),
-       "mean acceptance length: tokens that a sequence emitted per step"},
+       "mean acceptance length: tokens that a sequence emitted per step", {.detail = true}},
       {"utilization", "utilization", "util", "", predicted,
        mean([](R r, Run run) { return run.figures.busy_share(r.servers); }), "share of the time that a step ran",
-       {.text = percent}},
+       {.text = percent, .detail = true}},
       {"cpu_share", "", "", "", predicted, mean([](R r, Run run) { return run.figures.host_share(r.servers); }),
        "share of the time that steps waited for the CPU"},
       {"kv_utilization", "kv_utilization", "KV", "", predicted,
        mean([](R r, Run run) { return served::share_of_blocks(r, run.figures.mean_blocks()); }),
-       "mean share of the KV blocks that were in use", {.text = percent}},
+       "mean share of the KV blocks that were in use", {.text = percent, .detail = true}},
       {"kv_utilization_peak", "", "", "", predicted,
        mean([](R r, Run run) { return served::share_of_blocks(r, static_cast<double>(run.figures.most_blocks)); }),
        "largest share of the KV blocks that was in use"},
       {"cost_per_million_tokens", "cost_per_million_tokens", "cost/1M", "price", predicted, of(served::cost),
        "with `prices`: of a million output tokens, idle time included",
        {.text = to_digits<4>, .show_if = has_prices, .in_csv_if = has_prices}},
-      {"energy_at_most", "", "", "J", predicted, of(served::energy), "energy, by the design power while a step runs"},
+      {"energy_of_steps", "", "", "J", predicted, of(served::energy_of_steps),
+       "of all devices at their design power while a step runs; what they draw when idle is not in it"},
+      {"energy_at_most", "", "", "J", predicted, of(served::energy_at_most),
+       "of all devices at their design power from the first arrival to the last token: an upper bound"},
       {"requests_in_flight", "", "", "requests", predicted,
        mean([](R, Run r) { return r.figures.mean_in_system(); }),
        "requests that have arrived and are not served yet: mean over the time"},

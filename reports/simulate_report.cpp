@@ -71,7 +71,8 @@ void SimulateReport::finish() {
       const Serving& s = *scenario_.serving;
       if (const auto warm_up = s.choices.front().workload.warm_up; warm_up > 0)
         to_.stream << "The first " << warm_up << " requests warm the servers up and are left out.\n";
-      if (s.replications > 1) to_.stream << "Means of " << s.replications << " runs; --json has their intervals.\n";
+      if (const int runs = s.replications.value_or(1); runs > 1)
+        to_.stream << "Means of " << runs << " runs; --json has their intervals.\n";
       if (!scenario_.note.empty()) to_.stream << scenario_.note << "\n";
       if (skipped_ > 0)
         to_.stream << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_

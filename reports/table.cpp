@@ -125,21 +125,6 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
   return right ? blanks + text : text + blanks;
 }
 
-// Reduces the widest text columns until the sum fits.
-void squeeze(std::vector<std::size_t>& widths, const std::vector<bool>& is_number,
-             const std::vector<std::size_t>& narrowest, std::size_t most) {
-  std::size_t sum = std::accumulate(widths.begin(), widths.end(), kGap.size() * (widths.size() - 1));
-  while (sum > most) {
-    std::size_t widest = widths.size();
-    for (std::size_t c = 0; c < widths.size(); ++c)
-      if (!is_number[c] && widths[c] > narrowest[c] && (widest == widths.size() || widths[c] > widths[widest]))
-        widest = c;
-    if (widest == widths.size()) return;
-    --widths[widest];
-    --sum;
-  }
-}
-
 }  // namespace
 
 Cell::Cell(double v, int digits) : is_number(true) {
@@ -191,54 +176,83 @@ std::string Table::to_markdown() const {
   return head + "\n" + rule + "\n" + body;
 }
 
-std::string Table::to_text(std::size_t width) const {
-  const std::size_t n = columns_.size();
-  std::vector<std::size_t> widths(n, 1), narrowest(n, kNarrowestText);
-  std::vector<bool> is_number(n, false);
-  for (std::size_t c = 0; c < n; ++c) {
-    bool any = false, all = true;
-    for (const auto& row : lines_) {
-      if (row.empty()) continue;
-      widths[c] = std::max(widths[c], display_width(row[c].shown));
-      narrowest[c] = std::max(narrowest[c], longest_piece(row[c].shown));
-      if (row[c].shown.empty()) continue;
-      any = true;
-      all = all && row[c].is_number;
-    }
-    is_number[c] = any && all;
-    // A long title over narrow numbers wraps at its blanks rather than widening the column.
-    const bool wraps = is_number[c] && width > 0;
-    const std::size_t title = wraps ? longest_word(columns_[c].title) : display_width(columns_[c].title);
-    widths[c] = std::max(widths[c], title);
+Table::Widths Table::widths_of(std::size_t column, bool limited) const {
+  Widths w;
+  bool any = false, all = true;
+  for (const auto& row : lines_) {
+    if (row.empty()) continue;
+    const Cell& cell = row[column];
+    w.widest = std::max(w.widest, display_width(cell.shown));
+    w.narrowest = std::max(w.narrowest, longest_piece(cell.shown));
+    any = any || !cell.shown.empty();
+    all = all && (cell.shown.empty() || cell.is_number);
   }
-  if (width > 0) squeeze(widths, is_number, narrowest, width);
+  w.is_number = any && all;
+  // A long title over narrow numbers wraps at its blanks rather than widening the column.
+  const std::string& title = columns_[column].title;
+  w.widest = std::max(w.widest, w.is_number && limited ? longest_word(title) : display_width(title));
+  w.narrowest = std::max({w.narrowest, longest_piece(title), kNarrowestText});
+  w.narrowest = w.is_number ? w.widest : std::min(w.widest, w.narrowest);
+  return w;
+}
+
+std::string Table::to_text(std::size_t width) const {
+  std::vector<std::size_t> shown(columns_.size());
+  std::iota(shown.begin(), shown.end(), std::size_t{0});
+  std::vector<Widths> widths;
+  for (const std::size_t c : shown) widths.push_back(widths_of(c, width > 0));
+  const auto sum = [&](std::size_t Widths::*which) {
+    std::size_t all = kGap.size() * (shown.size() - 1);
+    for (const std::size_t c : shown) all += widths[c].*which;
+    return all;
+  };
+  std::string left_out;
+  while (width > 0 && sum(&Widths::narrowest) > width) {
+    const auto last = std::find_if(shown.rbegin(), shown.rend(), [&](std::size_t c) { return columns_[c].detail; });
+    if (last == shown.rend()) break;
+    left_out = columns_[*last].title + (left_out.empty() ? "" : ", ") + left_out;
+    shown.erase(std::next(last).base());
+  }
+  for (std::size_t most = width; most > 0 && sum(&Widths::widest) > most;) {  // narrows the widest column of text
+    Widths* widest = nullptr;
+    for (const std::size_t c : shown)
+      if (widths[c].widest > widths[c].narrowest && (widest == nullptr || widths[c].widest > widest->widest))
+        widest = &widths[c];
+    if (widest == nullptr) break;
+    --widest->widest;
+  }
 
   std::string text;
-  const auto put_row = [&](const auto& cell_text) {
-    std::vector<std::vector<std::string>> cells(n);
+  const auto put_row = [&](const auto& cell_text, bool from_bottom) {
+    std::vector<std::vector<std::string>> cells;
     std::size_t height = 0;
-    for (std::size_t c = 0; c < n; ++c) {
-      cells[c] = wrapped(on_one_line(cell_text(c)), widths[c]);
-      height = std::max(height, cells[c].size());
+    for (const std::size_t c : shown) {
+      cells.push_back(wrapped(on_one_line(cell_text(c)), widths[c].widest));
+      height = std::max(height, cells.back().size());
     }
     for (std::size_t h = 0; h < height; ++h) {
       std::string line;
-      for (std::size_t c = 0; c < n; ++c)
-        line += (c ? std::string(kGap) : "") + padded(h < cells[c].size() ? cells[c][h] : "", widths[c], is_number[c]);
+      for (std::size_t i = 0; i < shown.size(); ++i) {
+        const std::size_t above = from_bottom ? height - cells[i].size() : 0, at = h - above;
+        line += (i ? std::string(kGap) : "") + padded(h >= above && at < cells[i].size() ? cells[i][at] : "",
+                                                      widths[shown[i]].widest, widths[shown[i]].is_number);
+      }
       line.erase(line.find_last_not_of(' ') + 1);
       text += line + "\n";
     }
   };
   const auto put_rule = [&] {
-    for (std::size_t c = 0; c < n; ++c) text += (c ? std::string(kGap) : "") + std::string(widths[c], '-');
+    for (std::size_t i = 0; i < shown.size(); ++i)
+      text += (i ? std::string(kGap) : "") + std::string(widths[shown[i]].widest, '-');
     text += "\n";
   };
-  put_row([&](std::size_t c) { return columns_[c].title; });
+  put_row([&](std::size_t c) { return columns_[c].title; }, true);
   put_rule();
   for (const auto& row : lines_) {
     if (row.empty()) put_rule();
-    else put_row([&](std::size_t c) { return row[c].shown; });
+    else put_row([&](std::size_t c) { return row[c].shown; }, false);
   }
+  if (!left_out.empty()) text += "Left out at this width: " + left_out + ".\n";
   return text;
 }
 

@@ -31,10 +31,13 @@ Cell percent_cell(const std::optional<double>& share, int digits = 3);  // 0.123
 
 class Table {
  public:
-  // The header for people and the name in CSV: {"step time", "step_time_s"}; an empty name is the header itself.
+  // The header for people and the name in CSV: {"step time", "step_time_s"}; an empty name is the header itself. A
+  // detail is left out of a text that would be too wide.
   struct Column {
     std::string title, csv_name;
-    Column(std::string t, std::string c = "") : title(std::move(t)), csv_name(c.empty() ? title : std::move(c)) {}
+    bool detail;
+    Column(std::string t, std::string c = "", bool is_detail = false)
+        : title(std::move(t)), csv_name(c.empty() ? title : std::move(c)), detail(is_detail) {}
     Column(const char* t) : Column(std::string(t)) {}
   };
 
@@ -45,12 +48,19 @@ class Table {
   std::size_t columns() const { return columns_.size(); }
 
   // Columns of numbers are right-aligned. If the table is wider than `width` terminal columns (0: no limit), columns of
-  // text are wrapped; numbers are not, so that the table may remain wider. The text ends with a newline.
+  // text are wrapped, and where that is not enough details are left out from the right, with a line that names them;
+  // numbers are not wrapped, so that the table may remain wider. The text ends with a newline.
   std::string to_text(std::size_t width = 0) const;
   std::string to_markdown() const;  // a table with pipes; columns of numbers are right-aligned
   std::string to_csv(bool with_header = true) const;
 
  private:
+  struct Widths {
+    std::size_t widest = 1, narrowest = 1;  // of a column in terminal columns: unwrapped, and wrapped as far as it goes
+    bool is_number = false;
+  };
+  Widths widths_of(std::size_t column, bool limited) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> lines_;  // an empty one is a rule
   std::size_t rows_ = 0;

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace draftline {
 
 namespace {
 
-constexpr int kMostBatch = 1 << 14, kMostDrafts = 16;
+constexpr int kMostBatch = 1 << 14;
 
 std::optional<Prediction> predict(Predictor& predictor, const Setup& s, const MethodChoice& m) {
   auto out = predictor.predict(s, m);
@@ -32,30 +33,13 @@ BatchAdvice at_batch(Predictor& predictor, const Setup& s, const Prediction& wit
   BatchAdvice a;
   a.batch_size = s.batch_size;
   a.speedup = with.speedup;
+  a.request_speedup = with.speedup_with_prefill;
   a.length = with.acceptance_length;
   a.needed_length = with.acceptance_length / with.speedup;
   a.plain_step = plain.step_time;
   a.step = with.step_time;
   a.losses = losses_of(with.breakdown - plain.breakdown, plain.step_time);
   return a;
-}
-
-// The longest chain whose acceptance is known; 0 if the method drafts no chain.
-int longest_known(Predictor& predictor, const Setup& s, const MethodChoice& m) {
-  const int depth = predictor.method(s, m).usual_depth();
-  if (m.spec.draft_length() != depth || predictor.verified_rows(s, m) != depth + 1) return 0;
-  return m.acceptance.longest_chain().value_or(kMostDrafts);
-}
-
-// The method at each draft length.
-std::vector<MethodChoice> lengths_of(Predictor& predictor, const Setup& s, const MethodChoice& m) {
-  std::vector<MethodChoice> all;
-  const int longest = longest_known(predictor, s, m);
-  if (longest == 0) return all;
-  const Acceptance acceptance = m.acceptance.of_other_lengths(*m.spec.draft_length());
-  for (int k = 1; k <= longest; ++k)
-    if (const auto spec = m.spec.with_draft_length(k, *s.transformer)) all.push_back({*spec, acceptance});
-  return all;
 }
 
 // The tokens in the KV pool of a server with default limits; negative if the weights leave no memory for a pool.
@@ -146,10 +130,10 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
     (at(middle) ? low : high) = middle;
   }
   out.largest_batch = low;
-  // Doubling finds a batch with a speedup below 1, and bisection the smallest one.
+  // Doubling finds a batch at which requests lose, and bisection the smallest one.
   int pays = 0, loses = 0;
   for (int batch = 1;; batch = std::min(2 * batch, out.largest_batch)) {
-    if (at(batch)->speedup < 1) {
+    if (at(batch)->speedup_with_prefill < 1) {
       loses = batch;
       break;
     }
@@ -158,7 +142,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   }
   while (loses > 0 && loses - pays > 1) {
     const int middle = (pays + loses) / 2;
-    (at(middle)->speedup < 1 ? loses : pays) = middle;
+    (at(middle)->speedup_with_prefill < 1 ? loses : pays) = middle;
   }
   out.pays_to_batch = pays;
 
@@ -174,21 +158,18 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
       if (const auto p = predict(predictor, s, *sharded)) a.sharded_speedup = p->speedup;
     out.batches.push_back(a);
   }
-  const auto lengths = lengths_of(predictor, s, m);
-  for (const int prompt : scenario.prompt_tokens)
-    for (const int batch : lengths.empty() ? std::vector<int>{} : reported) {
-      Setup other = s;
-      other.prompt_tokens = prompt;
-      other.batch_size = batch;
-      BestLength best{prompt, batch, 0, 1};
-      bool any = false;
-      for (const auto& one : lengths)
-        if (const auto p = predict(predictor, other, one)) {
-          any = true;
-          if (p->speedup > best.speedup) best.draft_length = *one.spec.draft_length(), best.speedup = p->speedup;
-        }
-      if (any) out.best.push_back(best);
-    }
+  for (const BatchAdvice& b : out.batches)
+    out.gain *= std::pow(std::max(1.0, b.request_speedup), 1.0 / static_cast<double>(out.batches.size()));
+  DraftSchedule lengths(predictor, s, m);
+  for (const int prompt : lengths.knows_lengths() ? scenario.prompt_tokens : std::vector<int>{}) {
+    for (const int batch : reported)
+      if (const auto best = lengths.best(prompt, batch)) out.best.push_back(*best);
+    std::set<int> all(reported.begin(), reported.end());
+    all.insert(out.largest_batch);
+    const std::vector<int> ascending(all.begin(), all.end());
+    const auto schedule = lengths.by_batch(prompt, ascending);
+    out.schedule.insert(out.schedule.end(), schedule.begin(), schedule.end());
+  }
 
   if (const double plain = pool_tokens(predictor, s, autoregressive()); plain > 0)
     out.pool_lost = 1 - std::max(0.0, pool_tokens(predictor, s, m)) / plain;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice on one method on one setup: up to which batch and load speculation pays, and which costs reduce its gain.
+// Advice on one method on one setup: up to which batch and load speculation pays, which draft length is the best at
+// each batch size, and which costs reduce the gain. It pays where requests gain, their prompts included.
 #pragma once
 #include <optional>
 #include <tuple>
 #include <vector>
 
+#include "sim/draft_schedule.h"
 #include "sim/serving.h"
 
 namespace draftline {
@@ -24,17 +26,12 @@ struct StepLosses {
 
 struct BatchAdvice {
   int batch_size = 1;
-  double speedup = 0, length = 0;  // length: mean acceptance length, the bonus token included
+  double speedup = 0, length = 0;  // of decoding; mean acceptance length, the bonus token included
+  double request_speedup = 0;      // what a request sees of it (Prediction::speedup_with_prefill)
   double needed_length = 0;        // break-even acceptance length
   Seconds plain_step, step;
   StepLosses losses;
   std::optional<double> sharded_speedup;  // with the draft network divided among the ranks; none if it can't be
-};
-
-// The draft length with the highest speedup at a prompt length and batch size.
-struct BestLength {
-  int prompt_tokens = 0, batch_size = 0, draft_length = 0;  // draft_length 0: plain decoding is faster
-  double speedup = 1;
 };
 
 // Up to which load speculation lowers the mean end-to-end latency, by simulations at rising request rates.
@@ -49,15 +46,19 @@ struct Advice {
   Point point;            // its batch is the first of the scenario
   std::string obstacle;   // why the method can't run, then nothing else is set; "" if it can
   int largest_batch = 0;  // that fits in device memory
-  int pays_to_batch = 0;  // the largest batch with a speedup of at least 1; 0: none
+  int pays_to_batch = 0;  // the largest batch up to which requests gain; 0: none
+  double gain = 1;  // of requests: mean over `batches`, geometric; 1 in those where it is switched off as they lose
   // Share of the plain server's KV pool that the drafter uses, 0 to 1; none if the weights leave no memory for a pool.
   std::optional<double> pool_lost;
   std::vector<BatchAdvice> batches;
-  std::vector<BestLength> best;    // empty if the method drafts no chain of a given length
+  // By prompt, then batch size; empty if the method drafts no chain of a given length.
+  std::vector<BestLength> best;
+  std::vector<ScheduledLength> schedule;
   std::optional<RateAdvice> rate;  // none if load was not asked about, or if no KV pool fits
 
   static auto members(auto& s) {
-    return std::tie(s.point, s.obstacle, s.largest_batch, s.pays_to_batch, s.pool_lost, s.batches, s.best, s.rate);
+    return std::tie(s.point, s.obstacle, s.largest_batch, s.pays_to_batch, s.gain, s.pool_lost, s.batches, s.best,
+                    s.schedule, s.rate);
   }
 };
 

@@ -3,42 +3,56 @@
 // one replica serves within them.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "sim/serving.h"
 
 namespace draftline {
 
+// The fleet with which one replication alone meets the targets.
+struct ReplicationFleet {
+  double cost = 0;
+  Seconds e2e;  // mean
+};
+
 struct FleetOption {
   Point point;
   std::string obstacle;           // why no fleet meets the targets, then only `point` is set; "" if one does
   int replicas = 0, devices = 0;  // the smallest fleet; devices include those of prefill servers
-  double cost = 0;                // price per hour; the number of devices if no prices are known
-  PerSecond capacity;             // requests/s that one replica serves within the targets, to 2 %
-  std::optional<ServingRun> run;  // the whole workload on that fleet
+  std::optional<int> nodes;       // that hold the devices, where these come in whole nodes
+  double cost = 0;                // price per hour, of whole nodes; the number of devices if no prices are known
+  double cost_with_spare = 0;     // with one replica more (N + 1): the targets are met while one is out of service
+  PerSecond load, capacity;       // requests/s: the workload's; what one replica serves within the targets, to 2 %
+  std::vector<ServingRun> runs;   // the whole workload on that fleet, one for each replication
+  std::vector<ReplicationFleet> alone;  // of each replication
+  // How much more load the fleet bears, as a share of the workload's.
+  double headroom() const { return replicas * (capacity / load) - 1; }
 
   static auto members(auto& s) {
-    return std::tie(s.point, s.obstacle, s.replicas, s.devices, s.cost, s.capacity, s.run);
+    return std::tie(s.point, s.obstacle, s.replicas, s.devices, s.nodes, s.cost, s.cost_with_spare, s.load, s.capacity,
+                    s.runs, s.alone);
   }
 };
-
-struct Prices {
-  std::map<std::string, double> per_hour;  // price of a device per hour, by its name; if empty, a device costs 1
-  // The price of a device; check_plannable() ensures that it is known.
-  double of(const Device& d) const { return per_hour.empty() ? 1 : per_hour.at(d.name); }
-};
+Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; there must be some
 
 // Throws InputErrors unless the scenario has latency targets, arrivals with a rate, and prices of all devices or none.
 void check_plannable(const Scenario&);
 
-// The smallest fleet, of at most `most_devices` devices, with which the scenario's point `index` meets the targets, by
-// doubling and bisection over simulations with this seed. If there is none, `obstacle` says why. Throws InputErrors if
-// a simulation does (Fleet::run).
+// The smallest fleet, of at most `most_devices` devices, with which the scenario's point `index` meets the targets in
+// every replication (three, unless the scenario says how many), by doubling and bisection over simulations. All options
+// have the same seeds. The capacity is that of the first replication. If there is no such fleet, `obstacle` says why.
+// Throws InputErrors if a simulation does (Fleet::run).
 FleetOption smallest_fleet(ServingSweep&, std::size_t index, const Prices&, int most_devices, std::uint64_t seed);
 
 // Whether another option is neither more expensive nor slower (mean end-to-end latency), and better in one of the two.
-// The option itself must have a run.
+// The option itself must have runs.
 bool dominated(const FleetOption&, std::span<const FleetOption> all);
+
+// The indices of the options that each replication alone would recommend: the cheapest, of equally cheap ones the
+// fastest. Empty if no option meets the targets.
+std::vector<std::size_t> recommended_alone(std::span<const FleetOption> all);
 
 }  // namespace draftline

@@ -10,17 +10,26 @@
 
 namespace draftline {
 
-Estimate estimate(const ServingResult& r, const std::function<double(const ServingRun&)>& figure, double confidence) {
+Estimate estimate(std::span<const ServingRun> runs, const std::function<double(const ServingRun&)>& figure,
+                  double confidence) {
   Estimate e;
-  const auto n = static_cast<double>(r.runs.size());
-  for (const ServingRun& run : r.runs) e.value += figure(run) / n;
-  if (r.runs.size() < 2) return e;
+  const auto n = static_cast<double>(runs.size());
+  for (const ServingRun& run : runs) e.value += figure(run) / n;
+  if (runs.size() < 2) return e;
   double squares = 0;
-  for (const ServingRun& run : r.runs) squares += std::pow(figure(run) - e.value, 2);
+  for (const ServingRun& run : runs) squares += std::pow(figure(run) - e.value, 2);
   const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.5 + confidence / 2);
   const double half = t * std::sqrt(squares / (n - 1) / n);
   e.interval = Interval{e.value - half, e.value + half};
   return e;
+}
+
+std::uint64_t seed_of_replication(std::uint64_t seed, int replication) {
+  if (replication == 0) return seed;
+  Fingerprint own;
+  own.add(seed);
+  own.add(replication);
+  return own.value();
 }
 
 ServingSweep::ServingSweep(const std::filesystem::path& scenario, const std::filesystem::path& data)
@@ -159,15 +168,11 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   out.servers = point->fleet.servers();
   out.devices = out.servers * point->setup.ranks;
   out.power_watts = point->setup.device->power_watts.value_or(0);
-  if (const auto price = serving.prices.find(point->setup.device->name); price != serving.prices.end())
-    out.price = price->second;
-  for (int i = 0; i < serving.replications; ++i) {
-    Fingerprint seed;
-    seed.add(o.seed);
-    seed.add(i);
+  const auto& prices = serving.prices.per_hour;
+  if (const auto price = prices.find(point->setup.device->name); price != prices.end()) out.price = price->second;
+  for (int i = 0; i < serving.replications.value_or(1); ++i)
     out.runs.push_back(
-        point->run(i == 0 ? o.seed : seed.value(), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
-  }
+        point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
   const TransformerShape& target = *point->setup.transformer;
   if (const auto longest = out.runs.front().figures.longest_text;
       target.max_positions && longest > *target.max_positions)

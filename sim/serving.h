@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <variant>
 
@@ -41,7 +42,12 @@ struct Estimate {
   double value = 0;
   std::optional<Interval> interval;
 };
-Estimate estimate(const ServingResult&, const std::function<double(const ServingRun&)>&, double confidence = 0.95);
+Estimate estimate(std::span<const ServingRun>, const std::function<double(const ServingRun&)>&,
+                  double confidence = 0.95);
+
+// The seed of a replication; of the first it is `seed` itself. Points that are compared have the same seeds, and so the
+// same requests (common random numbers).
+std::uint64_t seed_of_replication(std::uint64_t seed, int replication);
 
 class StepTable;
 

@@ -6,13 +6,9 @@
 #include <span>
 
 #include "core/clock.h"
+#include "predict/chunk_prices.h"
 
 namespace draftline {
-
-// A part of a prompt that one step computes: `tokens` tokens after `context` tokens that are in the KV cache.
-struct Chunk {
-  int tokens = 0, context = 0;
-};
 
 class StepCost {
  public:

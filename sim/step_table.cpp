@@ -2,7 +2,6 @@
 #include "sim/step_table.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 
 #include "model/kernel_time.h"
@@ -10,33 +9,6 @@
 namespace draftline {
 
 namespace {
-
-double picoseconds(Seconds t) { return t.value * kTicksPerSecond; }
-
-// Nodes of the context: 0, 64, then four per doubling.
-std::int64_t context_node(std::size_t i) {
-  if (i == 0) return 0;
-  const auto e = (i - 1) / 4, q = (i - 1) % 4;
-  return (std::int64_t{64} << e) + static_cast<std::int64_t>(q) * (std::int64_t{16} << e);
-}
-std::size_t context_cell(std::int64_t length) {
-  if (length < 64) return 0;
-  const auto e = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(length)) - 7);
-  return 1 + 4 * e + static_cast<std::size_t>((length >> (e + 4)) & 3);
-}
-
-// Nodes of the prompt tokens: every number up to 16, then eight per doubling.
-int token_node(std::size_t i) {
-  if (i <= 16) return static_cast<int>(i);
-  const auto e = (i - 16) / 8, j = (i - 16) % 8;
-  return static_cast<int>((16U << e) + j * (2U << e));
-}
-std::size_t token_cell(int tokens) {
-  if (tokens <= 16) return static_cast<std::size_t>(tokens);
-  const auto n = static_cast<unsigned>(tokens);
-  const auto e = static_cast<std::size_t>(std::bit_width(n) - 5);
-  return 16 + 8 * e + ((n >> (e + 1)) & 7);
-}
 
 // Adds the wall time between its construction and destruction to a sum.
 class Stopwatch {
@@ -58,7 +30,10 @@ StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const
     : predictor_(predictor),
       setup_(setup),
       by_drafts_(std::move(by_drafts)),
-      prompts_(prompts),
+      chunks_([this, &prompts](int tokens) {
+        const Stopwatch running(pricing_time_);
+        return predictor_.prefill_price(setup_, prompts, tokens);
+      }, setup.engine->prompt_graphs.value_or(0)),
       token_(to_ticks(setup.engine->token)),
       stages_(stages),
       batches_(by_drafts_.size()),
@@ -86,12 +61,8 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
 
 StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context) {
   if (sequences == 0) {
-    constexpr int kPromptRows = 256;  // so many that an engine treats them as a prompt, not as drafts
-    // Short prompts may be replayed as graphs, but steps of prompts alone are most often long.
-    const int rows = std::max(kPromptRows, 2 * setup_.engine->prompt_graphs.value_or(0));
-    const StepPrice& price = *prompt(token_cell(rows)).price;
-    const Ticks alone = step_ticks(price.host_alone());
-    return {0, kForever, alone, 0, alone, alone - step_ticks(price.host_least())};
+    const Ticks alone = step_ticks(chunks_.host_alone());
+    return {0, kForever, alone, 0, alone, alone - step_ticks(chunks_.host_least())};
   }
   Batch& b = batch(sequences, drafts);
   const std::size_t cell = context_cell(context / sequences);
@@ -123,66 +94,6 @@ Ticks StepTable::after_prompts(int sequences, int drafts, std::int64_t context, 
   return step_ticks(std::max(Seconds{}, price(length, between) - price(length)));
 }
 
-StepTable::Prompt& StepTable::prompt(std::size_t node) {
-  if (prompt_.size() <= node) prompt_.resize(node + 1);
-  Prompt& p = prompt_[node];
-  if (!p.price) {
-    const Stopwatch running(pricing_time_);
-    p.price = std::make_unique<StepPrice>(predictor_.prefill_price(setup_, prompts_, token_node(node)));
-    const StepBreakdown first = p.price->breakdown(0);
-    p.products =
-        picoseconds(first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication());
-  }
-  return p;
-}
-
-double StepTable::products(int rows) {
-  if (rows == 0) return 0;
-  constexpr int kMostKept = 1 << 20;  // only static batches of long prompts have more rows
-  if (rows > kMostKept) return products_between(rows);
-  const auto known = static_cast<std::size_t>(rows);
-  if (known >= products_.size()) products_.resize(known + 1, -1);
-  if (products_[known] < 0) products_[known] = products_between(rows);
-  return products_[known];
-}
-
-double StepTable::products_between(int rows) {
-  const std::size_t cell = token_cell(rows);
-  const int low = token_node(cell), high = token_node(cell + 1);
-  const double at_low = prompt(cell).products;
-  if (rows == low) return at_low;
-  return at_low + (prompt(cell + 1).products - at_low) * (rows - low) / (high - low);
-}
-
-double StepTable::rest_at(std::size_t tokens_node, std::size_t node) {
-  if (tokens_node < prompt_.size() && node < prompt_[tokens_node].rest.size())
-    if (const double known = prompt_[tokens_node].rest[node]; known >= 0) return known;
-  Prompt& p = prompt(tokens_node);
-  if (p.rest.size() <= node) p.rest.resize(node + 1, -1);
-  if (p.rest[node] < 0) {
-    const Seconds device = p.price->breakdown(static_cast<double>(context_node(node))).device();
-    p.rest[node] = std::max(0.0, picoseconds(device) - p.products);
-  }
-  return p.rest[node];
-}
-
-double StepTable::rest(const Chunk& c) {
-  const std::size_t t = token_cell(c.tokens), k = context_cell(c.context);
-  const double x = static_cast<double>(c.tokens - token_node(t)) / (token_node(t + 1) - token_node(t));
-  const auto low = context_node(k), high = context_node(k + 1);
-  const double y = static_cast<double>(c.context - low) / static_cast<double>(high - low);
-  if (y == 0) {  // a prompt's first chunk
-    const double at_low = rest_at(t, k);
-    return x == 0 ? at_low : at_low + (rest_at(t + 1, k) - at_low) * x;
-  }
-  const auto along = [&](std::size_t node) {
-    const double at_low = rest_at(node, k);
-    return at_low + (rest_at(node, k + 1) - at_low) * y;
-  };
-  const double at_low = along(t);
-  return x == 0 ? at_low : at_low + (along(t + 1) - at_low) * x;
-}
-
 // The time of passing the hidden states of so many rows through all stages.
 Seconds StepTable::hops(int rows) const {
   if (stages_ == 1) return {};
@@ -200,8 +111,8 @@ int StepTable::rows(int drafts) {
 }
 
 // Between the nodes of the context on a line, as a decode step is.
-double StepTable::beside_prompt(int sequences, int drafts, std::int64_t context) {
-  if (sequences == 0) return 0;
+Seconds StepTable::beside_prompt(int sequences, int drafts, std::int64_t context) {
+  if (sequences == 0) return {};
   Batch& b = batch(sequences, drafts);
   if (!b.beside) {
     const Stopwatch running(pricing_time_);
@@ -209,7 +120,7 @@ double StepTable::beside_prompt(int sequences, int drafts, std::int64_t context)
     s.batch_size = sequences;
     b.beside.emplace(predictor_.beside_prompt(s, *by_drafts_[static_cast<std::size_t>(drafts)]));
   }
-  if (!*b.beside) return 0;
+  if (!*b.beside) return {};
   const auto at_node = [&](std::size_t node) {
     const auto [known, fresh] = b.more.try_emplace(node);
     if (fresh) {
@@ -217,27 +128,26 @@ double StepTable::beside_prompt(int sequences, int drafts, std::int64_t context)
         return price.breakdown(static_cast<double>(context_node(node))).of(Phase::verify, KernelKind::attention);
       };
       const BesidePrompt& p = **b.beside;
-      known->second = picoseconds(attention(p.beside) - attention(p.apart) - p.launches);
+      known->second = attention(p.beside) - attention(p.apart) - p.launches;
     }
     return known->second;
   };
   const std::int64_t length = context / sequences;
   const std::size_t cell = context_cell(length);
-  const double low = at_node(cell), from = static_cast<double>(context_node(cell));
-  return low + (at_node(cell + 1) - low) * (static_cast<double>(length) - from) /
-                   (static_cast<double>(context_node(cell + 1)) - from);
+  const Seconds low = at_node(cell);
+  const auto from = static_cast<double>(context_node(cell)), to = static_cast<double>(context_node(cell + 1));
+  return low + (static_cast<double>(length) - from) / (to - from) * (at_node(cell + 1) - low);
 }
 
 Ticks StepTable::prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk> chunks) {
   int tokens = 0;
-  double more = chunks.empty() ? 0 : beside_prompt(sequences, drafts, context);
+  Seconds rest = chunks.empty() ? Seconds{} : beside_prompt(sequences, drafts, context);
   for (const Chunk& c : chunks) {
     tokens += c.tokens;
-    more += rest(c);
+    rest += chunks_.rest(c);
   }
   const int decoding = sequences == 0 ? 0 : sequences * rows(drafts);
-  more += picoseconds(hops(tokens));
-  return step_ticks(std::max(0.0, products(decoding + tokens) - products(decoding) + more));
+  return step_ticks(std::max(Seconds{}, chunks_.added(decoding, tokens) + rest + hops(tokens)));
 }
 
 }  // namespace draftline

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "predict/chunk_prices.h"
 #include "predict/prediction.h"
 #include "sim/step_cost.h"
 
@@ -21,6 +22,7 @@ class StepTable : public StepCost {
   // references must outlive the table.
   StepTable(Predictor&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
             int stages = 1);
+  StepTable(const StepTable&) = delete;  // its tables of prompts refer to it
 
   Line decode(int sequences, int drafts, std::int64_t context) override;
   Ticks after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) override;
@@ -34,34 +36,22 @@ class StepTable : public StepCost {
   struct Batch {  // for one batch size and draft length
     std::unique_ptr<ExpectedStep> price;
     std::vector<Line> cells;  // by context; to == 0: not computed yet
-    // What attention takes more where its launches compute prompts' chunks too; none: nothing. By context, in ps.
+    // What attention takes more where its launches compute prompts' chunks too; none: nothing. By context.
     std::optional<std::optional<BesidePrompt>> beside;
-    std::map<std::size_t, double> more;
-  };
-  struct Prompt {  // for one number of prompt tokens
-    std::unique_ptr<StepPrice> price;
-    double products = 0;       // ps: the part of the target's pass that does not depend on the context
-    std::vector<double> rest;  // ps, by context: the other part; below 0: not computed yet
+    std::map<std::size_t, Seconds> more;
   };
   Batch& batch(int sequences, int drafts);
-  Prompt& prompt(std::size_t node);
   Seconds hops(int rows) const;
-  double products(int rows);
-  double products_between(int rows);
-  double rest(const Chunk&);
-  double beside_prompt(int sequences, int drafts, std::int64_t context);
-  double rest_at(std::size_t tokens_node, std::size_t context_node);
+  Seconds beside_prompt(int sequences, int drafts, std::int64_t context);
 
   Predictor& predictor_;
   Setup setup_;
   std::vector<const MethodChoice*> by_drafts_;
-  const MethodChoice& prompts_;
+  ChunkPrices chunks_;
   Ticks token_;
   int stages_;
   Seconds pricing_time_;
   std::vector<std::vector<Batch>> batches_;  // [drafts][sequences]
-  std::vector<Prompt> prompt_;               // by node
-  std::vector<double> products_;             // ps, by rows; below 0: not computed yet
   std::vector<int> rows_;
 };
 

@@ -47,7 +47,8 @@ TEST_CASE("simulate --json of one point holds the figures by their names, each w
   CHECK(timed.at("event_loop_wall_time").at("kind") == "measured");
   CHECK(timed.at("pricing_wall_time").at("value").get<double>() > 0);
   const double busy = d.at("utilization").at("value"), span = d.at("makespan").at("value");
-  CHECK(d.at("energy_at_most").at("value").get<double>() == Approx(700 * busy * span));
+  CHECK(d.at("energy_of_steps").at("value").get<double>() == Approx(700 * busy * span));
+  CHECK(d.at("energy_at_most").at("value").get<double>() == Approx(700 * span));  // idle devices draw no more than that
   CHECK(d.at("cost_per_million_tokens").at("value").get<double>() ==
         Approx(3.6 / 3600 / d.at("throughput").at("value").get<double>() * 1e6));
   const Ran csv = draftline("simulate s.json --csv --seed 3");
@@ -55,6 +56,35 @@ TEST_CASE("simulate --json of one point holds the figures by their names, each w
   CHECK(contains(draftline("simulate s.json --seed 3").out, "cost/1M"));
   draftline.write("other.json", scenario(kPoisson, R"("prices": {"h200": 3.6})"));
   CHECK(contains(draftline("simulate other.json --csv").out, ",,0,400,"));  // no price, no preemption, 400 requests
+}
+
+TEST_CASE("points of a workload are told by its own lengths, and by their acceptance") {
+  const Program draftline;
+  const std::string arrivals = R"("arrivals": {"process": "poisson", "rate": "5 /s"}, "requests": 20)",
+                    methods = R"([{"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}},
+                                  {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.9}}])";
+  const auto with = [&](const std::string& lengths) {
+    draftline.write("s.json",
+                    R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "output_tokens": 60,
+       "method": )" + methods +
+                        R"(, "workload": {)" + arrivals + lengths + "}}");
+    const Ran r = draftline("simulate s.json --json --no-oracle");
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return Json::parse(r.out).at("results")[0].at("inputs");
+  };
+  CHECK(with("").at("prompt_tokens") == 512);  // the scenario's
+  CHECK(with(R"(, "lengths": {"prompt": 800, "output": 25})").at("prompt_tokens") == 800);
+  CHECK(with(R"(, "lengths": {"prompt": 800, "output": 25})").at("output_tokens") == 25);
+  CHECK(with(R"(, "lengths": {"prompt": 800})").at("output_tokens") == 60);
+  CHECK(with(R"(, "lengths": {"prompt": {"distribution": "exponential", "mean": 90}})").at("prompt_tokens") ==
+        "distribution:exponential,mean:90");
+  draftline.write("t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n1,50,30\n");
+  CHECK(with(R"(, "lengths": {"trace": "t.csv"})").at("output_tokens") == "trace:t.csv");
+  const Ran csv = draftline("simulate s.json --csv"), table = draftline("simulate s.json");
+  CHECK(contains(csv.out, R"("{""rate"":0.7}",trace:t.csv,trace:t.csv,)"));
+  CHECK(contains(csv.out, R"("{""rate"":0.9}")"));
+  CHECK(contains(table.out, R"({"rate":0.9})"));
 }
 
 TEST_CASE("a sweep's output does not depend on the number of threads, and goes on where it stopped") {
@@ -183,9 +213,9 @@ TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its plac
 
 TEST_CASE("plan recommends the cheapest fleet that meets the targets, and says why the others lose") {
   const Program draftline;
-  const std::string load = R"({"process": "poisson", "rate": "40 /s"})", methods = R"([{"name": "autoregressive"},
+  const std::string load_of = R"({"process": "poisson", "rate": "40 /s"})", methods = R"([{"name": "autoregressive"},
     {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}])";
-  draftline.write("s.json", scenario(load, R"("slo": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"})", methods));
+  draftline.write("s.json", scenario(load_of, R"("slo": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"})", methods));
   const Ran r = draftline("plan s.json --json");
   REQUIRE(r.code == 0);
   const Json d = Json::parse(r.out);
@@ -197,14 +227,38 @@ TEST_CASE("plan recommends the cheapest fleet that meets the targets, and says w
   CHECK(best.at("capacity").at("value").get<double>() * best.at("replicas").get<int>() >= 40);
   CHECK(d.at("results")[1].at("meets_targets") == false);
   CHECK(contains(d.at("results")[1].at("why").get<std::string>(), "even without load tpot_p99"));
-  CHECK(contains(draftline("plan s.json").out, "Recommended: "));
+  CHECK(d.at("replications") == 3);
+  CHECK(best.at("recommended_in") == 3);
+  const double load = 40, headroom = best.at("headroom").at("value");
+  CHECK(best.at("capacity").at("value").get<double>() * best.at("replicas").get<int>() / load - 1 == Approx(headroom));
+  CHECK(headroom > 0);
+  CHECK(best.at("cost_with_spare").at("value").get<double>() == best.at("cost").at("value").get<double>() + 1);
+  CHECK(best.at("e2e_mean").at("low").get<double>() < best.at("e2e_mean").at("value").get<double>());
+  const std::string text = draftline("plan s.json").out;
+  CHECK(starts_with(text, "Recommended: "));
+  CHECK(contains(text, " headroom). With a replica to spare (N + 1): "));
+  CHECK(contains(text, "3 simulations of each option meet the targets, and each alone recommends the same."));
+  CHECK(contains(text, "Pareto"));
+  // Whole nodes of eight, and what a million tokens of them cost.
+  draftline.write("nodes.json",
+                  scenario(load_of, R"("slo": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"}, "replications": 1,
+    "prices": {"h100-sxm": 2}, "devices_per_node": 8)",
+                           methods));
+  const Json whole = Json::parse(draftline("plan nodes.json --json").out).at("results")[0];
+  CHECK(whole.at("nodes") == 1);
+  CHECK(whole.at("cost").at("value") == 16);
+  CHECK(whole.at("cost_with_spare").at("value") == 16);  // there is room in the node
+  CHECK(whole.at("cost_per_million_tokens").at("value").get<double>() ==
+        Approx(16.0 / 3600 / whole.at("throughput").at("value").get<double>() * 1e6));
+  CHECK(contains(draftline("plan nodes.json").out, "(1 whole node); 16.00 an hour."));
   // one device fewer does not do: the same fleet, simulated
   const int replicas = best.at("replicas");
   if (replicas > 1) {
-    draftline.write("fewer.json", scenario(load, R"("slo": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"}, "replicas": )" +
-                                                     std::to_string(replicas - 1)));
-    const Json targets = Json::parse(draftline("simulate fewer.json --json").out).at("targets");
-    CHECK((targets.at("ttft_p99") == false || targets.at("tpot_p99") == false));
+    draftline.write("fewer.json",
+                    scenario(load_of, R"("slo": {"ttft_p99": "300 ms", "tpot_p99": "5 ms"}, "replicas": )" +
+                                          std::to_string(replicas - 1) + R"(, "replications": 3)"));
+    const Json run = Json::parse(draftline("simulate fewer.json --json").out);
+    CHECK(run.at("goodput").at("value") < run.at("throughput").at("value").get<double>() / 60);  // some misses
   }
 }
 
@@ -222,8 +276,8 @@ TEST_CASE("advise answers what run and simulate show") {
   draftline.write(
       "r.json", head + method + R"(, "batch_size": [)" + std::to_string(pays) + ", " + std::to_string(pays + 1) + "]}");
   const Json run = Json::parse(draftline("run r.json --json").out).at("results");
-  CHECK(run[0].at("speedup").at("value").get<double>() >= 1);
-  CHECK(run[1].at("speedup").at("value").get<double>() < 1);
+  CHECK(run[0].at("speedup_with_prefill").at("value").get<double>() >= 1);
+  CHECK(run[1].at("speedup_with_prefill").at("value").get<double>() < 1);
   for (const Json& b : a.at("batches")) {
     double losses = 1;
     for (const auto& [part, share] : b.at("losses").items()) losses += share.at("value").get<double>();
@@ -236,7 +290,7 @@ TEST_CASE("advise answers what run and simulate show") {
                                        "acceptance": {"rate": 0.7}}})");
   const Json by_length = Json::parse(draftline("run k.json --json").out).at("results");
   double most = 0;
-  for (const Json& point : by_length) most = std::max(most, point.at("speedup").at("value").get<double>());
+  for (const Json& point : by_length) most = std::max(most, point.at("speedup_with_prefill").at("value").get<double>());
   CHECK(best.at("speedup").at("value").get<double>() == Approx(most));
   CHECK(contains(draftline("advise s.json --no-load").out, "Batch: it pays up to a batch of " + std::to_string(pays)));
 

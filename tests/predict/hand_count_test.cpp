@@ -120,13 +120,20 @@ TEST_CASE("a batch that does not fit is skipped with the two sizes") {
   CHECK(std::holds_alternative<Prediction>(sweep->at(2).result));
 }
 
-TEST_CASE("the prompts of a batch are read one by one before it decodes") {
+TEST_CASE("a prompt is read before its text decodes; beside another text its products read no weights again") {
   // 90 rows: products still meet the bandwidth (184 FLOP a weight against 1000 FLOP per byte), the head on one row
   // alone.
-  const Prediction p = prediction(round_scenario(R"({"name": "autoregressive"})", kText + "2"));
-  const double texts = 2 * 22, decode = 2 * 21 / p.throughput.value, prompts = 2 * p.prefill_time.value;
-  CHECK(p.throughput_with_prefill.value == Approx(texts / (decode + prompts)).epsilon(1e-12));
-  CHECK(p.prefill_time.value == Approx(1e-3 + kProducts + 90 * kKey + 10e-6).epsilon(0.05));  // and q, o of attention
+  const Prediction one = prediction(round_scenario(R"({"name": "autoregressive"})", kText + "1"));
+  CHECK(one.prefill_time.value == Approx(1e-3 + kProducts + 90 * kKey + 10e-6).epsilon(0.05));  // and q, o of attention
+  CHECK(one.request.ttft.value == Approx(one.prefill_time.value).epsilon(1e-3));  // between nodes of the tables
+  CHECK(one.request.e2e.value == Approx(one.request.ttft.value + 21 * one.step_time.value).epsilon(1e-9));
+  CHECK(one.throughput_with_prefill.value == Approx(22 / one.request.e2e.value).epsilon(1e-12));
+  // Two: 22 steps each, of which two have a prompt beside the other's decoding. Read one by one they took two prefills.
+  const Prediction two = prediction(round_scenario(R"({"name": "autoregressive"})", kText + "2"));
+  const double prompt = two.request.ttft.value - one.step_time.value;
+  CHECK(prompt > 0);
+  CHECK(prompt <= 90 * kKey + kClose * kProducts);  // attention alone, of which the device's idle time hides a part
+  CHECK(two.request.e2e.value == Approx(20 * two.step_time.value + 2 * two.request.ttft.value).epsilon(1e-9));
 }
 
 }  // namespace draftline

@@ -34,7 +34,9 @@ TEST_CASE("every figure of a prediction is positive, and its parts are its step"
     const auto* p = std::get_if<Prediction>(&o.result);
     if (p == nullptr) continue;
     CHECK((p->throughput.value > 0 && p->prefill_time.value > 0 && p->speedup > 0 && p->acceptance_length >= 1));
-    CHECK(p->throughput_with_prefill < p->throughput);
+    const double output = s->scenario().output_tokens[o.point.output];  // the prompt's step emits the first of them
+    CHECK(p->throughput_with_prefill < p->throughput * (output / (output - 1)));
+    CHECK(p->request.e2e > p->request.ttft);
     for (const KindTimes& phase : p->breakdown.kernels)
       for (const Seconds t : phase) CHECK(t.value >= 0);
     CHECK(p->breakdown.host().value > 0);

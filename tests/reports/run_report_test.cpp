@@ -32,6 +32,7 @@ static long lines(const std::string& text) { return std::count(text.begin(), tex
 TEST_CASE("a table has a column for what varies, the question above and the note below") {
   const std::string one = report(Format::table, R"(, "question": "Why?", "note": "Because.")");
   CHECK(starts_with(one, "Why?\nmethod "));
+  CHECK(contains(one, "decode speedup  request speedup"));
   CHECK(ends_with(one, "Because.\n"));
   CHECK(contains(one, "eagle3 tree:{nodes:8,passes:2,top_k:4}"));
   CHECK(!contains(one, "precision"));
@@ -45,13 +46,25 @@ TEST_CASE("a table has a column for what varies, the question above and the note
 
 TEST_CASE("a table says how many rows trees verify, and how far kernels' errors move it") {
   const std::string tree = report(Format::table, "");
-  CHECK(contains(tree, " rows  tokens/s"));
+  CHECK(contains(tree, " rows  decode tokens/s"));
   CHECK(contains(tree, "    9  "));  // the nodes, and the token they grow from
   CHECK(contains(tree, "\n90 % intervals, from kernels' errors (a median point): step -"));
   CHECK(contains(tree, " %, speedup -"));
   CHECK(!contains(report(Format::table, "", "h200"), "intervals"));  // a relative's fit: not known
   CHECK(contains(report(Format::table, "", R"(h200", "h100-sxm)"), "(a median point of the 1 whose "));
   CHECK(nlohmann::json::parse(report(Format::json, "")).at("results")[0].at("verified_rows").at("value") == 9);
+}
+
+TEST_CASE("a table says where a request sees less than decoding gains, and where that is answered") {
+  const std::string long_prompts = report(Format::table, R"(, "batch_size": [1, 16], "prompt_tokens": 8000)");
+  CHECK(contains(long_prompts, "\nRequests have prompts too: a decode speedup of "));
+  CHECK(contains(long_prompts, ", batch 16, 8000 + 256 tokens)"));
+  CHECK(contains(long_prompts, "`draftline simulate`"));
+  CHECK(!contains(report(Format::table, R"(, "prompt_tokens": 16)"), "Requests have prompts too"));
+  const auto known = nlohmann::json::parse(report(Format::json, R"(, "prompt_tokens": 8000)")).at("results")[0];
+  for (const char* figure : {"speedup_with_prefill", "ttft", "e2e", "throughput_with_prefill"})
+    CHECK(known.at(figure).at("value").get<double>() > 0);
+  CHECK(contains(report(Format::csv, ""), ",speedup_with_prefill,ttft_s,e2e_s,"));
 }
 
 TEST_CASE("skipped points leave the table, with their number and the first reason") {

@@ -110,3 +110,23 @@ TEST_CASE("a row of the wrong size is our bug") {
   CHECK_THROWS_AS(t.add({"x"}), Bug);
   CHECK_THROWS_AS(Table({}), Bug);
 }
+
+TEST_CASE("where a table is too wide, its details go, the last first, and are named") {
+  Table t({"method", {"speedup", "s"}, {"draft", "d", true}, {"memory", "m", true}});
+  t.add({"eagle3", 1.5, 10, 20});
+  CHECK(t.to_text(40) == t.to_text());
+  CHECK(t.to_text(24) ==
+        "method  speedup  draft\n"
+        "------  -------  -----\n"
+        "eagle3     1.50     10\n"
+        "Left out at this width: memory.\n");
+  CHECK(ends_with(t.to_text(10), "eagle3     1.50\nLeft out at this width: draft, memory.\n"));
+  CHECK(t.to_csv() == "method,s,d,m\neagle3,1.5,10,20\n");
+}
+
+TEST_CASE("titles of several lines stand on the rule") {
+  Table t({"method", {"decode speedup", "s"}});
+  t.add({"eagle3", 1.5});
+  CHECK(lines_of(t.to_text(80)) ==
+        std::vector<std::string>{"         decode", "method  speedup", "------  -------", "eagle3     1.50"});
+}

@@ -26,7 +26,7 @@ FleetOption fleet_of(const std::string& workload, const std::string& targets) {
   std::ofstream(file) << with(R"("workload": )" + workload + R"(, "slo": )" + targets);
   ServingSweep sweep(file, kData);
   sweep.validate();
-  return smallest_fleet(sweep, 0, {}, 64, 1);
+  return smallest_fleet(sweep, 0, sweep.scenario().serving->prices, 64, 1);
 }
 
 Advice advice_of(const std::string& workload) {
@@ -65,6 +65,57 @@ TEST_CASE("a fleet that must refuse requests is no option") {
                                      {"prompt": 100, "output": {"distribution": "uniform", "least": 1, "most": 1000000}}})",
                                  R"({"ttft_p99": "1 h"})");
   CHECK(o.obstacle.find(" tokens do not fit the KV pool of ") != std::string::npos);
+}
+
+TEST_CASE("a fleet meets the targets in every replication, and each alone has its own smallest fleet") {
+  const std::string load = R"({"arrivals": {"process": "gamma", "rate": "30 /s", "cv": 4}, "requests": 200})",
+                    targets = R"({"ttft_p99": "120 ms"}, "replications": )";
+  const FleetOption one = fleet_of(load, targets + "1"), many = fleet_of(load, targets + "8");
+  REQUIRE(many.obstacle.empty());
+  CHECK(one.runs.size() == 1);
+  CHECK(many.runs.size() == 8);
+  CHECK(many.alone.size() == 8);
+  CHECK(many.replicas >= one.replicas);
+  CHECK(many.alone.front().cost == one.cost);  // the first has the seed itself
+  double least = many.cost, most = 0;
+  for (const ReplicationFleet& r : many.alone) least = std::min(least, r.cost), most = std::max(most, r.cost);
+  CHECK(most == many.cost);  // else fewer replicas would do
+  CHECK(least < many.cost);  // bursts differ: a single simulation would have said less
+  CHECK(many.headroom() == Approx(many.replicas * many.capacity.value / 30 - 1));
+  CHECK(many.cost_with_spare == many.cost + 1);
+}
+
+TEST_CASE("each replication recommends what is cheapest in it, and of equally cheap options the fastest") {
+  const auto option = [](std::vector<ReplicationFleet> alone) {
+    FleetOption o;
+    o.alone = std::move(alone);
+    return o;
+  };
+  FleetOption obstacle;
+  obstacle.obstacle = "too slow";
+  std::vector<FleetOption> all;
+  all.push_back(std::move(obstacle));
+  all.push_back(option({{2, Seconds{5}}, {2, Seconds{5}}, {3, Seconds{5}}}));
+  all.push_back(option({{2, Seconds{4}}, {3, Seconds{4}}, {2, Seconds{9}}}));
+  CHECK(recommended_alone(all) == std::vector<std::size_t>{2, 1, 2});
+  CHECK(recommended_alone({}).empty());
+}
+
+TEST_CASE("whole nodes are paid for, and replicas that fit share them") {
+  const auto cost = [](const std::string& more) {
+    const FleetOption o = fleet_of(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 60})",
+                                   R"({"ttft_p99": "1 s"}, "replications": 1, )" + more);
+    REQUIRE(o.obstacle.empty());
+    CHECK(o.replicas == 1);
+    return std::tuple(o.nodes, o.cost, o.cost_with_spare);
+  };
+  using Nodes = std::optional<int>;
+  CHECK(cost(R"("prices": {"h100-sxm": 2})") == std::tuple(Nodes(), 2.0, 4.0));
+  CHECK(cost(R"("prices": {"h100-sxm": 2}, "devices_per_node": 8)") == std::tuple(Nodes(1), 16.0, 16.0));
+  CHECK(cost(R"("prices": {"h100-sxm": 2}, "devices_per_node": {"h100-sxm": 1})") == std::tuple(Nodes(1), 2.0, 4.0));
+  // A replica of three stages does not share a node of four; one of three does not fit nodes of two.
+  CHECK(cost(R"("pipeline_parallel": 3, "devices_per_node": 4)") == std::tuple(Nodes(1), 4.0, 8.0));
+  CHECK(cost(R"("pipeline_parallel": 3, "devices_per_node": {"h100-sxm": 2})") == std::tuple(Nodes(2), 4.0, 8.0));
 }
 
 TEST_CASE("the load up to which speculation pays knows no warm-up, and is not asked of what has none") {

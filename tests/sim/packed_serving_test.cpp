@@ -74,8 +74,11 @@ TEST_CASE("an option of a plan and an advice come back from their bytes") {
   CHECK(same.devices == one.devices);
   CHECK(same.cost == one.cost);
   CHECK(same.capacity == one.capacity);
-  REQUIRE(same.run.has_value());
-  check_same(same.run->figures, one.run->figures);
+  REQUIRE(same.runs.size() == one.runs.size());
+  for (std::size_t i = 0; i < one.runs.size(); ++i) check_same(same.runs[i].figures, one.runs[i].figures);
+  CHECK(same.load == one.load);
+  REQUIRE(same.alone.size() == one.runs.size());
+  CHECK(same.alone.front().e2e == one.alone.front().e2e);
 
   AdviceSweep advice(served(), kData, false);
   const Advice said = advice.at(0, 0), again = unpack<Advice>(pack(said));

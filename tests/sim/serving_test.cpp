@@ -305,7 +305,7 @@ TEST_CASE("replications give a Student-t interval, and other seeds other runs") 
   const Scene s(serving(R"("replications": 5)"));
   const ServingResult r = s.at(0);
   const auto mean = [](const ServingRun& run) { return run.figures.ttft.mean().value; };
-  const Estimate e = estimate(r, mean);
+  const Estimate e = estimate(r.runs, mean);
   REQUIRE(e.interval);
   CHECK(e.interval->low < e.value);
   CHECK(e.value < e.interval->high);

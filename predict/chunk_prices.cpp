@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/chunk_prices.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace draftline {
+
+namespace {
+
+constexpr Seconds kUnknown{-1};
+
+// Nodes of the prompt tokens: every number up to 16, then eight per doubling.
+int token_node(std::size_t i) {
+  if (i <= 16) return static_cast<int>(i);
+  const auto e = (i - 16) / 8, j = (i - 16) % 8;
+  return static_cast<int>((16U << e) + j * (2U << e));
+}
+std::size_t token_cell(int tokens) {
+  if (tokens <= 16) return static_cast<std::size_t>(tokens);
+  const auto n = static_cast<unsigned>(tokens);
+  const auto e = static_cast<std::size_t>(std::bit_width(n) - 5);
+  return 16 + 8 * e + ((n >> (e + 1)) & 7);
+}
+
+Seconds between(Seconds low, Seconds high, double share) { return low + share * (high - low); }
+
+}  // namespace
+
+std::int64_t context_node(std::size_t i) {
+  if (i == 0) return 0;
+  const auto e = (i - 1) / 4, q = (i - 1) % 4;
+  return (std::int64_t{64} << e) + static_cast<std::int64_t>(q) * (std::int64_t{16} << e);
+}
+std::size_t context_cell(std::int64_t length) {
+  if (length < 64) return 0;
+  const auto e = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(length)) - 7);
+  return 1 + 4 * e + static_cast<std::size_t>((length >> (e + 4)) & 3);
+}
+
+const StepPrice& ChunkPrices::of_prompts() {
+  constexpr int kPromptRows = 256;  // so many that an engine treats them as a prompt, not as drafts
+  // Short prompts may be replayed as graphs, but steps of prompts alone are most often long.
+  return *prompt(token_cell(std::max(kPromptRows, 2 * prompt_graphs_))).price;
+}
+
+ChunkPrices::Prompt& ChunkPrices::prompt(std::size_t node) {
+  if (prompts_.size() <= node) prompts_.resize(node + 1);
+  Prompt& p = prompts_[node];
+  if (!p.price) {
+    p.price = std::make_unique<StepPrice>(price_(token_node(node)));
+    const StepBreakdown first = p.price->breakdown(0);
+    p.products = first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication();
+  }
+  return p;
+}
+
+Seconds ChunkPrices::products(int rows) {
+  if (rows == 0) return {};
+  constexpr int kMostKept = 1 << 20;  // only static batches of long prompts have more rows
+  if (rows > kMostKept) return products_between(rows);
+  const auto known = static_cast<std::size_t>(rows);
+  if (known >= products_.size()) products_.resize(known + 1, kUnknown);
+  if (products_[known] < Seconds{}) products_[known] = products_between(rows);
+  return products_[known];
+}
+
+Seconds ChunkPrices::products_between(int rows) {
+  const std::size_t cell = token_cell(rows);
+  const int low = token_node(cell), high = token_node(cell + 1);
+  const Seconds at_low = prompt(cell).products;
+  if (rows == low) return at_low;
+  return between(at_low, prompt(cell + 1).products, static_cast<double>(rows - low) / (high - low));
+}
+
+Seconds ChunkPrices::rest_at(std::size_t tokens_node, std::size_t node) {
+  if (tokens_node < prompts_.size() && node < prompts_[tokens_node].rest.size())
+    if (const Seconds known = prompts_[tokens_node].rest[node]; !(known < Seconds{})) return known;
+  Prompt& p = prompt(tokens_node);
+  if (p.rest.size() <= node) p.rest.resize(node + 1, kUnknown);
+  if (p.rest[node] < Seconds{}) {
+    const Seconds device = p.price->breakdown(static_cast<double>(context_node(node))).device();
+    p.rest[node] = std::max(Seconds{}, device - p.products);
+  }
+  return p.rest[node];
+}
+
+Seconds ChunkPrices::rest(const Chunk& c) {
+  const std::size_t t = token_cell(c.tokens), k = context_cell(c.context);
+  const double x = static_cast<double>(c.tokens - token_node(t)) / (token_node(t + 1) - token_node(t));
+  const auto low = context_node(k), high = context_node(k + 1);
+  const double y = static_cast<double>(c.context - low) / static_cast<double>(high - low);
+  const auto along = [&](std::size_t node) {
+    const Seconds at_low = rest_at(node, k);
+    return y == 0 ? at_low : between(at_low, rest_at(node, k + 1), y);  // y == 0: a prompt's first chunk
+  };
+  const Seconds at_low = along(t);
+  return x == 0 ? at_low : between(at_low, along(t + 1), x);
+}
+
+}  // namespace draftline

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device time that prompts add to a step, from prices of whole prompts in tables that are filled on demand: eight
+// sizes to a doubling of the tokens, four to one of the context, linear between them. At a node they are what a prompt
+// of that size costs alone.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "decoder/priced/step_price.h"
+
+namespace draftline {
+
+// A part of a prompt that one step computes: `tokens` tokens after `context` tokens that are in the KV cache.
+struct Chunk {
+  int tokens = 0, context = 0;
+};
+
+// Nodes of a context: 0, 64, then four per doubling; those of cell i are i and i + 1.
+std::int64_t context_node(std::size_t i);
+std::size_t context_cell(std::int64_t length);
+
+class ChunkPrices {
+ public:
+  using PriceOfPrompt = std::function<StepPrice(int tokens)>;
+  // `prompt_graphs`: an engine's, rows up to which it replays prompts as graphs (model/host_time); 0: none.
+  explicit ChunkPrices(PriceOfPrompt price, int prompt_graphs = 0)
+      : price_(std::move(price)), prompt_graphs_(prompt_graphs) {}
+
+  // The part of the target's pass over so many rows that does not depend on their context: all but attention.
+  Seconds products(int rows);
+  // The rest of a chunk: attention, and the drafter's pass over it.
+  Seconds rest(const Chunk&);
+  // What a chunk of a prompt adds to a step in which `rows` other rows are computed.
+  Seconds added(int rows, int tokens) { return products(rows + tokens) - products(rows); }
+  // A step that computes prompts alone: its host time if the device took none, and what of it device work can't hide.
+  Seconds host_alone() { return of_prompts().host_alone(); }
+  Seconds host_least() { return of_prompts().host_least(); }
+
+ private:
+  struct Prompt {  // of one number of tokens
+    std::unique_ptr<StepPrice> price;
+    Seconds products;
+    std::vector<Seconds> rest;  // by context; below 0: not computed yet
+  };
+  Prompt& prompt(std::size_t node);
+  const StepPrice& of_prompts();
+  Seconds products_between(int rows);
+  Seconds rest_at(std::size_t tokens_node, std::size_t context_node);
+
+  PriceOfPrompt price_;
+  int prompt_graphs_;
+  std::vector<Prompt> prompts_;    // by node
+  std::vector<Seconds> products_;  // by rows; below 0: not computed yet
+};
+
+}  // namespace draftline

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/kernel_times.h"
+
+#include <algorithm>
+
+#include "core/quantity_text.h"
+#include "decoder/priced/kernel_pricer.h"
+#include "methods/method.h"
+
+namespace draftline {
+
+namespace {
+
+std::string joined(std::initializer_list<int> sizes) {
+  std::string text;
+  for (const int n : sizes) text += (text.empty() ? "" : " x ") + std::to_string(n);
+  return text;
+}
+
+struct ShapeText {
+  std::string operator()(const Gemm& k) const {
+    return joined({k.rows, k.in, k.out}) + " " + std::string(name(k.weights));
+  }
+  std::string operator()(const Attention& k) const {
+    return std::to_string(k.rows) + " rows of " + std::to_string(k.sequences) + " sequences, " +
+           std::to_string(k.heads) + " heads on " + std::to_string(k.kv_heads) + " of " + std::to_string(k.head_dim);
+  }
+  std::string operator()(const Copy& k) const { return to_text(k.read) + " read, " + to_text(k.written) + " written"; }
+  std::string operator()(const AllReduce& k) const { return to_text(k.message) + " on " + std::to_string(k.ranks); }
+  std::string operator()(const AllGather& k) const { return to_text(k.message) + " on " + std::to_string(k.ranks); }
+  std::string operator()(const ExpertMlp& k) const {
+    return joined({k.rows, k.hidden, k.intermediate}) + " " + std::string(name(k.weights)) + ", " +
+           std::to_string(k.per_token) + " of " + std::to_string(k.experts) + " experts";
+  }
+};
+
+}  // namespace
+
+std::vector<KernelTime> kernel_times(Predictor& predictor, const Setup& s, const MethodChoice& m) {
+  const bool speculating = predictor.method(s, m).depth() > 0;
+  const auto segments = predictor.recorded_step(s, m);
+  const std::vector<int> lengths(static_cast<std::size_t>(s.batch_size), s.prompt_tokens + (s.output_tokens - 2) / 2);
+  const StepOutline outline(segments, s.batch_size);
+  const std::vector<OpPrice> prices = op_prices(segments, lengths, predictor.as_served(s), *s.engine, speculating);
+  const LayerTime of_layer(*s.engine, outline);
+  std::vector<KernelTime> all;
+  std::size_t next = 0;
+  for (const StepOutline::Segment& segment : outline.segments)
+    for (const StepOutline::Op& op : segment.ops) {
+      const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
+      const OpPrice& price = prices[next++];
+      const std::string shape = std::visit(ShapeText{}, kernel);
+      auto same = std::find_if(all.begin(), all.end(), [&](const KernelTime& k) {
+        return k.phase == price.phase && k.op == price.key && k.shape == shape;
+      });
+      if (same == all.end()) same = all.insert(all.end(), {price.phase, std::string(price.key), shape, 0, {}});
+      ++same->count;
+      same->time += price.time + of_layer(kind_of(kernel), price.phase);
+    }
+  return all;
+}
+
+}  // namespace draftline

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of one decode step and their predicted times, for whoever looks for the cause of a bias. Equal kernels
+// are one entry.
+#pragma once
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "predict/prediction.h"
+
+namespace draftline {
+
+struct KernelTime {
+  Phase phase = Phase::verify;
+  std::string op, shape;  // as op_key() names it; "4 x 4096 x 6144 bf16": rows, in, out and the weights' format
+  int count = 0;          // in a step
+  Seconds time;           // of all of them on the device
+
+  static auto members(auto& s) { return std::tie(s.phase, s.op, s.shape, s.count, s.time); }
+};
+
+// In order of their first launch, at the context in the middle of the output. They add up to the device's time of that
+// step, which overlaps with the host's. The point must fit the device.
+std::vector<KernelTime> kernel_times(Predictor&, const Setup&, const MethodChoice&);
+
+}  // namespace draftline

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What requests see of a batch that stays full: each request is followed at once by the next, as in a closed loop. Its
+// prompt is computed in the steps in which the others decode (chunked prefill), or in steps of prompts while the others
+// wait. Figures are means in the steady state, with equal lengths and with arrivals spread evenly; queues are the
+// simulator's (docs/prediction.md).
+#pragma once
+#include <functional>
+
+#include "predict/chunk_prices.h"
+
+namespace draftline {
+
+struct LoopedRequests {
+  int batch_size, prompt_tokens, output_tokens;
+  int rows;                    // verified per sequence and step
+  double tokens_per_step;      // mean acceptance length
+  int max_num_batched_tokens;  // token budget of a step
+  bool prompts_apart = false;  // prompts have steps of their own
+};
+
+// How a request's tokens, and those of the others that are replaced meanwhile, are spread over steps; means.
+struct RequestSteps {
+  double decode_steps;  // in which the request decodes
+  double own_steps;     // that compute its prompt, or that it waits for before
+  double prompt_steps;  // that compute prompts, from its arrival to its last token
+  double plain_steps;   // that compute none, and in which the whole batch decodes
+  double chunk;         // tokens of prompts in a step that computes prompts
+  double decoding;      // sequences that decode in such a step
+};
+RequestSteps steps_of_request(const LoopedRequests&);
+
+// A decode step: mean over the output, with the host time of the tokens emitted. `slack`: device time that the host
+// leaves idle, which prompts use first.
+struct DecodeStep {
+  Seconds time, slack;
+};
+struct RequestCycle {
+  Seconds ttft, e2e;  // from the arrival to the first token, and to the last
+};
+// `decode`: the step of so many sequences, at least 1. `chunks`: of the same method.
+RequestCycle request_cycle(const LoopedRequests&, const std::function<DecodeStep(int sequences)>& decode, ChunkPrices&);
+
+}  // namespace draftline

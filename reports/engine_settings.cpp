@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/engine_settings.h"
+
+#include <algorithm>
+#include <array>
+
+namespace draftline {
+
+namespace {
+
+struct Names {
+  std::string_view method, vllm, sglang;  // "": the engine has none
+};
+constexpr std::array<Names, 8> kNames{{{"eagle1", "eagle", "EAGLE"},
+                                       {"eagle2", "eagle", "EAGLE"},
+                                       {"hass", "eagle", "EAGLE"},
+                                       {"eagle3", "eagle3", "EAGLE3"},
+                                       {"draft_model", "draft_model", "STANDALONE"},
+                                       {"medusa", "medusa", ""},
+                                       {"mtp_sequential", "mtp", "NEXTN"},
+                                       {"prompt_lookup", "ngram", "NGRAM"}}};
+
+std::string_view name_in(std::string_view Names::*engine, const MethodSpec& m) {
+  const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const Names& n) { return n.method == m.name(); });
+  return found == kNames.end() ? std::string_view() : (*found).*engine;
+}
+
+}  // namespace
+
+std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
+                                                    const std::vector<ScheduledLength>& schedule, int largest_batch) {
+  const std::string_view name = name_in(&Names::vllm, method);
+  int most = schedule.empty() ? method.draft_length().value_or(0) : 0;
+  for (const ScheduledLength& s : schedule) most = std::max(most, s.draft_length);
+  if (name.empty() || most == 0) return std::nullopt;
+  nlohmann::ordered_json settings{{"method", name}, {"num_speculative_tokens", most}};
+  if (schedule.size() < 2) return settings;
+  auto& ranges = settings["num_speculative_tokens_per_batch_size"];
+  for (std::size_t i = 0; i < schedule.size(); ++i) {
+    const int to =
+        i + 1 < schedule.size() ? schedule[i + 1].from_batch - 1 : std::max(largest_batch, schedule[i].from_batch);
+    ranges[std::to_string(schedule[i].from_batch) + "-" + std::to_string(to)] = schedule[i].draft_length;
+  }
+  return settings;
+}
+
+std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_length) {
+  const std::string_view name = name_in(&Names::sglang, method);
+  if (name.empty() || draft_length < 1) return std::nullopt;
+  std::string flags = "--speculative-algorithm " + std::string(name);
+  if (name != "NGRAM")
+    flags += " --speculative-num-steps " + std::to_string(draft_length) + " --speculative-eagle-topk 1";
+  return flags + " --speculative-num-draft-tokens " + std::to_string(draft_length + 1);  // the root included
+}
+
+}  // namespace draftline

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/verdict.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "reports/engine_settings.h"
+
+namespace draftline {
+
+namespace {
+
+bool same_setup(Point a, Point b) {
+  a.method = b.method = 0;
+  return a == b;
+}
+
+// The schedules of an advice, one for each prompt length.
+std::vector<std::vector<ScheduledLength>> schedules(const Advice& a) {
+  std::vector<std::vector<ScheduledLength>> all;
+  for (const ScheduledLength& s : a.schedule) {
+    if (all.empty() || all.back().front().prompt_tokens != s.prompt_tokens) all.emplace_back();
+    all.back().push_back(s);
+  }
+  return all;
+}
+
+bool same_steps(const std::vector<ScheduledLength>& a, const std::vector<ScheduledLength>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ScheduledLength& x, const ScheduledLength& y) {
+    return x.from_batch == y.from_batch && x.draft_length == y.draft_length;
+  });
+}
+
+// "6 to batch 12, 5 to 40, none above"
+std::string by_batch(const std::vector<ScheduledLength>& schedule) {
+  const auto drafts = [](int k) { return k == 0 ? std::string("none") : std::to_string(k); };
+  if (schedule.size() == 1) return drafts(schedule.front().draft_length) + " at every batch";
+  std::string text;
+  for (std::size_t i = 0; i + 1 < schedule.size(); ++i)
+    text += drafts(schedule[i].draft_length) + (i == 0 ? " to batch " : " to ") +
+            std::to_string(schedule[i + 1].from_batch - 1) + ", ";
+  return text + drafts(schedule.back().draft_length) + " above";
+}
+
+std::string gains(const BatchAdvice& b) {
+  return significant(b.request_speedup) + "x at batch " + std::to_string(b.batch_size);
+}
+
+}  // namespace
+
+std::vector<std::size_t> ranking(const std::vector<Advice>& all) {
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::erase_if(order, [&](std::size_t i) { return !all[i].obstacle.empty(); });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const bool pays = all[a].pays_to_batch > 0, other_pays = all[b].pays_to_batch > 0;
+    return pays != other_pays ? pays : all[a].gain > all[b].gain;
+  });
+  return order;
+}
+
+std::vector<std::size_t> best_of_setups(const std::vector<Advice>& all, const std::vector<std::size_t>& ranking) {
+  std::vector<std::size_t> best;
+  for (const std::size_t i : ranking)
+    if (std::none_of(best.begin(), best.end(), [&](std::size_t b) { return same_setup(all[b].point, all[i].point); }))
+      best.push_back(i);
+  return best;
+}
+
+std::string verdict_sentence(const Scenario& s, const Advice& a) {
+  const MethodSpec& m = s.method(a.point).spec;
+  if (a.pays_to_batch == 0) return "don't speculate: no method gains, not even with one sequence";
+  std::string text = "use " + m.label();
+  if (const auto k = m.draft_length()) text += ", k = " + std::to_string(*k);
+  text += a.pays_to_batch == a.largest_batch
+              ? ", at every batch that fits, up to " + std::to_string(a.largest_batch)
+              : ", up to batch " + std::to_string(a.pays_to_batch) + "; above that switch it off";
+  return text;
+}
+
+std::string gain_sentence(const Advice& a) {
+  const BatchAdvice *first = nullptr, *last = nullptr;
+  for (const BatchAdvice& b : a.batches)
+    if (b.batch_size <= a.pays_to_batch) {
+      if (first == nullptr || b.batch_size < first->batch_size) first = &b;
+      if (last == nullptr || b.batch_size > last->batch_size) last = &b;
+    }
+  if (first == nullptr) return {};
+  std::string text = "Requests gain " + gains(*first), decoding = significant(first->speedup) + "x";
+  if (last != first) text += " and " + gains(*last), decoding += " and " + significant(last->speedup) + "x";
+  return text + "; decoding alone, without their prompts, " + decoding + ".";
+}
+
+std::string setup_text(const Scenario& s, const Point& p) {
+  const int ranks = s.tensor_parallel[p.ranks];
+  return (ranks > 1 ? std::to_string(ranks) + " x " : "") + s.devices[p.device]->name + ", " +
+         s.transformers[p.transformer]->name + " in " + precision_at(s, p).name + ", " +
+         version_of(*s.engines[p.engine]) + ", " + std::to_string(s.prompt_tokens[p.prompt]) + " + " +
+         std::to_string(s.output_tokens[p.output]) + " tokens";
+}
+
+std::string schedule_text(const Scenario& s, const Advice& a) {
+  const MethodSpec& m = s.method(a.point).spec;
+  const auto all = schedules(a);
+  std::string text;
+  const bool same = std::all_of(all.begin(), all.end(), [&](const auto& one) { return same_steps(one, all.front()); });
+  for (const auto& one : all) {
+    const std::string prompt = same ? "" : " with prompts of " + std::to_string(one.front().prompt_tokens);
+    text += "Best k by batch" + prompt + ": " + by_batch(one) + ".\n";
+    if (const auto settings = vllm_settings(m, one, a.largest_batch))
+      text += "  vLLM: --speculative-config '" + settings->dump() + "'\n";
+    if (same) break;
+  }
+  if (a.pays_to_batch == 0) return text;
+  if (const auto flags = sglang_flags(m, m.draft_length().value_or(0))) text += "  SGLang: " + *flags + "\n";
+  return text;
+}
+
+void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, const Advice& a) {
+  const MethodSpec& m = s.method(a.point).spec;
+  inputs.write(w, a.point);
+  w.member("verdict", verdict_sentence(s, a));
+  if (const std::string gain = gain_sentence(a); !gain.empty()) w.member("gains", gain);
+  w.member("pays_to_batch", a.pays_to_batch);
+  w.figure("gain", a.gain, "", FigureKind::predicted);
+  w.objects("settings", schedules(a), [&](const std::vector<ScheduledLength>& one) {
+    w.member("prompt_tokens", one.front().prompt_tokens);
+    if (const auto settings = vllm_settings(m, one, a.largest_batch)) w.member("vllm", nlohmann::json(*settings));
+    if (const auto flags = sglang_flags(m, m.draft_length().value_or(0))) w.member("sglang", *flags);
+  });
+}
+
+}  // namespace draftline

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `advise` recommends on each setup: the method whose requests gain most, up to which batch, and the draft lengths
+// by batch as engines take them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/json_writer.h"
+#include "reports/point.h"
+#include "sim/advice.h"
+
+namespace draftline {
+
+// Indices of the advices that have no obstacle, the largest gain first.
+std::vector<std::size_t> ranking(const std::vector<Advice>&);
+
+// Of a ranking, the first of each setup: device, ranks, transformer, precision, engine and output.
+std::vector<std::size_t> best_of_setups(const std::vector<Advice>&, const std::vector<std::size_t>& ranking);
+
+std::string verdict_sentence(const Scenario&, const Advice&);  // "use eagle3, k = 3, up to batch 96; above that ..."
+// What requests gain, and decoding alone, at the smallest and the largest batch of the table at which it pays; or "".
+std::string gain_sentence(const Advice&);
+// "h100-sxm, TP 2, llama-3.1-8b in bf16, vllm-0.19, 256 tokens out"
+std::string setup_text(const Scenario&, const Point&);
+// Lines of text: the best draft lengths by batch, of each prompt length where they differ, and settings of engines.
+std::string schedule_text(const Scenario&, const Advice&);
+
+// The members of a verdict in JSON.
+void write_verdict(JsonWriter&, const PointInputs&, const Scenario&, const Advice&);
+
+}  // namespace draftline

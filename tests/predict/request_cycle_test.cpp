@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a request's tokens are spread over the steps of a full batch: counts that can be checked by head.
+#include "predict/request_cycle.h"
+
+#include "predict/kernel_times.h"
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+namespace {
+
+constexpr int kBudget = 2048;
+
+LoopedRequests requests(int batch, int prompt, int output, double tokens_per_step = 1, int rows = 1) {
+  return {batch, prompt, output, rows, tokens_per_step, kBudget, false};
+}
+
+}  // namespace
+
+TEST_CASE("alone, a request's prompt is a step of its own; in a batch the others decode beside it") {
+  const RequestSteps alone = steps_of_request(requests(1, 512, 257));
+  CHECK(alone.decode_steps == 256);
+  CHECK(alone.own_steps == 1);
+  CHECK(alone.prompt_steps == 1);
+  CHECK(alone.plain_steps == 256);
+  CHECK(alone.chunk == 512);
+  CHECK(alone.decoding == 0);
+  // Until it is through, each of the other three is replaced once: four steps with a prompt.
+  const RequestSteps four = steps_of_request(requests(4, 512, 257));
+  CHECK(four.prompt_steps == 4);
+  CHECK(four.plain_steps == 253);
+  CHECK(four.decoding == 3);
+  // Twice as many tokens a step, half the steps.
+  CHECK(steps_of_request(requests(4, 512, 257, 2, 4)).decode_steps == 128);
+}
+
+TEST_CASE("a prompt beyond the budget takes several steps, beside rows that have their part of it") {
+  const RequestSteps s = steps_of_request(requests(48, 8000, 257));
+  CHECK(s.own_steps == 4);  // 2048 - 47 tokens a step
+  CHECK(s.chunk == 2000);
+  CHECK(s.prompt_steps == 192);
+  CHECK(s.decoding == 47);
+}
+
+TEST_CASE("when prompts are more than the budget has room for, every step is full and fewer sequences decode") {
+  for (const LoopedRequests& r :
+       {requests(48, 16000, 257), requests(64, 3000, 65, 2.9, 4), requests(256, 512, 257, 2.9, 4)}) {
+    const RequestSteps s = steps_of_request(r);
+    INFO(r.batch_size << " requests of " << r.prompt_tokens);
+    CHECK(s.plain_steps == 0);
+    CHECK(s.chunk + s.decoding * r.rows == Approx(kBudget));
+    CHECK(s.own_steps > 1);
+  }
+}
+
+TEST_CASE("of several that end in a step, the prompts are computed together where prompts have steps of their own") {
+  LoopedRequests r = requests(4, 512, 257);
+  r.prompts_apart = true;
+  const RequestSteps few = steps_of_request(r);
+  CHECK(few.plain_steps == 256);
+  CHECK(few.prompt_steps == 4);
+  CHECK(few.decoding == 0);
+  r.batch_size = 512;
+  const RequestSteps many = steps_of_request(r);
+  CHECK(many.prompt_steps == 256);
+  CHECK(many.chunk == 1024);
+  r.output_tokens = 2;
+  r.tokens_per_step = 4;
+  r.batch_size = 1;
+  CHECK(steps_of_request(r).prompt_steps == 1);  // each has a prompt, and decodes in a whole step
+}
+
+TEST_CASE("no token is lost or done twice, whatever the batch") {
+  for (const bool apart : {false, true})
+    for (const int batch : {1, 2, 7, 64, 300, 5000})
+      for (const int prompt : {1, 500, 9000})
+        for (const int output : {2, 40, 900}) {
+          LoopedRequests r = requests(batch, prompt, output, 2.5, 4);
+          r.prompts_apart = apart;
+          const RequestSteps s = steps_of_request(r);
+          INFO(batch << " x " << prompt << " + " << output << (apart ? " apart" : ""));
+          CHECK(s.prompt_steps * s.chunk == Approx(1.0 * batch * prompt));
+          CHECK(s.plain_steps * batch + s.prompt_steps * s.decoding == Approx(batch * s.decode_steps));
+          CHECK(s.plain_steps >= 0);
+          CHECK(s.decoding >= -1e-9);
+          CHECK(s.own_steps >= 1);
+        }
+}
+
+TEST_CASE("prompts take their share of a gain: the longer they are, the less of it a request sees") {
+  const std::string eagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.83, 0.723, 0.75]}})";
+  double last = 10;
+  for (const int prompt : {100, 1000, 8000}) {
+    const Prediction p = prediction(with(R"("batch_size": 16, "prompt_tokens": )" + std::to_string(prompt), eagle));
+    INFO(prompt);
+    CHECK(p.speedup_with_prefill < p.speedup);
+    CHECK(p.speedup_with_prefill < last);
+    CHECK(p.request.ttft < p.request.e2e);
+    CHECK(p.throughput_with_prefill.value == Approx(16 * 256 / p.request.e2e.value));
+    last = p.speedup_with_prefill;
+  }
+  const Prediction plain = prediction(with(R"("batch_size": 16, "prompt_tokens": 8000)"));
+  CHECK(plain.speedup_with_prefill == 1);
+}
+
+TEST_CASE("the kernels of a step are all that the device does in it") {
+  for (const char* method :
+       {R"({"name": "autoregressive"})", R"({"name": "medusa", "acceptance": {"mean_length": 2}})"})
+    for (const int ranks : {1, 2}) {
+      const auto sweep = ScenarioText(R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+        "batch_size": 4, "output_tokens": 2, "prompt_tokens": 700, "tensor_parallel": )" +
+                                      std::to_string(ranks) + R"(, "method": )" + method + "}")
+                             .sweep();
+      const Outcome o = sweep->at(0, true);
+      Seconds sum;
+      int kernels = 0;
+      for (const KernelTime& k : o.kernels) {
+        INFO(k.op << " " << k.shape);
+        CHECK(!k.shape.empty());
+        CHECK(k.count > 0);
+        sum += k.time, kernels += k.count;
+      }
+      INFO(method << " on " << ranks);
+      CHECK(kernels > 200);
+      CHECK(o.kernels.size() < 60);
+      CHECK(sum.value == Approx(std::get<Prediction>(o.result).breakdown.device().value).epsilon(1e-9));
+      CHECK(sweep->at(0).kernels.empty());
+    }
+}
+
+}  // namespace draftline

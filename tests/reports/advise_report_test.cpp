@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `advise` recommends, and how engines take it.
+#include "reports/advise_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reports/engine_settings.h"
+#include "reports/verdict.h"
+#include "sim/advice_sweep.h"
+#include "tests/catch.h"
+#include "tests/core/messages.h"
+
+namespace draftline {
+
+namespace {
+
+const std::string kEagle = R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": 0.7}})",
+                  kMany = R"([{"name": "medusa", "draft_length": 3, "acceptance": {"rate": 0.5}},
+    {"name": "eagle3", "draft_length": [1, 3, 8], "acceptance": {"rate": 0.7}}, {"name": "hass", "draft_length": 3, "acceptance": {"rate": 0.6}}])";
+
+struct Answered {
+  Answered(const std::string& methods, const std::string& more = "")
+      : sweep(Document::from_text(
+                  R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )" + methods +
+                      more + "}",
+                  "s.json"),
+              std::string(DRAFTLINE_SOURCE_DIR) + "/data", false) {
+    for (std::size_t i = 0; i < sweep.size(); ++i) advices.push_back(sweep.at(i, 0));
+  }
+  std::string text(Format format, bool every = false, std::size_t width = 0) const {
+    std::ostringstream out;
+    write_advice({out, format, {"advise", std::string(DRAFTLINE_SOURCE_DIR) + "/data"}, width}, sweep.scenario(),
+                 advices, every);
+    return out.str();
+  }
+  AdviceSweep sweep;
+  std::vector<Advice> advices;
+};
+
+long count(const std::string& text, const std::string& part) {
+  long n = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("the verdict comes first, and what it says of batches is what requests gain there") {
+  const Answered a(kEagle);
+  const Advice& advice = a.advices.front();
+  const std::string text = a.text(Format::table);
+  CHECK(starts_with(text, "Use eagle3, k = 8, up to batch " + std::to_string(advice.pays_to_batch) +
+                              "; above that switch it off.\nRequests gain "));
+  CHECK(contains(text, "; decoding alone, without their prompts, "));
+  for (const BatchAdvice& b : advice.batches) {
+    INFO("batch " << b.batch_size);
+    CHECK((b.request_speedup >= 1) == (b.batch_size <= advice.pays_to_batch));
+    if (b.speedup > 1) CHECK(b.request_speedup < b.speedup);
+  }
+  CHECK(!contains(text, "Speedup of requests by batch"));  // of one method there is nothing to rank
+}
+
+TEST_CASE("a method that never gains is told not to be used") {
+  const Answered a(R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": 0.01}})");
+  CHECK(starts_with(a.text(Format::table),
+                    "Don't speculate: no method gains, not even with one sequence.\nThat is on h100-sxm, "));
+}
+
+TEST_CASE("many methods make one table in order of their gain, and the reasons of the best alone") {
+  const Answered a(kMany);
+  REQUIRE(a.advices.size() == 5);
+  const auto order = ranking(a.advices);
+  for (std::size_t i = 0; i + 1 < order.size(); ++i) CHECK(a.advices[order[i]].gain >= a.advices[order[i + 1]].gain);
+  const std::string text = a.text(Format::table);
+  CHECK(count(text, "Break-even: ") == 1);
+  CHECK(count(text, "Speedup of requests by batch:\n") == 1);
+  CHECK(count(a.text(Format::table, true), "Break-even: ") == 5);
+  const auto json = nlohmann::json::parse(a.text(Format::json));
+  CHECK(json.at("ranking").size() == 5);
+  REQUIRE(json.at("verdicts").size() == 1);  // one setup
+  CHECK(json.at("verdicts")[0].at("gain").at("value") == json.at("results")[order.front()].at("gain").at("value"));
+  std::istringstream lines(a.text(Format::table, true, 80));
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    if (starts_with(line, "--")) CHECK(line.size() <= 80);  // the rule of a table
+  }
+}
+
+TEST_CASE("each setup has a verdict of its own") {
+  const Answered a(kEagle, R"(, "output_tokens": [100, 1000])");
+  const std::string text = a.text(Format::table);
+  CHECK(count(text, "On h100-sxm, llama-3.1-8b in bf16, vllm-0.19, 512 + ") == 2);
+  CHECK(nlohmann::json::parse(a.text(Format::json)).at("verdicts").size() == 2);
+}
+
+TEST_CASE("a schedule changes where another draft length becomes the best, and nowhere else") {
+  const Answered a(kEagle);
+  const Advice& advice = a.advices.front();
+  REQUIRE(advice.schedule.size() > 2);
+  CHECK(advice.schedule.front().from_batch == 1);
+  Sweep sweep(
+      Document::from_text(
+          R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )" + kEagle + "}",
+          "s.json"),
+      std::string(DRAFTLINE_SOURCE_DIR) + "/data");
+  sweep.validate();
+  DraftSchedule lengths(sweep.predictor(), sweep.setup(advice.point), sweep.scenario().methods.front());
+  for (std::size_t i = 0; i < advice.schedule.size(); ++i) {
+    const ScheduledLength& s = advice.schedule[i];
+    INFO("from batch " << s.from_batch);
+    CHECK(lengths.best(512, s.from_batch)->draft_length == s.draft_length);
+    if (i > 0) CHECK(lengths.best(512, s.from_batch - 1)->draft_length == advice.schedule[i - 1].draft_length);
+  }
+}
+
+TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length") {
+  const Answered a(R"([{"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}},
+                    {"name": "hydra", "draft_length": 3, "acceptance": {"rate": 0.7}}])");
+  const MethodSpec &eagle = a.sweep.scenario().methods[0].spec, &hydra = a.sweep.scenario().methods[1].spec;
+  const std::vector<ScheduledLength> schedule{{512, 1, 5}, {512, 13, 3}, {512, 65, 0}};
+  CHECK(vllm_settings(eagle, schedule, 256)->dump() ==
+        R"({"method":"eagle3","num_speculative_tokens":5,)"
+        R"("num_speculative_tokens_per_batch_size":{"1-12":5,"13-64":3,"65-256":0}})");
+  CHECK(vllm_settings(eagle, {}, 256)->dump() == R"({"method":"eagle3","num_speculative_tokens":3})");
+  CHECK(!vllm_settings(eagle, {{512, 1, 0}}, 256));  // nothing to draft
+  CHECK(!vllm_settings(hydra, schedule, 256));       // no such method there
+  CHECK(sglang_flags(eagle, 3) ==
+        "--speculative-algorithm EAGLE3 --speculative-num-steps 3 --speculative-eagle-topk 1 "
+        "--speculative-num-draft-tokens 4");
+  CHECK(!sglang_flags(hydra, 3));
+  const auto settings = nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings")[0];
+  CHECK(settings.at("prompt_tokens") == 512);
+}
+
+}  // namespace draftline
