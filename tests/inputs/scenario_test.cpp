@@ -41,7 +41,7 @@ TEST_CASE("an engine that verifies chains alone gets a chain, unless the scenari
   CHECK(!method(R"("sglang")", "").draft_length());
   CHECK(!method(R"(["sglang", "vllm"])", "").draft_length());  // each engine by itself
   CHECK(method(R"(["vllm", "sglang"])", "").draft_length() == 3);
-  CHECK(notes.size() == 1);
+  CHECK(notes.size() == 3);
 }
 
 TEST_CASE("an engine that divides draft networks does so where the scenario is silent and the heads allow it") {

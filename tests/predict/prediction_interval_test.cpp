@@ -13,7 +13,8 @@ namespace {
 // Seconds that wait for each kind of kernel: GEMM, attention, elementwise, experts.
 StepBreakdown step(double time, double gemm, double attention, double elementwise = 0, double experts = 0) {
   return {.time = Seconds{time},
-          .waited = {Seconds{gemm}, Seconds{attention}, Seconds{experts}, Seconds{elementwise}, Seconds{}}};
+          .waited = {Seconds{gemm}, Seconds{attention}, Seconds{experts}, Seconds{elementwise}, Seconds{}},
+          .drafting = {}};
 }
 KnownErrors errors(Interval gemm, Interval attention) {
   return {.of = {gemm, attention}, .plain_attention = attention};
