@@ -30,10 +30,12 @@ StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const
     : predictor_(predictor),
       setup_(setup),
       by_drafts_(std::move(by_drafts)),
-      chunks_([this, &prompts](int tokens) {
-        const Stopwatch running(pricing_time_);
-        return predictor_.prefill_price(setup_, prompts, tokens);
-      }, setup.engine->prompt_graphs.value_or(0)),
+      chunks_(
+          [this, &prompts](int tokens) {
+            const Stopwatch running(pricing_time_);
+            return predictor_.prefill_price(setup_, prompts, tokens);
+          },
+          setup.engine->prompt_graphs.value_or(0)),
       token_(to_ticks(setup.engine->token)),
       stages_(stages),
       batches_(by_drafts_.size()),

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/step_table.h"
+
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
+  Catalogue catalogue(kData);
+  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  const Document names =
+      Document::from_text(R"({"device": "h100-sxm", "engine": "draftline", "transformer": "llama-3.1-8b"})", "names");
+  const auto device = catalogue.device(names.root().at("device"));
+  const auto engine = catalogue.engine(names.root().at("engine"));
+  const auto transformer = catalogue.transformer(names.root().at("transformer"));
+  const MethodChoice& method = autoregressive();
+  const Setup setup{device.get(), engine.get(), transformer.get(), Precision(DType::bf16), 1, 1, 512, 256};
+  StepTable table(predictor, setup, {&method}, method);
+  const auto alone = [&](std::vector<Chunk> chunks) {
+    const StepCost::Line line = table.decode(0, 0, 0);
+    return line.at(0) + std::max<Ticks>(0, table.prefill(0, 0, 0, chunks) - line.slack);
+  };
+  // At its nodes it is what the predictor says of a whole prompt.
+  for (const int tokens : {16, 128, 1024, 4096}) {
+    INFO(tokens);
+    const double exact = predictor.prefill_price(setup, method, tokens)(0).value;
+    CHECK(to_seconds(alone({{tokens, 0}})).value == Approx(exact).epsilon(1e-6));
+  }
+  // A step with both lies between the larger of its parts and their sum.
+  for (const int n : {1, 8, 64})
+    for (const int tokens : {64, 300, 2000}) {
+      INFO(n << " sequences, a chunk of " << tokens);
+      const StepCost::Line line = table.decode(n, 0, n * 1000);
+      const Chunk chunk{tokens, 500};
+      const Ticks decode = line.at(n * 1000),
+                  both = decode + std::max<Ticks>(0, table.prefill(n, 0, n * 1000, {&chunk, 1}) - line.slack);
+      CHECK(both >= decode);
+      CHECK(static_cast<double>(both) >= 0.98 * static_cast<double>(alone({chunk})));
+      CHECK(both <= decode + alone({chunk}));
+    }
+  // A line is the predictor's step at its ends.
+  const StepCost::Line line = table.decode(4, 0, 4 * 700);
+  Setup four = setup;
+  four.batch_size = 4;
+  const StepPrice exact = predictor.step_price(four, method);
+  for (const std::int64_t context : {line.from, line.to})
+    CHECK(to_seconds(line.at(context)).value == Approx(exact(static_cast<double>(context) / 4).value).epsilon(1e-6));
+  CHECK(to_seconds(line.at(4 * 700)).value == Approx(exact(700).value).epsilon(1e-3));
+}
+
+TEST_CASE(
+    "beside a prompt's chunk FlashAttention 2 walks over a decoding row's context alone, FlashAttention 3 does not") {
+  Catalogue catalogue(kData);
+  Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
+  const auto more = [&](const std::string& name, std::int64_t context) {
+    const Document names = Document::from_text(
+        R"({"device": ")" + name + R"(", "engine": "vllm", "transformer": "llama-3.1-8b"})", "names");
+    const auto device = catalogue.device(names.root().at("device"));
+    const auto engine = catalogue.engine(names.root().at("engine"));
+    const auto transformer = catalogue.transformer(names.root().at("transformer"));
+    Setup setup{device.get(), engine.get(), transformer.get(), {}, 1, 1, 512, 256};
+    StepTable table(predictor, setup, {&autoregressive()}, autoregressive());
+    const Chunk chunk{64, 0};
+    return to_seconds(table.prefill(1, 0, context, {&chunk, 1})).value;
+  };
+  // 32 layers, 16384 keys at 16 ns each: 8.6 ms, less what the row takes where its context is split.
+  const double walk = 32 * 16384 * 16e-9;
+  CHECK(more("l40s", 16384) - more("l40s", 16) > 0.7 * walk);
+  CHECK(more("l40s", 16384) - more("l40s", 16) < 1.1 * walk);
+  CHECK(more("h100-sxm", 16384) == more("h100-sxm", 16));
+}
+
+TEST_CASE("handing a step on to the next stage of a pipeline waits for no other rank") {
+  const auto step = [](double skew, int stages) {
+    const auto sweep = ScenarioText(with("")).sweep();
+    Setup setup = sweep->setup({});
+    Engine e = *setup.engine;
+    e.links.rank_skew = Seconds{skew};
+    setup.engine = &e;
+    StepTable table(sweep->predictor(), setup, {&autoregressive()}, autoregressive(), stages);
+    return table.decode(1, 0, 0).start;
+  };
+  CHECK(step(0, 4) > step(0, 1));
+  CHECK(step(1e-3, 4) == step(0, 4));
+}
+
+}  // namespace draftline
