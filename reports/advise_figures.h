@@ -55,7 +55,7 @@ inline const Figures<BatchAdvice, Advice>& loss_figures() {
     // clang-format off
     return Figure<BatchAdvice, Advice>{json, "", title, "plain steps", FigureKind::predicted,
                                        [loss](const BatchAdvice& b) { return b.losses.*loss; }, meaning,
-                                       {.text = percent, .show_if = shows}};
+                                       {.text = percent, .show_if = shows, .detail = true}};
     // clang-format on
   };
   static const Figures<BatchAdvice, Advice> all{
