@@ -118,7 +118,7 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
       {"inter_token_latency/p99", "", "", "s", predicted, quantile(&S::inter_token, 0.99),
        "inter-token latency: 99th percentile"},
       {"e2e/mean", "e2e_mean_s", "e2e", "s", predicted, mean(&S::e2e),
-       "end-to-end latency, from arrival to last token: mean"},
+       "end-to-end latency, from arrival to last token: mean", {.detail = true}},
       {"e2e/p50", "e2e_p50_s", "", "s", predicted, quantile(&S::e2e, 0.5), "end-to-end latency: median"},
       {"e2e/p90", "e2e_p90_s", "", "s", predicted, quantile(&S::e2e, 0.9), "end-to-end latency: 90th percentile"},
       {"e2e/p99", "e2e_p99_s", "", "s", predicted, quantile(&S::e2e, 0.99), "end-to-end latency: 99th percentile"},
