@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The formats of a quantised checkpoint: the quantization_config of its config.json (quant_method fp8,
-// compressed-tensors, modelopt, mxfp4, gptq, awq, bitsandbytes), or the hf_quant_config.json that ModelOpt writes beside
-// it. Sources: the checkpoints' files, and the readers of transformers and vLLM.
+// compressed-tensors, modelopt, mxfp4, gptq, awq, bitsandbytes), or the hf_quant_config.json that ModelOpt writes
+// beside it. Sources: the checkpoints' files, and the readers of transformers and vLLM.
 #pragma once
 #include <optional>
 
