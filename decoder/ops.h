@@ -41,8 +41,8 @@ class Ops {
 
   // ---- networks. Shapes are [rows, columns]; n: rows of all sequences together, B: sequences
   Tensor embed(Weight table, Tensor ids);  // ids [n] -> [n, hidden]
-  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out], x quantised first where the weight's format asks for it; Bug if x
-  // has not `in` columns or bias not `out`
+  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out], x quantised first where the weight's format asks for it; Bug if
+  // x has not `in` columns or bias not `out`
   Tensor linear(Tensor x, Weight w, std::optional<Weight> bias = {});
   // [n, c] -> [n, c], each `width` columns alone (0: the row); Bug if it does not divide c or w is no [1, c or width]
   Tensor rms_norm(Tensor x, Weight w, float epsilon, int width = 0);
