@@ -68,7 +68,7 @@ TEST_CASE("tables are no wider than the terminal") {
        {std::pair("run", "when_to_switch_off"), std::pair("run", "tensor_parallel"), std::pair("run", "context_length"),
         std::pair("advise --no-load", "draft_budget"), std::pair("simulate", "serving_load"),
         std::pair("plan", "cheapest_fleet")})
-    for (const unsigned short columns : {80, 120}) {
+    for (const unsigned short columns : {std::uint16_t{80}, std::uint16_t{120}}) {
       INFO(verb << " " << scenario << " at " << columns);
       const std::string shown = on_terminal(kProgram + verb + " " + kScenarios + scenario + ".json", columns);
       CHECK(width_of_tables(shown) > 40);
