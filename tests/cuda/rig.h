@@ -33,7 +33,7 @@ struct CudaRig {
         source(random, "draft.", noise, 11),
         method_text(Rig::text_of(plan)),
         decoder(
-            {tiny_shape(network), o.activations, o.activations, slots, capacity, 1, sampling},
+            {tiny_shape(network), Precision(o.activations), slots, capacity, 1, sampling},
             MethodSpec(method_text.root()),
             [network](const Reader& in) {
               static_cast<void>(in.text());
