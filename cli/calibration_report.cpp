@@ -22,7 +22,7 @@ void print_warnings(std::ostream& out, const std::vector<FitQuality>& all) {
 void print_quality(std::ostream& out, const std::vector<FitQuality>& all, std::size_t width) {
   Table table({"op", "points", "median error", "mean", "P90", "90 % of times", "of unseen inside"});
   for (const FitQuality& q : all)
-    if (q.coverage <= 0) table.add({q.op, q.points, "unknown", "unknown", "unknown", "unknown", "unknown"});
+    if (!q.known) table.add({q.op, q.points, "unknown", "unknown", "unknown", "unknown", "unknown"});
     else
       table.add({q.op, q.points, percent(q.median), percent(q.mean), percent(q.p90),
                  significant(q.low) + " to " + significant(q.high), percent(q.coverage)});

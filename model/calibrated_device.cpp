@@ -23,8 +23,7 @@ double rounded(double x) { return std::stod(significant(x, 4)); }
 // The birth certificate of a fitted block, with how sure it is.
 OrderedJson certificate(const CalibrationInput& o, const FitQuality& q, bool with_spread = true) {
   OrderedJson j{{"kind", "calibrated"}, {"source", o.source}, {"locator", o.locator}};
-  if (q.coverage > 0)
-    j["interval"] = {{"low", std::min(rounded(q.low), 1.0)}, {"high", std::max(rounded(q.high), 1.0)}};
+  if (q.known) j["interval"] = {{"low", std::min(rounded(q.low), 1.0)}, {"high", std::max(rounded(q.high), 1.0)}};
   if (!with_spread) return j;
   for (std::size_t i = 0; i < q.spread.names.size(); ++i) {
     OrderedJson row = OrderedJson::array();

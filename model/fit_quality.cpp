@@ -29,6 +29,7 @@ FitQuality judged(std::string op, const std::vector<std::vector<double>>& log_ra
     q.warnings.push_back("too few shapes to leave any out: its errors are unknown");
     return q;
   }
+  q.known = true;
   for (const double x : all) {
     errors.push_back(std::abs(std::exp(-x) - 1));
     q.mean += errors.back() / static_cast<double>(all.size());
