@@ -37,4 +37,22 @@ std::size_t combinations(const std::vector<Axis>&);  // the size of the product,
 // The choice of one element of each list, the last list first; the last list varies fastest with `index`.
 std::vector<Reader::Choice> combination(const std::vector<Axis>&, std::size_t index);
 
+// The alternatives of an object: of each element of a list, or of the value itself, every combination of the lists in
+// it. More than kMostChoices are noted as a mistake.
+template <class T, class Read>
+std::vector<T> all_combinations(const Reader& in, Read read) {
+  std::vector<T> all;
+  for (const Reader& one : alternatives<Reader>(in, [](const Reader& r) { return r; })) {
+    std::vector<Axis> axes;
+    find_axes(one, "", axes);
+    const std::size_t count = combinations(axes);
+    if (count > kMostChoices) {
+      one.fail("its lists make more than a million alternatives");
+      continue;
+    }
+    for (std::size_t i = 0; i < count; ++i) all.push_back(read(one.choosing(combination(axes, i))));
+  }
+  return all;
+}
+
 }  // namespace draftline

@@ -114,18 +114,7 @@ std::optional<std::string> PrecisionChoice::contradiction(const TransformerShape
 std::vector<PrecisionChoice> read_precisions(const Reader& scenario) {
   const auto in = scenario.find("precision");
   if (!in) return {PrecisionChoice{}};
-  std::vector<PrecisionChoice> all;
-  for (const Reader& one : alternatives<Reader>(*in, [](const Reader& r) { return r; })) {
-    std::vector<Axis> axes;
-    find_axes(one, "", axes);
-    const std::size_t count = combinations(axes);
-    if (count > kMostChoices) {
-      one.fail("its lists make more than a million alternatives");
-      continue;
-    }
-    for (std::size_t i = 0; i < count; ++i) all.push_back(read_choice(one.choosing(combination(axes, i))));
-  }
-  return all;
+  return all_combinations<PrecisionChoice>(*in, read_choice);
 }
 
 }  // namespace draftline

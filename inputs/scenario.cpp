@@ -23,21 +23,6 @@ MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
   return m;
 }
 
-void read_methods(const Reader& in, Catalogue& catalogue, std::vector<MethodChoice>& methods) {
-  for (const Reader& one : alternatives<Reader>(in, [](const Reader& r) { return r; })) {
-    std::vector<Axis> axes;
-    find_axes(one, "", axes);
-    const std::size_t count = combinations(axes);
-    if (count > kMostChoices) {
-      one.fail("its lists make more than a million alternatives");
-      continue;
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      methods.push_back(read_method_choice(one.choosing(combination(axes, i)), catalogue));
-    }
-  }
-}
-
 // Where another format is asked for than a checkpoint has.
 void tell_contradictions(const Reader& in, const Scenario& s) {
   for (const PrecisionChoice& p : s.precisions)
@@ -102,7 +87,8 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
   if (const auto share = in.find("gpu_memory_utilization")) s.gpu_memory_utilization = share->number(0.01, 1);
   s.engines = alternatives<std::shared_ptr<const Engine>>(in.at("engine"),
                                                           [&](const Reader& r) { return catalogue.engine(r); });
-  read_methods(in.at("method"), catalogue, s.methods);
+  s.methods = all_combinations<MethodChoice>(in.at("method"),
+                                             [&](const Reader& r) { return read_method_choice(r, catalogue); });
   take_engine_defaults(s);
   check_weights(s, catalogue);
   if (const auto routing = in.find("expert_routing")) read_routing(*routing, s);

@@ -78,7 +78,8 @@ Seconds expert_time(const ExpertFit& f, const Device& d, const ExpertMlp& k, con
 
 Seconds gpu_time(const Device& d, const ExpertMlp& k) {
   if (k.rows <= 0) return {};
-  const Gemm router{k.rows, k.hidden, k.experts, DType::bf16, k.activations, false};
+  // The router is small, and takes its inputs before they are quantised.
+  const Gemm router{k.rows, k.hidden, k.experts, DType::bf16, result_format(k.activations), false};
   const ExpertFit* fit = expert_fit(d, operands_of(k)).fit;
   return gpu_time(d, router, 0) + (fit != nullptr ? expert_time(*fit, d, k, expected_load(k)) : by_gemm_fit(d, k));
 }

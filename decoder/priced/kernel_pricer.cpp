@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/operand_fits.h"
+
 namespace draftline {
 
 // ---- kernels
@@ -104,8 +106,8 @@ Seconds KernelPricer::time(const Copy& k, const OpCost& cost, double) {
 
 Seconds KernelPricer::time(const ExpertMlp& k, const OpCost& cost, double) {
   const Seconds t = kernel_time(device_, k);
-  if (!cost.fixed || is_cpu_ || !device_.gpu().experts) return t;
-  return t - device_.gpu().experts->fixed + *cost.fixed;
+  const ExpertFit* fit = is_cpu_ ? nullptr : expert_fit(device_, operands_of(k)).fit;
+  return cost.fixed && fit != nullptr ? t - fit->fixed + *cost.fixed : t;
 }
 
 LastAccess KernelPricer::last_access(const StepOutline::Op& op) {

@@ -11,44 +11,11 @@
 #include "model/kernel_fit.h"
 #include "model/kernel_time.h"
 #include "tests/catch.h"
+#include "tests/model/heldout.h"
 #include "tests/model/known_device.h"
 
 using namespace draftline;
-
-namespace {
-
-std::filesystem::path reference() { return std::filesystem::path(DRAFTLINE_REFERENCE_DATA) / "kernels"; }
-
-std::string obstacle() {
-  if (std::string(DRAFTLINE_REFERENCE_DATA).empty()) return "DRAFTLINE_REFERENCE_DATA is not set";
-  if (!std::filesystem::exists(reference() / "h100_sxm/moe.csv.gz"))
-    return "DRAFTLINE_REFERENCE_DATA has no expert layers";
-#ifndef NDEBUG
-  return "held-out fits take minutes in Debug; they run in Release";
-#else
-  return "";
-#endif
-}
-
-struct Errors {
-  int points = 0;
-  double sum = 0, bias = 0;
-  std::vector<double> sizes;
-  void add(double error) {
-    ++points;
-    sum += std::abs(error);
-    bias += error;
-    sizes.push_back(std::abs(error));
-  }
-  double mean() const { return points == 0 ? 0 : 100 * sum / points; }
-  void print(const std::string& device, const char* what) const {
-    if (points == 0) return;
-    std::printf("%-9s %-34s %6d points   mean %5.1f %%   P90 %5.1f %%   bias %+5.1f %%\n", device.c_str(), what, points,
-                mean(), 100 * quantile(sizes, 0.9), 100 * bias / points);
-  }
-};
-
-}  // namespace
+using namespace draftline::heldout;
 
 TEST_CASE("layers of experts that the fit has not seen", "[golden]") {
   struct Row {
@@ -58,11 +25,12 @@ TEST_CASE("layers of experts that the fit has not seen", "[golden]") {
   // The A100 misses the target: docs/accuracy.md says why.
   const auto row = GENERATE(Row{"h100-sxm", "h100_sxm", 7.3}, Row{"l40s", "l40s", 8.6},
                             Row{"a100-sxm", "a100_sxm", 14.5}, Row{"h200", "h200_sxm", 8.1});
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  const auto file = table_of(row.folder, "moe.csv.gz");
+  if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
   constexpr int kFolds = 5;
   Device d = known_device(row.device);
   d.gpu().experts.reset();
-  const ExpertTable table = read_expert_table(reference() / row.folder / "moe.csv.gz", d);
+  const ExpertTable table = read_expert_table(file, d);
   std::printf("%-9s %zu points; left out: %d other formats, %d expert-parallel, %d unaligned, %d not gated\n",
               row.device, table.points.size(), table.other_formats, table.expert_parallel, table.unaligned,
               table.not_gated);
@@ -77,13 +45,12 @@ TEST_CASE("layers of experts that the fit has not seen", "[golden]") {
       (std::distance(layers.begin(), layers.find(layer_of(p))) % kFolds == fold ? unseen : seen).push_back(p);
     const ExpertFit fit = fit_experts(thinned(seen, 1500), d);
     for (const ExpertPoint& p : unseen) {
-      const double error = predicted(fit, d, p) / p.time - 1;
-      all.add(error);
-      (!is_cold(p, d) ? hot : p.rows <= 1024 ? few : many).add(error);
-      if (is_cold(p, d) && p.rows <= 8) one.add(error);
+      const Seconds time = predicted(fit, d, p);
+      all.add(time, p.time);
+      (!is_cold(p, d) ? hot : p.rows <= 1024 ? few : many).add(time, p.time);
+      if (is_cold(p, d) && p.rows <= 8) one.add(time, p.time);
       ExpertMlp k{p.rows, p.hidden, p.intermediate, p.experts, p.per_token};
-      if (is_cold(p, d))
-        before.add((kernel_time(d, k) - kernel_time(d, Gemm{k.rows, k.hidden, k.experts})) / p.time - 1);
+      if (is_cold(p, d)) before.add(kernel_time(d, k) - kernel_time(d, Gemm{k.rows, k.hidden, k.experts}), p.time);
     }
   }
   all.print(row.device, "experts");

@@ -13,26 +13,15 @@
 #include "model/kernel_tables.h"
 #include "model/kernel_time.h"
 #include "tests/catch.h"
+#include "tests/model/heldout.h"
 #include "tests/model/known_device.h"
 
 using namespace draftline;
+using namespace draftline::heldout;
 
 namespace {
 
 constexpr int kFolds = 5;
-
-std::filesystem::path reference() { return std::filesystem::path(DRAFTLINE_REFERENCE_DATA) / "kernels"; }
-
-// Why the fits can't run here; empty if they can.
-std::string obstacle() {
-  if (std::string(DRAFTLINE_REFERENCE_DATA).empty()) return "DRAFTLINE_REFERENCE_DATA is not set";
-  if (!std::filesystem::exists(reference())) return "DRAFTLINE_REFERENCE_DATA has no kernels";
-#ifndef NDEBUG
-  return "held-out fits take minutes in Debug; they run in Release";
-#else
-  return "";
-#endif
-}
 
 Device datasheet(const std::string& name) {
   Device d = known_device(name);
@@ -57,50 +46,11 @@ std::pair<std::vector<Point>, std::vector<Point>> split(const std::vector<Point>
   return parts;
 }
 
-// Absolute relative errors, summarised in per cent.
-struct Errors {
-  std::vector<double> all;
-  void add(Seconds ours, Seconds theirs) { all.push_back(std::abs(ours / theirs - 1)); }
-  double mean() const {
-    double sum = 0;
-    for (const double e : all) sum += e;
-    return 100 * sum / static_cast<double>(all.size());
-  }
-  double p90() const {
-    auto sorted = all;
-    std::sort(sorted.begin(), sorted.end());
-    return 100 * sorted[sorted.size() * 9 / 10];
-  }
-};
-
-void print(const std::string& device, const char* what, const Errors& e, const char* target) {
-  std::printf("%-31s %-34s %6zu shapes   mean %5.1f %%   P90 %5.1f %%   %s\n", device.c_str(), what, e.all.size(),
-              e.mean(), e.p90(), target);
-}
-
 Seconds roofline(const Device& d, const GemmPoint& p) {
   return roofline_time(d, work(Gemm{p.rows, p.in, p.out}), DType::bf16);
 }
 Seconds roofline(const Device& d, const AttentionPoint& p) {
   return roofline_time(d, work(kernel_of(p), span_of(p)), DType::bf16);
-}
-
-// Time over roofline of the four nearest (outputs, inputs) of the table with as many rows, weighted by 1 / distance^2
-// between the logarithms.
-Seconds interpolated(const Device& d, const std::map<int, std::vector<GemmPoint>>& table, const GemmPoint& p) {
-  std::vector<std::pair<double, double>> near;  // squared distance, log of time over roofline
-  for (const GemmPoint& q : table.at(p.rows)) {
-    const double x = std::log(static_cast<double>(q.out) / p.out), y = std::log(static_cast<double>(q.in) / p.in);
-    near.emplace_back(x * x + y * y, std::log(q.time / roofline(d, q)));
-  }
-  const auto end = near.begin() + std::min<std::ptrdiff_t>(4, static_cast<std::ptrdiff_t>(near.size()));
-  std::partial_sort(near.begin(), end, near.end());
-  double weights = 0, sum = 0;
-  for (auto n = near.begin(); n != end; ++n) {
-    weights += 1 / n->first;
-    sum += n->second / n->first;
-  }
-  return std::exp(sum / weights) * roofline(d, p);
 }
 
 }  // namespace
@@ -114,8 +64,9 @@ TEST_CASE("GEMMs of unseen shapes: tiles and waves against a neighbour interpola
   const auto row = GENERATE(Row{"a100-sxm", "a100_sxm", "target 1.25 x interpolation", 0},
                             Row{"h100-sxm", "h100_sxm", "target 1.25 x interpolation", 0},
                             Row{"l40s", "l40s", "target 6.5 %: missed", 9.4});
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
-  const auto all = read_gemm_table(reference() / row.folder / "gemm.csv.gz").points;
+  const auto file = table_of(row.folder, "gemm.csv.gz");
+  if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
+  const auto all = read_gemm_table(file).points;
   Device d = datasheet(row.device);
   Errors ours, large, plain, neighbours;
   for (int fold = 0; fold < kFolds; ++fold) {
@@ -127,13 +78,13 @@ TEST_CASE("GEMMs of unseen shapes: tiles and waves against a neighbour interpola
       ours.add(predicted(d, p), p.time);
       if (2.0 * p.in * p.out > 20e6) large.add(predicted(d, p), p.time);
       plain.add(roofline(d, p), p.time);
-      neighbours.add(interpolated(d, table, p), p.time);
+      neighbours.add(interpolated(table, p, [&](const GemmPoint& q) { return roofline(d, q); }), p.time);
     }
   }
-  print(row.device, "GEMM, tiles x waves x splits", ours, row.target);
-  print(row.device, "  ... weights over 20 MB", large, "");
-  print(row.device, "  neighbour interpolation", neighbours, "(reference)");
-  print(row.device, "  datasheet roofline", plain, "(reference)");
+  ours.print(row.device, "GEMM, tiles x waves x splits", row.target);
+  large.print(row.device, "  ... weights over 20 MB");
+  neighbours.print(row.device, "  neighbour interpolation", "(reference)");
+  plain.print(row.device, "  datasheet roofline", "(reference)");
   CHECK(ours.mean() <= 1.25 * neighbours.mean());
   CHECK(ours.mean() < 0.5 * plain.mean());
   if (row.most > 0) CHECK(ours.mean() <= row.most);
@@ -155,10 +106,11 @@ TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefi
                             Row{"b200", "b200_sxm", DType::fp8, 4, 8, 3.6, 10.0, 10.2},
                             Row{"l40s", "l40s", DType::bf16, 4, 8, 6.8, 12.7, 7.7},
                             Row{"l40s", "l40s", DType::fp8, 4, 8, 4.4, 15.1, 12.4});
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  const auto decode_file = table_of(row.folder, "generation_attention.csv.gz");
+  if (const auto why = obstacle(decode_file); !why.empty()) SKIP_TEST(why);
   std::vector<AttentionPoint> all;
-  for (const auto& points : {read_decode_table(reference() / row.folder / "generation_attention.csv.gz"),
-                             read_prefill_table(reference() / row.folder / "context_attention.csv.gz")})
+  for (const auto& points :
+       {read_decode_table(decode_file), read_prefill_table(table_of(row.folder, "context_attention.csv.gz"))})
     std::copy_if(points.begin(), points.end(), std::back_inserter(all),
                  [&](const AttentionPoint& p) { return p.format == row.cache; });
   // A library's layout is its habit, which the shipped fit names; whether the data find it is kernel_fit_test's.
@@ -180,25 +132,26 @@ TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefi
   const std::string which = std::string(row.device) + " " + all.front().library + " " + std::string(name(row.cache));
   char target[64];
   std::snprintf(target, sizeof target, "target %.1f %%%s", row.decode, decode.mean() <= row.decode ? "" : ": missed");
-  print(which, "decode attention, cache > 2 L2", decode, target);
-  print(which, "  ... cache within 2 L2", hot, "");
-  print(which, "  datasheet roofline", plain_decode, "(reference)");
+  decode.print(which, "decode attention, cache > 2 L2", target);
+  hot.print(which, "  ... cache within 2 L2");
+  plain_decode.print(which, "  datasheet roofline", "(reference)");
   std::snprintf(target, sizeof target, "target %.1f %%%s", row.prefill,
                 prefill.mean() <= row.prefill ? "" : ": missed");
-  print(which, "prefill attention", prefill, target);
-  print(which, "  datasheet roofline", plain_prefill, "(reference)");
+  prefill.print(which, "prefill attention", target);
+  plain_prefill.print(which, "  datasheet roofline", "(reference)");
   CHECK(decode.mean() <= row.most_decode);
   CHECK(hot.mean() <= row.most_hot);
   CHECK(prefill.mean() <= row.most_prefill);
 }
 
 TEST_CASE("where a library was not measured, the interval is what two libraries of one card differ by", "[golden]") {
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  const auto decode_file = table_of("l40s", "generation_attention.csv.gz");
+  if (const auto why = obstacle(decode_file); !why.empty()) SKIP_TEST(why);
   const Device d = known_device("l40s");
   REQUIRE(d.gpu().attention.fits.size() == 2);
   std::vector<double> log_ratio;  // of measured over predicted, each library by the other's fit
-  for (const auto& points : {read_decode_table(reference() / "l40s/generation_attention.csv.gz"),
-                             read_prefill_table(reference() / "l40s/context_attention.csv.gz")})
+  for (const auto& points :
+       {read_decode_table(decode_file), read_prefill_table(table_of("l40s", "context_attention.csv.gz"))})
     for (const AttentionPoint& p : points) {
       AttentionModel other;
       other.fits = {d.gpu().attention.fits[p.library == d.gpu().attention.fits[0].library ? 1 : 0]};
@@ -213,8 +166,9 @@ TEST_CASE("where a library was not measured, the interval is what two libraries 
 }
 
 TEST_CASE("the RTX 4090 on a product of a network's layers that it has not seen", "[golden]") {
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
-  const auto file = reference().parent_path() / "serving/rtx4090_llama31_8b_vllm/step_tables/dense.csv";
+  const auto file =
+      std::filesystem::path(DRAFTLINE_REFERENCE_DATA) / "serving/rtx4090_llama31_8b_vllm/step_tables/dense.csv";
+  if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
   const auto shape =
       read_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/transformers/llama-3.1-8b.json", read_transformer);
   const auto all = read_step_gemms(file, shape);
@@ -231,7 +185,7 @@ TEST_CASE("the RTX 4090 on a product of a network's layers that it has not seen"
         plain.add(roofline(d, p), p.time);
       }
     }
-  print("rtx-4090", "GEMM, one of four products unseen", ours, "");
-  print("rtx-4090", "  datasheet roofline", plain, "(reference)");
+  ours.print("rtx-4090", "GEMM, one of four products unseen");
+  plain.print("rtx-4090", "  datasheet roofline", "(reference)");
   CHECK(ours.mean() < 0.6 * plain.mean());
 }

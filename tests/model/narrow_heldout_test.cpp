@@ -11,71 +11,21 @@
 #include "model/expert_fit.h"
 #include "model/gemm_tables.h"
 #include "tests/catch.h"
+#include "tests/model/heldout.h"
 #include "tests/model/known_device.h"
 
 using namespace draftline;
+using namespace draftline::heldout;
 
 namespace {
 
 constexpr int kFolds = 5;
-
-std::filesystem::path table_of(const char* folder, const char* file) {
-  return std::filesystem::path(DRAFTLINE_REFERENCE_DATA) / "kernels" / folder / file;
-}
-
-std::string obstacle(const std::filesystem::path& table) {
-  if (std::string(DRAFTLINE_REFERENCE_DATA).empty()) return "DRAFTLINE_REFERENCE_DATA is not set";
-  if (!std::filesystem::exists(table)) return "DRAFTLINE_REFERENCE_DATA has no such table";
-#ifndef NDEBUG
-  return "held-out fits take minutes in Debug; they run in Release";
-#else
-  return "";
-#endif
-}
-
-struct Errors {
-  std::vector<double> sizes;
-  double bias = 0;
-  void add(Seconds ours, Seconds theirs) {
-    const double error = ours / theirs - 1;
-    sizes.push_back(std::abs(error));
-    bias += error;
-  }
-  double mean() const {
-    double sum = 0;
-    for (const double e : sizes) sum += e;
-    return sizes.empty() ? 0 : 100 * sum / static_cast<double>(sizes.size());
-  }
-  void print(const std::string& device, const std::string& what) const {
-    if (sizes.empty()) return;
-    std::printf("%-9s %-36s %6zu points   mean %5.1f %%   median %5.1f %%   P90 %5.1f %%   bias %+5.1f %%\n",
-                device.c_str(), what.c_str(), sizes.size(), mean(), 100 * quantile(sizes, 0.5),
-                100 * quantile(sizes, 0.9), 100 * bias / static_cast<double>(sizes.size()));
-  }
-};
 
 // What a device without fits of narrow operands would say.
 Device by_16_bits(Device d) {
   d.gpu().narrow_gemm = {};
   d.gpu().narrow_experts = {};
   return d;
-}
-
-// The four nearest pairs of the table with as many rows, weighted by 1 / distance^2 between the logarithms, of time.
-Seconds interpolated(const std::map<int, std::vector<GemmPoint>>& table, const GemmPoint& p) {
-  std::vector<std::pair<double, double>> near;  // squared distance, log of time over inputs x outputs
-  for (const GemmPoint& q : table.at(p.rows)) {
-    const double x = std::log(static_cast<double>(q.out) / p.out), y = std::log(static_cast<double>(q.in) / p.in);
-    near.emplace_back(x * x + y * y, std::log(q.time.value) - 0.5 * (std::log(q.out) + std::log(q.in)));
-  }
-  const auto end = near.begin() + std::min<std::ptrdiff_t>(4, static_cast<std::ptrdiff_t>(near.size()));
-  std::partial_sort(near.begin(), end, near.end());
-  double weights = 0, sum = 0;
-  for (auto n = near.begin(); n != end; ++n) {
-    weights += 1 / n->first;
-    sum += n->second / n->first;
-  }
-  return Seconds{std::exp(sum / weights + 0.5 * (std::log(p.out) + std::log(p.in)))};
 }
 
 }  // namespace
@@ -100,6 +50,7 @@ TEST_CASE("GEMMs of 8 and 4 bits on unseen shapes", "[golden]") {
   const auto fold_of = [&](const GemmPoint& p) {
     return std::distance(pairs.begin(), pairs.find({p.out, p.in})) % kFolds;
   };
+  const auto scale = [](const GemmPoint& p) { return Seconds{std::sqrt(static_cast<double>(p.out) * p.in)}; };
   Errors ours, wide, neighbours;
   std::map<int, Errors> by_rows;
   for (int fold = 0; fold < kFolds; ++fold) {
@@ -113,7 +64,7 @@ TEST_CASE("GEMMs of 8 and 4 bits on unseen shapes", "[golden]") {
       if (fold_of(p) != fold || near[p.rows].empty()) continue;
       ours.add(predicted(fitted, p), p.time);
       wide.add(predicted(d, p), p.time);
-      neighbours.add(interpolated(near, p), p.time);
+      neighbours.add(interpolated(near, p, scale), p.time);
       by_rows[p.rows == 1 ? 1 : p.rows <= 64 ? 64 : 1024].add(predicted(fitted, p), p.time);
     }
   }

@@ -292,7 +292,11 @@ TEST_CASE("an engine's own cost of a layer of experts replaces that of the engin
     setup.engine = &e;
     return s->predictor().step_price(setup, autoregressive()).breakdown(500).of(Phase::verify, KernelKind::experts);
   };
-  const Seconds fixed = setup.device->gpu().experts->fixed;
+  const GpuModel& gpu = setup.device->gpu();
+  CHECK((experts(measured) - experts(own)).value == Approx(48 * (gpu.experts->fixed.value - 9e-6)));
+  setup.precision = Precision("fp8", format_named("fp8")->layers, DType::bf16);
+  const Seconds fixed = gpu.narrow_experts[NarrowFormat::fp8]->fixed;
+  REQUIRE(fixed != gpu.experts->fixed);
   CHECK((experts(measured) - experts(own)).value == Approx(48 * (fixed.value - 9e-6)));
 }
 

@@ -5,26 +5,17 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/text_file.h"
 #include "model/error_summary.h"
 #include "predict/served_points.h"
 #include "tests/inputs/scenario_text.h"
+#include "tests/predict/published_steps.h"
 
 namespace draftline {
 
 namespace {
 
-std::filesystem::path published() {
-  return std::filesystem::path(DRAFTLINE_REFERENCE_DATA) / "served" / "published_steps.json";
-}
-
-std::string obstacle() {
-  if (std::string(DRAFTLINE_REFERENCE_DATA).empty()) return "DRAFTLINE_REFERENCE_DATA is not set";
-  return std::filesystem::exists(published()) ? "" : "DRAFTLINE_REFERENCE_DATA has no served/published_steps.json";
-}
-
 nlohmann::json row(const std::string& id) {
-  for (const auto& r : nlohmann::json::parse(read_text_file(published())))
+  for (const auto& r : published_rows())
     if (r.at("id") == id) return r;
   FAIL("no row " << id);
   throw Bug("unreachable");
@@ -78,7 +69,7 @@ void print(const char* what, const Judged& j) {
 }  // namespace
 
 TEST_CASE("vLLM with a network of 1.7B on an H100: four corners of a grid predict what lies between and beyond") {
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  if (const auto why = no_published_steps(); !why.empty()) SKIP_TEST(why);
   const auto grid = row("adixg_h100_step_grid");
   const auto& batches = grid.at("batch_sizes");
   std::vector<ServedRun> seen, unseen;
@@ -100,7 +91,7 @@ TEST_CASE("vLLM with a network of 1.7B on an H100: four corners of a grid predic
 }
 
 TEST_CASE("SGLang on an H200: plain runs and chains of three drafts predict chains of five and seven") {
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  if (const auto why = no_published_steps(); !why.empty()) SKIP_TEST(why);
   constexpr double kContext = 400;  // prompt and half of the output: not stated
   std::vector<ServedRun> seen, unseen;
   for (const char* texts : {"mtbench", "gsm8k", "math500", "humaneval"}) {
@@ -121,7 +112,7 @@ TEST_CASE("SGLang on an H200: plain runs and chains of three drafts predict chai
 }
 
 TEST_CASE("vLLM at batch 1: plain decoding and two draft lengths predict the others") {
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  if (const auto why = no_published_steps(); !why.empty()) SKIP_TEST(why);
   constexpr double kContext = 400;  // not stated
   const auto one = row("vllm20780_bs1_K_sweep_eagle1"), three = row("vllm20780_bs1_K_sweep_eagle3");
   for (const auto& [method, r] : {std::pair{"eagle1", one}, {"eagle3", three}}) {
@@ -142,7 +133,7 @@ TEST_CASE("vLLM at batch 1: plain decoding and two draft lengths predict the oth
 
 TEST_CASE(
     "TurboMind on A100s: rows that no step explains are told, and two other networks are right on average alone") {
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  if (const auto why = no_published_steps(); !why.empty()) SKIP_TEST(why);
   // Prompts of one token, outputs of 128: what a second emits is decoding alone.
   const auto rows = [](const char* id, const char* transformer, int ranks) {
     const auto r = row(id);

@@ -5,25 +5,16 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/text_file.h"
 #include "model/error_summary.h"
 #include "predict/engine_terms.h"
 #include "predict/served_fit.h"
 #include "predict/served_points.h"
 #include "tests/inputs/scenario_text.h"
+#include "tests/predict/published_steps.h"
 
 namespace draftline {
 
 namespace {
-
-std::filesystem::path published() {
-  return std::filesystem::path(DRAFTLINE_REFERENCE_DATA) / "served" / "published_steps.json";
-}
-std::string obstacle() {
-  if (std::string(DRAFTLINE_REFERENCE_DATA).empty()) return "DRAFTLINE_REFERENCE_DATA is not set";
-  return std::filesystem::exists(published()) ? "" : "DRAFTLINE_REFERENCE_DATA has no served/published_steps.json";
-}
-nlohmann::json rows() { return nlohmann::json::parse(read_text_file(published())); }
 
 // Something that was measured, as a profile predicts it.
 struct Observation {
@@ -136,7 +127,7 @@ std::vector<Bar> bars(const std::string& engine) {
   const std::map<std::string, std::string> methods{
       {"baseline", "autoregressive"}, {"ngram", "prompt_lookup"}, {"eagle", "eagle1"}, {"eagle3", "eagle3"}};
   std::vector<Bar> all;
-  for (const auto& r : rows()) {
+  for (const auto& r : published_rows()) {
     if (!r.at("id").get<std::string>().starts_with("sdb_f4_") || !methods.contains(r.at("method"))) continue;
     const auto& [transformer, ranks] = networks.at(r.at("target_model"));
     for (std::size_t i = 0; i < 3; ++i)  // a batch of 512 has no room at these lengths
@@ -149,7 +140,7 @@ std::vector<Bar> bars(const std::string& engine) {
 }  // namespace
 
 TEST_CASE("vllm-0.10: host times from the shares of Llama-3.1-8B's steps, judged on Qwen3-8B and Llama-3-70B") {
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  if (const auto why = no_published_steps(); !why.empty()) SKIP_TEST(why);
   Catalogue catalogue(kData);
   const auto shipped = catalogue.engine("vllm-0.10");
   const auto device = catalogue.device("h100-sxm");
@@ -199,7 +190,7 @@ TEST_CASE("vllm-0.10: host times from the shares of Llama-3.1-8B's steps, judged
 }
 
 TEST_CASE("sglang: chains and trees of Llama-3.1-8B, judged on a network of 70B and on a mixture of experts") {
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  if (const auto why = no_published_steps(); !why.empty()) SKIP_TEST(why);
   constexpr double kContext = 400;  // prompt and half of the output: not stated
   struct Run {
     ServedRun run;
@@ -222,7 +213,7 @@ TEST_CASE("sglang: chains and trees of Llama-3.1-8B, judged on a network of 70B 
     return r;
   };
   std::vector<Run> seen, unseen;
-  for (const auto& r : rows()) {
+  for (const auto& r : published_rows()) {
     if (!r.at("id").get<std::string>().starts_with("specbundle_llama-31-8b_")) continue;
     const double plain = r.at("baseline_tps")[0];
     seen.push_back(run_of("llama-3.1-8b", 1, 1, 0, 0, 0, 1, plain, 0));
@@ -290,9 +281,9 @@ TEST_CASE("sglang: chains and trees of Llama-3.1-8B, judged on a network of 70B 
 }
 
 TEST_CASE("vllm-0.19: a layer and a step from a grid of Qwen3-1.7B on an H100") {
-  if (const auto why = obstacle(); !why.empty()) SKIP_TEST(why);
+  if (const auto why = no_published_steps(); !why.empty()) SKIP_TEST(why);
   nlohmann::json grid;
-  for (const auto& r : rows())
+  for (const auto& r : published_rows())
     if (r.at("id") == "adixg_h100_step_grid") grid = r;
   std::vector<ServedRun> runs;
   for (const auto& [key, context] : {std::pair{"ctx0", 1.0}, {"ctx8192", 8192.0}})
