@@ -117,7 +117,7 @@ std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::layer_plans(int layer) c
     plans.push_back(vector("q_norm", attention + "q_norm.weight", s.head_dim));
     plans.push_back(vector("k_norm", attention + "k_norm.weight", s.head_dim));
   }
-  if (s.experts && layer >= s.experts->dense_layers) {
+  if (s.layer(layer).experts) {
     const int count = s.experts->count, inner = s.experts->intermediate;
     std::vector<Part> gate_up, down;
     for (int e = 0; e < count; ++e) {

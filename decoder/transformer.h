@@ -5,44 +5,9 @@
 #include <map>
 #include <span>
 
-#include "decoder/ops.h"
-#include "model/transformer_shape.h"
+#include "decoder/layer.h"
 
 namespace draftline {
-
-// The residual stream [rows, hidden]. The output of the last sublayer, `delta`, is pending: the next norm adds it in
-// the same kernel, or value() does.
-struct Stream {
-  Tensor h;
-  std::optional<Tensor> delta = {};
-  Tensor norm(Ops&, Weight, float epsilon);
-  Tensor value(Ops&);
-  void push(Ops& ops, Tensor d) {
-    value(ops);
-    delta = d;
-  }
-};
-
-struct LayerWeights {
-  std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, router, mlp_norm, mlp_norm_bias;
-  std::optional<Weight> shared_gate_up, shared_down;  // an MLP that all rows use beside their experts
-  Weight qkv, o, gate_up, down;
-};
-// How a drafter's layer differs from a target's.
-struct LayerOptions {
-  std::optional<int> inputs = {};  // columns that qkv reads; none: hidden
-  bool input_norm = true, mlp = true;
-  bool experts = true;  // a mixture of experts where the shape has one; false: a dense MLP
-};
-LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
-
-// An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
-Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
-                      int ranks = 1);
-// An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that
-// the rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
-Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1, int sequences = 0);
-Rope rope_of(const TransformerShape&);
 
 struct LayerUse {  // which sublayers of a layer are run: Self-Spec skips sublayers, S3D and LayerSkip whole layers
   int layer;
@@ -74,13 +39,25 @@ class Transformer {
 
   TransformerShape shape;
   int ranks;
-  Cache cache;
+  // Of the layers with one kind of attention each.
+  std::vector<Cache> caches;
+  bool owns(const Cache&) const;
+  // Those rows of the tail stay in every cache: path [B * (depth + 1)], as of Ops::commit.
+  void commit(Ops&, Tensor path, const Rows&, const BatchSlots&) const;
   Weight embedding, head, final_norm_weight;
   std::optional<Weight> final_norm_bias;
   std::vector<LayerWeights> layers;
 
  private:
+  struct LayerCache {  // a layer's keys and values: `layer` of `cache`
+    Cache cache;
+    int layer = 0;
+  };
+  void add_cache(Ops&, AttentionKind, int capacity);
+  Tensor attention(Ops&, Tensor y, int layer, PassRef) const;
+
   std::vector<LayerUse> all_;
+  std::vector<LayerCache> cache_of_layer_;
 };
 
 }  // namespace draftline

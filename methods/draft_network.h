@@ -11,7 +11,10 @@ class DraftNetwork {
  public:
   // Builds the transformer of the parameter "draft". A vocabulary other than the target's is noted as a mistake.
   DraftNetwork(const MethodSpec&, Context&);
-  const Cache& cache() const { return network_.cache; }
+  // Of a pass's tail, the rows of `path` stay in the KV cache.
+  void commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlots& slots) const {
+    network_.commit(ops, path, rows, slots);
+  }
 
   void extend(Ops&, const Session&, const Committed&);         // after each prefill and step; first() needs it
   void prefill(Ops&, const Session&, const Committed&) const;  // fills only the KV cache, if first() is not used

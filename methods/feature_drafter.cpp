@@ -35,6 +35,7 @@ DraftShape read_draft_shape(const MethodSpec& spec, int vocabulary, int official
 TransformerShape drafter_layer_shape(const TransformerShape& target) {
   TransformerShape s = target;
   s.experts.reset();
+  s.layer_kinds.clear();
   s.qkv_bias = s.qk_norm = false;
   if (s.intermediate == 0) s.intermediate = 4 * s.hidden;
   return s;

@@ -5,8 +5,8 @@ namespace draftline::methods {
 
 void NetworkTree::extend(Ops& ops, const Session& s, const Committed& c) {
   if (!c.prefill && !tree_.is_chain())
-    ops.commit(draft_.cache(), ops.gather(tree_.place_of_rows(ops, s.sequences), c.path),
-               ops.uniform(s.sequences, tree_.places()), s.slots);
+    draft_.commit(ops, ops.gather(tree_.place_of_rows(ops, s.sequences), c.path),
+                  ops.uniform(s.sequences, tree_.places()), s.slots);
   draft_.extend(ops, s, c);
 }
 

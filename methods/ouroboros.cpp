@@ -218,7 +218,7 @@ class Ouroboros : public Method {
         ops.input("ouroboros.parents", judged_parents), ops.ragged("ouroboros.judged_rows", judged_rows), depth);
     if (depth > 0) {
       own.lengths = ops.input("ouroboros.ends", ends);
-      ops.commit(draft_.cache(), ops.gather(ops.input("ouroboros.place", place), v.path), all, own);
+      draft_.commit(ops, ops.gather(ops.input("ouroboros.place", place), v.path), all, own);
     }
     const int sequences = s.sequences, texts = sequences * (depth + 1);
     const Tensor out = ops.persistent("ouroboros.out", sequences + texts + sequences * columns, 1, DType::int32);

@@ -101,6 +101,11 @@ void read_qwen3_moe(const Reader& in, TransformerShape& s) {
     dense->fail("layers with and without experts in one model are not modelled; must be empty");
 }
 
+void first_layers_dense(int dense, TransformerShape& s) {
+  s.layer_kinds.assign(static_cast<std::size_t>(s.layers), {.experts = true});
+  std::fill_n(s.layer_kinds.begin(), dense, LayerKind{});
+}
+
 // The first of DeepSeek's mixtures; later ones have latent attention, which is not modelled.
 void read_deepseek(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
@@ -112,7 +117,8 @@ void read_deepseek(const Reader& in, TransformerShape& s) {
     if (static_cast<std::int64_t>(e.shared) * e.intermediate > kMostColumns) shared->fail("are too many");
     else e.shared *= e.intermediate;
   }
-  if (const auto dense = given(in, "first_k_dense_replace")) e.dense_layers = dense->integer(0, std::max(s.layers, 0));
+  if (const auto dense = given(in, "first_k_dense_replace"))
+    first_layers_dense(dense->integer(0, std::max(s.layers, 0)), s);
   if (const auto step = given(in, "moe_layer_freq"); step && step->positive_int() != 1)
     step->fail("experts in every other layer are not modelled; must be 1");
   if (const auto score = given(in, "scoring_func"); score && score->text() != "softmax")

@@ -11,52 +11,100 @@ namespace {
 
 int share_of(int columns, int ranks) { return columns / ranks + (columns % ranks != 0); }
 
-double norm_parameters(const TransformerShape& s) {
-  const double one = s.norm == NormKind::layer ? 2.0 * s.hidden : s.hidden;
-  return s.layers * (2 * one + (s.qk_norm ? 2.0 * s.head_dim : 0)) + one;
+double norm_columns(const TransformerShape& s) { return (s.norm == NormKind::layer ? 2.0 : 1.0) * s.hidden; }
+
+// Vectors of one layer's attention: norms, biases, sinks, convolutions.
+double attention_vectors(const TransformerShape& s, AttentionKind kind) {
+  if (kind == AttentionKind::delta_net) {
+    const DeltaNet& d = s.delta_net.value();
+    return static_cast<double>(d.convolved_columns()) * d.kernel + 2.0 * d.value_heads + d.value_dim;
+  }
+  const double sinks = s.attention_sinks ? s.heads : 0, o_bias = s.o_bias ? s.hidden : 0;
+  if (s.latent) return s.latent->q_rank + s.latent->kv_rank + sinks + o_bias;
+  return (s.qk_norm ? 2.0 * s.head_dim : 0) + (s.qkv_bias ? s.q_columns() + 2.0 * s.kv_columns() : 0) + sinks + o_bias;
 }
 
-double bias_parameters(const TransformerShape& s) {
-  return s.qkv_bias ? s.layers * (s.q_columns() + 2.0 * s.kv_columns()) : 0;
+double mlp_vectors(const TransformerShape& s, bool experts) {
+  if (!experts) return 0;
+  const Experts& e = *s.experts;
+  return (e.choice_bias ? e.count : 0) + (e.bias ? e.count * (1.0 + 2.0 * e.intermediate + s.hidden) : 0);
+}
+
+double vector_parameters(const TransformerShape& s) {
+  double sum = norm_columns(s);
+  for (int i = 0; i < s.layers; ++i) {
+    const LayerKind layer = s.layer(i);
+    sum += (s.post_norms ? 4 : 2) * norm_columns(s) + attention_vectors(s, layer.attention) +
+           mlp_vectors(s, layer.experts);
+  }
+  return sum;
 }
 
 double dense_mlp_parameters(const TransformerShape& s) {
-  return (s.mlp == MlpKind::gated_silu ? 3.0 : 2.0) * s.hidden * s.intermediate;
+  return (s.mlp == MlpKind::gelu ? 2.0 : 3.0) * s.hidden * s.intermediate;
 }
 
-int layers_with_experts(const TransformerShape& s) { return s.experts ? s.layers - s.experts->dense_layers : 0; }
+int layers_with_experts(const TransformerShape& s) {
+  int sparse = 0;
+  for (int i = 0; i < s.layers; ++i) sparse += s.layer(i).experts;
+  return sparse;
+}
 
 }  // namespace
 
-double attention_parameters(const TransformerShape& s) {
-  return 2.0 * s.hidden * s.q_columns() + 2.0 * s.hidden * s.kv_columns();
+LayerKind TransformerShape::layer(int index) const {
+  if (layer_kinds.empty()) return {.experts = experts.has_value()};
+  return layer_kinds.at(static_cast<std::size_t>(index));
+}
+
+int TransformerShape::layers_of(AttentionKind kind) const {
+  int count = 0;
+  for (int i = 0; i < layers; ++i) count += layer(i).attention == kind;
+  return count;
+}
+
+double attention_parameters(const TransformerShape& s, AttentionKind kind) {
+  const double hidden = s.hidden;
+  if (kind == AttentionKind::delta_net) {  // queries, keys, values, gates; two numbers a head; the output
+    const DeltaNet& d = s.delta_net.value();
+    return hidden * (d.convolved_columns() + 2.0 * d.value_columns() + 2.0 * d.value_heads);
+  }
+  if (s.latent) {
+    const LatentAttention& l = *s.latent;
+    const double queries = l.q_rank > 0 ? l.q_rank * (hidden + s.q_columns()) : hidden * s.q_columns();
+    return queries + hidden * (l.kv_rank + l.rope_dim) +
+           static_cast<double>(s.heads) * (l.kv_rank * (l.nope_dim + l.value_dim) + hidden * l.value_dim);
+  }
+  return (s.output_gate ? 3.0 : 2.0) * hidden * s.q_columns() + 2.0 * hidden * s.kv_columns();
 }
 
 double mlp_parameters(const TransformerShape& s) {
   if (!s.experts) return dense_mlp_parameters(s);
-  return s.hidden * (s.experts->count * (1 + 3.0 * s.experts->intermediate) + 3.0 * s.experts->shared);
+  return s.hidden * (s.experts->count * (1 + 3.0 * s.experts->intermediate) + 3.0 * s.experts->shared +
+                     (s.experts->shared_gate ? 1 : 0));
 }
 
 double layer_parameters(const TransformerShape& s) { return attention_parameters(s) + mlp_parameters(s); }
 
 double matrix_parameters(const TransformerShape& s) {
-  const int sparse = layers_with_experts(s);
-  return s.layers * attention_parameters(s) + (s.layers - sparse) * dense_mlp_parameters(s) +
-         (sparse > 0 ? sparse * mlp_parameters(s) : 0);
+  double sum = 0;
+  for (int i = 0; i < s.layers; ++i) {
+    const LayerKind layer = s.layer(i);
+    sum += attention_parameters(s, layer.attention) + (layer.experts ? mlp_parameters(s) : dense_mlp_parameters(s));
+  }
+  return sum;
 }
 
 double head_parameters(const TransformerShape& s) { return static_cast<double>(s.vocabulary) * s.hidden; }
 
 double parameters(const TransformerShape& s) {
-  return matrix_parameters(s) + bias_parameters(s) + norm_parameters(s) +
-         (s.tied_embeddings ? 1 : 2) * head_parameters(s);
+  return matrix_parameters(s) + vector_parameters(s) + (s.tied_embeddings ? 1 : 2) * head_parameters(s);
 }
 
 double active_parameters(const TransformerShape& s) {
   const double idle =
       s.experts ? 3.0 * s.hidden * s.experts->intermediate * (s.experts->count - s.experts->per_token) : 0;
-  return matrix_parameters(s) - layers_with_experts(s) * idle + bias_parameters(s) + norm_parameters(s) +
-         head_parameters(s);
+  return matrix_parameters(s) - layers_with_experts(s) * idle + vector_parameters(s) + head_parameters(s);
 }
 
 std::optional<std::string> refuses_shards(const TransformerShape& s, int ranks) {
@@ -74,6 +122,11 @@ TransformerShape shard(const TransformerShape& s, int ranks) {
   TransformerShape one = s;
   one.heads = s.heads / ranks;
   one.kv_heads = std::max(1, s.kv_heads / ranks);
+  if (s.latent) one.kv_heads = one.heads;
+  if (one.delta_net) {
+    one.delta_net->key_heads = share_of(s.delta_net->key_heads, ranks);
+    one.delta_net->value_heads = share_of(s.delta_net->value_heads, ranks);
+  }
   one.intermediate = share_of(s.intermediate, ranks);
   one.vocabulary = share_of(s.vocabulary, ranks);
   if (one.experts) {

@@ -11,16 +11,58 @@
 
 namespace draftline {
 
-enum class NormKind { rms, layer };       // layer: with bias
-enum class MlpKind { gated_silu, gelu };  // gelu: two matrices, no gate
+enum class NormKind { rms, layer };  // layer: with bias
+// gelu: two matrices, no gate. gated_gelu: by the tanh formula (Gemma). clamped_swiglu: gpt-oss.
+enum class MlpKind { gated_silu, gelu, gated_gelu, clamped_swiglu };
 
-struct Experts {  // a mixture-of-experts MLP in every layer but the first ones
+// What a layer's attention sees of the text up to a token.
+enum class AttentionKind {
+  full,
+  sliding,   // the last `window` tokens, this one included
+  chunked,   // of its own chunk of `window` tokens, those up to this one (Llama 4)
+  delta_net  // a state of fixed size instead of keys and values (Qwen3-Next)
+};
+
+struct LayerKind {  // how a layer differs from others of its network
+  AttentionKind attention = AttentionKind::full;
+  bool experts = false;  // whether its MLP is the mixture of experts
+  bool rope = true;      // whether queries and keys are rotated
+  bool operator==(const LayerKind&) const = default;
+};
+
+struct Experts {  // a mixture-of-experts MLP
+  enum class Score { softmax, sigmoid, softmax_of_chosen };
   int count = 0, per_token = 0, intermediate = 0;
-  bool normalise = true;  // the chosen experts' weights sum to 1
-  int shared = 0;         // columns of an MLP beside them that every token passes
-  int dense_layers = 0;   // first layers, which have a plain MLP
-  double overlap = 0;     // of the experts of neighbouring tokens, beyond chance; not config.json's (inputs/routing.h)
+  bool normalise = true;                 // the chosen experts' weights sum to 1
+  int shared = 0;                        // columns of an MLP beside them that every token passes
+  bool shared_gate = false;              // what comes out of that MLP is multiplied by a gate of the token (Qwen3-Next)
+  Score score = Score::softmax;          // softmax_of_chosen: over the chosen alone (gpt-oss)
+  bool choice_bias = false;              // a bias on the scores that decides the choice, not the weights (DeepSeek-V3)
+  int groups = 1, groups_per_token = 1;  // a token's experts lie within its best groups (DeepSeek-V2)
+  double scale = 1;                      // of the chosen experts' sum
+  bool weighs_inputs = false;            // the weight multiplies what an expert reads, not what it writes (Llama 4)
+  bool bias = false;                     // of the router and of both matrices (gpt-oss)
+  double overlap = 0;  // of the experts of neighbouring tokens, beyond chance; not config.json's (inputs/routing.h)
   bool operator==(const Experts&) const = default;
+};
+
+// Attention over a compressed latent, from which keys and values are expanded (DeepSeek-V2, 2024, section 2.1). A
+// head's first `nope_dim` columns are not rotated; its last `rope_dim` are, and all heads share that part of the key.
+struct LatentAttention {
+  int q_rank = 0;   // columns of the latent from which queries are expanded; 0: they come from the hidden state
+  int kv_rank = 0;  // columns of the latent that is cached, beside the shared part of the key
+  int nope_dim = 0, rope_dim = 0, value_dim = 0;
+  bool operator==(const LatentAttention&) const = default;
+};
+
+// A gated delta network (Yang et al. 2024): a state [key_dim, value_dim] for each value head, and a causal convolution
+// over the last `kernel` tokens of queries, keys and values.
+struct DeltaNet {
+  int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, kernel = 4;
+  int key_columns() const { return key_heads * key_dim; }
+  int value_columns() const { return value_heads * value_dim; }
+  int convolved_columns() const { return 2 * key_columns() + value_columns(); }
+  bool operator==(const DeltaNet&) const = default;
 };
 
 // As config.json may describe it: frequencies stretched for a longer context.
@@ -47,19 +89,32 @@ struct TransformerShape {
   double rope_theta = 10000;
   double rotary_share = 1;  // of a head's columns (ChatGLM: 0.5)
   std::optional<RopeScaling> rope_scaling;
+  std::vector<LayerKind> layer_kinds;  // one for each layer; empty: all have full attention, and experts if it has any
+  int window = 0;                      // of sliding and chunked layers, in tokens
+  std::optional<double> window_rope_theta;  // of sliding layers, whose rope is not scaled then (Gemma 3)
+  bool attention_sinks = false;             // a learned score in each head's softmax that attends to nothing (gpt-oss)
+  bool output_gate = false;                 // attention's result is multiplied by a gate of the token (Qwen3-Next)
+  bool o_bias = false;                      // of the attention's output matrix (gpt-oss)
+  bool post_norms = false;                  // a norm behind each sublayer as well as before it (Gemma 3)
+  double embedding_scale = 1;               // Gemma: the root of the hidden size
+  std::optional<double> query_scale;        // of queries against keys; none: 1 / sqrt(head_dim)
+  std::optional<LatentAttention> latent;    // heads then have nope_dim + rope_dim columns, and kv_heads is heads
+  std::optional<DeltaNet> delta_net;        // of layers of that kind
   std::optional<Experts> experts;
   std::optional<Precision> checkpoint;  // formats of a quantised checkpoint (model/quantization_config)
   std::vector<std::string> notes;       // what the file says and the shape leaves out, and why that is sound
 
+  LayerKind layer(int index) const;  // counted from 0
+  int layers_of(AttentionKind) const;
   int q_columns() const { return heads * head_dim; }
   int kv_columns() const { return kv_heads * head_dim; }
   bool operator==(const TransformerShape&) const = default;
 };
 
 // Parameters of the matrices, in symbols: A, F, Y = A + F, H.
-double attention_parameters(const TransformerShape&);  // A
-double mlp_parameters(const TransformerShape&);        // F; of all experts and their router, where there are any
-double layer_parameters(const TransformerShape&);      // Y
+double attention_parameters(const TransformerShape&, AttentionKind = AttentionKind::full);  // A
+double mlp_parameters(const TransformerShape&);    // F; of all experts and their router, where there are any
+double layer_parameters(const TransformerShape&);  // Y
 double matrix_parameters(
     const TransformerShape&);                     // of all layers; Y each, but for dense ones before those with experts
 double head_parameters(const TransformerShape&);  // H: the LM head, equal in size to the embedding

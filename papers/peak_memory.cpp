@@ -31,7 +31,7 @@ PeakMemory::Drafter PeakMemory::drafter(const System& s, const Reader& code) {
                         [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     d.parameters = (built.weights.bytes() - built.target_bytes) / bytes_of(DType::bf16, 1);
     for (const Cache& c : built.ops.caches())
-      if (c.id != built.target.cache.id) d.cache_elements_per_token += static_cast<double>(c.layers) * c.columns();
+      if (!built.target.owns(c)) d.cache_elements_per_token += static_cast<double>(c.layers) * c.columns();
   }
   if (const auto own = code.find("own_embedding"); own && own->boolean())
     d.parameters += static_cast<double>(s.target.vocabulary) * s.target.hidden;

@@ -300,7 +300,7 @@ MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const 
   const double slots =
       cached_tokens({s.batch_size, s.prompt_tokens + s.output_tokens, priced.slots, CacheLayout::paged, 16, 0});
   for (const Cache& c : plan.decoder.ops.caches())
-    (c.id == plan.decoder.target.cache.id ? m.cache : m.draft_cache) += slots * c.layers * c.row_bytes();
+    (plan.decoder.target.owns(c) ? m.cache : m.draft_cache) += slots * c.layers * c.row_bytes();
   m.activations = priced.activations;
   return m;
 }

@@ -64,7 +64,7 @@ TEST_CASE("Kangaroo's adapter and head run once for each draft, its early layers
       if (const auto* linear = std::get_if<Linear>(&op)) heads += linear->w.out == 32000;
       if (const auto* attend = std::get_if<Attend>(&op)) {
         const int rows = run.tape->pass(attend->pass).rows.total;
-        if (attend->cache.id != decoder.target.cache.id) adapter_rows.push_back(rows);
+        if (!decoder.target.owns(attend->cache)) adapter_rows.push_back(rows);
         else if (attend->layer == 1) early_rows.push_back(rows);
       }
     }

@@ -118,7 +118,7 @@ TEST_CASE("the parts of a parameter count add up by head") {
   sparse.experts->shared = 10;  // 3 * 64 * 10 = 1920 more, which no token leaves out
   CHECK(mlp_parameters(sparse) == 24832 + 1920);
   CHECK(parameters(sparse) - head_parameters(sparse) - active_parameters(sparse) == 2 * 12288);
-  sparse.experts->dense_layers = 1;  // one layer as in s
+  sparse.layer_kinds = {{}, {.experts = true}};  // one layer as in s
   CHECK(matrix_parameters(sparse) == 2 * 12288 + 18432 + 24832 + 1920);
   CHECK(parameters(sparse) - head_parameters(sparse) - active_parameters(sparse) == 12288);
 }

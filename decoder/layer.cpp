@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/layer.h"
+
+namespace draftline {
+
+Tensor Stream::norm(Ops& ops, Weight w, float epsilon) {
+  if (!delta) return ops.rms_norm(h, w, epsilon);
+  const AddRmsNorm both = ops.add_rms_norm(h, *delta, w, epsilon);
+  h = both.sum;
+  delta.reset();
+  return both.y;
+}
+
+Tensor Stream::value(Ops& ops) {
+  if (delta) {
+    h = ops.add(h, *delta);
+    delta.reset();
+  }
+  return h;
+}
+
+LayerWeights make_layer(WeightStore& store, const std::string& prefix, const TransformerShape& s,
+                        const LayerOptions& options) {
+  LayerWeights w;
+  w.kind = options.kind;
+  const int qkv = s.q_columns() + 2 * s.kv_columns(), in = options.inputs.value_or(s.hidden);
+  const bool biased_norm = s.norm == NormKind::layer;
+  if (options.input_norm) {
+    w.attention_norm = store.vector(prefix + "input_norm", s.hidden);
+    if (biased_norm) w.attention_norm_bias = store.vector(prefix + "input_norm_bias", s.hidden);
+  }
+  w.qkv = store.attention(prefix + "qkv", in, qkv);
+  if (s.qkv_bias) w.qkv_bias = store.vector(prefix + "qkv_bias", qkv);
+  if (s.qk_norm) {
+    w.q_norm = store.vector(prefix + "q_norm", s.head_dim);
+    w.k_norm = store.vector(prefix + "k_norm", s.head_dim);
+  }
+  w.o = store.attention(prefix + "o", s.q_columns(), s.hidden);
+  if (!options.mlp) return w;
+  w.mlp_norm = store.vector(prefix + "mlp_norm", s.hidden);
+  if (biased_norm) w.mlp_norm_bias = store.vector(prefix + "mlp_norm_bias", s.hidden);
+  if (options.kind.experts) {
+    const Experts& e = s.experts.value();
+    w.router = store.table(prefix + "router", s.hidden, e.count);
+    w.gate_up = store.experts(prefix + "experts.gate_up", e.count, s.hidden, 2 * e.intermediate);
+    w.down = store.experts(prefix + "experts.down", e.count, e.intermediate, s.hidden);
+    if (e.shared > 0) {
+      w.shared_gate_up = store.matrix(prefix + "shared.gate_up", s.hidden, 2 * e.shared);
+      w.shared_down = store.matrix(prefix + "shared.down", e.shared, s.hidden);
+    }
+  } else {
+    w.gate_up = store.matrix(prefix + "gate_up", s.hidden, (s.mlp == MlpKind::gated_silu ? 2 : 1) * s.intermediate);
+    w.down = store.matrix(prefix + "down", s.intermediate, s.hidden);
+  }
+  return w;
+}
+
+Rope rope_of(const TransformerShape& s) {
+  const int rotated = static_cast<int>(s.head_dim * s.rotary_share) / 2 * 2;
+  return {s.rope_theta, rotated, s.rope_scaling};
+}
+
+Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, PassRef pass, Cache cache,
+                      int layer, int ranks) {
+  const int q_cols = s.q_columns(), kv_cols = s.kv_columns();
+  const Tensor qkv = ops.linear(y, w.qkv, w.qkv_bias);
+  Tensor q = columns(qkv, 0, q_cols), k = columns(qkv, q_cols, kv_cols);
+  if (w.q_norm) {
+    q = ops.rms_norm(q, *w.q_norm, static_cast<float>(s.norm_epsilon), s.head_dim);
+    k = ops.rms_norm(k, *w.k_norm, static_cast<float>(s.norm_epsilon), s.head_dim);
+  }
+  const Tensor rotated = ops.rope_append(q, k, columns(qkv, q_cols + kv_cols, kv_cols), rope_of(s), pass, cache, layer);
+  return ops.sum_over_ranks(ops.linear(ops.attend(rotated, pass, cache, layer), w.o), ranks);
+}
+
+Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks, int sequences) {
+  if (w.router) {
+    Tensor z = ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts, sequences);
+    if (w.shared_gate_up) z = ops.add(z, ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down));
+    return ops.sum_over_ranks(z, ranks);
+  }
+  const Tensor wide = ops.linear(y, w.gate_up);
+  const Tensor inner = s.mlp == MlpKind::gated_silu ? ops.silu_mul(wide) : ops.gelu(wide);
+  return ops.sum_over_ranks(ops.linear(inner, w.down), ranks);
+}
+
+}  // namespace draftline

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// One decoder layer over Ops: its weights, and its two sublayers without their norms.
+#pragma once
+#include "decoder/ops.h"
+#include "model/transformer_shape.h"
+
+namespace draftline {
+
+// The residual stream [rows, hidden]. The output of the last sublayer, `delta`, is pending: the next norm adds it in
+// the same kernel, or value() does.
+struct Stream {
+  Tensor h;
+  std::optional<Tensor> delta = {};
+  Tensor norm(Ops&, Weight, float epsilon);
+  Tensor value(Ops&);
+  void push(Ops& ops, Tensor d) {
+    value(ops);
+    delta = d;
+  }
+};
+
+struct LayerWeights {
+  LayerKind kind;
+  std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, router, mlp_norm, mlp_norm_bias;
+  std::optional<Weight> shared_gate_up, shared_down;  // an MLP that all rows use beside their experts
+  Weight qkv, o, gate_up, down;
+};
+// How a drafter's layer differs from a target's.
+struct LayerOptions {
+  std::optional<int> inputs = {};  // columns that qkv reads; none: hidden
+  bool input_norm = true, mlp = true;
+  LayerKind kind = {};
+};
+LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
+
+// An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
+Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
+                      int ranks = 1);
+// An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that
+// the rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
+Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1, int sequences = 0);
+Rope rope_of(const TransformerShape&);
+
+}  // namespace draftline
