@@ -86,7 +86,8 @@ TEST_CASE("experts that every token passes are added to the chosen ones, and fir
   s.head_dim = 16;
   s.intermediate = 40;
   s.vocabulary = 20;
-  s.experts = Experts{4, 2, 24, false, 48, 1};
+  s.experts = Experts{4, 2, 24, false, 48};
+  s.layer_kinds = {{}, {.experts = true}};
   WeightStore store(DType::fp32);
   RandomWeights random(5);
   CpuBackend backend(store, random);

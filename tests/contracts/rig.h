@@ -27,8 +27,11 @@ inline TransformerShape tiny_shape(Network kind) {
   s.qkv_bias = kind == Network::qwen2;
   s.tied_embeddings = false;
   s.qk_norm = kind == Network::qwen3;
-  if (kind == Network::mixture)
-    s.experts = Experts{5, 2, 24, true, 40, 2};  // behind two dense layers, one that all pass
+  if (kind == Network::mixture) {
+    s.experts = Experts{5, 2, 24, true, 40};  // behind two dense layers, and one that all tokens pass
+    s.layer_kinds.assign(6, {.experts = true});
+    s.layer_kinds[0] = s.layer_kinds[1] = {};
+  }
   return s;
 }
 
