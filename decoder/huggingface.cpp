@@ -15,8 +15,10 @@ namespace draftline {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kArchitectures{"LlamaForCausalLM", "MistralForCausalLM",  "Qwen2ForCausalLM",
-                                                         "Qwen3ForCausalLM", "Qwen3MoeForCausalLM", "Phi3ForCausalLM"};
+constexpr std::array<std::string_view, 10> kArchitectures{
+    "LlamaForCausalLM",    "MistralForCausalLM", "Qwen2ForCausalLM",      "Qwen3ForCausalLM",
+    "Qwen3MoeForCausalLM", "Phi3ForCausalLM",    "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM",
+    "Glm4MoeForCausalLM",  "MixtralForCausalLM"};
 constexpr std::size_t kMostMessages = 20;
 constexpr const char* kEmbedding = "model.embed_tokens.weight";
 
@@ -52,6 +54,17 @@ struct HuggingFaceFolder::Part {
   std::string tensor;
   int in = 0, out = 0, row = 0, column = 0;
   bool transposed = true;  // false: stored as we hold it, as the embedding is
+  // Of every `every` stored rows those from `from` on are rotated and lie pair by pair; ours hold the pairs' first
+  // halves, then their second. 0: none.
+  struct Pairs {
+    int every = 0, from = 0;
+  } pairs = {};
+
+  int column_of(int stored) const {
+    if (pairs.every == 0) return column + stored;
+    const int at = stored % pairs.every - pairs.from, half = (pairs.every - pairs.from) / 2;
+    return column + stored + (at < 0 ? 0 : at / 2 + at % 2 * half - at);
+  }
 
   std::vector<std::uint64_t> stored_shape() const {
     const auto i = static_cast<std::uint64_t>(in), o = static_cast<std::uint64_t>(out);
@@ -108,33 +121,19 @@ std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::layer_plans(int layer) c
   const auto vector = [&](const std::string& name, const std::string& tensor, int n) {
     return whole(ours + name, 1, n, {{tensor, 1, n}});
   };
+  const int results = s.latent ? s.heads * s.latent->value_dim : q;
   std::vector<Plan> plans{vector("input_norm", theirs + "input_layernorm.weight", hidden),
-                          whole(ours + "qkv", hidden, q + 2 * kv, qkv("weight", hidden)),
-                          whole(ours + "o", q, hidden, {{attention + "o_proj.weight", q, hidden}}),
+                          whole(ours + "o", results, hidden, {{attention + "o_proj.weight", results, hidden}}),
                           vector("mlp_norm", theirs + "post_attention_layernorm.weight", hidden)};
+  if (s.latent) add_latent_plans(ours + "latent.", attention, plans);
+  else plans.push_back(whole(ours + "qkv", hidden, q + 2 * kv, qkv("weight", hidden)));
   if (s.qkv_bias) plans.push_back(whole(ours + "qkv_bias", 1, q + 2 * kv, qkv("bias", 1)));
   if (s.qk_norm) {
     plans.push_back(vector("q_norm", attention + "q_norm.weight", s.head_dim));
     plans.push_back(vector("k_norm", attention + "k_norm.weight", s.head_dim));
   }
   if (s.layer(layer).experts) {
-    const int count = s.experts->count, inner = s.experts->intermediate;
-    std::vector<Part> gate_up, down;
-    for (int e = 0; e < count; ++e) {
-      const std::string expert = mlp + "experts." + std::to_string(e) + ".";
-      gate_up.push_back({expert + "gate_proj.weight", hidden, inner});
-      gate_up.push_back({expert + "up_proj.weight", hidden, inner});
-      down.push_back({expert + "down_proj.weight", inner, hidden});
-    }
-    plans.push_back(whole(ours + "router", hidden, count, {{mlp + "gate.weight", hidden, count}}));
-    plans.push_back(whole(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
-    plans.push_back(whole(ours + "experts.down", count * inner, hidden, std::move(down)));
-    if (const int shared = s.experts->shared; shared > 0) {
-      const std::string all = mlp + "shared_experts.";
-      plans.push_back(whole(ours + "shared.gate_up", hidden, 2 * shared,
-                            {{all + "gate_proj.weight", hidden, shared}, {all + "up_proj.weight", hidden, shared}}));
-      plans.push_back(whole(ours + "shared.down", shared, hidden, {{all + "down_proj.weight", shared, hidden}}));
-    }
+    add_expert_plans(ours, theirs, plans);
     return plans;
   }
   const int inner = s.intermediate;
@@ -143,6 +142,54 @@ std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::layer_plans(int layer) c
   plans.push_back(whole(ours + "gate_up", hidden, 2 * inner, std::move(gate_up)));
   plans.push_back(whole(ours + "down", inner, hidden, {{mlp + "down_proj.weight", inner, hidden}}));
   return plans;
+}
+
+void HuggingFaceFolder::add_latent_plans(const std::string& ours, const std::string& theirs,
+                                         std::vector<Plan>& plans) const {
+  const TransformerShape& s = shape_;
+  const LatentAttention& l = *s.latent;
+  const auto pairs = [&](int before) { return l.paired ? Part::Pairs{before + l.rope_dim, before} : Part::Pairs{}; };
+  const Part latents{theirs + "kv_a_proj_with_mqa.weight", s.hidden, l.kv_rank + l.rope_dim, 0, 0, true,
+                     pairs(l.kv_rank)};
+  Part queries{theirs + "q_proj.weight", s.hidden, s.q_columns(), 0, 0, true, pairs(l.nope_dim)};
+  if (l.q_rank > 0) {
+    queries.tensor = theirs + "q_b_proj.weight";
+    queries.in = l.q_rank;
+    plans.push_back(whole(ours + "q_up", l.q_rank, s.q_columns(), {queries}));
+    plans.push_back(whole(ours + "q_norm", 1, l.q_rank, {{theirs + "q_a_layernorm.weight", 1, l.q_rank}}));
+    queries = {theirs + "q_a_proj.weight", s.hidden, l.q_rank};
+  }
+  plans.push_back(whole(ours + "down", s.hidden, queries.out + latents.out, {queries, latents}));
+  plans.push_back(whole(ours + "kv_norm", 1, l.kv_rank, {{theirs + "kv_a_layernorm.weight", 1, l.kv_rank}}));
+  const int expanded = s.heads * (l.nope_dim + l.value_dim);
+  plans.push_back(whole(ours + "kv_up", l.kv_rank, expanded, {{theirs + "kv_b_proj.weight", l.kv_rank, expanded}}));
+}
+
+void HuggingFaceFolder::add_expert_plans(const std::string& ours, const std::string& theirs,
+                                         std::vector<Plan>& plans) const {
+  const bool mixtral = shape_.architecture == "MixtralForCausalLM";
+  const std::string mlp = theirs + (mixtral ? "block_sparse_moe." : "mlp.");
+  const std::string gate = mixtral ? "w1" : "gate_proj", up = mixtral ? "w3" : "up_proj",
+                    back = mixtral ? "w2" : "down_proj";
+  const int hidden = shape_.hidden, count = shape_.experts->count, inner = shape_.experts->intermediate;
+  std::vector<Part> gate_up, down;
+  for (int e = 0; e < count; ++e) {
+    const std::string expert = mlp + "experts." + std::to_string(e) + ".";
+    gate_up.push_back({expert + gate + ".weight", hidden, inner});
+    gate_up.push_back({expert + up + ".weight", hidden, inner});
+    down.push_back({expert + back + ".weight", inner, hidden});
+  }
+  plans.push_back(whole(ours + "router", hidden, count, {{mlp + "gate.weight", hidden, count}}));
+  if (shape_.experts->choice_bias)
+    plans.push_back(whole(ours + "router.choice_bias", 1, count, {{mlp + "gate.e_score_correction_bias", 1, count}}));
+  plans.push_back(whole(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
+  plans.push_back(whole(ours + "experts.down", count * inner, hidden, std::move(down)));
+  const int shared = shape_.experts->shared;
+  if (shared == 0) return;
+  const std::string all = mlp + "shared_experts.";
+  plans.push_back(whole(ours + "shared.gate_up", hidden, 2 * shared,
+                        {{all + "gate_proj.weight", hidden, shared}, {all + "up_proj.weight", hidden, shared}}));
+  plans.push_back(whole(ours + "shared.down", shared, hidden, {{all + "down_proj.weight", shared, hidden}}));
 }
 
 HuggingFaceFolder::HuggingFaceFolder(std::filesystem::path folder) : folder_(std::move(folder)) {
@@ -262,7 +309,7 @@ void HuggingFaceFolder::copy(const Part& p, std::span<float> to, int columns) co
     file.read(p.tensor, 0, to.subspan(first, static_cast<std::size_t>(p.in) * static_cast<std::size_t>(p.out)));
     return;
   }
-  // Several stored rows are read at a time, so that values are written in contiguous runs.
+  // Several stored rows are read at a time, so that most values are written in contiguous runs.
   constexpr int kRows = 64;
   const auto in = static_cast<std::size_t>(p.in), stride = static_cast<std::size_t>(columns);
   std::vector<float> rows;
@@ -270,9 +317,11 @@ void HuggingFaceFolder::copy(const Part& p, std::span<float> to, int columns) co
     const auto now = static_cast<std::size_t>(std::min(kRows, p.out - first));
     rows.resize(now * in);
     file.read(p.tensor, static_cast<std::uint64_t>(first) * in, rows);
-    float* corner = to.data() + static_cast<std::size_t>(p.row) * stride + static_cast<std::size_t>(p.column + first);
+    float* corner = to.data() + static_cast<std::size_t>(p.row) * stride;
+    std::array<std::size_t, kRows> column;
+    for (std::size_t r = 0; r < now; ++r) column[r] = static_cast<std::size_t>(p.column_of(first + static_cast<int>(r)));
     for (std::size_t i = 0; i < in; ++i)
-      for (std::size_t r = 0; r < now; ++r) corner[i * stride + r] = rows[r * in + i];
+      for (std::size_t r = 0; r < now; ++r) corner[i * stride + column[r]] = rows[r * in + i];
   }
 }
 

@@ -17,7 +17,7 @@ constexpr bool kOneOf = (std::is_same_v<T, Ts> || ...);
 template <class T>
 constexpr ElementOp element_op() {
   if (kOneOf<T, RmsNorm, AddRmsNorm, LayerNorm, CosineGate>) return ElementOp::rms_norm;
-  if (kOneOf<T, SiluMul, SiluAdd, Gelu>) return ElementOp::silu_mul;
+  if (kOneOf<T, SiluMul, SiluAdd, Gelu, SigmoidMul>) return ElementOp::silu_mul;
   if (kOneOf<T, TopK>) return ElementOp::top_k;
   if (kOneOf<T, Sample, SampleChildren, VerifySampled, VerifyRelaxed>) return ElementOp::sample;
   return kOneOf<T, Argmax> ? ElementOp::argmax : ElementOp::add;
@@ -82,18 +82,18 @@ struct KernelOf {
   Kernel operator()(const MixtureOfExperts& o) const {
     return ExpertMlp{.rows = o.x.rows,
                      .hidden = o.x.cols,
-                     .intermediate = o.gate_up.out / 2,
-                     .experts = o.experts,
-                     .per_token = o.per_token,
-                     .weights = o.gate_up.dtype,
+                     .intermediate = o.w.gate_up.out / 2,
+                     .experts = o.choice.experts,
+                     .per_token = o.choice.per_token,
+                     .weights = o.w.gate_up.dtype,
                      .activations = expert_inputs(o),
-                     .scale_bits = scale_bits(o.gate_up, o.experts),
+                     .scale_bits = scale_bits(o.w.gate_up, o.choice.experts),
                      .sequences = o.sequences,
                      .overlap = o.overlap,
-                     .block_scaled = o.gate_up.format != nullptr && o.gate_up.format->block_scaled()};
+                     .block_scaled = o.w.gate_up.format != nullptr && o.w.gate_up.format->block_scaled()};
   }
   static DType expert_inputs(const MixtureOfExperts& o) {
-    return o.gate_up.format != nullptr ? o.gate_up.format->inputs.value_or(o.x.dtype) : o.x.dtype;
+    return o.w.gate_up.format != nullptr ? o.w.gate_up.format->inputs.value_or(o.x.dtype) : o.x.dtype;
   }
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);
@@ -117,6 +117,59 @@ struct KernelOf {
                      .activations = o.q.dtype,
                      .masked = p.tree_mask.has_value(),
                      .index_bytes = bytes_of_pass(p)};
+  }
+  Kernel operator()(const LatentAppend& o) const {
+    const Pass& p = tape.pass(o.pass);
+    const Bytes rotated = o.q_rope.bytes(), lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.cache.head_dim);
+    return Copy{.read = rotated + o.latent.bytes() + o.shared_key.bytes() + bytes_of_pass(p),
+                .written = rotated + o.k_rope.bytes() + p.rows.total * o.cache.row_bytes(),
+                .op = ElementOp::rope_append,
+                .elements = o.q_rope.elements() + o.k_rope.elements(),
+                .format = o.q.dtype,
+                .old_lines = lines};
+  }
+  static Kernel product_by_head(const Tensor& x, const Weight& w, const LatentAttention& l, int in, int out) {
+    return Gemm{.rows = x.rows,
+                .in = in,
+                .out = out,
+                .weights = w.dtype,
+                .activations = x.dtype,
+                .count = w.out / (l.nope_dim + l.value_dim)};
+  }
+  Kernel operator()(const AbsorbQueries& o) const {
+    return product_by_head(o.q, o.kv_b, o.dims, o.dims.nope_dim, o.dims.kv_rank);
+  }
+  Kernel operator()(const ExpandValues& o) const {
+    return product_by_head(o.x, o.kv_b, o.dims, o.dims.kv_rank, o.dims.value_dim);
+  }
+  Kernel operator()(const LatentAttend& o) const {
+    const Pass& p = tape.pass(o.pass);
+    return Attention{.sequences = p.rows.sequences(),
+                     .rows = p.rows.total,
+                     .widest = p.rows.widest,
+                     .heads = o.q.cols / o.cache.latent,
+                     .kv_heads = 1,
+                     .head_dim = o.cache.head_dim,
+                     .cache = o.cache.dtype,
+                     .activations = o.q.dtype,
+                     .masked = p.tree_mask.has_value(),
+                     .index_bytes = bytes_of_pass(p),
+                     .value_dim = o.cache.latent,
+                     .latent = true};
+  }
+  Kernel operator()(const ExpandedAttend& o) const {  // every head reads the shared part of its key anew
+    const Pass& p = tape.pass(o.pass);
+    const int heads = o.q_rope.cols / o.dims.rope_dim;
+    return Attention{.sequences = p.rows.sequences(),
+                     .rows = p.rows.total,
+                     .widest = p.rows.widest,
+                     .heads = heads,
+                     .kv_heads = heads,
+                     .head_dim = o.dims.nope_dim + o.dims.rope_dim,
+                     .cache = o.kv.dtype,
+                     .activations = o.q.dtype,
+                     .index_bytes = bytes_of_pass(p),
+                     .value_dim = o.dims.value_dim};
   }
   Kernel operator()(const GroupAttend& o) const {
     const double keys = o.causal ? (o.group + 1) / 2.0 : o.group;  // keys of a row, on average

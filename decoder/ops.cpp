@@ -106,7 +106,15 @@ Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
 }
 
 Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity) {
-  const Cache c{static_cast<int>(caches_.size()), layers, kv_heads, head_dim, cache_format_};
+  return make_cache({static_cast<int>(caches_.size()), layers, kv_heads, head_dim, cache_format_}, capacity);
+}
+
+Cache Ops::latent_cache(int layers, const LatentAttention& l, int capacity) {
+  return make_cache({static_cast<int>(caches_.size()), layers, 1, l.kv_rank + l.rope_dim, cache_format_, l.kv_rank},
+                    capacity);
+}
+
+Cache Ops::make_cache(const Cache& c, int capacity) {
   caches_.push_back(c);
   backend_.make_cache(c, kv_slots_, capacity);
   return c;
@@ -178,15 +186,18 @@ Tensor Ops::cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim) {
   return emit(CosineGate{q, k, v, head_dim, temp(q.rows, q.cols)}).y;
 }
 
-Tensor Ops::mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts& e, int sequences) {
-  check(x.cols == router.in && router.out == e.count, "mixture_of_experts: router is hidden x experts");
+Tensor Ops::sigmoid_mul(Tensor x, Tensor gate) {
+  check(x.rows == gate.rows && (gate.cols == x.cols || gate.cols == 1), "sigmoid_mul: a gate for each column, or one");
+  return emit(SigmoidMul{x, gate, temp(x.rows, x.cols)}).y;
+}
+
+Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& e, bool clamped, int sequences) {
+  check(x.cols == w.router.in && w.router.out == e.count, "mixture_of_experts: router is hidden x experts");
   return emit(MixtureOfExperts{.x = x,
-                               .router = router,
-                               .gate_up = gate_up,
-                               .down = down,
-                               .experts = e.count,
-                               .per_token = e.per_token,
-                               .normalise = e.normalise,
+                               .w = w,
+                               .choice = {e.count, e.per_token, e.normalise, e.score, e.groups, e.groups_per_token,
+                                          e.scale, e.weighs_inputs},
+                               .clamped = clamped,
                                .sequences = sequences,
                                .overlap = e.overlap,
                                .y = temp(x.rows, x.cols)})
@@ -202,6 +213,45 @@ Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, PassRef 
 Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer) {
   check(q.rows == tape_.pass(p).rows.total, "attend: rows of the pass");
   return emit(Attend{q, p, c, layer, temp(q.rows, q.cols)}).y;
+}
+
+LatentAppend Ops::latent_append(Tensor q, Tensor latent, Tensor shared_key, const LatentAttention& dims,
+                                const Rope& rope, PassRef p, Cache c, int layer) {
+  const int columns = dims.nope_dim + dims.rope_dim, heads = q.cols / columns;
+  check(q.rows == tape_.pass(p).rows.total && q.cols == heads * columns && latent.cols == c.latent &&
+            shared_key.cols == dims.rope_dim,
+        "latent_append: rows of the pass, whole heads, columns of the cache");
+  return emit(LatentAppend{q, latent, shared_key, dims, rope, p, c, layer, temp(q.rows, heads * dims.rope_dim),
+                           temp(q.rows, dims.rope_dim)});
+}
+
+static int heads_of(Weight kv_b, const LatentAttention& dims) { return kv_b.out / (dims.nope_dim + dims.value_dim); }
+
+Tensor Ops::absorb_queries(Tensor q, Weight kv_b, const LatentAttention& dims) {
+  const int heads = heads_of(kv_b, dims);
+  check(kv_b.in == dims.kv_rank && q.cols == heads * (dims.nope_dim + dims.rope_dim), "absorb_queries: whole heads");
+  return emit(AbsorbQueries{q, kv_b, dims, temp(q.rows, heads * dims.kv_rank)}).y;
+}
+
+Tensor Ops::expand_values(Tensor x, Weight kv_b, const LatentAttention& dims) {
+  const int heads = heads_of(kv_b, dims);
+  check(x.cols == heads * dims.kv_rank, "expand_values: a latent for each head");
+  return emit(ExpandValues{x, kv_b, dims, temp(x.rows, heads * dims.value_dim)}).y;
+}
+
+Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, PassRef p, Cache c, int layer) {
+  check(q.rows == tape_.pass(p).rows.total && c.latent > 0 &&
+            q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
+        "latent_attend: rows of the pass, as many heads in both");
+  return emit(LatentAttend{q, q_rope, scale, p, c, layer, temp(q.rows, q.cols)}).y;
+}
+
+Tensor Ops::expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef p) {
+  const LatentAttention& dims = rotated.dims;
+  const int heads = kv.cols / (dims.nope_dim + dims.value_dim);
+  check(is_of_prompts(p) && q.rows == tape_.pass(p).rows.total, "expanded_attend: rows of whole prompts");
+  return emit(ExpandedAttend{q, rotated.q_rope, kv, rotated.k_rope, dims, scale, p, temp(q.rows, heads * dims.value_dim)})
+      .y;
 }
 
 Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal) {

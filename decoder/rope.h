@@ -8,6 +8,7 @@
 
 namespace draftline {
 
+Rope rope_of(const TransformerShape&);             // of its queries and keys
 std::vector<float> rope_frequencies(const Rope&);  // [columns / 2]
 
 }  // namespace draftline

@@ -14,8 +14,8 @@ namespace draftline {
 
 using Op =
     std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, CosineGate,
-                 MixtureOfExperts, RopeAppend, Attend, GroupAttend, SumOverRanks, GatherOverRanks, Gather, ConcatRows,
-                 Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
+                 SigmoidMul, MixtureOfExperts, RopeAppend, Attend, LatentAppend, AbsorbQueries, ExpandValues,
+                 LatentAttend, ExpandedAttend, GroupAttend, SumOverRanks, GatherOverRanks, Gather, ConcatRows, Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
                  VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance, Quantise>;
 
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
@@ -116,6 +116,21 @@ struct TapeHasher {
     hash.add(r.theta);
     hash.add(pack(r.columns, r.scaling.has_value()));
     if (r.scaling) hash.add(r.scaling->factor);
+  }
+  void operator()(const LatentAttention& l) {
+    hash.add(pack(l.q_rank, l.kv_rank));
+    hash.add(pack(l.nope_dim, l.rope_dim));
+    hash.add(l.value_dim);
+  }
+  void operator()(const ExpertChoice& c) {
+    hash.add(pack(c.experts, c.per_token));
+    hash.add(pack(static_cast<int>(c.score), c.normalise + 2 * c.weighs_inputs));
+    hash.add(pack(c.groups, c.groups_per_token));
+    hash.add(c.scale);
+  }
+  void operator()(const ExpertWeights& w) {
+    for (const Weight& each : {w.router, w.gate_up, w.down}) (*this)(each);
+    for (const auto& each : {w.choice_bias, w.router_bias, w.gate_up_bias, w.down_bias}) (*this)(each);
   }
   void operator()(const Relaxed& r) {
     hash.add(static_cast<int>(r.kind));

@@ -57,7 +57,9 @@ inline Tensor reshape(Tensor t, int rows, int cols) {
 struct Cache {
   int id = -1, layers = 0, kv_heads = 0, head_dim = 0;
   DType dtype = DType::fp32;
-  int columns() const { return 2 * kv_heads * head_dim; }
+  int latent = 0;  // of latent attention: the one key's first columns, which are its value too
+  int value_columns() const { return latent > 0 ? latent : kv_heads * head_dim; }
+  int columns() const { return latent > 0 ? head_dim : 2 * kv_heads * head_dim; }
   Bytes row_bytes() const { return bytes_of(dtype, columns()); }  // K and V of one token in one layer
 };
 

@@ -27,7 +27,7 @@ Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops
 void Transformer::add_cache(Ops& ops, AttentionKind kind, int capacity) {
   const int count = shape.layers_of(kind);
   if (count == 0) return;
-  caches.push_back(ops.cache(count, shape.kv_heads, shape.head_dim, capacity));
+  caches.push_back(make_cache(ops, shape, count, capacity));
   cache_of_layer_.resize(static_cast<std::size_t>(shape.layers));
   for (int i = 0, place = 0; i < shape.layers; ++i)
     if (shape.layer(i).attention == kind) cache_of_layer_[static_cast<std::size_t>(i)] = {caches.back(), place++};

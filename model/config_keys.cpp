@@ -2,6 +2,7 @@
 #include "model/config_keys.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace draftline::config {
 
@@ -73,6 +74,25 @@ void read_head_dim(const Reader& in, TransformerShape& s, std::string_view key, 
             " heads, and no head_dim is given");
 }
 
+double yarn_scale(double factor, double mscale) { return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1; }
+
+static void read_yarn(const Reader& in, RopeScaling& s) {
+  const auto number = [&](const char* key, double otherwise) {
+    const auto found = given(in, key);
+    return found ? found->number(0, 1e6) : otherwise;
+  };
+  s.kind = RopeScaling::Kind::yarn;
+  s.factor = in.at("factor").number(1, 1e6);
+  s.original_context = in.at("original_max_position_embeddings").positive_int(kMostPositions);
+  s.beta_fast = number("beta_fast", 32);
+  s.beta_slow = number("beta_slow", 1);
+  if (s.beta_fast < s.beta_slow || s.beta_slow <= 0) in.fail("beta_fast must be at least beta_slow, and both above 0");
+  const double mscale = number("mscale", 0), of_all = number("mscale_all_dim", 0);
+  if (const auto factor = given(in, "attention_factor")) s.attention_factor = factor->number(1e-6, 1e6);
+  else if (mscale > 0 && of_all > 0) s.attention_factor = yarn_scale(s.factor, mscale) / yarn_scale(s.factor, of_all);
+  else s.attention_factor = yarn_scale(s.factor, 1);
+}
+
 void read_scaling(const Reader& in, TransformerShape& s) {
   const auto type = given(in, {"rope_type", "type"});
   const std::string kind = type ? type->text() : "default";
@@ -94,8 +114,10 @@ void read_scaling(const Reader& in, TransformerShape& s) {
     scaling.original_context = in.at("original_max_position_embeddings").positive_int(kMostPositions);
     if (scaling.low_frequency_factor >= scaling.high_frequency_factor)
       in.fail("low_freq_factor must be below high_freq_factor");
+  } else if (kind == "yarn") {
+    read_yarn(in, scaling);
   } else {
-    type->fail("rope scaling \"" + kind + "\" is not modelled; known: default, linear, llama3, dynamic");
+    type->fail("rope scaling \"" + kind + "\" is not modelled; known: default, linear, llama3, yarn, dynamic");
     return;
   }
   s.rope_scaling = scaling;

@@ -30,6 +30,7 @@ void read_activation(const Reader&, std::string_view key, std::initializer_list<
 void read_heads(const Reader&, TransformerShape&, bool kv_default);
 // `otherwise`: of an absent key; 0: the hidden size's share.
 void read_head_dim(const Reader&, TransformerShape&, std::string_view key = "head_dim", int otherwise = 0);
+double yarn_scale(double factor, double mscale);  // by which YaRN lets attention grow (Peng et al. 2023, equation 22)
 void read_scaling(const Reader&, TransformerShape&);
 void read_rope(const Reader&, TransformerShape&);  // rope_theta and rope_scaling, or both in rope_parameters
 void read_positions(const Reader&, int otherwise, TransformerShape&);

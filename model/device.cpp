@@ -162,13 +162,15 @@ AttentionFit read_kernel(const Reader& in) {
   AttentionFit f;
   if (const auto library = in.find("library")) f.library = library->text();
   f.cache = static_cast<DType>(in.at("cache").choice(kDTypeNames));
+  if (const auto latent = in.find("latent")) f.latent = latent->boolean();
   f.decode = read_decode(in.at("decode"));
   f.prefill = read_prefill(in.at("prefill"));
   in.done();
   return f;
 }
 
-// One fit of each library and format of the cache that was measured.
+// One fit of each library and format of the cache that was measured. A kernel that is borrowed stands for a relative's
+// kernels of latent attention.
 void read_attention(const Reader& in, AttentionModel& to, Lenders& lenders, int depth) {
   const auto take = [&](const AttentionModel& lent, const auto& mark) {
     to = lent;
@@ -178,7 +180,15 @@ void read_attention(const Reader& in, AttentionModel& to, Lenders& lenders, int 
   std::vector<AttentionFit> fits;
   std::set<std::pair<std::string, DType>> seen;
   const Reader kernels = in.at("kernels");
+  const auto take_latent = [&](const AttentionModel& lent, const auto& mark) {
+    for (const AttentionFit& f : lent.fits)
+      if (f.latent) {
+        fits.push_back(f);
+        mark(fits.back().decode.origin), mark(fits.back().prefill.origin);
+      }
+  };
   for (const Reader& kernel : kernels.items()) {
+    if (borrows(kernel, lenders, depth, take_latent)) continue;
     fits.push_back(read_kernel(kernel));
     if (!seen.emplace(fits.back().library, fits.back().cache).second)
       kernel.fail("this library over a cache of this format is given twice");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/fingerprint.h"
@@ -168,14 +169,15 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   put_gemm(d, thinned(times.gemms, kMostGemms), &spread);
   note_spread(c.of_gemm, spread);
   c.gemm = d.gpu().gemm;
-  std::map<std::pair<int, std::string>, std::vector<AttentionPoint>> by_kernel;
-  for (const AttentionPoint& p : times.attention) by_kernel[{-bits_of(p.format), p.library}].push_back(p);
+  std::map<std::tuple<bool, int, std::string>, std::vector<AttentionPoint>> by_kernel;
+  for (const AttentionPoint& p : times.attention) by_kernel[{p.latent, -bits_of(p.format), p.library}].push_back(p);
   std::map<std::string, HeadLayout> habits;
   for (const auto& [kernel, points] : by_kernel) {
-    const auto known = habits.find(kernel.second);
+    const std::string& library = std::get<std::string>(kernel);
+    const auto known = habits.find(library);
     c.attention.push_back(
         calibrated(points, datasheet, known == habits.end() ? std::nullopt : std::optional(known->second)));
-    habits.emplace(kernel.second, c.attention.back().fit.prefill.layout);
+    habits.emplace(library, c.attention.back().fit.prefill.layout);
   }
   if (!times.all_reduce.empty()) {
     c.all_reduce = times.all_reduce;

@@ -83,6 +83,7 @@ struct PrefillAttentionFit {
 struct AttentionFit {
   std::string library;  // "flash_attention_3"; empty: not said, as in a probe of our own kernels
   DType cache = DType::bf16;
+  bool latent = false;  // of the absorbed form of latent attention, which has kernels of its own
   DecodeAttentionFit decode;
   PrefillAttentionFit prefill;
 };

@@ -12,7 +12,7 @@ namespace draftline {
 // The usual quantisers leave embedding, LM head, norms and biases in 16 bit.
 Bytes weight_memory(const TransformerShape&, DType linear);
 
-// Keys and values of one token in all layers.
+// Keys and values, or latents, of one token in all layers.
 double cache_elements_per_token(const TransformerShape&);
 
 enum class CacheLayout {

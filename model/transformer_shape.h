@@ -52,6 +52,7 @@ struct LatentAttention {
   int q_rank = 0;   // columns of the latent from which queries are expanded; 0: they come from the hidden state
   int kv_rank = 0;  // columns of the latent that is cached, beside the shared part of the key
   int nope_dim = 0, rope_dim = 0, value_dim = 0;
+  bool paired = true;  // of a stored rotated part: its columns lie pair by pair, not the pairs' halves one after another
   bool operator==(const LatentAttention&) const = default;
 };
 
@@ -67,9 +68,12 @@ struct DeltaNet {
 
 // As config.json may describe it: frequencies stretched for a longer context.
 struct RopeScaling {
-  enum class Kind { linear, llama3 } kind = Kind::linear;
+  enum class Kind { linear, llama3, yarn } kind = Kind::linear;
   double factor = 1, low_frequency_factor = 1, high_frequency_factor = 4;
   int original_context = 8192;
+  // YaRN (Peng et al. 2023): turns within the original context beyond which a wave is kept, below which it is stretched.
+  double beta_fast = 32, beta_slow = 1;
+  double attention_factor = 1;  // of sines and cosines
   bool operator==(const RopeScaling&) const = default;
 };
 

@@ -65,6 +65,7 @@ class CpuBackend : public Backend {
   std::uint32_t* at(const Tensor&);
   const float* in(const Tensor&);  // in() and ids() count the tensor's bytes as read, out() and out_ids() as written
   const int* ids(const Tensor&);
+  const float* read_only(const Tensor& t) { return reinterpret_cast<const float*>(at(t)); }  // counted by the op itself
   float* out(const Tensor&);
   int* out_ids(const Tensor&);
   const float* weight(const Weight&, bool counted = true);
@@ -84,9 +85,15 @@ class CpuBackend : public Backend {
   void run(const SiluAdd&);
   void run(const Gelu&);
   void run(const CosineGate&);
+  void run(const SigmoidMul&);
   void run(const MixtureOfExperts&);
   void run(const RopeAppend&);
   void run(const Attend&);
+  void run(const LatentAppend&);
+  void run(const AbsorbQueries&);
+  void run(const ExpandValues&);
+  void run(const LatentAttend&);
+  void run(const ExpandedAttend&);
   void run(const GroupAttend&);
   void run(const SumOverRanks&);
   void run(const GatherOverRanks&);
@@ -108,6 +115,9 @@ class CpuBackend : public Backend {
   void run(const ForceAccepted&);
   void run(const Commit&);
   void run(const Advance&);
+  // Attention over a cache: query(row, head, to) writes a query's columns, result(row, head) is where its sums go.
+  template <class O, class Query, class Result>
+  void attend(const O&, int heads, float scale, Query query, Result result);
   void copy_rows(const Tensor& from, std::uint32_t* to, int stride);
   const std::vector<float>& frequencies(const Rope&);
 

@@ -99,6 +99,14 @@ void CpuBackend::run(const Gelu& o) {
     }
 }
 
+void CpuBackend::run(const SigmoidMul& o) {
+  const float *x = in(o.x), *gate = in(o.gate);
+  float* y = out(o.y);
+  for (int r = 0; r < o.x.rows; ++r)
+    for (int i = 0; i < o.x.cols; ++i)
+      row(y, o.y, r)[i] = row(x, o.x, r)[i] / (1 + std::exp(-row(gate, o.gate, r)[o.gate.cols == 1 ? 0 : i]));
+}
+
 void CpuBackend::run(const CosineGate& o) {
   const float *q = in(o.q), *k = in(o.k), *v = in(o.v);
   float* y = out(o.y);

@@ -10,11 +10,12 @@ namespace {
 StepOutline::Kind kind_of(const Op& op, const Tape& tape, Phase phase) {
   using Accesses = StepOutline::Accesses;
   StepOutline::Kind k{kernel_of(op, tape), op_key(op, tape), phase, Accesses::nothing, 1, 1};
-  if (const auto* attend = std::get_if<Attend>(&op)) {
+  if (std::holds_alternative<Attend>(op) || std::holds_alternative<LatentAttend>(op)) {
+    const auto& attention = std::get<Attention>(k.kernel);
     k.access = Accesses::entries;
-    k.kv_heads = attend->cache.kv_heads;
-    k.heads = attend->q.cols / attend->cache.head_dim;
-  } else if (std::holds_alternative<RopeAppend>(op)) {
+    k.kv_heads = attention.kv_heads;
+    k.heads = attention.heads;
+  } else if (std::holds_alternative<RopeAppend>(op) || std::holds_alternative<LatentAppend>(op)) {
     k.access = Accesses::stored_entries;
   } else if (streamed_weight(op)) {
     k.access = Accesses::weight;
@@ -27,9 +28,12 @@ class AccessCounter {
  public:
   int operator()(const Op& op) {
     if (const auto weight = streamed_weight(op)) return number(weights_, weight->id, weights);
-    if (const auto* attend = std::get_if<Attend>(&op)) return layer(attend->cache.id, attend->layer);
-    if (const auto* append = std::get_if<RopeAppend>(&op)) return layer(append->cache.id, append->layer);
-    return 0;
+    return std::visit(
+        [this](const auto& o) {
+          if constexpr (requires { o.cache, o.layer; }) return layer(o.cache.id, o.layer);
+          else return 0;
+        },
+        op);
   }
   int weights = 0, layers = 0;
 

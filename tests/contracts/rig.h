@@ -13,7 +13,7 @@
 
 namespace draftline::test {
 
-enum class Network { llama, qwen2, qwen3, mixture };
+enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek };
 inline TransformerShape tiny_shape(Network kind) {
   TransformerShape s;
   s.name = "tiny";
@@ -27,8 +27,25 @@ inline TransformerShape tiny_shape(Network kind) {
   s.qkv_bias = kind == Network::qwen2;
   s.tied_embeddings = false;
   s.qk_norm = kind == Network::qwen3;
-  if (kind == Network::mixture)
-    s.experts = Experts{5, 2, 24, true, 40, 2};  // behind two dense layers, one that all pass
+  if (kind == Network::mixture || kind == Network::deepseek) {
+    s.experts = Experts{5, 2, 24, true, 40};  // behind two dense layers, and one that all tokens pass
+    s.layer_kinds.assign(6, {.experts = true});
+    s.layer_kinds[0] = s.layer_kinds[1] = {};
+  }
+  if (kind == Network::latent || kind == Network::deepseek) {
+    s.latent = LatentAttention{.q_rank = 20, .kv_rank = 18, .nope_dim = 6, .rope_dim = 4, .value_dim = 5};
+    s.head_dim = 10;
+    s.kv_heads = s.heads;
+  }
+  if (kind == Network::deepseek) {
+    Experts& e = *s.experts;
+    e.count = 6;
+    e.groups = 3;
+    e.groups_per_token = 2;
+    e.score = Experts::Score::sigmoid;
+    e.choice_bias = true;
+    e.scale = 1.5;
+  }
   return s;
 }
 

@@ -2,6 +2,8 @@
 // Shapes from config.json: published parameter counts, defaults, refusals with their place, tensor-parallel shares.
 #include "model/transformer_shape.h"
 
+#include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.h"
@@ -66,7 +68,7 @@ TEST_CASE("every shipped transformer has the parameter count that its publisher 
     CHECK(parameters(shape) == source.at("published_parameters").get<double>());  // integers below 2^53: exact
     ++compared;
   }
-  CHECK(compared == 20);
+  CHECK(compared == 24);
 }
 
 TEST_CASE("parameter counts that are published in words only are met as well as the words say") {
@@ -85,6 +87,15 @@ TEST_CASE("parameter counts that are published in words only are met as well as 
   const auto deepseek = shape_of("deepseek-moe-16b");  // "16.4B, 2.8B activated"
   CHECK(parameters(deepseek) == Approx(16.38e9).epsilon(0.001));
   CHECK(active_parameters(deepseek) + head_parameters(deepseek) == Approx(2.83e9).epsilon(0.01));
+  // "671B, 36.7B activated, 0.9B of them the embedding, 0.9B the head"
+  const auto v3 = shape_of("deepseek-v3");
+  CHECK(active_parameters(v3) + head_parameters(v3) == Approx(37.5e9).epsilon(0.01));
+  CHECK(active_parameters(shape_of("kimi-k2")) == Approx(32e9).epsilon(0.02));
+  CHECK(parameters(shape_of("glm-4.5")) == Approx(355e9).epsilon(0.01));  // "355B, 32B activated"
+  CHECK(active_parameters(shape_of("glm-4.5")) == Approx(32e9).epsilon(0.02));
+  CHECK(parameters(shape_of("glm-4.5-air")) == Approx(106e9).epsilon(0.01));  // "106B, 12B activated"
+  CHECK(active_parameters(shape_of("glm-4.5-air")) == Approx(12e9).epsilon(0.1));
+  CHECK(active_parameters(shape_of("mixtral-8x7b")) == Approx(12.9e9).epsilon(0.01));
 }
 
 TEST_CASE("the parts of a parameter count add up by head") {
@@ -204,7 +215,43 @@ TEST_CASE("the families that name their keys otherwise are understood") {
   CHECK(falcon.norm == NormKind::layer);
   CHECK(falcon.mlp == MlpKind::gelu);
   CHECK(shape_of("qwen3-30b-a3b").experts == Experts{128, 8, 768, true});
-  CHECK(shape_of("deepseek-moe-16b").experts == Experts{64, 6, 1408, false, 2816, 1});
+  CHECK(shape_of("deepseek-moe-16b").experts == Experts{64, 6, 1408, false, 2816});
+}
+
+TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral mean them") {
+  const auto v3 = shape_of("deepseek-v3");
+  CHECK(v3.latent == LatentAttention{1536, 512, 128, 64, 128, true});
+  CHECK(v3.q_columns() == 128 * 192);
+  CHECK(v3.query_scale.value() == Approx(std::pow(0.1 * std::log(40) + 1, 2) / std::sqrt(192.0)));
+  CHECK(v3.rope_scaling->attention_factor == 1);  // mscale over mscale_all_dim
+  CHECK(v3.layers_of(AttentionKind::full) == 61);
+  CHECK_FALSE(v3.layer(2).experts);
+  CHECK(v3.layer(3).experts);
+  const Experts& e = *v3.experts;
+  CHECK((e.score == Experts::Score::sigmoid && e.choice_bias && e.groups == 8 && e.groups_per_token == 4));
+  CHECK((e.scale == 2.5 && e.normalise && e.shared == 2048));
+  CHECK(v3.checkpoint->experts.block_scaled());
+  // 61 layers of 512 + 64 columns a token, on every rank; a rank of 8 has 16 heads.
+  const auto rank = shard(v3, 8);
+  CHECK(rank.heads == 16);
+  CHECK(rank.latent == v3.latent);
+  const auto lite = shape_of("deepseek-v2-lite");
+  CHECK(lite.latent->q_rank == 0);
+  CHECK((lite.experts->score == Experts::Score::softmax && !lite.experts->choice_bias && !lite.experts->normalise));
+  const auto glm = shape_of("glm-4.5");
+  CHECK((glm.qkv_bias && glm.qk_norm && glm.rotary_share == 0.5 && !glm.latent));
+  CHECK(shape_of("mixtral-8x7b").experts == Experts{8, 2, 14336, true});
+  const auto config = [](const char* key, json value) {
+    json c = json::parse(std::ifstream(kFolder / "deepseek-v3.json"));
+    c[key] = std::move(value);
+    return mistakes_of(c);
+  };
+  CHECK(contains(config("n_group", 7), "#/n_group: must divide the experts, 256"));
+  CHECK(contains(config("topk_group", 9), "#/topk_group: must be at most n_group, 8"));
+  CHECK(contains(config("scoring_func", "softmax"), "#/scoring_func: only experts that are scored by sigmoid"));
+  CHECK(contains(config("qk_rope_head_dim", 63), "#/qk_rope_head_dim: rope turns pairs of columns"));
+  CHECK(contains(config("kv_lora_rank", 0), "#/kv_lora_rank"));
+  CHECK(contains(config("kv_lora_rank", nullptr), "#/kv_lora_rank"));
 }
 
 TEST_CASE("what is wrong in a config is refused at its place") {

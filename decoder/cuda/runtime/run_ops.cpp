@@ -21,13 +21,17 @@ struct Product {
   GemmOperands operands;
 };
 
+[[noreturn]] void only_priced(const std::string& what) {
+  throw InputErrors("on CUDA " + what + " is priced only: decode on the CPU");
+}
+
 ExpertShape shape_of(const MixtureOfExperts& o) {
   return {.rows = o.x.rows,
           .hidden = o.x.cols,
-          .inner = o.gate_up.out / 2,
-          .experts = o.experts,
-          .per_token = o.per_token,
-          .normalise = o.normalise};
+          .inner = o.w.gate_up.out / 2,
+          .experts = o.choice.experts,
+          .per_token = o.choice.per_token,
+          .normalise = o.choice.normalise};
 }
 
 }  // namespace
@@ -88,8 +92,18 @@ struct LaunchOp {
   void operator()(const SiluAdd& o) const { silu_add(in(o.a), in(o.b), out(o.y), stream); }
   void operator()(const Gelu& o) const { gelu(in(o.x), out(o.y), stream); }
   void operator()(const CosineGate& o) const { cosine_gate(in(o.q), in(o.k), in(o.v), o.head_dim, out(o.y), stream); }
+  void operator()(const SigmoidMul&) const { only_priced("a gate on experts that every token passes"); }
+  void operator()(const LatentAppend&) const { only_priced("latent attention"); }
+  void operator()(const AbsorbQueries&) const { only_priced("latent attention"); }
+  void operator()(const ExpandValues&) const { only_priced("latent attention"); }
+  void operator()(const LatentAttend&) const { only_priced("latent attention"); }
+  void operator()(const ExpandedAttend&) const { only_priced("latent attention"); }
   void operator()(const MixtureOfExperts& o) const {
-    mixture_of_experts(shape_of(o), in(o.x), weight(o.router).data, weight(o.gate_up).data, weight(o.down).data,
+    const ExpertChoice& c = o.choice;
+    if (c.score != Experts::Score::softmax || c.scale != 1 || c.groups != c.groups_per_token || c.weighs_inputs ||
+        o.clamped || o.w.choice_bias || o.w.router_bias)
+      only_priced("a router beyond the softmax of all experts, or experts with biases,");
+    mixture_of_experts(shape_of(o), in(o.x), weight(o.w.router).data, weight(o.w.gate_up).data, weight(o.w.down).data,
                        scratch(), out(o.y), stream);
   }
   void operator()(const RopeAppend& o) const {
@@ -247,6 +261,8 @@ void CudaBackend::State::prepare(const Op& op) {
           if constexpr (std::is_same_v<Field, Weight> && !std::is_same_v<O, MapIds>) weight(field);
           if constexpr (std::is_same_v<Field, std::optional<Weight>>)
             if (field) weight(*field);
+          if constexpr (std::is_same_v<Field, ExpertWeights>)
+            for (const Weight& w : {field.router, field.gate_up, field.down}) weight(w);
         };
         std::apply([&](const auto&... field) { (load(field), ...); }, o.fields());
         if constexpr (std::is_same_v<O, MapIds>) whole_numbers(o.offsets);
