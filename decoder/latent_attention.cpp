@@ -38,7 +38,9 @@ Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const Transf
   const Tensor latent = ops.rms_norm(columns(down, queries, l.kv_rank), w.kv_norm, epsilon);
   const LatentAppend rotated = ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l,
                                                  rope_of(s), pass, cache, layer);
-  if (ops.is_of_prompts(pass)) return ops.expanded_attend(q, ops.linear(latent, w.kv_up), rotated, scale, pass);
+  const int most_absorbed = bits_of(cache.dtype) < 16 ? l.most_absorbed_8bit : l.most_absorbed;
+  if (ops.rows(pass).prompts && ops.rows(pass).widest > most_absorbed)
+    return ops.expanded_attend(q, ops.linear(latent, w.kv_up), rotated, scale, pass);
   const Tensor absorbed = ops.absorb_queries(q, w.absorbed, l);
   return ops.expand_values(ops.latent_attend(absorbed, rotated.q_rope, scale, pass, cache, layer), w.absorbed, l);
 }

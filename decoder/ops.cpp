@@ -249,7 +249,7 @@ Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, PassRef p, Cache
 Tensor Ops::expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef p) {
   const LatentAttention& dims = rotated.dims;
   const int heads = kv.cols / (dims.nope_dim + dims.value_dim);
-  check(is_of_prompts(p) && q.rows == tape_.pass(p).rows.total, "expanded_attend: rows of whole prompts");
+  check(rows(p).prompts && q.rows == tape_.pass(p).rows.total, "expanded_attend: rows of whole prompts");
   return emit(ExpandedAttend{q, rotated.q_rope, kv, rotated.k_rope, dims, scale, p, temp(q.rows, heads * dims.value_dim)})
       .y;
 }

@@ -38,7 +38,8 @@ class Ops {
   Cache cache(int layers, int kv_heads, int head_dim, int capacity);
   Cache latent_cache(int layers, const LatentAttention&, int capacity);  // of latents, with the shared key beside each
   PassRef pass(Pass);
-  int sequences(PassRef p) const { return tape_.pass(p).rows.sequences(); }
+  const Rows& rows(PassRef p) const { return tape_.pass(p).rows; }
+  int sequences(PassRef p) const { return rows(p).sequences(); }
 
   // ---- networks. Shapes are [rows, columns]; n: rows of all sequences together, B: sequences
   Tensor embed(Weight table, Tensor ids);  // ids [n] -> [n, hidden]
@@ -73,7 +74,6 @@ class Ops {
   Tensor expand_values(Tensor x, Weight kv_b, const LatentAttention&);
   Tensor latent_attend(Tensor q, Tensor q_rope, float scale, PassRef, Cache, int layer);
   Tensor expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef);  // of whole prompts
-  bool is_of_prompts(PassRef p) const { return tape_.pass(p).rows.prompts; }
   // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
   Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; no op on one rank

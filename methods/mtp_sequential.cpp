@@ -27,7 +27,10 @@ class MtpSequential : public FeatureDrafter {
     token_norm_ = c.weights.vector("mtp.token_norm", d);
     state_norm_ = c.weights.vector("mtp.state_norm", d);
     join_ = c.weights.matrix("mtp.join", 2 * d, d);
-    layer_ = make_layer(c.weights, "mtp.layer.", shape_, {.kind = {.experts = shape_.experts.has_value()}});
+    const bool native = shape_.experts.has_value();
+    c.weights.native_layers(native);
+    layer_ = make_layer(c.weights, "mtp.layer.", shape_, {.kind = {.experts = native}});
+    c.weights.native_layers(false);
     out_norm_ = c.weights.vector("mtp.out_norm", d);
   }
   std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }

@@ -75,7 +75,8 @@ Seconds predicted(const Device& d, const GemmPoint& p) {
 }
 
 Seconds predicted(const Device& d, const AttentionPoint& p) {
-  return gpu_time(d, attention_choice(d.gpu().attention, p.library, p.format, p.latent), kernel_of(p), span_of(p), p.cache);
+  const Attention k = kernel_of(p);
+  return gpu_time(d, attention_choice(d.gpu().attention, p.library, p.format, form_of(k)), k, span_of(p), p.cache);
 }
 
 Seconds predicted(const Device& d, const CopyPoint& p) {
@@ -147,7 +148,7 @@ class AttentionErrors {
   AttentionFit fit_of(std::vector<double> values) const {
     if (!walks()) values.insert(values.begin() + static_cast<std::ptrdiff_t>(of_decode_), 0.0);
     const AttentionPoint& kernel = points_.front();
-    AttentionFit f{kernel.library, kernel.format, kernel.latent, fit_of_values<DecodeAttentionFit>(values),
+    AttentionFit f{kernel.library, kernel.format, form_of(kernel_of(kernel)), fit_of_values<DecodeAttentionFit>(values),
                    fit_of_values<PrefillAttentionFit>(values, of_decode_)};
     f.decode.blend = std::max(f.decode.blend, f.prefill.blend);
     f.prefill.layout = layout_;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "core/csv.h"
 #include "model/kernel_time.h"
@@ -118,14 +119,24 @@ std::vector<AttentionPoint> read_latent_prefill_table(const std::filesystem::pat
   for (std::size_t i = 0; i < t.rows(); ++i) {
     const Seconds took = kMillisecond * latency_of(t, i, time);
     if (t.text(i, cache) != "bfloat16" || took < kHostBound) continue;
-    AttentionPoint p{count(t, i, sequences),  count(t, i, rows), 0, count(t, i, heads), 0, kUnrotated + kRotated,
-                     Seconds{}};
-    p.kv_heads = p.heads;
-    p.value_dim = kValues;
-    p.library = "flash_attention_3";
-    const Gemm expands{.rows = p.sequences * p.rows, .in = kLatent, .out = p.heads * (kUnrotated + kValues)};
-    p.time = took - kernel_time(d, expands);
-    if (p.rows > 1 && p.time > Seconds{}) points.push_back(std::move(p));
+    AttentionPoint p = latent_point(count(t, i, sequences), 0, count(t, i, heads), false);
+    p.rows = count(t, i, rows);
+    Gemm product{.rows = p.sequences * p.rows, .in = kUnrotated, .out = kLatent, .count = p.heads};
+    Seconds products = kernel_time(d, product);
+    if (p.rows <= LatentAttention{}.most_absorbed) {
+      std::swap(product.in, product.out);
+      products += kernel_time(d, product);
+    } else {
+      p.kv_heads = p.heads;
+      p.head_dim = kUnrotated + kRotated;
+      p.value_dim = kValues;
+      p.latent = false;
+      p.library = "flash_attention_3";
+      product = {.rows = product.rows, .in = kLatent, .out = p.heads * (kUnrotated + kValues)};
+      products = kernel_time(d, product);
+    }
+    p.time = took - products;
+    if (p.rows > 1 && p.time > 0.5 * took) points.push_back(std::move(p));
   }
   return points;
 }

@@ -52,6 +52,9 @@ struct LatentAttention {
   int q_rank = 0;   // columns of the latent from which queries are expanded; 0: they come from the hidden state
   int kv_rank = 0;  // columns of the latent that is cached, beside the shared part of the key
   int nope_dim = 0, rope_dim = 0, value_dim = 0;
+  // Rows of a sequence up to which an engine absorbs a whole prompt, over a cache of 16 bits and of 8: vLLM, by the
+  // kernels that aiconfigurator's mla_context_module.csv names (FLASH_ATTN_MLA to 512 rows, FLASHMLA to 128).
+  int most_absorbed = 512, most_absorbed_8bit = 128;
   bool paired = true;  // of a stored rotated part: its columns lie pair by pair, not the pairs' halves one after another
   bool operator==(const LatentAttention&) const = default;
 };

@@ -55,6 +55,14 @@ struct Attention {
   }
   bool operator==(const Attention&) const = default;
 };
+// Kernels of latent attention are not those of other attention: absorbed, all heads read one wide key; expanded, keys are
+// wider than values.
+enum class AttentionForm { ordinary, absorbed, expanded };
+inline constexpr std::array<std::string_view, 3> kAttentionFormNames{"ordinary", "absorbed", "expanded"};
+constexpr AttentionForm form_of(const Attention& k) {
+  if (k.latent) return AttentionForm::absorbed;
+  return k.values() == k.head_dim ? AttentionForm::ordinary : AttentionForm::expanded;
+}
 // Query-key pairs and cache entries that one attention meets, summed over its sequences. Depends on the context.
 struct Span {
   double pairs = 0, keys = 0;

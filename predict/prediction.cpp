@@ -51,7 +51,8 @@ StepBreakdown mean_step(const ExpectedStep& price, int prompt_tokens, int output
 
 AttentionChoice attention_of(const Setup& s) {
   if (s.device->cpu() != nullptr) return {};
-  return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache, s.transformer->latent.has_value());
+  return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache,
+                          s.transformer->latent ? AttentionForm::absorbed : AttentionForm::ordinary);
 }
 
 // One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.

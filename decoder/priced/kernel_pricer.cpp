@@ -80,7 +80,7 @@ VaryingOp KernelPricer::varying(const StepOutline::Op& op) {
             .launches = c.launches,
             .cache_traffic = c.cache_traffic,
             .bytes_per_pair = c.bytes_per_pair.value,
-            .attention = is_cpu_ ? AttentionChoice{} : attention_choice(device_, engine_.attention, k->cache, k->latent)};
+            .attention = is_cpu_ ? AttentionChoice{} : attention_choice(device_, engine_.attention, k->cache, form_of(*k))};
   if (const auto* k = std::get_if<Gemm>(&kernel))
     return {.kernel = padded(*k), .last_access = last, .launches = c.launches, .weight_traffic = c.weight_traffic};
   return {.kernel = with_traffic(std::get<Copy>(kernel), c), .last_access = last, .launches = c.launches};

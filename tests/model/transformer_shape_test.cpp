@@ -220,7 +220,7 @@ TEST_CASE("the families that name their keys otherwise are understood") {
 
 TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral mean them") {
   const auto v3 = shape_of("deepseek-v3");
-  CHECK(v3.latent == LatentAttention{1536, 512, 128, 64, 128, true});
+  CHECK(v3.latent == LatentAttention{1536, 512, 128, 64, 128});
   CHECK(v3.q_columns() == 128 * 192);
   CHECK(v3.query_scale.value() == Approx(std::pow(0.1 * std::log(40) + 1, 2) / std::sqrt(192.0)));
   CHECK(v3.rope_scaling->attention_factor == 1);  // mscale over mscale_all_dim
