@@ -21,9 +21,9 @@ Tensor Stream::value(Ops& ops) {
   return h;
 }
 
-Cache make_cache(Ops& ops, const TransformerShape& s, int layers, int capacity) {
+Cache make_cache(Ops& ops, const TransformerShape& s, int layers, int capacity, Window window) {
   if (s.latent) return ops.latent_cache(layers, *s.latent, capacity);
-  return ops.cache(layers, s.kv_heads, s.head_dim, capacity);
+  return ops.cache(layers, s.kv_heads, s.head_dim, capacity, window);
 }
 
 static void make_experts(WeightStore& store, const std::string& prefix, const TransformerShape& s, LayerWeights& w) {
@@ -65,13 +65,17 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Tra
     w.k_norm = store.vector(prefix + "k_norm", s.head_dim);
   }
   w.o = store.attention(prefix + "o", s.latent ? s.heads * s.latent->value_dim : s.q_columns(), s.hidden);
+  if (s.o_bias) w.o_bias = store.vector(prefix + "o_bias", s.hidden);
+  if (s.attention_sinks) w.sinks = store.vector(prefix + "sinks", s.heads);
+  if (s.post_norms) w.attention_post_norm = store.vector(prefix + "attention_post_norm", s.hidden);
   if (!options.mlp) return w;
   w.mlp_norm = store.vector(prefix + "mlp_norm", s.hidden);
   if (biased_norm) w.mlp_norm_bias = store.vector(prefix + "mlp_norm_bias", s.hidden);
+  if (s.post_norms) w.mlp_post_norm = store.vector(prefix + "mlp_post_norm", s.hidden);
   if (options.kind.experts) {
     make_experts(store, prefix, s, w);
   } else {
-    w.gate_up = store.matrix(prefix + "gate_up", s.hidden, (s.mlp == MlpKind::gated_silu ? 2 : 1) * s.intermediate);
+    w.gate_up = store.matrix(prefix + "gate_up", s.hidden, (s.mlp == MlpKind::gelu ? 1 : 2) * s.intermediate);
     w.down = store.matrix(prefix + "down", s.intermediate, s.hidden);
   }
   return w;
@@ -82,14 +86,18 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
   if (w.latent)
     return ops.sum_over_ranks(ops.linear(latent_attention(ops, y, *w.latent, s, pass, cache, layer), w.o), ranks);
   const int q_cols = s.q_columns(), kv_cols = s.kv_columns();
+  const auto epsilon = static_cast<float>(s.norm_epsilon);
   const Tensor qkv = ops.linear(y, w.qkv, w.qkv_bias);
   Tensor q = columns(qkv, 0, q_cols), k = columns(qkv, q_cols, kv_cols);
-  if (w.q_norm) {
-    q = ops.rms_norm(q, *w.q_norm, static_cast<float>(s.norm_epsilon), s.head_dim);
-    k = ops.rms_norm(k, *w.k_norm, static_cast<float>(s.norm_epsilon), s.head_dim);
+  // A rotation leaves the norm of a head as it is, so that norms without weights may come before it.
+  if (w.q_norm || (s.rotated_qk_norm && w.kind.rope)) {
+    q = ops.rms_norm(q, w.q_norm, epsilon, s.head_dim);
+    k = ops.rms_norm(k, w.k_norm, epsilon, s.head_dim);
   }
-  const Tensor rotated = ops.rope_append(q, k, columns(qkv, q_cols + kv_cols, kv_cols), rope_of(s), pass, cache, layer);
-  return ops.sum_over_ranks(ops.linear(ops.attend(rotated, pass, cache, layer), w.o), ranks);
+  const Tensor v = columns(qkv, q_cols + kv_cols, kv_cols);
+  const Tensor rotated = ops.rope_append(q, k, v, rope_of(s, w.kind), pass, cache, layer);
+  const Tensor attended = ops.attend(rotated, pass, cache, layer, s.query_scale, w.sinks);
+  return ops.sum_over_ranks(ops.linear(attended, w.o, w.o_bias), ranks);
 }
 
 Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks, int sequences) {
@@ -102,7 +110,9 @@ Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s,
     return ops.sum_over_ranks(ops.add(z, shared), ranks);
   }
   const Tensor wide = ops.linear(y, w.gate_up);
-  const Tensor inner = s.mlp == MlpKind::gated_silu ? ops.silu_mul(wide) : ops.gelu(wide);
+  const Tensor inner = s.mlp == MlpKind::gelu         ? ops.gelu(wide)
+                       : s.mlp == MlpKind::gated_gelu ? ops.gelu_mul(wide)
+                                                      : ops.silu_mul(wide);
   return ops.sum_over_ranks(ops.linear(inner, w.down), ranks);
 }
 

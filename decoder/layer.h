@@ -22,8 +22,10 @@ struct Stream {
 
 struct LayerWeights {
   LayerKind kind;
-  std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, mlp_norm, mlp_norm_bias;
-  std::optional<LatentWeights> latent;  // in place of qkv
+  std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, o_bias, sinks, mlp_norm,
+      mlp_norm_bias;
+  std::optional<Weight> attention_post_norm, mlp_post_norm;  // behind the sublayers
+  std::optional<LatentWeights> latent;                       // in place of qkv
   std::optional<ExpertWeights> experts;
   std::optional<Weight> shared_gate_up, shared_down, shared_gate;  // an MLP that all rows use beside their experts
   Weight qkv, o, gate_up, down;
@@ -35,7 +37,7 @@ struct LayerOptions {
   LayerKind kind = {};
 };
 // A cache for layers with keys and values, or with latents.
-Cache make_cache(Ops&, const TransformerShape&, int layers, int capacity);
+Cache make_cache(Ops&, const TransformerShape&, int layers, int capacity, Window = {});
 LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
 
 // An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.

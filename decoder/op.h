@@ -21,12 +21,13 @@ namespace draftline {
   }
 
 // ---- networks
-struct Embed {  // ids [n] -> [n, hidden]
+struct Embed {  // ids [n] -> [n, hidden], times `scale`
   static constexpr std::string_view key = "embed";
   Weight table;
   Tensor ids;
+  float scale;
   Out y;
-  FIELDS(table, ids, y)
+  FIELDS(table, ids, scale, y)
 };
 struct Linear {  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]
   static constexpr std::string_view key = "linear";
@@ -47,10 +48,10 @@ struct Quantise {
   Out y, scales;
   FIELDS(x, group, after, y, scales)
 };
-struct RmsNorm {  // normalises each group of `width` columns: [n, c] -> [n, c]; w [1, c] or [1, width]
+struct RmsNorm {  // normalises each group of `width` columns: [n, c] -> [n, c]; w [1, c] or [1, width], or ones
   static constexpr std::string_view key = "rms_norm";
   Tensor x;
-  Weight w;
+  std::optional<Weight> w;
   int width;
   float epsilon;
   Out y;
@@ -79,6 +80,12 @@ struct Add {
   FIELDS(a, b, y)
 };
 struct SiluMul {  // [n, 2f] -> [n, f]: silu(left half) * right half
+  static constexpr std::string_view key = "silu_mul";
+  Tensor gate_up;
+  Out y;
+  FIELDS(gate_up, y)
+};
+struct GeluMul {  // [n, 2f] -> [n, f]: gelu(left half), by the tanh formula, * right half; engines run both gates alike
   static constexpr std::string_view key = "silu_mul";
   Tensor gate_up;
   Out y;
@@ -143,6 +150,8 @@ struct Rope {
   double theta = 10000;
   int columns = 0;  // the first columns of a head, which are rotated; the others stay as they are
   std::optional<RopeScaling> scaling = {};
+  std::optional<QueryGrowth> growth = {};
+  bool operator==(const Rope&) const = default;
 };
 // Rotates q into y, and appends the rotated k, and v, to the cache behind the tail: q [n, heads * dim] -> [n, heads *
 // dim].
@@ -162,8 +171,10 @@ struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * dim]
   PassRef pass;
   Cache cache;
   int layer;
+  float scale;                  // of q against keys
+  std::optional<Weight> sinks;  // [1, heads]: a score of each head's softmax that attends to nothing
   Out y;
-  FIELDS(q, pass, cache, layer, y)
+  FIELDS(q, pass, cache, layer, scale, sinks, y)
 };
 // Latent attention (DeepSeek-V2, 2024, section 2.1). A head's query is `nope` columns and then `rope` that are rotated;
 // kv_b [kv_rank, heads * (nope + value)] expands a latent to each head's key and value. Absorbed, queries are taken to

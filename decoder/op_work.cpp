@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decoder/pass_span.h"
 #include "model/cpu_time.h"
 
 namespace draftline {
@@ -17,7 +18,7 @@ constexpr bool kOneOf = (std::is_same_v<T, Ts> || ...);
 template <class T>
 constexpr ElementOp element_op() {
   if (kOneOf<T, RmsNorm, AddRmsNorm, LayerNorm, CosineGate>) return ElementOp::rms_norm;
-  if (kOneOf<T, SiluMul, SiluAdd, Gelu, SigmoidMul>) return ElementOp::silu_mul;
+  if (kOneOf<T, SiluMul, GeluMul, SiluAdd, Gelu, SigmoidMul>) return ElementOp::silu_mul;
   if (kOneOf<T, TopK>) return ElementOp::top_k;
   if (kOneOf<T, Sample, SampleChildren, VerifySampled, VerifyRelaxed>) return ElementOp::sample;
   return kOneOf<T, Argmax> ? ElementOp::argmax : ElementOp::add;
@@ -36,7 +37,7 @@ Copy all_operands(const T& op, const Tape& tape) {
   });
   c.format = first->dtype;
   if (c.op != ElementOp::add) c.elements = first->elements();
-  if constexpr (std::is_same_v<T, SiluMul>) c.elements /= 2;  // only the gate is exponentiated
+  if constexpr (kOneOf<T, SiluMul, GeluMul>) c.elements /= 2;  // only the gate is exponentiated
   const auto weights = [&](const auto& field) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Weight>)
       c.read += weight_bytes(field.dtype, static_cast<double>(field.in) * field.out);
@@ -107,16 +108,17 @@ struct KernelOf {
   }
   Kernel operator()(const Attend& o) const {
     const Pass& p = tape.pass(o.pass);
-    return Attention{.sequences = p.rows.sequences(),
-                     .rows = p.rows.total,
-                     .widest = p.rows.widest,
-                     .heads = o.q.cols / o.cache.head_dim,
-                     .kv_heads = o.cache.kv_heads,
-                     .head_dim = o.cache.head_dim,
-                     .cache = o.cache.dtype,
-                     .activations = o.q.dtype,
-                     .masked = p.tree_mask.has_value(),
-                     .index_bytes = bytes_of_pass(p)};
+    return Attention{
+        .sequences = p.rows.sequences(),
+        .rows = p.rows.total,
+        .widest = p.rows.widest,
+        .heads = o.q.cols / o.cache.head_dim,
+        .kv_heads = o.cache.kv_heads,
+        .head_dim = o.cache.head_dim,
+        .cache = o.cache.dtype,
+        .activations = o.q.dtype,
+        .masked = p.tree_mask.has_value(),
+        .index_bytes = bytes_of_pass(p) + (o.sinks ? weight_bytes(o.sinks->dtype, o.sinks->out) : Bytes{})};
   }
   Kernel operator()(const LatentAppend& o) const {
     const Pass& p = tape.pass(o.pass);
@@ -208,17 +210,19 @@ std::optional<Weight> streamed_weight(const Op& op) {
   return std::nullopt;
 }
 
-Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths) {
+Window window_of(const Op& op) {
+  const auto* attend = std::get_if<Attend>(&op);
+  return attend != nullptr ? attend->cache.window : Window{};
+}
+
+Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths, Window window) {
   const auto index = static_cast<std::size_t>(pass);
   const Pass& p = run.tape->passes[index];
   const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   Span s;
-  for (std::size_t b = 0; b < rows_each.size(); ++b) {
-    const double n = rows_each[b], old = lengths[b] + p.tail + (ahead.empty() ? 0 : ahead[b]);
-    if (n == 0) continue;
-    s.pairs += n * old + (p.tree_mask ? n * n : n * (n + 1) / 2);
-    s.keys += old + n;
-  }
+  for (std::size_t b = 0; b < rows_each.size(); ++b)
+    s += span_of(PassRows{.rows = rows_each[b], .tail = p.tail, .masked = p.tree_mask.has_value()},
+                 lengths[b] + (ahead.empty() ? 0 : ahead[b]), window);
   return s;
 }
 
@@ -233,7 +237,7 @@ int verified_rows(const SegmentRun& run) {
 void Totals::add(const SegmentRun& run, std::span<const int> lengths) {
   for (const Op& op : run.tape->ops) {
     const PassRef p = pass_of(op);
-    const Span s = p.index < 0 ? Span{} : span_of(run, p.index, lengths);
+    const Span s = p.index < 0 ? Span{} : span_of(run, p.index, lengths, window_of(op));
     work += draftline::work(kernel_of(op, *run.tape), s);
     ++ops;
   }

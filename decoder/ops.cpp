@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/ops.h"
 
+#include <cmath>
+
 #include <algorithm>
 #include <utility>
 
@@ -105,13 +107,13 @@ Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
   return {each, input(name, cu_seqlens), cu_seqlens.back(), *std::max_element(each.begin(), each.end())};
 }
 
-Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity) {
-  return make_cache({static_cast<int>(caches_.size()), layers, kv_heads, head_dim, cache_format_}, capacity);
+Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity, Window window) {
+  return make_cache({static_cast<int>(caches_.size()), layers, kv_heads, head_dim, cache_format_, window}, capacity);
 }
 
 Cache Ops::latent_cache(int layers, const LatentAttention& l, int capacity) {
-  return make_cache({static_cast<int>(caches_.size()), layers, 1, l.kv_rank + l.rope_dim, cache_format_, l.kv_rank},
-                    capacity);
+  const int columns = l.kv_rank + l.rope_dim, id = static_cast<int>(caches_.size());
+  return make_cache({id, layers, 1, columns, cache_format_, {}, l.kv_rank}, capacity);
 }
 
 Cache Ops::make_cache(const Cache& c, int capacity) {
@@ -129,7 +131,9 @@ PassRef Ops::pass(Pass p) {
 
 // ---- networks
 
-Tensor Ops::embed(Weight table, Tensor ids) { return emit(Embed{table, ids, temp(ids.rows, table.out)}).y; }
+Tensor Ops::embed(Weight table, Tensor ids, double scale) {
+  return emit(Embed{table, ids, static_cast<float>(scale), temp(ids.rows, table.out)}).y;
+}
 
 Tensor Ops::linear(Tensor x, Weight w, std::optional<Weight> bias) {
   check(x.cols == w.in && (!bias || bias->out == w.out), "linear: columns of x = inputs of w, bias = outputs");
@@ -141,7 +145,7 @@ Tensor Ops::linear(Tensor x, Weight w, std::optional<Weight> bias) {
 static Quantise::After made_by(const Op& op) {
   const auto one_of = [&]<class... T>() { return (std::holds_alternative<T>(op) || ...); };
   if (one_of.operator()<RmsNorm, AddRmsNorm, LayerNorm>()) return Quantise::After::norm;
-  return one_of.operator()<SiluMul, Gelu>() ? Quantise::After::activation : Quantise::After::any;
+  return one_of.operator()<SiluMul, GeluMul, Gelu>() ? Quantise::After::activation : Quantise::After::any;
 }
 
 Tensor Ops::quantised(Tensor x, const LinearFormat& format) {
@@ -151,9 +155,9 @@ Tensor Ops::quantised(Tensor x, const LinearFormat& format) {
   return emit(Quantise{x, scales.group, after, y, temp(x.rows, scales.of_row(x.cols), scales.format)}).y;
 }
 
-Tensor Ops::rms_norm(Tensor x, Weight w, float epsilon, int width) {
+Tensor Ops::rms_norm(Tensor x, std::optional<Weight> w, float epsilon, int width) {
   if (width == 0) width = x.cols;
-  check(x.cols % width == 0 && (w.out == x.cols || w.out == width),
+  check(x.cols % width == 0 && (!w || w->out == x.cols || w->out == width),
         "rms_norm: whole groups, a weight per column or group");
   return emit(RmsNorm{x, w, width, epsilon, temp(x.rows, x.cols)}).y;
 }
@@ -171,6 +175,8 @@ Tensor Ops::add(Tensor a, Tensor b) {
   check(a.rows == b.rows && a.cols == b.cols, "add: equal shapes");
   return emit(Add{a, b, temp(a.rows, a.cols)}).y;
 }
+
+Tensor Ops::gelu_mul(Tensor gate_up) { return emit(GeluMul{gate_up, temp(gate_up.rows, gate_up.cols / 2)}).y; }
 
 Tensor Ops::silu_mul(Tensor gate_up) { return emit(SiluMul{gate_up, temp(gate_up.rows, gate_up.cols / 2)}).y; }
 
@@ -210,9 +216,12 @@ Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, PassRef 
   return emit(RopeAppend{q, k, v, rope, p, c, layer, temp(q.rows, q.cols)}).y;
 }
 
-Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer) {
+Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer, std::optional<double> scale, std::optional<Weight> sinks) {
   check(q.rows == tape_.pass(p).rows.total, "attend: rows of the pass");
-  return emit(Attend{q, p, c, layer, temp(q.rows, q.cols)}).y;
+  check(!sinks || sinks->out == q.cols / c.head_dim, "attend: a sink for each head");
+  const float usual = 1 / std::sqrt(static_cast<float>(c.head_dim));
+  const float factor = scale ? static_cast<float>(*scale) : usual;
+  return emit(Attend{q, p, c, layer, factor, sinks, temp(q.rows, q.cols)}).y;
 }
 
 LatentAppend Ops::latent_append(Tensor q, Tensor latent, Tensor shared_key, const LatentAttention& dims,

@@ -66,6 +66,12 @@ constexpr AttentionForm form_of(const Attention& k) {
 // Query-key pairs and cache entries that one attention meets, summed over its sequences. Depends on the context.
 struct Span {
   double pairs = 0, keys = 0;
+  constexpr Span& operator+=(const Span& o) {
+    pairs += o.pairs;
+    keys += o.keys;
+    return *this;
+  }
+  constexpr bool operator==(const Span&) const = default;
 };
 
 // What is done to each element on the way, by the op that is nearest among those a probe times: to a CPU an

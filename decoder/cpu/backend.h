@@ -60,6 +60,9 @@ class CpuBackend : public Backend {
     }
     // The number of tail entries to which row `row`, the index-th of its sequence, may attend.
     int visible_tail(int row, int index) const;
+    // Hides from a row, whose window begins at position `first` of the text, what it does not see of the keys from
+    // `base` on. `length`: committed.
+    void hide(std::span<float> score, int base, int first, int row, int length) const;
   };
 
   std::uint32_t* at(const Tensor&);
@@ -82,6 +85,7 @@ class CpuBackend : public Backend {
   void run(const LayerNorm&);
   void run(const Add&);
   void run(const SiluMul&);
+  void run(const GeluMul&);
   void run(const SiluAdd&);
   void run(const Gelu&);
   void run(const CosineGate&);
@@ -117,7 +121,7 @@ class CpuBackend : public Backend {
   void run(const Advance&);
   // Attention over a cache: query(row, head, to) writes a query's columns, result(row, head) is where its sums go.
   template <class O, class Query, class Result>
-  void attend(const O&, int heads, float scale, Query query, Result result);
+  void attend(const O&, int heads, float scale, const float* sinks, Query query, Result result);
   void copy_rows(const Tensor& from, std::uint32_t* to, int stride);
   const std::vector<float>& frequencies(const Rope&);
 
@@ -135,7 +139,7 @@ class CpuBackend : public Backend {
   std::unordered_map<int, std::vector<float>> weights_;
   std::unordered_map<int, std::vector<PanelLine>> panels_;
   std::unordered_map<const Tape*, ArenaPlan> plans_;
-  std::map<std::tuple<double, int, double>, std::vector<float>> frequencies_;  // by theta, columns, stretch
+  std::vector<std::pair<Rope, std::vector<float>>> frequencies_;
 };
 
 }  // namespace draftline

@@ -9,7 +9,7 @@ namespace {
 
 StepOutline::Kind kind_of(const Op& op, const Tape& tape, Phase phase) {
   using Accesses = StepOutline::Accesses;
-  StepOutline::Kind k{kernel_of(op, tape), op_key(op, tape), phase, Accesses::nothing, 1, 1};
+  StepOutline::Kind k{kernel_of(op, tape), op_key(op, tape), phase, Accesses::nothing, 1, 1, window_of(op)};
   if (std::holds_alternative<Attend>(op) || std::holds_alternative<LatentAttend>(op)) {
     const auto& attention = std::get<Attention>(k.kernel);
     k.access = Accesses::entries;
@@ -81,8 +81,7 @@ class Kinds {
 
 }  // namespace
 
-StepOutline::StepOutline(std::span<const SegmentRun> runs, int sequences) {
-  const std::vector<int> empty(static_cast<std::size_t>(sequences)), one(static_cast<std::size_t>(sequences), 1);
+StepOutline::StepOutline(std::span<const SegmentRun> runs) {
   Kinds kind(*this);
   AccessCounter accessed;
   for (const SegmentRun& run : runs) {
@@ -93,8 +92,7 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs, int sequences) {
     for (std::size_t i = 0; i < tape.ops.size(); ++i)
       s.ops.push_back(
           {kind(kind_of(tape.ops[i], tape, tape.phases[i])), pass_of(tape.ops[i]).index, accessed(tape.ops[i])});
-    for (int i = 0; i < static_cast<int>(tape.passes.size()); ++i)
-      s.spans.emplace_back(span_of(run, i, empty), span_of(run, i, one));
+    for (int i = 0; i < static_cast<int>(tape.passes.size()); ++i) s.spans.emplace_back(run, i);
     verified_rows = std::max(verified_rows, draftline::verified_rows(run));
     for (const Pass& pass : tape.passes) widest_pass = std::max(widest_pass, pass.rows.widest);
   }

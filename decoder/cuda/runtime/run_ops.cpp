@@ -11,6 +11,7 @@
 #include "decoder/cuda/sampling/sample.h"
 #include "decoder/cuda/sampling/trees.h"
 #include "decoder/cuda/sampling/verify.h"
+#include "decoder/rope.h"
 
 namespace draftline::cuda {
 
@@ -75,12 +76,14 @@ struct LaunchOp {
   }
 
   // ---- networks
-  void operator()(const Embed& o) const { embed(weight(o.table), ids(o.ids), out(o.y), stream); }
+  void operator()(const Embed& o) const { embed(weight(o.table), ids(o.ids), o.scale, out(o.y), stream); }
   void operator()(const Linear& o) const {
     const Product p = product(o);
     s.blas.run(p.shape, p.operands);
   }
-  void operator()(const RmsNorm& o) const { rms_norm(in(o.x), weight(o.w), o.width, o.epsilon, out(o.y), stream); }
+  void operator()(const RmsNorm& o) const {
+    rms_norm(in(o.x), o.w ? weight(*o.w) : View<const T>{}, o.width, o.epsilon, out(o.y), stream);
+  }
   void operator()(const AddRmsNorm& o) const {
     add_rms_norm(in(o.h), in(o.delta), weight(o.w), o.epsilon, out(o.sum), out(o.y), stream);
   }
@@ -89,6 +92,7 @@ struct LaunchOp {
   }
   void operator()(const Add& o) const { add(in(o.a), in(o.b), out(o.y), stream); }
   void operator()(const SiluMul& o) const { silu_mul(in(o.gate_up), out(o.y), stream); }
+  void operator()(const GeluMul& o) const { gelu_mul(in(o.gate_up), out(o.y), stream); }
   void operator()(const SiluAdd& o) const { silu_add(in(o.a), in(o.b), out(o.y), stream); }
   void operator()(const Gelu& o) const { gelu(in(o.x), out(o.y), stream); }
   void operator()(const CosineGate& o) const { cosine_gate(in(o.q), in(o.k), in(o.v), o.head_dim, out(o.y), stream); }
@@ -107,12 +111,17 @@ struct LaunchOp {
                        scratch(), out(o.y), stream);
   }
   void operator()(const RopeAppend& o) const {
-    rope_append(in(o.q), in(o.k), in(o.v), s.frequencies(o.rope), o.rope.columns / 2, s.view(o.pass),
-                s.view<T>(o.cache), o.layer, out(o.y), stream);
+    const Rotation rotation{.frequencies = s.frequencies(o.rope),
+                            .half = o.rope.columns / 2,
+                            .factor = attention_factor(o.rope),
+                            .growth_every = o.rope.growth ? static_cast<float>(o.rope.growth->every) : 1,
+                            .growth = o.rope.growth ? static_cast<float>(o.rope.growth->scale) : 0};
+    rope_append(in(o.q), in(o.k), in(o.v), rotation, s.view(o.pass), s.view<T>(o.cache), o.layer, out(o.y), stream);
   }
   void operator()(const Attend& o) const {
-    attend<T>(in(o.q), s.view(o.pass), s.view<T>(o.cache), o.layer, s.device.multiprocessors, scratch(), out(o.y),
-              stream);
+    const Scores scores{o.cache.window, o.scale, o.sinks ? weight(*o.sinks).data : nullptr};
+    attend<T>(in(o.q), s.view(o.pass), s.view<T>(o.cache), o.layer, scores, s.device.multiprocessors, scratch(),
+              out(o.y), stream);
   }
   void operator()(const GroupAttend& o) const {
     group_attend(in(o.q), in(o.k), in(o.v), o.group, o.head_dim, o.causal, out(o.y), stream);
