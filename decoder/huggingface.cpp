@@ -15,20 +15,33 @@ namespace draftline {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kArchitectures{
-    "LlamaForCausalLM",    "MistralForCausalLM", "Qwen2ForCausalLM",      "Qwen3ForCausalLM",
-    "Qwen3MoeForCausalLM", "Phi3ForCausalLM",    "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM",
-    "Glm4MoeForCausalLM",  "MixtralForCausalLM"};
+constexpr std::array<std::string_view, 15> kArchitectures{"LlamaForCausalLM",
+                                                          "MistralForCausalLM",
+                                                          "Mistral3ForConditionalGeneration",
+                                                          "Qwen2ForCausalLM",
+                                                          "Qwen3ForCausalLM",
+                                                          "Qwen3MoeForCausalLM",
+                                                          "Phi3ForCausalLM",
+                                                          "Gemma3ForCausalLM",
+                                                          "Gemma3ForConditionalGeneration",
+                                                          "Llama4ForCausalLM",
+                                                          "Llama4ForConditionalGeneration",
+                                                          "DeepseekV2ForCausalLM",
+                                                          "DeepseekV3ForCausalLM",
+                                                          "Glm4MoeForCausalLM",
+                                                          "MixtralForCausalLM"};
 constexpr std::size_t kMostMessages = 20;
-constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kEmbedding = "embed_tokens.weight";
+
+float norm_offset(const TransformerShape& s) { return s.architecture.starts_with("Gemma") ? 1 : 0; }
 
 std::string shown(const std::filesystem::path& path) { return printable(path.string(), 1000); }
 std::string shown_name(const std::string& name) { return "\"" + printable(name, 120) + "\""; }
 
 // Tensors that no computation reads: rotary frequencies, which older files hold, and whatever is not part of the
 // network.
-bool may_be_ignored(const std::string& tensor) {
-  return !tensor.starts_with("model.") || tensor.ends_with("rotary_emb.inv_freq");
+bool may_be_ignored(const std::string& tensor, const std::string& trunk) {
+  return !tensor.starts_with(trunk) || tensor.ends_with("rotary_emb.inv_freq");
 }
 
 TransformerShape read_shape(const std::filesystem::path& config) {
@@ -59,6 +72,7 @@ struct HuggingFaceFolder::Part {
   struct Pairs {
     int every = 0, from = 0;
   } pairs = {};
+  float plus = 0;  // added to every value: Gemma stores norms less one
 
   int column_of(int stored) const {
     if (pairs.every == 0) return column + stored;
@@ -97,40 +111,52 @@ HuggingFaceFolder::Plan HuggingFaceFolder::whole(const std::string& name, int in
 
 std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::network_plans() const {
   const int hidden = shape_.hidden, vocabulary = shape_.vocabulary;
-  Part embedding{kEmbedding, vocabulary, hidden};
+  Part embedding{trunk_ + kEmbedding, vocabulary, hidden};
   embedding.transposed = false;
+  const std::string head = shape_.tied_embeddings ? embedding.tensor : head_ + "lm_head.weight";
   return {whole("embedding", vocabulary, hidden, {embedding}),
-          whole("final_norm", 1, hidden, {{"model.norm.weight", 1, hidden}}),
-          whole("lm_head", hidden, vocabulary,
-                {{shape_.tied_embeddings ? kEmbedding : "lm_head.weight", hidden, vocabulary}})};
+          whole("final_norm", 1, hidden, {{trunk_ + "norm.weight", 1, hidden, 0, 0, true, {}, norm_offset(shape_)}}),
+          whole("lm_head", hidden, vocabulary, {{head, hidden, vocabulary}})};
 }
 
 std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::layer_plans(int layer) const {
   const TransformerShape& s = shape_;
   const int hidden = s.hidden, q = s.q_columns(), kv = s.kv_columns();
   const bool fused = s.architecture == "Phi3ForCausalLM";
-  const std::string ours = "layers." + std::to_string(layer) + ".", theirs = "model." + ours;
-  const std::string attention = theirs + "self_attn.", mlp = theirs + "mlp.";
+  const std::string ours = "layers." + std::to_string(layer) + ".", theirs = trunk_ + ours;
+  const bool llama4 = s.architecture.starts_with("Llama4");
+  const std::string attention = theirs + "self_attn.", mlp = theirs + (llama4 ? "feed_forward." : "mlp.");
 
   const auto qkv = [&](const std::string& kind, int in) -> std::vector<Part> {
     if (fused) return {{attention + "qkv_proj." + kind, in, q + 2 * kv}};
-    return {{attention + "q_proj." + kind, in, q},
-            {attention + "k_proj." + kind, in, kv},
+    const Part::Pairs pairs{llama4 ? s.head_dim : 0};
+    return {{attention + "q_proj." + kind, in, q, 0, 0, true, pairs},
+            {attention + "k_proj." + kind, in, kv, 0, 0, true, pairs},
             {attention + "v_proj." + kind, in, kv}};
   };
   const auto vector = [&](const std::string& name, const std::string& tensor, int n) {
     return whole(ours + name, 1, n, {{tensor, 1, n}});
   };
   const int results = s.latent ? s.heads * s.latent->value_dim : q;
-  std::vector<Plan> plans{vector("input_norm", theirs + "input_layernorm.weight", hidden),
-                          whole(ours + "o", results, hidden, {{attention + "o_proj.weight", results, hidden}}),
-                          vector("mlp_norm", theirs + "post_attention_layernorm.weight", hidden)};
+  const auto norm = [&](const std::string& name, const std::string& tensor, int n) {
+    return whole(ours + name, 1, n, {{tensor + ".weight", 1, n, 0, 0, true, {}, norm_offset(s)}});
+  };
+  std::vector<Plan> plans{norm("input_norm", theirs + "input_layernorm", hidden),
+                          whole(ours + "o", results, hidden, {{attention + "o_proj.weight", results, hidden}})};
   if (s.latent) add_latent_plans(ours + "latent.", attention, plans);
   else plans.push_back(whole(ours + "qkv", hidden, q + 2 * kv, qkv("weight", hidden)));
+  if (s.post_norms) {
+    plans.push_back(norm("attention_post_norm", theirs + "post_attention_layernorm", hidden));
+    plans.push_back(norm("mlp_norm", theirs + "pre_feedforward_layernorm", hidden));
+    plans.push_back(norm("mlp_post_norm", theirs + "post_feedforward_layernorm", hidden));
+  } else {
+    plans.push_back(norm("mlp_norm", theirs + "post_attention_layernorm", hidden));
+  }
+  if (s.o_bias) plans.push_back(vector("o_bias", attention + "o_proj.bias", hidden));
   if (s.qkv_bias) plans.push_back(whole(ours + "qkv_bias", 1, q + 2 * kv, qkv("bias", 1)));
   if (s.qk_norm) {
-    plans.push_back(vector("q_norm", attention + "q_norm.weight", s.head_dim));
-    plans.push_back(vector("k_norm", attention + "k_norm.weight", s.head_dim));
+    plans.push_back(norm("q_norm", attention + "q_norm", s.head_dim));
+    plans.push_back(norm("k_norm", attention + "k_norm", s.head_dim));
   }
   if (s.layer(layer).experts) {
     add_expert_plans(ours, theirs, plans);
@@ -197,7 +223,16 @@ HuggingFaceFolder::HuggingFaceFolder(std::filesystem::path folder) : folder_(std
   if (!std::filesystem::is_directory(folder_, failure)) throw InputErrors(shown(folder_) + ": no such folder");
   shape_ = read_shape(folder_ / "config.json");
   open_files();
+  find_trunk();
   check_tensors();
+}
+
+// Of a network that also sees, the text tower has a name of its own: one on the hub, another since transformers 5.
+void HuggingFaceFolder::find_trunk() {
+  using Names = std::pair<const char*, const char*>;
+  for (const auto& [trunk, head] :
+       {Names{"language_model.model.", "language_model."}, Names{"model.language_model.", ""}})
+    if (file_of_.contains(std::string(trunk) + kEmbedding)) trunk_ = trunk, head_ = head;
 }
 
 void HuggingFaceFolder::open_files() {
@@ -272,7 +307,7 @@ void HuggingFaceFolder::check_tensors() const {
     check_plans(layer_plans(layer));
   if (mistakes.empty())
     for (const auto& [tensor, file] : file_of_)
-      if (!used.contains(tensor) && !may_be_ignored(tensor))
+      if (!used.contains(tensor) && !may_be_ignored(tensor, trunk_))
         mistakes.push_back(files_[file].place(tensor) + ": a network as config.json describes it has no such weight");
   if (mistakes.empty()) return;
   if (mistakes.size() > kMostMessages) {
@@ -306,7 +341,14 @@ void HuggingFaceFolder::copy(const Part& p, std::span<float> to, int columns) co
   if (!p.transposed || p.in == 1) {  // one contiguous run of values
     const auto first =
         static_cast<std::size_t>(p.row) * static_cast<std::size_t>(columns) + static_cast<std::size_t>(p.column);
-    file.read(p.tensor, 0, to.subspan(first, static_cast<std::size_t>(p.in) * static_cast<std::size_t>(p.out)));
+    const auto values = to.subspan(first, static_cast<std::size_t>(p.in) * static_cast<std::size_t>(p.out));
+    file.read(p.tensor, 0, values);
+    if (p.plus != 0)
+      for (float& v : values) v += p.plus;
+    if (p.pairs.every == 0) return;
+    const std::vector<float> stored(values.begin(), values.end());  // a bias
+    for (std::size_t i = 0; i < stored.size(); ++i)
+      values[static_cast<std::size_t>(p.column_of(static_cast<int>(i)) - p.column)] = stored[i];
     return;
   }
   // Several stored rows are read at a time, so that most values are written in contiguous runs.

@@ -10,7 +10,6 @@ namespace draftline::config {
 
 namespace {
 
-constexpr int kMostStackedRows = 1 << 30;  // of all experts: matrices count their rows with int
 constexpr int kMostExperts = 1 << 16;
 
 void first_layers_dense(const Reader& in, TransformerShape& s) {
@@ -164,7 +163,7 @@ void read_mixtral(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5}, s);
   s.experts = read_experts(
       in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true}, s.hidden);
-  if (const auto window = given(in, "sliding_window")) end_at_window(window->positive_int(kMostPositions), s);
+  read_sliding_window(in, {}, s);
 }
 
 }  // namespace draftline::config

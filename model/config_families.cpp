@@ -7,6 +7,7 @@
 
 #include "model/config_experts.h"
 #include "model/config_llama.h"
+#include "model/config_windows.h"
 
 namespace draftline::config {
 
@@ -14,22 +15,19 @@ namespace {
 
 void read_llama(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
 }
 
 void read_qwen_window(const Reader& in, TransformerShape& s) {
-  bool sliding = flag(in, "use_sliding_window", false);
-  if (const auto types = given(in, "layer_types"))
-    for (const auto& type : types->items()) {
-      const auto word = type.text();
-      if (word == "sliding_attention") sliding = true;
-      else if (word != "full_attention")
-        type.fail("layer type \"" + word + "\" is not modelled; known: full_attention, sliding_attention");
-    }
-  if (!sliding) return;
+  const bool slides = flag(in, "use_sliding_window", false) || in.has("layer_types");
+  const auto first = given(in, "max_window_layers");  // the layers before it have full attention
+  const int full = first ? first->integer(0, kMostLayers) : 28;
   const auto window = given(in, "sliding_window");
-  end_at_window(window ? window->positive_int(kMostPositions) : 4096, s);
+  std::optional<int> tokens;
+  if (slides) tokens = window ? window->positive_int(kMostPositions) : 4096;
+  read_layer_types(
+      in, AttentionKind::sliding, tokens, [full](int layer) { return layer >= full; }, s);
 }
 
 void read_qwen2(const Reader& in, TransformerShape& s) {
@@ -40,14 +38,14 @@ void read_qwen2(const Reader& in, TransformerShape& s) {
 
 void read_qwen3(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6, .head_dim = 128}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = true;
   read_qwen_window(in, s);
 }
 
 void read_qwen3_moe(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = true;
   read_qwen_window(in, s);
   s.experts = read_experts(in, {.count = "num_experts"}, s.hidden);
@@ -59,14 +57,13 @@ void read_qwen3_moe(const Reader& in, TransformerShape& s) {
 
 void read_mistral(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-6}, s);
-  if (const auto window = given(in, "sliding_window")) end_at_window(window->positive_int(kMostPositions), s);
-  else if (!in.has("sliding_window")) end_at_window(4096, s);  // the default; null is none
+  read_sliding_window(in, 4096, s);
 }
 
 void read_phi3(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 4096, .epsilon = 1e-5}, s);
   refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
-  if (const auto window = given(in, "sliding_window")) end_at_window(window->positive_int(kMostPositions), s);
+  read_sliding_window(in, {}, s);
 }
 
 void read_falcon(const Reader& in, TransformerShape& s) {
@@ -144,11 +141,10 @@ void read_internlm(const Reader& in, TransformerShape& s) {
   read_heads(in, s, true);
   read_head_dim(in, s);
   read_positions(in, 2048, s);
-  if (flag(in, "bias", true))
-    (in.has("bias") ? in.at("bias") : in).fail("a bias in the attention is not modelled; bias must be false");
+  s.qkv_bias = s.o_bias = flag(in, "bias", true);
   if (const auto rotary = given(in, "rotary"); rotary && rotary->is_object()) {
     if (const auto base = given(*rotary, "base")) s.rope_theta = read_theta(*base);
-    read_scaling(*rotary, s);
+    read_scaling(*rotary, in, s);
   }
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
   read_tied(in, false, s);
@@ -177,6 +173,12 @@ constexpr std::array kFamilies{
     Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe},
     Family{"MixtralForCausalLM", "mixtral", read_mixtral},
     Family{"MistralForCausalLM", "mistral", read_mistral},
+    Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral},
+    Family{"Gemma3ForCausalLM", "gemma3_text", read_gemma3},
+    Family{"Gemma3ForConditionalGeneration", "gemma3", read_gemma3},
+    Family{"GptOssForCausalLM", "gpt_oss", read_gpt_oss},
+    Family{"Llama4ForCausalLM", "llama4_text", read_llama4},
+    Family{"Llama4ForConditionalGeneration", "llama4", read_llama4},
     Family{"Phi3ForCausalLM", "phi3", read_phi3},
     Family{"FalconForCausalLM", "falcon", read_falcon},
     Family{"RWForCausalLM", "RefinedWeb", read_falcon},

@@ -115,6 +115,45 @@ NETWORKS = {
             hidden_size=32, intermediate_size=24, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
             num_local_experts=5, num_experts_per_tok=2, rms_norm_eps=1e-5, rope_theta=1000000.0, sliding_window=None,
             **COMMON)),
+    # A window shorter than the longer prompt, in all layers.
+    "mistral_window": dict(
+        make=transformers.MistralForCausalLM, dtype=torch.bfloat16,
+        config=transformers.MistralConfig(
+            hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+            rms_norm_eps=1e-5, rope_theta=10000.0, sliding_window=7, **COMMON)),
+    # YaRN, whose ramp lies within the four frequencies; biases on q, k, v and the attention's output.
+    "llama_yarn": dict(
+        make=transformers.LlamaForCausalLM, dtype=torch.bfloat16,
+        config=transformers.LlamaConfig(
+            hidden_size=32, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            rms_norm_eps=1e-5, rope_theta=500.0, attention_bias=True,
+            rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64, beta_fast=8.0,
+                              beta_slow=1.0), **COMMON)),
+    # LongRoPE on half of the columns; both prompts are longer than the original context.
+    "phi3_longrope": dict(
+        make=transformers.Phi3ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Phi3Config(
+            hidden_size=48, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
+            rms_norm_eps=1e-5, rope_theta=10000.0, sliding_window=None, resid_pdrop=0.0, embd_pdrop=0.0,
+            partial_rotary_factor=0.5,
+            rope_scaling=dict(type="longrope", short_factor=[1.0, 1.1, 1.2, 1.3], long_factor=[1.0, 2.0, 3.5, 6.0]),
+            **(COMMON | dict(original_max_position_embeddings=4)))),
+    # Windows of 6 but in each third layer; norms behind sublayers; scales of embeddings and queries; two ropes.
+    "gemma3": dict(
+        make=transformers.Gemma3ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Gemma3TextConfig(
+            hidden_size=32, intermediate_size=48, num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=16, query_pre_attn_scalar=24, sliding_window=6, rope_theta=1000000.0,
+            layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 1 + ["sliding_attention"] * 2,
+            rope_scaling=dict(rope_type="linear", factor=8.0), rope_local_base_freq=500.0, **COMMON)),
+    # Chunks of 6 but in each second layer, which has no rope and whose queries grow; no layer has experts.
+    "llama4": dict(
+        make=transformers.Llama4ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Llama4TextConfig(
+            hidden_size=32, intermediate_size=40, intermediate_size_mlp=56, num_hidden_layers=4, num_attention_heads=4,
+            num_key_value_heads=2, head_dim=16, moe_layers=[], num_local_experts=2, attention_chunk_size=6,
+            no_rope_layer_interval=2, attn_temperature_tuning=True, floor_scale=8, attn_scale=0.3, rms_norm_eps=1e-5,
+            rope_theta=500.0, **COMMON)),
 }
 
 
