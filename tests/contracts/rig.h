@@ -13,7 +13,7 @@
 
 namespace draftline::test {
 
-enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek };
+enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, windows };
 inline TransformerShape tiny_shape(Network kind) {
   TransformerShape s;
   s.name = "tiny";
@@ -45,6 +45,18 @@ inline TransformerShape tiny_shape(Network kind) {
     e.score = Experts::Score::sigmoid;
     e.choice_bias = true;
     e.scale = 1.5;
+  }
+  if (kind == Network::windows) {  // all that Gemma 3, gpt-oss and Llama 4 do to attention, in windows that texts fill
+    s.window = 7;
+    s.layer_kinds.assign(6, {.attention = AttentionKind::sliding});
+    s.layer_kinds[1].attention = s.layer_kinds[4].attention = AttentionKind::chunked;
+    s.layer_kinds[2] = s.layer_kinds[5] = {.rope = false};
+    s.window_rope_theta = 100;
+    s.query_growth = QueryGrowth{5, 0.3};
+    s.attention_sinks = s.o_bias = s.post_norms = s.rotated_qk_norm = true;
+    s.mlp = MlpKind::gated_gelu;
+    s.query_scale = 0.3;
+    s.embedding_scale = 2;
   }
   return s;
 }
