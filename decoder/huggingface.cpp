@@ -15,21 +15,13 @@ namespace draftline {
 
 namespace {
 
-constexpr std::array<std::string_view, 15> kArchitectures{"LlamaForCausalLM",
-                                                          "MistralForCausalLM",
-                                                          "Mistral3ForConditionalGeneration",
-                                                          "Qwen2ForCausalLM",
-                                                          "Qwen3ForCausalLM",
-                                                          "Qwen3MoeForCausalLM",
-                                                          "Phi3ForCausalLM",
-                                                          "Gemma3ForCausalLM",
-                                                          "Gemma3ForConditionalGeneration",
-                                                          "Llama4ForCausalLM",
-                                                          "Llama4ForConditionalGeneration",
-                                                          "DeepseekV2ForCausalLM",
-                                                          "DeepseekV3ForCausalLM",
-                                                          "Glm4MoeForCausalLM",
-                                                          "MixtralForCausalLM"};
+constexpr std::array<std::string_view, 16> kArchitectures{
+    "LlamaForCausalLM",      "MistralForCausalLM",    "Mistral3ForConditionalGeneration",
+    "Qwen2ForCausalLM",      "Qwen3ForCausalLM",      "Qwen3MoeForCausalLM",
+    "Phi3ForCausalLM",       "Gemma3ForCausalLM",     "Gemma3ForConditionalGeneration",
+    "GptOssForCausalLM",     "Llama4ForCausalLM",     "Llama4ForConditionalGeneration",
+    "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "Glm4MoeForCausalLM",
+    "MixtralForCausalLM"};
 constexpr std::size_t kMostMessages = 20;
 constexpr const char* kEmbedding = "embed_tokens.weight";
 
@@ -72,7 +64,8 @@ struct HuggingFaceFolder::Part {
   struct Pairs {
     int every = 0, from = 0;
   } pairs = {};
-  float plus = 0;  // added to every value: Gemma stores norms less one
+  float plus = 0;   // added to every value: Gemma stores norms less one
+  int stacked = 0;  // matrices of so many experts, [experts, in, out]; 0: one matrix
 
   int column_of(int stored) const {
     if (pairs.every == 0) return column + stored;
@@ -82,6 +75,7 @@ struct HuggingFaceFolder::Part {
 
   std::vector<std::uint64_t> stored_shape() const {
     const auto i = static_cast<std::uint64_t>(in), o = static_cast<std::uint64_t>(out);
+    if (const auto n = static_cast<std::uint64_t>(stacked); n > 0) return {n, i / n, o};
     if (!transposed) return {i, o};
     return in == 1 ? std::vector{o} : std::vector{o, i};
   }
@@ -175,8 +169,8 @@ void HuggingFaceFolder::add_latent_plans(const std::string& ours, const std::str
   const TransformerShape& s = shape_;
   const LatentAttention& l = *s.latent;
   const auto pairs = [&](int before) { return l.paired ? Part::Pairs{before + l.rope_dim, before} : Part::Pairs{}; };
-  const Part latents{theirs + "kv_a_proj_with_mqa.weight", s.hidden, l.kv_rank + l.rope_dim, 0, 0, true,
-                     pairs(l.kv_rank)};
+  const Part latents{
+      theirs + "kv_a_proj_with_mqa.weight", s.hidden, l.kv_rank + l.rope_dim, 0, 0, true, pairs(l.kv_rank)};
   Part queries{theirs + "q_proj.weight", s.hidden, s.q_columns(), 0, 0, true, pairs(l.nope_dim)};
   if (l.q_rank > 0) {
     queries.tensor = theirs + "q_b_proj.weight";
@@ -193,6 +187,8 @@ void HuggingFaceFolder::add_latent_plans(const std::string& ours, const std::str
 
 void HuggingFaceFolder::add_expert_plans(const std::string& ours, const std::string& theirs,
                                          std::vector<Plan>& plans) const {
+  if (shape_.architecture == "GptOssForCausalLM" || shape_.architecture.starts_with("Llama4"))
+    return add_stacked_experts(ours, theirs, plans);
   const bool mixtral = shape_.architecture == "MixtralForCausalLM";
   const std::string mlp = theirs + (mixtral ? "block_sparse_moe." : "mlp.");
   const std::string gate = mixtral ? "w1" : "gate_proj", up = mixtral ? "w3" : "up_proj",
@@ -216,6 +212,37 @@ void HuggingFaceFolder::add_expert_plans(const std::string& ours, const std::str
   plans.push_back(whole(ours + "shared.gate_up", hidden, 2 * shared,
                         {{all + "gate_proj.weight", hidden, shared}, {all + "up_proj.weight", hidden, shared}}));
   plans.push_back(whole(ours + "shared.down", shared, hidden, {{all + "down_proj.weight", shared, hidden}}));
+}
+
+// Experts in one tensor for all: Llama 4 and gpt-oss, which stores a gate's column beside that which it gates.
+void HuggingFaceFolder::add_stacked_experts(const std::string& ours, const std::string& theirs,
+                                            std::vector<Plan>& plans) const {
+  const Experts& e = shape_.experts.value();
+  const bool llama4 = shape_.architecture.starts_with("Llama4");
+  const std::string mlp = theirs + (llama4 ? "feed_forward." : "mlp."), experts = mlp + "experts.";
+  const int hidden = shape_.hidden, inner = e.intermediate;
+  const Part::Pairs gates{llama4 ? 0 : 2 * inner};
+  const auto stacked = [&](const std::string& name, const std::string& tensor, int in, int out, Part::Pairs pairs) {
+    const int rows = e.count * in;
+    plans.push_back(whole(ours + name, rows, out, {{experts + tensor, rows, out, 0, 0, false, pairs, 0, e.count}}));
+  };
+  plans.push_back(whole(ours + "router", hidden, e.count, {{mlp + "router.weight", hidden, e.count}}));
+  stacked("experts.gate_up", "gate_up_proj", hidden, 2 * inner, gates);
+  stacked("experts.down", "down_proj", inner, hidden, {});
+  if (e.bias) {
+    const auto biases = [&](const std::string& name, int n, Part::Pairs pairs) {
+      const Part part{experts + name + "_proj_bias", e.count, n, 0, 0, false, pairs};
+      plans.push_back(whole(ours + "experts." + name + "_bias", e.count, n, {part}));
+    };
+    plans.push_back(whole(ours + "router.bias", 1, e.count, {{mlp + "router.bias", 1, e.count}}));
+    biases("gate_up", 2 * inner, gates);
+    biases("down", hidden, {});
+  }
+  if (e.shared == 0) return;
+  const std::string all = mlp + "shared_expert.";
+  plans.push_back(whole(ours + "shared.gate_up", hidden, 2 * e.shared,
+                        {{all + "gate_proj.weight", hidden, e.shared}, {all + "up_proj.weight", hidden, e.shared}}));
+  plans.push_back(whole(ours + "shared.down", e.shared, hidden, {{all + "down_proj.weight", e.shared, hidden}}));
 }
 
 HuggingFaceFolder::HuggingFaceFolder(std::filesystem::path folder) : folder_(std::move(folder)) {
@@ -346,9 +373,13 @@ void HuggingFaceFolder::copy(const Part& p, std::span<float> to, int columns) co
     if (p.plus != 0)
       for (float& v : values) v += p.plus;
     if (p.pairs.every == 0) return;
-    const std::vector<float> stored(values.begin(), values.end());  // a bias
-    for (std::size_t i = 0; i < stored.size(); ++i)
-      values[static_cast<std::size_t>(p.column_of(static_cast<int>(i)) - p.column)] = stored[i];
+    const auto wide = static_cast<std::size_t>(p.out);
+    for (std::size_t row = 0; row < values.size(); row += wide) {
+      const std::vector<float> stored(values.begin() + static_cast<std::ptrdiff_t>(row),
+                                      values.begin() + static_cast<std::ptrdiff_t>(row + wide));
+      for (std::size_t i = 0; i < wide; ++i)
+        values[row + static_cast<std::size_t>(p.column_of(static_cast<int>(i)) - p.column)] = stored[i];
+    }
     return;
   }
   // Several stored rows are read at a time, so that most values are written in contiguous runs.
@@ -361,7 +392,8 @@ void HuggingFaceFolder::copy(const Part& p, std::span<float> to, int columns) co
     file.read(p.tensor, static_cast<std::uint64_t>(first) * in, rows);
     float* corner = to.data() + static_cast<std::size_t>(p.row) * stride;
     std::array<std::size_t, kRows> column;
-    for (std::size_t r = 0; r < now; ++r) column[r] = static_cast<std::size_t>(p.column_of(first + static_cast<int>(r)));
+    for (std::size_t r = 0; r < now; ++r)
+      column[r] = static_cast<std::size_t>(p.column_of(first + static_cast<int>(r)));
     for (std::size_t i = 0; i < in; ++i)
       for (std::size_t r = 0; r < now; ++r) corner[i * stride + column[r]] = rows[r * in + i];
   }

@@ -2,7 +2,7 @@
 // A Hugging Face model folder as a source of weights: config.json, and model.safetensors or the shards that
 // model.safetensors.index.json lists. Opening the folder checks every tensor that the network will ask for, so that
 // loading can only fail at the values themselves. Names and shapes follow transformers' modeling_llama, _mistral,
-// _qwen2, _qwen3, _qwen3_moe, _phi3, _deepseek_v2, _deepseek_v3, _glm4_moe, _mixtral, _gemma3 and _llama4 (version
+// _qwen2, _qwen3, _qwen3_moe, _phi3, _deepseek_v2, _deepseek_v3, _glm4_moe, _mixtral, _gemma3, _gpt_oss and _llama4 (version
 // 4.57).
 #pragma once
 #include <filesystem>
@@ -35,6 +35,7 @@ class HuggingFaceFolder : public WeightSource {
   std::vector<Plan> layer_plans(int layer) const;
   void add_latent_plans(const std::string& ours, const std::string& theirs, std::vector<Plan>&) const;
   void add_expert_plans(const std::string& ours, const std::string& theirs, std::vector<Plan>&) const;
+  void add_stacked_experts(const std::string& ours, const std::string& theirs, std::vector<Plan>&) const;
 
   void open_files();
   void find_trunk();

@@ -154,6 +154,23 @@ NETWORKS = {
             num_key_value_heads=2, head_dim=16, moe_layers=[], num_local_experts=2, attention_chunk_size=6,
             no_rope_layer_interval=2, attn_temperature_tuning=True, floor_scale=8, attn_scale=0.3, rms_norm_eps=1e-5,
             rope_theta=500.0, **COMMON)),
+    # Chunks, a dense layer between two of experts that are scored by sigmoid on what they read, and one for all tokens.
+    "llama4_experts": dict(
+        make=transformers.Llama4ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Llama4TextConfig(
+            hidden_size=32, intermediate_size=24, intermediate_size_mlp=40, num_hidden_layers=3, num_attention_heads=4,
+            num_key_value_heads=2, head_dim=8, moe_layers=[0, 2], num_local_experts=4, num_experts_per_tok=2,
+            attention_chunk_size=16, no_rope_layer_interval=3, use_qk_norm=False, rms_norm_eps=1e-5, rope_theta=500.0,
+            **COMMON)),
+    # Windows of 6 in every other layer, sinks, biases everywhere, YaRN that is not truncated, clamped experts.
+    "gpt_oss": dict(
+        make=transformers.GptOssForCausalLM, dtype=torch.bfloat16,
+        config=transformers.GptOssConfig(
+            hidden_size=32, intermediate_size=20, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=16, num_local_experts=5, num_experts_per_tok=2, sliding_window=6, rope_theta=500.0,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+            rope_scaling=dict(rope_type="yarn", factor=8.0, beta_fast=8.0, beta_slow=1.0, truncate=False,
+                              original_max_position_embeddings=32), **COMMON)),
 }
 
 
