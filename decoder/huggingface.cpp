@@ -147,6 +147,7 @@ std::vector<HuggingFaceFolder::Plan> HuggingFaceFolder::layer_plans(int layer) c
     plans.push_back(norm("mlp_norm", theirs + "post_attention_layernorm", hidden));
   }
   if (s.o_bias) plans.push_back(vector("o_bias", attention + "o_proj.bias", hidden));
+  if (s.attention_sinks) plans.push_back(vector("sinks", attention + "sinks", s.heads));
   if (s.qkv_bias) plans.push_back(whole(ours + "qkv_bias", 1, q + 2 * kv, qkv("bias", 1)));
   if (s.qk_norm) {
     plans.push_back(norm("q_norm", attention + "q_norm", s.head_dim));

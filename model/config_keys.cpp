@@ -113,7 +113,7 @@ RopeScaling read_yarn(const Reader& in, const Reader& config) {
   s.beta_fast = number_or(in, "beta_fast", 32, 1e-6, kMostStretch);
   s.beta_slow = number_or(in, "beta_slow", 1, 1e-6, kMostStretch);
   s.whole_columns = flag(in, "truncate", true);
-  if (s.beta_slow >= s.beta_fast) in.fail("beta_slow must be below beta_fast");
+  if (s.beta_slow > s.beta_fast) in.fail("beta_slow must not be above beta_fast");
   if (const auto beta = given(in, "llama_4_scaling_beta"))
     beta->fail("queries that grow with the text are not modelled here");
   const double scale = number_or(in, "mscale", 0, 0, 100), of_all = number_or(in, "mscale_all_dim", 0, 0, 100);

@@ -188,16 +188,17 @@ TEST_CASE("rope's base and scaling are read in the old manner and the new") {
 }
 
 TEST_CASE("YaRN and LongRoPE scale frequencies, sines and cosines as transformers does") {
-  const auto yarn = shape_from(with(llama(), "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})).rope_scaling;
+  const json sized = with(llama(), "max_position_embeddings", 2048);
+  const auto yarn = shape_from(with(sized, "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})).rope_scaling;
   REQUIRE(yarn);
   CHECK(yarn->kind == RopeScaling::Kind::yarn);
   CHECK(yarn->original_context == 2048);                             // the file's positions
   CHECK(yarn->attention_factor == Approx(0.1 * std::log(4.0) + 1));  // Peng et al. 2023, equation 22
   // Of DeepSeek's two scales only their quotient reaches sines and cosines: of equal ones 1.
   const json equal = {{"type", "yarn"}, {"factor", 4.0}, {"mscale", 0.7}, {"mscale_all_dim", 0.7}};
-  CHECK(shape_from(with(llama(), "rope_scaling", equal)).rope_scaling->attention_factor == 1);
+  CHECK(shape_from(with(sized, "rope_scaling", equal)).rope_scaling->attention_factor == 1);
   const json upside_down = {{"type", "yarn"}, {"factor", 4.0}, {"beta_fast", 1}, {"beta_slow", 32}};
-  CHECK(contains(mistakes_of(with(llama(), "rope_scaling", upside_down)), "beta_slow must be below beta_fast"));
+  CHECK(contains(mistakes_of(with(sized, "rope_scaling", upside_down)), "beta_slow must not be above beta_fast"));
 
   const json factors = {1, 1, 1, 2, 2, 2, 4, 4};  // of 16 columns
   auto phi = with(llama(), "rope_scaling", {{"type", "longrope"}, {"short_factor", factors}, {"long_factor", factors}});
