@@ -2,7 +2,8 @@
 // A Hugging Face model folder as a source of weights: config.json, and model.safetensors or the shards that
 // model.safetensors.index.json lists. Opening the folder checks every tensor that the network will ask for, so that
 // loading can only fail at the values themselves. Names and shapes follow transformers' modeling_llama, _mistral,
-// _qwen2, _qwen3, _qwen3_moe and _phi3 (version 4.57).
+// _qwen2, _qwen3, _qwen3_moe, _phi3, _deepseek_v2, _deepseek_v3, _glm4_moe, _mixtral, _gemma3, _gpt_oss and _llama4 (version
+// 4.57).
 #pragma once
 #include <filesystem>
 #include <map>
@@ -32,8 +33,12 @@ class HuggingFaceFolder : public WeightSource {
   static Plan whole(const std::string& name, int in, int out, std::vector<Part> parts);
   std::vector<Plan> network_plans() const;
   std::vector<Plan> layer_plans(int layer) const;
+  void add_latent_plans(const std::string& ours, const std::string& theirs, std::vector<Plan>&) const;
+  void add_expert_plans(const std::string& ours, const std::string& theirs, std::vector<Plan>&) const;
+  void add_stacked_experts(const std::string& ours, const std::string& theirs, std::vector<Plan>&) const;
 
   void open_files();
+  void find_trunk();
   void open_shards(const std::filesystem::path& index);
   void check_tensors() const;
   void copy(const Part&, std::span<float> to, int columns) const;
@@ -42,6 +47,7 @@ class HuggingFaceFolder : public WeightSource {
   TransformerShape shape_;
   std::vector<SafetensorsFile> files_;
   std::map<std::string, std::size_t, std::less<>> file_of_;  // by tensor
+  std::string trunk_ = "model.", head_;  // begin the names of the network's tensors, and of its LM head's
 };
 
 }  // namespace draftline

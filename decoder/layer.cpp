@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/layer.h"
 
+#include "decoder/rope.h"
+
 namespace draftline {
 
 Tensor Stream::norm(Ops& ops, Weight w, float epsilon) {
@@ -19,6 +21,32 @@ Tensor Stream::value(Ops& ops) {
   return h;
 }
 
+Cache make_cache(Ops& ops, const TransformerShape& s, int layers, int capacity, Window window) {
+  if (s.latent) return ops.latent_cache(layers, *s.latent, capacity);
+  return ops.cache(layers, s.kv_heads, s.head_dim, capacity, window);
+}
+
+static void make_experts(WeightStore& store, const std::string& prefix, const TransformerShape& s, LayerWeights& w) {
+  const Experts& e = s.experts.value();
+  const auto vectors = [&](const std::string& name, int count, int n) {
+    return store.table(prefix + "experts." + name, count, n);
+  };
+  ExpertWeights& x = w.experts.emplace();
+  x.router = store.table(prefix + "router", s.hidden, e.count);
+  if (e.choice_bias) x.choice_bias = store.vector(prefix + "router.choice_bias", e.count);
+  x.gate_up = store.experts(prefix + "experts.gate_up", e.count, s.hidden, 2 * e.intermediate);
+  x.down = store.experts(prefix + "experts.down", e.count, e.intermediate, s.hidden);
+  if (e.bias) {
+    x.router_bias = store.vector(prefix + "router.bias", e.count);
+    x.gate_up_bias = vectors("gate_up_bias", e.count, 2 * e.intermediate);
+    x.down_bias = vectors("down_bias", e.count, s.hidden);
+  }
+  if (e.shared == 0) return;
+  w.shared_gate_up = store.matrix(prefix + "shared.gate_up", s.hidden, 2 * e.shared);
+  w.shared_down = store.matrix(prefix + "shared.down", e.shared, s.hidden);
+  if (e.shared_gate) w.shared_gate = store.table(prefix + "shared.gate", s.hidden, 1);
+}
+
 LayerWeights make_layer(WeightStore& store, const std::string& prefix, const TransformerShape& s,
                         const LayerOptions& options) {
   LayerWeights w;
@@ -29,58 +57,62 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Tra
     w.attention_norm = store.vector(prefix + "input_norm", s.hidden);
     if (biased_norm) w.attention_norm_bias = store.vector(prefix + "input_norm_bias", s.hidden);
   }
-  w.qkv = store.attention(prefix + "qkv", in, qkv);
+  if (s.latent) w.latent = make_latent(store, prefix, s, in);
+  else w.qkv = store.attention(prefix + "qkv", in, qkv);
   if (s.qkv_bias) w.qkv_bias = store.vector(prefix + "qkv_bias", qkv);
   if (s.qk_norm) {
     w.q_norm = store.vector(prefix + "q_norm", s.head_dim);
     w.k_norm = store.vector(prefix + "k_norm", s.head_dim);
   }
-  w.o = store.attention(prefix + "o", s.q_columns(), s.hidden);
+  w.o = store.attention(prefix + "o", s.latent ? s.heads * s.latent->value_dim : s.q_columns(), s.hidden);
+  if (s.o_bias) w.o_bias = store.vector(prefix + "o_bias", s.hidden);
+  if (s.attention_sinks) w.sinks = store.vector(prefix + "sinks", s.heads);
+  if (s.post_norms) w.attention_post_norm = store.vector(prefix + "attention_post_norm", s.hidden);
   if (!options.mlp) return w;
   w.mlp_norm = store.vector(prefix + "mlp_norm", s.hidden);
   if (biased_norm) w.mlp_norm_bias = store.vector(prefix + "mlp_norm_bias", s.hidden);
+  if (s.post_norms) w.mlp_post_norm = store.vector(prefix + "mlp_post_norm", s.hidden);
   if (options.kind.experts) {
-    const Experts& e = s.experts.value();
-    w.router = store.table(prefix + "router", s.hidden, e.count);
-    w.gate_up = store.experts(prefix + "experts.gate_up", e.count, s.hidden, 2 * e.intermediate);
-    w.down = store.experts(prefix + "experts.down", e.count, e.intermediate, s.hidden);
-    if (e.shared > 0) {
-      w.shared_gate_up = store.matrix(prefix + "shared.gate_up", s.hidden, 2 * e.shared);
-      w.shared_down = store.matrix(prefix + "shared.down", e.shared, s.hidden);
-    }
+    make_experts(store, prefix, s, w);
   } else {
-    w.gate_up = store.matrix(prefix + "gate_up", s.hidden, (s.mlp == MlpKind::gated_silu ? 2 : 1) * s.intermediate);
+    w.gate_up = store.matrix(prefix + "gate_up", s.hidden, (s.mlp == MlpKind::gelu ? 1 : 2) * s.intermediate);
     w.down = store.matrix(prefix + "down", s.intermediate, s.hidden);
   }
   return w;
 }
 
-Rope rope_of(const TransformerShape& s) {
-  const int rotated = static_cast<int>(s.head_dim * s.rotary_share) / 2 * 2;
-  return {s.rope_theta, rotated, s.rope_scaling};
-}
-
 Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, PassRef pass, Cache cache,
                       int layer, int ranks) {
+  if (w.latent)
+    return ops.sum_over_ranks(ops.linear(latent_attention(ops, y, *w.latent, s, pass, cache, layer), w.o), ranks);
   const int q_cols = s.q_columns(), kv_cols = s.kv_columns();
+  const auto epsilon = static_cast<float>(s.norm_epsilon);
   const Tensor qkv = ops.linear(y, w.qkv, w.qkv_bias);
   Tensor q = columns(qkv, 0, q_cols), k = columns(qkv, q_cols, kv_cols);
-  if (w.q_norm) {
-    q = ops.rms_norm(q, *w.q_norm, static_cast<float>(s.norm_epsilon), s.head_dim);
-    k = ops.rms_norm(k, *w.k_norm, static_cast<float>(s.norm_epsilon), s.head_dim);
+  // A rotation leaves the norm of a head as it is, so that norms without weights may come before it.
+  if (w.q_norm || (s.rotated_qk_norm && w.kind.rope)) {
+    q = ops.rms_norm(q, w.q_norm, epsilon, s.head_dim);
+    k = ops.rms_norm(k, w.k_norm, epsilon, s.head_dim);
   }
-  const Tensor rotated = ops.rope_append(q, k, columns(qkv, q_cols + kv_cols, kv_cols), rope_of(s), pass, cache, layer);
-  return ops.sum_over_ranks(ops.linear(ops.attend(rotated, pass, cache, layer), w.o), ranks);
+  const Tensor v = columns(qkv, q_cols + kv_cols, kv_cols);
+  const Tensor rotated = ops.rope_append(q, k, v, rope_of(s, w.kind), pass, cache, layer);
+  const Tensor attended = ops.attend(rotated, pass, cache, layer, s.query_scale, w.sinks);
+  return ops.sum_over_ranks(ops.linear(attended, w.o, w.o_bias), ranks);
 }
 
 Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks, int sequences) {
-  if (w.router) {
-    Tensor z = ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts, sequences);
-    if (w.shared_gate_up) z = ops.add(z, ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down));
-    return ops.sum_over_ranks(z, ranks);
+  if (w.experts) {
+    const bool clamped = s.mlp == MlpKind::clamped_swiglu;
+    const Tensor z = ops.mixture_of_experts(y, *w.experts, *s.experts, clamped, sequences);
+    if (!w.shared_gate_up) return ops.sum_over_ranks(z, ranks);
+    Tensor shared = ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down);
+    if (w.shared_gate) shared = ops.sigmoid_mul(shared, ops.linear(y, *w.shared_gate));
+    return ops.sum_over_ranks(ops.add(z, shared), ranks);
   }
   const Tensor wide = ops.linear(y, w.gate_up);
-  const Tensor inner = s.mlp == MlpKind::gated_silu ? ops.silu_mul(wide) : ops.gelu(wide);
+  const Tensor inner = s.mlp == MlpKind::gelu         ? ops.gelu(wide)
+                       : s.mlp == MlpKind::gated_gelu ? ops.gelu_mul(wide)
+                                                      : ops.silu_mul(wide);
   return ops.sum_over_ranks(ops.linear(inner, w.down), ranks);
 }
 

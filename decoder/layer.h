@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One decoder layer over Ops: its weights, and its two sublayers without their norms.
 #pragma once
+#include "decoder/latent_attention.h"
 #include "decoder/ops.h"
 #include "model/transformer_shape.h"
 
@@ -21,8 +22,12 @@ struct Stream {
 
 struct LayerWeights {
   LayerKind kind;
-  std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, router, mlp_norm, mlp_norm_bias;
-  std::optional<Weight> shared_gate_up, shared_down;  // an MLP that all rows use beside their experts
+  std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, o_bias, sinks, mlp_norm,
+      mlp_norm_bias;
+  std::optional<Weight> attention_post_norm, mlp_post_norm;  // behind the sublayers
+  std::optional<LatentWeights> latent;                       // in place of qkv
+  std::optional<ExpertWeights> experts;
+  std::optional<Weight> shared_gate_up, shared_down, shared_gate;  // an MLP that all rows use beside their experts
   Weight qkv, o, gate_up, down;
 };
 // How a drafter's layer differs from a target's.
@@ -31,6 +36,8 @@ struct LayerOptions {
   bool input_norm = true, mlp = true;
   LayerKind kind = {};
 };
+// A cache for layers with keys and values, or with latents.
+Cache make_cache(Ops&, const TransformerShape&, int layers, int capacity, Window = {});
 LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
 
 // An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
@@ -39,6 +46,4 @@ Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShap
 // An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that
 // the rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
 Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1, int sequences = 0);
-Rope rope_of(const TransformerShape&);
-
 }  // namespace draftline

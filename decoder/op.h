@@ -21,12 +21,13 @@ namespace draftline {
   }
 
 // ---- networks
-struct Embed {  // ids [n] -> [n, hidden]
+struct Embed {  // ids [n] -> [n, hidden], times `scale`
   static constexpr std::string_view key = "embed";
   Weight table;
   Tensor ids;
+  float scale;
   Out y;
-  FIELDS(table, ids, y)
+  FIELDS(table, ids, scale, y)
 };
 struct Linear {  // [n, in] x [in, out] (+ bias [1, out]) -> [n, out]
   static constexpr std::string_view key = "linear";
@@ -47,10 +48,10 @@ struct Quantise {
   Out y, scales;
   FIELDS(x, group, after, y, scales)
 };
-struct RmsNorm {  // normalises each group of `width` columns: [n, c] -> [n, c]; w [1, c] or [1, width]
+struct RmsNorm {  // normalises each group of `width` columns: [n, c] -> [n, c]; w [1, c] or [1, width], or ones
   static constexpr std::string_view key = "rms_norm";
   Tensor x;
-  Weight w;
+  std::optional<Weight> w;
   int width;
   float epsilon;
   Out y;
@@ -84,6 +85,12 @@ struct SiluMul {  // [n, 2f] -> [n, f]: silu(left half) * right half
   Out y;
   FIELDS(gate_up, y)
 };
+struct GeluMul {  // [n, 2f] -> [n, f]: gelu(left half), by the tanh formula, * right half; engines run both gates alike
+  static constexpr std::string_view key = "silu_mul";
+  Tensor gate_up;
+  Out y;
+  FIELDS(gate_up, y)
+};
 struct SiluAdd {  // a + silu(b): [n, c] each
   static constexpr std::string_view key = "silu_add";
   Tensor a, b;
@@ -103,21 +110,48 @@ struct CosineGate {  // multiplies each head of v by the cosine of those of q an
   Out y;
   FIELDS(q, k, v, head_dim, y)
 };
-struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]; gate_up [experts * hidden, 2f], down [experts * f, hidden]
+struct SigmoidMul {  // [n, c] by the sigmoid of a gate [n, c], or [n, 1] for all columns -> [n, c]
+  static constexpr std::string_view key = "sigmoid_mul";
+  Tensor x, gate;
+  Out y;
+  FIELDS(x, gate, y)
+};
+// How a router chooses a token's experts and weighs them: as Experts of the same names, which the shape has.
+struct ExpertChoice {
+  int experts = 0, per_token = 0;
+  bool normalise = true;
+  Experts::Score score = Experts::Score::softmax;
+  int groups = 1, groups_per_token = 1;
+  double scale = 1;
+  bool weighs_inputs = false;
+};
+// gate_up [experts * hidden, 2f], down [experts * f, hidden]. Biases, where there are: of the choice and of the router
+// [1, experts], of each expert's matrices [experts, 2f] and [experts, hidden].
+struct ExpertWeights {
+  Weight router, gate_up, down;
+  std::optional<Weight> choice_bias = {}, router_bias = {}, gate_up_bias = {}, down_bias = {};
+};
+struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
   static constexpr std::string_view key = "expert_mlp";
   Tensor x;
-  Weight router, gate_up, down;
-  int experts, per_token;
-  bool normalise;
+  ExpertWeights w;
+  ExpertChoice choice;
+  bool clamped;    // the gate is gpt-oss's: kClampedSwiglu
   int sequences;   // that the rows belong to, as far as it is known (0)
   double overlap;  // of what neighbouring rows of a sequence choose: it decides what the op costs, not what it computes
   Out y;
-  FIELDS(x, router, gate_up, down, experts, per_token, normalise, sequences, overlap, y)
+  FIELDS(x, w, choice, clamped, sequences, overlap, y)
 };
+// g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).
+inline constexpr struct {
+  float slope = 1.702F, limit = 7;
+} kClampedSwiglu;
 struct Rope {
   double theta = 10000;
   int columns = 0;  // the first columns of a head, which are rotated; the others stay as they are
   std::optional<RopeScaling> scaling = {};
+  std::optional<QueryGrowth> growth = {};
+  bool operator==(const Rope&) const = default;
 };
 // Rotates q into y, and appends the rotated k, and v, to the cache behind the tail: q [n, heads * dim] -> [n, heads *
 // dim].
@@ -137,8 +171,61 @@ struct Attend {  // q [n, heads * dim] over the cache -> [n, heads * dim]
   PassRef pass;
   Cache cache;
   int layer;
+  float scale;                  // of q against keys
+  std::optional<Weight> sinks;  // [1, heads]: a score of each head's softmax that attends to nothing
   Out y;
-  FIELDS(q, pass, cache, layer, y)
+  FIELDS(q, pass, cache, layer, scale, sinks, y)
+};
+// Latent attention (DeepSeek-V2, 2024, section 2.1). A head's query is `nope` columns and then `rope` that are rotated;
+// kv_b [kv_rank, heads * (nope + value)] expands a latent to each head's key and value. Absorbed, queries are taken to
+// the latents, which all heads then read; expanded, each head has keys and values of its own.
+struct LatentAppend {  // rotates the queries' last columns and the shared key, appends the latent and that key
+  static constexpr std::string_view key = "rope_append";
+  Tensor q, latent, shared_key;  // [n, heads * (nope + rope)], [n, kv_rank], [n, rope]
+  LatentAttention dims;
+  Rope rope;
+  PassRef pass;
+  Cache cache;
+  int layer;
+  Out q_rope, k_rope;  // rotated: [n, heads * rope], [n, rope]
+  FIELDS(q, latent, shared_key, dims, rope, pass, cache, layer, q_rope, k_rope)
+};
+struct AbsorbQueries {  // each head's first columns times the transpose of its keys' part of kv_b -> [n, heads * kv_rank]
+  static constexpr std::string_view key = "linear.absorbed";
+  Tensor q;
+  Weight kv_b;
+  LatentAttention dims;
+  Out y;
+  FIELDS(q, kv_b, dims, y)
+};
+struct ExpandValues {  // [n, heads * kv_rank] times each head's values' part of kv_b -> [n, heads * value]
+  static constexpr std::string_view key = "linear.absorbed";
+  Tensor x;
+  Weight kv_b;
+  LatentAttention dims;
+  Out y;
+  FIELDS(x, kv_b, dims, y)
+};
+struct LatentAttend {  // absorbed, over the cache: [n, heads * kv_rank] and [n, heads * rope] -> [n, heads * kv_rank]
+  static constexpr std::string_view key = "attention";
+  Tensor q, q_rope;
+  float scale;  // of scores
+  PassRef pass;
+  Cache cache;
+  int layer;
+  Out y;
+  FIELDS(q, q_rope, scale, pass, cache, layer, y)
+};
+// Expanded, among the rows of whole prompts, causal: q as LatentAppend's, kv [n, heads * (nope + value)] -> [n, heads *
+// value].
+struct ExpandedAttend {
+  static constexpr std::string_view key = "attention.prefill";
+  Tensor q, q_rope, kv, k_rope;
+  LatentAttention dims;
+  float scale;
+  PassRef pass;
+  Out y;
+  FIELDS(q, q_rope, kv, k_rope, dims, scale, pass, y)
 };
 // Attention within each group of `group` rows, in both directions or causal; it has no cache and no positions.
 struct GroupAttend {

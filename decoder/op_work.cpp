@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decoder/pass_span.h"
 #include "model/cpu_time.h"
 
 namespace draftline {
@@ -17,7 +18,7 @@ constexpr bool kOneOf = (std::is_same_v<T, Ts> || ...);
 template <class T>
 constexpr ElementOp element_op() {
   if (kOneOf<T, RmsNorm, AddRmsNorm, LayerNorm, CosineGate>) return ElementOp::rms_norm;
-  if (kOneOf<T, SiluMul, SiluAdd, Gelu>) return ElementOp::silu_mul;
+  if (kOneOf<T, SiluMul, GeluMul, SiluAdd, Gelu, SigmoidMul>) return ElementOp::silu_mul;
   if (kOneOf<T, TopK>) return ElementOp::top_k;
   if (kOneOf<T, Sample, SampleChildren, VerifySampled, VerifyRelaxed>) return ElementOp::sample;
   return kOneOf<T, Argmax> ? ElementOp::argmax : ElementOp::add;
@@ -36,7 +37,7 @@ Copy all_operands(const T& op, const Tape& tape) {
   });
   c.format = first->dtype;
   if (c.op != ElementOp::add) c.elements = first->elements();
-  if constexpr (std::is_same_v<T, SiluMul>) c.elements /= 2;  // only the gate is exponentiated
+  if constexpr (kOneOf<T, SiluMul, GeluMul>) c.elements /= 2;  // only the gate is exponentiated
   const auto weights = [&](const auto& field) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Weight>)
       c.read += weight_bytes(field.dtype, static_cast<double>(field.in) * field.out);
@@ -82,18 +83,18 @@ struct KernelOf {
   Kernel operator()(const MixtureOfExperts& o) const {
     return ExpertMlp{.rows = o.x.rows,
                      .hidden = o.x.cols,
-                     .intermediate = o.gate_up.out / 2,
-                     .experts = o.experts,
-                     .per_token = o.per_token,
-                     .weights = o.gate_up.dtype,
+                     .intermediate = o.w.gate_up.out / 2,
+                     .experts = o.choice.experts,
+                     .per_token = o.choice.per_token,
+                     .weights = o.w.gate_up.dtype,
                      .activations = expert_inputs(o),
-                     .scale_bits = scale_bits(o.gate_up, o.experts),
+                     .scale_bits = scale_bits(o.w.gate_up, o.choice.experts),
                      .sequences = o.sequences,
                      .overlap = o.overlap,
-                     .block_scaled = o.gate_up.format != nullptr && o.gate_up.format->block_scaled()};
+                     .block_scaled = o.w.gate_up.format != nullptr && o.w.gate_up.format->block_scaled()};
   }
   static DType expert_inputs(const MixtureOfExperts& o) {
-    return o.gate_up.format != nullptr ? o.gate_up.format->inputs.value_or(o.x.dtype) : o.x.dtype;
+    return o.w.gate_up.format != nullptr ? o.w.gate_up.format->inputs.value_or(o.x.dtype) : o.x.dtype;
   }
   Kernel operator()(const RopeAppend& o) const {
     const Pass& p = tape.pass(o.pass);
@@ -107,16 +108,70 @@ struct KernelOf {
   }
   Kernel operator()(const Attend& o) const {
     const Pass& p = tape.pass(o.pass);
+    return Attention{
+        .sequences = p.rows.sequences(),
+        .rows = p.rows.total,
+        .widest = p.rows.widest,
+        .heads = o.q.cols / o.cache.head_dim,
+        .kv_heads = o.cache.kv_heads,
+        .head_dim = o.cache.head_dim,
+        .cache = o.cache.dtype,
+        .activations = o.q.dtype,
+        .masked = p.tree_mask.has_value(),
+        .index_bytes = bytes_of_pass(p) + (o.sinks ? weight_bytes(o.sinks->dtype, o.sinks->out) : Bytes{})};
+  }
+  Kernel operator()(const LatentAppend& o) const {
+    const Pass& p = tape.pass(o.pass);
+    const Bytes rotated = o.q_rope.bytes(), lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.cache.head_dim);
+    return Copy{.read = rotated + o.latent.bytes() + o.shared_key.bytes() + bytes_of_pass(p),
+                .written = rotated + o.k_rope.bytes() + p.rows.total * o.cache.row_bytes(),
+                .op = ElementOp::rope_append,
+                .elements = o.q_rope.elements() + o.k_rope.elements(),
+                .format = o.q.dtype,
+                .old_lines = lines};
+  }
+  static Kernel product_by_head(const Tensor& x, const Weight& w, const LatentAttention& l, int in, int out) {
+    return Gemm{.rows = x.rows,
+                .in = in,
+                .out = out,
+                .weights = w.dtype,
+                .activations = x.dtype,
+                .count = w.out / (l.nope_dim + l.value_dim)};
+  }
+  Kernel operator()(const AbsorbQueries& o) const {
+    return product_by_head(o.q, o.kv_b, o.dims, o.dims.nope_dim, o.dims.kv_rank);
+  }
+  Kernel operator()(const ExpandValues& o) const {
+    return product_by_head(o.x, o.kv_b, o.dims, o.dims.kv_rank, o.dims.value_dim);
+  }
+  Kernel operator()(const LatentAttend& o) const {
+    const Pass& p = tape.pass(o.pass);
     return Attention{.sequences = p.rows.sequences(),
                      .rows = p.rows.total,
                      .widest = p.rows.widest,
-                     .heads = o.q.cols / o.cache.head_dim,
-                     .kv_heads = o.cache.kv_heads,
+                     .heads = o.q.cols / o.cache.latent,
+                     .kv_heads = 1,
                      .head_dim = o.cache.head_dim,
                      .cache = o.cache.dtype,
                      .activations = o.q.dtype,
                      .masked = p.tree_mask.has_value(),
-                     .index_bytes = bytes_of_pass(p)};
+                     .index_bytes = bytes_of_pass(p),
+                     .value_dim = o.cache.latent,
+                     .latent = true};
+  }
+  Kernel operator()(const ExpandedAttend& o) const {  // every head reads the shared part of its key anew
+    const Pass& p = tape.pass(o.pass);
+    const int heads = o.q_rope.cols / o.dims.rope_dim;
+    return Attention{.sequences = p.rows.sequences(),
+                     .rows = p.rows.total,
+                     .widest = p.rows.widest,
+                     .heads = heads,
+                     .kv_heads = heads,
+                     .head_dim = o.dims.nope_dim + o.dims.rope_dim,
+                     .cache = o.kv.dtype,
+                     .activations = o.q.dtype,
+                     .index_bytes = bytes_of_pass(p),
+                     .value_dim = o.dims.value_dim};
   }
   Kernel operator()(const GroupAttend& o) const {
     const double keys = o.causal ? (o.group + 1) / 2.0 : o.group;  // keys of a row, on average
@@ -155,17 +210,19 @@ std::optional<Weight> streamed_weight(const Op& op) {
   return std::nullopt;
 }
 
-Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths) {
+Window window_of(const Op& op) {
+  const auto* attend = std::get_if<Attend>(&op);
+  return attend != nullptr ? attend->cache.window : Window{};
+}
+
+Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths, Window window) {
   const auto index = static_cast<std::size_t>(pass);
   const Pass& p = run.tape->passes[index];
   const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   Span s;
-  for (std::size_t b = 0; b < rows_each.size(); ++b) {
-    const double n = rows_each[b], old = lengths[b] + p.tail + (ahead.empty() ? 0 : ahead[b]);
-    if (n == 0) continue;
-    s.pairs += n * old + (p.tree_mask ? n * n : n * (n + 1) / 2);
-    s.keys += old + n;
-  }
+  for (std::size_t b = 0; b < rows_each.size(); ++b)
+    s += span_of(PassRows{.rows = rows_each[b], .tail = p.tail, .masked = p.tree_mask.has_value()},
+                 lengths[b] + (ahead.empty() ? 0 : ahead[b]), window);
   return s;
 }
 
@@ -180,7 +237,7 @@ int verified_rows(const SegmentRun& run) {
 void Totals::add(const SegmentRun& run, std::span<const int> lengths) {
   for (const Op& op : run.tape->ops) {
     const PassRef p = pass_of(op);
-    const Span s = p.index < 0 ? Span{} : span_of(run, p.index, lengths);
+    const Span s = p.index < 0 ? Span{} : span_of(run, p.index, lengths, window_of(op));
     work += draftline::work(kernel_of(op, *run.tape), s);
     ++ops;
   }

@@ -15,9 +15,11 @@ Kernel kernel_of(const Op&, const Tape&);
 // cache.
 std::optional<Weight> streamed_weight(const Op&);
 
-// Query-key pairs that a pass computes and cache entries that it reads; both are affine in the committed lengths. Pairs
-// within the tail are dense under a mask and causal without one.
-Span span_of(const SegmentRun&, int pass, std::span<const int> lengths);
+// The window of the cache over which an op attends; none: it attends to everything, or does not attend.
+Window window_of(const Op&);
+
+// Query-key pairs that a pass computes over a cache with this window, and cache entries that it reads (pass_span.h).
+Span span_of(const SegmentRun&, int pass, std::span<const int> lengths, Window = {});
 
 // Rows per sequence of the widest pass of phase `verify`. Drafting passes may be wider.
 int verified_rows(const SegmentRun&);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/ops.h"
 
+#include <cmath>
+
 #include <algorithm>
 #include <utility>
 
@@ -105,8 +107,16 @@ Rows Ops::ragged(const std::string& name, const std::vector<int>& each) {
   return {each, input(name, cu_seqlens), cu_seqlens.back(), *std::max_element(each.begin(), each.end())};
 }
 
-Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity) {
-  const Cache c{static_cast<int>(caches_.size()), layers, kv_heads, head_dim, cache_format_};
+Cache Ops::cache(int layers, int kv_heads, int head_dim, int capacity, Window window) {
+  return make_cache({static_cast<int>(caches_.size()), layers, kv_heads, head_dim, cache_format_, window}, capacity);
+}
+
+Cache Ops::latent_cache(int layers, const LatentAttention& l, int capacity) {
+  const int columns = l.kv_rank + l.rope_dim, id = static_cast<int>(caches_.size());
+  return make_cache({id, layers, 1, columns, cache_format_, {}, l.kv_rank}, capacity);
+}
+
+Cache Ops::make_cache(const Cache& c, int capacity) {
   caches_.push_back(c);
   backend_.make_cache(c, kv_slots_, capacity);
   return c;
@@ -121,7 +131,9 @@ PassRef Ops::pass(Pass p) {
 
 // ---- networks
 
-Tensor Ops::embed(Weight table, Tensor ids) { return emit(Embed{table, ids, temp(ids.rows, table.out)}).y; }
+Tensor Ops::embed(Weight table, Tensor ids, double scale) {
+  return emit(Embed{table, ids, static_cast<float>(scale), temp(ids.rows, table.out)}).y;
+}
 
 Tensor Ops::linear(Tensor x, Weight w, std::optional<Weight> bias) {
   check(x.cols == w.in && (!bias || bias->out == w.out), "linear: columns of x = inputs of w, bias = outputs");
@@ -133,7 +145,7 @@ Tensor Ops::linear(Tensor x, Weight w, std::optional<Weight> bias) {
 static Quantise::After made_by(const Op& op) {
   const auto one_of = [&]<class... T>() { return (std::holds_alternative<T>(op) || ...); };
   if (one_of.operator()<RmsNorm, AddRmsNorm, LayerNorm>()) return Quantise::After::norm;
-  return one_of.operator()<SiluMul, Gelu>() ? Quantise::After::activation : Quantise::After::any;
+  return one_of.operator()<SiluMul, GeluMul, Gelu>() ? Quantise::After::activation : Quantise::After::any;
 }
 
 Tensor Ops::quantised(Tensor x, const LinearFormat& format) {
@@ -143,9 +155,9 @@ Tensor Ops::quantised(Tensor x, const LinearFormat& format) {
   return emit(Quantise{x, scales.group, after, y, temp(x.rows, scales.of_row(x.cols), scales.format)}).y;
 }
 
-Tensor Ops::rms_norm(Tensor x, Weight w, float epsilon, int width) {
+Tensor Ops::rms_norm(Tensor x, std::optional<Weight> w, float epsilon, int width) {
   if (width == 0) width = x.cols;
-  check(x.cols % width == 0 && (w.out == x.cols || w.out == width),
+  check(x.cols % width == 0 && (!w || w->out == x.cols || w->out == width),
         "rms_norm: whole groups, a weight per column or group");
   return emit(RmsNorm{x, w, width, epsilon, temp(x.rows, x.cols)}).y;
 }
@@ -164,6 +176,8 @@ Tensor Ops::add(Tensor a, Tensor b) {
   return emit(Add{a, b, temp(a.rows, a.cols)}).y;
 }
 
+Tensor Ops::gelu_mul(Tensor gate_up) { return emit(GeluMul{gate_up, temp(gate_up.rows, gate_up.cols / 2)}).y; }
+
 Tensor Ops::silu_mul(Tensor gate_up) { return emit(SiluMul{gate_up, temp(gate_up.rows, gate_up.cols / 2)}).y; }
 
 Tensor Ops::silu_add(Tensor a, Tensor b) {
@@ -178,15 +192,18 @@ Tensor Ops::cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim) {
   return emit(CosineGate{q, k, v, head_dim, temp(q.rows, q.cols)}).y;
 }
 
-Tensor Ops::mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts& e, int sequences) {
-  check(x.cols == router.in && router.out == e.count, "mixture_of_experts: router is hidden x experts");
+Tensor Ops::sigmoid_mul(Tensor x, Tensor gate) {
+  check(x.rows == gate.rows && (gate.cols == x.cols || gate.cols == 1), "sigmoid_mul: a gate for each column, or one");
+  return emit(SigmoidMul{x, gate, temp(x.rows, x.cols)}).y;
+}
+
+Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& e, bool clamped, int sequences) {
+  check(x.cols == w.router.in && w.router.out == e.count, "mixture_of_experts: router is hidden x experts");
   return emit(MixtureOfExperts{.x = x,
-                               .router = router,
-                               .gate_up = gate_up,
-                               .down = down,
-                               .experts = e.count,
-                               .per_token = e.per_token,
-                               .normalise = e.normalise,
+                               .w = w,
+                               .choice = {e.count, e.per_token, e.normalise, e.score, e.groups, e.groups_per_token,
+                                          e.scale, e.weighs_inputs},
+                               .clamped = clamped,
                                .sequences = sequences,
                                .overlap = e.overlap,
                                .y = temp(x.rows, x.cols)})
@@ -199,9 +216,51 @@ Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, PassRef 
   return emit(RopeAppend{q, k, v, rope, p, c, layer, temp(q.rows, q.cols)}).y;
 }
 
-Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer) {
+Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer, std::optional<double> scale, std::optional<Weight> sinks) {
   check(q.rows == tape_.pass(p).rows.total, "attend: rows of the pass");
-  return emit(Attend{q, p, c, layer, temp(q.rows, q.cols)}).y;
+  check(!sinks || sinks->out == q.cols / c.head_dim, "attend: a sink for each head");
+  const float usual = 1 / std::sqrt(static_cast<float>(c.head_dim));
+  const float factor = scale ? static_cast<float>(*scale) : usual;
+  return emit(Attend{q, p, c, layer, factor, sinks, temp(q.rows, q.cols)}).y;
+}
+
+LatentAppend Ops::latent_append(Tensor q, Tensor latent, Tensor shared_key, const LatentAttention& dims,
+                                const Rope& rope, PassRef p, Cache c, int layer) {
+  const int columns = dims.nope_dim + dims.rope_dim, heads = q.cols / columns;
+  check(q.rows == tape_.pass(p).rows.total && q.cols == heads * columns && latent.cols == c.latent &&
+            shared_key.cols == dims.rope_dim,
+        "latent_append: rows of the pass, whole heads, columns of the cache");
+  return emit(LatentAppend{q, latent, shared_key, dims, rope, p, c, layer, temp(q.rows, heads * dims.rope_dim),
+                           temp(q.rows, dims.rope_dim)});
+}
+
+static int heads_of(Weight kv_b, const LatentAttention& dims) { return kv_b.out / (dims.nope_dim + dims.value_dim); }
+
+Tensor Ops::absorb_queries(Tensor q, Weight kv_b, const LatentAttention& dims) {
+  const int heads = heads_of(kv_b, dims);
+  check(kv_b.in == dims.kv_rank && q.cols == heads * (dims.nope_dim + dims.rope_dim), "absorb_queries: whole heads");
+  return emit(AbsorbQueries{q, kv_b, dims, temp(q.rows, heads * dims.kv_rank)}).y;
+}
+
+Tensor Ops::expand_values(Tensor x, Weight kv_b, const LatentAttention& dims) {
+  const int heads = heads_of(kv_b, dims);
+  check(x.cols == heads * dims.kv_rank, "expand_values: a latent for each head");
+  return emit(ExpandValues{x, kv_b, dims, temp(x.rows, heads * dims.value_dim)}).y;
+}
+
+Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, PassRef p, Cache c, int layer) {
+  check(q.rows == tape_.pass(p).rows.total && c.latent > 0 &&
+            q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
+        "latent_attend: rows of the pass, as many heads in both");
+  return emit(LatentAttend{q, q_rope, scale, p, c, layer, temp(q.rows, q.cols)}).y;
+}
+
+Tensor Ops::expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef p) {
+  const LatentAttention& dims = rotated.dims;
+  const int heads = kv.cols / (dims.nope_dim + dims.value_dim);
+  check(rows(p).prompts && q.rows == tape_.pass(p).rows.total, "expanded_attend: rows of whole prompts");
+  return emit(ExpandedAttend{q, rotated.q_rope, kv, rotated.k_rope, dims, scale, p, temp(q.rows, heads * dims.value_dim)})
+      .y;
 }
 
 Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal) {

@@ -35,34 +35,49 @@ class Ops {
   Tensor upload(Tensor to, std::span<const int> data);
   Rows uniform(int sequences, int rows_each);
   Rows ragged(const std::string& name, const std::vector<int>& each);
-  Cache cache(int layers, int kv_heads, int head_dim, int capacity);
+  Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {});
+  Cache latent_cache(int layers, const LatentAttention&, int capacity);  // of latents, with the shared key beside each
   PassRef pass(Pass);
-  int sequences(PassRef p) const { return tape_.pass(p).rows.sequences(); }
+  const Rows& rows(PassRef p) const { return tape_.pass(p).rows; }
+  int sequences(PassRef p) const { return rows(p).sequences(); }
 
   // ---- networks. Shapes are [rows, columns]; n: rows of all sequences together, B: sequences
-  Tensor embed(Weight table, Tensor ids);  // ids [n] -> [n, hidden]
+  Tensor embed(Weight table, Tensor ids, double scale = 1);  // ids [n] -> [n, hidden]
   // [n, in] x [in, out] (+ bias [1, out]) -> [n, out], x quantised first where the weight's format asks for it; Bug if
   // x has not `in` columns or bias not `out`
   Tensor linear(Tensor x, Weight w, std::optional<Weight> bias = {});
-  // [n, c] -> [n, c], each `width` columns alone (0: the row); Bug if it does not divide c or w is no [1, c or width]
-  Tensor rms_norm(Tensor x, Weight w, float epsilon, int width = 0);
+  // [n, c] -> [n, c], each `width` columns alone (0: the row); no w: ones. Bug if width does not divide c or w is no
+  // [1, c or width]
+  Tensor rms_norm(Tensor x, std::optional<Weight> w, float epsilon, int width = 0);
   // [n, c] + [n, c] -> sum, y [n, c]; Bug if shapes differ
   AddRmsNorm add_rms_norm(Tensor h, Tensor delta, Weight w, float epsilon);
   Tensor layer_norm(Tensor x, Weight w, Weight bias, float epsilon);  // [n, c] -> [n, c]
   Tensor add(Tensor a, Tensor b);                                     // [n, c] + [n, c] -> [n, c]; Bug if shapes differ
   Tensor silu_mul(Tensor gate_up);                                    // [n, 2f] -> [n, f]
+  Tensor gelu_mul(Tensor gate_up);                                    // [n, 2f] -> [n, f]
   Tensor silu_add(Tensor a, Tensor b);                                // a + silu(b): [n, c] each; Bug if shapes differ
   Tensor gelu(Tensor x);                                              // [n, c] -> [n, c]
   // [n, heads * head_dim] each -> the same; Bug if columns differ or head_dim does not divide them
   Tensor cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim);
-  // [n, hidden] -> [n, hidden]; router [hidden, experts]; Bug if the router is not. `sequences`: that the rows belong
-  // to, where it is known: it decides what the op costs, not what it computes.
-  Tensor mixture_of_experts(Tensor x, Weight router, Weight gate_up, Weight down, const Experts&, int sequences = 0);
+  // [n, c] x [n, c] or [n, 1] -> [n, c]; Bug if the gate has another shape
+  Tensor sigmoid_mul(Tensor x, Tensor gate);
+  // [n, hidden] -> [n, hidden]; Bug if the router is not [hidden, experts]. `clamped`: MlpKind::clamped_swiglu.
+  // `sequences`: that the rows belong to, where it is known: it decides what the op costs, not what it computes.
+  Tensor mixture_of_experts(Tensor x, const ExpertWeights&, const Experts&, bool clamped = false, int sequences = 0);
   // q [n, heads * head_dim] -> the same, rotated; k, v [n, kv_heads * head_dim] go to the cache. Bug if n is not the
   // pass's total.
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
-  // q [n, heads * head_dim] x the cache -> the same; Bug if n is not the pass's total
-  Tensor attend(Tensor q, PassRef, Cache, int layer);
+  // q [n, heads * head_dim] x the cache -> the same; sinks [1, heads]; scale: none: 1 / sqrt(head_dim). Bug if n is not
+  // the pass's total, or the sinks are not the heads'
+  Tensor attend(Tensor q, PassRef, Cache, int layer, std::optional<double> scale = {},
+                std::optional<Weight> sinks = {});
+  // Latent attention, as decoder/op.h says. Bug if columns differ from the dimensions, rows from the pass.
+  LatentAppend latent_append(Tensor q, Tensor latent, Tensor shared_key, const LatentAttention&, const Rope&, PassRef,
+                             Cache, int layer);
+  Tensor absorb_queries(Tensor q, Weight kv_b, const LatentAttention&);
+  Tensor expand_values(Tensor x, Weight kv_b, const LatentAttention&);
+  Tensor latent_attend(Tensor q, Tensor q_rope, float scale, PassRef, Cache, int layer);
+  Tensor expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef);  // of whole prompts
   // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
   Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; no op on one rank
@@ -138,6 +153,7 @@ class Ops {
 
  private:
   Tensor make_persistent(int rows, int cols, DType, std::span<const int> initial);
+  Cache make_cache(const Cache&, int capacity);
   Tensor temp(int rows, int cols, DType);
   Tensor temp(int rows, int cols) { return temp(rows, cols, activations_); }
   Tensor ints(int rows, int cols = 1) { return temp(rows, cols, DType::int32); }

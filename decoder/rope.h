@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotary embedding (Su et al. 2021): the angle, in radians per position, of each pair of rotated columns, stretched for
-// long contexts as `rope_scaling` of config.json demands.
+// long contexts as `rope_scaling` of config.json demands: linear (Chen et al. 2023), Llama 3's, YaRN (Peng et al. 2023,
+// section 3.2 and 3.3), LongRoPE (Ding et al. 2024).
 #pragma once
 #include <vector>
 
@@ -8,6 +9,9 @@
 
 namespace draftline {
 
-std::vector<float> rope_frequencies(const Rope&);  // [columns / 2]
+Rope rope_of(const TransformerShape&, const LayerKind& = {});  // of a layer's queries and keys
+std::vector<float> rope_frequencies(const Rope&);              // [columns / 2]
+inline float attention_factor(const Rope& r) { return r.scaling ? static_cast<float>(r.scaling->attention_factor) : 1; }
+float query_growth(const QueryGrowth&, int position);
 
 }  // namespace draftline

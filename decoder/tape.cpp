@@ -28,11 +28,12 @@ std::string_view key_of(const Quantise& o, const Tape&) {
     default: return Quantise::key;
   }
 }
-std::string_view key_of(const Attend& o, const Tape& tape) {
-  const Pass& p = tape.pass(o.pass);
+std::string_view key_of_attention(const Pass& p) {
   if (p.rows.prompts) return "attention.prefill";
   return p.rows.widest == 1 && !p.tree_mask ? Attend::key : "attention.verify";
 }
+std::string_view key_of(const Attend& o, const Tape& tape) { return key_of_attention(tape.pass(o.pass)); }
+std::string_view key_of(const LatentAttend& o, const Tape& tape) { return key_of_attention(tape.pass(o.pass)); }
 
 }  // namespace
 

@@ -13,9 +13,10 @@
 namespace draftline {
 
 using Op =
-    std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, SiluAdd, Gelu, CosineGate,
-                 MixtureOfExperts, RopeAppend, Attend, GroupAttend, SumOverRanks, GatherOverRanks, Gather, ConcatRows,
-                 Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
+    std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, GeluMul, SiluAdd, Gelu, CosineGate,
+                 SigmoidMul, MixtureOfExperts, RopeAppend, Attend, LatentAppend, AbsorbQueries, ExpandValues,
+                 LatentAttend, ExpandedAttend, GroupAttend, SumOverRanks, GatherOverRanks, Gather, ConcatRows, Store,
+                 Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
                  VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance, Quantise>;
 
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
@@ -106,7 +107,10 @@ struct TapeHasher {
     hash.add(pack(w.id, static_cast<int>(w.dtype)));
     hash.add(pack(w.in, w.out));
   }
-  void operator()(const Cache& c) { hash.add(c.id); }
+  void operator()(const Cache& c) {
+    hash.add(c.id);
+    if (c.window.tokens > 0) hash.add(pack(c.window.tokens, c.window.chunked));
+  }
   void operator()(const PassRef& p) { hash.add(p.index); }
   void operator()(const BatchSlots& s) {
     (*this)(s.kv_slots);
@@ -116,6 +120,24 @@ struct TapeHasher {
     hash.add(r.theta);
     hash.add(pack(r.columns, r.scaling.has_value()));
     if (r.scaling) hash.add(r.scaling->factor);
+    if (r.scaling && r.scaling->kind > RopeScaling::Kind::llama3)
+      hash.add(pack(r.scaling->original_context, r.scaling->long_text));
+    if (r.growth) hash.add(r.growth->every), hash.add(r.growth->scale);
+  }
+  void operator()(const LatentAttention& l) {
+    hash.add(pack(l.q_rank, l.kv_rank));
+    hash.add(pack(l.nope_dim, l.rope_dim));
+    hash.add(l.value_dim);
+  }
+  void operator()(const ExpertChoice& c) {
+    hash.add(pack(c.experts, c.per_token));
+    hash.add(pack(static_cast<int>(c.score), c.normalise + 2 * c.weighs_inputs));
+    hash.add(pack(c.groups, c.groups_per_token));
+    hash.add(c.scale);
+  }
+  void operator()(const ExpertWeights& w) {
+    for (const Weight& each : {w.router, w.gate_up, w.down}) (*this)(each);
+    for (const auto& each : {w.choice_bias, w.router_bias, w.gate_up_bias, w.down_bias}) (*this)(each);
   }
   void operator()(const Relaxed& r) {
     hash.add(static_cast<int>(r.kind));

@@ -52,12 +52,28 @@ inline Tensor reshape(Tensor t, int rows, int cols) {
   return t;
 }
 
+// What rows attend to of the text before them. A window slides with them unless it is chunked: then the text falls into
+// chunks of so many tokens, and a row sees its own alone.
+struct Window {
+  int tokens = 0;  // those that a row sees, itself included; 0: all
+  bool chunked = false;
+  // The first position that the row at this one attends to.
+  constexpr int first_key(int position) const {
+    if (tokens == 0) return 0;
+    return chunked ? position / tokens * tokens : position < tokens ? 0 : position - tokens + 1;
+  }
+  constexpr bool operator==(const Window&) const = default;
+};
+
 // The KV cache of some layers: of a target, of a draft network, or of a drafter's single layer. Each KV slot holds one
 // sequence.
 struct Cache {
   int id = -1, layers = 0, kv_heads = 0, head_dim = 0;
   DType dtype = DType::fp32;
-  int columns() const { return 2 * kv_heads * head_dim; }
+  Window window = {};
+  int latent = 0;  // of latent attention: the one key's first columns, which are its value too
+  int value_columns() const { return latent > 0 ? latent : kv_heads * head_dim; }
+  int columns() const { return latent > 0 ? head_dim : 2 * kv_heads * head_dim; }
   Bytes row_bytes() const { return bytes_of(dtype, columns()); }  // K and V of one token in one layer
 };
 

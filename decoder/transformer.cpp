@@ -14,6 +14,9 @@ std::vector<LayerUse> layers_between(int from, int to) {
 Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops, int capacity,
                          const std::string& prefix, int tensor_parallel)
     : shape(s), ranks(tensor_parallel), all_(layers_between(0, s.layers)) {
+  // As vLLM decides it: by the longest text that may come, as keys in the cache can't be rotated again.
+  if (auto& scaling = shape.rope_scaling; scaling && scaling->kind == RopeScaling::Kind::longrope)
+    scaling->long_text = capacity > scaling->original_context;
   embedding = store.embedding(prefix + "embedding", s.vocabulary, s.hidden);
   for (int i = 0; i < s.layers; ++i)
     layers.push_back(make_layer(store, prefix + "layers." + std::to_string(i) + ".", s, {.kind = s.layer(i)}));
@@ -27,7 +30,8 @@ Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops
 void Transformer::add_cache(Ops& ops, AttentionKind kind, int capacity) {
   const int count = shape.layers_of(kind);
   if (count == 0) return;
-  caches.push_back(ops.cache(count, shape.kv_heads, shape.head_dim, capacity));
+  const Window window{kind == AttentionKind::full ? 0 : shape.window, kind == AttentionKind::chunked};
+  caches.push_back(make_cache(ops, shape, count, capacity, window));
   cache_of_layer_.resize(static_cast<std::size_t>(shape.layers));
   for (int i = 0, place = 0; i < shape.layers; ++i)
     if (shape.layer(i).attention == kind) cache_of_layer_[static_cast<std::size_t>(i)] = {caches.back(), place++};
@@ -59,6 +63,9 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
   const auto keep_state = [&](int layer) {
     if (auxiliary_states && auxiliary_states->contains(layer)) (*auxiliary_states)[layer] = x.value(ops);
   };
+  const auto post_norm = [&](Tensor y, const std::optional<Weight>& weight) {
+    return weight ? ops.rms_norm(y, weight, epsilon) : y;
+  };
   for (const LayerUse& u : use) {
     const LayerWeights& w = layers[static_cast<std::size_t>(u.layer)];
     Tensor y;
@@ -72,10 +79,10 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
       if (u.mlp) x.push(ops, mlp(ops, z, w, shape, ranks, sequences));
       continue;
     }
-    if (u.attention) x.push(ops, attended);
+    if (u.attention) x.push(ops, post_norm(attended, w.attention_post_norm));
     if (u.mlp) {
       const Tensor z = norm(ops, x, *w.mlp_norm, w.mlp_norm_bias, epsilon);
-      x.push(ops, mlp(ops, z, w, shape, ranks, sequences));
+      x.push(ops, post_norm(mlp(ops, z, w, shape, ranks, sequences), w.mlp_post_norm));
     }
   }
 }

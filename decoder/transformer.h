@@ -30,7 +30,9 @@ class Transformer {
 
   // The embedding is divided by vocabulary, like the head: each rank looks up its own tokens, and the rows are summed;
   // of the logits every rank has some columns, which meet before a token is chosen.
-  Tensor embed(Ops& ops, Tensor ids) const { return ops.sum_over_ranks(ops.embed(embedding, ids), ranks); }
+  Tensor embed(Ops& ops, Tensor ids) const {
+    return ops.sum_over_ranks(ops.embed(embedding, ids, shape.embedding_scale), ranks);
+  }
   Tensor final_norm(Ops&, Stream&) const;
   Tensor logits(Ops& ops, Tensor normed) const {  // [n, hidden] -> [n, vocabulary()]
     return ops.gather_over_ranks(ops.linear(normed, head), ranks);

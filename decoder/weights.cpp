@@ -16,7 +16,7 @@ Weight WeightStore::get(const std::string& name, int in, int out, DType dtype, b
 }
 
 Weight WeightStore::matrix(const std::string& name, int in, int out, const LinearFormat& target, int count) {
-  const LinearFormat& format = drafts_ ? precision_->draft : target;
+  const LinearFormat& format = drafts_ && !native_ ? precision_->draft : target;
   const std::size_t known = names_.size();
   const Weight w = get(name, count * in, out, format.weights, true);
   if (names_.size() == known) return w;

@@ -45,6 +45,8 @@ class WeightStore {
   explicit WeightStore(Precision p) : precision_(std::make_shared<const Precision>(std::move(p))) {}
   explicit WeightStore(DType all) : WeightStore(Precision(all)) {}
   void drafter_follows() { drafts_ = true; }  // what is asked for from now on is a drafter's
+  // Layers that a target's checkpoint has for drafting are stored as its own, unless a drafter's format was asked for.
+  void native_layers(bool follow) { native_ = follow && bits_of(precision_->draft.weights) >= 16; }
 
   Weight attention(const std::string& name, int in, int out) { return matrix(name, in, out, precision_->attention); }
   Weight matrix(const std::string& name, int in, int out) { return matrix(name, in, out, precision_->mlp); }
@@ -68,7 +70,7 @@ class WeightStore {
   Weight matrix(const std::string& name, int in, int out, const LinearFormat& target, int count = 1);
   Weight get(const std::string& name, int in, int out, DType, bool resident);
   std::shared_ptr<const Precision> precision_;
-  bool drafts_ = false;
+  bool drafts_ = false, native_ = false;
   std::vector<std::string> names_;
   std::map<std::string, Weight> by_name_;
   Bytes bytes_;

@@ -8,6 +8,7 @@
 #include "decoder/huggingface.h"
 #include "inputs/routing.h"
 #include "inputs/workload.h"
+#include "model/described_transformer.h"
 #include "trace/trace.h"
 
 namespace draftline {
@@ -185,7 +186,13 @@ Catalogue::Catalogue(fs::path data)
       engines_{"engines", read_engine, {}} {}
 
 std::shared_ptr<const Device> Catalogue::device(const Reader& in) { return asked(devices_, in); }
-std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in) { return asked(transformers_, in); }
+std::shared_ptr<const TransformerShape> Catalogue::transformer(const Reader& in) {
+  if (!in.is_object()) return asked(transformers_, in);
+  TransformerShape s = read_described_transformer(in);
+  if (in.failed()) return nullptr;
+  if (s.experts) s.experts->overlap = read_file_below(in, data_ / "routing.json", read_usual_overlap);
+  return std::make_shared<const TransformerShape>(std::move(s));
+}
 std::shared_ptr<const Engine> Catalogue::engine(const Reader& in) { return asked(engines_, in); }
 std::shared_ptr<const Device> Catalogue::device(const std::string& name, const fs::path& asked_by) {
   return named(devices_, name, asked_by);

@@ -28,7 +28,8 @@ class Catalogue {
 
   // `in` holds a name, or the path of a file relative to its own file. A mistake is noted at `in` and returns null.
   std::shared_ptr<const Device> device(const Reader& in);
-  std::shared_ptr<const TransformerShape> transformer(const Reader& in);  // also a config.json, or a folder with one
+  // also a config.json, or a folder with one, or shapes alone (model/described_transformer)
+  std::shared_ptr<const TransformerShape> transformer(const Reader& in);
   std::shared_ptr<const Engine> engine(const Reader& in);                 // a name without version: the newest profile;
       // an unknown version: the nearest, with a note
 

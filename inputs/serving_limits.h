@@ -3,11 +3,14 @@
 // (docs/simulator.md).
 #pragma once
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/quantity.h"
+#include "model/memory.h"
 
 namespace draftline {
 
@@ -25,6 +28,13 @@ struct SchedulerLimits {
   bool prefix_caching = true;         // applies to prompts whose prefix blocks have hashes
   bool swap = false;                  // swap preempted sequences to the host; otherwise they are recomputed
   double swap_per_token = 0;          // picoseconds, one way
+  KeptTokens kept = {};               // of a sequence; where windows let some go, prompts share no prefixes
+
+  // KV blocks that hold a sequence of so many tokens.
+  std::int64_t blocks_for(std::int64_t tokens) const {
+    if (!kept.windows.empty()) tokens = static_cast<std::int64_t>(std::ceil(kept(static_cast<double>(tokens))));
+    return (tokens + block_size - 1) >> std::countr_zero(static_cast<unsigned>(block_size));
+  }
 };
 
 // The largest number of sequences in a step if each verifies `rows` rows; at least 1.

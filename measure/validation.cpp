@@ -116,7 +116,7 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
   };
   if (!steered) {
     const auto segments = predictor_.recorded_step(setup, choice);
-    step = StepPrice(segments, m.batch_size, device_, engine_, speculates).breakdown(length);
+    step = StepPrice(segments, device_, engine_, speculates).breakdown(length);
     step.time += tokens(cell.emitted);
     predicted = step.time.value;
     for (const MeasuredTurn& t : m.turns) times.push_back(t.time.value);
@@ -134,7 +134,7 @@ ValidationCell Validation::compare(const MeasuredCell& m) {
       const auto counted = turn_of.find(static_cast<int>(i));
       if (counted == turn_of.end()) continue;
       const MeasuredTurn& t = m.turns[counted->second];
-      StepBreakdown one = StepPrice(segments, m.batch_size, device_, engine_, speculates).breakdown(before);
+      StepBreakdown one = StepPrice(segments, device_, engine_, speculates).breakdown(before);
       one.time += tokens(t.emitted);
       by_turn[counted->second] += one.time.value / static_cast<double>(t.steered.size());
       step.add(one, share);

@@ -28,7 +28,7 @@ class Clover : public Method {
     const int d = shape_.hidden;
     if (without_ < Without::augmenting_block) {
       augment_ = make_layer(c.weights, "clover.augment.", shape_);
-      cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
+      cache_ = make_cache(c.ops, shape_, 1, c.capacity);
     }
     if (without_ == Without::nothing) {
       norm_ = c.weights.vector("clover.norm", d);

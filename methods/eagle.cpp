@@ -4,7 +4,7 @@
 namespace draftline::methods {
 
 Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape)
-    : FeatureDrafter(c.target, shape, c.ops.cache(1, c.target.shape.kv_heads, c.target.shape.head_dim, c.capacity)),
+    : FeatureDrafter(c.target, shape, make_cache(c.ops, drafter_layer_shape(c.target.shape), 1, c.capacity)),
       layer_shape_(drafter_layer_shape(c.target.shape)) {
   const int d = c.target.shape.hidden;
   fc_ = c.weights.matrix(prefix + "fc", 2 * d, d);

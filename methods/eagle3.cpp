@@ -15,7 +15,7 @@ namespace {
 class Eagle3 : public FeatureDrafter {
  public:
   Eagle3(Context& c, const DraftShape& shape, int vocabulary)
-      : FeatureDrafter(c.target, shape, c.ops.cache(1, c.target.shape.kv_heads, c.target.shape.head_dim, c.capacity)) {
+      : FeatureDrafter(c.target, shape, make_cache(c.ops, drafter_layer_shape(c.target.shape), 1, c.capacity)) {
     const int d = c.target.shape.hidden;
     shape_of_layer_ = drafter_layer_shape(c.target.shape);
     fc_ = c.weights.matrix("eagle3.fc", 3 * d, d);

@@ -55,7 +55,7 @@ class Hydra : public Method {
     }
     if (!plus) return;
     prefix_ = make_layer(c.weights, name + "prefix.", shape_);
-    cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
+    cache_ = make_cache(c.ops, shape_, 1, c.capacity);
   }
   int depth() const override { return tree_.depth(); }
   const RankTree* tree() const override { return &tree_.ranks(); }

@@ -24,7 +24,7 @@ class Kangaroo : public Method {
         threshold_(threshold) {
     adapter_ = make_layer(c.weights, "kangaroo.", shape_, {.mlp = false});
     norm_ = c.weights.vector("kangaroo.norm", shape_.hidden);
-    cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
+    cache_ = make_cache(c.ops, shape_, 1, c.capacity);
   }
   bool static_plan() const override { return false; }
   int depth() const override { return length_; }

@@ -17,7 +17,7 @@ class MtpHeads : public Method {
       : target_(c.target), shape_(drafter_layer_shape(c.target.shape)), tree_(std::move(tree)) {
     for (int i = 0; i < depth(); ++i)
       layers_.push_back(make_layer(c.weights, "mtp_heads." + std::to_string(i) + ".", shape_));
-    cache_ = c.ops.cache(depth(), shape_.kv_heads, shape_.head_dim, c.capacity);
+    cache_ = make_cache(c.ops, shape_, depth(), c.capacity);
   }
   int depth() const override { return tree_.tree.depth(); }
   const RankTree* tree() const override { return &tree_; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multi-token prediction with the sequential module of DeepSeek-V3 (2024, section 2.2): the concatenated norms of the
 // next token's embedding and of the state, 2d -> d, one decoder layer, its own norm, the target's LM head. The one
-// module is applied repeatedly for more drafts. The first state is the target's after its final norm.
+// module is applied repeatedly for more drafts. The first state is the target's after its final norm. Its
+// layer is as the target's last: with latent attention and a mixture of experts where that has them.
 #include "methods/entries.h"
 #include "methods/feature_drafter.h"
 
@@ -9,16 +10,27 @@ namespace draftline::methods {
 
 namespace {
 
+// A dense target's module is a plain layer of the target's width.
+TransformerShape module_shape(const TransformerShape& target) {
+  if (target.layers == 0 || !target.layer(target.layers - 1).experts) return drafter_layer_shape(target);
+  TransformerShape s = target;
+  s.layer_kinds.clear();
+  return s;
+}
+
 class MtpSequential : public FeatureDrafter {
  public:
   MtpSequential(Context& c, const DraftShape& draft)
-      : FeatureDrafter(c.target, draft, c.ops.cache(1, c.target.shape.kv_heads, c.target.shape.head_dim, c.capacity)),
-        shape_(drafter_layer_shape(c.target.shape)) {
+      : FeatureDrafter(c.target, draft, make_cache(c.ops, module_shape(c.target.shape), 1, c.capacity)),
+        shape_(module_shape(c.target.shape)) {
     const int d = shape_.hidden;
     token_norm_ = c.weights.vector("mtp.token_norm", d);
     state_norm_ = c.weights.vector("mtp.state_norm", d);
     join_ = c.weights.matrix("mtp.join", 2 * d, d);
-    layer_ = make_layer(c.weights, "mtp.layer.", shape_);
+    const bool native = shape_.experts.has_value();
+    c.weights.native_layers(native);
+    layer_ = make_layer(c.weights, "mtp.layer.", shape_, {.kind = {.experts = native}});
+    c.weights.native_layers(false);
     out_norm_ = c.weights.vector("mtp.out_norm", d);
   }
   std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
@@ -36,7 +48,7 @@ class MtpSequential : public FeatureDrafter {
     const Tensor y = x.norm(ops, *layer_.attention_norm, epsilon());
     x.push(ops, self_attention(ops, y, layer_, shape_, pass, cache_, 0, target_.ranks));
     const Tensor z = x.norm(ops, *layer_.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, z, layer_, shape_, target_.ranks));
+    x.push(ops, mlp(ops, z, layer_, shape_, target_.ranks, ops.sequences(pass)));
     return x.value(ops);
   }
   Tensor logits(Ops& ops, Tensor hidden) const override {

@@ -18,6 +18,7 @@ struct Variant {
 };
 
 TransformerShape widened(TransformerShape s, int width) {
+  s.latent.reset();  // its positions attend to each other, without a cache
   s.heads *= width;
   s.kv_heads *= width;
   s.intermediate *= width;
@@ -44,7 +45,7 @@ class SpecFormer : public Method {
       place_ = c.weights.table("specformer.place_embedding", positions, d);
     }
     draft_ = make_layer(c.weights, "specformer.draft.", shape_);
-    cache_ = c.ops.cache(1, shape_.kv_heads, shape_.head_dim, c.capacity);
+    cache_ = make_cache(c.ops, shape_, 1, c.capacity);
   }
   int depth() const override { return length_; }
   std::vector<int> auxiliary_layers() const override {  // HS[0], HS[L/2], HS[L-1], HS[L]

@@ -35,20 +35,24 @@ std::string attention_library(const std::vector<AttentionRule>& rules, std::stri
   return {};
 }
 
-AttentionChoice attention_choice(const AttentionModel& model, std::string_view library, DType cache) {
+AttentionChoice attention_choice(const AttentionModel& model, std::string_view library, DType cache,
+                                 AttentionForm form) {
   check(!model.fits.empty(), "a GPU without a fit of attention");
   const auto is_library = [&](const AttentionFit& f) {
-    return library.empty() || f.library.empty() || f.library == library;
+    return form != AttentionForm::ordinary || library.empty() || f.library.empty() || f.library == library;
   };
-  const auto nearness = [&](const AttentionFit& f) { return 2 * (bits_of(f.cache) == bits_of(cache)) + is_library(f); };
+  const auto nearness = [&](const AttentionFit& f) {
+    return 4 * (f.form == form) + 2 * (bits_of(f.cache) == bits_of(cache)) + is_library(f);
+  };
   const AttentionFit* best = &model.fits.front();
   for (const AttentionFit& f : model.fits)
     if (nearness(f) > nearness(*best)) best = &f;
-  return {best, is_library(*best) ? best->prefill.layout : usual(best->prefill.layout), nearness(*best) == 3};
+  return {best, is_library(*best) ? best->prefill.layout : usual(best->prefill.layout), nearness(*best) == 7};
 }
 
-AttentionChoice attention_choice(const Device& d, const std::vector<AttentionRule>& rules, DType cache) {
-  return attention_choice(d.gpu().attention, attention_library(rules, d.links.compute_capability, cache), cache);
+AttentionChoice attention_choice(const Device& d, const std::vector<AttentionRule>& rules, DType cache,
+                                 AttentionForm form) {
+  return attention_choice(d.gpu().attention, attention_library(rules, d.links.compute_capability, cache), cache, form);
 }
 
 std::vector<AttentionRule> read_attention_rules(const Reader& in, std::vector<std::string>& guesses) {

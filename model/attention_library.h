@@ -31,11 +31,14 @@ struct AttentionChoice {
 };
 
 // `library`: empty if nobody says; then the device's first over such a cache is meant. A fit that stands in for another
-// library is taken to split a context among CTAs, as most do.
-AttentionChoice attention_choice(const AttentionModel&, std::string_view library, DType cache);
+// library is taken to split a context among CTAs, as most do. Of latent attention the library is the device's own,
+// whatever computes other attention.
+AttentionChoice attention_choice(const AttentionModel&, std::string_view library, DType cache,
+                                 AttentionForm form = AttentionForm::ordinary);
 
 // Of the library that these rules name on a GPU.
-AttentionChoice attention_choice(const Device&, const std::vector<AttentionRule>&, DType cache);
+AttentionChoice attention_choice(const Device&, const std::vector<AttentionRule>&, DType cache,
+                                 AttentionForm form = AttentionForm::ordinary);
 
 // "attention" of a profile; "attention" is added to `guesses` if nobody measured or documented it.
 std::vector<AttentionRule> read_attention_rules(const Reader&, std::vector<std::string>& guesses);

@@ -160,6 +160,13 @@ Tables read_tables(const CalibrationInput& o, const Device& datasheet, InputFile
     times.attention = read_decode_table(table("generation_attention.csv.gz"));
     const auto prefill = read_prefill_table(table("context_attention.csv.gz"));
     times.attention.insert(times.attention.end(), prefill.begin(), prefill.end());
+    const auto add_latent = [&](const char* name, auto read) {
+      if (!std::filesystem::exists(o.measured / name)) return;
+      const auto points = read(table(name), datasheet);
+      times.attention.insert(times.attention.end(), points.begin(), points.end());
+    };
+    add_latent("mla_generation_module.csv.gz", read_latent_decode_table);
+    add_latent("context_mla.csv.gz", read_latent_prefill_table);
     if (std::filesystem::exists(o.measured / "moe.csv.gz")) read_experts(table("moe.csv.gz"), datasheet, tables);
   }
   return tables;
@@ -212,6 +219,8 @@ OrderedJson attention_kernels(const CalibrationInput& o, const GpuCalibration& c
     OrderedJson kernel;
     if (!a.fit.library.empty()) kernel["library"] = a.fit.library;
     kernel["cache"] = name(a.fit.cache);
+    if (a.fit.form != AttentionForm::ordinary)
+      kernel["form"] = kAttentionFormNames[static_cast<std::size_t>(a.fit.form)];
     OrderedJson decode = certificate(o, a.of_decode), prefill = certificate(o, a.of_prefill, false);
     add_fields(decode, a.fit.decode, in_us);
     prefill["layout"] = kHeadLayoutNames[static_cast<std::size_t>(a.fit.prefill.layout)];
@@ -243,8 +252,14 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   OrderedJson& fits = r.device["fits"];
   fits["gemm"] = gemm;
   OrderedJson attention{{"kernels", attention_kernels(o, c)}};
-  if (const auto known = fits.find("attention"); known != fits.end() && known->contains("other_library"))
-    attention["other_library"] = known->at("other_library");
+  const bool has_latent =
+      std::any_of(c.attention.begin(), c.attention.end(), [](const AttentionCalibration& a) { return a.fit.form != AttentionForm::ordinary; });
+  if (const auto known = fits.find("attention"); known != fits.end()) {
+    if (known->contains("other_library")) attention["other_library"] = known->at("other_library");
+    if (known->contains("kernels") && !has_latent)  // those of latent attention stay, or stay borrowed
+      for (const OrderedJson& kernel : known->at("kernels"))
+        if (kernel.contains("form") || kernel.contains("borrowed_from")) attention["kernels"].push_back(kernel);
+  }
   fits["attention"] = attention;
   for (const char* unnamed : {"decode_attention", "prefill_attention"}) fits.erase(unnamed);
   for (const AttentionCalibration& a : c.attention) {

@@ -3,61 +3,31 @@
 // configuration classes (4.57 and 5.0; ChatGLM, QWen, InternLM, Baichuan: of their own repositories).
 #include "model/config_families.h"
 
-#include <algorithm>
 #include <array>
 
-#include "model/config_keys.h"
+#include "model/config_experts.h"
+#include "model/config_llama.h"
+#include "model/config_windows.h"
 
 namespace draftline::config {
 
 namespace {
 
-void read_gated(const Reader& in, TransformerShape& s) {  // what Llama and its descendants share
-  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
-  s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
-  s.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
-  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
-  read_activation(in, "hidden_act", {"silu", "swish"});
-  read_rope(in, s);
-}
-
-constexpr auto kNoOutputBias = "a bias on the attention's output is not modelled";
-
-// What families built like Llama take absent keys to mean.
-struct Defaults {
-  bool kv_heads_may_lack;  // then as many as heads
-  int positions;
-  double epsilon;
-  int head_dim = 0;  // 0: the hidden size's share
-};
-
-void read_like_llama(const Reader& in, const Defaults& d, TransformerShape& s) {
-  read_gated(in, s);
-  read_heads(in, s, d.kv_heads_may_lack);
-  read_head_dim(in, s, "head_dim", d.head_dim);
-  read_positions(in, d.positions, s);
-  read_epsilon(in, "rms_norm_eps", d.epsilon, s);
-  read_tied(in, false, s);
-}
-
 void read_llama(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
 }
 
 void read_qwen_window(const Reader& in, TransformerShape& s) {
-  bool sliding = flag(in, "use_sliding_window", false);
-  if (const auto types = given(in, "layer_types"))
-    for (const auto& type : types->items()) {
-      const auto word = type.text();
-      if (word == "sliding_attention") sliding = true;
-      else if (word != "full_attention")
-        type.fail("layer type \"" + word + "\" is not modelled; known: full_attention, sliding_attention");
-    }
-  if (!sliding) return;
+  const bool slides = flag(in, "use_sliding_window", false) || in.has("layer_types");
+  const auto first = given(in, "max_window_layers");  // the layers before it have full attention
+  const int full = first ? first->integer(0, kMostLayers) : 28;
   const auto window = given(in, "sliding_window");
-  end_at_window(window ? window->positive_int(kMostPositions) : 4096, s);
+  std::optional<int> tokens;
+  if (slides) tokens = window ? window->positive_int(kMostPositions) : 4096;
+  read_layer_types(
+      in, AttentionKind::sliding, tokens, [full](int layer) { return layer >= full; }, s);
 }
 
 void read_qwen2(const Reader& in, TransformerShape& s) {
@@ -68,74 +38,32 @@ void read_qwen2(const Reader& in, TransformerShape& s) {
 
 void read_qwen3(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6, .head_dim = 128}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = true;
   read_qwen_window(in, s);
-}
-
-constexpr int kMostStackedRows = 1 << 30;  // of all experts: matrices count their rows with int
-
-Experts read_experts(const Reader& in, std::string_view count_key, int hidden) {
-  Experts e;
-  e.count = needed(in, {count_key}, 1 << 16);
-  e.per_token = needed(in, {"num_experts_per_tok"}, 1 << 16);
-  e.intermediate = needed(in, {"moe_intermediate_size"}, kMostColumns);
-  e.normalise = flag(in, "norm_topk_prob", false);
-  if (e.per_token > e.count)
-    in.at("num_experts_per_tok").fail("must be at most " + std::string(count_key) + ", " + std::to_string(e.count));
-  if (static_cast<std::int64_t>(e.count) * std::max(hidden, e.intermediate) > kMostStackedRows)
-    in.at(count_key).fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
-                          " that are modelled");
-  return e;
 }
 
 void read_qwen3_moe(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
   s.qk_norm = true;
   read_qwen_window(in, s);
-  s.experts = read_experts(in, "num_experts", s.hidden);
+  s.experts = read_experts(in, {.count = "num_experts"}, s.hidden);
   if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
     step->fail("layers with and without experts in one model are not modelled; must be 1");
   if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
     dense->fail("layers with and without experts in one model are not modelled; must be empty");
 }
 
-void first_layers_dense(int dense, TransformerShape& s) {
-  s.layer_kinds.assign(static_cast<std::size_t>(s.layers), {.experts = true});
-  std::fill_n(s.layer_kinds.begin(), dense, LayerKind{});
-}
-
-// The first of DeepSeek's mixtures; later ones have latent attention, which is not modelled.
-void read_deepseek(const Reader& in, TransformerShape& s) {
-  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
-  refuse(in, "attention_bias", kNoOutputBias);
-  if (!given(in, "n_routed_experts")) return;
-  Experts e = read_experts(in, "n_routed_experts", s.hidden);
-  if (const auto shared = given(in, "n_shared_experts")) {
-    e.shared = shared->positive_int(1 << 16);
-    if (static_cast<std::int64_t>(e.shared) * e.intermediate > kMostColumns) shared->fail("are too many");
-    else e.shared *= e.intermediate;
-  }
-  if (const auto dense = given(in, "first_k_dense_replace"))
-    first_layers_dense(dense->integer(0, std::max(s.layers, 0)), s);
-  if (const auto step = given(in, "moe_layer_freq"); step && step->positive_int() != 1)
-    step->fail("experts in every other layer are not modelled; must be 1");
-  if (const auto score = given(in, "scoring_func"); score && score->text() != "softmax")
-    score->fail("only experts that are scored by softmax are modelled");
-  s.experts = e;
-}
-
 void read_mistral(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-6}, s);
-  if (const auto window = given(in, "sliding_window")) end_at_window(window->positive_int(kMostPositions), s);
-  else if (!in.has("sliding_window")) end_at_window(4096, s);  // the default; null is none
+  read_sliding_window(in, 4096, s);
 }
 
 void read_phi3(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = true, .positions = 4096, .epsilon = 1e-5}, s);
   refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
-  if (const auto window = given(in, "sliding_window")) end_at_window(window->positive_int(kMostPositions), s);
+  read_sliding_window(in, {}, s);
 }
 
 void read_falcon(const Reader& in, TransformerShape& s) {
@@ -213,11 +141,10 @@ void read_internlm(const Reader& in, TransformerShape& s) {
   read_heads(in, s, true);
   read_head_dim(in, s);
   read_positions(in, 2048, s);
-  if (flag(in, "bias", true))
-    (in.has("bias") ? in.at("bias") : in).fail("a bias in the attention is not modelled; bias must be false");
+  s.qkv_bias = s.o_bias = flag(in, "bias", true);
   if (const auto rotary = given(in, "rotary"); rotary && rotary->is_object()) {
     if (const auto base = given(*rotary, "base")) s.rope_theta = read_theta(*base);
-    read_scaling(*rotary, s);
+    read_scaling(*rotary, in, s);
   }
   read_epsilon(in, "rms_norm_eps", 1e-6, s);
   read_tied(in, false, s);
@@ -241,7 +168,17 @@ constexpr std::array kFamilies{
     Family{"Qwen3ForCausalLM", "qwen3", read_qwen3},
     Family{"Qwen3MoeForCausalLM", "qwen3_moe", read_qwen3_moe},
     Family{"DeepseekForCausalLM", "deepseek", read_deepseek},
+    Family{"DeepseekV2ForCausalLM", "deepseek_v2", read_deepseek_v2},
+    Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3},
+    Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe},
+    Family{"MixtralForCausalLM", "mixtral", read_mixtral},
     Family{"MistralForCausalLM", "mistral", read_mistral},
+    Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral},
+    Family{"Gemma3ForCausalLM", "gemma3_text", read_gemma3},
+    Family{"Gemma3ForConditionalGeneration", "gemma3", read_gemma3},
+    Family{"GptOssForCausalLM", "gpt_oss", read_gpt_oss},
+    Family{"Llama4ForCausalLM", "llama4_text", read_llama4},
+    Family{"Llama4ForConditionalGeneration", "llama4", read_llama4},
     Family{"Phi3ForCausalLM", "phi3", read_phi3},
     Family{"FalconForCausalLM", "falcon", read_falcon},
     Family{"RWForCausalLM", "RefinedWeb", read_falcon},

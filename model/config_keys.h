@@ -2,6 +2,7 @@
 // What keys of a config.json mean whichever the architecture: each reader takes one key, or a few that belong together,
 // with the default of the family that asks, into the shape. A key with null counts as absent.
 #pragma once
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@ namespace draftline::config {
 
 // Sizes beyond these are a slip of the pen; within them every product below fits its type.
 constexpr int kMostColumns = 1 << 20, kMostLayers = 1 << 14, kMostVocabulary = 1 << 26, kMostPositions = 1 << 30;
+constexpr int kMostStackedRows = 1 << 30;  // of all experts: matrices count their rows with int
 
 std::optional<Reader> given(const Reader&, std::string_view key);
 std::optional<Reader> given(const Reader&, std::initializer_list<std::string_view> keys);  // the first that is there
@@ -30,10 +32,20 @@ void read_activation(const Reader&, std::string_view key, std::initializer_list<
 void read_heads(const Reader&, TransformerShape&, bool kv_default);
 // `otherwise`: of an absent key; 0: the hidden size's share.
 void read_head_dim(const Reader&, TransformerShape&, std::string_view key = "head_dim", int otherwise = 0);
-void read_scaling(const Reader&, TransformerShape&);
-void read_rope(const Reader&, TransformerShape&);  // rope_theta and rope_scaling, or both in rope_parameters
+// What must hold of heads, whichever the family.
+void check_heads(const Reader&, const TransformerShape&);
+double yarn_scale(double factor, double mscale);  // by which YaRN lets attention grow (Peng et al. 2023, equation 22)
+// What `rope_scaling` holds. `config`: around it, whose positions matter to some.
+void read_scaling(const Reader&, const Reader& config, TransformerShape&);
+// rope_theta and rope_scaling, or both in rope_parameters, there perhaps by kind of layer
+void read_rope(const Reader&, TransformerShape&);
 void read_positions(const Reader&, int otherwise, TransformerShape&);
-// Within its window, sliding attention is full attention: the shape ends where they begin to differ.
-void end_at_window(int window, TransformerShape&);
+// The kinds of attention of layers: layer_types, or, without that key, the windowed kind where `windowed` says so. A
+// window that no text fills is none. The shape's layers and positions must be known.
+using WhichLayers = std::function<bool(int)>;
+void read_layer_types(const Reader&, AttentionKind windowed_kind, std::optional<int> window,
+                      const WhichLayers& windowed, TransformerShape&);
+// `sliding_window`, of all layers unless layer_types says otherwise. `otherwise`: of an absent key; null is none.
+void read_sliding_window(const Reader&, std::optional<int> otherwise, TransformerShape&);
 
 }  // namespace draftline::config

@@ -30,7 +30,7 @@ static double streamed(Seconds arithmetic, double bytes, const CpuByteCost& reac
 Seconds cpu_time(const CpuModel& fit, const Gemm& k, const ReuseDistance& distance) {
   if (k.rows <= 0 || k.in <= 0 || k.out <= 0) return {};
   const CpuGemmFit& f = fit.gemm;
-  const int panels = (k.out + kCpuPanelColumns - 1) / kCpuPanelColumns;
+  const int panels = k.count * ((k.out + kCpuPanelColumns - 1) / kCpuPanelColumns);
   const double in = k.in, bytes = kStoredBytes * in * kCpuPanelColumns;  // of a panel
   const int groups = (k.rows + kCpuRowGroup - 1) / kCpuRowGroup, rest = k.rows - (groups - 1) * kCpuRowGroup;
   const auto group = [&](int rows, const ReuseDistance& here) {
@@ -45,7 +45,7 @@ Seconds cpu_time(const CpuModel& fit, const Gemm& k, const ReuseDistance& distan
   return f.fixed + Seconds{panels * one_panel};
 }
 
-Bytes cpu_cache_bytes(const Attention& k, Span s) { return Bytes{kStoredBytes * 2 * k.kv_heads * k.head_dim * s.keys}; }
+Bytes cpu_cache_bytes(const Attention& k, Span s) { return Bytes{kStoredBytes * k.kv_heads * (k.head_dim + k.values()) * s.keys}; }
 
 // Panels of `keys_each` keys that the rows of a sequence walk over: on average where each row sees one key more than
 // the row before it, as in a chain. Smooth in the context.
@@ -60,7 +60,7 @@ static double mean_panels(double least, double most, double keys_each) {
 Seconds cpu_time(const CpuModel& fit, const Attention& k, Span s, const ReuseDistance& distance) {
   if (k.rows <= 0 || k.sequences <= 0) return {};
   const CpuAttentionFit& f = fit.attention;
-  const int blocks = (k.head_dim + kCpuPanelColumns - 1) / kCpuPanelColumns;
+  const int blocks = (k.values() + kCpuPanelColumns - 1) / kCpuPanelColumns;
   const double columns = k.head_dim;
   const double rows = std::max(1.0, static_cast<double>(k.rows) / k.sequences), group = 1.0 * k.heads / k.kv_heads;
   const double keys = s.pairs / k.rows, of_group = rows * group;
@@ -80,7 +80,7 @@ Seconds cpu_time(const CpuModel& fit, const Attention& k, Span s, const ReuseDis
   };
   const int tiles = static_cast<int>(std::ceil(of_group / kCpuRowGroup)),
             rest = static_cast<int>(std::ceil(of_group)) - (tiles - 1) * kCpuRowGroup;
-  const ReuseDistance near{Bytes{kStoredBytes * 2 * columns * keys}, {}};  // a head's keys and values
+  const ReuseDistance near{Bytes{kStoredBytes * (columns + k.values()) * keys}, {}};  // a head's keys and values
   double head = tile(tiles > 1 ? kCpuRowGroup : rest, distance);
   if (tiles > 1) head += (tiles - 2) * tile(kCpuRowGroup, near) + tile(rest, near);
   return f.fixed + k.rows * k.heads * f.row + s.pairs * k.heads * f.pair + Seconds{k.sequences * k.kv_heads * head};

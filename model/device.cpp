@@ -162,13 +162,15 @@ AttentionFit read_kernel(const Reader& in) {
   AttentionFit f;
   if (const auto library = in.find("library")) f.library = library->text();
   f.cache = static_cast<DType>(in.at("cache").choice(kDTypeNames));
+  if (const auto form = in.find("form")) f.form = static_cast<AttentionForm>(form->choice(kAttentionFormNames));
   f.decode = read_decode(in.at("decode"));
   f.prefill = read_prefill(in.at("prefill"));
   in.done();
   return f;
 }
 
-// One fit of each library and format of the cache that was measured.
+// One fit of each library and format of the cache that was measured. A kernel that is borrowed stands for a relative's
+// kernels of latent attention.
 void read_attention(const Reader& in, AttentionModel& to, Lenders& lenders, int depth) {
   const auto take = [&](const AttentionModel& lent, const auto& mark) {
     to = lent;
@@ -176,11 +178,19 @@ void read_attention(const Reader& in, AttentionModel& to, Lenders& lenders, int 
   };
   if (borrows(in, lenders, depth, take)) return;
   std::vector<AttentionFit> fits;
-  std::set<std::pair<std::string, DType>> seen;
+  std::set<std::tuple<std::string, DType, AttentionForm>> seen;
   const Reader kernels = in.at("kernels");
+  const auto take_latent = [&](const AttentionModel& lent, const auto& mark) {
+    for (const AttentionFit& f : lent.fits)
+      if (f.form != AttentionForm::ordinary) {
+        fits.push_back(f);
+        mark(fits.back().decode.origin), mark(fits.back().prefill.origin);
+      }
+  };
   for (const Reader& kernel : kernels.items()) {
+    if (borrows(kernel, lenders, depth, take_latent)) continue;
     fits.push_back(read_kernel(kernel));
-    if (!seen.emplace(fits.back().library, fits.back().cache).second)
+    if (!seen.emplace(fits.back().library, fits.back().cache, fits.back().form).second)
       kernel.fail("this library over a cache of this format is given twice");
   }
   if (fits.empty()) kernels.fail("needs at least one library's kernels");

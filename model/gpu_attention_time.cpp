@@ -111,6 +111,7 @@ Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention
   const DecodeAttentionFit& f = choice.fit->decode;
   const PrefillAttentionFit& g = choice.fit->prefill;
   const double sequences = k.sequences, group = static_cast<double>(k.heads) / k.kv_heads, columns = k.head_dim;
+  const double flops_per_pair = 2 * (columns + k.values());
   const double rows = k.rows / sequences, keys = std::max(s.keys / sequences, 0.0);
   const double fresh = std::min(rows, keys), context = keys - fresh;
   const double kv_pairs = sequences * k.kv_heads, multiprocessors = d.multiprocessors;
@@ -122,9 +123,9 @@ Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention
   const double rate = g.peak_share * matrix_rate(d, k.activations, k.cache).value;
   const double block = std::min(rows, tiles.tall);
   const double mean_keys = std::max(s.pairs, 0.0) / k.rows + (block - 1) / 2;  // of a block: its last row's, nearly
-  const double flops = 4 * columns * kv_pairs * tiles.rows * mean_keys;
+  const double flops = flops_per_pair * kv_pairs * tiles.rows * mean_keys;
   // The longest CTA, over this pass's keys; a context's too where it is not split.
-  const double key = 4 * columns * tiles.shortest * multiprocessors / rate;
+  const double key = flops_per_pair * tiles.shortest * multiprocessors / rate;
   const double longest = key * std::min(rows <= tiles.tall ? rows : up(rows, tiles.tall), keys) +
                          (tiles.walks ? (g.per_key.value > 0 ? g.per_key.value : key) * context : 0);
   // The last wave is as long as a full one, to the degree of the softness; a context is split so that it fills the
@@ -137,9 +138,10 @@ Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention
       units / multiprocessors + matrix + f.per_root_key.value * std::sqrt(std::max(split - kKeyBlock, 0.0));
 
   // Memory: the context's keys and values from memory, what this step has just written from L2 if it fits there.
-  const double per_key = bytes_of(k.cache, 2.0 * k.kv_heads * columns).value;
+  const double per_key = bytes_of(k.cache, k.key_columns()).value;
   const double context_bytes = per_key * context * sequences, fresh_bytes = per_key * fresh * sequences;
-  const double own_bytes = 2 * bytes_of(k.activations, static_cast<double>(k.rows) * k.heads * columns).value;
+  const double own_bytes =
+      bytes_of(k.activations, static_cast<double>(k.rows) * k.heads * (columns + k.values())).value;
   const double room = f.l2_share * d.l2.value;
   const double share = share_in_l2(fresh_bytes + own_bytes + (state == CacheState::repeated ? context_bytes : 0), room);
   const double context_share = state == CacheState::repeated ? share : 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/fingerprint.h"
@@ -76,7 +77,9 @@ AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const De
   }
   const auto named = [&](const char* regime) {
     const auto& [library, format] = std::pair(all.front().library, all.front().format);
-    return regime + (library.empty() ? "" : " of " + library) + " over " + std::string(name(format));
+    const AttentionForm form = form_of(kernel_of(all.front()));
+    const std::string of_latent = form == AttentionForm::ordinary ? "" : " (latent, " + std::string(kAttentionFormNames[static_cast<std::size_t>(form)]) + ")";
+    return regime + of_latent + (library.empty() ? "" : " of " + library) + " over " + std::string(name(format));
   };
   c.of_decode = judged(named("decode attention"), one_row);
   c.of_prefill = judged(named("prefill attention"), many_rows);
@@ -168,14 +171,15 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   put_gemm(d, thinned(times.gemms, kMostGemms), &spread);
   note_spread(c.of_gemm, spread);
   c.gemm = d.gpu().gemm;
-  std::map<std::pair<int, std::string>, std::vector<AttentionPoint>> by_kernel;
-  for (const AttentionPoint& p : times.attention) by_kernel[{-bits_of(p.format), p.library}].push_back(p);
-  std::map<std::string, HeadLayout> habits;
+  std::map<std::tuple<AttentionForm, int, std::string>, std::vector<AttentionPoint>> by_kernel;
+  for (const AttentionPoint& p : times.attention) by_kernel[{form_of(kernel_of(p)), -bits_of(p.format), p.library}].push_back(p);
+  std::map<std::pair<std::string, AttentionForm>, HeadLayout> habits;
   for (const auto& [kernel, points] : by_kernel) {
-    const auto known = habits.find(kernel.second);
+    const std::pair habit_of{std::get<std::string>(kernel), std::get<AttentionForm>(kernel)};
+    const auto known = habits.find(habit_of);
     c.attention.push_back(
         calibrated(points, datasheet, known == habits.end() ? std::nullopt : std::optional(known->second)));
-    habits.emplace(kernel.second, c.attention.back().fit.prefill.layout);
+    habits.emplace(habit_of, c.attention.back().fit.prefill.layout);
   }
   if (!times.all_reduce.empty()) {
     c.all_reduce = times.all_reduce;

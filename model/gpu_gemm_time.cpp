@@ -43,9 +43,9 @@ Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
   const GemmFit& f = gemm_fit(d, operands_of(k)).fit;
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
   const double bandwidth = d.bandwidth.value, l2_rate = f.l2_speed * bandwidth;
-  const double weights = weight_bytes(k.weights, static_cast<double>(k.in) * k.out, k.scale_bits).value;
-  const double inputs = bytes_of(k.activations, static_cast<double>(k.rows) * k.in).value;
-  const double outputs = bytes_of(result_format(k.activations), static_cast<double>(k.rows) * k.out).value;
+  const double weights = weight_bytes(k.weights, static_cast<double>(k.count) * k.in * k.out, k.scale_bits).value;
+  const double inputs = bytes_of(k.activations, static_cast<double>(k.count) * k.rows * k.in).value;
+  const double outputs = bytes_of(result_format(k.activations), static_cast<double>(k.count) * k.rows * k.out).value;
   const double memory = weights * ((1 - hot) / (f.bandwidth_share * bandwidth) + hot / l2_rate) + inputs / l2_rate;
   const double multiprocessors = d.multiprocessors;
 
@@ -57,7 +57,7 @@ Seconds gpu_time(const Device& d, const Gemm& k, double hot) {
     const double size = static_cast<double>(t.rows) * t.columns;
     // 2 size / (rate efficiency) with efficiency ai / (ai + half), ai = size / (rows + columns)
     candidates[i] = {2 * (size + f.tile_half * (t.rows + t.columns)) * multiprocessors / rate,
-                     static_cast<double>(row_blocks(k.rows, t)) * blocks(k.out, t.columns)};
+                     static_cast<double>(row_blocks(k.rows, t)) * blocks(k.out, t.columns) * k.count};
   }
 
   // Only the arithmetic depends on the tile, so for each split the best tile is found first, and met with the memory

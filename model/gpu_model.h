@@ -13,6 +13,7 @@
 #include "core/quantity.h"
 #include "model/dtype.h"
 #include "model/origin.h"
+#include "model/work.h"
 
 namespace draftline {
 
@@ -83,6 +84,7 @@ struct PrefillAttentionFit {
 struct AttentionFit {
   std::string library;  // "flash_attention_3"; empty: not said, as in a probe of our own kernels
   DType cache = DType::bf16;
+  AttentionForm form = AttentionForm::ordinary;
   DecodeAttentionFit decode;
   PrefillAttentionFit prefill;
 };

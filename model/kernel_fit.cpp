@@ -44,6 +44,8 @@ Attention kernel_of(const AttentionPoint& p) {
   k.heads = p.heads;
   k.kv_heads = p.kv_heads;
   k.head_dim = p.head_dim;
+  k.value_dim = p.value_dim;
+  k.latent = p.latent;
   k.masked = p.masked;
   k.cache = p.format;
   return k;
@@ -56,7 +58,7 @@ Span span_of(const AttentionPoint& p) {
 }
 
 Bytes cache_bytes(const AttentionPoint& p) {
-  return bytes_of(p.format, 2.0 * p.kv_heads * p.head_dim * span_of(p).keys);
+  return bytes_of(p.format, kernel_of(p).key_columns() * span_of(p).keys);
 }
 
 Seconds predicted(const Device& d, const GemmPoint& p) {
@@ -73,7 +75,8 @@ Seconds predicted(const Device& d, const GemmPoint& p) {
 }
 
 Seconds predicted(const Device& d, const AttentionPoint& p) {
-  return gpu_time(d, attention_choice(d.gpu().attention, p.library, p.format), kernel_of(p), span_of(p), p.cache);
+  const Attention k = kernel_of(p);
+  return gpu_time(d, attention_choice(d.gpu().attention, p.library, p.format, form_of(k)), k, span_of(p), p.cache);
 }
 
 Seconds predicted(const Device& d, const CopyPoint& p) {
@@ -144,7 +147,8 @@ class AttentionErrors {
 
   AttentionFit fit_of(std::vector<double> values) const {
     if (!walks()) values.insert(values.begin() + static_cast<std::ptrdiff_t>(of_decode_), 0.0);
-    AttentionFit f{points_.front().library, points_.front().format, fit_of_values<DecodeAttentionFit>(values),
+    const AttentionPoint& kernel = points_.front();
+    AttentionFit f{kernel.library, kernel.format, form_of(kernel_of(kernel)), fit_of_values<DecodeAttentionFit>(values),
                    fit_of_values<PrefillAttentionFit>(values, of_decode_)};
     f.decode.blend = std::max(f.decode.blend, f.prefill.blend);
     f.prefill.layout = layout_;

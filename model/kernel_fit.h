@@ -29,6 +29,8 @@ struct AttentionPoint {
   CacheState cache = CacheState::repeated;  // what the probe finds in L2
   DType format = DType::bf16;               // of the cache
   std::string library{};                    // whose kernel it is; empty: not said
+  int value_dim = 0;                        // as an Attention's
+  bool latent = false;                      // likewise
 };
 
 // One probe of an elementwise op, or of copying.

@@ -2,8 +2,11 @@
 #include "model/kernel_tables.h"
 
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "core/csv.h"
+#include "model/kernel_time.h"
 
 namespace draftline {
 namespace {
@@ -63,6 +66,79 @@ std::vector<AttentionPoint> read_attention(const std::filesystem::path& file, bo
 std::vector<AttentionPoint> read_decode_table(const std::filesystem::path& file) { return read_attention(file, true); }
 std::vector<AttentionPoint> read_prefill_table(const std::filesystem::path& file) {
   return read_attention(file, false);
+}
+
+namespace {
+
+// Of DeepSeek-V3, whose attention the tables time.
+constexpr int kLatent = 512, kRotated = 64, kUnrotated = 128, kValues = 128;
+
+AttentionPoint latent_point(int sequences, int context, int heads, bool is_fp8) {
+  AttentionPoint p{sequences, 1, context, heads, 1, kLatent + kRotated, Seconds{}};
+  p.format = is_fp8 ? DType::fp8 : DType::bf16;
+  p.library = is_fp8 ? "flashmla" : "flash_attention_3_mla";
+  p.value_dim = kLatent;
+  p.latent = true;
+  return p;
+}
+
+}  // namespace
+
+std::vector<AttentionPoint> read_latent_decode_table(const std::filesystem::path& file, const Device& d) {
+  const Csv t = Csv::from_file(file);
+  const auto sequences = t.column("batch_size"), heads = t.column("num_heads"), cache = t.column("kv_cache_dtype"),
+             gemms = t.column("gemm_type"), step = t.column("step"), time = t.column("latency");
+  using Module = std::tuple<std::string, std::string, int, int>;
+  std::map<Module, std::map<int, Seconds>> modules;  // by context
+  for (std::size_t i = 0; i < t.rows(); ++i)
+    modules[{std::string(t.text(i, cache)), std::string(t.text(i, gemms)), count(t, i, heads), count(t, i, sequences)}]
+           [count(t, i, step)] = kMillisecond * latency_of(t, i, time);
+  std::vector<AttentionPoint> points;
+  for (const auto& [module, times] : modules) {
+    const auto& [format, products, head_count, batch_size] = module;
+    const auto& [least, shortest] = *times.begin();
+    if (least > 2) continue;
+    AttentionPoint hardly = latent_point(batch_size, least, head_count, format == "fp8");
+    const Seconds launch = gpu_time(d, attention_choice(d.gpu().attention, {}, hardly.format), kernel_of(hardly),
+                                    span_of(hardly), CacheState::repeated);
+    for (const auto& [context, took] : times) {
+      AttentionPoint p = latent_point(batch_size, context, head_count, format == "fp8");
+      p.time = took - shortest + launch;
+      if (context > least && p.time > Seconds{}) points.push_back(std::move(p));
+    }
+  }
+  return points;
+}
+
+std::vector<AttentionPoint> read_latent_prefill_table(const std::filesystem::path& file, const Device& d) {
+  constexpr Seconds kHostBound{0.3e-3};
+  const Csv t = Csv::from_file(file);
+  const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
+             cache = t.column("kv_cache_dtype"), time = t.column("latency");
+  std::vector<AttentionPoint> points;
+  for (std::size_t i = 0; i < t.rows(); ++i) {
+    const Seconds took = kMillisecond * latency_of(t, i, time);
+    if (t.text(i, cache) != "bfloat16" || took < kHostBound) continue;
+    AttentionPoint p = latent_point(count(t, i, sequences), 0, count(t, i, heads), false);
+    p.rows = count(t, i, rows);
+    Gemm product{.rows = p.sequences * p.rows, .in = kUnrotated, .out = kLatent, .count = p.heads};
+    Seconds products = kernel_time(d, product);
+    if (p.rows <= LatentAttention{}.most_absorbed) {
+      std::swap(product.in, product.out);
+      products += kernel_time(d, product);
+    } else {
+      p.kv_heads = p.heads;
+      p.head_dim = kUnrotated + kRotated;
+      p.value_dim = kValues;
+      p.latent = false;
+      p.library = "flash_attention_3";
+      product = {.rows = product.rows, .in = kLatent, .out = p.heads * (kUnrotated + kValues)};
+      products = kernel_time(d, product);
+    }
+    p.time = took - products;
+    if (p.rows > 1 && p.time > 0.5 * took) points.push_back(std::move(p));
+  }
+  return points;
 }
 
 std::vector<GemmPoint> read_step_gemms(const std::filesystem::path& file, const TransformerShape& shape) {

@@ -16,6 +16,15 @@ std::vector<AttentionPoint> read_decode_table(const std::filesystem::path&);
 // library sends them to its decode kernel.
 std::vector<AttentionPoint> read_prefill_table(const std::filesystem::path&);
 
+// Latent attention, absorbed, of the table of whole modules: a module's time beyond that of the same module with hardly
+// a context, which takes its projections away, and what the device's fit of other attention says of such a launch. The
+// tables of the attention call alone are not used: below 0.2 ms they hold what the host takes to launch it, 0.1 to 0.17
+// ms whatever the work, without order in it.
+std::vector<AttentionPoint> read_latent_decode_table(const std::filesystem::path&, const Device&);
+// Prompts, of the table of attention calls, of at least 0.3 ms, as shorter ones are the host's: absorbed up to 512 rows,
+// expanded beyond, less what the device's fit says of the products that the call holds for it.
+std::vector<AttentionPoint> read_latent_prefill_table(const std::filesystem::path&, const Device&);
+
 // Step tables of LLMServingSim (microseconds): the four products of a layer of one network, and attention of decode
 // alone or of a chunk of a prompt alone, by FlashAttention 2; mixed steps are left out. Its weights are cold.
 inline constexpr int kColdCopies = 1000;

@@ -44,7 +44,7 @@ Seconds kernel_time(const Device& d, const Gemm& k, double hot) {
 Seconds kernel_time(const Device& d, const Attention& k, Span s, const ReuseDistance& distance,
                     AttentionChoice choice) {
   if (const CpuModel* cpu = d.cpu()) return cpu_time(*cpu, k, s, distance);
-  if (choice.fit == nullptr) choice = attention_choice(d.gpu().attention, {}, k.cache);
+  if (choice.fit == nullptr) choice = attention_choice(d.gpu().attention, {}, k.cache, form_of(k));
   return gpu_time(d, choice, k, s, CacheState::cold);
 }
 

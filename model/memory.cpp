@@ -19,7 +19,10 @@ Bytes weight_memory(const TransformerShape& s, DType format) {
   return weight_bytes(format, linear) + weight_bytes(kept, tables) + bytes_of(kept, small);
 }
 
-double cache_elements_per_token(const TransformerShape& s) { return 2.0 * s.layers * s.kv_columns(); }
+double cache_elements_per_token(const TransformerShape& s) {
+  if (s.latent) return static_cast<double>(s.layers) * (s.latent->kv_rank + s.latent->rope_dim);
+  return 2.0 * s.layers * s.kv_columns();
+}
 
 double cached_tokens(const CachePlan& plan) {
   check(plan.block_size > 0, "a cache block holds at least one token");

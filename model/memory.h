@@ -2,6 +2,9 @@
 // What lies in a device's memory while a model serves: weights by precision, the draft's weights, key-value cache with
 // the slots that speculation needs ahead, activations, workspace. Of one rank: pass shard(shape, ranks).
 #pragma once
+#include <algorithm>
+#include <vector>
+
 #include "core/quantity.h"
 #include "model/device.h"
 #include "model/dtype.h"
@@ -12,8 +15,25 @@ namespace draftline {
 // The usual quantisers leave embedding, LM head, norms and biases in 16 bit.
 Bytes weight_memory(const TransformerShape&, DType linear);
 
-// Keys and values of one token in all layers.
+// Keys and values, or latents, of one token in all layers.
 double cache_elements_per_token(const TransformerShape&);
+
+// What a sequence keeps of its keys and values, in tokens of all layers: layers with a sliding window give back what no
+// later token attends to, as vLLM's hybrid KV cache manager does (vllm/v1/core/single_type_kv_cache_manager,
+// remove_skipped_blocks). Layers of chunks keep the whole text, as vLLM does unless it is told otherwise
+// (VLLM_ALLOW_CHUNKED_LOCAL_ATTN_WITH_HYBRID_KV_CACHE).
+struct KeptTokens {
+  struct Layers {
+    int window;
+    double share;  // of the bytes of a token
+  };
+  std::vector<Layers> windows;
+  double operator()(double tokens) const {
+    double kept = tokens;
+    for (const Layers& w : windows) kept -= w.share * std::max(0.0, tokens - w.window);
+    return kept;
+  }
+};
 
 enum class CacheLayout {
   paged,         // blocks of `block_size` tokens, the last of a sequence partly empty

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reading of config.json: whose it is, then its family's keys, then what must hold whichever the family.
 
+#include <cmath>
+
 #include "model/config_families.h"
 #include "model/config_keys.h"
 #include "model/quantization_config.h"
@@ -51,18 +53,17 @@ TransformerShape read_transformer(Reader in) {
   s.name = name_of(in.file());
   const config::Family* family = family_of(in, s.architecture);
   if (!family) return s;
-  family->read(in, s);
+  // A network that also sees or hears keeps the keys of its text tower apart.
+  const auto tower = config::given(in, "text_config");
+  if (tower && !tower->is_object()) tower->fail("must be an object");
+  family->read(tower.value_or(in), s);
   if (in.failed()) return s;
-  if (s.heads % s.kv_heads != 0)
-    in.fail("the " + std::to_string(s.heads) + " heads are not a multiple of the " + std::to_string(s.kv_heads) +
-            " KV heads");
-  if (static_cast<std::int64_t>(s.heads) * s.head_dim > config::kMostColumns)
-    in.fail(std::to_string(s.heads) + " heads of " + std::to_string(s.head_dim) + " columns are more than " +
-            std::to_string(config::kMostColumns));
-  const double rotated = s.rotary_share * s.head_dim;
-  if (static_cast<int>(rotated) % 2 != 0 || rotated < 2)
-    in.fail("rope turns pairs of columns: " + std::to_string(rotated) +
-            " columns of a head are not a whole number of pairs");
+  config::check_heads(in, s);
+  if (const auto& r = s.rope_scaling; r && r->kind == RopeScaling::Kind::longrope)
+    for (const auto* factors : {&r->short_factors, &r->long_factors})
+      if (2 * static_cast<double>(factors->size()) != std::floor(s.rotary_share * s.head_dim))
+        in.fail("longrope has " + std::to_string(factors->size()) + " factors for " + std::to_string(static_cast<int>(s.rotary_share * s.head_dim) / 2) +
+                " pairs of columns of a head");
   s.checkpoint = read_checkpoint_precision(in, s);
   if (const auto origin = config::given(in, "draftline_source"); origin && origin->is_object()) {
     s.source = origin->at("source").text() + ", " + origin->at("locator").text();

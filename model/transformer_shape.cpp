@@ -102,8 +102,10 @@ double parameters(const TransformerShape& s) {
 }
 
 double active_parameters(const TransformerShape& s) {
-  const double idle =
-      s.experts ? 3.0 * s.hidden * s.experts->intermediate * (s.experts->count - s.experts->per_token) : 0;
+  double idle = 0;
+  if (const auto& e = s.experts)
+    idle = (e->count - e->per_token) *
+           (3.0 * s.hidden * e->intermediate + (e->bias ? 2.0 * e->intermediate + s.hidden : 0));
   return matrix_parameters(s) - layers_with_experts(s) * idle + vector_parameters(s) + head_parameters(s);
 }
 

@@ -52,6 +52,10 @@ struct LatentAttention {
   int q_rank = 0;   // columns of the latent from which queries are expanded; 0: they come from the hidden state
   int kv_rank = 0;  // columns of the latent that is cached, beside the shared part of the key
   int nope_dim = 0, rope_dim = 0, value_dim = 0;
+  // Rows of a sequence up to which an engine absorbs a whole prompt, over a cache of 16 bits and of 8: vLLM, by the
+  // kernels that aiconfigurator's mla_context_module.csv names (FLASH_ATTN_MLA to 512 rows, FLASHMLA to 128).
+  int most_absorbed = 512, most_absorbed_8bit = 128;
+  bool paired = true;  // of a stored rotated part: its columns lie pair by pair, not the pairs' halves one after another
   bool operator==(const LatentAttention&) const = default;
 };
 
@@ -67,10 +71,22 @@ struct DeltaNet {
 
 // As config.json may describe it: frequencies stretched for a longer context.
 struct RopeScaling {
-  enum class Kind { linear, llama3 } kind = Kind::linear;
+  enum class Kind { linear, llama3, yarn, longrope } kind = Kind::linear;
   double factor = 1, low_frequency_factor = 1, high_frequency_factor = 4;
   int original_context = 8192;
+  // YaRN (Peng et al. 2023): turns within the original context beyond which a wave is kept, below which it is stretched.
+  double beta_fast = 32, beta_slow = 1;
+  bool whole_columns = true;  // YaRN: the columns at which that is so are rounded ("truncate")
+  std::vector<double> short_factors = {}, long_factors = {};  // longrope: of each pair of columns
+  bool long_text = false;                                     // longrope: the long ones are meant
+  double attention_factor = 1;                                // of sines and cosines
   bool operator==(const RopeScaling&) const = default;
+};
+
+// Queries are multiplied by 1 + scale ln(1 + floor((position + 1) / every)) (Llama 4, layers without rope).
+struct QueryGrowth {
+  double every = 8192, scale = 0.1;
+  bool operator==(const QueryGrowth&) const = default;
 };
 
 struct TransformerShape {
@@ -82,6 +98,7 @@ struct TransformerShape {
   bool tied_embeddings = false;      // the LM head is the embedding
   bool qkv_bias = false;             // Qwen2
   bool qk_norm = false;              // Qwen3: RMSNorm over each head of q and k
+  bool rotated_qk_norm = false;      // Llama 4: the same without weights, in layers with rope
   bool parallel_attention = false;   // Falcon: attention and MLP read the same residual
   NormKind norm = NormKind::rms;
   MlpKind mlp = MlpKind::gated_silu;
@@ -98,6 +115,7 @@ struct TransformerShape {
   bool post_norms = false;                  // a norm behind each sublayer as well as before it (Gemma 3)
   double embedding_scale = 1;               // Gemma: the root of the hidden size
   std::optional<double> query_scale;        // of queries against keys; none: 1 / sqrt(head_dim)
+  std::optional<QueryGrowth> query_growth;  // in layers without rope
   std::optional<LatentAttention> latent;    // heads then have nope_dim + rope_dim columns, and kv_heads is heads
   std::optional<DeltaNet> delta_net;        // of layers of that kind
   std::optional<Experts> experts;

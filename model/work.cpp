@@ -18,20 +18,19 @@ Bytes weight_bytes(DType t, double elements, double scale_bits) {
 }
 
 Work work(const Gemm& k) {
-  const double rows = k.rows, in = k.in, out = k.out;
+  const double rows = static_cast<double>(k.rows) * k.count, in = k.in, out = k.out;
   const DType results = result_format(k.activations);
   return {Flops{2 * rows * in * out},
-          bytes_of(k.activations, rows * in) + weight_bytes(k.weights, in * out, k.scale_bits) +
-              bytes_of(results, k.bias ? out : 0),
+          bytes_of(k.activations, rows * in) + weight_bytes(k.weights, k.count * in * out, k.scale_bits) +
+              bytes_of(results, k.bias ? k.count * out : 0),
           bytes_of(results, rows * out)};
 }
 
 Work work(const Attention& k, Span s) {
-  const double columns = static_cast<double>(k.heads) * k.head_dim;
-  return {Flops{4 * columns * s.pairs},
-          bytes_of(k.activations, k.rows * columns) + bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * s.keys) +
-              k.index_bytes,
-          bytes_of(k.activations, k.rows * columns)};
+  const double queries = static_cast<double>(k.heads) * k.head_dim, results = static_cast<double>(k.heads) * k.values();
+  return {Flops{2 * (queries + results) * s.pairs},
+          bytes_of(k.activations, k.rows * queries) + bytes_of(k.cache, k.key_columns() * s.keys) + k.index_bytes,
+          bytes_of(k.activations, k.rows * results)};
 }
 
 Work work(const Copy& k) { return {k.flops, k.read, k.written}; }

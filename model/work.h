@@ -26,13 +26,14 @@ struct Work {
   }
 };
 
-// [rows, in] x [in, out] -> [rows, out]
+// [rows, in] x [in, out] -> [rows, out]; of `count` such products side by side, each of its own operands: of each.
 struct Gemm {
   int rows = 0, in = 0, out = 0;
   DType weights = DType::bf16, activations = DType::bf16;
   bool bias = false;
   bool block_scaled = false;  // 8-bit weights with a scale for each block, not one for the matrix
   double scale_bits = 0;      // of the weights' scales, for each weight
+  int count = 1;
   bool operator==(const Gemm&) const = default;
 };
 
@@ -42,15 +43,35 @@ constexpr DType result_format(DType activations) { return bits_of(activations) <
 // Attention of `rows` query rows (all sequences together) over the paged cache; one layer.
 struct Attention {
   int sequences = 0, rows = 0, widest = 0;  // widest: most query rows of one sequence
-  int heads = 0, kv_heads = 0, head_dim = 0;
+  int heads = 0, kv_heads = 0, head_dim = 0;  // head_dim: columns of a query and of a key
   DType cache = DType::bf16, activations = DType::bf16;
   bool masked = false;     // a token-tree mask over the tail; none: causal
   Bytes index_bytes = {};  // row starts, block table, lengths, mask: read once
+  int value_dim = 0;       // columns of a value and of a result; 0: as many as of a key
+  bool latent = false;     // values are a key's first columns, which are read once for both
+  constexpr int values() const { return value_dim > 0 ? value_dim : head_dim; }
+  constexpr double key_columns() const {  // that are read for one key, its value included
+    return static_cast<double>(kv_heads) * (latent ? head_dim : head_dim + values());
+  }
   bool operator==(const Attention&) const = default;
 };
+// Kernels of latent attention are not those of other attention: absorbed, all heads read one wide key; expanded, keys are
+// wider than values.
+enum class AttentionForm { ordinary, absorbed, expanded };
+inline constexpr std::array<std::string_view, 3> kAttentionFormNames{"ordinary", "absorbed", "expanded"};
+constexpr AttentionForm form_of(const Attention& k) {
+  if (k.latent) return AttentionForm::absorbed;
+  return k.values() == k.head_dim ? AttentionForm::ordinary : AttentionForm::expanded;
+}
 // Query-key pairs and cache entries that one attention meets, summed over its sequences. Depends on the context.
 struct Span {
   double pairs = 0, keys = 0;
+  constexpr Span& operator+=(const Span& o) {
+    pairs += o.pairs;
+    keys += o.keys;
+    return *this;
+  }
+  constexpr bool operator==(const Span&) const = default;
 };
 
 // What is done to each element on the way, by the op that is nearest among those a probe times: to a CPU an

@@ -145,7 +145,7 @@ class ThroughputPaper {
   Step step(const Setup& s, const std::string& name, int draft_length, Seconds issue) {
     const Engine engine = engine_for(name, issue);
     const auto segments = predictor_.recorded_step(s, method(name, draft_length, *s.transformer));
-    const StepPrice price(segments, s.batch_size, *device_, engine, name != "autoregressive");
+    const StepPrice price(segments, *device_, engine, name != "autoregressive");
     const double middle = s.prompt_tokens + s.output_tokens / 2.0;
     return {mean_step_time(price, s.prompt_tokens, s.output_tokens) + s.batch_size * engine.token, price.work(middle),
             price.breakdown(middle)};

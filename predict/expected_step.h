@@ -33,6 +33,9 @@ class ExpectedStep {
     }
     return w;
   }
+  std::vector<Window> windows() const {
+    return parts_.empty() ? std::vector<Window>{} : parts_.front().second.windows();
+  }
   Seconds host_least() const {
     return mean([](const StepPrice& p) { return p.host_least(); });
   }

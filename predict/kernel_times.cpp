@@ -40,7 +40,7 @@ std::vector<KernelTime> kernel_times(Predictor& predictor, const Setup& s, const
   const bool speculating = predictor.method(s, m).depth() > 0;
   const auto segments = predictor.recorded_step(s, m);
   const std::vector<int> lengths(static_cast<std::size_t>(s.batch_size), s.prompt_tokens + (s.output_tokens - 2) / 2);
-  const StepOutline outline(segments, s.batch_size);
+  const StepOutline outline(segments);
   const std::vector<OpPrice> prices = op_prices(segments, lengths, predictor.as_served(s), *s.engine, speculating);
   const LayerTime of_layer(*s.engine, outline);
   std::vector<KernelTime> all;

@@ -1,45 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/prediction.h"
 
-#include <array>
-
 #include "decoder/priced/backend.h"
 #include "inputs/serving_choice.h"
 #include "model/kernel_time.h"
+#include "predict/mean_contexts.h"
 
 namespace draftline {
-
-namespace {
-
-// Gauss-Legendre quadrature with three points on [0, 1]: (point, weight). Exact for polynomials up to degree five.
-constexpr std::array<std::pair<double, double>, 3> kGauss{
-    {{0.1127016653792583, 5.0 / 18}, {0.5, 8.0 / 18}, {0.8872983346207417, 5.0 / 18}}};
-
-}  // namespace
 
 const MethodChoice& autoregressive() {
   static thread_local const MethodChoice choice{};
   return choice;
 }
 
-// Calls add(context, weight) for the quadrature points. The prefill emits the first token, so that the contexts of the
-// steps grow from the prompt to prompt + output - 2.
-template <class Add>
-static void over_contexts(int prompt_tokens, int output_tokens, Add add) {
-  for (const auto& [x, weight] : kGauss) add(prompt_tokens + x * (output_tokens - 2), weight);
-}
-
-Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tokens) {
-  Seconds mean;
-  over_contexts(prompt_tokens, output_tokens, [&](double length, double weight) { mean += weight * price(length); });
-  return mean;
-}
-
 template <class Price>
 static StepBreakdown mean_breakdown(const Price& price, int prompt_tokens, int output_tokens) {
   StepBreakdown mean;
-  over_contexts(prompt_tokens, output_tokens,
-                [&](double length, double weight) { mean.add(price.breakdown(length), weight); });
+  for (const auto& [length, weight] : mean_contexts(prompt_tokens, output_tokens, price.windows()))
+    mean.add(price.breakdown(length), weight);
+  return mean;
+}
+Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tokens) {
+  Seconds mean;
+  for (const auto& [length, weight] : mean_contexts(prompt_tokens, output_tokens, price.windows()))
+    mean += weight * price(length);
   return mean;
 }
 StepBreakdown mean_step(const StepPrice& price, int prompt_tokens, int output_tokens) {
@@ -51,7 +35,8 @@ StepBreakdown mean_step(const ExpectedStep& price, int prompt_tokens, int output
 
 AttentionChoice attention_of(const Setup& s) {
   if (s.device->cpu() != nullptr) return {};
-  return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache);
+  return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache,
+                          s.transformer->latent ? AttentionForm::absorbed : AttentionForm::ordinary);
 }
 
 // One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
@@ -107,7 +92,7 @@ const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int s
     all.erase(known);
   }
   const auto segments = what == Recording::prefill ? plan.record_prefill(size) : plan.record_step(size, hits);
-  Recorded one{StepOutline(segments, what == Recording::prefill ? 1 : size), std::nullopt};
+  Recorded one{StepOutline(segments), std::nullopt};
   if (with_activations) {
     std::size_t most = 0;
     for (const SegmentRun& run : segments) most = std::max(most, plan_arena(*run.tape, declared_bytes).size);
@@ -207,6 +192,11 @@ int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
 
 const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
 
+// The window of a cache that gives back what lies before it.
+static std::optional<int> slides(const Cache& c) {
+  return c.window.tokens > 0 && !c.window.chunked ? std::optional(c.window.tokens) : std::nullopt;
+}
+
 Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batched_tokens) {
   Plan& p = plan(s, m);
   MemoryFootprint all{};
@@ -216,8 +206,11 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batch
   all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
   Bytes per_token;
   for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
+  KeptTokens kept;
+  for (const Cache& c : p.decoder.ops.caches())
+    if (const auto window = slides(c)) kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
   const Bytes weights = all.weights + all.draft_weights;
-  return {weights, all.total() - weights, per_token};
+  return {weights, all.total() - weights, per_token, std::move(kept)};
 }
 
 std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {
@@ -297,10 +290,12 @@ MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const 
   MemoryFootprint m;
   m.weights = plan.decoder.target_bytes;
   m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
-  const double slots =
-      cached_tokens({s.batch_size, s.prompt_tokens + s.output_tokens, priced.slots, CacheLayout::paged, 16, 0});
-  for (const Cache& c : plan.decoder.ops.caches())
+  const int text = s.prompt_tokens + s.output_tokens;
+  for (const Cache& c : plan.decoder.ops.caches()) {
+    const int kept = std::min(text, slides(c).value_or(text));
+    const double slots = cached_tokens({s.batch_size, kept, priced.slots, CacheLayout::paged, 16, 0});
     (plan.decoder.target.owns(c) ? m.cache : m.draft_cache) += slots * c.layers * c.row_bytes();
+  }
   m.activations = priced.activations;
   return m;
 }

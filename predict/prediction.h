@@ -88,9 +88,10 @@ class Predictor {
   std::optional<MethodChoice> with_sharded_draft(const Setup&, const MethodChoice&);
 
   // Memory of each device: the weights, the activations of a step or of a prefill of `batched_tokens`, and the KV cache
-  // of one token.
+  // of one token, of which a sequence may keep fewer than it has.
   struct Room {
     Bytes weights, activations, per_token;
+    KeptTokens kept;
     Bytes taken(int stages = 1) const { return weights / stages + activations; }  // on a device of one pipeline stage
   };
   Room room(const Setup&, const MethodChoice&, int batched_tokens);
@@ -139,7 +140,7 @@ class Predictor {
 };
 
 // The mean time of a step, and its mean breakdown, while the context grows from the prompt to the end of the output.
-// Integrated by Gauss-Legendre with three points.
+// Integrated over mean_contexts().
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 StepBreakdown mean_step(const StepPrice&, int prompt_tokens, int output_tokens);
 StepBreakdown mean_step(const ExpectedStep&, int prompt_tokens, int output_tokens);

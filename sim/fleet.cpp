@@ -63,7 +63,6 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
   Drafting drafting = drafting_;
   drafting.seed = seed;
   Requests requests(workload, seed);
-  const std::int64_t most_tokens = limits_.kv_blocks * limits_.block_size - drafting.rows;
   const bool may_refuse = draws_lengths(workload);
   const auto too_large = [&](const Request& r) {
     return InputErrors(requests.place(r) + ": a request of " + std::to_string(r.prompt) + " + " +
@@ -75,7 +74,7 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
     for (;;) {
       auto r = requests.next();
       if (r && progress && r->id % 4096 == 0) progress(r->id);
-      if (!r || std::int64_t{r->prompt} + r->output <= most_tokens) return r;
+      if (!r || limits_.blocks_for(std::int64_t{r->prompt} + r->output + drafting.rows) <= limits_.kv_blocks) return r;
       if (!first_refused) first_refused = too_large(*r);
       if (!may_refuse) throw *first_refused;
       figures.record_refusal(*r);

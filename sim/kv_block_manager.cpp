@@ -9,9 +9,10 @@
 namespace draftline {
 
 KvBlockManager::KvBlockManager(const SchedulerLimits& limits)
-    : block_size_(limits.block_size),
+    : limits_(limits),
+      block_size_(limits.block_size),
       shift_(std::countr_zero(static_cast<unsigned>(limits.block_size))),
-      blocks_per_prefix_block_(limits.prefix_caching ? kPrefixBlockTokens >> shift_ : 0),
+      blocks_per_prefix_block_(limits.prefix_caching && limits.kept.windows.empty() ? kPrefixBlockTokens >> shift_ : 0),
       swap_per_token_(limits.swap_per_token),
       total_(limits.kv_blocks),
       free_(limits.kv_blocks) {}
@@ -35,8 +36,10 @@ bool KvBlockManager::extend(RunningBatch& running, int tokens) {
   extended_.resize(held.size());
   std::int64_t more = 0;
   const int add = tokens + block_size_ - 1;
+  const bool windows = !limits_.kept.windows.empty();
   for (std::size_t i = 0; i < held.size(); ++i) {
-    extended_[i] = std::max((lengths[i] + add) >> shift_, held[i]);
+    extended_[i] =
+        std::max(windows ? blocks_for(std::int64_t{lengths[i]} + tokens) : (lengths[i] + add) >> shift_, held[i]);
     more += extended_[i] - held[i];
   }
   if (more == 0) return true;
@@ -115,7 +118,8 @@ void KvBlockManager::cache_prompt(Sequence& s) {
 }
 
 void KvBlockManager::swap(int tokens) {
-  swap_time_ = step_ticks(static_cast<double>(swap_time_) + std::round(swap_per_token_ * static_cast<double>(tokens)));
+  swap_time_ = step_ticks(static_cast<double>(swap_time_) +
+                          std::round(swap_per_token_ * limits_.kept(static_cast<double>(tokens))));
 }
 
 Ticks KvBlockManager::take_swap_time() { return std::exchange(swap_time_, 0); }

@@ -14,7 +14,10 @@ class KvBlockManager {
   explicit KvBlockManager(const SchedulerLimits&);
 
   // The number of KV blocks that hold `tokens` tokens.
-  int blocks_for(std::int64_t tokens) const { return static_cast<int>((tokens + block_size_ - 1) >> shift_); }
+  int blocks_for(std::int64_t tokens) const {
+    if (!limits_.kept.windows.empty()) return static_cast<int>(limits_.blocks_for(tokens));
+    return static_cast<int>((tokens + block_size_ - 1) >> shift_);
+  }
   std::int64_t free_blocks() const { return free_; }
   std::int64_t blocks_in_use() const { return total_ - free_; }
 
@@ -43,6 +46,7 @@ class KvBlockManager {
  private:
   PrefixCache::Blocks reusable_prefix(const Sequence&) const;
 
+  const SchedulerLimits limits_;
   const int block_size_, shift_;
   const int blocks_per_prefix_block_;  // 0: no prefix caching
   const double swap_per_token_;        // ps

@@ -137,6 +137,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   setup.batch_size = limits.max_num_seqs;
   const Predictor::Room room = predictor.room(setup, method, limits.max_num_batched_tokens);
   const Bytes usable = setup.gpu_memory_utilization * setup.device->memory, left = usable - room.taken(stages);
+  limits.kept = room.kept;
   limits.kv_blocks =
       choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
   if (limits.kv_blocks * limits.block_size <= drafting.rows)

@@ -5,7 +5,7 @@
 Needs Python 3.11 and exactly these versions (a virtual environment outside the repository):
     pip install torch==2.7.1 transformers==4.57.6 safetensors==0.6.2 numpy==2.2.6
 Use:
-    python tools/make_fixtures.py [FOLDER]        default: tests/fixtures beside this script's folder
+    python tools/make_fixtures.py [FOLDER [NETWORK ..]]  default: all, in tests/fixtures beside this script's folder
 
 Each folder holds config.json, the weights (one file or shards), expected.json (prompts, versions, errors) and
 expected.safetensors (logits.0, logits.1: [tokens, vocabulary], fp32). The logits are computed twice on the stored
@@ -78,6 +78,99 @@ NETWORKS = {
             num_key_value_heads=2, head_dim=16, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True,
             decoder_sparse_step=1, mlp_only_layers=[], rms_norm_eps=1e-6, rope_theta=10000.0, attention_bias=False,
             **COMMON)),
+    # Latent attention whose queries come from the hidden state, as V2-Lite's; experts of the best of three groups,
+    # behind a dense layer.
+    "deepseek_v2": dict(
+        make=transformers.DeepseekV2ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.DeepseekV2Config(
+            hidden_size=32, intermediate_size=56, moe_intermediate_size=20, num_hidden_layers=3, num_attention_heads=4,
+            num_key_value_heads=4, q_lora_rank=None, kv_lora_rank=18, qk_nope_head_dim=10, qk_rope_head_dim=6,
+            v_head_dim=12, head_dim=6, n_routed_experts=6, n_shared_experts=2, num_experts_per_tok=2,
+            first_k_dense_replace=1, topk_method="group_limited_greedy", n_group=3, topk_group=2, norm_topk_prob=False,
+            routed_scaling_factor=1.7, rms_norm_eps=1e-6, rope_theta=10000.0, attention_bias=False, mlp_bias=False,
+            **COMMON)),
+    # Latent queries, YaRN with its factor on scores, experts scored by sigmoid and chosen with a bias.
+    "deepseek_v3": dict(
+        make=transformers.DeepseekV3ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.DeepseekV3Config(
+            hidden_size=32, intermediate_size=56, moe_intermediate_size=20, num_hidden_layers=3, num_attention_heads=4,
+            num_key_value_heads=4, q_lora_rank=22, kv_lora_rank=18, qk_nope_head_dim=10, qk_rope_head_dim=8,
+            v_head_dim=12, n_routed_experts=8, n_shared_experts=1, num_experts_per_tok=3, first_k_dense_replace=1,
+            n_group=4, topk_group=2, norm_topk_prob=True, routed_scaling_factor=2.5, rms_norm_eps=1e-6,
+            rope_theta=500.0, attention_bias=False,
+            rope_scaling=dict(rope_type="yarn", factor=8.0, beta_fast=4.0, beta_slow=1.0, mscale=0.8,
+                              mscale_all_dim=1.0, original_max_position_embeddings=32), **COMMON)),
+    # Half of a head's columns rotated, biases on q, k and v, norms of their heads.
+    "glm4_moe": dict(
+        make=transformers.Glm4MoeForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Glm4MoeConfig(
+            hidden_size=32, intermediate_size=56, moe_intermediate_size=20, num_hidden_layers=3, num_attention_heads=6,
+            num_key_value_heads=2, head_dim=8, partial_rotary_factor=0.5, n_routed_experts=6, n_shared_experts=1,
+            num_experts_per_tok=2, first_k_dense_replace=1, n_group=1, topk_group=1, norm_topk_prob=True,
+            routed_scaling_factor=1.5, use_qk_norm=True, attention_bias=True, rms_norm_eps=1e-5, rope_theta=10000.0,
+            **COMMON)),
+    "mixtral": dict(
+        make=transformers.MixtralForCausalLM, dtype=torch.bfloat16,
+        config=transformers.MixtralConfig(
+            hidden_size=32, intermediate_size=24, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+            num_local_experts=5, num_experts_per_tok=2, rms_norm_eps=1e-5, rope_theta=1000000.0, sliding_window=None,
+            **COMMON)),
+    # A window shorter than the longer prompt, in all layers.
+    "mistral_window": dict(
+        make=transformers.MistralForCausalLM, dtype=torch.bfloat16,
+        config=transformers.MistralConfig(
+            hidden_size=32, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+            rms_norm_eps=1e-5, rope_theta=10000.0, sliding_window=7, **COMMON)),
+    # YaRN, whose ramp lies within the four frequencies; biases on q, k, v and the attention's output.
+    "llama_yarn": dict(
+        make=transformers.LlamaForCausalLM, dtype=torch.bfloat16,
+        config=transformers.LlamaConfig(
+            hidden_size=32, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            rms_norm_eps=1e-5, rope_theta=500.0, attention_bias=True,
+            rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64, beta_fast=8.0,
+                              beta_slow=1.0), **COMMON)),
+    # LongRoPE on half of the columns; both prompts are longer than the original context.
+    "phi3_longrope": dict(
+        make=transformers.Phi3ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Phi3Config(
+            hidden_size=48, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=3,
+            rms_norm_eps=1e-5, rope_theta=10000.0, sliding_window=None, resid_pdrop=0.0, embd_pdrop=0.0,
+            partial_rotary_factor=0.5,
+            rope_scaling=dict(type="longrope", short_factor=[1.0, 1.1, 1.2, 1.3], long_factor=[1.0, 2.0, 3.5, 6.0]),
+            **(COMMON | dict(original_max_position_embeddings=4)))),
+    # Windows of 6 but in each third layer; norms behind sublayers; scales of embeddings and queries; two ropes.
+    "gemma3": dict(
+        make=transformers.Gemma3ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Gemma3TextConfig(
+            hidden_size=32, intermediate_size=48, num_hidden_layers=5, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=16, query_pre_attn_scalar=24, sliding_window=6, rope_theta=1000000.0,
+            layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 1 + ["sliding_attention"] * 2,
+            rope_scaling=dict(rope_type="linear", factor=8.0), rope_local_base_freq=500.0, **COMMON)),
+    # Chunks of 6 but in each second layer, which has no rope and whose queries grow; no layer has experts.
+    "llama4": dict(
+        make=transformers.Llama4ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Llama4TextConfig(
+            hidden_size=32, intermediate_size=40, intermediate_size_mlp=56, num_hidden_layers=4, num_attention_heads=4,
+            num_key_value_heads=2, head_dim=16, moe_layers=[], num_local_experts=2, attention_chunk_size=6,
+            no_rope_layer_interval=2, attn_temperature_tuning=True, floor_scale=8, attn_scale=0.3, rms_norm_eps=1e-5,
+            rope_theta=500.0, **COMMON)),
+    # Chunks, a dense layer between two of experts that are scored by sigmoid on what they read, and one for all tokens.
+    "llama4_experts": dict(
+        make=transformers.Llama4ForCausalLM, dtype=torch.bfloat16,
+        config=transformers.Llama4TextConfig(
+            hidden_size=32, intermediate_size=24, intermediate_size_mlp=40, num_hidden_layers=3, num_attention_heads=4,
+            num_key_value_heads=2, head_dim=8, moe_layers=[0, 2], num_local_experts=4, num_experts_per_tok=2,
+            attention_chunk_size=16, no_rope_layer_interval=3, use_qk_norm=False, rms_norm_eps=1e-5, rope_theta=500.0,
+            **COMMON)),
+    # Windows of 6 in every other layer, sinks, biases everywhere, YaRN that is not truncated, clamped experts.
+    "gpt_oss": dict(
+        make=transformers.GptOssForCausalLM, dtype=torch.bfloat16,
+        config=transformers.GptOssConfig(
+            hidden_size=32, intermediate_size=20, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=16, num_local_experts=5, num_experts_per_tok=2, sliding_window=6, rope_theta=500.0,
+            layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+            rope_scaling=dict(rope_type="yarn", factor=8.0, beta_fast=8.0, beta_slow=1.0, truncate=False,
+                              original_max_position_embeddings=32), **COMMON)),
 }
 
 
@@ -94,6 +187,9 @@ def randomise(network, generator):
                 weight.copy_(0.5 * noise)
             else:
                 weight.copy_(noise * weight.shape[-1] ** -0.5)
+        for name, values in sorted(network.named_buffers()):
+            if name.endswith("e_score_correction_bias"):
+                values.copy_(0.3 * torch.randn(values.shape, generator=generator, dtype=torch.float64))
 
 
 class OnlyDouble(TorchDispatchMode):
@@ -169,8 +265,8 @@ def main():
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    for name, entry in NETWORKS.items():
-        make(name, entry, root, torch.Generator().manual_seed(SEED))
+    for name in sys.argv[2:] or NETWORKS:
+        make(name, NETWORKS[name], root, torch.Generator().manual_seed(SEED))
 
 
 if __name__ == "__main__":

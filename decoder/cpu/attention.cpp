@@ -11,21 +11,22 @@
 namespace draftline {
 
 const std::vector<float>& CpuBackend::frequencies(const Rope& rope) {
-  auto& f = frequencies_[{rope.theta, rope.columns, rope.scaling ? rope.scaling->factor : 0}];
-  if (f.empty()) f = rope_frequencies(rope);
-  return f;
+  const auto known =
+      std::find_if(frequencies_.begin(), frequencies_.end(), [&](const auto& f) { return f.first == rope; });
+  if (known != frequencies_.end()) return known->second;
+  return frequencies_.emplace_back(rope, rope_frequencies(rope)).second;
 }
 
 // Sines and cosines of one position, which all heads share.
 struct Turn {
   std::vector<float> cosine, sine;
-  void to(int position, const std::vector<float>& frequency) {
+  void to(int position, const std::vector<float>& frequency, float factor) {
     cosine.resize(frequency.size());
     sine.resize(frequency.size());
     for (std::size_t i = 0; i < frequency.size(); ++i) {
       const float angle = static_cast<float>(position) * frequency[i];
-      cosine[i] = std::cos(angle);
-      sine[i] = std::sin(angle);
+      cosine[i] = factor * std::cos(angle);
+      sine[i] = factor * std::sin(angle);
     }
   }
 };
@@ -53,8 +54,12 @@ void CpuBackend::run(const RopeAppend& o) {
   for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
     for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
       const int position = p.lengths[b] + p.visible_tail(r, i) - 1;
-      turn.to(position, frequency);
+      turn.to(position, frequency, attention_factor(o.rope));
       for (int h = 0; h < o.q.cols; h += d) rotate(q + r * o.q.stride + h, turn, d, y + r * o.y.stride + h);
+      if (o.rope.growth) {
+        const float growth = query_growth(*o.rope.growth, position);
+        for (int c = 0; c < o.q.cols; ++c) y[r * o.y.stride + c] *= growth;
+      }
       for (int h = 0; h < kv_columns; h += d) rotate(k + r * o.k.stride + h, turn, d, rotated.data() + h);
       held(o.cache).store(o.layer, p.kv_slots[b], p.lengths[b] + p.pass.tail + i, rotated.data(), v + r * o.v.stride);
       counts_.written += o.cache.row_bytes().value;
@@ -62,10 +67,36 @@ void CpuBackend::run(const RopeAppend& o) {
   }
 }
 
+void CpuBackend::run(const LatentAppend& o) {
+  const float *q = read_only(o.q), *latent = in(o.latent), *shared_key = in(o.shared_key);
+  const PassView p = view(o.pass);
+  float *y = out(o.q_rope), *turned = out(o.k_rope);
+  const auto& frequency = frequencies(o.rope);
+  const int rope = o.dims.rope_dim, d = o.dims.nope_dim + rope, heads = o.q_rope.cols / rope;
+  counts_.read += o.q_rope.bytes().value;  // of a query its rotated columns alone
+  std::vector<float> key(static_cast<std::size_t>(o.cache.head_dim));
+  Turn turn;
+  for (int b = 0, r = 0; b < p.pass.rows.sequences(); ++b) {
+    for (int i = 0; i < p.cu_seqlens[b + 1] - p.cu_seqlens[b]; ++i, ++r) {
+      turn.to(p.lengths[b] + p.visible_tail(r, i) - 1, frequency, attention_factor(o.rope));
+      for (int h = 0; h < heads; ++h)
+        rotate(q + r * o.q.stride + h * d + o.dims.nope_dim, turn, rope, y + r * o.q_rope.stride + h * rope);
+      float* own = turned + r * o.k_rope.stride;
+      rotate(shared_key + r * o.shared_key.stride, turn, rope, own);
+      const float* c = latent + r * o.latent.stride;
+      std::copy_n(c, o.cache.latent, key.data());
+      std::copy_n(own, rope, key.data() + o.cache.latent);
+      held(o.cache).store(o.layer, p.kv_slots[b], p.lengths[b] + p.pass.tail + i, key.data(), c);
+      counts_.written += o.cache.row_bytes().value;
+    }
+  }
+}
+
 namespace {
 
-// Turns scores into weights that sum to 1; a masked entry (-inf) becomes an exact zero, so that it changes no bits.
-void softmax(std::span<float> score) {
+// Turns scores into weights that sum to 1, or with a sink to less; a masked entry (-inf) becomes an exact zero, so that
+// it changes no bits.
+void softmax(std::span<float> score, const float* sink = nullptr) {
   float most[kPanel];  // the maximum does not depend on the order of comparisons
   std::fill_n(most, kPanel, -INFINITY);
   std::size_t i = 0;
@@ -74,8 +105,10 @@ void softmax(std::span<float> score) {
       most[lane] = score[i + lane] > most[lane] ? score[i + lane] : most[lane];
   float top = *std::max_element(most, most + kPanel);
   for (; i < score.size(); ++i) top = score[i] > top ? score[i] : top;
+  if (sink != nullptr) top = *sink > top ? *sink : top;
   float sum = 0;
   for (float& s : score) sum += s = std::exp(s - top);
+  if (sink != nullptr) sum += std::exp(*sink - top);
   for (float& s : score) s /= sum;
 }
 
@@ -145,50 +178,118 @@ float* floats(std::vector<PanelLine>& lines) { return reinterpret_cast<float*>(l
 
 }  // namespace
 
-void CpuBackend::run(const Attend& o) {
-  const float* q = in(o.q);
+// The entries of a tail that a row attends to are its ancestors in the order of the text, so that the k-th of them
+// stands at length + k.
+void CpuBackend::PassView::hide(std::span<float> score, int base, int first, int row, int length) const {
+  const int end = base + static_cast<int>(score.size()),
+            hidden = tree_mask != nullptr ? std::min(first, length) : first;
+  for (int key = base; key < hidden; ++key) score[static_cast<std::size_t>(key - base)] = -INFINITY;
+  if (tree_mask == nullptr) return;
+  for (int key = length, seen = 0; key < end; ++key)
+    if (!visible(row, key - length) || length + seen++ < first) score[static_cast<std::size_t>(key - base)] = -INFINITY;
+}
+
+template <class O, class Query, class Result>
+void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, Query query, Result result) {
   const PassView p = view(o.pass);
-  float* y = out(o.y);
   const CpuCache& cache = held(o.cache);
-  const int d = o.cache.head_dim, group = o.q.cols / d / o.cache.kv_heads, blocks = panels_for(d);
-  const float scale = 1 / std::sqrt(static_cast<float>(d));
+  const Window window = o.cache.window;
+  const int d = o.cache.head_dim, values_d = o.cache.value_columns() / o.cache.kv_heads;
+  const int group = heads / o.cache.kv_heads, blocks = panels_for(values_d);
   Scratch s;
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
     const int n = p.cu_seqlens[b + 1] - p.cu_seqlens[b], before = p.lengths[b] + p.pass.tail;
     if (n == 0) continue;
-    counts_.read += (before + n) * o.cache.row_bytes().value;
+    // Under a mask all rows read, and compute, what one at the first uncommitted position would see.
+    const int from = window.first_key(p.tree_mask ? p.lengths[b] : before), base = from / kPanel * kPanel;
+    counts_.read += (before + n - from) * o.cache.row_bytes().value;
     cache.check_entry(p.kv_slots[b], before + n - 1);
     for (int i = 0; i < n; ++i) check(p.visible(p.cu_seqlens[b] + i, p.pass.tail + i), "a row must attend to itself");
-    s.grow(d, before + n);
-    const auto stride = static_cast<std::ptrdiff_t>(panels_for(before + n));
+    s.grow(d, before + n - base);
+    const auto stride = static_cast<std::ptrdiff_t>(panels_for(before + n - base));
     for (int head = 0; head < o.cache.kv_heads; ++head) {
-      const Panels keys{cache.keys(o.layer, p.kv_slots[b], head), d, d};
+      const Panels keys{cache.keys(o.layer, p.kv_slots[b], head) + base / kPanel * d, d, d};
       for (int first = 0; first < n * group; first += kRowsAtOnce) {
         const int rows = std::min(kRowsAtOnce, n * group - first);
         const auto row_of = [&](int j) { return p.cu_seqlens[b] + (first + j) / group; };
-        const auto column_of = [&](int j) { return (head * group + (first + j) % group) * d; };
-        // Under a mask every pair of the tail is computed, as a GPU's tile does.
-        const auto keys_of = [&](int j) { return before + (p.tree_mask ? n : row_of(j) - p.cu_seqlens[b] + 1); };
+        const auto head_of = [&](int j) { return head * group + (first + j) % group; };
+        const auto position_of = [&](int j) {
+          return p.lengths[b] + p.visible_tail(row_of(j), row_of(j) - p.cu_seqlens[b]) - 1;
+        };
+        // Keys up to a row's last, counted from `base`. Under a mask every pair of the tail is computed, as a GPU's
+        // tile does.
+        const auto keys_of = [&](int j) { return before - base + (p.tree_mask ? n : row_of(j) - p.cu_seqlens[b] + 1); };
         const int most = keys_of(rows - 1);
-        for (int j = 0; j < rows; ++j)
-          std::copy_n(q + row_of(j) * o.q.stride + column_of(j), d, s.queries.data() + j * d);
+        for (int j = 0; j < rows; ++j) query(row_of(j), head_of(j), s.queries.data() + j * d);
         add_panels(rows, s.queries.data(), d, keys, panels_for(most), scale, s.scores.data(), stride);
         for (int j = 0; j < rows; ++j) {
           float* score = floats(s.scores) + j * stride * kPanel;
-          if (p.tree_mask)
-            for (int key = p.lengths[b]; key < most; ++key)
-              if (!p.visible(row_of(j), key - p.lengths[b])) score[key] = -INFINITY;
-          softmax({score, static_cast<std::size_t>(keys_of(j))});
-          std::fill(score + keys_of(j), score + most, 0.0F);
-          counts_.flops += 4.0 * d * keys_of(j);
+          const int own = keys_of(j), first_own = window.first_key(position_of(j));
+          p.hide({score, static_cast<std::size_t>(own)}, base, first_own, row_of(j), p.lengths[b]);
+          softmax({score, static_cast<std::size_t>(own)}, sinks == nullptr ? nullptr : sinks + head_of(j));
+          std::fill(score + own, score + most, 0.0F);
+          counts_.flops += 2.0 * (d + values_d) * (base + own - (p.tree_mask ? from : first_own));
         }
-        const Panels values{cache.values(o.layer, p.kv_slots[b], head), most, cache.capacity()};
+        const Panels values{cache.values(o.layer, p.kv_slots[b], head) + base, most, cache.capacity()};
         add_panels(rows, floats(s.scores), stride * kPanel, values, blocks, 1, s.sums.data(), blocks);
         for (int j = 0; j < rows; ++j)
-          std::copy_n(floats(s.sums) + j * blocks * kPanel, d, y + row_of(j) * o.y.stride + column_of(j));
+          std::copy_n(floats(s.sums) + j * blocks * kPanel, values_d, result(row_of(j), head_of(j)));
       }
     }
   }
+}
+
+void CpuBackend::run(const Attend& o) {
+  const float* q = in(o.q);
+  float* y = out(o.y);
+  const int d = o.cache.head_dim;
+  attend(
+      o, o.q.cols / d, o.scale, o.sinks ? weight(*o.sinks) : nullptr,
+      [&](int row, int head, float* to) { std::copy_n(q + row * o.q.stride + head * d, d, to); },
+      [&](int row, int head) { return y + row * o.y.stride + head * d; });
+}
+
+void CpuBackend::run(const LatentAttend& o) {
+  const float *q = in(o.q), *q_rope = in(o.q_rope);
+  float* y = out(o.y);
+  const int rank = o.cache.latent, rope = o.cache.head_dim - rank;
+  attend(
+      o, o.q.cols / rank, o.scale, nullptr,
+      [&](int row, int head, float* to) {
+        std::copy_n(q + row * o.q.stride + head * rank, rank, to);
+        std::copy_n(q_rope + row * o.q_rope.stride + head * rope, rope, to + rank);
+      },
+      [&](int row, int head) { return y + row * o.y.stride + head * rank; });
+}
+
+void CpuBackend::run(const ExpandedAttend& o) {
+  const LatentAttention& l = o.dims;
+  const float *q = read_only(o.q), *q_rope = in(o.q_rope), *kv = read_only(o.kv), *k_rope = read_only(o.k_rope);
+  const PassView p = view(o.pass);
+  float* y = out(o.y);
+  const int heads = o.q_rope.cols / l.rope_dim, d = l.nope_dim + l.rope_dim, expanded = l.nope_dim + l.value_dim;
+  counts_.read += bytes_of(o.q.dtype, static_cast<double>(o.q.rows) * heads * l.nope_dim).value;
+  std::vector<float> score;
+  for (int b = 0; b < p.pass.rows.sequences(); ++b)
+    for (int first = p.cu_seqlens[b], r = first; r < p.cu_seqlens[b + 1]; ++r) {
+      counts_.read += bytes_of(o.kv.dtype, static_cast<double>(heads) * (d + l.value_dim)).value;
+      score.resize(static_cast<std::size_t>(r - first + 1));
+      for (int h = 0; h < heads; ++h) {
+        const float *own = q + r * o.q.stride + h * d, *turned = q_rope + r * o.q_rope.stride + h * l.rope_dim;
+        for (int j = first; j <= r; ++j)
+          score[static_cast<std::size_t>(j - first)] =
+              o.scale * (dot(own, kv + j * o.kv.stride + h * expanded, l.nope_dim) +
+                         dot(turned, k_rope + j * o.k_rope.stride, l.rope_dim));
+        softmax(score);
+        float* to = y + r * o.y.stride + h * l.value_dim;
+        std::fill_n(to, l.value_dim, 0.0F);
+        for (int j = first; j <= r; ++j) {
+          const float* value = kv + j * o.kv.stride + h * expanded + l.nope_dim;
+          for (int c = 0; c < l.value_dim; ++c) to[c] += score[static_cast<std::size_t>(j - first)] * value[c];
+        }
+        counts_.flops += 2.0 * (d + l.value_dim) * (r - first + 1);
+      }
+    }
 }
 
 void CpuBackend::run(const GroupAttend& o) {

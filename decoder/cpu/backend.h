@@ -60,11 +60,15 @@ class CpuBackend : public Backend {
     }
     // The number of tail entries to which row `row`, the index-th of its sequence, may attend.
     int visible_tail(int row, int index) const;
+    // Hides from a row, whose window begins at position `first` of the text, what it does not see of the keys from
+    // `base` on. `length`: committed.
+    void hide(std::span<float> score, int base, int first, int row, int length) const;
   };
 
   std::uint32_t* at(const Tensor&);
   const float* in(const Tensor&);  // in() and ids() count the tensor's bytes as read, out() and out_ids() as written
   const int* ids(const Tensor&);
+  const float* read_only(const Tensor& t) { return reinterpret_cast<const float*>(at(t)); }  // counted by the op itself
   float* out(const Tensor&);
   int* out_ids(const Tensor&);
   const float* weight(const Weight&, bool counted = true);
@@ -81,12 +85,19 @@ class CpuBackend : public Backend {
   void run(const LayerNorm&);
   void run(const Add&);
   void run(const SiluMul&);
+  void run(const GeluMul&);
   void run(const SiluAdd&);
   void run(const Gelu&);
   void run(const CosineGate&);
+  void run(const SigmoidMul&);
   void run(const MixtureOfExperts&);
   void run(const RopeAppend&);
   void run(const Attend&);
+  void run(const LatentAppend&);
+  void run(const AbsorbQueries&);
+  void run(const ExpandValues&);
+  void run(const LatentAttend&);
+  void run(const ExpandedAttend&);
   void run(const GroupAttend&);
   void run(const SumOverRanks&);
   void run(const GatherOverRanks&);
@@ -108,6 +119,9 @@ class CpuBackend : public Backend {
   void run(const ForceAccepted&);
   void run(const Commit&);
   void run(const Advance&);
+  // Attention over a cache: query(row, head, to) writes a query's columns, result(row, head) is where its sums go.
+  template <class O, class Query, class Result>
+  void attend(const O&, int heads, float scale, const float* sinks, Query query, Result result);
   void copy_rows(const Tensor& from, std::uint32_t* to, int stride);
   const std::vector<float>& frequencies(const Rope&);
 
@@ -125,7 +139,7 @@ class CpuBackend : public Backend {
   std::unordered_map<int, std::vector<float>> weights_;
   std::unordered_map<int, std::vector<PanelLine>> panels_;
   std::unordered_map<const Tape*, ArenaPlan> plans_;
-  std::map<std::tuple<double, int, double>, std::vector<float>> frequencies_;  // by theta, columns, stretch
+  std::vector<std::pair<Rope, std::vector<float>>> frequencies_;
 };
 
 }  // namespace draftline

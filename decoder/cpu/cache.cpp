@@ -12,8 +12,9 @@ CpuCache::CpuCache(const Cache& c, int kv_slots, int capacity, bool filled)
       capacity_(capacity),
       heads_(c.kv_heads),
       dim_(c.head_dim),
+      value_dim_(c.value_columns() / c.kv_heads),
       key_lines_(static_cast<std::size_t>(panels_for(capacity)) * static_cast<std::size_t>(c.head_dim)),
-      value_lines_(static_cast<std::size_t>(panels_for(c.head_dim)) * static_cast<std::size_t>(capacity)) {
+      value_lines_(static_cast<std::size_t>(panels_for(value_dim_)) * static_cast<std::size_t>(capacity)) {
   PanelLine poison;
   std::fill_n(poison.column, kPanel, std::bit_cast<float>(kPoison));
   const std::size_t all = first(c.layers, 0, 0);
@@ -51,7 +52,7 @@ std::vector<float> CpuCache::entry(int layer, int kv_slot, int position) const {
     for (int c = 0; c < dim_; ++c) both.push_back(panel[c].column[position % kPanel]);
   }
   for (int head = 0; head < heads_; ++head)
-    for (int c = 0; c < dim_; ++c) {
+    for (int c = 0; c < value_dim_; ++c) {
       const auto block = static_cast<std::ptrdiff_t>(c / kPanel) * capacity_;
       both.push_back(values(layer, kv_slot, head)[block + position].column[c % kPanel]);
     }
@@ -64,8 +65,8 @@ void CpuCache::store(int layer, int kv_slot, int position, const float* k, const
     float* lane = key(layer, kv_slot, position, head);
     for (int c = 0; c < dim_; ++c) lane[c * kPanel] = *k++;
     float* line = value(layer, kv_slot, position, head);
-    for (int c = 0; c < dim_; c += kPanel, line += std::ptrdiff_t{kPanel} * capacity_) {
-      const int n = std::min(kPanel, dim_ - c);
+    for (int c = 0; c < value_dim_; c += kPanel, line += std::ptrdiff_t{kPanel} * capacity_) {
+      const int n = std::min(kPanel, value_dim_ - c);
       std::copy_n(v, n, line);
       v += n;
     }
@@ -82,7 +83,7 @@ void CpuCache::move(int layer, int kv_slot, int from, int to) {
     for (int c = 0; c < dim_; ++c) k_to[c * kPanel] = k[c * kPanel];
     const float* v = value(layer, kv_slot, from, head);
     float* v_to = value(layer, kv_slot, to, head);
-    for (int c = 0; c < dim_; c += kPanel) {
+    for (int c = 0; c < value_dim_; c += kPanel) {
       const std::ptrdiff_t block = std::ptrdiff_t{c} * capacity_;
       std::copy_n(v + block, kPanel, v_to + block);
     }

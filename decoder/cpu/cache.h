@@ -14,7 +14,7 @@ class CpuCache {
   // Every entry starts as NaN, or, if `filled`, with random values in [-1, 1).
   CpuCache(const Cache&, int kv_slots, int capacity, bool filled);
 
-  // The key, then the value of one entry: [kv_heads * head_dim] each. A Bug if the entry is outside of the cache.
+  // The key, then the value of one entry: the columns of all heads. A latent is stored twice, as key and as value. A Bug if the entry is outside of the cache.
   std::vector<float> entry(int layer, int kv_slot, int position) const;
   void store(int layer, int kv_slot, int position, const float* k, const float* v);
   void move(int layer, int kv_slot, int from, int to);
@@ -39,7 +39,7 @@ class CpuCache {
   float* key(int layer, int kv_slot, int position, int head);
   float* value(int layer, int kv_slot, int position, int head);
 
-  int kv_slots_, capacity_, heads_, dim_;
+  int kv_slots_, capacity_, heads_, dim_, value_dim_;
   std::size_t key_lines_, value_lines_;  // of a head
   std::vector<PanelLine> keys_, values_;
 };

@@ -11,16 +11,20 @@ static T* row(T* base, const Tensor& t, int r) {
   return base + static_cast<std::ptrdiff_t>(r) * t.stride;
 }
 static float silu(float x) { return x / (1 + std::exp(-x)); }
+// Hendrycks and Gimpel 2016, section 2: an approximation of x times the normal distribution.
+static float gelu_by_tanh(float x) { return 0.5F * x * (1 + std::tanh(0.7978845608F * (x + 0.044715F * x * x * x))); }
 
-// y = x / rms(x) * w over each group of `width` columns; w has a value per column or per column of a group.
+// y = x / rms(x) * w over each group of `width` columns; w has a value per column or per column of a group, or is null.
 static void rms_norm_row(const float* x, const float* w, int w_columns, int columns, int width, float epsilon,
                          float* y) {
   for (int g = 0; g < columns; g += width) {
     float sum = 0;
     for (int i = 0; i < width; ++i) sum += x[g + i] * x[g + i];
     const float scale = 1 / std::sqrt(sum / static_cast<float>(width) + epsilon);
+    for (int i = 0; i < width; ++i) y[g + i] = x[g + i] * scale;
+    if (w == nullptr) continue;
     const float* w_here = w + g % w_columns;
-    for (int i = 0; i < width; ++i) y[g + i] = x[g + i] * scale * w_here[i];
+    for (int i = 0; i < width; ++i) y[g + i] *= w_here[i];
   }
 }
 
@@ -31,16 +35,17 @@ void CpuBackend::run(const Embed& o) {
   for (int r = 0; r < o.y.rows; ++r) {
     const int token = id[r * o.ids.stride];
     check(token >= 0 && token < o.table.in, "embed: an id outside of the vocabulary");
-    std::copy_n(table + static_cast<std::ptrdiff_t>(token) * o.table.out, o.table.out, row(y, o.y, r));
+    const float* entry = table + static_cast<std::ptrdiff_t>(token) * o.table.out;
+    for (int i = 0; i < o.table.out; ++i) row(y, o.y, r)[i] = entry[i] * o.scale;
     counts_.read += bytes_of(o.table.dtype, o.table.out).value;
   }
 }
 
 void CpuBackend::run(const RmsNorm& o) {
-  const float *x = in(o.x), *w = weight(o.w);
+  const float *x = in(o.x), *w = o.w ? weight(*o.w) : nullptr;
   float* y = out(o.y);
   for (int r = 0; r < o.x.rows; ++r)
-    rms_norm_row(row(x, o.x, r), w, o.w.out, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
+    rms_norm_row(row(x, o.x, r), w, o.w ? o.w->out : 0, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
 }
 
 void CpuBackend::run(const AddRmsNorm& o) {
@@ -82,6 +87,14 @@ void CpuBackend::run(const SiluMul& o) {
       row(y, o.y, r)[i] = silu(row(x, o.gate_up, r)[i]) * row(x, o.gate_up, r)[o.y.cols + i];
 }
 
+void CpuBackend::run(const GeluMul& o) {
+  const float* x = in(o.gate_up);
+  float* y = out(o.y);
+  for (int r = 0; r < o.y.rows; ++r)
+    for (int i = 0; i < o.y.cols; ++i)
+      row(y, o.y, r)[i] = gelu_by_tanh(row(x, o.gate_up, r)[i]) * row(x, o.gate_up, r)[o.y.cols + i];
+}
+
 void CpuBackend::run(const SiluAdd& o) {
   const float *a = in(o.a), *b = in(o.b);
   float* y = out(o.y);
@@ -97,6 +110,14 @@ void CpuBackend::run(const Gelu& o) {
       const float v = row(x, o.x, r)[i];
       row(y, o.y, r)[i] = 0.5F * v * (1 + std::erf(v * 0.70710678F));
     }
+}
+
+void CpuBackend::run(const SigmoidMul& o) {
+  const float *x = in(o.x), *gate = in(o.gate);
+  float* y = out(o.y);
+  for (int r = 0; r < o.x.rows; ++r)
+    for (int i = 0; i < o.x.cols; ++i)
+      row(y, o.y, r)[i] = row(x, o.x, r)[i] / (1 + std::exp(-row(gate, o.gate, r)[o.gate.cols == 1 ? 0 : i]));
 }
 
 void CpuBackend::run(const CosineGate& o) {

@@ -3,7 +3,6 @@
 // rows is. (Libraries change a row's bits with the number of rows.) Weights lie in panels of 16 columns, which are read
 // once for every four rows.
 #include <algorithm>
-#include <cmath>
 
 #include "decoder/cpu/backend.h"
 
@@ -68,62 +67,6 @@ void CpuBackend::run(const Linear& o) {
         for (int c = 0; c < columns; ++c)
           y[static_cast<std::ptrdiff_t>(r + q) * o.y.stride + j + c] = sum[q].column[c] + (bias ? bias[j + c] : 0.0F);
       counts_.flops += 2.0 * rows * columns * o.w.in;
-    }
-  }
-}
-
-// A reference implementation, not a fast one: each row visits its experts by itself.
-void CpuBackend::run(const MixtureOfExperts& o) {
-  const float *x = in(o.x), *router = weight(o.router, false), *gate_up = weight(o.gate_up, false),
-              *down = weight(o.down, false);
-  float* y = out(o.y);
-  const int hidden = o.x.cols, inner = o.gate_up.out / 2;
-  std::vector<double> score(static_cast<std::size_t>(o.experts));
-  std::vector<int> order(score.size());
-  std::vector<float> wide(static_cast<std::size_t>(inner));
-  std::vector<bool> touched(score.size());
-  const double expert = 3.0 * hidden * inner;
-  counts_.read += static_cast<double>(hidden) * o.experts * bits_of(o.router.dtype) / 8;
-  for (int r = 0; r < o.x.rows; ++r) {
-    const float* row = x + static_cast<std::ptrdiff_t>(r) * o.x.stride;
-    float* to = y + static_cast<std::ptrdiff_t>(r) * o.y.stride;
-    double top = -INFINITY, sum = 0, kept = 0;
-    for (int e = 0; e < o.experts; ++e) {
-      float s = 0;
-      for (int i = 0; i < hidden; ++i) s += row[i] * router[i * o.experts + e];
-      score[static_cast<std::size_t>(e)] = s;
-      order[static_cast<std::size_t>(e)] = e;
-      top = std::max(top, static_cast<double>(s));
-    }
-    counts_.flops += 2.0 * hidden * o.experts;
-    for (double& s : score) sum += s = std::exp(s - top);
-    std::partial_sort(order.begin(), order.begin() + o.per_token, order.end(), [&](int a, int b) {
-      const double sa = score[static_cast<std::size_t>(a)], sb = score[static_cast<std::size_t>(b)];
-      return sa != sb ? sa > sb : a < b;
-    });
-    for (int j = 0; j < o.per_token; ++j) kept += score[static_cast<std::size_t>(order[static_cast<std::size_t>(j)])];
-    std::fill_n(to, hidden, 0.0F);
-    for (int j = 0; j < o.per_token; ++j) {
-      const int e = order[static_cast<std::size_t>(j)];
-      const auto share = static_cast<float>(score[static_cast<std::size_t>(e)] / (o.normalise ? kept : sum));
-      if (!touched[static_cast<std::size_t>(e)]) counts_.read += expert * bits_of(o.gate_up.dtype) / 8;
-      touched[static_cast<std::size_t>(e)] = true;
-      counts_.flops += 2 * expert;
-      const float* up = gate_up + static_cast<std::ptrdiff_t>(e) * hidden * o.gate_up.out;
-      const float* back = down + static_cast<std::ptrdiff_t>(e) * inner * hidden;
-      for (int f = 0; f < inner; ++f) {
-        float g = 0, u = 0;
-        for (int i = 0; i < hidden; ++i) {
-          g += row[i] * up[i * o.gate_up.out + f];
-          u += row[i] * up[i * o.gate_up.out + inner + f];
-        }
-        wide[static_cast<std::size_t>(f)] = g / (1 + std::exp(-g)) * u;
-      }
-      for (int i = 0; i < hidden; ++i) {
-        float s = 0;
-        for (int f = 0; f < inner; ++f) s += wide[static_cast<std::size_t>(f)] * back[f * hidden + i];
-        to[i] += share * s;
-      }
     }
   }
 }

@@ -9,7 +9,7 @@ namespace draftline {
 
 // ---- kernels
 
-static Bytes held_bytes(const Gemm& k) { return bytes_of(DType::fp32, static_cast<double>(k.in) * k.out); }
+static Bytes held_bytes(const Gemm& k) { return bytes_of(DType::fp32, static_cast<double>(k.count) * k.in * k.out); }
 
 // With the bytes that an engine adds.
 static Copy with_traffic(Copy k, const OpCost& cost) {
@@ -80,7 +80,7 @@ VaryingOp KernelPricer::varying(const StepOutline::Op& op) {
             .launches = c.launches,
             .cache_traffic = c.cache_traffic,
             .bytes_per_pair = c.bytes_per_pair.value,
-            .attention = is_cpu_ ? AttentionChoice{} : attention_choice(device_, engine_.attention, k->cache)};
+            .attention = is_cpu_ ? AttentionChoice{} : attention_choice(device_, engine_.attention, k->cache, form_of(*k))};
   if (const auto* k = std::get_if<Gemm>(&kernel))
     return {.kernel = padded(*k), .last_access = last, .launches = c.launches, .weight_traffic = c.weight_traffic};
   return {.kernel = with_traffic(std::get<Copy>(kernel), c), .last_access = last, .launches = c.launches};

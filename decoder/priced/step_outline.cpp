@@ -9,12 +9,13 @@ namespace {
 
 StepOutline::Kind kind_of(const Op& op, const Tape& tape, Phase phase) {
   using Accesses = StepOutline::Accesses;
-  StepOutline::Kind k{kernel_of(op, tape), op_key(op, tape), phase, Accesses::nothing, 1, 1};
-  if (const auto* attend = std::get_if<Attend>(&op)) {
+  StepOutline::Kind k{kernel_of(op, tape), op_key(op, tape), phase, Accesses::nothing, 1, 1, window_of(op)};
+  if (std::holds_alternative<Attend>(op) || std::holds_alternative<LatentAttend>(op)) {
+    const auto& attention = std::get<Attention>(k.kernel);
     k.access = Accesses::entries;
-    k.kv_heads = attend->cache.kv_heads;
-    k.heads = attend->q.cols / attend->cache.head_dim;
-  } else if (std::holds_alternative<RopeAppend>(op)) {
+    k.kv_heads = attention.kv_heads;
+    k.heads = attention.heads;
+  } else if (std::holds_alternative<RopeAppend>(op) || std::holds_alternative<LatentAppend>(op)) {
     k.access = Accesses::stored_entries;
   } else if (streamed_weight(op)) {
     k.access = Accesses::weight;
@@ -27,9 +28,12 @@ class AccessCounter {
  public:
   int operator()(const Op& op) {
     if (const auto weight = streamed_weight(op)) return number(weights_, weight->id, weights);
-    if (const auto* attend = std::get_if<Attend>(&op)) return layer(attend->cache.id, attend->layer);
-    if (const auto* append = std::get_if<RopeAppend>(&op)) return layer(append->cache.id, append->layer);
-    return 0;
+    return std::visit(
+        [this](const auto& o) {
+          if constexpr (requires { o.cache, o.layer; }) return layer(o.cache.id, o.layer);
+          else return 0;
+        },
+        op);
   }
   int weights = 0, layers = 0;
 
@@ -77,8 +81,7 @@ class Kinds {
 
 }  // namespace
 
-StepOutline::StepOutline(std::span<const SegmentRun> runs, int sequences) {
-  const std::vector<int> empty(static_cast<std::size_t>(sequences)), one(static_cast<std::size_t>(sequences), 1);
+StepOutline::StepOutline(std::span<const SegmentRun> runs) {
   Kinds kind(*this);
   AccessCounter accessed;
   for (const SegmentRun& run : runs) {
@@ -89,8 +92,7 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs, int sequences) {
     for (std::size_t i = 0; i < tape.ops.size(); ++i)
       s.ops.push_back(
           {kind(kind_of(tape.ops[i], tape, tape.phases[i])), pass_of(tape.ops[i]).index, accessed(tape.ops[i])});
-    for (int i = 0; i < static_cast<int>(tape.passes.size()); ++i)
-      s.spans.emplace_back(span_of(run, i, empty), span_of(run, i, one));
+    for (int i = 0; i < static_cast<int>(tape.passes.size()); ++i) s.spans.emplace_back(run, i);
     verified_rows = std::max(verified_rows, draftline::verified_rows(run));
     for (const Pass& pass : tape.passes) widest_pass = std::max(widest_pass, pass.rows.widest);
   }

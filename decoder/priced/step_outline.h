@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "decoder/op_work.h"
+#include "decoder/pass_span.h"
 
 namespace draftline {
 
@@ -23,6 +23,7 @@ struct StepOutline {
     Phase phase = Phase::verify;
     Accesses access = Accesses::nothing;
     int heads = 1, kv_heads = 1;  // of attention
+    Window window = {};           // of the cache over which it attends
     bool operator==(const Kind&) const = default;
   };
   struct Op {
@@ -32,11 +33,11 @@ struct StepOutline {
   };
   struct Segment {
     std::vector<Op> ops;
-    std::vector<std::pair<Span, Span>> spans;  // of each pass, if all sequences have 0 and 1 committed tokens
+    std::vector<PassSpan> spans;  // of each pass
     bool waits = true;
   };
 
-  StepOutline(std::span<const SegmentRun>, int sequences);
+  explicit StepOutline(std::span<const SegmentRun>);
 
   std::vector<Kind> kinds;
   std::vector<Work> work;  // of each kind; of attention none, as it depends on the context

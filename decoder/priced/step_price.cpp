@@ -37,9 +37,15 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
       } else if (price.varies(op)) {
         Shape shape{.op = price.varying(op)};
         if (line.kind == KernelKind::attention) {
-          const auto& [s0, s1] = run.spans[static_cast<std::size_t>(op.pass)];
-          shape.pairs = s0.pairs, shape.pairs_per_length = s1.pairs - s0.pairs;
-          shape.keys = s0.keys, shape.keys_per_length = s1.keys - s0.keys;
+          const PassSpan& span = run.spans[static_cast<std::size_t>(op.pass)];
+          shape.window = outline.kinds[static_cast<std::size_t>(op.kind)].window;
+          if (shape.window.tokens > 0) {
+            shape.span = span;
+          } else {
+            const Span one = span.at(1);
+            shape.empty = span.at(0);
+            shape.per_length = {one.pairs - shape.empty.pairs, one.keys - shape.empty.keys};
+          }
         }
         line.shape = its_shape = shape_index(shape);
         if (d.cpu() == nullptr) attended = op;
@@ -195,6 +201,13 @@ StepBreakdown StepPrice::breakdown(double length) const {
       b.kernels[p][static_cast<std::size_t>(shapes_[g].kind())] += phases_[p].counts[g] * times[g];
   }
   return b;
+}
+
+std::vector<Window> StepPrice::windows() const {
+  std::vector<Window> all;
+  for (const Shape& s : shapes_)
+    if (s.window.tokens > 0 && std::find(all.begin(), all.end(), s.window) == all.end()) all.push_back(s.window);
+  return all;
 }
 
 Work StepPrice::work(double length) const {

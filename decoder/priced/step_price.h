@@ -33,11 +33,12 @@ class StepPrice {
  public:
   // Sequences of equal length. `speculating`: the engine may lose its overlap then.
   StepPrice(const StepOutline&, const Device&, const Engine&, bool speculating);
-  StepPrice(std::span<const SegmentRun> runs, int sequences, const Device& d, const Engine& e, bool speculating)
-      : StepPrice(StepOutline(runs, sequences), d, e, speculating) {}
+  StepPrice(std::span<const SegmentRun> runs, const Device& d, const Engine& e, bool speculating)
+      : StepPrice(StepOutline(runs), d, e, speculating) {}
 
   Seconds operator()(double length, const PromptsBetween& = {}) const;  // mean committed length of the sequences
   StepBreakdown breakdown(double length) const;
+  std::vector<Window> windows() const;                // over which it attends: the price has a kink where one fills
   double kernels() const { return kernels_; }         // launches of a step, by the engine's profile
   Work work(double length) const;                     // by the one accounting
   Seconds host_alone() const { return host_alone_; }  // if the device took no time
@@ -45,14 +46,20 @@ class StepPrice {
 
  private:
   using ShapeTimes = boost::container::small_vector<Seconds, 16>;  // of each of shapes_
-  // Ops of one varying time. Attention's pairs and keys are affine in the mean length; the others have none.
+  // Ops of one varying time. Attention's pairs and keys are affine in the mean length, but for a window's; the others
+  // have none.
   struct Shape {
     VaryingOp op;
-    double pairs = 0, pairs_per_length = 0, keys = 0, keys_per_length = 0;
+    Span empty{}, per_length{};
+    Window window{};
+    PassSpan span{};  // of a window
     bool operator==(const Shape&) const = default;
     KernelKind kind() const { return kOfKernel[op.kernel.index()]; }
     static constexpr std::array kOfKernel{KernelKind::attention, KernelKind::gemm, KernelKind::elementwise};
-    Span at(double length) const { return {pairs + pairs_per_length * length, keys + keys_per_length * length}; }
+    Span at(double length) const {
+      if (window.tokens > 0) return span.at(length, window);
+      return {empty.pairs + per_length.pairs * length, empty.keys + per_length.keys * length};
+    }
   };
   // issue + constant + sum of counts x time of each shape. `of_kind`: the kernels of the constant; the rest is the
   // host's.

@@ -14,9 +14,11 @@ namespace {
 Bytes caches_accessed(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths) {
   Bytes accessed;
   for (std::size_t i = 0; i < segments.size(); ++i)
-    for (const StepOutline::Op& op : outline.segments[i].ops)
-      if (const auto* k = std::get_if<Attention>(&outline.kinds[static_cast<std::size_t>(op.kind)].kernel))
-        accessed += cpu_cache_bytes(*k, span_of(segments[i], op.pass, lengths));
+    for (const StepOutline::Op& op : outline.segments[i].ops) {
+      const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
+      if (const auto* k = std::get_if<Attention>(&kind.kernel))
+        accessed += cpu_cache_bytes(*k, span_of(segments[i], op.pass, lengths, kind.window));
+    }
   return accessed;
 }
 
@@ -25,7 +27,7 @@ class OpTimes {
  public:
   OpTimes(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
           const Device& d, const Engine& e, Seconds step)
-      : device_(d), lengths_(lengths), price_(d, e, outline) {
+      : device_(d), outline_(outline), lengths_(lengths), price_(d, e, outline) {
     if (d.cpu() != nullptr)
       step_ = {.time = step, .weights = price_.step_weights(), .caches = caches_accessed(outline, segments, lengths)};
   }
@@ -34,11 +36,13 @@ class OpTimes {
     if (!price_.varies(op)) return price_(op);
     const VaryingOp varying = price_.varying(op);
     const bool attention = std::holds_alternative<Attention>(varying.kernel);
-    return time_of(device_, varying, attention ? span_of(run, op.pass, lengths_) : Span{}, step_);
+    const Window window = outline_.kinds[static_cast<std::size_t>(op.kind)].window;
+    return time_of(device_, varying, attention ? span_of(run, op.pass, lengths_, window) : Span{}, step_);
   }
 
  private:
   const Device& device_;
+  const StepOutline& outline_;
   std::span<const int> lengths_;
   KernelPricer price_;
   StepOnCpu step_;
@@ -104,7 +108,7 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
 
 StepBreakdown walk_step(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
                         const Engine& e, bool speculating) {
-  const StepOutline outline(segments, static_cast<int>(lengths.size()));
+  const StepOutline outline(segments);
   StepBreakdown step;
   fixed_point(d, [&](Seconds time) {
     step = walked(outline, segments, lengths, d, e, speculating, time);
@@ -115,7 +119,7 @@ StepBreakdown walk_step(std::span<const SegmentRun> segments, std::span<const in
 
 std::vector<OpPrice> op_prices(std::span<const SegmentRun> segments, std::span<const int> lengths, const Device& d,
                                const Engine& e, bool speculating) {
-  const StepOutline outline(segments, static_cast<int>(lengths.size()));
+  const StepOutline outline(segments);
   std::vector<OpPrice> all;
   OpTimes price(outline, segments, lengths, d, e, walk_step(segments, lengths, d, e, speculating).time);
   for (std::size_t s = 0; s < segments.size(); ++s)

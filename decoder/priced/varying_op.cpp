@@ -35,7 +35,7 @@ struct Time {
 
   Seconds more_launches() const { return (op.launches - 1) * launch_time(device); }
   Seconds operator()(const Attention& k) const {
-    const Bytes cache = bytes_of(k.cache, 2.0 * k.kv_heads * k.head_dim * span.keys);
+    const Bytes cache = bytes_of(k.cache, k.key_columns() * span.keys);
     const Bytes more = op.cache_traffic * cache + Bytes{op.bytes_per_pair * k.heads * span.pairs};
     return kernel_time(device, k, span, distance_of_entries(device.cpu(), op.last_access, step), op.attention) +
            more_launches() + more / copy_bandwidth(device);
@@ -58,7 +58,7 @@ Seconds time_of(const Device& d, const VaryingOp& op, Span span, const StepOnCpu
 
 Seconds dequantising(const Device& d, const Gemm& k, double weight_traffic) {
   if (weight_traffic <= 1) return {};
-  return (weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.in) * k.out) / copy_bandwidth(d);
+  return (weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.count) * k.in * k.out) / copy_bandwidth(d);
 }
 
 }  // namespace draftline

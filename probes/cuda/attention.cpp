@@ -51,8 +51,9 @@ void probe_attention(CudaTimer& t, MeasuredPoint& p, Seconds time_budget) {
   const Matrix<bf16> q(sequences * rows, heads * dim), y(sequences * rows, heads * dim);
   t.fill(q, 5);
   const Buffer scratch = t.zeros(cuda::attend_scratch<bf16>(shape));
+  const cuda::Scores scores{.scale = 1 / std::sqrt(static_cast<float>(dim))};
   const auto run = [&](int layer) {
-    cuda::attend<bf16>(q.read(), pass, cache, layer, t.facts.multiprocessors, {scratch.data(), scratch.bytes()},
+    cuda::attend<bf16>(q.read(), pass, cache, layer, scores, t.facts.multiprocessors, {scratch.data(), scratch.bytes()},
                        y.view(), t.stream);
   };
   run(0);

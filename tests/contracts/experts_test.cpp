@@ -36,7 +36,7 @@ Layer run(int rows, std::uint64_t seed) {
                down = store.matrix("down", 8 * kInner, kHidden);
   std::vector<int> ids(static_cast<std::size_t>(rows));
   std::iota(ids.begin(), ids.end(), 0);
-  const Tensor y = ops.mixture_of_experts(ops.embed(table, ops.input("ids", ids)), router, gate_up, down, experts);
+  const Tensor y = ops.mixture_of_experts(ops.embed(table, ops.input("ids", ids)), {router, gate_up, down}, experts);
   ops.store(ops.persistent("y", rows, kHidden, DType::fp32), y);
   ops.flush();
   layer.counted = backend.counts();
@@ -93,10 +93,10 @@ TEST_CASE("experts that every token passes are added to the chosen ones, and fir
   CpuBackend backend(store, random);
   Ops ops(backend, DType::fp32, 1);
   const Transformer target(s, store, ops, 16);
-  CHECK_FALSE(target.layers[0].router);
+  CHECK_FALSE(target.layers[0].experts);
   CHECK(target.layers[0].gate_up.out == 2 * 40);
   const LayerWeights& w = target.layers[1];
-  REQUIRE(w.router);
+  REQUIRE(w.experts);
   REQUIRE(w.shared_gate_up);
 
   const Tensor y = ops.embed(target.embedding, ops.input("ids", std::vector<int>{3, 7, 11}));
@@ -105,7 +105,7 @@ TEST_CASE("experts that every token passes are added to the chosen ones, and fir
     ops.store(kept, t);
     return kept;
   };
-  const Tensor chosen = kept("chosen", ops.mixture_of_experts(y, *w.router, w.gate_up, w.down, *s.experts));
+  const Tensor chosen = kept("chosen", ops.mixture_of_experts(y, *w.experts, *s.experts));
   const Tensor shared = kept("shared", ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down));
   const Tensor whole = kept("whole", mlp(ops, y, w, s));
   ops.flush();

@@ -19,7 +19,8 @@ const Plan kAutoregressive{"autoregressive", ""};
 }  // namespace
 
 TEST_CASE("greedy text of every lossless method is the autoregressive text", "[contract]") {
-  const Network network = GENERATE(Network::llama, Network::qwen2, Network::qwen3);
+  const Network network =
+      GENERATE(Network::llama, Network::qwen2, Network::qwen3, Network::deepseek, Network::windows);
   const int batch_size = network == Network::llama ? GENERATE(1, 2, 8) : GENERATE(3, 5);
   const auto questions = prompts(9, static_cast<std::uint64_t>(batch_size));
   const Limits limits{24, {}, batch_size};
@@ -94,9 +95,10 @@ TEST_CASE("a sequence takes the steps in a batch that it takes alone", "[contrac
 }
 
 TEST_CASE("declared FLOP and bytes are those that the CPU's loops touch", "[contract]") {
+  const Network network = GENERATE(Network::qwen3, Network::latent, Network::windows);
   for (const Plan& plan : all_plans()) {
     INFO(label(plan));
-    Rig rig(plan, Rig::Kind::cpu_planned, 3, Network::qwen3);
+    Rig rig(plan, Rig::Kind::cpu_planned, 3, network);
     rig.run(prompts(5, 6), {25, {}, 3});
     const auto& counted = rig.cpu().counts();
     CHECK(rig.totals.work.flops.value == counted.flops);

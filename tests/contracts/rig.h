@@ -13,7 +13,7 @@
 
 namespace draftline::test {
 
-enum class Network { llama, qwen2, qwen3, mixture };
+enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, windows };
 inline TransformerShape tiny_shape(Network kind) {
   TransformerShape s;
   s.name = "tiny";
@@ -27,10 +27,36 @@ inline TransformerShape tiny_shape(Network kind) {
   s.qkv_bias = kind == Network::qwen2;
   s.tied_embeddings = false;
   s.qk_norm = kind == Network::qwen3;
-  if (kind == Network::mixture) {
+  if (kind == Network::mixture || kind == Network::deepseek) {
     s.experts = Experts{5, 2, 24, true, 40};  // behind two dense layers, and one that all tokens pass
     s.layer_kinds.assign(6, {.experts = true});
     s.layer_kinds[0] = s.layer_kinds[1] = {};
+  }
+  if (kind == Network::latent || kind == Network::deepseek) {
+    s.latent = LatentAttention{.q_rank = 20, .kv_rank = 18, .nope_dim = 6, .rope_dim = 4, .value_dim = 5};
+    s.head_dim = 10;
+    s.kv_heads = s.heads;
+  }
+  if (kind == Network::deepseek) {
+    Experts& e = *s.experts;
+    e.count = 6;
+    e.groups = 3;
+    e.groups_per_token = 2;
+    e.score = Experts::Score::sigmoid;
+    e.choice_bias = true;
+    e.scale = 1.5;
+  }
+  if (kind == Network::windows) {  // all that Gemma 3, gpt-oss and Llama 4 do to attention, in windows that texts fill
+    s.window = 7;
+    s.layer_kinds.assign(6, {.attention = AttentionKind::sliding});
+    s.layer_kinds[1].attention = s.layer_kinds[4].attention = AttentionKind::chunked;
+    s.layer_kinds[2] = s.layer_kinds[5] = {.rope = false};
+    s.window_rope_theta = 100;
+    s.query_growth = QueryGrowth{5, 0.3};
+    s.attention_sinks = s.o_bias = s.post_norms = s.rotated_qk_norm = true;
+    s.mlp = MlpKind::gated_gelu;
+    s.query_scale = 0.3;
+    s.embedding_scale = 2;
   }
   return s;
 }

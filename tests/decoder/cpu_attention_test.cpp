@@ -15,9 +15,12 @@ using namespace draftline;
 
 namespace {
 
-class NoWeights : public WeightSource {
+class Sinks : public WeightSource {  // the only weights
  public:
-  void load(const std::string&, int, int, std::span<float> to) override { std::fill(to.begin(), to.end(), 0.0F); }
+  void load(const std::string&, int, int, std::span<float> to) override {
+    std::copy_n(values.begin(), to.size(), to.begin());
+  }
+  std::vector<float> values;
 };
 
 // Sequences of their own lengths, in kv_slots of their own, with one layer beside the one that is used.
@@ -25,13 +28,16 @@ struct Attending {
   int heads, kv_heads, dim;
   std::vector<int> lengths, rows;
   bool tree;
+  Window window = {};
+  std::vector<float> sinks = {};  // of each head; none: there are none
+  double scale = 0;               // 0: the usual one
 };
 
 constexpr int kLayers = 2, kLayer = 1;
 
 struct Bench {
   Attending c;
-  NoWeights weights;
+  Sinks weights;
   WeightStore store{DType::fp32};
   CpuBackend backend{store, weights};
   Ops ops{backend, DType::fp32, 8};
@@ -43,7 +49,8 @@ struct Bench {
   explicit Bench(const Attending& asked) : c(asked) {
     const int most = *std::max_element(c.lengths.begin(), c.lengths.end()),
               widest = *std::max_element(c.rows.begin(), c.rows.end());
-    cache = ops.cache(kLayers, c.kv_heads, c.dim, most + widest + 3);
+    cache = ops.cache(kLayers, c.kv_heads, c.dim, most + widest + 3, c.window);
+    weights.values = c.sinks;
     slots = {ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
              ops.persistent_per_slot("lengths", 1, 1, DType::int32),
              ops.persistent_per_slot("ids", 1, 1, DType::int32)};
@@ -90,7 +97,7 @@ struct Bench {
 
 std::vector<float> row_by_row(Bench& b, const std::vector<float>& q) {
   const Attending& c = b.c;
-  const float scale = 1 / std::sqrt(static_cast<float>(c.dim));
+  const float scale = c.scale > 0 ? static_cast<float>(c.scale) : 1 / std::sqrt(static_cast<float>(c.dim));
   std::vector<float> y;
   for (std::size_t s = 0; s < c.rows.size(); ++s) {
     std::vector<std::vector<float>> entries;
@@ -107,11 +114,17 @@ std::vector<float> row_by_row(Bench& b, const std::vector<float>& q) {
           for (int d = 0; d < c.dim; ++d)
             sum += query[d] * entries[static_cast<std::size_t>(key)][static_cast<std::size_t>(at + d)];
           const int tail = key - c.lengths[s];
-          score.push_back(tail >= 0 && c.tree && !Bench::visible(i, tail) ? -INFINITY : sum * scale);
+          const bool other_branch = tail >= 0 && c.tree && !Bench::visible(i, tail);
+          // In a tree, row i follows i / 2 others of its own branch, and so does its text.
+          const auto position = [&](int entry) { return c.tree && entry >= 0 ? entry / 2 : entry; };
+          const bool before = position(tail) + c.lengths[s] < c.window.first_key(c.lengths[s] + position(i));
+          score.push_back(other_branch || before ? -INFINITY : sum * scale);
         }
-        const float top = *std::max_element(score.begin(), score.end());
+        float top = *std::max_element(score.begin(), score.end());
+        if (!c.sinks.empty()) top = std::max(top, c.sinks[static_cast<std::size_t>(h)]);
         float sum = 0;
         for (float& x : score) sum += x = std::exp(x - top);
+        if (!c.sinks.empty()) sum += std::exp(c.sinks[static_cast<std::size_t>(h)] - top);
         for (float& x : score) x /= sum;
         for (int d = 0; d < c.dim; ++d) {
           float value = 0;
@@ -125,27 +138,20 @@ std::vector<float> row_by_row(Bench& b, const std::vector<float>& q) {
   return y;
 }
 
-}  // namespace
-
-TEST_CASE("attention on the CPU has the bits of one row after the other") {
-  const auto heads = GENERATE(std::array{1, 1, 8}, std::array{2, 2, 64}, std::array{6, 2, 20}, std::array{8, 1, 33},
-                              std::array{7, 7, 128});
-  const auto shape = GENERATE(std::pair{std::vector{0}, std::vector{1}},                 // a first token
-                              std::pair{std::vector{15, 16, 17}, std::vector{1, 1, 1}},  // at and beside a panel's end
-                              std::pair{std::vector{63, 64, 200}, std::vector{2, 0, 3}},
-                              std::pair{std::vector{0, 130}, std::vector{37, 9}});  // a prompt and a verification
-  const bool tree = GENERATE(false, true);
-  Bench b({heads[0], heads[1], heads[2], shape.first, shape.second, tree});
-  INFO(heads[0] << " heads, " << heads[1] << " KV heads of " << heads[2] << ", rows " << shape.second[0] << ", lengths "
-                << shape.first[0] << (tree ? ", a tree" : ""));
-  const std::vector<int> nothing(shape.first.size(), 0);
-  if (*std::max_element(shape.first.begin(), shape.first.end()) > 0) b.append("context", shape.first, nothing, {});
+void check_bits(const Attending& attending) {
+  Bench b(attending);
+  const std::vector<int>&lengths = attending.lengths, &rows = attending.rows;
+  INFO(b.c.heads << " heads, " << b.c.kv_heads << " KV heads of " << b.c.dim << ", rows " << rows[0] << ", lengths "
+                 << lengths[0] << (b.c.tree ? ", a tree" : "") << ", a window of " << b.c.window.tokens
+                 << (b.c.window.chunked ? " in chunks" : ""));
+  const std::vector<int> nothing(lengths.size(), 0);
+  if (*std::max_element(lengths.begin(), lengths.end()) > 0) b.append("context", lengths, nothing, {});
   b.ops.flush();
-  const int widest = *std::max_element(shape.second.begin(), shape.second.end()), words = (widest + 31) / 32;
+  const int widest = *std::max_element(rows.begin(), rows.end()), words = (widest + 31) / 32;
   std::optional<Tensor> tree_mask;
-  if (tree) {
+  if (b.c.tree) {
     std::vector<int> all;
-    for (const int n : shape.second)
+    for (const int n : rows)
       for (int i = 0; i < n; ++i)
         for (int w = 0; w < words; ++w) {
           unsigned word = 0;
@@ -155,12 +161,37 @@ TEST_CASE("attention on the CPU has the bits of one row after the other") {
     const Tensor flat = b.ops.constant(all, words);
     tree_mask = reshape(flat, b.cu_seqlens.back(), words);
   }
-  const Tensor q = b.append("rows", shape.second, shape.first, tree_mask);
-  const Tensor y =
-      b.ops.attend(q, b.ops.pass({b.ops.ragged("rows", shape.second), b.slots, tree_mask}), b.cache, kLayer);
+  const Tensor q = b.append("rows", rows, lengths, tree_mask);
+  std::optional<Weight> sinks;
+  if (!b.c.sinks.empty()) sinks = b.store.vector("sinks", b.c.heads);
+  const auto scale = b.c.scale > 0 ? std::optional(b.c.scale) : std::nullopt;
+  const PassRef pass = b.ops.pass({b.ops.ragged("rows", rows), b.slots, tree_mask});
+  const Tensor y = b.ops.attend(q, pass, b.cache, kLayer, scale, sinks);
   const auto result = b.backend.read_floats(b.keep("kept", y)), expected = row_by_row(b, b.backend.read_floats(q));
   REQUIRE(result.size() == expected.size());
   CHECK(std::memcmp(result.data(), expected.data(), result.size() * sizeof(float)) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("attention on the CPU has the bits of one row after the other") {
+  const auto heads = GENERATE(std::array{1, 1, 8}, std::array{2, 2, 64}, std::array{6, 2, 20}, std::array{8, 1, 33},
+                              std::array{7, 7, 128});
+  const auto shape = GENERATE(std::pair{std::vector{0}, std::vector{1}},                 // a first token
+                              std::pair{std::vector{15, 16, 17}, std::vector{1, 1, 1}},  // at and beside a panel's end
+                              std::pair{std::vector{63, 64, 200}, std::vector{2, 0, 3}},
+                              std::pair{std::vector{0, 130}, std::vector{37, 9}});  // a prompt and a verification
+  check_bits({heads[0], heads[1], heads[2], shape.first, shape.second, GENERATE(false, true)});
+}
+
+TEST_CASE("attention over a window or a chunk has the bits of one row after the other, with sinks and a scale too") {
+  const auto shape = GENERATE(std::pair{std::vector{15, 16, 17}, std::vector{1, 1, 1}},
+                              std::pair{std::vector{63, 64, 200}, std::vector{2, 0, 3}},
+                              std::pair{std::vector{0, 130}, std::vector{37, 9}});
+  const Window window{GENERATE(1, 3, 16, 33, 64), GENERATE(false, true)};
+  const bool tree = GENERATE(false, true);
+  check_bits({4, 2, 20, shape.first, shape.second, tree, window});
+  check_bits({4, 2, 20, shape.first, shape.second, tree, window, {0.5F, -1, 3, 0}, 0.125});
 }
 
 TEST_CASE("a committed path moves keys and values of all heads, and nothing else") {

@@ -18,11 +18,15 @@ struct Case {
   int tail = 0;  // entries before this pass's rows
   int sms = 8;   // more: more splits
   unsigned seed = 1;
+  Window window = {};
+  bool sinks = false;
 };
 
 // fp32: the order of additions alone. bf16: also the weights of the softmax and the results are rounded to 8 bits.
 template <class T>
 constexpr double kTolerance = std::is_same_v<T, float> ? 2e-5 : 1.0 / 128;
+
+constexpr float kScale = 0.2F;
 
 struct Outcome {
   double distance;
@@ -49,7 +53,7 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
 
   Specification cpu(sequences);
   Ops& ops = cpu.ops;
-  const Cache cache = ops.cache(layers, c.kv_heads, c.dim, capacity);
+  const Cache cache = ops.cache(layers, c.kv_heads, c.dim, capacity, c.window);
   const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
                          ops.persistent_per_slot("lengths", 1, 1, DType::int32),
                          ops.persistent_per_slot("ids", 1, 1, DType::int32)};
@@ -88,7 +92,10 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   std::optional<Tensor> mask;
   if (c.tree) mask = cpu.ints(tree_mask, words);
   const Tensor q = cpu.floats(queries, c.heads * c.dim);
-  const Tensor y = cpu.keep(ops.attend(q, ops.pass({ops.ragged("rows", c.rows), slots, mask, c.tail}), cache, layer));
+  std::optional<Weight> sinks;
+  if (c.sinks) sinks = cpu.store.vector("sinks", c.heads);
+  const Tensor y =
+      cpu.keep(ops.attend(q, ops.pass({ops.ragged("rows", c.rows), slots, mask, c.tail}), cache, layer, kScale, sinks));
   ops.flush();
   const auto expected = cpu.floats_of(y);
 
@@ -126,12 +133,16 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
                 c.tail};
   if (c.tree) pass.tree_mask = tree_mask_data.read();
   const Array<T> q_data(queries, c.heads * c.dim), y_data(total, c.heads * c.dim);
+  std::vector<float> sink_values(static_cast<std::size_t>(c.heads));
+  if (sinks) cpu.weights.load("sinks", 1, c.heads, sink_values);
+  const Array<T> sink_data(sink_values, c.heads);
+  const Scores scores{c.window, kScale, c.sinks ? sink_data.read().data : nullptr};
   const AttendShape shape{sequences, widest, c.heads, c.kv_heads, c.dim, per_kv_slot * kBlockTokens, c.sms};
   const Workspace work(attend_scratch<T>(shape));
   const Stream stream;
   double worst = 0;
   for (int again = 0; again < 2; ++again) {  // the counters are left as they were found
-    attend<T>(q_data.read(), pass, view, layer, c.sms, work.scratch(), y_data.view(), stream);
+    attend<T>(q_data.read(), pass, view, layer, scores, c.sms, work.scratch(), y_data.view(), stream);
     stream.wait();
     worst = std::max(worst, distance(y_data.floats(), expected, 1));
   }
@@ -205,6 +216,16 @@ TEST_CASE("heads of every size verify long contexts") {
   const int dim = GENERATE(64, 128, 256);
   check_case({"wide", {300}, {9}, 8, 2, dim, true, 0, 16});
   check_case({"narrow", {200}, {2}, 8, 1, dim, false, 0, 16});
+}
+
+TEST_CASE("rows see a window, or their chunk, and no split reads what lies before it") {
+  NEEDS_DEVICE;
+  const Window window{GENERATE(1, 7, 16, 100), GENERATE(false, true)};
+  const bool tree = GENERATE(false, true), sinks = GENERATE(false, true);
+  INFO(window.tokens << (window.chunked ? " in a chunk" : " sliding") << (tree ? ", a tree" : ""));
+  check_case({"windows", {37, 0, 15, 300}, {5, 9, 1, 3}, 4, 2, 32, tree, 0, 64, 1, window, sinks});
+  check_case({"windows behind a tail", {19, 130}, {6, 6}, 4, 1, 64, tree, 9, 8, 1, window, sinks});
+  check_case({"a head without tiles", {19, 130}, {6, 2}, 4, 2, 24, tree, 3, 8, 1, window, sinks});
 }
 
 TEST_CASE("rows of a group attend to each other as on the CPU") {

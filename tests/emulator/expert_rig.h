@@ -63,9 +63,10 @@ struct Mixture {
     std::vector<int> bits(numbers.x.size());
     std::memcpy(bits.data(), numbers.x.data(), sizeof(float) * bits.size());
     ops.upload(x, bits);
-    ops.store(y, ops.mixture_of_experts(x, store.matrix("router", m.hidden, m.experts),
-                                        store.matrix("gate_up", m.experts * m.hidden, 2 * m.inner),
-                                        store.matrix("down", m.experts * m.inner, m.hidden),
+    ops.store(y, ops.mixture_of_experts(x,
+                                        {store.matrix("router", m.hidden, m.experts),
+                                         store.matrix("gate_up", m.experts * m.hidden, 2 * m.inner),
+                                         store.matrix("down", m.experts * m.inner, m.hidden)},
                                         Experts{m.experts, m.per_token, m.inner, m.normalise}));
     ops.flush();
     return backend.read_floats(y);

@@ -34,6 +34,42 @@ TEST_CASE("every device, transformer and engine of data/ reads, under its file's
   }
 }
 
+TEST_CASE("a transformer may be described by its shapes, and a mistake in them has its place") {
+  Catalogue c(kData);
+  const auto described = [&](const std::string& more) {
+    const Document d = Document::from_text(
+        R"({"layers": 4, "hidden": 64, "heads": 4, "intermediate": 96, "vocabulary": 100)" + more + "}", "x.json");
+    const auto shape = c.transformer(d.root());
+    d.finish();
+    return *shape;
+  };
+  const TransformerShape plain = described("");
+  CHECK(plain.name == "described");
+  CHECK(plain.kv_heads == 4);
+  CHECK(plain.head_dim == 16);
+  CHECK_FALSE(plain.max_positions);
+  // 4 layers of 4 * 64 * 64 + 3 * 64 * 96, two tables of 6400, 9 norms
+  CHECK(parameters(plain) == 4 * (16384 + 18432) + 2 * 6400 + 9 * 64);
+  const TransformerShape windows = described(R"(, "window": 8, "full_attention_every": 2, "kv_heads": 2)");
+  CHECK(windows.layers_of(AttentionKind::sliding) == 2);
+  CHECK(windows.layer(1).attention == AttentionKind::full);
+  const TransformerShape experts =
+      described(R"(, "experts": {"count": 8, "per_token": 2, "intermediate": 32, "dense_layers": 1}, "window": 8)");
+  CHECK_FALSE(experts.layer(0).experts);
+  CHECK(experts.layer(1) == LayerKind{AttentionKind::sliding, true, true});
+  CHECK(experts.experts->overlap > 0);  // as of every network with experts: data/routing.json
+  const auto refused = [&](const std::string& more) { return mistake_of([&] { described(more); }); };
+  CHECK(starts_with(refused(R"(, "hiden": 3)"), "x.json#/hiden: unknown key; did you mean \"hidden\"?"));
+  CHECK(starts_with(refused(R"(, "kv_heads": 3)"), "x.json#: the 4 heads are not a multiple of the 3 KV heads"));
+  CHECK(starts_with(refused(R"(, "kv_heads": 1e12)"), "x.json#/kv_heads: "));
+  CHECK(starts_with(refused(R"(, "head_dim": 15)"), "x.json#: rope turns pairs"));
+  CHECK(starts_with(refused(R"(, "full_attention_every": 2)"), "x.json#/full_attention_every: has a meaning with"));
+  CHECK(starts_with(refused(R"(, "experts": {"count": 2, "per_token": 3, "intermediate": 8})"),
+                    "x.json#/experts/per_token: must be at most count, 2"));
+  CHECK(starts_with(refused(R"(, "experts": {"count": 2, "per_token": 1, "intermediate": 8, "dense_layers": 4})"),
+                    "x.json#/experts/dense_layers: leaves none"));
+}
+
 TEST_CASE("what was read once is given again") {
   Catalogue c(kData);
   CHECK(c.device(name("h200")) == c.device(name("h200")));

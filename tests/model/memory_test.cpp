@@ -35,6 +35,11 @@ TEST_CASE("the cache keeps two rows of KV columns per token and layer") {
   TransformerShape llama;
   llama.layers = 32, llama.kv_heads = 32, llama.head_dim = 128;
   CHECK(bytes_of(DType::fp16, cache_elements_per_token(llama)).value == 512 * 1024);
+  // A latent of 512 columns and a key of 64 that all heads share, in 61 layers: DeepSeek-V3
+  TransformerShape deepseek;
+  deepseek.layers = 61, deepseek.heads = deepseek.kv_heads = 128, deepseek.head_dim = 192;
+  deepseek.latent = LatentAttention{.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .value_dim = 128};
+  CHECK(bytes_of(DType::fp16, cache_elements_per_token(deepseek)).value == 61 * 576 * 2);
 }
 
 TEST_CASE("the layout of the cache decides how many slots are allocated") {

@@ -2,6 +2,8 @@
 // Shapes from config.json: published parameter counts, defaults, refusals with their place, tensor-parallel shares.
 #include "model/transformer_shape.h"
 
+#include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.h"
@@ -66,7 +68,7 @@ TEST_CASE("every shipped transformer has the parameter count that its publisher 
     CHECK(parameters(shape) == source.at("published_parameters").get<double>());  // integers below 2^53: exact
     ++compared;
   }
-  CHECK(compared == 20);
+  CHECK(compared == 31);
 }
 
 TEST_CASE("parameter counts that are published in words only are met as well as the words say") {
@@ -82,9 +84,24 @@ TEST_CASE("parameter counts that are published in words only are met as well as 
   const auto moe = shape_of("qwen3-30b-a3b");
   CHECK(parameters(moe) == Approx(30.5e9).epsilon(0.002));
   CHECK(active_parameters(moe) + head_parameters(moe) == Approx(3.35e9).epsilon(0.002));
+  CHECK(active_parameters(shape_of("gpt-oss-120b")) == Approx(5.13e9).epsilon(0.001));  // model card, table 1
+  CHECK(active_parameters(shape_of("gpt-oss-20b")) == Approx(3.61e9).epsilon(0.001));
+  CHECK(parameters(shape_of("llama-4-scout")) == Approx(107.8e9).epsilon(0.001));  // "109B" with its vision tower
+  CHECK(parameters(shape_of("llama-4-maverick")) == Approx(400e9).epsilon(0.003));
+  const auto scout = shape_of("llama-4-scout");  // "17B active" counts both tables
+  CHECK(active_parameters(scout) + head_parameters(scout) == Approx(17.2e9).epsilon(0.003));
   const auto deepseek = shape_of("deepseek-moe-16b");  // "16.4B, 2.8B activated"
   CHECK(parameters(deepseek) == Approx(16.38e9).epsilon(0.001));
   CHECK(active_parameters(deepseek) + head_parameters(deepseek) == Approx(2.83e9).epsilon(0.01));
+  // "671B, 36.7B activated, 0.9B of them the embedding, 0.9B the head"
+  const auto v3 = shape_of("deepseek-v3");
+  CHECK(active_parameters(v3) + head_parameters(v3) == Approx(37.5e9).epsilon(0.01));
+  CHECK(active_parameters(shape_of("kimi-k2")) == Approx(32e9).epsilon(0.02));
+  CHECK(parameters(shape_of("glm-4.5")) == Approx(355e9).epsilon(0.01));  // "355B, 32B activated"
+  CHECK(active_parameters(shape_of("glm-4.5")) == Approx(32e9).epsilon(0.02));
+  CHECK(parameters(shape_of("glm-4.5-air")) == Approx(106e9).epsilon(0.01));  // "106B, 12B activated"
+  CHECK(active_parameters(shape_of("glm-4.5-air")) == Approx(12e9).epsilon(0.1));
+  CHECK(active_parameters(shape_of("mixtral-8x7b")) == Approx(12.9e9).epsilon(0.01));
 }
 
 TEST_CASE("the parts of a parameter count add up by head") {
@@ -164,27 +181,122 @@ TEST_CASE("rope's base and scaling are read in the old manner and the new") {
   CHECK(linear.rope_scaling->factor == 2);
   CHECK_FALSE(shape_from(with(llama(), "rope_scaling", nullptr)).rope_scaling);
   CHECK(contains(
-      mistakes_of(with(llama(), "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})),
-      "config.json#/rope_scaling/rope_type: rope scaling \"yarn\" is not modelled; known: default, linear, llama3"));
+      mistakes_of(with(llama(), "rope_scaling", {{"rope_type", "xpos"}, {"factor", 4.0}})),
+      "config.json#/rope_scaling/rope_type: rope scaling \"xpos\" is not modelled; known: default, linear, llama3"));
   CHECK(contains(mistakes_of(with(llama(), "rope_scaling", {{"type", "linear"}})), "#/rope_scaling"));
   CHECK(contains(mistakes_of(with(llama(), "rope_scaling", "llama3")), "#/rope_scaling: must be an object or null"));
 }
 
-TEST_CASE("a sliding window ends the shape where attention stops being full") {
+TEST_CASE("YaRN and LongRoPE scale frequencies, sines and cosines as transformers does") {
+  const json sized = with(llama(), "max_position_embeddings", 2048);
+  const auto yarn = shape_from(with(sized, "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}})).rope_scaling;
+  REQUIRE(yarn);
+  CHECK(yarn->kind == RopeScaling::Kind::yarn);
+  CHECK(yarn->original_context == 2048);                             // the file's positions
+  CHECK(yarn->attention_factor == Approx(0.1 * std::log(4.0) + 1));  // Peng et al. 2023, equation 22
+  // Of DeepSeek's two scales only their quotient reaches sines and cosines: of equal ones 1.
+  const json equal = {{"type", "yarn"}, {"factor", 4.0}, {"mscale", 0.7}, {"mscale_all_dim", 0.7}};
+  CHECK(shape_from(with(sized, "rope_scaling", equal)).rope_scaling->attention_factor == 1);
+  const json upside_down = {{"type", "yarn"}, {"factor", 4.0}, {"beta_fast", 1}, {"beta_slow", 32}};
+  CHECK(contains(mistakes_of(with(sized, "rope_scaling", upside_down)), "beta_slow must not be above beta_fast"));
+
+  const json factors = {1, 1, 1, 2, 2, 2, 4, 4};  // of 16 columns
+  auto phi = with(llama(), "rope_scaling", {{"type", "longrope"}, {"short_factor", factors}, {"long_factor", factors}});
+  phi["original_max_position_embeddings"] = 1024;
+  phi["max_position_embeddings"] = 4096;
+  const auto longrope = shape_from(phi).rope_scaling;
+  REQUIRE(longrope);
+  CHECK(longrope->factor == 4);
+  CHECK(longrope->attention_factor == Approx(std::sqrt(1 + std::log(4.0) / std::log(1024.0))));
+  CHECK(contains(mistakes_of(with(phi, "head_dim", 32)), "longrope has 8 factors for 16"));
+}
+
+TEST_CASE("a sliding window belongs to layers, not to the text") {
   const auto phi = shape_of("phi-3-mini");
-  CHECK(phi.max_positions == 2047);
-  REQUIRE(phi.notes.size() == 1);
-  CHECK(contains(phi.notes[0], "sliding window of 2047"));
+  CHECK(phi.max_positions == 4096);
+  CHECK(phi.window == 2047);
+  CHECK(phi.layers_of(AttentionKind::sliding) == 32);
   auto mistral = with(with(llama(), "architectures", {"MistralForCausalLM"}), "num_key_value_heads", 2);
   mistral["max_position_embeddings"] = 32768;
-  CHECK(shape_from(with(mistral, "sliding_window", nullptr)).max_positions == 32768);
-  CHECK(shape_from(with(mistral, "sliding_window", 1000)).max_positions == 1000);
-  CHECK(shape_from(mistral).max_positions == 4096);  // the default window
+  CHECK(shape_from(mistral).max_positions == 32768);
+  CHECK(shape_from(mistral).window == 4096);  // the default
+  CHECK(shape_from(with(mistral, "sliding_window", 1000)).window == 1000);
+  CHECK(shape_from(with(mistral, "sliding_window", nullptr)).window == 0);
+  CHECK(shape_from(with(mistral, "sliding_window", 32768)).layers_of(AttentionKind::full) == 2);  // no text fills it
   auto qwen = with(with(llama(), "architectures", {"Qwen2ForCausalLM"}), "num_key_value_heads", 2);
   qwen["sliding_window"] = 512;
-  CHECK(shape_from(qwen).max_positions == 32768);
-  CHECK(shape_from(with(qwen, "use_sliding_window", true)).max_positions == 512);
-  CHECK(shape_from(with(qwen, "layer_types", {"full_attention", "sliding_attention"})).max_positions == 512);
+  CHECK(shape_from(qwen).window == 0);
+  qwen["use_sliding_window"] = true;
+  CHECK(shape_from(qwen).window == 0);  // the first 28 layers have full attention
+  const auto one = shape_from(with(qwen, "max_window_layers", 1));
+  CHECK(one.layer(0).attention == AttentionKind::full);
+  CHECK(one.layer(1).attention == AttentionKind::sliding);
+  CHECK(shape_from(with(qwen, "layer_types", {"sliding_attention", "full_attention"}))
+            .layers_of(AttentionKind::sliding) == 1);
+  CHECK(contains(mistakes_of(with(qwen, "layer_types", {"full_attention"})),
+                 "#/layer_types: has 1 entries for 2 layers"));
+  CHECK(contains(mistakes_of(with(qwen, "layer_types", {"full_attention", "mamba"})), "#/layer_types/1: layer type"));
+}
+
+TEST_CASE("a network that also sees keeps its text tower's keys apart") {
+  auto inner = llama();
+  inner.erase("architectures");
+  inner["num_key_value_heads"] = 2;
+  inner["sliding_window"] = nullptr;
+  const json outer = {{"architectures", {"Mistral3ForConditionalGeneration"}}, {"text_config", inner}};
+  const auto s = shape_from(outer);
+  CHECK(s.architecture == "Mistral3ForConditionalGeneration");
+  CHECK(s.hidden == 64);
+  CHECK(s.max_positions == 131072);
+  CHECK(contains(mistakes_of(with(outer, "text_config", with(inner, "hidden_size", 0))), "#/text_config/hidden_size"));
+  CHECK(contains(mistakes_of(with(outer, "text_config", 7)), "#/text_config: must be an object"));
+}
+
+TEST_CASE("Gemma 3 has five windows to a layer that sees all, four norms and a scale of its own") {
+  const json config = {{"architectures", {"Gemma3ForConditionalGeneration"}},
+                       {"text_config",
+                        {{"hidden_size", 64},
+                         {"num_hidden_layers", 8},
+                         {"sliding_window", 1024},
+                         {"rope_scaling", {{"rope_type", "linear"}, {"factor", 8.0}}}}}};
+  const auto s = shape_from(config);
+  CHECK(s.layers_of(AttentionKind::full) == 1);
+  CHECK(s.layer(5).attention == AttentionKind::full);
+  CHECK(s.window_rope_theta == 10000);
+  CHECK(s.rope_theta == 1e6);
+  CHECK(s.embedding_scale == 8);
+  CHECK(s.query_scale == 1.0 / 16);
+  CHECK(s.mlp == MlpKind::gated_gelu);
+  CHECK(s.tied_embeddings);
+  const json newer = {{"full_attention", {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 1e6}}},
+                      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 10000}}}};
+  auto as_of_5 = config;
+  as_of_5["text_config"].erase("rope_scaling");
+  as_of_5["text_config"]["rope_parameters"] = newer;
+  CHECK(shape_from(as_of_5) == s);
+  as_of_5["text_config"]["final_logit_softcapping"] = 30;
+  CHECK(contains(mistakes_of(as_of_5), "#/text_config/final_logit_softcapping"));
+}
+
+TEST_CASE("gpt-oss alternates windows of 128 with sinks in every layer; Llama 4 has chunks and layers without rope") {
+  const auto oss = shape_from({{"architectures", {"GptOssForCausalLM"}}, {"num_hidden_layers", 4}});
+  CHECK(oss.window == 128);
+  CHECK(oss.layer(0).attention == AttentionKind::sliding);
+  CHECK(oss.layer(1).attention == AttentionKind::full);
+  CHECK(oss.layer(1).experts);
+  CHECK(oss.attention_sinks);
+  CHECK(oss.rope_scaling->factor == 32);
+  const auto llama4 = shape_from({{"architectures", {"Llama4ForCausalLM"}},
+                                  {"num_hidden_layers", 8},
+                                  {"interleave_moe_layer_step", 2},
+                                  {"num_local_experts", 128}});
+  CHECK(llama4.layers_of(AttentionKind::chunked) == 6);
+  CHECK(llama4.layer(3) == LayerKind{AttentionKind::full, true, false});
+  CHECK(llama4.layer(4) == LayerKind{AttentionKind::chunked, false, true});
+  CHECK(llama4.experts->shared == 8192);
+  CHECK(llama4.intermediate == 16384);
+  CHECK(contains(mistakes_of({{"architectures", {"Llama4ForCausalLM"}}, {"no_rope_layers", {1, 0}}}),
+                 "#/no_rope_layers: has 2 entries for 48 layers"));
 }
 
 TEST_CASE("the families that name their keys otherwise are understood") {
@@ -207,6 +319,42 @@ TEST_CASE("the families that name their keys otherwise are understood") {
   CHECK(shape_of("deepseek-moe-16b").experts == Experts{64, 6, 1408, false, 2816});
 }
 
+TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral mean them") {
+  const auto v3 = shape_of("deepseek-v3");
+  CHECK(v3.latent == LatentAttention{1536, 512, 128, 64, 128});
+  CHECK(v3.q_columns() == 128 * 192);
+  CHECK(v3.query_scale.value() == Approx(std::pow(0.1 * std::log(40) + 1, 2) / std::sqrt(192.0)));
+  CHECK(v3.rope_scaling->attention_factor == 1);  // mscale over mscale_all_dim
+  CHECK(v3.layers_of(AttentionKind::full) == 61);
+  CHECK_FALSE(v3.layer(2).experts);
+  CHECK(v3.layer(3).experts);
+  const Experts& e = *v3.experts;
+  CHECK((e.score == Experts::Score::sigmoid && e.choice_bias && e.groups == 8 && e.groups_per_token == 4));
+  CHECK((e.scale == 2.5 && e.normalise && e.shared == 2048));
+  CHECK(v3.checkpoint->experts.block_scaled());
+  // 61 layers of 512 + 64 columns a token, on every rank; a rank of 8 has 16 heads.
+  const auto rank = shard(v3, 8);
+  CHECK(rank.heads == 16);
+  CHECK(rank.latent == v3.latent);
+  const auto lite = shape_of("deepseek-v2-lite");
+  CHECK(lite.latent->q_rank == 0);
+  CHECK((lite.experts->score == Experts::Score::softmax && !lite.experts->choice_bias && !lite.experts->normalise));
+  const auto glm = shape_of("glm-4.5");
+  CHECK((glm.qkv_bias && glm.qk_norm && glm.rotary_share == 0.5 && !glm.latent));
+  CHECK(shape_of("mixtral-8x7b").experts == Experts{8, 2, 14336, true});
+  const auto config = [](const char* key, json value) {
+    json c = json::parse(std::ifstream(kFolder / "deepseek-v3.json"));
+    c[key] = std::move(value);
+    return mistakes_of(c);
+  };
+  CHECK(contains(config("n_group", 7), "#/n_group: must divide the experts, 256"));
+  CHECK(contains(config("topk_group", 9), "#/topk_group: must be at most n_group, 8"));
+  CHECK(contains(config("scoring_func", "softmax"), "#/scoring_func: only experts that are scored by sigmoid"));
+  CHECK(contains(config("qk_rope_head_dim", 63), "#/qk_rope_head_dim: rope turns pairs of columns"));
+  CHECK(contains(config("kv_lora_rank", 0), "#/kv_lora_rank"));
+  CHECK(contains(config("kv_lora_rank", nullptr), "#/kv_lora_rank"));
+}
+
 TEST_CASE("what is wrong in a config is refused at its place") {
   CHECK(contains(mistakes_of(with(llama(), "architectures", {"MambaForCausalLM"})),
                  "config.json#/architectures/0: unknown architecture \"MambaForCausalLM\"; known: LlamaForCausalLM, "
@@ -227,8 +375,7 @@ TEST_CASE("what is wrong in a config is refused at its place") {
                  "the 4 heads are not a multiple of the 3 KV heads"));
   CHECK(contains(mistakes_of(with(llama(), "num_attention_heads", 5)), "hidden size 64 is not divided by 5 heads"));
   CHECK(contains(mistakes_of(with(llama(), "head_dim", 15)), "pairs of columns"));
-  CHECK(contains(mistakes_of(with(llama(), "attention_bias", true)),
-                 "#/attention_bias: a bias on the attention's output"));
+  CHECK(shape_from(with(llama(), "attention_bias", true)).o_bias);
   CHECK(contains(mistakes_of(with(llama(), "mlp_bias", true)), "#/mlp_bias"));
   CHECK(contains(mistakes_of(with(llama(), "hidden_act", "relu")), "#/hidden_act: activation \"relu\""));
   CHECK(contains(mistakes_of(with(llama(), "rms_norm_eps", -1)), "#/rms_norm_eps"));

@@ -11,8 +11,6 @@ namespace draftline::cuda {
 
 namespace {
 
-constexpr float kLog2E = 1.44269504F;
-
 // ---- without tensor cores: each warp has a row and a head; its lanes take keys for the scores, then columns for the
 // sums
 
@@ -74,8 +72,8 @@ __global__ void attend_rows(AttendArguments<T> a) {
     };
     const Share share = attend_row<T>(
         queries + warp * dim, dim, w.begin, w.end, [&](int key) { return entry(key, 0); },
-        [&](int key) { return entry(key, 1); }, [&](int key) { return attends_to(a.pass, row, index, w.length, key); },
-        weights + warp * 32, out);
+        [&](int key) { return entry(key, 1); },
+        [&](int key) { return attends_to(a.pass, a.window, row, index, w.length, key); }, weights + warp * 32, out);
 #pragma unroll
     for (int i = 0; i < kMostColumns / 32; ++i)
       if (32 * i + lane < dim) queries[warp * dim + 32 * i + lane] = out[i];
@@ -139,7 +137,7 @@ std::size_t attend_scratch(const AttendShape& s) {
 }
 
 template <class T>
-void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, int layer, int sms,
+void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, int layer, const Scores& scores, int sms,
             const Scratch& scratch, View<T> y, cudaStream_t stream) {
   const int dim = cache.head_dim, heads = q.cols / dim;
   const AttendShape shape{.sequences = pass.sequences,
@@ -158,7 +156,9 @@ void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, in
                              .layer = layer,
                              .group = heads / cache.kv_heads,
                              .splits = plan.splits,
-                             .scale = score_scale(dim),
+                             .window = scores.window,
+                             .scale = scores.scale * kLog2E,
+                             .sinks = static_cast<const T*>(scores.sinks),
                              .counters = counters_of(scratch),
                              .parts = behind_counters<float>(scratch),
                              .y = y};
@@ -182,10 +182,10 @@ template AttendPlan plan_attend<float>(const AttendShape&);
 template AttendPlan plan_attend<bf16>(const AttendShape&);
 template std::size_t attend_scratch<float>(const AttendShape&);
 template std::size_t attend_scratch<bf16>(const AttendShape&);
-template void attend<float>(View<const float>, const PassView&, const CacheView<float>&, int, int, const Scratch&,
-                            View<float>, cudaStream_t);
-template void attend<bf16>(View<const bf16>, const PassView&, const CacheView<bf16>&, int, int, const Scratch&,
-                           View<bf16>, cudaStream_t);
+template void attend<float>(View<const float>, const PassView&, const CacheView<float>&, int, const Scores&, int,
+                            const Scratch&, View<float>, cudaStream_t);
+template void attend<bf16>(View<const bf16>, const PassView&, const CacheView<bf16>&, int, const Scores&, int,
+                           const Scratch&, View<bf16>, cudaStream_t);
 template void group_attend<float>(View<const float>, View<const float>, View<const float>, int, int, bool, View<float>,
                                   cudaStream_t);
 template void group_attend<bf16>(View<const bf16>, View<const bf16>, View<const bf16>, int, int, bool, View<bf16>,

@@ -8,6 +8,7 @@ namespace draftline::cuda {
 
 inline constexpr int kLeastKeys = 128;  // of a split; joining costs more than a shorter one saves
 inline constexpr int kMostSplits = 64;
+inline constexpr float kLog2E = 1.44269504F;
 
 template <class T>
 struct AttendArguments {
@@ -15,7 +16,9 @@ struct AttendArguments {
   PassView pass;
   CacheView<T> cache;
   int layer, group, splits;
-  float scale;
+  Window window;
+  float scale;     // makes scores exponents of two
+  const T* sinks;  // of each head; null: none
   unsigned* counters;
   float* parts;  // [unit][split][tile row][head_dim, then the largest score and the sum of its weights]
   View<T> y;
@@ -48,21 +51,39 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   w.kv_slot = *a.pass.slots.kv_slots.row(w.sequence);
   const int last_row = min((w.from + tile_rows - 1) / a.group, w.rows - 1);
   const int keys = w.length + a.pass.tail + (a.pass.tree_mask.data != nullptr ? w.rows : last_row + 1);
-  const int stages = ceil_div(keys, stage);
-  const int each = ceil_div(stages, min(a.splits, ceil_div(keys, kLeastKeys)));
+  // The first key that a row of the tile sees; under a mask, one at the first uncommitted position.
+  const int row = a.pass.tree_mask.data != nullptr ? 0 : a.pass.tail + w.from / a.group;
+  const int base = a.window.first_key(w.length + row) / stage * stage;
+  const int stages = ceil_div(keys - base, stage);
+  const int each = ceil_div(stages, min(a.splits, ceil_div(keys - base, kLeastKeys)));
   w.used = ceil_div(stages, each);
-  w.begin = w.split * each * stage;
+  w.begin = base + w.split * each * stage;
   w.end = min(keys, w.begin + each * stage);
   w.any = w.split < w.used;
   return w;
 }
 
+// The entries below `end` of the tail to which a row may attend: its ancestors, in the order of the text.
+__device__ inline int ancestors(const PassView& p, int row, int end) {
+  const int* mask = p.tree_mask.row(row);
+  int n = 0;
+  for (int w = 0; w < end / 32; ++w) n += __popc(static_cast<unsigned>(mask[w]));
+  if (end % 32 != 0) n += __popc(static_cast<unsigned>(mask[end / 32]) & ((1U << end % 32) - 1));
+  return n;
+}
+
 // Whether row `row`, the index-th of its sequence, may attend to this key.
-__device__ inline bool attends_to(const PassView& p, int row, int index, int length, int key) {
+__device__ inline bool attends_to(const PassView& p, Window window, int row, int index, int length, int key) {
   const int entry = key - length;  // of the tail
-  if (entry < 0) return true;
-  if (p.tree_mask.data == nullptr) return entry <= p.tail + index;
-  return (static_cast<unsigned>(p.tree_mask.row(row)[entry / 32]) >> (entry % 32) & 1U) != 0;
+  const bool masked = p.tree_mask.data != nullptr;
+  if (entry >= 0) {
+    if (!masked && entry > p.tail + index) return false;
+    if (masked && (static_cast<unsigned>(p.tree_mask.row(row)[entry / 32]) >> (entry % 32) & 1U) == 0) return false;
+  }
+  if (window.tokens == 0) return true;
+  if (!masked) return key >= window.first_key(length + p.tail + index);
+  const int position = length + ancestors(p, row, 32 * p.tree_mask.cols) - 1;
+  return (entry < 0 ? key : length + ancestors(p, row, entry)) >= window.first_key(position);
 }
 
 // A part of a softmax: the largest score, and the sum of the weights exp(score - top).
@@ -77,9 +98,16 @@ template <class T>
 __device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, const float* values, const Share* shares,
                             int warps, int tile_rows, int row_stride) {
   const int dim = a.cache.head_dim, part_row = dim + 2, valid = min(tile_rows, w.rows * a.group - w.from);
-  const auto output = [&](int row) {
-    const int m = w.from + row;
-    return a.y.row(w.first + m / a.group) + (w.kv_head * a.group + m % a.group) * dim;
+  const auto head = [&](int row) { return w.kv_head * a.group + (w.from + row) % a.group; };
+  const auto output = [&](int row) { return a.y.row(w.first + (w.from + row) / a.group) + head(row) * dim; };
+  // A sink takes its share of the sum when all parts are joined.
+  const auto write = [&](int row, int column, float value, float top, float sum) {
+    if (a.sinks != nullptr) {
+      const float sink = to_float(a.sinks[head(row)]) * kLog2E, all = fmaxf(top, sink);
+      value *= weight_of(top, all);
+      sum = sum * weight_of(top, all) + weight_of(sink, all);
+    }
+    output(row)[column] = from_float<T>(value / sum);
   };
   float* mine = a.parts + (static_cast<std::ptrdiff_t>(w.unit) * a.splits + w.split) * tile_rows * part_row;
   for (int e = static_cast<int>(threadIdx.x); e < valid * dim; e += static_cast<int>(blockDim.x)) {
@@ -93,7 +121,7 @@ __device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, co
       value += weight * values[(i * tile_rows + row) * row_stride + column];
     }
     if (w.used == 1) {
-      output(row)[column] = from_float<T>(value / sum);
+      write(row, column, value, top, sum);
     } else {
       mine[row * part_row + column] = value;
       if (column == 0) mine[row * part_row + dim] = top, mine[row * part_row + dim + 1] = sum;
@@ -111,7 +139,7 @@ __device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, co
       sum += weight * part[dim + 1];
       value += weight * part[column];
     }
-    output(row)[column] = from_float<T>(value / sum);
+    write(row, column, value, top, sum);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include "decoder/cuda/runtime/view.h"
+#include "decoder/tensor.h"
 
 namespace draftline::cuda {
 
@@ -29,11 +30,18 @@ AttendPlan plan_attend(const AttendShape&);
 template <class T>
 std::size_t attend_scratch(const AttendShape&);
 
+// What of the text a row attends to, and how scores become weights.
+struct Scores {
+  Window window = {};
+  float scale = 1;              // of q against keys
+  const void* sinks = nullptr;  // [heads] in q's format: a score of each head's softmax that attends to nothing
+};
+
 // q [total, heads * head_dim] -> y of the same shape. Scratch: attend_scratch() bytes, of which the first kCounterBytes
 // are zero before the first use. A Bug if it is too small, or if a head has more than 512 columns.
 template <class T>
-void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, int sms, const Scratch&, View<T> y,
-            cudaStream_t);
+void attend(View<const T> q, const PassView&, const CacheView<T>&, int layer, const Scores&, int sms, const Scratch&,
+            View<T> y, cudaStream_t);
 
 // Attention within each group of `group` rows, in both directions or causal, without a cache.
 template <class T>

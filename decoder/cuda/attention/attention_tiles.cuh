@@ -85,6 +85,9 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
   float out[S::dim / 8][4] = {}, top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
   // Every row of the tile may attend to all keys before this one.
   const int hidden_from = w.length + (a.pass.tree_mask.data != nullptr ? 0 : a.pass.tail + w.from / a.group + 1);
+  // ... and, of a window, to those from this one on, where its last row begins.
+  const int last_row = min((w.from + S::rows - 1) / a.group, w.rows - 1);
+  const int shown_from = a.window.first_key(w.length + a.pass.tail + last_row);
 
   for (int s = 0; s < count; ++s) {
     if (s + 1 < count) {
@@ -117,15 +120,15 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
       }
     }
 
-    const bool all_seen = first_key + S::keys <= min(hidden_from, w.end);
+    const bool all_seen = first_key >= shown_from && first_key + S::keys <= min(hidden_from, w.end);
     float higher[2] = {top[0], top[1]};
 #pragma unroll
     for (int j = 0; j < S::keys / 8; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const int key = first_key + 8 * j + 2 * t + e % 2;
-        const bool seen =
-            all_seen || (key < w.end && attends_to(a.pass, w.first + index[e / 2], index[e / 2], w.length, key));
+        const bool seen = all_seen || (key < w.end && attends_to(a.pass, a.window, w.first + index[e / 2], index[e / 2],
+                                                                 w.length, key));
         score[j][e] = seen ? score[j][e] * a.scale : -INFINITY;
         higher[e / 2] = fmaxf(higher[e / 2], score[j][e]);
       }

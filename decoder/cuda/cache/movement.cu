@@ -34,8 +34,8 @@ constexpr int kHeadsPerBlock = 4;  // one for each warp
 
 // grid (rows of a sequence, sequences, heads of q, k and v)
 template <class T>
-__global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const T> v, const float* frequencies,
-                                   int half, PassView pass, CacheView<T> cache, int layer, View<T> y) {
+__global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const T> v, Rotation rotation, PassView pass,
+                                   CacheView<T> cache, int layer, View<T> y) {
   await_previous();
   const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
   const int first = pass.cu_seqlens.row(b)[0], r = first + i;
@@ -55,7 +55,8 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
   const T* from;
   T* to;
   bool rotates = true;
-  if (h < heads) {
+  const bool is_query = h < heads;
+  if (is_query) {
     from = q.row(r) + h * d;
     to = y.row(r) + h * d;
   } else {
@@ -68,14 +69,17 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
       __trap();  // the plan allocated too small a cache, which is a bug
     to = cache.entry(layer, kv_slot, entry, rotates ? 0 : 1, h);
   }
-  const int rotated = rotates ? half : 0;
+  const int half = rotation.half, rotated = rotates ? half : 0;
+  const float grown = is_query ? 1 + rotation.growth * log1pf(floorf((position + 1) / rotation.growth_every)) : 1;
   for (int c = lane; c < rotated; c += 32) {
-    const float angle = position * frequencies[c];
-    const float cosine = cosf(angle), sine = sinf(angle), u = to_float(from[c]), w = to_float(from[c + half]);
+    const float angle = position * rotation.frequencies[c], factor = grown * rotation.factor;
+    const float cosine = factor * cosf(angle), sine = factor * sinf(angle);
+    const float u = to_float(from[c]), w = to_float(from[c + half]);
     to[c] = from_float<T>(u * cosine - w * sine);
     to[c + half] = from_float<T>(u * sine + w * cosine);
   }
-  for (int c = 2 * rotated + lane; c < d; c += 32) to[c] = from[c];
+  for (int c = 2 * rotated + lane; c < d; c += 32)
+    to[c] = is_query ? from_float<T>(grown * to_float(from[c])) : from[c];
 }
 
 // grid (layers, sequences, keys and values of each head). A thread owns a column, and moves its entries in ascending
@@ -116,11 +120,11 @@ void concat_rows(const Parts<Word>& parts, View<Word> y, cudaStream_t s) {
   launch(concat_rows_kernel<Word>, grid_of(y.rows, ceil_div(y.cols, kThreads)), dim3(kThreads), 0, s, parts, y);
 }
 template <class T>
-void rope_append(View<const T> q, View<const T> k, View<const T> v, const float* frequencies, int half,
-                 const PassView& pass, CacheView<T> cache, int layer, View<T> y, cudaStream_t s) {
+void rope_append(View<const T> q, View<const T> k, View<const T> v, const Rotation& rotation, const PassView& pass,
+                 CacheView<T> cache, int layer, View<T> y, cudaStream_t s) {
   const int heads = q.cols / cache.head_dim + 2 * cache.kv_heads;
   launch_overlapping(rope_append_kernel<T>, grid_of(pass.widest, pass.sequences, ceil_div(heads, kHeadsPerBlock)),
-                     dim3(32 * kHeadsPerBlock), 0, s, q, k, v, frequencies, half, pass, cache, layer, y);
+                     dim3(32 * kHeadsPerBlock), 0, s, q, k, v, rotation, pass, cache, layer, y);
 }
 template <class T>
 void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView& slots, CacheView<T> cache,
@@ -139,9 +143,9 @@ void advance(View<const int> counts, View<int> lengths, cudaStream_t s) {
   template void concat_rows(const Parts<W>&, View<W>, cudaStream_t)
 FOR_WORD(std::uint16_t);
 FOR_WORD(std::uint32_t);
-#define FOR_FORMAT(T)                                                                                        \
-  template void rope_append(View<const T>, View<const T>, View<const T>, const float*, int, const PassView&, \
-                            CacheView<T>, int, View<T>, cudaStream_t);                                       \
+#define FOR_FORMAT(T)                                                                                      \
+  template void rope_append(View<const T>, View<const T>, View<const T>, const Rotation&, const PassView&, \
+                            CacheView<T>, int, View<T>, cudaStream_t);                                     \
   template void commit(View<const int>, View<const int>, const BatchSlotsView&, CacheView<T>, int, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);

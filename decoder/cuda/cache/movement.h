@@ -26,11 +26,16 @@ void gather(const Parts<Word>&, View<const int> index, int shift, int span, View
 template <class Word>
 void concat_rows(const Parts<Word>&, View<Word> y, cudaStream_t);
 
-// Rotates q into y, and appends the rotated k, and v, to the cache behind the tail. `frequencies` [half]: radians per
-// position of each pair of columns.
+struct Rotation {
+  const float* frequencies = nullptr;  // [half]: radians per position of each pair of columns
+  int half = 0;
+  float factor = 1;                    // of sines and cosines
+  float growth_every = 1, growth = 0;  // of queries: 1 + growth ln(1 + floor((position + 1) / growth_every))
+};
+// Rotates q into y, and appends the rotated k, and v, to the cache behind the tail.
 template <class T>
-void rope_append(View<const T> q, View<const T> k, View<const T> v, const float* frequencies, int half, const PassView&,
-                 CacheView<T>, int layer, View<T> y, cudaStream_t);
+void rope_append(View<const T> q, View<const T> k, View<const T> v, const Rotation&, const PassView&, CacheView<T>,
+                 int layer, View<T> y, cudaStream_t);
 
 // Moves the entries of the rows on `path` [sequences * rows] to entries length, length + 1, ... in all `layers` layers.
 template <class T>

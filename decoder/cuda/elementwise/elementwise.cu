@@ -18,9 +18,9 @@ dim3 grid_over(int rows, int cols) { return grid_of(rows, ceil_div(cols, kThread
 __device__ inline float silu(float x) { return x / (1 + expf(-x)); }
 
 template <class T>
-__global__ void embed_kernel(View<const T> table, View<const int> ids, View<T> y) {
+__global__ void embed_kernel(View<const T> table, View<const int> ids, float scale, View<T> y) {
   const int c = column();
-  if (c < y.cols) y.row(row())[c] = table.row(ids.row(row())[0])[c];
+  if (c < y.cols) y.row(row())[c] = from_float<T>(to_float(table.row(ids.row(row())[0])[c]) * scale);
 }
 
 template <class T>
@@ -35,6 +35,17 @@ __global__ void silu_mul_kernel(View<const T> x, View<T> y) {
   await_previous();
   const int c = column();
   if (c < y.cols) y.row(row())[c] = from_float<T>(silu(to_float(x.row(row())[c])) * to_float(x.row(row())[y.cols + c]));
+}
+
+// By the tanh formula.
+template <class T>
+__global__ void gelu_mul_kernel(View<const T> x, View<T> y) {
+  await_previous();
+  const int c = column();
+  if (c >= y.cols) return;
+  const float v = to_float(x.row(row())[c]);
+  const float gate = 0.5F * v * (1 + tanhf(0.7978845608F * (v + 0.044715F * v * v * v)));
+  y.row(row())[c] = from_float<T>(gate * to_float(x.row(row())[y.cols + c]));
 }
 
 template <class T>
@@ -77,8 +88,8 @@ __global__ void cosine_gate_kernel(View<const T> q, View<const T> k, View<const 
 }  // namespace
 
 template <class T>
-void embed(View<const T> table, View<const int> ids, View<T> y, cudaStream_t s) {
-  launch(embed_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, table, ids, y);
+void embed(View<const T> table, View<const int> ids, float scale, View<T> y, cudaStream_t s) {
+  launch(embed_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, table, ids, scale, y);
 }
 template <class T>
 void add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
@@ -87,6 +98,10 @@ void add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
 template <class T>
 void silu_mul(View<const T> gate_up, View<T> y, cudaStream_t s) {
   launch_overlapping(silu_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, gate_up, y);
+}
+template <class T>
+void gelu_mul(View<const T> gate_up, View<T> y, cudaStream_t s) {
+  launch_overlapping(gelu_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, gate_up, y);
 }
 template <class T>
 void silu_add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
@@ -101,12 +116,13 @@ void cosine_gate(View<const T> q, View<const T> k, View<const T> v, int head_dim
   launch(cosine_gate_kernel<T>, grid_of(q.rows, q.cols / head_dim), dim3(32), 0, s, q, k, v, head_dim, y);
 }
 
-#define FOR_FORMAT(T)                                                          \
-  template void embed(View<const T>, View<const int>, View<T>, cudaStream_t);  \
-  template void add(View<const T>, View<const T>, View<T>, cudaStream_t);      \
-  template void silu_mul(View<const T>, View<T>, cudaStream_t);                \
-  template void silu_add(View<const T>, View<const T>, View<T>, cudaStream_t); \
-  template void gelu(View<const T>, View<T>, cudaStream_t);                    \
+#define FOR_FORMAT(T)                                                                \
+  template void embed(View<const T>, View<const int>, float, View<T>, cudaStream_t); \
+  template void add(View<const T>, View<const T>, View<T>, cudaStream_t);            \
+  template void silu_mul(View<const T>, View<T>, cudaStream_t);                      \
+  template void gelu_mul(View<const T>, View<T>, cudaStream_t);                      \
+  template void silu_add(View<const T>, View<const T>, View<T>, cudaStream_t);       \
+  template void gelu(View<const T>, View<T>, cudaStream_t);                          \
   template void cosine_gate(View<const T>, View<const T>, View<const T>, int, View<T>, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);

@@ -8,9 +8,10 @@
 namespace draftline::cuda {
 
 template <class T>
-void embed(View<const T> table, View<const int> ids, View<T> y, cudaStream_t);
+void embed(View<const T> table, View<const int> ids, float scale, View<T> y, cudaStream_t);
 
-// Normalises each group of `width` columns; w holds a value for every column, or for every column of a group.
+// Normalises each group of `width` columns; w holds a value for every column, or for every column of a group; no data:
+// ones.
 template <class T>
 void rms_norm(View<const T> x, View<const T> w, int width, float epsilon, View<T> y, cudaStream_t);
 // sum = h + delta; y = norm(sum), where the norm reads the sum rounded to T.
@@ -24,6 +25,8 @@ template <class T>
 void add(View<const T> a, View<const T> b, View<T> y, cudaStream_t);
 template <class T>
 void silu_mul(View<const T> gate_up, View<T> y, cudaStream_t);
+template <class T>
+void gelu_mul(View<const T> gate_up, View<T> y, cudaStream_t);
 template <class T>
 void silu_add(View<const T> a, View<const T> b, View<T> y, cudaStream_t);
 template <class T>

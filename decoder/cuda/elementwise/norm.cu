@@ -54,7 +54,7 @@ __global__ void rms_norm_kernel(View<const T> x, View<const T> delta, View<T> su
   }
   const float scale = 1 / sqrtf(block_sum(squares) / static_cast<float>(width) + epsilon);
   for (int c = begin; c < end; c += step)
-    y.row(r)[c] = from_float<T>(to_float(in[c]) * scale * to_float(w.data[c % w.cols]));
+    y.row(r)[c] = from_float<T>(to_float(in[c]) * scale * (w.data == nullptr ? 1 : to_float(w.data[c % w.cols])));
 }
 
 // 16 bytes of a row.

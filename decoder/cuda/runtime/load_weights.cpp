@@ -73,13 +73,15 @@ const int* CudaBackend::State::whole_numbers(const Weight& w) {
 }
 
 const float* CudaBackend::State::frequencies(const Rope& rope) {
-  Buffer& b = rope_tables[{rope.theta, rope.columns, rope.scaling ? rope.scaling->factor : 0}];
-  if (b.data() == nullptr) {
+  if (rope.columns == 0) return nullptr;
+  auto known = std::find_if(rope_tables.begin(), rope_tables.end(), [&](const auto& t) { return t.first == rope; });
+  if (known == rope_tables.end()) {
     const auto values = rope_frequencies(rope);
-    b = Buffer(values.size() * sizeof(float), "rotary frequencies");
-    copy_in(b.data(), values.data(), b.bytes());
+    rope_tables.emplace_back(rope, Buffer(values.size() * sizeof(float), "rotary frequencies"));
+    known = std::prev(rope_tables.end());
+    copy_in(known->second.data(), values.data(), known->second.bytes());
   }
-  return reinterpret_cast<const float*>(b.data());
+  return reinterpret_cast<const float*>(known->second.data());
 }
 
 // Fills the start of a cache with random numbers and the rest with copies, so that a context that was never computed

@@ -11,6 +11,7 @@
 #include "decoder/cuda/sampling/sample.h"
 #include "decoder/cuda/sampling/trees.h"
 #include "decoder/cuda/sampling/verify.h"
+#include "decoder/rope.h"
 
 namespace draftline::cuda {
 
@@ -21,13 +22,17 @@ struct Product {
   GemmOperands operands;
 };
 
+[[noreturn]] void only_priced(const std::string& what) {
+  throw InputErrors("on CUDA " + what + " is priced only: decode on the CPU");
+}
+
 ExpertShape shape_of(const MixtureOfExperts& o) {
   return {.rows = o.x.rows,
           .hidden = o.x.cols,
-          .inner = o.gate_up.out / 2,
-          .experts = o.experts,
-          .per_token = o.per_token,
-          .normalise = o.normalise};
+          .inner = o.w.gate_up.out / 2,
+          .experts = o.choice.experts,
+          .per_token = o.choice.per_token,
+          .normalise = o.choice.normalise};
 }
 
 }  // namespace
@@ -71,12 +76,14 @@ struct LaunchOp {
   }
 
   // ---- networks
-  void operator()(const Embed& o) const { embed(weight(o.table), ids(o.ids), out(o.y), stream); }
+  void operator()(const Embed& o) const { embed(weight(o.table), ids(o.ids), o.scale, out(o.y), stream); }
   void operator()(const Linear& o) const {
     const Product p = product(o);
     s.blas.run(p.shape, p.operands);
   }
-  void operator()(const RmsNorm& o) const { rms_norm(in(o.x), weight(o.w), o.width, o.epsilon, out(o.y), stream); }
+  void operator()(const RmsNorm& o) const {
+    rms_norm(in(o.x), o.w ? weight(*o.w) : View<const T>{}, o.width, o.epsilon, out(o.y), stream);
+  }
   void operator()(const AddRmsNorm& o) const {
     add_rms_norm(in(o.h), in(o.delta), weight(o.w), o.epsilon, out(o.sum), out(o.y), stream);
   }
@@ -85,20 +92,36 @@ struct LaunchOp {
   }
   void operator()(const Add& o) const { add(in(o.a), in(o.b), out(o.y), stream); }
   void operator()(const SiluMul& o) const { silu_mul(in(o.gate_up), out(o.y), stream); }
+  void operator()(const GeluMul& o) const { gelu_mul(in(o.gate_up), out(o.y), stream); }
   void operator()(const SiluAdd& o) const { silu_add(in(o.a), in(o.b), out(o.y), stream); }
   void operator()(const Gelu& o) const { gelu(in(o.x), out(o.y), stream); }
   void operator()(const CosineGate& o) const { cosine_gate(in(o.q), in(o.k), in(o.v), o.head_dim, out(o.y), stream); }
+  void operator()(const SigmoidMul&) const { only_priced("a gate on experts that every token passes"); }
+  void operator()(const LatentAppend&) const { only_priced("latent attention"); }
+  void operator()(const AbsorbQueries&) const { only_priced("latent attention"); }
+  void operator()(const ExpandValues&) const { only_priced("latent attention"); }
+  void operator()(const LatentAttend&) const { only_priced("latent attention"); }
+  void operator()(const ExpandedAttend&) const { only_priced("latent attention"); }
   void operator()(const MixtureOfExperts& o) const {
-    mixture_of_experts(shape_of(o), in(o.x), weight(o.router).data, weight(o.gate_up).data, weight(o.down).data,
+    const ExpertChoice& c = o.choice;
+    if (c.score != Experts::Score::softmax || c.scale != 1 || c.groups != c.groups_per_token || c.weighs_inputs ||
+        o.clamped || o.w.choice_bias || o.w.router_bias)
+      only_priced("a router beyond the softmax of all experts, or experts with biases,");
+    mixture_of_experts(shape_of(o), in(o.x), weight(o.w.router).data, weight(o.w.gate_up).data, weight(o.w.down).data,
                        scratch(), out(o.y), stream);
   }
   void operator()(const RopeAppend& o) const {
-    rope_append(in(o.q), in(o.k), in(o.v), s.frequencies(o.rope), o.rope.columns / 2, s.view(o.pass),
-                s.view<T>(o.cache), o.layer, out(o.y), stream);
+    const Rotation rotation{.frequencies = s.frequencies(o.rope),
+                            .half = o.rope.columns / 2,
+                            .factor = attention_factor(o.rope),
+                            .growth_every = o.rope.growth ? static_cast<float>(o.rope.growth->every) : 1,
+                            .growth = o.rope.growth ? static_cast<float>(o.rope.growth->scale) : 0};
+    rope_append(in(o.q), in(o.k), in(o.v), rotation, s.view(o.pass), s.view<T>(o.cache), o.layer, out(o.y), stream);
   }
   void operator()(const Attend& o) const {
-    attend<T>(in(o.q), s.view(o.pass), s.view<T>(o.cache), o.layer, s.device.multiprocessors, scratch(), out(o.y),
-              stream);
+    const Scores scores{o.cache.window, o.scale, o.sinks ? weight(*o.sinks).data : nullptr};
+    attend<T>(in(o.q), s.view(o.pass), s.view<T>(o.cache), o.layer, scores, s.device.multiprocessors, scratch(),
+              out(o.y), stream);
   }
   void operator()(const GroupAttend& o) const {
     group_attend(in(o.q), in(o.k), in(o.v), o.group, o.head_dim, o.causal, out(o.y), stream);
@@ -247,6 +270,8 @@ void CudaBackend::State::prepare(const Op& op) {
           if constexpr (std::is_same_v<Field, Weight> && !std::is_same_v<O, MapIds>) weight(field);
           if constexpr (std::is_same_v<Field, std::optional<Weight>>)
             if (field) weight(*field);
+          if constexpr (std::is_same_v<Field, ExpertWeights>)
+            for (const Weight& w : {field.router, field.gate_up, field.down}) weight(w);
         };
         std::apply([&](const auto&... field) { (load(field), ...); }, o.fields());
         if constexpr (std::is_same_v<O, MapIds>) whole_numbers(o.offsets);

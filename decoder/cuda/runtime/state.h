@@ -98,7 +98,7 @@ struct CudaBackend::State {
   std::vector<cuda::CacheData> caches;
   std::vector<int> capacities;
   std::unordered_map<int, std::shared_ptr<cuda::Buffer>> weights;
-  std::map<std::tuple<double, int, double>, cuda::Buffer> rope_tables;
+  std::vector<std::pair<Rope, cuda::Buffer>> rope_tables;
 
   std::vector<std::vector<int>> staged;
   std::size_t next_staged = 0;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/latent_attention.h"
+
+#include <cmath>
+
+#include "decoder/rope.h"
+
+namespace draftline {
+
+LatentWeights make_latent(WeightStore& store, const std::string& prefix, const TransformerShape& s, int inputs) {
+  const LatentAttention& l = *s.latent;
+  const int queries = l.q_rank > 0 ? l.q_rank : s.q_columns();
+  LatentWeights w;
+  w.down = store.attention(prefix + "latent.down", inputs, queries + l.kv_rank + l.rope_dim);
+  if (l.q_rank > 0) {
+    w.q_norm = store.vector(prefix + "latent.q_norm", l.q_rank);
+    w.q_up = store.attention(prefix + "latent.q_up", l.q_rank, s.q_columns());
+  }
+  w.kv_norm = store.vector(prefix + "latent.kv_norm", l.kv_rank);
+  const int expanded = s.heads * (l.nope_dim + l.value_dim);
+  w.kv_up = store.attention(prefix + "latent.kv_up", l.kv_rank, expanded);
+  // Engines keep a copy in 16 bits beside a matrix of fewer, as their batched products know no scales (vLLM:
+  // MLACommonImpl.process_weights_after_loading).
+  const bool narrow = bits_of(w.kv_up.dtype) < bits_of(store.precision().activations);
+  w.absorbed = narrow ? store.table(prefix + "latent.kv_up.absorbed", l.kv_rank, expanded) : w.kv_up;
+  return w;
+}
+
+Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const TransformerShape& s, PassRef pass,
+                        Cache cache, int layer) {
+  const LatentAttention& l = *s.latent;
+  const auto epsilon = static_cast<float>(s.norm_epsilon);
+  const auto scale = static_cast<float>(s.query_scale.value_or(1 / std::sqrt(static_cast<double>(s.head_dim))));
+  const Tensor down = ops.linear(y, w.down);
+  const int queries = w.down.out - l.kv_rank - l.rope_dim;
+  Tensor q = columns(down, 0, queries);
+  if (w.q_up) q = ops.linear(ops.rms_norm(q, *w.q_norm, epsilon), *w.q_up);
+  const Tensor latent = ops.rms_norm(columns(down, queries, l.kv_rank), w.kv_norm, epsilon);
+  const LatentAppend rotated = ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l,
+                                                 rope_of(s), pass, cache, layer);
+  const int most_absorbed = bits_of(cache.dtype) < 16 ? l.most_absorbed_8bit : l.most_absorbed;
+  if (ops.rows(pass).prompts && ops.rows(pass).widest > most_absorbed)
+    return ops.expanded_attend(q, ops.linear(latent, w.kv_up), rotated, scale, pass);
+  const Tensor absorbed = ops.absorb_queries(q, w.absorbed, l);
+  return ops.expand_values(ops.latent_attend(absorbed, rotated.q_rope, scale, pass, cache, layer), w.absorbed, l);
+}
+
+}  // namespace draftline

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multi-head latent attention over Ops (DeepSeek-V2, 2024, section 2.1.2): the cache holds a latent for each token and
+// the rotated part of its key, which all heads share. Absorbed, queries are taken to the latents, which all heads read as one key; so
+// are decoding, verification and short prompts computed. Longer prompts expand keys and values of each head from their
+// latents, which is less arithmetic (LatentAttention::most_absorbed; vLLM's MLACommonImpl).
+#pragma once
+#include "decoder/ops.h"
+#include "model/transformer_shape.h"
+
+namespace draftline {
+
+struct LatentWeights {
+  // [hidden, queries + kv_rank + rope_dim]: the latent of the queries, or where q_rank is 0 the queries themselves, the
+  // latent of keys and values, the shared key.
+  Weight down;
+  std::optional<Weight> q_norm, q_up;  // of the queries' latent
+  Weight kv_norm, kv_up;               // kv_up: for each head its keys' columns, then its values'
+  Weight absorbed;                     // kv_up as the absorbed form multiplies by it, in no fewer bits than activations
+};
+// `inputs`: columns of what it reads.
+LatentWeights make_latent(WeightStore&, const std::string& prefix, const TransformerShape&, int inputs);
+
+// y [n, inputs] -> [n, heads * value_dim]; `layer` of a latent cache.
+Tensor latent_attention(Ops&, Tensor y, const LatentWeights&, const TransformerShape&, PassRef, Cache, int layer);
+
+}  // namespace draftline

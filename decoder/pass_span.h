@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Query-key pairs that a pass computes and cache entries that it reads, as a function of the committed length. Without a
+// window both are affine in it. Pairs within the tail are dense under a mask and causal without one. Under a mask no
+// host knows where in the text a row stands, so that windows begin where that of the first uncommitted position does.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "decoder/tape.h"
+#include "model/work.h"
+
+namespace draftline {
+
+struct PassRows {  // of one sequence: `tail` uncommitted entries lie before them
+  int rows = 0, tail = 0;
+  bool masked = false;
+  bool operator==(const PassRows&) const = default;
+};
+// `length`: committed; a mean of lengths if it is no whole number.
+Span span_of(const PassRows&, double length, Window = {});
+
+// Of a pass over sequences whose committed lengths are equal.
+class PassSpan {
+ public:
+  PassSpan() = default;
+  PassSpan(const SegmentRun&, int pass);
+  Span at(double length, Window = {}) const;
+  bool operator==(const PassSpan&) const = default;
+
+ private:
+  struct Alike {  // sequences that have as many rows, and are ahead of the committed length by as many entries
+    PassRows rows;
+    int ahead = 0, sequences = 0;
+    bool operator==(const Alike&) const = default;
+  };
+  std::vector<Alike> alike_;
+};
+
+}  // namespace draftline

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "predict/mean_contexts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace draftline {
+
+namespace {
+
+constexpr std::array<std::pair<double, double>, 3> kGauss{
+    // (point, weight) on [0, 1]
+    {{0.1127016653792583, 5.0 / 18}, {0.5, 8.0 / 18}, {0.8872983346207417, 5.0 / 18}}};
+
+constexpr int kMostChunks = 256;  // in one output; of more, several lie in a part
+
+void add_kinks(Window w, double from, double to, std::vector<double>& all) {
+  if (!w.chunked) {
+    if (from < w.tokens && w.tokens < to) all.push_back(w.tokens);
+    return;
+  }
+  const double every = w.tokens * std::max(1.0, std::ceil((to - from) / w.tokens / kMostChunks));
+  for (double at = (std::floor(from / w.tokens) + 1) * w.tokens; at < to; at += every) all.push_back(at);
+}
+
+}  // namespace
+
+std::vector<std::pair<double, double>> mean_contexts(int prompt_tokens, int output_tokens,
+                                                     std::span<const Window> windows) {
+  const double from = prompt_tokens, steps = output_tokens - 2;
+  std::vector<double> ends;
+  for (const Window& w : windows) add_kinks(w, from, from + steps, ends);
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  ends.push_back(from + steps);
+  std::vector<std::pair<double, double>> all;
+  double begin = from;
+  for (const double end : ends) {
+    const double share = ends.size() == 1 ? 1 : (end - begin) / steps;
+    for (const auto& [x, weight] : kGauss) all.emplace_back(begin + x * (end - begin), weight * share);
+    begin = end;
+  }
+  return all;
+}
+
+}  // namespace draftline

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows in prices: pairs and keys by hand, a step's price as a function of the context, means over an output.
+#include "decoder/pass_span.h"
+#include "model/memory.h"
+#include "predict/mean_contexts.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+namespace {
+
+// Pairs and keys of rows one by one.
+Span counted(int rows, int old, Window window) {
+  Span s;
+  for (int i = 0; i < rows; ++i) s.pairs += old + i - window.first_key(old + i) + 1;
+  s.keys = old + rows - window.first_key(old);
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("a row sees min(context, window) keys, or those of its chunk") {
+  constexpr Window sliding{4}, chunk{4, true};
+  static_assert(Window{}.first_key(9) == 0);
+  static_assert(sliding.first_key(2) == 0 && sliding.first_key(3) == 0 && sliding.first_key(9) == 6);
+  static_assert(chunk.first_key(3) == 0 && chunk.first_key(4) == 4 && chunk.first_key(9) == 8);
+  CHECK(span_of({.rows = 1}, 2, sliding) == Span{3, 3});
+  CHECK(span_of({.rows = 1}, 100, sliding) == Span{4, 4});
+  CHECK(span_of({.rows = 1}, 100, chunk) == Span{1, 1});  // the first token of a chunk
+  CHECK(span_of({.rows = 3}, 2, sliding) == Span{3 + 4 + 4, 5});
+  CHECK(span_of({.rows = 8}, 0, chunk) == Span{2 * (1 + 2 + 3 + 4), 8});
+  CHECK(span_of({.rows = 0}, 9, sliding) == Span{});
+}
+
+TEST_CASE("pairs and keys of many rows are those of each row") {
+  const Window window{GENERATE(1, 5, 64), GENERATE(false, true)};
+  for (const int rows : {1, 2, 7, 100})
+    for (const int old : {0, 1, 4, 5, 63, 64, 65, 1000}) {
+      INFO(rows << " rows behind " << old << ", a window of " << window.tokens << (window.chunked ? ", chunked" : ""));
+      CHECK(span_of({.rows = rows}, old, window) == counted(rows, old, window));
+      CHECK(span_of({.rows = rows, .tail = 2}, old, window) == counted(rows, old + 2, window));
+    }
+}
+
+TEST_CASE("under a mask all rows meet what the first uncommitted position would see, and the whole tail") {
+  // 6 rows behind a tail of 2: 4 - 1 committed keys in a window of 4, and 8 of the tail, for each row.
+  CHECK(span_of({.rows = 6, .tail = 2, .masked = true}, 100, {4}) == Span{6 * (3 + 8), 3 + 8});
+  CHECK(span_of({.rows = 6, .masked = true}, 100, {}) == Span{6 * 106, 106});
+}
+
+TEST_CASE("a mean over an output is taken on each side of where a window fills") {
+  const std::vector<Window> windows{{100}};
+  double mean = 0, weights = 0;
+  for (const auto& [context, weight] : mean_contexts(50, 202, windows)) {
+    mean += weight * std::min(context, 100.0);
+    weights += weight;
+  }
+  CHECK(weights == Approx(1));
+  CHECK(mean == Approx((50 * 75 + 150 * 100) / 200.0));  // from 50 to 100, then 100, to 250
+  CHECK(mean_contexts(150, 202, windows).size() == 3);   // it is full already
+  // A saw of three teeth and a half: 0 .. 10 each, then 0 .. 5.
+  mean = 0;
+  for (const auto& [context, weight] : mean_contexts(0, 37, std::vector<Window>{{10, true}}))
+    mean += weight * (context - 10 * std::floor(context / 10));
+  CHECK(mean == Approx((3 * 10 * 5 + 5 * 2.5) / 35.0));
+  CHECK(mean_contexts(0, 1 << 30, std::vector<Window>{{1, true}}).size() < 1000);
+}
+
+TEST_CASE("a sequence keeps all tokens in layers that see all, and a window's in the others") {
+  // Gemma 3 27B: 10 of 62 layers see all; of 9000 tokens the others keep 1024.
+  const KeptTokens kept{{{1024, 52.0 / 62}}};
+  CHECK(kept(1000) == 1000);
+  CHECK(kept(9000) == Approx((10 * 9000 + 52 * 1024) / 62.0));
+}
