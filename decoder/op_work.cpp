@@ -38,9 +38,12 @@ Copy all_operands(const T& op, const Tape& tape) {
   c.format = first->dtype;
   if (c.op != ElementOp::add) c.elements = first->elements();
   if constexpr (kOneOf<T, SiluMul, GeluMul>) c.elements /= 2;  // only the gate is exponentiated
+  const auto add = [&](const Weight& w) { c.read += weight_bytes(w.dtype, static_cast<double>(w.in) * w.out); };
   const auto weights = [&](const auto& field) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, Weight>)
-      c.read += weight_bytes(field.dtype, static_cast<double>(field.in) * field.out);
+    using Field = std::decay_t<decltype(field)>;
+    if constexpr (std::is_same_v<Field, Weight>) add(field);
+    if constexpr (std::is_same_v<Field, std::optional<Weight>>)
+      if (field) add(*field);
   };
   std::apply([&](const auto&... field) { (weights(field), ...); }, op.fields());
   return c;

@@ -17,7 +17,8 @@ constexpr int kMostChunks = 256;  // in one output; of more, several lie in a pa
 
 void add_kinks(Window w, double from, double to, std::vector<double>& all) {
   if (!w.chunked) {
-    if (from < w.tokens && w.tokens < to) all.push_back(w.tokens);
+    const double full = w.tokens - 1;  // with the row itself
+    if (from < full && full < to) all.push_back(full);
     return;
   }
   const double every = w.tokens * std::max(1.0, std::ceil((to - from) / w.tokens / kMostChunks));

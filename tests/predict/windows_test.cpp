@@ -3,9 +3,10 @@
 #include "decoder/pass_span.h"
 #include "model/memory.h"
 #include "predict/mean_contexts.h"
-#include "tests/catch.h"
+#include "sim/kv_block_manager.h"
+#include "tests/inputs/scenario_text.h"
 
-using namespace draftline;
+namespace draftline {
 
 namespace {
 
@@ -49,7 +50,7 @@ TEST_CASE("under a mask all rows meet what the first uncommitted position would 
 }
 
 TEST_CASE("a mean over an output is taken on each side of where a window fills") {
-  const std::vector<Window> windows{{100}};
+  const std::vector<Window> windows{{101}};  // full with the row itself
   double mean = 0, weights = 0;
   for (const auto& [context, weight] : mean_contexts(50, 202, windows)) {
     mean += weight * std::min(context, 100.0);
@@ -72,3 +73,49 @@ TEST_CASE("a sequence keeps all tokens in layers that see all, and a window's in
   CHECK(kept(1000) == 1000);
   CHECK(kept(9000) == Approx((10 * 9000 + 52 * 1024) / 62.0));
 }
+
+TEST_CASE("a pool of KV blocks holds longer texts where layers keep a window alone") {
+  SchedulerLimits limits;
+  limits.kv_blocks = 100;
+  limits.kept = {{{64, 0.5}}};  // half of the layers
+  CHECK(limits.blocks_for(64) == 4);
+  CHECK(limits.blocks_for(1000) == 34);  // 500 + 32 tokens of all layers
+  KvBlockManager blocks(limits);
+  Sequence s;
+  REQUIRE(blocks.allocate_up_to(s, 1000));
+  CHECK(s.kv_blocks == 34);
+  s.prefill_tokens = 1000;
+  RunningBatch running;
+  running.join(s);
+  REQUIRE(blocks.extend(running, 56));  // 528 + 32 tokens
+  CHECK(running.kv_blocks()[0] == 35);
+  CHECK(blocks.free_blocks() == 65);
+  Sequence last = running.remove_last();
+  blocks.release(last);
+  CHECK(blocks.free_blocks() == 100);
+}
+
+// The round device and engine of hand_count_test, and the round network twice over, its first layer with a window.
+static Prediction round_windows(int prompt, const std::string& more) {
+  const std::string folder = std::string(DRAFTLINE_SOURCE_DIR) + "/tests/predict/data/";
+  return prediction(R"({"device": ")" + folder + R"(round_device.json", "engine": ")" + folder +
+                    R"(round_engine.json", "transformer": {"layers": 2, "hidden": 64, "heads": 4, "kv_heads": 2,
+      "head_dim": 16, "intermediate": 128, "vocabulary": 1000, "window": 40, "full_attention_every": 2},
+      "output_tokens": 22, "batch_size": 1, "prompt_tokens": )" +
+                    std::to_string(prompt) + ", " + more + "}");
+}
+
+TEST_CASE("a step reads a window's keys in layers that have one, and memory holds no more of them") {
+  const double products = 2e-9 * (2 * (8192 + 4096 + 16384 + 8192) + 64000), key = 2e-9 * 2 * 2 * 16;
+  const double index = 2 * 4e-9 * (3 + 1);  // row starts, places and lengths, for each layer's attention
+  const std::string plain = R"("method": {"name": "autoregressive"})";
+  // Over 90 to 110 committed tokens, 100 on average; the newest key is still in L2, and the window has 39 others.
+  const Prediction late = round_windows(90, plain);
+  CHECK(late.breakdown.of(Phase::verify).value == Approx(products + (100 + 39) * key + index).epsilon(1e-6));
+  // From 30 to 50 the window fills at 39: (9 * 34.5 + 11 * 39) / 20 keys on average.
+  const Prediction early = round_windows(30, plain);
+  CHECK(early.breakdown.of(Phase::verify).value == Approx(products + (40 + 36.975) * key + index).epsilon(1e-6));
+  CHECK(late.memory.cache.value == (8 + 3) * 16 * 128);  // 113 tokens, and 41 of the window, in blocks of 16
+}
+
+}  // namespace draftline
