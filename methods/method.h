@@ -30,9 +30,9 @@ struct Context {
   int capacity;  // KV cache entries per sequence
   // Finds a transformer by the name or file that a reader holds.
   std::function<TransformerShape(const Reader&)> transformer;
+  RankAcceptance accepted = {};  // [levels][ranks] of the scenario's acceptance; empty if unknown
   // Reads the drafter's folder that a reader names; null where none can be read.
   std::function<DrafterConfig(const Reader&, DrafterKind)> drafter = {};
-  RankAcceptance accepted = {};  // [levels][ranks] of the scenario's acceptance; empty if unknown
 };
 
 // The chains that a method can draft.
