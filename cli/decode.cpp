@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline decode`: the reference decoder on the CPU or on CUDA, from token ids to token ids. Prints the accepted
 // tokens and the time of the steps.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -75,16 +73,6 @@ std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
         p.push_back(static_cast<int>(rng.below(static_cast<std::uint64_t>(vocabulary))));
   }
   return prompts;
-}
-
-// Checks the memory of weights and caches before they are allocated.
-void check_memory(const Decoder& dry, int slots, int capacity) {
-  const Bytes have{static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))};
-  Bytes caches;
-  for (const Cache& c : dry.ops.caches()) caches += 1.0 * slots * capacity * c.layers * c.row_bytes();
-  if (dry.weights.bytes() + caches > 0.8 * have)
-    throw InputErrors("its weights in fp32 need " + to_text(dry.weights.bytes()) + ", its caches " + to_text(caches) +
-                      ", this machine has " + to_text(have));
 }
 
 // The largest number of rows that a step writes after the text.

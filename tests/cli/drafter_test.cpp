@@ -32,12 +32,10 @@ Json decoded(const Program& draftline, const std::string& arguments) {
 
 // A scenario of `run` with a trace's acceptance, on the fixture's target.
 std::string scenario(const std::string& method, const std::string& trace) {
-  return Json{{"device", "rtx-4090"},
-              {"transformer", kFixtures + "/llama"},
-              {"engine", "draftline"},
-              {"prompt_tokens", 6},
-              {"output_tokens", 8},
-              {"method", {{"name", method}, {"draft_length", 2}, {"acceptance", {{"trace", trace}}}}}}
+  return Json{
+      {"device", "rtx-4090"},  {"transformer", kFixtures + "/llama"},
+      {"engine", "draftline"}, {"prompt_tokens", 6},
+      {"output_tokens", 8},    {"method", {{"name", method}, {"draft_length", 2}, {"acceptance", {{"trace", trace}}}}}}
       .dump();
 }
 
@@ -82,8 +80,9 @@ TEST_CASE("decode says whether the drafter is a checkpoint's or random, in text 
 
   const Json none = decoded(draftline, kLlama + "--method prompt_lookup ");
   CHECK(none.at("resolved").at("drafter_weights").is_null());
-  const Json both = decoded(draftline, " --transformer llama-68m --new-tokens 2 --prompts 1 --method '{\"name\": \"medusa\", "
-                                       "\"draft_length\": 1}' ");
+  const Json both = decoded(draftline,
+                            " --transformer llama-68m --new-tokens 2 --prompts 1 --method '{\"name\": \"medusa\", "
+                            "\"draft_length\": 1}' ");
   CHECK(both.at("resolved").at("weights") == "random");
   CHECK(both.at("resolved").at("drafter_weights") == "random, seed 0");
 }
