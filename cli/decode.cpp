@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline decode`: the reference decoder on the CPU or on CUDA, from token ids to token ids. Prints the accepted
 // tokens and the time of the steps.
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -45,7 +43,7 @@ struct Options {
   std::string trace, task, continuations;
   int trace_depth = 8;
   std::string device = "cpu", precision, limits, accept_trace, algorithms;
-  bool no_graphs = false;
+  bool no_graphs = false, random_drafter = false;
   int warm_up = -1;  // steps; -1: the default of the device
   std::vector<double> accept;
   bool cuda() const { return device == "cuda"; }
@@ -77,16 +75,6 @@ std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
   return prompts;
 }
 
-// Checks the memory of weights and caches before they are allocated.
-void check_memory(const Decoder& dry, int slots, int capacity) {
-  const Bytes have{static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))};
-  Bytes caches;
-  for (const Cache& c : dry.ops.caches()) caches += 1.0 * slots * capacity * c.layers * c.row_bytes();
-  if (dry.weights.bytes() + caches > 0.8 * have)
-    throw InputErrors("its weights in fp32 need " + to_text(dry.weights.bytes()) + ", its caches " + to_text(caches) +
-                      ", this machine has " + to_text(have));
-}
-
 // The largest number of rows that a step writes after the text.
 int rows_behind_text(Decoder& priced, int slots, int length) {
   constexpr int kMostTail = 2048;
@@ -112,11 +100,12 @@ InputFiles files_read(const Options& o, const Catalogue& catalogue, const Decode
 }
 
 // Records an acceptance trace in FILE and prints a summary.
-int trace(const Options& o, const TransformerShape& shape, const std::string& weights, const Tracing& t,
+int trace(const Options& o, const TransformerShape& shape, const WeightNames& weights, const Tracing& t,
           const std::vector<std::vector<int>>& prompts, const std::function<void(JsonWriter&)>& write_inputs) {
   TraceHeader h;
   h.target = shape.name;
-  h.weights = weights;
+  h.weights = weights.target;
+  h.drafter = weights.drafter;
   h.fingerprint = target_fingerprint(shape, h.weights);
   h.task = o.task;
   h.sampling = o.sampling;
@@ -134,6 +123,8 @@ int trace(const Options& o, const TransformerShape& shape, const std::string& we
     write_inputs(w);
     w.member("trace", o.trace);
     w.member("target", h.target);
+    w.member("weights", h.weights);
+    w.member("drafter_weights", weights.drafter_json());
     w.member("method", nlohmann::json::parse(h.method));
     w.member("prompts", traced.size());
     w.member("positions", positions);
@@ -147,7 +138,7 @@ int trace(const Options& o, const TransformerShape& shape, const std::string& we
               << (h.steps()   ? "steps: " + h.steps_because
                   : h.ranks() ? "ranks of " + std::to_string(h.depth) + " levels"
                               : "no ranks")
-              << (h.lengths() ? "; lengths of its own tree: " + h.lengths_because : "") << "\n";
+              << (h.lengths() ? "; lengths of its own tree: " + h.lengths_because : "") << weights.warning() << "\n";
   }
   return 0;
 }
@@ -184,9 +175,10 @@ int decode(const Options& o, const Common& common) {
     write_input_files(w, files, common.data);
   };
   bool priced = false;
+  const auto find_drafter = [&](const Reader& in, DrafterKind kind) { return source.drafter_at(in, kind); };
   const auto make = [&](const MethodSpec& m) {
     return std::make_unique<Decoder>(
-        Decoder::Options{*shape, Precision(format), slots, capacity, 1, o.sampling, {}, at_once}, m,
+        Decoder::Options{*shape, Precision(format), slots, capacity, 1, o.sampling, {}, at_once, find_drafter}, m,
         [&](const Reader& in) {
           const auto draft = catalogue.transformer(in);
           if (!draft) return TransformerShape{};
@@ -201,15 +193,21 @@ int decode(const Options& o, const Common& common) {
                                               CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
         });
   };
+  const auto make_dry = [&](const MethodSpec& m) {
+    priced = true;
+    auto decoder = make(m);
+    m.finish();
+    priced = false;
+    return decoder;
+  };
+  const auto dry = make_dry(method);
+  if (!o.random_drafter) source.refuse_random_drafter(dry->weights, method.entry());
+  const WeightNames weights = source.names(dry->weights);
   if (!o.trace.empty()) {
     Tracing t;
     t.make = [&](const MethodSpec& m) {
-      priced = true;
-      check_memory(*make(m), slots, capacity);
-      priced = false;
-      auto decoder = make(m);
-      m.finish();
-      return decoder;
+      check_memory(*make_dry(m), slots, capacity);
+      return make(m);
     };
     t.method = method;
     t.slots = slots;
@@ -222,24 +220,24 @@ int decode(const Options& o, const Common& common) {
       t.continuations = read_continuations(o.continuations, prompts.size(), shape->vocabulary);
     Progress tracing("tracing", prompts.size());
     t.progress = [&](std::size_t done) { tracing.at(done); };
-    return trace(o, *shape, source.target_name(o.seed), t, prompts, write_inputs);
+    return trace(o, *shape, weights, t, prompts, write_inputs);
   }
-  priced = true;
-  const auto dry = make(method);
-  method.finish();
-  priced = false;
   if (o.cuda())  // on a GPU caches are only as large as steps need
     capacity = static_cast<int>(longest) + o.new_tokens +
                rows_behind_text(*dry, slots, static_cast<int>(longest) + o.new_tokens);
   else check_memory(*dry, slots, capacity);
   const auto decoder_of_method = make(method);
   Decoder& decoder = *decoder_of_method;
-  method.finish();
   const bool forced = !o.accept.empty() || !o.accept_trace.empty();
   if (forced && !o.sampling.greedy())
     throw InputErrors("--accept and --accept-trace are judged greedily: they can't be combined with --temperature");
   if (!o.accept.empty()) decoder.generator.force_acceptance(accept_by_rates(o.accept, *decoder.method, o.seed));
-  else if (forced) decoder.generator.force_acceptance(accept_by_trace(o.accept_trace, *decoder.method, method));
+  std::string forced_by;  // whose weights were random when the trace was recorded that forces acceptance
+  if (!o.accept_trace.empty()) {
+    const Trace trace = Trace::read(o.accept_trace);
+    forced_by = trace.header().random_weights();
+    decoder.generator.force_acceptance(accept_by_trace(trace, o.accept_trace, *decoder.method, method));
+  }
 
   Progress progress("decoding", prompts.size());
   constexpr int kWarmUp = 4;  // steps in which a device captures graphs and chooses algorithms
@@ -273,7 +271,8 @@ int decode(const Options& o, const Common& common) {
       std::cout << "\n";
     }
     std::cerr << tokens / seconds << " tokens/s, " << acceptance_length
-              << " tokens per sequence and step (bonus included" << (forced ? "; forced)\n" : ")\n");
+              << " tokens per sequence and step (bonus included" << (forced ? "; forced" : "")
+              << (forced_by.empty() ? "" : " by a trace of a random " + forced_by) << weights.warning() << ")\n";
     timing.print(std::cerr, limits.get(), format);
     return ended();
   }
@@ -286,6 +285,7 @@ int decode(const Options& o, const Common& common) {
   w.begin_object();
   w.member("transformer", shape->name);
   w.member("weights", source.target_kind());
+  w.member("drafter_weights", weights.drafter_json());
   w.member("method", method.in().json());
   w.member("batch_size", slots);
   w.member("new_tokens", o.new_tokens);
@@ -306,6 +306,7 @@ int decode(const Options& o, const Common& common) {
   }
   if (!o.accept.empty()) w.list("accept", o.accept);
   if (!o.accept_trace.empty()) w.member("accept_trace", o.accept_trace);
+  if (!forced_by.empty()) w.member("accept_trace_random_weights", forced_by);
   if (limits) w.member("limits", limits->name);
   w.end_object();
   if (!failure.empty()) w.member("failed", failure);
@@ -319,7 +320,9 @@ int decode(const Options& o, const Common& common) {
     w.end_object();
   }
   w.end_array();
-  w.figure("acceptance_length", acceptance_length, "tokens", FigureKind::measured);
+  // What a random drafter is accepted beside a trained target says nothing of that target: it is a choice of input.
+  const bool assumed = source.target_kind() == "checkpoint" && weights.random_drafter();
+  w.figure("acceptance_length", acceptance_length, "tokens", assumed ? FigureKind::input : FigureKind::measured);
   w.figure("throughput", tokens / seconds, "tokens/s", FigureKind::measured);
   w.figure("wall_time", seconds, "s", FigureKind::measured);
   timing.write(w, limits.get(), format);
@@ -338,7 +341,10 @@ void add_decode(CLI::App& app, Action& chosen) {
           "--transformer", o->transformer,
           "a Hugging Face folder (\"./llama\"); or with random weights a name of\n`list transformers` or a config.json")
       ->required();
-  verb->add_option("--method", o->method, R"(a name, or as in a scenario: '{"name": "eagle3", "draft_length": 3}')")
+  verb->add_option(
+          "--method", o->method,
+          "a name, or as in a scenario: '{\"name\": \"eagle3\", \"draft_length\": 3}'; a trained drafter's\nfolder "
+          "is its \"checkpoint\": '{\"name\": \"eagle3\", \"checkpoint\": \"./drafter\"}'")
       ->capture_default_str();
   verb->add_option("--prompt", o->prompts, "token ids, \"1 2 3\"; may be given many times");
   verb->add_option("--prompts", o->random_prompts, "random prompts, if none is given")
@@ -364,6 +370,8 @@ void add_decode(CLI::App& app, Action& chosen) {
                    "a draft model of the target's shape is the target with noise of this size")
       ->check(between(0.0, 100.0))
       ->capture_default_str();
+  verb->add_flag("--random-drafter", o->random_drafter,
+                 "beside a Hugging Face folder: drafters without weights of their own get random ones");
   verb->add_option("--trace", o->trace, "records the acceptance of every position to this file (gzip of JSON lines)");
   verb->add_option("--trace-depth", o->trace_depth, "levels recorded, where the method has as many")
       ->check(CLI::Range(1, 64))

@@ -143,9 +143,7 @@ struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
   FIELDS(x, w, choice, clamped, sequences, overlap, y)
 };
 // g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).
-inline constexpr struct {
-  float slope = 1.702F, limit = 7;
-} kClampedSwiglu;
+inline constexpr struct { float slope = 1.702F, limit = 7; } kClampedSwiglu;
 struct Rope {
   double theta = 10000;
   int columns = 0;  // the first columns of a head, which are rotated; the others stay as they are
@@ -190,7 +188,8 @@ struct LatentAppend {  // rotates the queries' last columns and the shared key, 
   Out q_rope, k_rope;  // rotated: [n, heads * rope], [n, rope]
   FIELDS(q, latent, shared_key, dims, rope, pass, cache, layer, q_rope, k_rope)
 };
-struct AbsorbQueries {  // each head's first columns times the transpose of its keys' part of kv_b -> [n, heads * kv_rank]
+struct
+    AbsorbQueries {  // each head's first columns times the transpose of its keys' part of kv_b -> [n, heads * kv_rank]
   static constexpr std::string_view key = "linear.absorbed";
   Tensor q;
   Weight kv_b;

@@ -125,7 +125,8 @@ struct KernelOf {
   }
   Kernel operator()(const LatentAppend& o) const {
     const Pass& p = tape.pass(o.pass);
-    const Bytes rotated = o.q_rope.bytes(), lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.cache.head_dim);
+    const Bytes rotated = o.q_rope.bytes(),
+                lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.cache.head_dim);
     return Copy{.read = rotated + o.latent.bytes() + o.shared_key.bytes() + bytes_of_pass(p),
                 .written = rotated + o.k_rope.bytes() + p.rows.total * o.cache.row_bytes(),
                 .op = ElementOp::rope_append,

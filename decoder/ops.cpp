@@ -249,9 +249,9 @@ Tensor Ops::expand_values(Tensor x, Weight kv_b, const LatentAttention& dims) {
 }
 
 Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, PassRef p, Cache c, int layer) {
-  check(q.rows == tape_.pass(p).rows.total && c.latent > 0 &&
-            q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
-        "latent_attend: rows of the pass, as many heads in both");
+  check(
+      q.rows == tape_.pass(p).rows.total && c.latent > 0 && q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
+      "latent_attend: rows of the pass, as many heads in both");
   return emit(LatentAttend{q, q_rope, scale, p, c, layer, temp(q.rows, q.cols)}).y;
 }
 
@@ -259,7 +259,8 @@ Tensor Ops::expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, fl
   const LatentAttention& dims = rotated.dims;
   const int heads = kv.cols / (dims.nope_dim + dims.value_dim);
   check(rows(p).prompts && q.rows == tape_.pass(p).rows.total, "expanded_attend: rows of whole prompts");
-  return emit(ExpandedAttend{q, rotated.q_rope, kv, rotated.k_rope, dims, scale, p, temp(q.rows, heads * dims.value_dim)})
+  return emit(ExpandedAttend{q, rotated.q_rope, kv, rotated.k_rope, dims, scale, p,
+                             temp(q.rows, heads * dims.value_dim)})
       .y;
 }
 

@@ -280,37 +280,58 @@ bool SafetensorsFile::can_read(const StoredTensor& t) {
   return t.dtype == "F32" || t.dtype == "F16" || t.dtype == "BF16";
 }
 
-void SafetensorsFile::read(const std::string& name, std::uint64_t first, std::span<float> to) const {
+const StoredTensor& SafetensorsFile::stored(const std::string& name, std::uint64_t first, std::uint64_t count) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) throw InputErrors(place(name) + ": is not in the file");
   const StoredTensor& t = found->second;
-  check(first <= t.elements && to.size() <= t.elements - first, "values of a tensor that it does not have");
-  const bool single = t.dtype == "F32", half = t.dtype == "F16";
-  if (!can_read(t))
-    throw InputErrors(place(name) + ": values of dtype " + t.dtype + " can't be used; F32, F16 and BF16 can");
+  check(first <= t.elements && count <= t.elements - first, "values of a tensor that it does not have");
+  return t;
+}
 
+template <class Take>
+void SafetensorsFile::each_value(const std::string& name, std::uint64_t first, std::uint64_t count, int width,
+                                 Take take) const {
   std::ifstream in(path_, std::ios::binary);
-  const int width = single ? 4 : 2;
-  in.seekg(static_cast<std::streamoff>(data_ + t.begin + first * static_cast<std::uint64_t>(width)));
-  constexpr std::size_t kChunk = std::size_t{1} << 16;
+  in.seekg(static_cast<std::streamoff>(data_ + tensors_.find(name)->second.begin +
+                                       first * static_cast<std::uint64_t>(width)));
+  constexpr std::uint64_t kChunk = std::uint64_t{1} << 16;
   std::vector<char> bytes;
-  for (std::size_t done = 0; done < to.size();) {
-    const std::size_t now = std::min(kChunk, to.size() - done);
-    bytes.resize(now * static_cast<std::size_t>(width));
+  for (std::uint64_t done = 0; done < count;) {
+    const std::uint64_t now = std::min(kChunk, count - done);
+    bytes.resize(now * static_cast<std::uint64_t>(width));
     if (!in.read(bytes.data(), static_cast<std::streamsize>(bytes.size())))
       throw InputErrors(place(name) + ": its data could not be read: the file has changed or the disk fails");
-    const char* from = bytes.data();
-    for (float& value : to.subspan(done, now)) {
-      const std::uint32_t bits = little_endian(from, width);
-      value = single ? std::bit_cast<float>(bits) : half ? float_of_half(bits) : std::bit_cast<float>(bits << 16);
-      if (!std::isfinite(value)) {
-        const std::uint64_t at = first + static_cast<std::uint64_t>(&value - to.data());
-        throw InputErrors(place(name) + ": value " + std::to_string(at) + " is not finite");
-      }
-      from += width;
-    }
-    done += now;
+    for (const char* from = bytes.data(); from != bytes.data() + bytes.size(); from += width) take(from, done++);
   }
+}
+
+void SafetensorsFile::read(const std::string& name, std::uint64_t first, std::span<float> to) const {
+  const StoredTensor& t = stored(name, first, to.size());
+  if (!can_read(t))
+    throw InputErrors(place(name) + ": values of dtype " + t.dtype + " can't be used; F32, F16 and BF16 can");
+  const bool single = t.dtype == "F32", half = t.dtype == "F16";
+  const int width = single ? 4 : 2;
+  each_value(name, first, to.size(), width, [&](const char* from, std::uint64_t i) {
+    const std::uint32_t bits = little_endian(from, width);
+    const float value = single ? std::bit_cast<float>(bits)
+                        : half ? float_of_half(bits)
+                               : std::bit_cast<float>(bits << 16);
+    if (!std::isfinite(value))
+      throw InputErrors(place(name) + ": value " + std::to_string(first + i) + " is not finite");
+    to[i] = value;
+  });
+}
+
+void SafetensorsFile::read(const std::string& name, std::uint64_t first, std::span<std::int64_t> to) const {
+  const StoredTensor& t = stored(name, first, to.size());
+  const bool wide = t.dtype == "I64";
+  if (!wide && t.dtype != "I32")
+    throw InputErrors(place(name) + ": values of dtype " + t.dtype + " can't be used; I64 and I32 can");
+  each_value(name, first, to.size(), wide ? 8 : 4, [&](const char* from, std::uint64_t i) {
+    const std::uint32_t low = little_endian(from, 4);
+    to[i] = wide ? static_cast<std::int64_t>(std::uint64_t{little_endian(from + 4, 4)} << 32 | low)
+                 : static_cast<std::int32_t>(low);
+  });
 }
 
 }  // namespace draftline

@@ -35,9 +35,18 @@ class SafetensorsFile {
   // threads.
   void read(const std::string& name, std::uint64_t first, std::span<float> to) const;
 
+  // The same of I64 and I32.
+  void read(const std::string& name, std::uint64_t first, std::span<std::int64_t> to) const;
+
   std::string place(const std::string& tensor) const;  // where a tensor is, for messages: `file: tensor "x"`
 
  private:
+  // A tensor that has these values. Throws InputErrors if there is no such tensor.
+  const StoredTensor& stored(const std::string& name, std::uint64_t first, std::uint64_t count) const;
+  // Calls take(bytes, i) for each value, i = 0 .. count - 1, of `width` bytes.
+  template <class Take>
+  void each_value(const std::string& name, std::uint64_t first, std::uint64_t count, int width, Take take) const;
+
   std::filesystem::path path_;
   std::uint64_t data_ = 0;  // the offset in the file at which the data begins
   Tensors tensors_;

@@ -62,6 +62,7 @@ class WeightStore {
   Weight table(const std::string& name, int in, int out) { return get(name, in, out, precision_->activations, true); }
   Weight vector(const std::string& name, int n) { return get(name, 1, n, precision_->activations, true); }
 
+  const std::vector<std::string>& names() const { return names_; }  // in the order in which they were asked for
   const std::string& name(Weight w) const { return names_[static_cast<std::size_t>(w.id)]; }
   Bytes bytes() const { return bytes_; }  // resident bytes, with scales
   const Precision& precision() const { return *precision_; }

@@ -204,6 +204,26 @@ std::shared_ptr<const Engine> Catalogue::engine(const std::string& name, const f
   return named(engines_, name, asked_by);
 }
 
+DrafterConfig Catalogue::drafter(const Reader& in, DrafterKind kind) {
+  const std::string name = in.text();
+  if (!in.is_string()) return {};
+  const fs::path file = in.file().parent_path() / name / "config.json";
+  std::error_code none;
+  if (!fs::is_regular_file(file, none)) {
+    in.fail("must be a drafter's folder; there is no \"" + (fs::path(name) / "config.json").string() + "\"");
+    return {};
+  }
+  try {
+    const Document document = Document::below(in, file);
+    DrafterConfig drafter = read_whole(document, [&](const Reader& root) { return read_drafter(root, kind); });
+    input_files_.insert(document.root().input_files().begin(), document.root().input_files().end());
+    return drafter;
+  } catch (const InputErrors& mistakes) {
+    in.pass_on(mistakes);
+    return {};
+  }
+}
+
 std::optional<std::string> Catalogue::weights(const TransformerShape* shape) const {
   for (const auto& [file, known] : transformers_.read)
     if (known.get() == shape && file.filename() == "config.json") try {

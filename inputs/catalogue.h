@@ -12,6 +12,7 @@
 
 #include "core/reader.h"
 #include "model/device.h"
+#include "model/drafter_config.h"
 #include "model/host_time.h"
 #include "model/transformer_shape.h"
 
@@ -30,8 +31,8 @@ class Catalogue {
   std::shared_ptr<const Device> device(const Reader& in);
   // also a config.json, or a folder with one, or shapes alone (model/described_transformer)
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);
-  std::shared_ptr<const Engine> engine(const Reader& in);                 // a name without version: the newest profile;
-      // an unknown version: the nearest, with a note
+  std::shared_ptr<const Engine> engine(const Reader& in);  // a name without version: the newest profile;
+                                                           // an unknown version: the nearest, with a note
 
   // The same for a name from an option or a table. Paths are relative to the folder of `asked_by`. Throws InputErrors,
   // which name `asked_by`.
@@ -39,6 +40,9 @@ class Catalogue {
   std::shared_ptr<const TransformerShape> transformer(const std::string& name,
                                                       const std::filesystem::path& asked_by = {});
   std::shared_ptr<const Engine> engine(const std::string& name, const std::filesystem::path& asked_by = {});
+
+  // A drafter's folder by its path, of which config.json is read. A mistake is noted at `in`.
+  DrafterConfig drafter(const Reader& in, DrafterKind);
 
   // A workload trace (inputs/workload) or acceptance trace (trace/trace) by its path; null after a mistake.
   std::shared_ptr<const WorkloadTrace> workload(const Reader& in);

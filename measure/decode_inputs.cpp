@@ -2,9 +2,11 @@
 #include "measure/decode_inputs.h"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/errors.h"
+#include "core/quantity_text.h"
 #include "trace/trace.h"
 
 namespace draftline::measure {
@@ -21,27 +23,91 @@ std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folde
   return std::make_unique<HuggingFaceFolder>(folder);
 }
 
+nlohmann::json WeightNames::drafter_json() const {
+  return drafter.empty() ? nlohmann::json(nullptr) : nlohmann::json(drafter);
+}
+
+std::string WeightNames::warning() const {
+  return (target.starts_with("random") ? "; target: " + target : "") +
+         (random_drafter() ? "; drafter: " + drafter : "");
+}
+
 DecodedWeights::DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed)
-    : target_(std::move(target)), random_(seed), perturbed_(of_target(), kDraft, draft_noise, seed + 1) {}
+    : target_(std::move(target)),
+      draft_noise_(draft_noise),
+      seed_(seed),
+      random_(seed),
+      perturbed_(of_target(), kDraft, draft_noise, seed + 1) {}
+
+DrafterConfig DecodedWeights::drafter_at(const Reader& in, DrafterKind kind) {
+  const std::filesystem::path folder = in.file().parent_path() / in.text();
+  if (!target_) in.fail("a drafter's weights belong to those of its target, and --transformer names no checkpoint");
+  if (!target_ || !in.is_string()) return {};
+  try {
+    if (!drafter_ || drafter_->folder() != folder || drafter_->config().kind != kind)
+      drafter_ = std::make_unique<DrafterFolder>(folder, kind, *target_);
+  } catch (const InputErrors& mistakes) {
+    in.pass_on(mistakes);
+    return {};
+  }
+  return drafter_->config();
+}
 
 void DecodedWeights::load(const std::string& name, int in, int out, std::span<float> to) {
   if (draft_ && name.starts_with(kDraft)) return draft_->load(name.substr(kDraft.size()), in, out, to);
+  if (drafter_ && !is_target(name) && !name.starts_with(kDraft))  // behind the method's name, "eagle3."
+    return drafter_->load(name.substr(name.find('.') + 1), in, out, to);
   of(name).load(name, in, out, to);
 }
 
 std::vector<NormalTerm> DecodedWeights::formula(const std::string& name, int in, int out) {
-  if (draft_ && name.starts_with(kDraft)) return {};
+  if (!is_target(name) && !is_random(name) && (draft_ || drafter_)) return {};
   return of(name).formula(name, in, out);
 }
 
-std::string DecodedWeights::target_name(std::uint64_t seed) const {
-  return target_ ? weights_name(target_->fingerprint()) : "random, seed " + std::to_string(seed);
+WeightNames DecodedWeights::names(const WeightStore& store) const { return {target_name(), drafter_name(store)}; }
+
+std::string DecodedWeights::target_name() const {
+  return target_ ? weights_name(target_->fingerprint()) : "random, seed " + std::to_string(seed_);
+}
+
+bool DecodedWeights::is_random(const std::string& name) const {
+  if (!name.starts_with(kDraft)) return !drafter_;
+  return !draft_ && (!target_ || draft_noise_ != 0);
+}
+
+std::string DecodedWeights::drafter_name(const WeightStore& store) const {
+  const std::string* drafter = nullptr;
+  for (const std::string& name : store.names()) {
+    if (is_target(name)) continue;
+    drafter = &name;
+    if (is_random(name)) break;
+  }
+  if (drafter == nullptr) return "";
+  if (!drafter->starts_with(kDraft))
+    return drafter_ ? weights_name(drafter_->fingerprint()) : "random, seed " + std::to_string(seed_);
+  if (draft_) return weights_name(draft_->fingerprint());
+  if (!is_random(*drafter)) return target_name();
+  return "random, seed " + std::to_string(seed_) + ": noise of " + significant(draft_noise_) + " on the target's";
+}
+
+void DecodedWeights::refuse_random_drafter(const WeightStore& store, const methods::Entry& method) const {
+  if (!target_ || !drafter_name(store).starts_with("random")) return;
+  const std::string name(method.name);
+  throw InputErrors(
+      (method.checkpoint ? "--method: " + name +
+                               " drafts with trained weights: give the drafter's folder in the method's object, "
+                               "\"checkpoint\": FOLDER"
+       : method.draft_network ? "--method: \"draft\" names a network without weights: give the folder of its checkpoint"
+                              : "--method: " + name + " drafts with trained weights, of which no file can be read") +
+      "; or ask for random ones by --random-drafter, which every output then says");
 }
 
 InputFiles DecodedWeights::input_files() const {
   InputFiles files;
   for (const auto* checkpoint : {target_.get(), draft_.get()})
     if (checkpoint != nullptr) files[checkpoint->folder()] = checkpoint->fingerprint();
+  if (drafter_) files[drafter_->folder()] = drafter_->fingerprint();
   return files;
 }
 

@@ -3,35 +3,58 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "core/input_files.h"
-#include "decoder/huggingface.h"
+#include "decoder/drafter_folder.h"
 #include "decoder/random_weights.h"
+#include "methods/method.h"
 
 namespace draftline::measure {
 
 // Opens a checkpoint for --transformer or "draft"; null if there is no such folder.
 std::unique_ptr<HuggingFaceFolder> checkpoint(const std::filesystem::path& folder);
 
-// Weights from the checkpoints of the target and of the draft network. Weights that no checkpoint has are random.
+// The weights of a target and its drafter, as in traces: weights_name() (trace/trace) or "random, seed 0".
+struct WeightNames {
+  std::string target, drafter;  // drafter "": it has no weights but the target's
+  bool random_drafter() const { return drafter.starts_with("random"); }
+  nlohmann::json drafter_json() const;
+  std::string warning() const;  // "; drafter: random, seed 0": what to print beside figures; "" if all are trained
+};
+
+// Weights from the checkpoints of the target and of its drafter: a draft network, or a published drafter. Weights that
+// no checkpoint has are random.
 class DecodedWeights : public WeightSource {
  public:
   // `target`: null for random weights. `draft_noise`: a draft network without checkpoint has the target's weights with
   // noise of this standard deviation, relative to that of random weights. `seed`: of weights and noise.
   DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed);
   void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
+  // Opens the drafter's folder (decoder/drafter_folder) that a reader names. Mistakes are noted there, also that the
+  // target has no checkpoint.
+  DrafterConfig drafter_at(const Reader&, DrafterKind);
   void load(const std::string& name, int in, int out, std::span<float> to) override;
   std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;
+
   std::string_view target_kind() const { return target_ ? "checkpoint" : "random"; }
-  std::string target_name(std::uint64_t seed) const;  // as in traces: weights_name() (trace/trace) or "random, seed 0"
-  InputFiles input_files() const;                     // the checkpoints' folders, by what is stored in them
+  WeightNames names(const WeightStore&) const;  // of a decoder's store
+  // Throws InputErrors if a drafter's weights would be random beside a target's that are not.
+  void refuse_random_drafter(const WeightStore&, const methods::Entry&) const;
+  InputFiles input_files() const;  // the checkpoints' folders, by what is stored in them
 
  private:
   WeightSource& of_target() { return target_ ? static_cast<WeightSource&>(*target_) : random_; }
   WeightSource& of(const std::string& name);
+  bool is_random(const std::string& name) const;  // of a drafter's weight
+  std::string target_name() const;
+  std::string drafter_name(const WeightStore&) const;
   std::unique_ptr<HuggingFaceFolder> target_, draft_;
+  std::unique_ptr<DrafterFolder> drafter_;
+  double draft_noise_;
+  std::uint64_t seed_;
   RandomWeights random_;
   PerturbedWeights perturbed_;
 };

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/dry_step.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+
+#include "core/errors.h"
+#include "core/quantity_text.h"
 
 namespace draftline::measure {
 
@@ -19,6 +24,15 @@ DryStep dry_step(Decoder& priced, int slots, int length) {
   priced.generator.assume(slots, length);
   priced.generator.step();
   return seen;
+}
+
+void check_memory(const Decoder& priced, int slots, int capacity) {
+  const Bytes have{static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))};
+  Bytes caches;
+  for (const Cache& c : priced.ops.caches()) caches += 1.0 * slots * capacity * c.layers * c.row_bytes();
+  if (priced.weights.bytes() + caches > 0.8 * have)
+    throw InputErrors("its weights in fp32 need " + to_text(priced.weights.bytes()) + ", its caches " +
+                      to_text(caches) + ", this machine has " + to_text(have));
 }
 
 }  // namespace draftline::measure

@@ -11,5 +11,7 @@ struct DryStep {
 };
 // Records a step of `priced`, a decoder on the priced backend, with so many sequences of that committed length.
 DryStep dry_step(Decoder& priced, int slots, int length);
+// Throws InputErrors if the weights of `priced` and so many cache entries of its slots exceed this machine's memory.
+void check_memory(const Decoder& priced, int slots, int capacity);
 
 }  // namespace draftline::measure

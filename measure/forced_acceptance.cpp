@@ -29,8 +29,8 @@ ForcedAcceptance accept_by_rates(const std::vector<double>& rates, const Method&
   };
 }
 
-ForcedAcceptance accept_by_trace(const std::string& file, const Method& method, const MethodSpec& spec) {
-  const Trace trace = Trace::read(file);
+ForcedAcceptance accept_by_trace(const Trace& trace, const std::string& file, const Method& method,
+                                 const MethodSpec& spec) {
   const TraceHeader& h = trace.header();
   const bool as_recorded = spec.object() == nlohmann::json::parse(h.method);
   std::vector<std::vector<int>> steps;

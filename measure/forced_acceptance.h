@@ -9,6 +9,7 @@
 
 #include "decoder/method.h"
 #include "methods/method_spec.h"
+#include "trace/trace.h"
 
 namespace draftline::measure {
 
@@ -19,6 +20,6 @@ using ForcedAcceptance = std::function<int(int id, int step)>;
 // probabilities.
 ForcedAcceptance accept_by_rates(const std::vector<double>& rates, const Method&, std::uint64_t seed);
 // A trace of lengths can be replayed only for the method with which it was recorded. Throws InputErrors.
-ForcedAcceptance accept_by_trace(const std::string& file, const Method&, const MethodSpec&);
+ForcedAcceptance accept_by_trace(const Trace&, const std::string& file, const Method&, const MethodSpec&);
 
 }  // namespace draftline::measure

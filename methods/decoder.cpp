@@ -14,7 +14,7 @@ Decoder::Decoder(const Options& o, const MethodSpec& spec, const FindTransformer
       ops(*backend, o.precision.activations, o.slots * o.positions_per_slot, o.slots, o.precision.kv_cache),
       target(o.ranks == 1 ? o.target : shard(o.target, o.ranks), weights, ops, o.capacity, "", o.ranks),
       target_bytes(weights.bytes()),
-      method(make_method(spec, {ops, weights, target, o.capacity, find, o.accepted})),
+      method(make_method(spec, {ops, weights, target, o.capacity, find, o.accepted, o.drafter})),
       generator(ops, target, *method, o.sampling) {}
 
 }  // namespace draftline

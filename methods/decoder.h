@@ -11,6 +11,7 @@ namespace draftline {
 
 class Decoder {
  public:
+  using FindDrafter = std::function<DrafterConfig(const Reader&, DrafterKind)>;
   struct Options {
     TransformerShape target;  // undivided; the decoder has the shard of one rank
     Precision precision = Precision(DType::fp32);
@@ -18,6 +19,7 @@ class Decoder {
     Sampling sampling = {};
     RankAcceptance accepted = {};  // [levels][ranks], for building optimal trees; empty if unknown
     int positions_per_slot = 1;    // positions of a text that are traced together (trace/position_batch)
+    FindDrafter drafter = {};      // reads a drafter's folder; mistakes are noted at the reader. Null: there is none
   };
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
   // Finds a transformer by the name or file that a reader holds; mistakes are noted at the reader.

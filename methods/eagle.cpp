@@ -3,9 +3,8 @@
 
 namespace draftline::methods {
 
-Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape)
-    : FeatureDrafter(c.target, shape, make_cache(c.ops, drafter_layer_shape(c.target.shape), 1, c.capacity)),
-      layer_shape_(drafter_layer_shape(c.target.shape)) {
+Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape, const DrafterConfig& drafter)
+    : FeatureDrafter(c, shape, drafter, prefix) {
   const int d = c.target.shape.hidden;
   fc_ = c.weights.matrix(prefix + "fc", 2 * d, d);
   fc_bias_ = c.weights.vector(prefix + "fc_bias", d);
@@ -20,9 +19,9 @@ void Eagle::extend(Ops& ops, const Session& s, const Committed& c) {
 }
 
 Tensor Eagle::forward(Ops& ops, Tensor feature, Tensor tokens, PassRef pass) const {
-  Stream x{ops.linear(ops.gather(std::vector{target_.embed(ops, tokens), feature}), fc_, fc_bias_)};
+  Stream x{ops.linear(ops.gather(std::vector{embed(ops, tokens), feature}), fc_, fc_bias_)};
   x.push(ops, self_attention(ops, x.value(ops), layer_, layer_shape_, pass, cache_, 0, target_.ranks));
-  const Tensor y = x.norm(ops, *layer_.mlp_norm, static_cast<float>(layer_shape_.norm_epsilon));
+  const Tensor y = x.norm(ops, *layer_.mlp_norm, epsilon());
   x.push(ops, mlp(ops, y, layer_, layer_shape_, target_.ranks));
   return x.value(ops);
 }

@@ -6,12 +6,13 @@
 #include <string>
 
 #include "methods/feature_drafter.h"
+#include "methods/published_drafter.h"
 
 namespace draftline::methods {
 
 class Eagle : public FeatureDrafter {
  public:
-  Eagle(Context&, const std::string& prefix, const DraftShape&);
+  Eagle(Context&, const std::string& prefix, const DraftShape&, const DrafterConfig&);
   std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
   void extend(Ops&, const Session&, const Committed&) override;
 
@@ -21,7 +22,6 @@ class Eagle : public FeatureDrafter {
 
  private:
   Weight fc_, fc_bias_;
-  TransformerShape layer_shape_;
   LayerWeights layer_;
 };
 

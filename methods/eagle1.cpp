@@ -42,7 +42,8 @@ RankTree official_tree() {
 
 class Eagle1 : public Eagle {
  public:
-  Eagle1(Context& c, RankTree tree) : Eagle(c, "eagle1.", {}), tree_(std::move(tree)) {}
+  Eagle1(Context& c, RankTree tree, const DrafterConfig& drafter)
+      : Eagle(c, "eagle1.", {}, drafter), tree_(std::move(tree)) {}
   int depth() const override { return tree_.depth(); }
   const RankTree* tree() const override { return &tree_.ranks(); }
 
@@ -71,14 +72,18 @@ Entry eagle1() {
           .source = "li2024eagle",
           .locator = "sections 3 and 4",
           .lossless = Losslessness::lossless,
-          .parameters = "draft_length (a chain), or tree: \"default\" (25 nodes), {nodes} or {optimal}",
+          .parameters =
+              "draft_length (a chain), or tree: \"default\" (25 nodes), {nodes} or {optimal}; checkpoint: a folder of "
+              "trained weights",
           .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
             const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
-            return std::make_unique<Eagle1>(c, read_rank_plan(spec, limits, official_tree(), c.accepted));
+            return std::make_unique<Eagle1>(c, read_rank_plan(spec, limits, official_tree(), c.accepted),
+                                            drafter_config(spec, c, DrafterKind::eagle));
           },
           .examples = {R"("draft_length": 3)",
                        R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"},
-          .lengths = {.most = 32, .tree_by_default = true}};
+          .lengths = {.most = 32, .tree_by_default = true},
+          .checkpoint = true};
 }
 
 }  // namespace draftline::methods

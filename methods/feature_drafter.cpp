@@ -44,6 +44,16 @@ TransformerShape drafter_layer_shape(const TransformerShape& target) {
   return s;
 }
 
+FeatureDrafter::FeatureDrafter(Context& c, const DraftShape& shape, const DrafterConfig& drafter,
+                               const std::string& prefix)
+    : target_(c.target),
+      shape_(shape),
+      layer_shape_(drafter.layer),
+      cache_(make_cache(c.ops, layer_shape_, 1, c.capacity)) {
+  if (drafter.own_embedding)
+    embedding_ = c.weights.embedding(prefix + "embedding", c.target.shape.vocabulary, c.target.shape.hidden);
+}
+
 Proposal FeatureDrafter::propose(Ops& ops, Session& s) {
   if (shape_.top_k > 0) return propose_tree(ops, s);
   const int b = s.sequences;

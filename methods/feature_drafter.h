@@ -23,8 +23,8 @@ TransformerShape drafter_layer_shape(const TransformerShape& target);
 
 class FeatureDrafter : public Method {
  public:
-  FeatureDrafter(const Transformer& target, const DraftShape& shape, Cache cache)
-      : target_(target), shape_(shape), cache_(cache) {}
+  // `prefix` begins the names of its weights.
+  FeatureDrafter(Context&, const DraftShape&, const DrafterConfig&, const std::string& prefix);
   int depth() const override { return shape_.depth(); }
   Proposal propose(Ops&, Session&) override;
 
@@ -36,12 +36,18 @@ class FeatureDrafter : public Method {
   Tensor state(Ops& ops, const Session& s) const {  // [slots, hidden]: the state after the newest committed pair
     return s.state(ops, "drafter.state", 1, target_.shape.hidden, ops.activations());
   }
+  Tensor embed(Ops& ops, Tensor tokens) const {  // by its own embedding or the target's
+    return embedding_ ? ops.embed(*embedding_, tokens) : target_.embed(ops, tokens);
+  }
+  float epsilon() const { return static_cast<float>(layer_shape_.norm_epsilon); }
   const Transformer& target_;
   DraftShape shape_;
+  TransformerShape layer_shape_;
   Cache cache_;
 
  private:
   Proposal propose_tree(Ops&, Session&);
+  std::optional<Weight> embedding_;
 };
 
 }  // namespace draftline::methods

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "methods/entries.h"
+#include "methods/published_drafter.h"
 #include "methods/rank_proposal.h"
 
 namespace draftline::methods {
@@ -25,13 +26,19 @@ std::vector<std::vector<int>> official_tree() {
 
 class Medusa : public Method {
  public:
-  Medusa(Context& c, RankTree tree, std::optional<Relaxed> typical)
+  // `blocks`: residual blocks of each head.
+  Medusa(Context& c, RankTree tree, int blocks, std::optional<Relaxed> typical)
       : target_(c.target), tree_(std::move(tree)), typical_(typical) {
     const TransformerShape& s = target_.shape;
     for (int i = 0; i < depth(); ++i) {
       const std::string name = "medusa." + std::to_string(i) + ".";
-      heads_.push_back({c.weights.matrix(name + "w", s.hidden, s.hidden), c.weights.vector(name + "b", s.hidden),
-                        c.weights.lm_head(name + "lm_head", s.hidden, s.vocabulary)});
+      Head head;
+      for (int block = 0; block < blocks; ++block) {
+        const std::string own = block == 0 ? name : name + std::to_string(block) + ".";
+        head.blocks.push_back({c.weights.matrix(own + "w", s.hidden, s.hidden), c.weights.vector(own + "b", s.hidden)});
+      }
+      head.lm_head = c.weights.lm_head(name + "lm_head", s.hidden, s.vocabulary);
+      heads_.push_back(std::move(head));
     }
   }
   int depth() const override { return tree_.tree.depth(); }
@@ -46,7 +53,8 @@ class Medusa : public Method {
     const Tensor h = hidden(ops, s);
     std::vector<Tensor> candidates;
     for (std::size_t i = 0; i < heads_.size(); ++i) {
-      const Tensor z = ops.silu_add(h, ops.linear(h, heads_[i].w, heads_[i].b));
+      Tensor z = h;
+      for (const Block& block : heads_[i].blocks) z = ops.silu_add(z, ops.linear(z, block.w, block.b));
       const Tensor logits = ops.gather_over_ranks(ops.linear(z, heads_[i].lm_head), target_.ranks);
       const int width = width_of_level(tree_, static_cast<int>(i));
       candidates.push_back(width == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, width).ids));
@@ -57,8 +65,12 @@ class Medusa : public Method {
   }
 
  private:
+  struct Block {
+    Weight w, b;
+  };
   struct Head {
-    Weight w, b, lm_head;
+    std::vector<Block> blocks;
+    Weight lm_head;
   };
   Tensor hidden(Ops& ops, const Session& s) const {
     return s.state(ops, "medusa.hidden", 1, target_.shape.hidden, ops.activations());
@@ -71,8 +83,14 @@ class Medusa : public Method {
 
 std::unique_ptr<Method> build(const MethodSpec& spec, Context& c, std::optional<Relaxed> typical) {
   const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
-  return std::make_unique<Medusa>(
-      c, read_rank_plan(spec, limits, rank_tree(official_tree(), {limits.levels, 10}), c.accepted), typical);
+  RankTree tree = read_rank_plan(spec, limits, rank_tree(official_tree(), {limits.levels, 10}), c.accepted);
+  const auto published = published_drafter(spec, c, DrafterKind::medusa);
+  if (published && tree.tree.depth() > published->heads)
+    spec.in()
+        .at("checkpoint")
+        .fail("has " + std::to_string(published->heads) + " heads, and " + std::to_string(tree.tree.depth()) +
+              " levels are drafted");
+  return std::make_unique<Medusa>(c, std::move(tree), published ? published->blocks : 1, typical);
 }
 
 }  // namespace
@@ -84,10 +102,14 @@ Entry medusa() {
       .source = "cai2024",
       .locator = "section 3.1",
       .lossless = Losslessness::lossless,
-      .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
+      .parameters =
+          "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}; checkpoint: a "
+          "folder "
+          "of trained heads",
       .make = [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
       .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
-      .lengths = {.most = 16, .tree_by_default = true}};
+      .lengths = {.most = 16, .tree_by_default = true},
+      .checkpoint = true};
 }
 
 Entry medusa_typical() {
@@ -106,7 +128,8 @@ Entry medusa_typical() {
                     Relaxed{Relaxed::Kind::typical, epsilon ? epsilon->ratio() : 0.09, delta ? delta->ratio() : 0.3});
               },
           .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
-          .lengths = {.most = 16, .tree_by_default = true}};
+          .lengths = {.most = 16, .tree_by_default = true},
+          .checkpoint = true};
 }
 
 }  // namespace draftline::methods

@@ -13,6 +13,7 @@
 #include "decoder/method.h"
 #include "decoder/transformer.h"
 #include "methods/method_spec.h"
+#include "model/drafter_config.h"
 #include "model/tree_search.h"
 
 namespace draftline::methods {
@@ -30,6 +31,8 @@ struct Context {
   // Finds a transformer by the name or file that a reader holds.
   std::function<TransformerShape(const Reader&)> transformer;
   RankAcceptance accepted = {};  // [levels][ranks] of the scenario's acceptance; empty if unknown
+  // Reads the drafter's folder that a reader names; null where none can be read.
+  std::function<DrafterConfig(const Reader&, DrafterKind)> drafter = {};
 };
 
 // The chains that a method can draft.
@@ -53,6 +56,7 @@ struct Entry {
   std::vector<std::string_view> examples = {""};
   DraftLengths lengths = {};
   bool draft_network = false;  // whether it has the parameters "draft" (a transformer) and "shard_draft"
+  bool checkpoint = false;     // whether it has the parameter "checkpoint", a folder with its trained weights
 };
 
 std::span<const Entry> all();

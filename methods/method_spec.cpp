@@ -43,6 +43,11 @@ const methods::Entry& entry_named(const Reader& name) {
   return entry != nullptr ? *entry : methods::all().front();
 }
 
+// The last name of a path, of a folder too: "drafter" of "./drafter/".
+std::string last_name(const std::filesystem::path& path) {
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
 // Whether this is a sweep without alternatives, a mistake that inputs/axes notes.
 bool is_empty_list(const Reader& in) { return in.is_array() && in.items().empty(); }
 
@@ -145,8 +150,9 @@ MethodSpec MethodSpec::with_parameter(const std::string& key, const Json& value)
 bool MethodSpec::same_drafter(const MethodSpec& other) const {
   const auto drafter = [](Json parameters) {
     for (const char* key : kOfDrafts) parameters.erase(key);
-    if (const auto draft = parameters.find("draft"); draft != parameters.end() && draft->is_string())
-      *draft = std::filesystem::path(draft->get<std::string>()).filename().string();
+    for (const char* network : {"draft", "checkpoint"})
+      if (const auto named = parameters.find(network); named != parameters.end() && named->is_string())
+        *named = last_name(named->get<std::string>());
     return parameters;
   };
   return entry_ == other.entry_ && drafter(*parameters_) == drafter(*other.parameters_);

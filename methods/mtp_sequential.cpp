@@ -5,6 +5,7 @@
 // layer is as the target's last: with latent attention and a mixture of experts where that has them.
 #include "methods/entries.h"
 #include "methods/feature_drafter.h"
+#include "methods/published_drafter.h"
 
 namespace draftline::methods {
 
@@ -20,16 +21,15 @@ TransformerShape module_shape(const TransformerShape& target) {
 
 class MtpSequential : public FeatureDrafter {
  public:
-  MtpSequential(Context& c, const DraftShape& draft)
-      : FeatureDrafter(c.target, draft, make_cache(c.ops, module_shape(c.target.shape), 1, c.capacity)),
-        shape_(module_shape(c.target.shape)) {
-    const int d = shape_.hidden;
+  MtpSequential(Context& c, const DraftShape& draft, const DrafterConfig& drafter)
+      : FeatureDrafter(c, draft, drafter, "mtp."), normed_state_(drafter.normed_state) {
+    const int d = layer_shape_.hidden;
     token_norm_ = c.weights.vector("mtp.token_norm", d);
     state_norm_ = c.weights.vector("mtp.state_norm", d);
     join_ = c.weights.matrix("mtp.join", 2 * d, d);
-    const bool native = shape_.experts.has_value();
+    const bool native = layer_shape_.experts.has_value();
     c.weights.native_layers(native);
-    layer_ = make_layer(c.weights, "mtp.layer.", shape_, {.kind = {.experts = native}});
+    layer_ = make_layer(c.weights, "mtp.layer.", layer_shape_, {.kind = {.experts = native}});
     c.weights.native_layers(false);
     out_norm_ = c.weights.vector("mtp.out_norm", d);
   }
@@ -43,21 +43,20 @@ class MtpSequential : public FeatureDrafter {
 
  protected:
   Tensor forward(Ops& ops, Tensor hidden, Tensor tokens, PassRef pass) const override {
-    const Tensor embedded = ops.rms_norm(target_.embed(ops, tokens), token_norm_, epsilon());
+    const Tensor embedded = ops.rms_norm(embed(ops, tokens), token_norm_, epsilon());
     Stream x{ops.linear(ops.gather(std::vector{embedded, ops.rms_norm(hidden, state_norm_, epsilon())}), join_)};
     const Tensor y = x.norm(ops, *layer_.attention_norm, epsilon());
-    x.push(ops, self_attention(ops, y, layer_, shape_, pass, cache_, 0, target_.ranks));
+    x.push(ops, self_attention(ops, y, layer_, layer_shape_, pass, cache_, 0, target_.ranks));
     const Tensor z = x.norm(ops, *layer_.mlp_norm, epsilon());
-    x.push(ops, mlp(ops, z, layer_, shape_, target_.ranks, ops.sequences(pass)));
-    return x.value(ops);
+    x.push(ops, mlp(ops, z, layer_, layer_shape_, target_.ranks, ops.sequences(pass)));
+    return normed_state_ ? x.norm(ops, out_norm_, epsilon()) : x.value(ops);
   }
   Tensor logits(Ops& ops, Tensor hidden) const override {
-    return target_.logits(ops, ops.rms_norm(hidden, out_norm_, epsilon()));
+    return target_.logits(ops, normed_state_ ? hidden : ops.rms_norm(hidden, out_norm_, epsilon()));
   }
 
  private:
-  float epsilon() const { return static_cast<float>(shape_.norm_epsilon); }
-  TransformerShape shape_;
+  bool normed_state_;
   Weight token_norm_, state_norm_, join_, out_norm_;
   LayerWeights layer_;
 };
@@ -72,15 +71,22 @@ Entry mtp_sequential() {
       .source = "deepseek2024",
       .locator = "section 2.2",
       .lossless = Losslessness::lossless,
-      .parameters = "draft_length (1), or tree: {top_k, passes, nodes}",
+      .parameters =
+          "draft_length (1), or tree: {top_k, passes, nodes}; checkpoint: the folder of a target with an MTP module",
       .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
         const Reader& in = spec.in();
         DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);
         if (!spec.draft_length() && !in.has("tree")) shape = {1, 0, 0, 0};
-        return std::make_unique<MtpSequential>(c, shape);
+        auto drafter = published_drafter(spec, c, DrafterKind::mtp);
+        if (!drafter) {
+          drafter.emplace();
+          drafter->layer = module_shape(c.target.shape);
+        }
+        return std::make_unique<MtpSequential>(c, shape, *drafter);
       },
       .examples = {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"},
-      .lengths = {.most = 64}};
+      .lengths = {.most = 64},
+      .checkpoint = true};
 }
 
 }  // namespace draftline::methods

@@ -172,6 +172,7 @@ constexpr std::array kFamilies{
     Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3},
     Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe},
     Family{"MixtralForCausalLM", "mixtral", read_mixtral},
+    Family{"MiMoForCausalLM", "mimo", read_qwen2},
     Family{"MistralForCausalLM", "mistral", read_mistral},
     Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral},
     Family{"Gemma3ForCausalLM", "gemma3_text", read_gemma3},
@@ -193,5 +194,11 @@ constexpr std::array kFamilies{
 }  // namespace
 
 std::span<const Family> families() { return kFamilies; }
+
+const Family* family(std::string_view architecture) {
+  const auto it =
+      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& f) { return f.architecture == architecture; });
+  return it == kFamilies.end() ? nullptr : &*it;
+}
 
 }  // namespace draftline::config

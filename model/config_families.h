@@ -13,5 +13,9 @@ struct Family {
   void (*read)(const Reader&, TransformerShape&);
 };
 std::span<const Family> families();
+const Family* family(std::string_view architecture);  // null if it is unknown
+
+// read_transformer() (model/transformer_shape) as a known architecture, whichever the file names.
+TransformerShape read_transformer_as(std::string_view architecture, const Reader&);
 
 }  // namespace draftline::config

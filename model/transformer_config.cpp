@@ -20,8 +20,7 @@ const config::Family* family_of(const Reader& in, std::string& word) {
     }
     place = names.front();
     word = place.text();
-    for (const auto& f : config::families())
-      if (f.architecture == word) return &f;
+    if (const auto* f = config::family(word)) return f;
   } else if (const auto type = config::given(in, "model_type")) {
     place = *type;
     word = place.text();
@@ -48,10 +47,10 @@ std::string name_of(const std::filesystem::path& file) {
 
 }  // namespace
 
-TransformerShape read_transformer(Reader in) {
+static TransformerShape read_shape(const Reader& in, const config::Family* family, std::string architecture) {
   TransformerShape s;
   s.name = name_of(in.file());
-  const config::Family* family = family_of(in, s.architecture);
+  s.architecture = std::move(architecture);
   if (!family) return s;
   // A network that also sees or hears keeps the keys of its text tower apart.
   const auto tower = config::given(in, "text_config");
@@ -62,14 +61,24 @@ TransformerShape read_transformer(Reader in) {
   if (const auto& r = s.rope_scaling; r && r->kind == RopeScaling::Kind::longrope)
     for (const auto* factors : {&r->short_factors, &r->long_factors})
       if (2 * static_cast<double>(factors->size()) != std::floor(s.rotary_share * s.head_dim))
-        in.fail("longrope has " + std::to_string(factors->size()) + " factors for " + std::to_string(static_cast<int>(s.rotary_share * s.head_dim) / 2) +
-                " pairs of columns of a head");
+        in.fail("longrope has " + std::to_string(factors->size()) + " factors for " +
+                std::to_string(static_cast<int>(s.rotary_share * s.head_dim) / 2) + " pairs of columns of a head");
   s.checkpoint = read_checkpoint_precision(in, s);
   if (const auto origin = config::given(in, "draftline_source"); origin && origin->is_object()) {
     s.source = origin->at("source").text() + ", " + origin->at("locator").text();
     if (const auto note = config::given(*origin, "note")) s.notes.push_back(note->text());
   }
   return s;
+}
+
+TransformerShape read_transformer(Reader in) {
+  std::string architecture;
+  const config::Family* family = family_of(in, architecture);
+  return read_shape(in, family, architecture);
+}
+
+TransformerShape config::read_transformer_as(std::string_view architecture, const Reader& in) {
+  return read_shape(in, family(architecture), std::string(architecture));
 }
 
 }  // namespace draftline

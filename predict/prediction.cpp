@@ -41,8 +41,9 @@ AttentionChoice attention_of(const Setup& s) {
 
 // One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
 struct Predictor::Plan {
-  Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find)
-      : decoder({*s.transformer, precision, kSlots, 1, s.ranks, {}, m.acceptance.ranks()}, m.spec, find,
+  Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find,
+       const Decoder::FindDrafter& drafter)
+      : decoder({*s.transformer, precision, kSlots, 1, s.ranks, {}, m.acceptance.ranks(), 1, drafter}, m.spec, find,
                 [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
@@ -110,7 +111,7 @@ Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
   const Precision precision = served_precision(s.precision, *s.device);
   const auto found = plans_.find(std::tie(s.transformer, s.ranks, precision, m.spec, m.acceptance.ranks()));
   if (found != plans_.end()) return *found->second;
-  const auto plan = std::make_shared<Plan>(s, precision, m, find_);
+  const auto plan = std::make_shared<Plan>(s, precision, m, find_, drafter_);
   plans_[{s.transformer, s.ranks, precision, m.spec, m.acceptance.ranks()}] = plan;
   return *plan;
 }
@@ -227,7 +228,7 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   const auto known = plans_.size();
   Plan& p = plan(s, m);
   if (plans_.size() == known)
-    Plan(s, s.precision, m, find_);  // an equal method elsewhere in the file: its keys must be read too
+    Plan(s, s.precision, m, find_, drafter_);  // an equal method elsewhere in the file: its keys must be read too
   if (m.spec.in().failed()) return;
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);

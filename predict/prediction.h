@@ -64,7 +64,8 @@ struct BesidePrompt {
 // Makes predictions, and keeps recorded steps and prices for later ones. Each thread needs its own.
 class Predictor {
  public:
-  explicit Predictor(Decoder::FindTransformer find) : find_(std::move(find)) {}
+  explicit Predictor(Decoder::FindTransformer find, Decoder::FindDrafter drafter = {})
+      : find_(std::move(find)), drafter_(std::move(drafter)) {}
   Predictor(const Predictor&) = delete;  // tables of prompts refer to it
 
   // The prediction, or the reason why this point can't run: the text is longer than the transformer's positions, or it
@@ -131,6 +132,7 @@ class Predictor {
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
 
   Decoder::FindTransformer find_;
+  Decoder::FindDrafter drafter_;
   std::size_t recorded_ops_ = 0;
   std::map<PlanKey, std::shared_ptr<Plan>, std::less<>> plans_;
   std::map<PriceKey, Priced> prices_;

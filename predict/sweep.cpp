@@ -6,15 +6,21 @@
 namespace draftline {
 
 Sweep::Sweep(Document document, const std::filesystem::path& data)
-    : catalogue_(data), scenario_(read_scenario(std::move(document), catalogue_)), predictor_(finder()) {}
+    : catalogue_(data),
+      scenario_(read_scenario(std::move(document), catalogue_)),
+      predictor_(finder(), drafter_finder()) {}
 Sweep::Sweep(Scenario scenario, const std::filesystem::path& data)
-    : catalogue_(data), scenario_(std::move(scenario)), predictor_(finder()) {}
+    : catalogue_(data), scenario_(std::move(scenario)), predictor_(finder(), drafter_finder()) {}
 
 Decoder::FindTransformer Sweep::finder() {
   return [this](const Reader& in) {
     const auto shape = catalogue_.transformer(in);
     return shape ? *shape : TransformerShape{};
   };
+}
+
+Decoder::FindDrafter Sweep::drafter_finder() {
+  return [this](const Reader& in, DrafterKind kind) { return catalogue_.drafter(in, kind); };
 }
 
 Setup Sweep::setup(const Point& p) const {

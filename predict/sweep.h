@@ -40,6 +40,7 @@ class Sweep {
 
  private:
   Decoder::FindTransformer finder();  // by name or file
+  Decoder::FindDrafter drafter_finder();
   void refuse_undividable(const MethodChoice&);
   Catalogue catalogue_;
   Scenario scenario_;

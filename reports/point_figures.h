@@ -35,6 +35,14 @@ inline bool differ_in_acceptance(const Scenario& s) {
   });
 }
 
+// Whether an acceptance is of a trace that a random target or drafter left.
+inline bool traced_on_random_weights(const Scenario& s) {
+  return std::any_of(s.methods.begin(), s.methods.end(), [](const MethodChoice& m) {
+    const Trace* trace = m.acceptance.trace();
+    return trace != nullptr && !trace->header().random_weights().empty();
+  });
+}
+
 // The inputs of the points of every scenario, or with `of` those of that scenario: one with a workload has its axes
 // (Serving::axes) instead of the batch size.
 inline Figures<PointOf> point_figures(const Scenario* of = nullptr) {
@@ -77,6 +85,14 @@ inline Figures<PointOf> point_figures(const Scenario* of = nullptr) {
        },
        "as the scenario has it; in tables only where methods differ in nothing else",
        {.show_if = differ_in_acceptance}},
+      {"random_weights", "random_weights", "random weights", "", {},
+       [](P p) {
+         const Trace* trace = p.method().acceptance.trace();
+         const std::string which = trace ? trace->header().random_weights() : "";
+         return which.empty() ? Reading() : Reading(which);
+       },
+       "whose weights were random, not trained, when the trace of the acceptance was recorded; only where any were",
+       {.show_if = traced_on_random_weights, .in_csv_if = traced_on_random_weights}},
       {"prompt_tokens", "prompt_tokens", "prompt", "", {},
        [](P p) { return lengths_of(p, p.scenario.prompt_tokens[p.point.prompt], &ServingChoice::prompt_lengths); },
        "tokens of the prompt; of a workload with lengths of its own, those",

@@ -22,6 +22,11 @@ static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 std::string weights_name(std::uint64_t checkpoint) { return "checkpoint " + to_hex(checkpoint); }
 
+std::string TraceHeader::random_weights() const {
+  const bool of_target = weights.starts_with("random"), of_drafter = drafter.starts_with("random");
+  return of_target ? of_drafter ? "target and drafter" : "target" : of_drafter ? "drafter" : "";
+}
+
 std::string target_fingerprint(const TransformerShape& s, const std::string& weights) {
   Fingerprint f;
   f.add(s.name);
@@ -43,6 +48,7 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
   line({{"schema_version", kSchemaVersion},
         {"kind", "acceptance_trace"},
         {"target", {{"name", h.target}, {"fingerprint", h.fingerprint}, {"weights", h.weights}}},
+        {"drafter", {{"weights", h.drafter.empty() ? json(nullptr) : json(h.drafter)}}},
         {"method", json::parse(h.method)},
         {"task", h.task},
         {"steps_because", h.steps() ? json(h.steps_because) : json(nullptr)},

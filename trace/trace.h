@@ -22,13 +22,14 @@ namespace draftline {
 inline constexpr int kTraceCandidates = 16;   // candidates per level whose ranks are recorded
 inline constexpr std::uint8_t kNoRank = 255;  // in memory only: the token is none of the candidates
 
-// The name of a checkpoint's weights in traces: "checkpoint" and HuggingFaceFolder's fingerprint in hexadecimal.
+// The name of a checkpoint's weights in traces: "checkpoint" and CheckpointFiles' fingerprint in hexadecimal.
 std::string weights_name(std::uint64_t checkpoint);
 // A hash, 16 hex digits, of the target's shape and the name of its weights.
 std::string target_fingerprint(const TransformerShape&, const std::string& weights);
 
 struct TraceHeader {
   std::string target, fingerprint, weights;  // name, target_fingerprint(), weights_name() or "random ..."
+  std::string drafter;                       // its weights likewise; "": it has none of its own, or the file is silent
   std::string method;                        // the method's object of a scenario, JSON
   std::string task;                          // of the prompts
   std::string steps_because;                 // why steps are recorded instead of positions; "" if positions are
@@ -38,6 +39,8 @@ struct TraceHeader {
   Sampling sampling;
   std::uint64_t seed = 0;
   std::string commit;  // of the program
+  // Which weights were random: "target", "drafter", "target and drafter", or "".
+  std::string random_weights() const;
   bool steps() const { return !steps_because.empty(); }
   bool ranks() const { return !steps() && depth > 0; }
   bool lengths() const { return own_depth > 0; }

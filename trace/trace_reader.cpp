@@ -63,6 +63,9 @@ TraceHeader read_header(const GzipLines& lines, const std::string& text) {
   h.target = in.text(in.at(target, "name"), "name");
   h.fingerprint = in.text(in.at(target, "fingerprint"), "fingerprint");
   h.weights = in.text(in.at(target, "weights"), "weights");
+  if (in.has("drafter"))  // older files are silent
+    if (const json& drafter = in.at(in.at("drafter"), "weights"); !drafter.is_null())
+      h.drafter = in.text(drafter, "weights");
   const json& method = in.at("method");
   if (!method.is_object()) lines.fail("\"method\" must be an object");
   in.text(in.at(method, "name"), "name");

@@ -141,7 +141,9 @@ TEST_CASE("a trace of a checkpoint serves that checkpoint alone") {
   const fs::path folder = draftline.path("llama");
   fs::copy(fs::path(DRAFTLINE_SOURCE_DIR) / "tests/fixtures/llama", folder, fs::copy_options::recursive);
   fs::permissions(folder / "model.safetensors", fs::perms::owner_write, fs::perm_options::add);
-  REQUIRE(draftline("decode --transformer ./llama --method medusa --prompts 2 --new-tokens 8 --trace t.gz").code == 0);
+  REQUIRE(draftline("decode --transformer ./llama --method medusa --random-drafter --prompts 2 --new-tokens 8 "
+                    "--trace t.gz")
+              .code == 0);
   Json s = scenario({{"name", "medusa"}, {"acceptance", traced("t.gz")}});
   s["transformer"] = "./llama";
   s["prompt_tokens"] = 8;

@@ -3,43 +3,16 @@
 // matter.
 #include "decoder/huggingface.h"
 
-#include <nlohmann/json.hpp>
-
-#include "tests/core/fresh_folder.h"
 #include "tests/core/messages.h"
-#include "tests/decoder/safetensors_bytes.h"
+#include "tests/decoder/spoilt_folder.h"
 
 using namespace draftline;
 
 namespace {
 
-const std::filesystem::path kFixtures = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "tests/fixtures";
-
-// A copy of a fixture to spoil.
-struct Spoilt {
-  FreshFolder fresh;
-  std::filesystem::path folder;
-  explicit Spoilt(const std::string& network) : folder(fresh.path() / network) {
-    std::filesystem::copy(kFixtures / network, folder);
-  }
-  nlohmann::json json(const std::string& file) const { return nlohmann::json::parse(bytes_of_file(folder / file)); }
-  void set(const std::string& file, const std::string& pointer, const nlohmann::json& value) const {
-    auto document = json(file);
-    document[nlohmann::json::json_pointer(pointer)] = value;
-    write_bytes(folder / file, document.dump());
-  }
-  void config(const std::string& key, const nlohmann::json& value) const { set("config.json", "/" + key, value); }
-  void replace(const std::string& file, const std::string& from, const std::string& to) const {
-    std::string bytes = bytes_of_file(folder / file);
-    const auto at = bytes.find(from);
-    REQUIRE(at != std::string::npos);
-    REQUIRE(from.size() == to.size());  // so that the header's length stays right
-    write_bytes(folder / file, bytes.replace(at, from.size(), to));
-  }
-  std::string message() const {
-    return mistake_of([&] { HuggingFaceFolder{folder}; });
-  }
-};
+std::string message_of(const Spoilt& s) {
+  return mistake_of([&] { HuggingFaceFolder{s.folder}; });
+}
 
 std::vector<float> loaded(WeightSource& source, const std::string& name, int in, int out) {
   std::vector<float> to(static_cast<std::size_t>(in) * static_cast<std::size_t>(out));
@@ -101,9 +74,10 @@ TEST_CASE("a folder without config.json or weights says what is missing") {
   CHECK(contains(mistake_of([&] { HuggingFaceFolder{empty.path()}; }), "config.json: no such file"));
   const Spoilt s("llama");
   std::filesystem::remove(s.folder / "model.safetensors");
-  CHECK(ends_with(s.message(), "llama: has neither model.safetensors nor model.safetensors.index.json"));
+  CHECK(ends_with(message_of(s), "llama: has neither model.safetensors nor model.safetensors.index.json"));
   write_bytes(s.folder / "pytorch_model.bin", "");
-  CHECK(ends_with(s.message(), "weights in pytorch_model.bin are not read: save them as safetensors"));
+  CHECK(contains(message_of(s), "; weights in pytorch_model.bin are pickled Python, which is not read: convert them"));
+  CHECK(contains(message_of(s), "torch.load('pytorch_model.bin', map_location='cpu', weights_only=True)"));
 }
 
 TEST_CASE("tensors that are missing, of another shape or of another type are named all at once") {
@@ -111,7 +85,7 @@ TEST_CASE("tensors that are missing, of another shape or of another type are nam
   s.replace("model.safetensors", "model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.xx_proj.weight");
   s.replace("model.safetensors", "model.norm.weight\":{\"dtype\":\"F32\"", "model.norm.weight\":{\"dtype\":\"I32\"");
   s.config("num_key_value_heads", 3);
-  const std::string message = s.message();
+  const std::string message = message_of(s);
   CHECK(contains(message, "llama: tensor \"model.layers.0.mlp.up_proj.weight\" is missing\n"));
   CHECK(contains(message, "model.safetensors: tensor \"model.norm.weight\": values of dtype I32 can't be used"));
   CHECK(contains(
@@ -122,7 +96,7 @@ TEST_CASE("tensors that are missing, of another shape or of another type are nam
 TEST_CASE("a config.json that claims more layers than the files hold is refused without counting them all") {
   const Spoilt s("llama");
   s.config("num_hidden_layers", 16000);
-  const std::string message = s.message();
+  const std::string message = message_of(s);
   CHECK(contains(message, "tensor \"model.layers.3.input_layernorm.weight\" is missing"));
   CHECK(ends_with(message, "and more tensors are wrong or missing"));
   CHECK(message.size() < 10'000);
@@ -132,11 +106,11 @@ TEST_CASE("weights that the network has no use for are refused, as leaving them 
   const Spoilt biased("qwen2");
   biased.set("config.json", "/architectures/0", "LlamaForCausalLM");
   CHECK(contains(
-      biased.message(),
+      message_of(biased),
       "tensor \"model.layers.0.self_attn.k_proj.bias\": a network as config.json describes it has no such weight"));
   const Spoilt fewer("llama");
   fewer.config("num_hidden_layers", 2);
-  CHECK(contains(fewer.message(), "tensor \"model.layers.2.input_layernorm.weight\": a network as"));
+  CHECK(contains(message_of(fewer), "tensor \"model.layers.2.input_layernorm.weight\": a network as"));
 }
 
 TEST_CASE("an architecture whose weights can't be loaded is refused by name") {
@@ -144,7 +118,7 @@ TEST_CASE("an architecture whose weights can't be loaded is refused by name") {
   s.set("config.json", "/architectures/0", "InternLMForCausalLM");
   s.config("bias", false);
   CHECK(contains(
-      s.message(),
+      message_of(s),
       "config.json#/architectures: the weights of InternLMForCausalLM can't be loaded; those of LlamaForCausalLM, "));
 }
 
@@ -153,7 +127,7 @@ TEST_CASE("an index that leads out of its folder is refused") {
       GENERATE("../model-00001-of-00005.safetensors", "/etc/x.safetensors", "a\\b.safetensors", "passwd", "..");
   const Spoilt s("qwen2");
   s.set("model.safetensors.index.json", "/weight_map/model.norm.weight", name);
-  const std::string message = s.message();
+  const std::string message = message_of(s);
   CHECK(contains(message, "model.safetensors.index.json#/weight_map/model.norm.weight: "));
   CHECK(contains(message, "must be the name of a .safetensors file in this folder"));
 }
@@ -163,32 +137,32 @@ TEST_CASE("an index must name files that are there and hold what it says") {
   const std::string index = "model.safetensors.index.json";
   SECTION("no weight_map") {
     write_bytes(s.folder / index, "{}");
-    CHECK(ends_with(s.message(), index + "#: missing key \"weight_map\""));
+    CHECK(ends_with(message_of(s), index + "#: missing key \"weight_map\""));
   }
   SECTION("a name that is no text") {
     s.set(index, "/weight_map/model.norm.weight", 5);
-    CHECK(contains(s.message(), index + "#/weight_map/model.norm.weight: must be"));
+    CHECK(contains(message_of(s), index + "#/weight_map/model.norm.weight: must be"));
   }
   SECTION("a shard is missing") {
     std::filesystem::remove(s.folder / "model-00002-of-00005.safetensors");
-    CHECK(ends_with(s.message(), "model-00002-of-00005.safetensors: no such file"));
+    CHECK(ends_with(message_of(s), "model-00002-of-00005.safetensors: no such file"));
   }
   SECTION("a tensor is in another shard") {
     s.set(index, "/weight_map/model.norm.weight", "model-00001-of-00005.safetensors");
-    CHECK(ends_with(s.message(),
+    CHECK(ends_with(message_of(s),
                     "#/weight_map/model.norm.weight: the tensor is not in \"model-00001-of-00005.safetensors\""));
   }
   SECTION("a tensor is not listed") {
     auto document = s.json(index);
     document["weight_map"].erase("model.norm.weight");
     write_bytes(s.folder / index, document.dump());
-    CHECK(ends_with(s.message(), "tensor \"model.norm.weight\" is missing"));
+    CHECK(ends_with(message_of(s), "tensor \"model.norm.weight\" is missing"));
   }
   SECTION("a shard is cut short") {
     const auto shard = s.folder / "model-00003-of-00005.safetensors";
     std::filesystem::resize_file(shard, std::filesystem::file_size(shard) - 1);
-    CHECK(contains(s.message(), "model-00003-of-00005.safetensors: tensor "));
-    CHECK(contains(s.message(), "the file is cut short"));
+    CHECK(contains(message_of(s), "model-00003-of-00005.safetensors: tensor "));
+    CHECK(contains(message_of(s), "the file is cut short"));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/errors.h"
+#include "core/fingerprint.h"
 #include "core/gzip.h"
 #include "core/text_file.h"
 #include "tests/catch.h"
@@ -76,6 +77,33 @@ TEST_CASE("a trace read back replays chains and trees of ranks") {
   CHECK_FALSE(t.wrong_target(target()).has_value());
   CHECK(t.wrong_target(other).value() == "the trace was recorded on tiny, not on other");
   CHECK(t.wrong_target(target(3)).value() == "the trace was recorded on another transformer that is called tiny, too");
+}
+
+TEST_CASE("a trace says whose weights were random; an older one is silent of its drafter") {
+  const auto read_back = [](const std::string& target, const std::string& drafter) {
+    TraceHeader h = header();
+    h.weights = target;
+    h.drafter = drafter;
+    write_trace(file(), h, one_prompt());
+    return Trace::read(file()).header();
+  };
+  CHECK(read_back("checkpoint 0a", "checkpoint 0b").drafter == "checkpoint 0b");
+  CHECK(read_back("checkpoint 0a", "checkpoint 0b").random_weights().empty());
+  CHECK(read_back("checkpoint 0a", "").random_weights().empty());
+  CHECK(read_back("checkpoint 0a", "random, seed 0").random_weights() == "drafter");
+  CHECK(read_back("random, seed 0", "").random_weights() == "target");
+  CHECK(read_back("random, seed 0", "random, seed 0").random_weights() == "target and drafter");
+
+  const std::string silent =
+      replaced(replaced(read_text_file(file()), R"("drafter":{"weights":"random, seed 0"},)", ""),
+               read_text_file(file()).substr(read_text_file(file()).rfind("{\"checksum")), "");
+  Fingerprint sum;
+  for (std::size_t at = 0; at < silent.size(); at = silent.find('\n', at) + 1)
+    sum.add(silent.substr(at, silent.find('\n', at) - at));
+  AtomicFile out(file());
+  out.stream() << gzip(silent + R"({"prompts":1,"positions":5,"checksum":")" + to_hex(sum.value()) + "\"}\n");
+  out.commit();
+  CHECK(Trace::read(file()).header().random_weights() == "target");
 }
 
 TEST_CASE("a spoilt trace is refused with file and line") {

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network of a trained drafter: that of the folder which the parameter "checkpoint" names, or its paper's for this
+// target.
+#pragma once
+#include "methods/method.h"
+
+namespace draftline::methods {
+
+// What the config.json in the folder says, for one tensor-parallel rank; none without the parameter. Mistakes are
+// noted, among them a hidden size or a vocabulary other than the target's.
+std::optional<DrafterConfig> published_drafter(const MethodSpec&, const Context&, DrafterKind);
+// The same; without the parameter, a layer of the target's widths (drafter_layer_shape).
+DrafterConfig drafter_config(const MethodSpec&, const Context&, DrafterKind);
+
+}  // namespace draftline::methods

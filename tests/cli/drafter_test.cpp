@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trained and random drafters of `decode`: what is refused, and that every output tells which weights drafted.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/gzip.h"
+#include "core/text_file.h"
+#include "tests/cli/program.h"
+#include "trace/trace.h"
+
+namespace draftline {
+
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kFixtures = std::string(DRAFTLINE_SOURCE_DIR) + "/tests/fixtures";
+const std::string kLlama = " --transformer '" + kFixtures + "/llama' --prompts 2 --prompt-tokens 6 --new-tokens 8 ";
+
+std::string method(const std::string& name, const std::string& fixture, int drafts = 2) {
+  Json object{{"name", name}, {"draft_length", drafts}};
+  if (!fixture.empty()) object["checkpoint"] = kFixtures + "/drafters/" + fixture;
+  return "--method '" + object.dump() + "' ";
+}
+
+Json decoded(const Program& draftline, const std::string& arguments) {
+  const Ran r = draftline("decode" + arguments + "--json");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  return Json::parse(r.out);
+}
+
+// A scenario of `run` with a trace's acceptance, on the fixture's target.
+std::string scenario(const std::string& method, const std::string& trace) {
+  return Json{
+      {"device", "rtx-4090"},  {"transformer", kFixtures + "/llama"},
+      {"engine", "draftline"}, {"prompt_tokens", 6},
+      {"output_tokens", 8},    {"method", {{"name", method}, {"draft_length", 2}, {"acceptance", {{"trace", trace}}}}}}
+      .dump();
+}
+
+}  // namespace
+
+TEST_CASE("a drafter without weights is refused beside a checkpoint, with what to give instead") {
+  const Program draftline;
+  const auto refused = [&](const std::string& method) {
+    const Ran r = draftline("decode" + kLlama + "--method '" + method + "' --trace t.gz");
+    CHECK(r.code == 2);
+    CHECK_FALSE(std::filesystem::exists(draftline.path("t.gz")));
+    CHECK(contains(r.err, "; or ask for random ones by --random-drafter, which every output then says"));
+    return r.err;
+  };
+  for (const char* name : {"eagle1", "eagle2", "hass", "eagle3", "medusa", "medusa_typical", "mtp_sequential"})
+    CHECK(contains(refused(R"({"name": ")" + std::string(name) + R"(", "draft_length": 2})"),
+                   "drafts with trained weights: give the drafter's folder in the method's object, \"checkpoint\""));
+  for (const char* name : {"hydra", "hydra_plus", "clover", "kangaroo", "specformer", "mtp_heads", "s3d", "space"})
+    CHECK(contains(refused(R"({"name": ")" + std::string(name) + R"(", "draft_length": 2})"),
+                   std::string(name) + " drafts with trained weights, of which no file can be read"));
+  draftline.write("half.json", read_text_file(kFixtures + "/llama/config.json"));
+  CHECK(contains(refused(R"({"name": "draft_model", "draft": "./half.json"})"),
+                 "\"draft\" names a network without weights: give the folder of its checkpoint"));
+  CHECK(draftline("decode" + kLlama + "--method prompt_lookup").code == 0);
+  CHECK(draftline("decode" + kLlama + "--method layerskip").code == 0);
+}
+
+TEST_CASE("decode says whether the drafter is a checkpoint's or random, in text and JSON") {
+  const Program draftline;
+  const Json trained = decoded(draftline, kLlama + method("eagle3", "eagle3"));
+  CHECK(starts_with(trained.at("resolved").at("drafter_weights").get<std::string>(), "checkpoint "));
+  CHECK(trained.at("acceptance_length").at("kind") == "measured");
+  CHECK(trained.at("input_files").size() == 3);  // config.json, the target's weights and the drafter's
+  CHECK_FALSE(contains(draftline("decode" + kLlama + method("eagle3", "eagle3")).err, "random"));
+
+  const std::string random = kLlama + "--random-drafter " + method("eagle3", "");
+  const Json made_up = decoded(draftline, random);
+  CHECK(made_up.at("resolved").at("weights") == "checkpoint");
+  CHECK(made_up.at("resolved").at("drafter_weights") == "random, seed 0");
+  CHECK(made_up.at("acceptance_length").at("kind") == "input");
+  CHECK(contains(draftline("decode" + random).err, "(bonus included; drafter: random, seed 0)"));
+
+  const Json none = decoded(draftline, kLlama + "--method prompt_lookup ");
+  CHECK(none.at("resolved").at("drafter_weights").is_null());
+  draftline.write("tiny.json", read_text_file(kFixtures + "/llama/config.json"));  // a shape without weights
+  const Json both =
+      decoded(draftline, " --transformer ./tiny.json --new-tokens 2 --prompts 1 " + method("medusa", "", 1));
+  CHECK(both.at("resolved").at("weights") == "random");
+  CHECK(both.at("resolved").at("drafter_weights") == "random, seed 0");
+}
+
+TEST_CASE("a trace of a random drafter says so, and what `run` and `decode` make of it too") {
+  const Program draftline;
+  const Ran recorded = draftline("decode" + kLlama + method("medusa", "") + "--random-drafter --trace random.gz");
+  REQUIRE(recorded.code == 0);
+  CHECK(ends_with(recorded.err, "; drafter: random, seed 0\n"));
+  const Json as_json = decoded(draftline, kLlama + method("medusa", "medusa") + "--trace trained.gz ");
+  CHECK(starts_with(as_json.at("drafter_weights").get<std::string>(), "checkpoint "));
+  CHECK(Trace::read(draftline.path("random.gz")).header().random_weights() == "drafter");
+  CHECK(Trace::read(draftline.path("trained.gz")).header().random_weights().empty());
+
+  draftline.write("random.json", scenario("medusa", "random.gz"));
+  Json own = Json::parse(scenario("medusa", "trained.gz"));
+  own["method"]["checkpoint"] = kFixtures + "/drafters/medusa";
+  draftline.write("trained.json", own.dump());
+  const Ran table = draftline("run random.json"), csv = draftline("run random.json --csv");
+  INFO(table.err);
+  CHECK(contains(table.out, "random weights"));
+  CHECK(contains(csv.out, "random_weights"));
+  CHECK(contains(csv.out, ",drafter,"));
+  const Json json = Json::parse(draftline("run random.json --json").out);
+  CHECK(json.at("results").at(0).at("inputs").at("random_weights") == "drafter");
+  for (const char* form : {"", " --csv", " --json"}) {
+    const Ran r = draftline("run trained.json" + std::string(form));
+    INFO(r.err);
+    CHECK(r.code == 0);
+    CHECK_FALSE(contains(r.out, "random"));
+  }
+  const Ran forced = draftline("decode" + kLlama + method("medusa", "medusa") + "--accept-trace random.gz");
+  CHECK(contains(forced.err, "forced by a trace of a random drafter"));
+}
+
+TEST_CASE("a trace replays the drafter that it was recorded of, by its folder") {
+  const Program draftline;
+  REQUIRE(draftline("decode" + kLlama + method("eagle1", "eagle") + "--trace t.gz").code == 0);
+  draftline.write("other.json", scenario("eagle1", "t.gz"));
+  const Ran r = draftline("run other.json");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "the trace was recorded of another drafter"));
+}
+
+TEST_CASE("a drafter's folder is told where the method names it, with what is wrong in it") {
+  const Program draftline;
+  const Ran none = draftline("decode" + kLlama + "--method '{\"name\": \"eagle3\", \"checkpoint\": \"./none\"}'");
+  CHECK(none.code == 2);
+  CHECK(contains(none.err, "none: no such folder"));
+  const Ran other = draftline("decode" + kLlama + method("eagle3", "medusa"));
+  CHECK(other.code == 2);
+  CHECK(contains(other.err, "medusa/config.json#: missing key"));
+  const Ran more = draftline("decode" + kLlama + method("medusa", "medusa", 5));
+  CHECK(more.code == 2);
+  CHECK(contains(more.err, "--method#/checkpoint: has 4 heads, and 5 levels are drafted"));
+  draftline.write("tiny.json", read_text_file(kFixtures + "/llama/config.json"));
+  const Ran alone = draftline("decode --transformer ./tiny.json " + method("eagle3", "eagle3"));
+  CHECK(alone.code == 2);
+  CHECK(contains(alone.err, "--method#/checkpoint: a drafter's weights belong to those of its target"));
+  const Ran useless = draftline("decode" + kLlama + method("kangaroo", "eagle3"));
+  CHECK(useless.code == 2);
+  CHECK(contains(useless.err, "--method#/checkpoint: unknown key"));
+}
+
+TEST_CASE("a prediction has the widths of the drafter's config.json") {
+  const Program draftline;
+  const auto step_time = [&](const char* checkpoint) {
+    Json s{{"device", "rtx-4090"},
+           {"transformer", kFixtures + "/llama"},
+           {"engine", "draftline"},
+           {"prompt_tokens", 100},
+           {"output_tokens", 100},
+           {"method", {{"name", "eagle3"}, {"draft_length", 2}, {"acceptance", {{"rate", 0.5}}}}}};
+    if (checkpoint != nullptr) s["method"]["checkpoint"] = checkpoint;
+    draftline.write("s.json", s.dump());
+    const Ran r = draftline("run s.json --json --explain");
+    INFO(r.err);
+    REQUIRE(r.code == 0);
+    return r.out;
+  };
+  std::filesystem::create_directory(draftline.path("wide"));
+  Json config = Json::parse(read_text_file(kFixtures + "/drafters/eagle3/config.json"));
+  config["intermediate_size"] = 4096;
+  draftline.write("wide/config.json", config.dump());
+  CHECK(contains(step_time("./wide"), "8192"));  // gate and up together
+  CHECK_FALSE(contains(step_time(nullptr), "8192"));
+  config["hidden_size"] = 64;
+  draftline.write("wide/config.json", config.dump());
+  const Ran r = draftline("run s.json");
+  CHECK(r.code == 0);  // the last scenario names no checkpoint
+}
+
+}  // namespace draftline

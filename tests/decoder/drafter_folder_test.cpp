@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drafters' folders, whole and spoilt. What the whole ones draft is the matter of tests/measure/drafters_test.
+#include "decoder/drafter_folder.h"
+
+#include "tests/core/messages.h"
+#include "tests/decoder/spoilt_folder.h"
+
+using namespace draftline;
+
+namespace {
+
+const HuggingFaceFolder& llama() {
+  static const HuggingFaceFolder folder(kFixtures / "llama");
+  return folder;
+}
+
+std::string message_of(const Spoilt& s, DrafterKind kind, const HuggingFaceFolder& target = llama()) {
+  return mistake_of([&] { DrafterFolder(s.folder, kind, target); });
+}
+
+std::vector<float> loaded(DrafterFolder& folder, const std::string& name, int in, int out) {
+  std::vector<float> to(static_cast<std::size_t>(in) * static_cast<std::size_t>(out));
+  folder.load(name, in, out, to);
+  return to;
+}
+
+// The d2t tensor of the EAGLE-3 fixture with another value i.
+void set_d2t(const Spoilt& s, std::size_t i, std::int64_t value) {
+  const SafetensorsFile file(s.folder / "model.safetensors");
+  std::string bytes = bytes_of_file(s.folder / "model.safetensors");
+  std::uint64_t end = 0;  // of the data of all tensors: the header's end is that many bytes before the file's
+  for (const auto& [name, t] : file.tensors()) end = std::max(end, t.end);
+  const std::size_t at = bytes.size() - end + file.tensors().at("d2t").begin + 8 * i;
+  write_bytes(s.folder / "model.safetensors",
+              bytes.replace(at, 8, little_endian(static_cast<std::uint64_t>(value), 8)));
+}
+
+}  // namespace
+
+TEST_CASE("a drafter's tensors that are missing, of another shape or too many are named with their files") {
+  const Spoilt eagle3("drafters/eagle3");
+  eagle3.replace("model.safetensors", "midlayer.mlp.up_proj.weight", "midlayer.mlp.xx_proj.weight");
+  eagle3.config("num_key_value_heads", 2);
+  const std::string message = message_of(eagle3, DrafterKind::eagle3);
+  CHECK(contains(message, "eagle3: tensor \"midlayer.mlp.up_proj.weight\" is missing"));
+  CHECK(
+      contains(message,
+               "model.safetensors: tensor \"midlayer.self_attn.k_proj.weight\": its shape is [32, 96], but config.json "
+               "makes it [16, 96]"));
+  const Spoilt wide("drafters/eagle3_speculators");
+  wide.config("norm_before_fc", false);
+  CHECK(contains(message_of(wide, DrafterKind::eagle3),
+                 "tensor \"input_norm.weight\": a network as config.json describes it has no such weight"));
+  const Spoilt fewer("drafters/medusa");
+  fewer.config("medusa_num_heads", 3);
+  CHECK(contains(message_of(fewer, DrafterKind::medusa), "tensor \"3.0.linear.bias\": a network as config.json"));
+}
+
+TEST_CASE("a drafter of another target is refused by its sizes") {
+  const Spoilt s("drafters/eagle");
+  s.config("vocab_size", 90);
+  CHECK(
+      contains(message_of(s, DrafterKind::eagle), "config.json#: the drafter's vocabulary is 90, the target's is 96"));
+  const HuggingFaceFolder mimo(kFixtures / "drafters/mtp_mimo");
+  const Spoilt whole("drafters/eagle3");
+  const std::string message = message_of(whole, DrafterKind::eagle3, mimo);
+  CHECK(contains(message, "the drafter's hidden size is 48, the target's is 32"));
+  CHECK(contains(message, "the drafter's vocabulary is 96, the target's is 64"));
+  const Spoilt far("drafters/eagle3");
+  far.config("eagle_config", {{"eagle_aux_hidden_state_layer_ids", {0, 2, 3}}});
+  CHECK(contains(message_of(far, DrafterKind::eagle3), "state that enters layer 3, the target has 3 layers"));
+  const Spoilt heads("drafters/medusa");
+  CHECK(contains(message_of(heads, DrafterKind::medusa, mimo),
+                 "tensor \"0.0.linear.weight\": its shape is [48, 48], but config.json makes it [32, 32]"));
+}
+
+TEST_CASE("ids of a reduced vocabulary that lead out of the target's, or twice to one token, are refused") {
+  const Spoilt out("drafters/eagle3");
+  set_d2t(out, 7, 89);
+  CHECK(contains(message_of(out, DrafterKind::eagle3), "tensor \"d2t\": value 7 leads out of the target's vocabulary"));
+  set_d2t(out, 7, -8);
+  CHECK(contains(message_of(out, DrafterKind::eagle3), "tensor \"d2t\": value 7 leads out of the target's vocabulary"));
+  set_d2t(out, 7, std::numeric_limits<std::int64_t>::max());
+  CHECK(contains(message_of(out, DrafterKind::eagle3), "tensor \"d2t\": value 7 leads out of the target's vocabulary"));
+  const Spoilt twice("drafters/eagle3");
+  std::vector<std::int64_t> offsets(40);
+  SafetensorsFile(twice.folder / "model.safetensors").read("d2t", 0, offsets);
+  set_d2t(twice, 5, offsets[4] - 1);
+  CHECK(contains(message_of(twice, DrafterKind::eagle3),
+                 "value 5 leads to token " + std::to_string(4 + offsets[4]) + ", as one before it does"));
+  const Spoilt none("drafters/eagle3");
+  none.replace("model.safetensors", "\"d2t\"", "\"t2t\"");
+  CHECK(contains(message_of(none, DrafterKind::eagle3),
+                 "tensor \"d2t\" is missing, which says which 40 of the target's 96 tokens are drafted"));
+}
+
+TEST_CASE("pickled heads are refused with the command that converts them") {
+  const Spoilt s("drafters/medusa");
+  std::filesystem::rename(s.folder / "medusa_lm_head.safetensors", s.folder / "medusa_lm_head.pt");
+  const std::string message = message_of(s, DrafterKind::medusa);
+  CHECK(contains(message,
+                 "medusa: has neither medusa_lm_head.safetensors nor medusa_lm_head.safetensors.index.json; "
+                 "weights in medusa_lm_head.pt are pickled Python, which is not read: convert them once"));
+  CHECK(contains(message,
+                 "torch.load('medusa_lm_head.pt', map_location='cpu', weights_only=True).items()}, "
+                 "'medusa_lm_head.safetensors')\""));
+}
+
+TEST_CASE("a drafter whose LM head should be the target's, and is not, is refused") {
+  const Spoilt s("drafters/mtp_deepseek");
+  std::string bytes = bytes_of_file(s.folder / "model.safetensors");
+  const SafetensorsFile file(s.folder / "model.safetensors");
+  std::uint64_t end = 0;
+  for (const auto& [name, t] : file.tensors()) end = std::max(end, t.end);
+  const auto at = bytes.size() - end + file.tensors().at("model.layers.2.shared_head.head.weight").begin;
+  write_bytes(s.folder / "model.safetensors", bytes.replace(at, 4, little_endian(0x3F000000, 4)));
+  const HuggingFaceFolder target(s.folder);
+  CHECK(contains(message_of(s, DrafterKind::mtp, target),
+                 "tensor \"model.layers.2.shared_head.head.weight\": a drafter of this kind has the target's LM head"));
+}
+
+TEST_CASE("a target without an MTP module that can be read says which tensors are looked for") {
+  const Spoilt s("llama");
+  s.config("num_nextn_predict_layers", 1);
+  CHECK(contains(message_of(s, DrafterKind::mtp),
+                 "llama: has no MTP module that can be read: neither \"model.layers.3.eh_proj.weight\" nor "
+                 "\"model.mtp_layers.0.input_proj.weight\""));
+}
+
+TEST_CASE("the tensors of an MTP module are a target's own only where its config.json says so") {
+  const Spoilt s("drafters/mtp_deepseek");
+  CHECK(mistake_of([&] { HuggingFaceFolder{s.folder}; }) == "none");
+  s.config("num_nextn_predict_layers", 0);
+  CHECK(contains(mistake_of([&] { HuggingFaceFolder{s.folder}; }),
+                 "tensor \"model.layers.2.eh_proj.weight\": a network as config.json describes it has no such weight"));
+}
+
+TEST_CASE("a bias that a drafter does not have is zero, and a weight that it lacks is an error") {
+  DrafterFolder heads(kFixtures / "drafters/medusa_vllm", DrafterKind::medusa, llama());
+  CHECK(loaded(heads, "1.1.b", 1, 48) == std::vector<float>(48));
+  CHECK(contains(mistake_of([&] { loaded(heads, "4.w", 48, 48); }), "weight \"4.w\" is not in the folder"));
+}
