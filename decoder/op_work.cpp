@@ -51,6 +51,9 @@ Bytes bytes_of_pass(const Pass& p) {
          (p.tree_mask ? p.tree_mask->bytes() : Bytes{});
 }
 
+// Whether a row attends to no row behind it. Otherwise each pair of rows counts, also those that a mask excludes.
+bool causal(const Pass& p) { return p.causal && !p.tree_mask; }
+
 // Bits of scales for each of `count` matrices' weights, one below the other.
 double scale_bits(const Weight& w, int count = 1) {
   if (w.format == nullptr) return 0;
@@ -122,7 +125,8 @@ struct KernelOf {
   }
   Kernel operator()(const LatentAppend& o) const {
     const Pass& p = tape.pass(o.pass);
-    const Bytes rotated = o.q_rope.bytes(), lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.cache.head_dim);
+    const Bytes rotated = o.q_rope.bytes(),
+                lines = cpu_lines_appended(p.rows.sequences(), p.rows.total, 1, o.cache.head_dim);
     return Copy{.read = rotated + o.latent.bytes() + o.shared_key.bytes() + bytes_of_pass(p),
                 .written = rotated + o.k_rope.bytes() + p.rows.total * o.cache.row_bytes(),
                 .op = ElementOp::rope_append,
@@ -154,7 +158,7 @@ struct KernelOf {
                      .head_dim = o.cache.head_dim,
                      .cache = o.cache.dtype,
                      .activations = o.q.dtype,
-                     .masked = p.tree_mask.has_value(),
+                     .masked = !causal(p),
                      .index_bytes = bytes_of_pass(p),
                      .value_dim = o.cache.latent,
                      .latent = true};
@@ -221,7 +225,7 @@ Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths, Wind
   const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   Span s;
   for (std::size_t b = 0; b < rows_each.size(); ++b)
-    s += span_of(PassRows{.rows = rows_each[b], .tail = p.tail, .masked = p.tree_mask.has_value()},
+    s += span_of(PassRows{.rows = rows_each[b], .tail = p.tail, .masked = !causal(p)},
                  lengths[b] + (ahead.empty() ? 0 : ahead[b]), window);
   return s;
 }

@@ -55,7 +55,8 @@ struct LatentAttention {
   // Rows of a sequence up to which an engine absorbs a whole prompt, over a cache of 16 bits and of 8: vLLM, by the
   // kernels that aiconfigurator's mla_context_module.csv names (FLASH_ATTN_MLA to 512 rows, FLASHMLA to 128).
   int most_absorbed = 512, most_absorbed_8bit = 128;
-  bool paired = true;  // of a stored rotated part: its columns lie pair by pair, not the pairs' halves one after another
+  bool paired =
+      true;  // of a stored rotated part: its columns lie pair by pair, not the pairs' halves one after another
   bool operator==(const LatentAttention&) const = default;
 };
 

@@ -42,7 +42,7 @@ constexpr DType result_format(DType activations) { return bits_of(activations) <
 
 // Attention of `rows` query rows (all sequences together) over the paged cache; one layer.
 struct Attention {
-  int sequences = 0, rows = 0, widest = 0;  // widest: most query rows of one sequence
+  int sequences = 0, rows = 0, widest = 0;    // widest: most query rows of one sequence
   int heads = 0, kv_heads = 0, head_dim = 0;  // head_dim: columns of a query and of a key
   DType cache = DType::bf16, activations = DType::bf16;
   bool masked = false;     // a token-tree mask over the tail; none: causal

@@ -75,12 +75,13 @@ VaryingOp KernelPricer::varying(const StepOutline::Op& op) {
   const LastAccess last = is_cpu_ ? last_access(op) : LastAccess{};
   const Kernel& kernel = kind(op).kernel;
   if (const auto* k = std::get_if<Attention>(&kernel))
-    return {.kernel = *k,
-            .last_access = last,
-            .launches = c.launches,
-            .cache_traffic = c.cache_traffic,
-            .bytes_per_pair = c.bytes_per_pair.value,
-            .attention = is_cpu_ ? AttentionChoice{} : attention_choice(device_, engine_.attention, k->cache, form_of(*k))};
+    return {
+        .kernel = *k,
+        .last_access = last,
+        .launches = c.launches,
+        .cache_traffic = c.cache_traffic,
+        .bytes_per_pair = c.bytes_per_pair.value,
+        .attention = is_cpu_ ? AttentionChoice{} : attention_choice(device_, engine_.attention, k->cache, form_of(*k))};
   if (const auto* k = std::get_if<Gemm>(&kernel))
     return {.kernel = padded(*k), .last_access = last, .launches = c.launches, .weight_traffic = c.weight_traffic};
   return {.kernel = with_traffic(std::get<Copy>(kernel), c), .last_access = last, .launches = c.launches};
