@@ -120,7 +120,7 @@ struct KernelOf {
         .head_dim = o.cache.head_dim,
         .cache = o.cache.dtype,
         .activations = o.q.dtype,
-        .masked = p.tree_mask.has_value(),
+        .masked = !causal(p),
         .index_bytes = bytes_of_pass(p) + (o.sinks ? weight_bytes(o.sinks->dtype, o.sinks->out) : Bytes{})};
   }
   Kernel operator()(const LatentAppend& o) const {
