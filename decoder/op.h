@@ -337,8 +337,8 @@ struct ClipTopK {
   FIELDS(log_probs, top_p, least_share, y)
 };
 // Walks each sequence's candidates from slot to slot: candidate c scores its log-probability plus the inner product of
-// before (of the candidate taken in the slot before, or of the root) * gate and after (of c); the best is taken. n slots
-// of all sequences, r columns: ids, log_probs [n, k]; gate [n, r]; root [B, r]; before, after [n * k, r] -> [n]
+// before (of the candidate taken in the slot before, or of the root) * gate and after (of c); the best is taken. n
+// slots of all sequences, r columns: ids, log_probs [n, k]; gate [n, r]; root [B, r]; before, after [n * k, r] -> [n]
 struct WalkCandidates {
   static constexpr std::string_view key = "walk_candidates";
   Tensor ids, log_probs, gate, root, before, after;
@@ -366,8 +366,8 @@ struct SelectTree {  // selects the rows to verify: the root and the best size -
 };
 
 // The rows that a drafter reads behind an accepted path, as indices into [items; own rows; filler]: `items` rows of the
-// paths of all sequences, `own` rows of each sequence, and one more. The rows of sequence b are its items up to last[b],
-// its own rows, and the filler as often as there is room.
+// paths of all sequences, `own` rows of each sequence, and one more. The rows of sequence b are its items up to
+// last[b], its own rows, and the filler as often as there is room.
 struct FollowPath {
   static constexpr std::string_view key = "follow_path";
   Tensor last, cu_seqlens, to;  // [B]: an index into the items; rows before each sequence, of the items and of y

@@ -125,8 +125,8 @@ TEST_CASE("rows behind accepted paths are the CPU's: items, own rows, and the fi
 
 TEST_CASE("a walk takes the candidate that fits the one before it") {
   NEEDS_DEVICE;
-  // One column. Behind the root (1) the second candidate scores -1 + 1 * 2, the first 0; then the first of the next slot
-  // scores -10 * 1 and the second -10 * -1, as -10 stands for what was taken. Another sequence goes the other way.
+  // One column. Behind the root (1) the second candidate scores -1 + 1 * 2, the first 0; then the first of the next
+  // slot scores -10 * 1 and the second -10 * -1, as -10 stands for what was taken. Another sequence goes the other way.
   const std::vector<int> ids{5, 7, 3, 4, 5, 7, 3, 4};
   const std::vector<float> log_probs{0, -1, 0, 0, 0, -1, 0, 0}, gate{1, 1, 1, 1}, root{1, -1},
       before{10, -10, 0, 0, 10, -10, 0, 0}, after{0, 2, 1, -1, 0, 2, 1, -1};
