@@ -80,8 +80,9 @@ Entry dflash2() {
           "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary), conv_kernel_size "
           "(2), conv_group_size (16), selector_rank (256), selector_top_k (16)",
       .make = make,
-      .examples = {R"("draft_length": 3, "layers": 2, "selector_rank": 6, "selector_top_k": 4)",
-                   R"("draft_length": 4, "block_size": 6, "layers": 1, "conv_kernel_size": 3, "conv_group_size": 4)"},
+      .examples =
+          {R"("draft_length": 3, "layers": 2, "selector_rank": 6, "selector_top_k": 4)",
+           R"("draft_length": 3, "block_size": 5, "layers": 2, "selector_rank": 5, "conv_kernel_size": 3, "conv_group_size": 4)"},
       .lengths = {.most = 64,
                   .fit = [](const MethodSpec& spec, const TransformerShape&) { return fits_block(spec, kDrafts); }}};
 }
