@@ -131,6 +131,16 @@ struct ExpertWeights {
   Weight router, gate_up, down;
   std::optional<Weight> choice_bias = {}, router_bias = {}, gate_up_bias = {}, down_bias = {};
 };
+// y[i, c] = sum over taps t of (base[t, c] + delta[i, t, group of c]) * x[i - t, c], within blocks of `block` rows: a
+// depthwise convolution whose kernel depends on the row. x [n, c]; base [taps, c]; delta [n, taps * groups].
+struct GroupedConv {
+  static constexpr std::string_view key = "grouped_conv";
+  Tensor x, delta;
+  Weight base;
+  int block;
+  Out y;
+  FIELDS(x, delta, base, block, y)
+};
 struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
   static constexpr std::string_view key = "expert_mlp";
   Tensor x;
@@ -152,7 +162,7 @@ struct Rope {
   bool operator==(const Rope&) const = default;
 };
 // Rotates q into y, and appends the rotated k, and v, to the cache behind the tail: q [n, heads * dim] -> [n, heads *
-// dim].
+// dim]. Without queries q and y have no columns.
 struct RopeAppend {
   static constexpr std::string_view key = "rope_append";
   Tensor q, k, v;
@@ -326,6 +336,15 @@ struct ClipTopK {
   Out y;
   FIELDS(log_probs, top_p, least_share, y)
 };
+// Walks each sequence's candidates from slot to slot: candidate c scores its log-probability plus the inner product of
+// before (of the candidate taken in the slot before, or of the root) * gate and after (of c); the best is taken. n
+// slots of all sequences, r columns: ids, log_probs [n, k]; gate [n, r]; root [B, r]; before, after [n * k, r] -> [n]
+struct WalkCandidates {
+  static constexpr std::string_view key = "walk_candidates";
+  Tensor ids, log_probs, gate, root, before, after;
+  Out y;
+  FIELDS(ids, log_probs, gate, root, before, after, y)
+};
 struct ExpandTree {  // one level of a dynamic tree; all counts static, the topology is data
   static constexpr std::string_view key = "expand_tree";
   Tensor ids, log_probs;              // [B * width, k]
@@ -344,6 +363,17 @@ struct SelectTree {  // selects the rows to verify: the root and the best size -
   bool by_level;  // upper levels first and none of score -infinity; rows that are left of `size` are no nodes
   Out y, parent, tree_mask;  // [B * size], [B * size], [B * size, words]
   FIELDS(tokens, scores, parents, root, size, by_level, y, parent, tree_mask)
+};
+
+// The rows that a drafter reads behind an accepted path, as indices into [items; own rows; filler]: `items` rows of the
+// paths of all sequences, `own` rows of each sequence, and one more. The rows of sequence b are its items up to
+// last[b], its own rows, and the filler as often as there is room.
+struct FollowPath {
+  static constexpr std::string_view key = "follow_path";
+  Tensor last, cu_seqlens, to;  // [B]: an index into the items; rows before each sequence, of the items and of y
+  int items, own;
+  Out y, newest;  // [rows of y]; [B]: the row of y before the first filler
+  FIELDS(last, cu_seqlens, to, items, own, y, newest)
 };
 
 // ---- verification and the cache. parents: a row of the same sequence, -1 for the root, -2 for a mask row (not a node)

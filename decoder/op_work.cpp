@@ -54,6 +54,9 @@ Bytes bytes_of_pass(const Pass& p) {
          (p.tree_mask ? p.tree_mask->bytes() : Bytes{});
 }
 
+// Whether a row attends to no row behind it. Otherwise each pair of rows counts, also those that a mask excludes.
+bool causal(const Pass& p) { return p.causal && !p.tree_mask; }
+
 // Bits of scales for each of `count` matrices' weights, one below the other.
 double scale_bits(const Weight& w, int count = 1) {
   if (w.format == nullptr) return 0;
@@ -120,7 +123,7 @@ struct KernelOf {
         .head_dim = o.cache.head_dim,
         .cache = o.cache.dtype,
         .activations = o.q.dtype,
-        .masked = p.tree_mask.has_value(),
+        .masked = !causal(p),
         .index_bytes = bytes_of_pass(p) + (o.sinks ? weight_bytes(o.sinks->dtype, o.sinks->out) : Bytes{})};
   }
   Kernel operator()(const LatentAppend& o) const {
@@ -158,7 +161,7 @@ struct KernelOf {
                      .head_dim = o.cache.head_dim,
                      .cache = o.cache.dtype,
                      .activations = o.q.dtype,
-                     .masked = p.tree_mask.has_value(),
+                     .masked = !causal(p),
                      .index_bytes = bytes_of_pass(p),
                      .value_dim = o.cache.latent,
                      .latent = true};
@@ -225,7 +228,7 @@ Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths, Wind
   const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   Span s;
   for (std::size_t b = 0; b < rows_each.size(); ++b)
-    s += span_of(PassRows{.rows = rows_each[b], .tail = p.tail, .masked = p.tree_mask.has_value()},
+    s += span_of(PassRows{.rows = rows_each[b], .tail = p.tail, .masked = !causal(p)},
                  lengths[b] + (ahead.empty() ? 0 : ahead[b]), window);
   return s;
 }

@@ -197,6 +197,13 @@ Tensor Ops::sigmoid_mul(Tensor x, Tensor gate) {
   return emit(SigmoidMul{x, gate, temp(x.rows, x.cols)}).y;
 }
 
+Tensor Ops::grouped_conv(Tensor x, Tensor delta, Weight base, int block) {
+  check(x.rows == delta.rows && x.rows % block == 0, "grouped_conv: whole blocks");
+  check(x.cols == base.out && delta.cols % base.in == 0 && x.cols % (delta.cols / base.in) == 0,
+        "grouped_conv: a kernel for each column, whole groups");
+  return emit(GroupedConv{x, delta, base, block, temp(x.rows, x.cols)}).y;
+}
+
 Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& e, bool clamped, int sequences) {
   check(x.cols == w.router.in && w.router.out == e.count, "mixture_of_experts: router is hidden x experts");
   return emit(MixtureOfExperts{.x = x,
@@ -214,6 +221,10 @@ Tensor Ops::rope_append(Tensor q, Tensor k, Tensor v, const Rope& rope, PassRef 
   check(q.rows == tape_.pass(p).rows.total && k.cols == c.kv_heads * c.head_dim && v.cols == k.cols,
         "rope_append: rows of the pass, columns of the cache");
   return emit(RopeAppend{q, k, v, rope, p, c, layer, temp(q.rows, q.cols)}).y;
+}
+
+void Ops::append(Tensor k, Tensor v, const Rope& rope, PassRef p, Cache c, int layer) {
+  rope_append(temp(k.rows, 0), k, v, rope, p, c, layer);
 }
 
 Tensor Ops::attend(Tensor q, PassRef p, Cache c, int layer, std::optional<double> scale, std::optional<Weight> sinks) {
@@ -350,6 +361,20 @@ SelectTree Ops::select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scor
 Tensor Ops::clip_top_k(Tensor log_probs, double top_p, double least_share) {
   const Tensor y = temp(log_probs.rows, log_probs.cols, log_probs.dtype);
   return emit(ClipTopK{log_probs, static_cast<float>(top_p), static_cast<float>(least_share), y}).y;
+}
+
+Tensor Ops::walk_candidates(const TopK& top, Tensor gate, Tensor root, Tensor before, Tensor after) {
+  const int n = top.ids.rows, k = top.ids.cols;
+  check(gate.rows == n && n % root.rows == 0 && before.rows == n * k && after.rows == n * k,
+        "walk_candidates: a vector for each candidate");
+  check(gate.cols == root.cols && gate.cols == before.cols && gate.cols == after.cols,
+        "walk_candidates: vectors of one length");
+  return emit(WalkCandidates{top.ids, top.log_probs, gate, root, before, after, ints(n)}).y;
+}
+
+FollowPath Ops::follow_path(Tensor last, const Rows& items, const Rows& to, int own) {
+  check(items.sequences() == last.rows && to.sequences() == last.rows, "follow_path: one path for each sequence");
+  return emit(FollowPath{last, items.cu_seqlens, to.cu_seqlens, items.total, own, ints(to.total), ints(last.rows)});
 }
 
 // ---- verification and the cache

@@ -61,12 +61,16 @@ class Ops {
   Tensor cosine_gate(Tensor q, Tensor k, Tensor v, int head_dim);
   // [n, c] x [n, c] or [n, 1] -> [n, c]; Bug if the gate has another shape
   Tensor sigmoid_mul(Tensor x, Tensor gate);
+  // x [n, c], delta [n, taps * groups], base [taps, c] -> [n, c]; Bug if `block` does not divide n, or groups c
+  Tensor grouped_conv(Tensor x, Tensor delta, Weight base, int block);
   // [n, hidden] -> [n, hidden]; Bug if the router is not [hidden, experts]. `clamped`: MlpKind::clamped_swiglu.
   // `sequences`: that the rows belong to, where it is known: it decides what the op costs, not what it computes.
   Tensor mixture_of_experts(Tensor x, const ExpertWeights&, const Experts&, bool clamped = false, int sequences = 0);
   // q [n, heads * head_dim] -> the same, rotated; k, v [n, kv_heads * head_dim] go to the cache. Bug if n is not the
   // pass's total.
   Tensor rope_append(Tensor q, Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
+  // The same without queries.
+  void append(Tensor k, Tensor v, const Rope&, PassRef, Cache, int layer);
   // q [n, heads * head_dim] x the cache -> the same; sinks [1, heads]; scale: none: 1 / sqrt(head_dim). Bug if n is not
   // the pass's total, or the sinks are not the heads'
   Tensor attend(Tensor q, PassRef, Cache, int layer, std::optional<double> scale = {},
@@ -107,6 +111,10 @@ class Ops {
   SelectTree select_tree(std::vector<Tensor> tokens, std::vector<Tensor> scores, std::vector<Tensor> parents,
                          Tensor root, int size, bool by_level = false);
   Tensor clip_top_k(Tensor log_probs, double top_p, double least_share);  // [n, k] -> [n, k]
+  // Candidates [n, k] of n slots, gate [n, r], root [B, r], before and after [n * k, r] -> [n]; Bug if shapes differ
+  Tensor walk_candidates(const TopK&, Tensor gate, Tensor root, Tensor before, Tensor after);
+  // last [B] of paths in rows `items` -> y [to.total], newest [B]; Bug if the sequences are not equally many
+  FollowPath follow_path(Tensor last, const Rows& items, const Rows& to, int own);
 
   // ---- verification and the cache. tokens, parents: [n] rows to verify; depth: drafts on the longest path
   // predicted [n] -> VerdictTensors

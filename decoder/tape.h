@@ -13,10 +13,11 @@
 namespace draftline {
 
 using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, GeluMul, SiluAdd, Gelu, CosineGate,
-                        SigmoidMul, MixtureOfExperts, RopeAppend, Attend, LatentAppend, AbsorbQueries, ExpandValues,
-                        LatentAttend, ExpandedAttend, GroupAttend, SumOverRanks, GatherOverRanks, Gather, ConcatRows,
-                        Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK, ExpandTree, SelectTree,
-                        VerifyGreedy, VerifySampled, VerifyRelaxed, ForceAccepted, Commit, Advance, Quantise>;
+                        SigmoidMul, GroupedConv, MixtureOfExperts, RopeAppend, Attend, LatentAppend, AbsorbQueries,
+                        ExpandValues, LatentAttend, ExpandedAttend, GroupAttend, SumOverRanks, GatherOverRanks, Gather,
+                        ConcatRows, Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK,
+                        WalkCandidates, ExpandTree, SelectTree, FollowPath, VerifyGreedy, VerifySampled, VerifyRelaxed,
+                        ForceAccepted, Commit, Advance, Quantise>;
 
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
 enum class Phase : std::uint8_t { draft, verify, commit };
@@ -164,6 +165,7 @@ struct TapeHasher {
     (*this)(p.slots);
     (*this)(p.tree_mask);
     hash.add(p.tail);
+    hash.add(p.causal);
   }
 
  private:

@@ -106,6 +106,7 @@ struct Pass {
   // For accounting on the host alone, where a drafter keeps lengths of its own in `slots`: by how many entries each is
   // ahead of the committed length. Empty: by none.
   std::vector<int> ahead = {};
+  bool causal = true;  // false, and no mask: each row attends to all rows of the pass, and keeps its position
 };
 // Names a pass of the tape, so that an op that refers to one stays small.
 struct PassRef {

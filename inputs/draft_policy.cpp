@@ -16,8 +16,16 @@ DraftPolicy read_draft_policy(const Reader& in) {
     return p;
   }
   p.kind = DraftPolicy::Kind::by_batch_size;
-  const auto off = in.find("off_above"), table = in.find("draft_length_by_batch_size");
-  if (off.has_value() == table.has_value()) in.fail("give \"off_above\" or \"draft_length_by_batch_size\"");
+  const auto off = in.find("off_above"), table = in.find("draft_length_by_batch_size"),
+             confidence = in.find("confidence");
+  if (off.has_value() + table.has_value() + confidence.has_value() != 1)
+    in.fail("give \"off_above\", \"draft_length_by_batch_size\" or \"confidence\"");
+  if (confidence) {
+    p.kind = DraftPolicy::Kind::confidence;
+    p.place = confidence;
+    p.concentration = confidence->at("concentration").number(0.01, 1e4);
+    confidence->done();
+  }
   if (off) p.rules = {{1, std::nullopt}, {off->positive_int(1 << 20) + 1, 0}};
   if (table) {
     for (const auto& [key, drafts] : table->entries()) {
@@ -34,7 +42,9 @@ DraftPolicy read_draft_policy(const Reader& in) {
   return p;
 }
 
-void check_drafts(const DraftPolicy& p, int draft_length) {
+void check_drafts(const DraftPolicy& p, int draft_length, bool chain) {
+  if (p.kind == DraftPolicy::Kind::confidence && !chain)
+    p.place->fail("chooses among the drafts of a chain, and the method drafts a tree");
   for (const DraftPolicy::Rule& r : p.rules)
     if (r.place && r.drafts > draft_length)
       r.place->fail("must be at most " + std::to_string(draft_length) + ", got " + std::to_string(*r.drafts));

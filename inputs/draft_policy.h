@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a server chooses the draft length of its next step: fixed; by batch size; by goodput, the highest expected
-// tokens/s; or by an oracle that knows the acceptance of the step, as an upper bound (docs/simulator.md).
+// tokens/s; by the confidence of each draft; or by an oracle that knows the acceptance of the step, as an upper bound
+// (docs/simulator.md).
 #pragma once
 #include <optional>
 #include <vector>
@@ -10,18 +11,22 @@
 namespace draftline {
 
 struct DraftPolicy {
-  enum class Kind { fixed, by_batch_size, goodput, oracle } kind = Kind::fixed;
+  enum class Kind { fixed, by_batch_size, goodput, oracle, confidence } kind = Kind::fixed;
   struct Rule {
     int batch_size;                    // the rule holds from this batch size to that of the next rule
     std::optional<int> drafts;         // draft length; none: the method's own
     std::optional<Reader> place = {};  // for check_drafts()
   };
-  std::vector<Rule> rules;  // of by_batch_size; batch sizes ascend from 1
+  std::vector<Rule> rules;           // of by_batch_size; batch sizes ascend from 1
+  double concentration = 0;          // of confidence: how little the confidences of a position differ
+  std::optional<Reader> place = {};  // of confidence, for check_drafts()
 };
 
-// Reads "fixed", "goodput", "oracle", {"off_above": 32} or {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}}.
+// Reads "fixed", "goodput", "oracle", {"off_above": 32}, {"draft_length_by_batch_size": {"1": 5, "16": 2, "64": 0}} or
+// {"confidence": {"concentration": 2}}.
 DraftPolicy read_draft_policy(const Reader&);
-// Notes a mistake at each rule with more drafts than `draft_length`, that of the method.
-void check_drafts(const DraftPolicy&, int draft_length);
+// Notes a mistake at each rule with more drafts than `draft_length`, that of the method, and at confidence unless the
+// method drafts a chain.
+void check_drafts(const DraftPolicy&, int draft_length, bool chain);
 
 }  // namespace draftline

@@ -7,12 +7,17 @@ namespace draftline::methods {
 
 Entry autoregressive();
 Entry draft_model();
+Entry pard();
 Entry medusa();
 Entry medusa_typical();
 Entry eagle1();
 Entry eagle2();
 Entry hass();
 Entry eagle3();
+Entry p_eagle();
+Entry dflash();
+Entry dspark();
+Entry dflash2();
 Entry specformer();
 Entry mcsd();
 Entry sequoia();

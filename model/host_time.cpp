@@ -12,7 +12,7 @@ namespace draftline {
 namespace {
 
 // The vocabulary of decoder/op.h, so that a profile's misspelt row is an error and not a silent default.
-constexpr std::array<std::string_view, 47> kOpKeys{"embed",
+constexpr std::array<std::string_view, 50> kOpKeys{"embed",
                                                    "linear",
                                                    "linear.int8",
                                                    "linear.int4",
@@ -47,6 +47,9 @@ constexpr std::array<std::string_view, 47> kOpKeys{"embed",
                                                    "softmax",
                                                    "expand_tree",
                                                    "select_tree",
+                                                   "follow_path",
+                                                   "walk_candidates",
+                                                   "grouped_conv",
                                                    "verify_greedy",
                                                    "verify_sampled",
                                                    "verify_relaxed",

@@ -10,30 +10,37 @@ namespace {
 
 struct Names {
   std::string_view method, vllm, sglang;  // "": the engine has none
+  bool parallel = false;                  // vLLM: by "parallel_drafting"
 };
-constexpr std::array<Names, 8> kNames{{{"eagle1", "eagle", "EAGLE"},
-                                       {"eagle2", "eagle", "EAGLE"},
-                                       {"hass", "eagle", "EAGLE"},
-                                       {"eagle3", "eagle3", "EAGLE3"},
-                                       {"draft_model", "draft_model", "STANDALONE"},
-                                       {"medusa", "medusa", ""},
-                                       {"mtp_sequential", "mtp", "NEXTN"},
-                                       {"prompt_lookup", "ngram", "NGRAM"}}};
+constexpr std::array<Names, 13> kNames{{{"eagle1", "eagle", "EAGLE"},
+                                        {"eagle2", "eagle", "EAGLE"},
+                                        {"hass", "eagle", "EAGLE"},
+                                        {"eagle3", "eagle3", "EAGLE3"},
+                                        {"p_eagle", "eagle3", "", true},
+                                        {"draft_model", "draft_model", "STANDALONE"},
+                                        {"pard", "draft_model", "", true},
+                                        {"dflash", "dflash", "DFLASH"},
+                                        {"dspark", "dspark", ""},
+                                        {"dflash2", "dflash", "DFLASH"},
+                                        {"medusa", "medusa", ""},
+                                        {"mtp_sequential", "mtp", "NEXTN"},
+                                        {"prompt_lookup", "ngram", "NGRAM"}}};
 
-std::string_view name_in(std::string_view Names::*engine, const MethodSpec& m) {
+Names names_of(const MethodSpec& m) {
   const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const Names& n) { return n.method == m.name(); });
-  return found == kNames.end() ? std::string_view() : (*found).*engine;
+  return found == kNames.end() ? Names{} : *found;
 }
 
 }  // namespace
 
 std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
                                                     const std::vector<ScheduledLength>& schedule, int largest_batch) {
-  const std::string_view name = name_in(&Names::vllm, method);
+  const Names names = names_of(method);
   int most = schedule.empty() ? method.draft_length().value_or(0) : 0;
   for (const ScheduledLength& s : schedule) most = std::max(most, s.draft_length);
-  if (name.empty() || most == 0) return std::nullopt;
-  nlohmann::ordered_json settings{{"method", name}, {"num_speculative_tokens", most}};
+  if (names.vllm.empty() || most == 0) return std::nullopt;
+  nlohmann::ordered_json settings{{"method", names.vllm}, {"num_speculative_tokens", most}};
+  if (names.parallel) settings["parallel_drafting"] = true;
   if (schedule.size() < 2) return settings;
   auto& ranges = settings["num_speculative_tokens_per_batch_size"];
   for (std::size_t i = 0; i < schedule.size(); ++i) {
@@ -45,10 +52,10 @@ std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
 }
 
 std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_length) {
-  const std::string_view name = name_in(&Names::sglang, method);
+  const std::string_view name = names_of(method).sglang;
   if (name.empty() || draft_length < 1) return std::nullopt;
   std::string flags = "--speculative-algorithm " + std::string(name);
-  if (name != "NGRAM")
+  if (name != "NGRAM" && name != "DFLASH")  // these draft in no passes of their own
     flags += " --speculative-num-steps " + std::to_string(draft_length) + " --speculative-eagle-topk 1";
   return flags + " --speculative-num-draft-tokens " + std::to_string(draft_length + 1);  // the root included
 }

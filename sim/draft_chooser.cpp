@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/prefix_admission.h"
+
 namespace draftline {
 
 static constexpr std::size_t kMostLengths = 65;
@@ -64,6 +66,16 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
   return std::max_element(options.begin(), options.begin() + static_cast<std::ptrdiff_t>(n),
                           [&](const Option& a, const Option& b) { return worth(a) < worth(b); })
       ->drafts;
+}
+
+std::span<const int> DraftChooser::admit(int slots, std::int64_t context, std::span<const double> survival,
+                                         int drafts) {
+  const auto token = static_cast<double>(cost_.token());
+  admitted_ = admit_prefixes(survival, drafts, [&](int rows, double tokens) {
+    const auto line = verifying(cost_, lengths_, slots, static_cast<double>(rows) / slots, context);
+    return static_cast<double>(line.at(context)) + tokens * token;
+  });
+  return admitted_;
 }
 
 void DraftChooser::record_acceptance(int drafts, std::span<const int> accepted) {

@@ -24,6 +24,10 @@ class DraftChooser {
   // chunks in the same step, whose cost is not attributed to drafts. The choice maximises emitted tokens minus the step
   // time multiplied by the token rate of the best fixed draft length.
   int choose(int sequences, std::int64_t context, std::span<const int> would, std::span<const Chunk> chunks);
+  // How many drafts of each sequence are verified in the next step, by the survival probabilities of all its drafts,
+  // [sequences * drafts]; the result is valid until the next call. `slots`: of the batch.
+  std::span<const int> admit(int slots, std::int64_t context, std::span<const double> survival, int drafts);
+  bool admits() const { return policy_.kind == DraftPolicy::Kind::confidence; }
   bool looks_ahead() const { return policy_.kind == DraftPolicy::Kind::oracle; }
   // The number of plain steps after which to choose again although the batch has not changed.
   std::int64_t steps_to_next_choice() const {
@@ -42,6 +46,7 @@ class DraftChooser {
   StepCost& cost_;
   std::vector<double> tried_, accepted_;  // counts by draft position; old ones decay
   std::int64_t plain_steps_ = 0;          // since the last step with drafts
+  std::vector<int> admitted_;
 };
 
 }  // namespace draftline

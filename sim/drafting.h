@@ -6,7 +6,7 @@
 
 #include "inputs/draft_policy.h"
 #include "inputs/serving_limits.h"
-#include "trace/draft_outcomes.h"
+#include "sim/draft_confidence.h"
 
 namespace draftline {
 
@@ -16,7 +16,8 @@ struct Drafting {
   std::vector<int> lengths;                 // draft lengths from which a policy chooses, ascending; all have a price
   int rows = 1;                             // verified rows per sequence; of a tree more than draft_length + 1
   DraftPolicy policy;
-  std::uint64_t seed = 0;  // of random outcomes
+  std::uint64_t seed = 0;                       // of random outcomes
+  const DraftConfidence* confidence = nullptr;  // where the policy needs it
 };
 
 }  // namespace draftline

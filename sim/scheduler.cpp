@@ -2,6 +2,7 @@
 #include "sim/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace draftline {
 
@@ -30,8 +31,8 @@ StepPlan Scheduler::schedule(Ticks now) {
   }
 }
 
-StepPlan Scheduler::plan(StepPlan::Kind kind, int draft_length, std::int64_t kv_blocks_in_use) const {
-  return {kind, draft_length, chunks_, waiting(), kv_blocks_in_use};
+StepPlan Scheduler::plan(StepPlan::Kind kind, int draft_length, std::int64_t kv_blocks_in_use) {
+  return {kind, draft_length, std::exchange(admitted_, {}), chunks_, waiting(), kv_blocks_in_use};
 }
 
 std::optional<StepPlan> Scheduler::plan_fixed_batch(Ticks now) {
@@ -92,7 +93,9 @@ std::optional<StepPlan> Scheduler::plan_decode() {
 }
 
 int Scheduler::choose_draft_length() {
+  admitted_ = {};
   if (drafting_.outcomes == nullptr || running_.empty()) return 0;
+  if (chooser_.admits()) return admit_drafts();
   would_accept_.clear();
   if (chooser_.looks_ahead()) {
     for (std::size_t i = 0; i < running_.size(); ++i) {
@@ -102,6 +105,18 @@ int Scheduler::choose_draft_length() {
     }
   }
   return chooser_.choose(static_cast<int>(running_.size()), running_.context(), would_accept_, chunks_);
+}
+
+// The drafts are made before they are judged: a step in which none is admitted has drafted, too.
+int Scheduler::admit_drafts() {
+  survival_.clear();
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    DraftOutcomes::Text text = running_.sequences()[i].text;
+    const int position = running_.generated(i) - 1, accepted = drafting_.outcomes->accepted(text, position);
+    drafting_.confidence->survival(text, position, accepted, survival_);
+  }
+  admitted_ = chooser_.admit(running_.slots(), running_.slot_context(), survival_, drafting_.confidence->drafts());
+  return std::max(1, *std::max_element(admitted_.begin(), admitted_.end()));
 }
 
 // ---- admission and preemption

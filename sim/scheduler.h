@@ -22,6 +22,7 @@ struct StepPlan {
     steady_decode,  // plain decode steps of all running sequences, until an event changes the batch
   } kind = Kind::idle;
   int draft_length = 0;
+  std::span<const int> admitted = {};  // drafts of each sequence that are verified; empty: draft_length of each
   std::span<const Chunk> chunks = {};  // valid until the next call of schedule() or finish_step()
   int waiting = 0;                     // requests that remain in the queue
   std::int64_t kv_blocks_in_use = 0;   // before the step
@@ -55,7 +56,7 @@ class Scheduler {
   std::optional<StepPlan> plan_prefill(Ticks now);
   std::optional<StepPlan> plan_mixed_step(Ticks now);
   std::optional<StepPlan> plan_decode();
-  StepPlan plan(StepPlan::Kind, int draft_length, std::int64_t kv_blocks_in_use) const;
+  StepPlan plan(StepPlan::Kind, int draft_length, std::int64_t kv_blocks_in_use);
 
   bool can_admit() const;
   Sequence admit_next(Ticks now);
@@ -65,6 +66,7 @@ class Scheduler {
   void grant_chunks(Ticks now, bool admit);
   bool reserve_decoding(int rows);
   int choose_draft_length();
+  int admit_drafts();
   void preempt_last();
   void finish_prefills(Ticks now);
   void leave(Sequence&, Ticks now);
@@ -78,6 +80,8 @@ class Scheduler {
   std::deque<Sequence> waiting_, prefilling_;
   std::vector<Chunk> chunks_;  // of the planned step: chunks_[i] belongs to prefilling_[i]
   std::vector<int> would_accept_;
+  std::vector<double> survival_;
+  std::span<const int> admitted_;
   std::vector<Sequence> finished_;
   std::vector<ServedRequest> leaving_;
   bool closed_ = false, prefill_only_ = false;

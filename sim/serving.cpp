@@ -55,7 +55,7 @@ void ServingSweep::validate() {
     const MethodChoice& m = s.method(p);
     const int depth = sweep_.predictor().method(sweep_.setup(p), m).usual_depth();
     for (const ServingChoice& c : s.serving->choices) {
-      if (depth > 0) check_drafts(c.policy, depth);
+      if (depth > 0) check_drafts(c.policy, depth, sweep_.predictor().verified_rows(sweep_.setup(p), m) == depth + 1);
       if (c.fleet.stages > scenario().transformers[p.transformer]->layers)
         root.at("pipeline_parallel").fail("more stages than " + s.transformers[p.transformer]->name + " has layers");
       if (c.workload.lengths_of_acceptance && m.acceptance.trace() == nullptr)
@@ -128,6 +128,10 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     drafting.outcomes = &point->outcomes;
     drafting.rows = predictor.verified_rows(setup, method);
     drafting.policy = choice.policy;
+    if (drafting.policy.kind == DraftPolicy::Kind::confidence) {
+      point->confidence.emplace(point->outcomes.conditional_rates(), drafting.policy.concentration);
+      drafting.confidence = &*point->confidence;
+    }
   }
 
   SchedulerLimits& limits = point->limits = limits_on(choice, *setup.engine, *setup.device, drafting.draft_length > 0);

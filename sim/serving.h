@@ -70,7 +70,8 @@ struct ServingPoint {
   ServingRun run(std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});  // as Fleet::run()
 
-  DraftOutcomes outcomes;  // the target of drafting.outcomes
+  DraftOutcomes outcomes;                     // the target of drafting.outcomes
+  std::optional<DraftConfidence> confidence;  // the target of drafting.confidence
   std::shared_ptr<MethodPrices> prices;
 };
 

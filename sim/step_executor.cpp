@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
+
+#include "sim/prefix_admission.h"
 
 namespace draftline {
 
@@ -65,15 +68,22 @@ StepRun StepExecutor::prefill(const StepPlan& plan) {
       .first = time, .steps = 1, .context = running_.context(), .host_wait = line.host - std::min(device, line.slack)};
 }
 
+StepCost::Line StepExecutor::price(const StepPlan& plan, std::int64_t context) {
+  if (plan.admitted.empty()) return cost_.decode(running_.slots(), plan.draft_length, context);
+  const int verified = std::accumulate(plan.admitted.begin(), plan.admitted.end(), 0);
+  const double each = static_cast<double>(verified) / running_.slots();
+  return verifying(cost_, drafting_.lengths, running_.slots(), each, context);
+}
+
 StepRun StepExecutor::single_step(const StepPlan& plan, Ticks now) {
   const auto n = static_cast<int>(running_.size());
   const std::int64_t context = running_.slot_context();
-  const StepCost::Line line = cost_.decode(running_.slots(), plan.draft_length, context);
+  const StepCost::Line line = price(plan, context);
   const Ticks device = plan.chunks.empty() ? 0 : cost_.prefill(n, plan.draft_length, context, plan.chunks);
   const Ticks wait = wait_before_decoding(plan.draft_length);
   Ticks time = line.at(context) + std::max<Ticks>(0, device - line.slack) + wait;
   if (n == 0) prompt_time_ += time;
-  const std::int64_t emitted = plan.draft_length > 0 ? draw_acceptance(plan.draft_length) : n;
+  const std::int64_t emitted = plan.draft_length > 0 ? draw_acceptance(plan) : n;
   time += emitted * cost_.token();
 
   const StepRun run{.first = time,
@@ -122,15 +132,15 @@ StepRun StepExecutor::steady_decode(const StepPlan& plan, Ticks now, Ticks until
 }
 
 // Fills accepted_ and returns the number of tokens that the batch emits.
-std::int64_t StepExecutor::draw_acceptance(int draft_length) {
+std::int64_t StepExecutor::draw_acceptance(const StepPlan& plan) {
   accepted_.resize(running_.size());
   std::int64_t emitted = 0;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     const int would_accept = drafting_.outcomes->accepted(running_.sequences()[i].text, running_.generated(i) - 1);
-    accepted_[i] = std::min(would_accept, draft_length);
+    accepted_[i] = std::min(would_accept, plan.admitted.empty() ? plan.draft_length : plan.admitted[i]);
     emitted += std::min(accepted_[i] + 1, running_.remaining()[i]);
   }
-  chooser_.record_acceptance(draft_length, accepted_);
+  chooser_.record_acceptance(plan.draft_length, accepted_);
   return emitted;
 }
 

@@ -19,7 +19,8 @@ class StepExecutor {
   StepRun prefill(const StepPlan&);
   StepRun single_step(const StepPlan&, Ticks now);
   StepRun steady_decode(const StepPlan&, Ticks now, Ticks until);
-  std::int64_t draw_acceptance(int draft_length);
+  StepCost::Line price(const StepPlan&, std::int64_t context);  // of a single step
+  std::int64_t draw_acceptance(const StepPlan&);
   Ticks wait_before_decoding(int draft_length);
   void record_gaps(Ticks now, const StepRun&);
 

@@ -66,6 +66,19 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   return t;
 }
 
+std::vector<double> DraftOutcomes::conditional_rates() const {
+  std::vector<double> rates;
+  double before = begin_.empty() ? 0x1p32 : static_cast<double>(places_.size());
+  for (int j = 0; j < depth_; ++j) {
+    const double more = begin_.empty() ? static_cast<double>(survival_[static_cast<std::size_t>(j)])
+                                       : static_cast<double>(std::count_if(places_.begin(), places_.end(),
+                                                                           [&](int accepted) { return accepted > j; }));
+    rates.push_back(before > 0 ? more / before : 0);
+    before = more;
+  }
+  return rates;
+}
+
 void DraftOutcomes::keep_draws() {
   if (begin_.empty() && depth_ < kUnknown) kept_ = std::make_shared<Kept>();
 }

@@ -43,6 +43,9 @@ class DraftOutcomes {
     return row[at];
   }
 
+  // The probability that each draft is accepted if those before it are; in a trace the share of its positions.
+  std::vector<double> conditional_rates() const;
+
   // Keeps random outcomes from now on, for further runs with the same seed. Then only one thread may use this object
   // and its copies.
   void keep_draws();

@@ -12,7 +12,7 @@ static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 Pass PositionBatch::pass(Pass p) {
   const int n = p.rows.each.front(), all = texts_ * each_;
   const bool alike = std::all_of(p.rows.each.begin(), p.rows.each.end(), [&](int rows) { return rows == n; });
-  if (p.tree_mask || !p.ahead.empty() || !alike || p.rows.sequences() != all) throw NotByRank{};
+  if (p.tree_mask || !p.causal || !p.ahead.empty() || !alike || p.rows.sequences() != all) throw NotByRank{};
   Pass whole{ops_.uniform(texts_, each_ * n), p.slots};
   if (!drafting_) {
     if (p.tail != 0 || n != 1) throw NotByRank{};

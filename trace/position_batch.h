@@ -32,6 +32,11 @@ class PositionBatch : public RankTeacher {
   static int entries(int at_once, int depth) { return at_once * (depth + 3); }
 
   Pass pass(Pass) override;
+  // A method that drafts while it reads committed rows does not wait for the next position's truth.
+  Tensor best(Tensor logits) override {
+    if (!drafting_) throw NotByRank{};
+    return RankTeacher::best(logits);
+  }
 
  private:
   void take(const std::vector<Text>&, int from, const std::vector<TracedPrompt*>& to);

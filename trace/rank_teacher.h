@@ -25,6 +25,11 @@ class RankTeacher : public Ops::Teacher {
   // Appends the ranks or lengths of the last step to prompt_of[i] for sequence i.
   void note(const std::vector<TracedPrompt*>& prompt_of);
 
+  // Rows of a block attend to those behind them: drafts of a shorter one are not the first of these.
+  Pass pass(Pass p) override {
+    if (by_rank() && !p.causal) throw NotByRank{};
+    return p;
+  }
   Tensor best(Tensor logits) override;
   Tensor mapped(Tensor ids, Weight offsets) override;
 

@@ -218,7 +218,9 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
         };
         // Keys up to a row's last, counted from `base`. Under a mask every pair of the tail is computed, as a GPU's
         // tile does.
-        const auto keys_of = [&](int j) { return before - base + (p.tree_mask ? n : row_of(j) - p.cu_seqlens[b] + 1); };
+        const auto keys_of = [&](int j) {
+          return before - base + (p.tree_mask || !p.pass.causal ? n : row_of(j) - p.cu_seqlens[b] + 1);
+        };
         const int most = keys_of(rows - 1);
         for (int j = 0; j < rows; ++j) query(row_of(j), head_of(j), s.queries.data() + j * d);
         add_panels(rows, s.queries.data(), d, keys, panels_for(most), scale, s.scores.data(), stride);

@@ -90,6 +90,7 @@ class CpuBackend : public Backend {
   void run(const Gelu&);
   void run(const CosineGate&);
   void run(const SigmoidMul&);
+  void run(const GroupedConv&);
   void run(const MixtureOfExperts&);
   void run(const RopeAppend&);
   void run(const Attend&);
@@ -113,6 +114,8 @@ class CpuBackend : public Backend {
   void run(const ClipTopK&);
   void run(const ExpandTree&);
   void run(const SelectTree&);
+  void run(const FollowPath&);
+  void run(const WalkCandidates&);
   void run(const VerifyGreedy&);
   void run(const VerifySampled&);
   void run(const VerifyRelaxed&);

@@ -137,4 +137,17 @@ void CpuBackend::run(const CosineGate& o) {
     }
 }
 
+void CpuBackend::run(const GroupedConv& o) {
+  const float *x = in(o.x), *delta = in(o.delta), *base = weight(o.base);
+  float* y = out(o.y);
+  const int taps = o.base.in, groups = o.delta.cols / taps, width = o.x.cols / groups;
+  for (int r = 0; r < o.x.rows; ++r)
+    for (int c = 0; c < o.x.cols; ++c) {
+      float sum = 0;
+      for (int t = 0; t < taps && t <= r % o.block; ++t)
+        sum += (base[t * o.x.cols + c] + row(delta, o.delta, r)[t * groups + c / width]) * row(x, o.x, r - t)[c];
+      row(y, o.y, r)[c] = sum;
+    }
+}
+
 }  // namespace draftline

@@ -162,4 +162,42 @@ void CpuBackend::run(const SelectTree& o) {
   }
 }
 
+void CpuBackend::run(const FollowPath& o) {
+  const int *last = ids(o.last), *from = ids(o.cu_seqlens), *to = ids(o.to);
+  int *y = out_ids(o.y), *newest = out_ids(o.newest);
+  const int sequences = o.last.rows;
+  for (int b = 0; b < sequences; ++b) {
+    const int items = last[b] - from[b] + 1;
+    for (int i = 0; i < to[b + 1] - to[b]; ++i)
+      y[to[b] + i] = i < items           ? from[b] + i
+                     : i < items + o.own ? o.items + b * o.own + i - items
+                                         : o.items + sequences * o.own;
+    newest[b] = to[b] + items + o.own - 1;
+  }
+}
+
+void CpuBackend::run(const WalkCandidates& o) {
+  const int* id = ids(o.ids);
+  const float *log_prob = in(o.log_probs), *gate = in(o.gate), *root = in(o.root), *before = in(o.before),
+              *after = in(o.after);
+  int* y = out_ids(o.y);
+  const int k = o.ids.cols, slots = o.ids.rows / o.root.rows;
+  for (int b = 0; b < o.root.rows; ++b) {
+    const float* from = root + b * o.root.stride;
+    for (int i = b * slots; i < (b + 1) * slots; ++i) {
+      int best = 0;
+      float most = 0;
+      for (int c = 0; c < k; ++c) {
+        const float* to = after + (i * k + c) * o.after.stride;
+        float score = 0;
+        for (int j = 0; j < o.gate.cols; ++j) score += from[j] * gate[i * o.gate.stride + j] * to[j];
+        score += log_prob[i * k + c];
+        if (c == 0 || score > most) best = c, most = score;
+      }
+      y[i] = id[i * k + best];
+      from = before + (i * k + best) * o.before.stride;
+    }
+  }
+}
+
 }  // namespace draftline

@@ -20,6 +20,7 @@ struct Case {
   unsigned seed = 1;
   Window window = {};
   bool sinks = false;
+  bool block = false;  // all rows attend to each other
 };
 
 // fp32: the order of additions alone. bf16: also the weights of the softmax and the results are rounded to 8 bits.
@@ -94,8 +95,9 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   const Tensor q = cpu.floats(queries, c.heads * c.dim);
   std::optional<Weight> sinks;
   if (c.sinks) sinks = cpu.store.vector("sinks", c.heads);
-  const Tensor y =
-      cpu.keep(ops.attend(q, ops.pass({ops.ragged("rows", c.rows), slots, mask, c.tail}), cache, layer, kScale, sinks));
+  const PassRef ref = ops.pass(
+      {.rows = ops.ragged("rows", c.rows), .slots = slots, .tree_mask = mask, .tail = c.tail, .causal = !c.block});
+  const Tensor y = cpu.keep(ops.attend(q, ref, cache, layer, kScale, sinks));
   ops.flush();
   const auto expected = cpu.floats_of(y);
 
@@ -132,6 +134,7 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
                 widest,
                 c.tail};
   if (c.tree) pass.tree_mask = tree_mask_data.read();
+  pass.causal = !c.block;
   const Array<T> q_data(queries, c.heads * c.dim), y_data(total, c.heads * c.dim);
   std::vector<float> sink_values(static_cast<std::size_t>(c.heads));
   if (sinks) cpu.weights.load("sinks", 1, c.heads, sink_values);
@@ -202,6 +205,14 @@ TEST_CASE("a pass behind an uncommitted tail sees the tail as its mask says") {
   const bool tree = GENERATE(false, true);
   check_case({"tail", {19, 130}, {3, 3}, 4, 2, 32, tree, 5});
   check_case({"long tail", {19, 130}, {6, 6}, 4, 2, 16, tree, 40});
+}
+
+TEST_CASE("rows of a block see each other, before and behind them") {
+  NEEDS_DEVICE;
+  const int rows = GENERATE(1, 2, 16, 33), dim = GENERATE(32, 128);
+  Case c{"block", {20, 150, 0}, {rows, rows, rows}, 4, 2, dim};
+  c.block = true;
+  check_case(c);
 }
 
 TEST_CASE("sequences of a batch may have many rows, one, or none") {

@@ -2,6 +2,8 @@
 // Choosing tokens and growing trees against the CPU backend.
 #include "decoder/cuda/sampling/choose.h"
 
+#include "decoder/cuda/cache/movement.h"
+#include "decoder/cuda/elementwise/elementwise.h"
 #include "decoder/cuda/sampling/trees.h"
 #include "tests/catch.h"
 #include "tests/emulator/op_rig.h"
@@ -97,6 +99,111 @@ TEST_CASE("ids of a draft vocabulary are mapped by their offsets") {
   map_ids(ids.read(), offsets.read().data, y.view(), stream);
   stream.wait();
   CHECK(y.raw() == std::vector<int>{10, 5, 1, 100002, 100002, 10});
+}
+
+TEST_CASE("rows behind accepted paths are the CPU's: items, own rows, and the filler") {
+  NEEDS_DEVICE;
+  // Two paths in 3 items each, of which the first 2 and all 3 are accepted: [0 1 | 6 | 8 8], [3 4 5 | 7 | 8].
+  const int own = GENERATE(0, 1, 2), each = 5;
+  const std::vector<int> last{1, 5};
+  Specification cpu(2);
+  const FollowPath f = cpu.ops.follow_path(cpu.ints(last), cpu.ops.uniform(2, 3), cpu.ops.uniform(2, each + own), own);
+  const Tensor y = cpu.keep(f.y), newest = cpu.keep(f.newest);
+  cpu.ops.flush();
+  if (own == 1) {
+    CHECK(cpu.ints_of(y) == std::vector<int>{0, 1, 6, 8, 8, 8, 3, 4, 5, 7, 8, 8});
+    CHECK(cpu.ints_of(newest) == std::vector<int>{2, 9});
+  }
+  const Array<int> lasts(last, 1), from(std::vector<int>{0, 3, 6}, 1),
+      to(std::vector<int>{0, each + own, 2 * (each + own)}, 1), rows(2 * (each + own), 1), newest_row(2, 1);
+  const Stream stream;
+  follow_path(lasts.read(), from.read(), to.read(), 6, own, rows.view(), newest_row.view(), stream);
+  stream.wait();
+  CHECK(rows.raw() == cpu.ints_of(y));
+  CHECK(newest_row.raw() == cpu.ints_of(newest));
+}
+
+TEST_CASE("a walk takes the candidate that fits the one before it") {
+  NEEDS_DEVICE;
+  // One column. Behind the root (1) the second candidate scores -1 + 1 * 2, the first 0; then the first of the next
+  // slot scores -10 * 1 and the second -10 * -1, as -10 stands for what was taken. Another sequence goes the other way.
+  const std::vector<int> ids{5, 7, 3, 4, 5, 7, 3, 4};
+  const std::vector<float> log_probs{0, -1, 0, 0, 0, -1, 0, 0}, gate{1, 1, 1, 1}, root{1, -1},
+      before{10, -10, 0, 0, 10, -10, 0, 0}, after{0, 2, 1, -1, 0, 2, 1, -1};
+  const std::vector<int> expected{7, 4, 5, 3};
+  Specification cpu(2);
+  const TopK top{{}, Out(cpu.ints(ids, 2)), Out(cpu.floats(log_probs, 2))};
+  const Tensor y = cpu.keep(cpu.ops.walk_candidates(top, cpu.floats(gate, 1), cpu.floats(root, 1),
+                                                    cpu.floats(before, 1), cpu.floats(after, 1)));
+  cpu.ops.flush();
+  CHECK(cpu.ints_of(y) == expected);
+  const Array<int> candidates(ids, 2), walked(4, 1);
+  const Array<float> scores(log_probs, 2), gates(gate, 1), roots(root, 1), from(before, 1), to(after, 1);
+  const Stream stream;
+  walk_candidates<float>(candidates.read(), scores.read(), gates.read(), roots.read(), from.read(), to.read(),
+                         walked.view(), stream);
+  stream.wait();
+  CHECK(walked.raw() == expected);
+}
+
+TEST_CASE("a walk through many candidates is the CPU's") {
+  NEEDS_DEVICE;
+  const int sequences = 3, slots = GENERATE(1, 7), k = GENERATE(1, 16, 40), rank = GENERATE(6, 256);
+  const int n = sequences * slots;
+  Dice dice(9);
+  const auto values = [&](int rows, int columns) {
+    return dice.normal<float>(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
+  };
+  const auto log_probs = values(n, k), gate = values(n, rank), root = values(sequences, rank),
+             before = values(n * k, rank), after = values(n * k, rank);
+  std::vector<int> ids;
+  for (int i = 0; i < n * k; ++i) ids.push_back(dice.below(1000));
+  Specification cpu(sequences);
+  const TopK top{{}, Out(cpu.ints(ids, k)), Out(cpu.floats(log_probs, k))};
+  const Tensor y = cpu.keep(cpu.ops.walk_candidates(top, cpu.floats(gate, rank), cpu.floats(root, rank),
+                                                    cpu.floats(before, rank), cpu.floats(after, rank)));
+  cpu.ops.flush();
+  const Array<int> candidates(ids, k), walked(n, 1);
+  const Array<float> scores(log_probs, k), gates(gate, rank), roots(root, rank), from(before, rank), to(after, rank);
+  const Stream stream;
+  walk_candidates<float>(candidates.read(), scores.read(), gates.read(), roots.read(), from.read(), to.read(),
+                         walked.view(), stream);
+  stream.wait();
+  CHECK(walked.raw() == cpu.ints_of(y));
+}
+
+TEST_CASE("a convolution reads a row and those before it in its block, as on the CPU") {
+  NEEDS_DEVICE;
+  const int taps = GENERATE(1, 2, 3), block = GENERATE(1, 4), width = 4, columns = 300, rows = 8;
+  Dice dice(3);
+  const auto values = [&](int n, int c) {
+    return dice.normal<float>(static_cast<std::size_t>(n) * static_cast<std::size_t>(c));
+  };
+  const auto x = values(rows, columns), delta = values(rows, taps * columns / width);
+  Specification cpu(1);
+  const Weight base = cpu.store.table("base", taps, columns);
+  std::vector<float> kernel(static_cast<std::size_t>(taps * columns));
+  cpu.weights.load("base", taps, columns, kernel);
+  const Tensor y =
+      cpu.keep(cpu.ops.grouped_conv(cpu.floats(x, columns), cpu.floats(delta, taps * columns / width), base, block));
+  cpu.ops.flush();
+  const auto got = cpu.floats_of(y);
+  // Row 5 is the second of its block: it has what row 4 was two taps before it only where the block is longer.
+  const auto tap = [&](int t, int c) {
+    const auto at = static_cast<std::size_t>(5 * taps * columns / width + t * columns / width + c / width);
+    return (kernel[static_cast<std::size_t>(t * columns + c)] + delta[at]) *
+           x[static_cast<std::size_t>((5 - t) * columns + c)];
+  };
+  for (const int c : {0, 7, 299}) {
+    const float wanted = tap(0, c) + (taps > 1 && block == 4 ? tap(1, c) : 0);
+    CHECK(got[static_cast<std::size_t>(5 * columns + c)] == Approx(wanted).epsilon(1e-5).margin(1e-5));
+  }
+  const Array<float> rows_of_x(x, columns), deltas(delta, taps * columns / width), taps_of(kernel, columns),
+      out(rows, columns);
+  const Stream stream;
+  grouped_conv<float>(rows_of_x.read(), deltas.read(), taps_of.read(), block, out.view(), stream);
+  stream.wait();
+  CHECK(distance(out.floats(), got, 1) < 1e-6);
 }
 
 TEST_CASE("a list of candidates is clipped as on the CPU") {

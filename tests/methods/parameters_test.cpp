@@ -71,6 +71,19 @@ TEST_CASE("a wrong parameter is refused with its place") {
       {"bild", R"("draft": "half", "rollback": -1)", "#/rollback"},
       {"assisted", R"("draft": "half", "schedule": "rising")", "#/schedule"},
       {"prompt_lookup", R"("max_ngram": 0)", "#/max_ngram"},
+      {"p_eagle", R"("layers": 0)", "#/layers"},
+      {"p_eagle", R"("mask_token": 12)", "#/mask_token"},
+      {"pard", R"("draft": "half", "mask_token": -1)", "#/mask_token"},
+      {"pard", R"("draft_length": 3)", "draft"},
+      {"dflash", R"("block_size": 1)", "#/block_size"},
+      {"dflash", R"("block_size": 4, "draft_length": 4)", "the 3 drafts of \"block_size\""},
+      {"dflash", R"("target_layers": [])", "#/target_layers"},
+      {"dflash", R"("target_layers": [0, 6])", "#/target_layers/1"},
+      {"dspark", R"("block_size": 4, "draft_length": 5)", "the 4 drafts of \"block_size\""},
+      {"dspark", R"("markov_rank": 0)", "#/markov_rank"},
+      {"dflash2", R"("selector_top_k": 13)", "#/selector_top_k"},
+      {"dflash2", R"("conv_group_size": 5)", "#/conv_group_size"},
+      {"dflash2", R"("conv_kernel_size": 0)", "#/conv_kernel_size"},
   };
   for (const Case& c : cases) {
     INFO(c.method << " " << c.parameters);

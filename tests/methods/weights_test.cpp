@@ -25,11 +25,12 @@ struct Added {
   double weights;  // counted in bf16
   int rows;
 };
-Added added(const std::string& method, const std::string& parameters = "") {
+Added added(const std::string& method, const std::string& parameters = "",
+            const TransformerShape& target = llama_7b()) {
   const Document text = Document::from_text("{\"name\":\"" + method + "\"" + parameters + "}", "method.json");
   Decoder decoder(
-      {llama_7b(), Precision(DType::bf16), 4, 1, 1, {}}, MethodSpec(text.root()),
-      [](const Reader&) { return llama_7b(); }, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
+      {target, Precision(DType::bf16), 4, 1, 1, {}}, MethodSpec(text.root()), [](const Reader&) { return llama_7b(); },
+      [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;
   decoder.ops.on_segment = [&](const SegmentRun& run) {
     for (std::size_t i = 0; i < run.tape->passes.size(); ++i) rows = std::max(rows, run.tape->passes[i].rows.widest);
@@ -50,6 +51,18 @@ TEST_CASE("drafters have the sizes their authors state") {
   CHECK(added("medusa", R"(,"draft_length":4)").weights == Approx(591e6).epsilon(0.01));
   CHECK(added("hydra_plus").weights == Approx(1.26e9).epsilon(0.01));
   CHECK(added("kangaroo").weights == Approx(67e6).epsilon(0.01));
+}
+
+TEST_CASE("what DFlash 2 adds to DFlash for Qwen3.5-4B: 16.5 M of convolutions, as announced, and its codebooks") {
+  TransformerShape target = llama_7b();
+  target.hidden = 2560;
+  target.vocabulary = 248320;
+  const double more = added("dflash2", R"(,"draft_length":7)", target).weights -
+                      added("dflash", R"(,"draft_length":7)", target).weights;
+  // Two convolutions in each of 5 layers, each with 2 sides of 2 taps: a kernel for 160 groups, and the taps.
+  const double convolutions = 5 * 2 * (2560.0 * (2 * 2 * 160) + 2 * 2 * 2560);
+  CHECK(convolutions == Approx(16.5e6).epsilon(0.002));
+  CHECK(more - convolutions == 2 * 256.0 * 248320 + 2560 * 256);
 }
 
 TEST_CASE("Kangaroo's adapter and head run once for each draft, its early layers once more for the last") {
@@ -105,6 +118,12 @@ TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
       {"eagle2", "", 2 * d * d + Y, 60},
       {"hass", "", 2 * d * d + Y, 60},
       {"eagle3", "", 3 * d * d + Y + 3 * d * d + d * V, 60},
+      {"p_eagle", "", 3 * d * d + 4 * Y + 3 * d * d + d * V, 10},  // 5 pairs and the root's, 4 masks
+      {"dflash", "", 5 * d * d + 5 * Y, 16},
+      {"dflash", R"(,"block_size":8,"layers":3,"target_layers":[5,30])", 2 * d * d + 3 * Y, 8},
+      {"dspark", "", 5 * d * d + 5 * Y + 2 * 256 * V, 8},
+      // Two convolutions a layer, of 2 sides of 2 taps: 4 d / 16 columns of the kernel, 4 d of the taps.
+      {"dflash2", "", 5 * d * d + 5 * Y + 10 * (4 * d * d / 16 + 4 * d) + 2 * 256 * V + 256 * d, 8},
       {"hydra", "", 2 * (2 + 3 + 4 + 5) * d * d + 4 * H, 64},
       {"hydra_plus", "", Y + 2 * (2 + 3 + 4 + 5) * d * d + 4 * (d * d + H), 64},
       {"clover", "", Y + 3 * d * d + 3 * d * d, 5},
@@ -126,6 +145,7 @@ TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
       {"mcsd", R"(,"draft":"x")", 32 * Y + 2 * H, 29},
       {"sequoia", R"(,"draft":"x","rank_acceptance":[0.5,0.2,0.1])", 32 * Y + 2 * H, 64},
       {"draft_model", R"(,"draft":"x")", 32 * Y + 2 * H, 5},
+      {"pard", R"(,"draft":"x")", 32 * Y + 2 * H, 17},  // 8 drafts and the root before, the root, 7 masks
       {"assisted", R"(,"draft":"x")", 32 * Y + 2 * H, 21},
       {"bild", R"(,"draft":"x")", 32 * Y + 2 * H, 11},
   };

@@ -125,7 +125,14 @@ TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length
         R"("num_speculative_tokens_per_batch_size":{"1-12":5,"13-64":3,"65-256":0}})");
   CHECK(vllm_settings(eagle, {}, 256)->dump() == R"({"method":"eagle3","num_speculative_tokens":3})");
   CHECK(!vllm_settings(eagle, {{512, 1, 0}}, 256));  // nothing to draft
-  CHECK(!vllm_settings(hydra, schedule, 256));       // no such method there
+  const auto of = [](const char* method) { return MethodSpec(Document::from_text(method, "m.json").root()); };
+  CHECK(vllm_settings(of(R"({"name": "p_eagle", "draft_length": 5})"), {}, 256)->dump() ==
+        R"({"method":"eagle3","num_speculative_tokens":5,"parallel_drafting":true})");
+  CHECK(vllm_settings(of(R"({"name": "dflash2", "draft_length": 7})"), {}, 256)->dump() ==
+        R"({"method":"dflash","num_speculative_tokens":7})");
+  CHECK(*sglang_flags(of(R"({"name": "dflash", "draft_length": 15})"), 15) ==
+        "--speculative-algorithm DFLASH --speculative-num-draft-tokens 16");
+  CHECK(!vllm_settings(hydra, schedule, 256));  // no such method there
   CHECK(sglang_flags(eagle, 3) ==
         "--speculative-algorithm EAGLE3 --speculative-num-steps 3 --speculative-eagle-topk 1 "
         "--speculative-num-draft-tokens 4");

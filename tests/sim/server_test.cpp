@@ -71,7 +71,7 @@ Case random_case(std::uint64_t seed) {
     c.drafting.draft_length = 3;
     c.drafting.lengths = {0, 1, 2, 3};
     c.drafting.rows = 4;
-    c.drafting.policy.kind = static_cast<DraftPolicy::Kind>(below(4));
+    c.drafting.policy.kind = static_cast<DraftPolicy::Kind>(below(5));
     c.drafting.policy.rules = {{1, 3}, {4, 1}, {8, 0}};
   }
   c.text = "seed " + std::to_string(seed) + ", batching " + std::to_string(static_cast<int>(c.limits.batching)) +
@@ -85,6 +85,8 @@ Case random_case(std::uint64_t seed) {
 ServingRun run(const Case& c, PlainCost& cost, Log& log, std::uint64_t seed) {
   Drafting drafting = c.drafting;
   if (drafting.draft_length > 0) drafting.outcomes = &c.outcomes;
+  static const DraftConfidence confidence(std::vector<double>{0.8, 0.6, 0.5}, 2);
+  drafting.confidence = &confidence;
   return Fleet(c.fleet, c.limits, drafting, cost).run(c.workload, seed, {}, &log);
 }
 

@@ -50,7 +50,7 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   w.length = *a.pass.slots.lengths.row(w.sequence);
   w.kv_slot = *a.pass.slots.kv_slots.row(w.sequence);
   const int last_row = min((w.from + tile_rows - 1) / a.group, w.rows - 1);
-  const int keys = w.length + a.pass.tail + (a.pass.tree_mask.data != nullptr ? w.rows : last_row + 1);
+  const int keys = w.length + a.pass.tail + (a.pass.looks_ahead() ? w.rows : last_row + 1);
   // The first key that a row of the tile sees; under a mask, one at the first uncommitted position.
   const int row = a.pass.tree_mask.data != nullptr ? 0 : a.pass.tail + w.from / a.group;
   const int base = a.window.first_key(w.length + row) / stage * stage;
@@ -77,7 +77,7 @@ __device__ inline bool attends_to(const PassView& p, Window window, int row, int
   const int entry = key - length;  // of the tail
   const bool masked = p.tree_mask.data != nullptr;
   if (entry >= 0) {
-    if (!masked && entry > p.tail + index) return false;
+    if (!masked && p.causal && entry > p.tail + index) return false;
     if (masked && (static_cast<unsigned>(p.tree_mask.row(row)[entry / 32]) >> (entry % 32) & 1U) == 0) return false;
   }
   if (window.tokens == 0) return true;

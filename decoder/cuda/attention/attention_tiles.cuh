@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
   }
   float out[S::dim / 8][4] = {}, top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
   // Every row of the tile may attend to all keys before this one.
-  const int hidden_from = w.length + (a.pass.tree_mask.data != nullptr ? 0 : a.pass.tail + w.from / a.group + 1);
+  const int hidden_from = w.length + (a.pass.looks_ahead() ? 0 : a.pass.tail + w.from / a.group + 1);
   // ... and, of a window, to those from this one on, where its last row begins.
   const int last_row = min((w.from + S::rows - 1) / a.group, w.rows - 1);
   const int shown_from = a.window.first_key(w.length + a.pass.tail + last_row);

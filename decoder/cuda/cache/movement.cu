@@ -103,6 +103,16 @@ __global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, 
   }
 }
 
+// grid (sequences): a sequence has few rows
+__global__ void follow_path_kernel(View<const int> last, View<const int> cu_seqlens, View<const int> to, int items,
+                                   int own, View<int> y, View<int> newest) {
+  const int b = static_cast<int>(blockIdx.x), from = cu_seqlens.row(b)[0], first = to.row(b)[0];
+  const int mine = last.row(b)[0] - from + 1;
+  for (int i = static_cast<int>(threadIdx.x); i < to.row(b + 1)[0] - first; i += kThreads)
+    y.row(first + i)[0] = i < mine ? from + i : i < mine + own ? items + b * own + i - mine : items + last.rows * own;
+  if (threadIdx.x == 0) newest.row(b)[0] = first + mine + own - 1;
+}
+
 __global__ void advance_kernel(View<const int> counts, View<int> lengths) {
   const int b = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
   if (b < counts.rows) lengths.row(b)[0] += counts.row(b)[0];
@@ -133,6 +143,10 @@ void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsVi
   launch(commit_kernel<T>, grid_of(layers, sequences, 2 * cache.kv_heads),
          dim3(static_cast<unsigned>(32 * ceil_div(cache.head_dim, 32))), 0, s, path, cu_seqlens, slots, cache,
          path.rows / sequences);
+}
+void follow_path(View<const int> last, View<const int> cu_seqlens, View<const int> to, int items, int own, View<int> y,
+                 View<int> newest, cudaStream_t s) {
+  launch(follow_path_kernel, grid_of(last.rows), dim3(kThreads), 0, s, last, cu_seqlens, to, items, own, y, newest);
 }
 void advance(View<const int> counts, View<int> lengths, cudaStream_t s) {
   launch(advance_kernel, grid_of(ceil_div(counts.rows, kThreads)), dim3(kThreads), 0, s, counts, lengths);

@@ -42,6 +42,10 @@ template <class T>
 void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView&, CacheView<T>, int layers,
             cudaStream_t);
 
+// The fields of FollowPath in decoder/op.h.
+void follow_path(View<const int> last, View<const int> cu_seqlens, View<const int> to, int items, int own, View<int> y,
+                 View<int> newest, cudaStream_t);
+
 // lengths [sequences] += counts [sequences].
 void advance(View<const int> counts, View<int> lengths, cudaStream_t);
 

@@ -85,6 +85,16 @@ __global__ void cosine_gate_kernel(View<const T> q, View<const T> k, View<const 
     y.row(row())[first + c] = from_float<T>(gate * to_float(values[c]));
 }
 
+template <class T>
+__global__ void grouped_conv_kernel(View<const T> x, View<const T> delta, View<const T> base, int block, View<T> y) {
+  const int c = column(), r = row(), groups = delta.cols / base.rows, group = c / (x.cols / groups);
+  if (c >= x.cols) return;
+  float sum = 0;
+  for (int t = 0; t < base.rows && t <= r % block; ++t)
+    sum += (to_float(base.row(t)[c]) + to_float(delta.row(r)[t * groups + group])) * to_float(x.row(r - t)[c]);
+  y.row(r)[c] = from_float<T>(sum);
+}
+
 }  // namespace
 
 template <class T>
@@ -116,14 +126,20 @@ void cosine_gate(View<const T> q, View<const T> k, View<const T> v, int head_dim
   launch(cosine_gate_kernel<T>, grid_of(q.rows, q.cols / head_dim), dim3(32), 0, s, q, k, v, head_dim, y);
 }
 
-#define FOR_FORMAT(T)                                                                \
-  template void embed(View<const T>, View<const int>, float, View<T>, cudaStream_t); \
-  template void add(View<const T>, View<const T>, View<T>, cudaStream_t);            \
-  template void silu_mul(View<const T>, View<T>, cudaStream_t);                      \
-  template void gelu_mul(View<const T>, View<T>, cudaStream_t);                      \
-  template void silu_add(View<const T>, View<const T>, View<T>, cudaStream_t);       \
-  template void gelu(View<const T>, View<T>, cudaStream_t);                          \
-  template void cosine_gate(View<const T>, View<const T>, View<const T>, int, View<T>, cudaStream_t)
+template <class T>
+void grouped_conv(View<const T> x, View<const T> delta, View<const T> base, int block, View<T> y, cudaStream_t s) {
+  launch(grouped_conv_kernel<T>, grid_over(x.rows, x.cols), dim3(kThreads), 0, s, x, delta, base, block, y);
+}
+
+#define FOR_FORMAT(T)                                                                                 \
+  template void embed(View<const T>, View<const int>, float, View<T>, cudaStream_t);                  \
+  template void add(View<const T>, View<const T>, View<T>, cudaStream_t);                             \
+  template void silu_mul(View<const T>, View<T>, cudaStream_t);                                       \
+  template void gelu_mul(View<const T>, View<T>, cudaStream_t);                                       \
+  template void silu_add(View<const T>, View<const T>, View<T>, cudaStream_t);                        \
+  template void gelu(View<const T>, View<T>, cudaStream_t);                                           \
+  template void cosine_gate(View<const T>, View<const T>, View<const T>, int, View<T>, cudaStream_t); \
+  template void grouped_conv(View<const T>, View<const T>, View<const T>, int, View<T>, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);
 

@@ -33,5 +33,8 @@ template <class T>
 void gelu(View<const T> x, View<T> y, cudaStream_t);
 template <class T>
 void cosine_gate(View<const T> q, View<const T> k, View<const T> v, int head_dim, View<T> y, cudaStream_t);
+// The fields of GroupedConv in decoder/op.h.
+template <class T>
+void grouped_conv(View<const T> x, View<const T> delta, View<const T> base, int block, View<T> y, cudaStream_t);
 
 }  // namespace draftline::cuda

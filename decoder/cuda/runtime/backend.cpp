@@ -56,7 +56,8 @@ cuda::PassView CudaBackend::State::view(PassRef ref) const {
           .sequences = p.rows.sequences(),
           .total = p.rows.total,
           .widest = p.rows.widest,
-          .tail = p.tail};
+          .tail = p.tail,
+          .causal = p.causal};
 }
 
 void CudaBackend::State::poison(Buffer& b, std::size_t bytes) {

@@ -102,6 +102,9 @@ struct LaunchOp {
   void operator()(const ExpandValues&) const { only_priced("latent attention"); }
   void operator()(const LatentAttend&) const { only_priced("latent attention"); }
   void operator()(const ExpandedAttend&) const { only_priced("latent attention"); }
+  void operator()(const GroupedConv& o) const {
+    grouped_conv(in(o.x), in(o.delta), weight(o.base), o.block, out(o.y), stream);
+  }
   void operator()(const MixtureOfExperts& o) const {
     const ExpertChoice& c = o.choice;
     if (c.score != Experts::Score::softmax || c.scale != 1 || c.groups != c.groups_per_token || c.weighs_inputs ||
@@ -188,6 +191,10 @@ struct LaunchOp {
   void operator()(const ClipTopK& o) const {
     clip_top_k(floats(o.log_probs), o.top_p, o.least_share, out_floats(o.y), stream);
   }
+  void operator()(const WalkCandidates& o) const {
+    walk_candidates(ids(o.ids), floats(o.log_probs), in(o.gate), in(o.root), in(o.before), in(o.after), out_ids(o.y),
+                    stream);
+  }
   void operator()(const ExpandTree& o) const {
     expand_tree({ids(o.ids), floats(o.log_probs), floats(o.score), ids(o.node), ids(o.tree_mask), o.width, o.keep,
                  o.first_node, o.tail, out_ids(o.tokens), out_floats(o.scores), out_ids(o.parents), out_ids(o.row),
@@ -199,6 +206,10 @@ struct LaunchOp {
     for (std::size_t i = 0; i < o.tokens.size(); ++i)
       levels.push_back({ids(o.tokens[i]), floats(o.scores[i]), ids(o.parents[i])});
     select_tree(levels, ids(o.root), o.size, o.by_level, out_ids(o.y), out_ids(o.parent), out_ids(o.tree_mask), stream);
+  }
+
+  void operator()(const FollowPath& o) const {
+    follow_path(ids(o.last), ids(o.cu_seqlens), ids(o.to), o.items, o.own, out_ids(o.y), out_ids(o.newest), stream);
   }
 
   // ---- verification and the cache

@@ -30,6 +30,9 @@ struct PassView {
   BatchSlotsView slots;
   View<const int> tree_mask = {};  // [total, words]: bit j = attends to tail entry j. data null: causal
   int sequences = 0, total = 0, widest = 0, tail = 0;
+  bool causal = true;  // false: each row attends to all rows of the pass
+  // Whether keys behind a row may be needed: all rows then read the keys of all.
+  DRAFTLINE_BOTH bool looks_ahead() const { return tree_mask.data != nullptr || !causal; }
 };
 
 // Keys and values of a cache, in blocks of kBlockTokens entries: [layer][block][K, V][kv head][entry in block][column].

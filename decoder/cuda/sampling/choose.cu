@@ -137,6 +137,36 @@ __global__ void clip_top_k_kernel(View<const float> x, float top_p, float least_
   }
 }
 
+constexpr int kMostWalked = 64;  // candidates of a slot
+
+// grid (sequences): a warp adds up the products of a candidate; a slot waits for the one before it.
+template <class T>
+__global__ void walk_candidates_kernel(View<const int> ids, View<const float> log_probs, View<const T> gate,
+                                       View<const T> root, View<const T> before, View<const T> after, View<int> y) {
+  __shared__ float score[kMostWalked];
+  __shared__ int chosen;
+  const int b = static_cast<int>(blockIdx.x), slots = ids.rows / root.rows, k = ids.cols;
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  for (int i = b * slots; i < (b + 1) * slots; ++i) {
+    const T* from = i == b * slots ? root.row(b) : before.row((i - 1) * k + chosen);
+    for (int c = warp; c < k; c += kThreads / 32) {
+      float sum = 0;
+      for (int j = lane; j < gate.cols; j += 32)
+        sum += to_float(from[j]) * to_float(gate.row(i)[j]) * to_float(after.row(i * k + c)[j]);
+      for (int o = 16; o > 0; o /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, o);
+      if (lane == 0) score[c] = sum + log_probs.row(i)[c];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      chosen = 0;
+      for (int c = 1; c < k; ++c)
+        if (score[c] > score[chosen]) chosen = c;
+      y.row(i)[0] = ids.row(i)[chosen];
+    }
+    __syncthreads();
+  }
+}
+
 }  // namespace
 
 std::size_t choose_scratch(int rows, int columns, int k, int sms) {
@@ -172,9 +202,22 @@ void clip_top_k(View<const float> log_probs, float top_p, float least_share, Vie
          least_share, y);
 }
 
+template <class T>
+void walk_candidates(View<const int> ids, View<const float> log_probs, View<const T> gate, View<const T> root,
+                     View<const T> before, View<const T> after, View<int> y, cudaStream_t stream) {
+  check(ids.cols <= kMostWalked, "walk_candidates: too many candidates");
+  launch(walk_candidates_kernel<T>, grid_of(root.rows), grid_of(kThreads), 0, stream, ids, log_probs, gate, root,
+         before, after, y);
+}
+
 template void argmax<float>(View<const float>, int, const Scratch&, View<int>, cudaStream_t);
 template void argmax<bf16>(View<const bf16>, int, const Scratch&, View<int>, cudaStream_t);
 template void top_k<float>(View<const float>, int, const Scratch&, View<int>, View<float>, cudaStream_t);
 template void top_k<bf16>(View<const bf16>, int, const Scratch&, View<int>, View<float>, cudaStream_t);
+#define WALK_CANDIDATES(T)                                                                                       \
+  template void walk_candidates(View<const int>, View<const float>, View<const T>, View<const T>, View<const T>, \
+                                View<const T>, View<int>, cudaStream_t)
+WALK_CANDIDATES(float);
+WALK_CANDIDATES(bf16);
 
 }  // namespace draftline::cuda

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// DFlash (Chen et al. 2026, section 4): a block of the root and K masks goes through the block drafter in one pass, and
+// each mask's row predicts one draft. K + 1 -> block_size, the drafts that are verified -> draft_length.
+#include "methods/block_drafter.h"
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+constexpr BlockDrafts kDrafts{16, false};
+
+class DFlash : public Method {
+ public:
+  DFlash(Context& c, BlockShape block, int draft_length)
+      : target_(c.target), drafter_(c, "dflash.", std::move(block)), length_(draft_length) {}
+  int depth() const override { return length_; }
+  std::vector<int> auxiliary_layers() const override { return drafter_.auxiliary_layers(); }
+  void extend(Ops& ops, const Session& s, const Committed& c) override { drafter_.extend(ops, s, c); }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const Tensor logits = target_.logits(ops, drafter_.mask_states(ops, s));
+    return propose_chain(ops, s, ops.argmax(logits), length_);
+  }
+
+ private:
+  const Transformer& target_;
+  BlockDrafter drafter_;
+  int length_;
+};
+
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const BlockShape block = read_block(spec, c.target, kDrafts);
+  return std::make_unique<DFlash>(c, block, spec.draft_length().value_or(kDrafts.of(block.block)));
+}
+
+}  // namespace
+
+Entry dflash() {
+  return {.name = "dflash",
+          .title = "a block of masks in one pass over the target's states",
+          .source = "chen2026dflash",
+          .locator = "section 4",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft_length (15), block_size (draft_length + 1; drafted whole), layers (5), target_layers ([[layers "
+              "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary)",
+          .make = make,
+          .examples = {R"("draft_length": 3, "layers": 2)", R"("draft_length": 2, "block_size": 5, "layers": 1)",
+                       R"("draft_length": 4, "layers": 1, "target_layers": [0, 2, 5], "mask_token": 0)"},
+          .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
+                        return fits_block(spec, kDrafts);
+                      }}};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// DSpark (Cheng et al. 2026, section 3.1): the block drafter's root row predicts the first draft, so that a block of
+// gamma rows gives gamma drafts. From left to right the logits of each row get a bias by the token before it,
+// W1[token] W2 of rank r (equation 5), and the draft is chosen. A confidence head (equation 7) estimates from state and
+// W1[token] whether the draft survives, for a scheduler. gamma -> block_size, drafts that are verified -> draft_length.
+#include "methods/batch_index.h"
+#include "methods/block_drafter.h"
+#include "methods/entries.h"
+
+namespace draftline::methods {
+
+namespace {
+
+constexpr BlockDrafts kDrafts{7, true};
+
+class DSpark : public Method {
+ public:
+  DSpark(Context& c, BlockShape block, int draft_length, int rank)
+      : target_(c.target),
+        drafter_(c, "dspark.", std::move(block)),
+        length_(draft_length),
+        before_(c.weights.table("dspark.w1", c.target.vocabulary(), rank)),
+        after_(c.weights.matrix("dspark.w2", rank, c.target.vocabulary())),
+        confidence_(c.weights.matrix("dspark.confidence", c.target.shape.hidden + rank, 1)) {}
+  int depth() const override { return length_; }
+  std::vector<int> auxiliary_layers() const override { return drafter_.auxiliary_layers(); }
+  void extend(Ops& ops, const Session& s, const Committed& c) override { drafter_.extend(ops, s, c); }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const int b = s.sequences, n = drafter_.shape().block, vocabulary = target_.vocabulary();
+    const Tensor states = drafter_.states(ops, s);
+    const Tensor logits = reshape(target_.logits(ops, states), b, n * vocabulary);
+    std::vector<Tensor> drafts, before, distributions;
+    Tensor token = s.root;
+    for (int j = 0; j < n; ++j) {
+      before.push_back(ops.embed(before_, token));
+      const Tensor biased = ops.add(columns(logits, j * vocabulary, vocabulary), ops.linear(before.back(), after_));
+      if (s.sampling.greedy()) {
+        token = ops.argmax(biased);
+      } else {
+        const auto drawn = ops.sample(biased, s.slots, s.sampling, j + 1);
+        token = drawn.tokens;
+        distributions.push_back(drawn.q);
+      }
+      drafts.push_back(token);
+    }
+    const Tensor order = ops.constant(BatchIndex::interleave(b, n));
+    const Tensor features = ops.gather({states, ops.gather(ops.concat_rows(before), order)});
+    ops.store(s.state(ops, "dspark.confidence", n, 1, ops.activations()), ops.linear(features, confidence_));
+    Proposal p = propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), length_);
+    if (!distributions.empty())
+      p.q = ops.gather(ops.concat_rows(distributions), ops.constant(BatchIndex::interleave(b, length_)));
+    return p;
+  }
+
+ private:
+  const Transformer& target_;
+  BlockDrafter drafter_;
+  int length_;
+  Weight before_, after_, confidence_;
+};
+
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const BlockShape block = read_block(spec, c.target, kDrafts);
+  const auto rank = spec.in().find("markov_rank");
+  return std::make_unique<DSpark>(c, block, spec.draft_length().value_or(kDrafts.of(block.block)),
+                                  rank ? rank->integer(1, 4096) : 256);
+}
+
+}  // namespace
+
+Entry dspark() {
+  return {.name = "dspark",
+          .title = "DFlash's block, each draft biased by the one before",
+          .source = "cheng2026dspark",
+          .locator = "section 3.1",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft_length (7), block_size (draft_length; drafted whole), markov_rank (256), layers (5), "
+              "target_layers ([[layers from 0]]; as many as layers, spread evenly), mask_token (the last of the "
+              "vocabulary)",
+          .make = make,
+          .examples = {R"("draft_length": 3, "layers": 2, "markov_rank": 4)",
+                       R"("draft_length": 2, "block_size": 4, "layers": 1, "markov_rank": 8)"},
+          .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
+                        return fits_block(spec, kDrafts);
+                      }}};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// P-EAGLE (arXiv 2602.01469, section 3; vLLM's `parallel_drafting`): EAGLE-3's network with more layers drafts all K
+// tokens in one causal pass. Its rows are the newly committed pairs of state and token, and K - 1 pairs of a mask state
+// and a mask token; the newest pair predicts the first draft, the masks the others. K -> draft_length.
+#include "methods/eagle3_network.h"
+#include "methods/entries.h"
+#include "methods/feature_drafter.h"
+#include "methods/masked_rows.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class PEagle : public Method {
+ public:
+  PEagle(Context& c, int layers, int draft_length, const DrafterConfig& drafter, int mask_token)
+      : target_(c.target),
+        length_(draft_length),
+        mask_token_(mask_token),
+        cache_(make_cache(c.ops, drafter.layer, layers, c.capacity)),
+        network_(c, "p_eagle.", layers, drafter, cache_),
+        mask_state_(c.weights.table("p_eagle.mask_state", 1, c.target.shape.hidden)) {}
+  int depth() const override { return length_; }
+  std::vector<int> auxiliary_layers() const override { return network_.auxiliary_layers(); }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    const MaskedRows m = masked_rows(ops, "p_eagle.rows", c, 0, length_ - 1);
+    const Tensor mask = ops.embed(mask_state_, ops.constant({0}));
+    const Tensor states = ops.gather(ops.concat_rows({network_.fused(ops, c), mask}), m.index);
+    const Tensor tokens = ops.gather(ops.concat_rows({c.next, ops.constant({mask_token_})}), m.index);
+    const Tensor out = network_.forward(ops, states, target_.embed(ops, tokens), ops.pass({m.rows, s.slots}));
+    const Tensor logits = network_.logits(ops, ops.gather(out, m.newest, 0, length_));
+    ops.store(drafts(ops, s), network_.target_ids(ops, ops.argmax(logits)));
+  }
+
+  Proposal propose(Ops& ops, Session& s) override { return propose_chain(ops, s, drafts(ops, s), length_); }
+
+ private:
+  Tensor drafts(Ops& ops, const Session& s) const { return s.state(ops, "p_eagle.drafts", length_, 1, DType::int32); }
+  const Transformer& target_;
+  int length_, mask_token_;
+  Cache cache_;
+  Eagle3Network network_;
+  Weight mask_state_;
+};
+
+std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  const auto layers = spec.in().find("layers");
+  DrafterConfig drafter;
+  drafter.kind = DrafterKind::eagle3;
+  drafter.layer = drafter_layer_shape(c.target.shape);
+  drafter.vocabulary = read_draft_vocabulary(spec, c.target);
+  return std::make_unique<PEagle>(c, layers ? layers->integer(1, 16) : 4, spec.draft_length().value_or(5), drafter,
+                                  read_mask_token(spec, c.target));
+}
+
+}  // namespace
+
+Entry p_eagle() {
+  return {
+      .name = "p_eagle",
+      .title = "EAGLE-3 with masks: all drafts in one pass",
+      .source = "peagle2026",
+      .locator = "section 3",
+      .lossless = Losslessness::lossless,
+      .parameters = "draft_length (5), layers (4), draft_vocabulary (32000), mask_token (the last of the vocabulary)",
+      .make = make,
+      .examples = {R"("draft_length": 3)", R"("draft_length": 1, "layers": 1)",
+                   R"("draft_length": 4, "layers": 2, "draft_vocabulary": 7, "mask_token": 0)"},
+      .lengths = {.most = 64}};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/prefix_admission.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+
+#include "core/errors.h"
+
+namespace draftline {
+
+std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
+                                const std::function<double(int, double)>& time) {
+  const int sequences = static_cast<int>(survival.size()) / drafts;
+  std::vector<int> lengths(static_cast<std::size_t>(sequences), 0);
+  struct Next {  // the next draft of a sequence
+    double survival;
+    int sequence;
+    bool operator<(const Next& o) const {
+      return survival != o.survival ? survival < o.survival : sequence > o.sequence;
+    }
+  };
+  std::priority_queue<Next> next;
+  const auto offer = [&](int sequence) {
+    const int length = lengths[static_cast<std::size_t>(sequence)];
+    if (length == drafts) return;
+    const double a = survival[static_cast<std::size_t>(sequence * drafts + length)];
+    if (a > 0) next.push({a, sequence});
+  };
+  for (int s = 0; s < sequences; ++s) offer(s);
+  double tokens = sequences, best = tokens / time(0, tokens);
+  for (int rows = 1; !next.empty(); ++rows) {
+    const Next draft = next.top();
+    next.pop();
+    tokens += draft.survival;
+    const double rate = tokens / time(rows, tokens);
+    if (rate <= best) break;
+    best = rate;
+    ++lengths[static_cast<std::size_t>(draft.sequence)];
+    offer(draft.sequence);
+  }
+  return lengths;
+}
+
+StepCost::Line verifying(StepCost& cost, std::span<const int> lengths, int sequences, double drafts,
+                         std::int64_t context) {
+  const auto shortest = std::upper_bound(lengths.begin(), lengths.end(), 0);  // 0 is a plain step, which drafts nothing
+  check(shortest != lengths.end(), "verifying: there are drafts");
+  if (shortest + 1 == lengths.end()) return cost.decode(sequences, *shortest, context);
+  auto above = std::lower_bound(shortest + 1, lengths.end(), drafts);
+  if (above == lengths.end()) --above;
+  const StepCost::Line low = cost.decode(sequences, above[-1], context), high = cost.decode(sequences, *above, context);
+  const double share = (drafts - above[-1]) / (*above - above[-1]);
+  const auto between = [&](Ticks a, Ticks b) {
+    return std::max<Ticks>(0, a + std::llround(share * static_cast<double>(b - a)));
+  };
+  const std::int64_t from = std::max(low.from, high.from);
+  return {.from = from,
+          .to = std::min(low.to, high.to),
+          .start = between(low.at(from), high.at(from)),
+          .per_token = between(low.per_token, high.per_token),
+          .host = between(low.host, high.host),
+          .slack = between(low.slack, high.slack)};
+}
+
+}  // namespace draftline
