@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "decoder/rope.h"
 #include "methods/feature_drafter.h"
 #include "methods/masked_rows.h"
 
