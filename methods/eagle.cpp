@@ -3,9 +3,10 @@
 
 namespace draftline::methods {
 
-Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape)
+Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape, std::optional<int> vocabulary)
     : FeatureDrafter(c.target, shape, c.ops.cache(1, c.target.shape.kv_heads, c.target.shape.head_dim, c.capacity)),
-      layer_shape_(drafter_layer_shape(c.target.shape)) {
+      layer_shape_(drafter_layer_shape(c.target.shape)),
+      head_(c.target, c.weights, prefix, vocabulary) {
   const int d = c.target.shape.hidden;
   fc_ = c.weights.matrix(prefix + "fc", 2 * d, d);
   fc_bias_ = c.weights.vector(prefix + "fc_bias", d);

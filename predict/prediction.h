@@ -4,6 +4,7 @@
 // contexts of its sequences grow together.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -62,6 +63,11 @@ struct BesidePrompt {
 };
 
 // Makes predictions, and keeps recorded steps and prices for later ones. Each thread needs its own.
+// Committed lengths at which a step is priced, with the share of steps that each stands for: Gauss-Legendre with three
+// points between the prompt and the end of the output.
+using OutputContexts = std::array<std::pair<double, double>, 3>;
+OutputContexts output_contexts(int prompt_tokens, int output_tokens);
+
 class Predictor {
  public:
   explicit Predictor(Decoder::FindTransformer find) : find_(std::move(find)) {}
@@ -122,10 +128,12 @@ class Predictor {
   const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false, std::optional<int> hits = {});
   ExpectedStep expected(Plan&, const Setup&, double hit_share);
   const Priced& priced(Plan&, const Setup&, double hit_share);
-  // The mean acceptance length; mistakes are noted at the acceptance, and 1 is returned.
-  static double acceptance_length(const MethodChoice&, const Method&, int verified_rows);
+  // The mean acceptance length over the output; mistakes are noted at the acceptance, and 1 is returned.
+  static double acceptance_length(const MethodChoice&, const Method&, int verified_rows, const Setup&);
+  // Where in the output steps are: more of them where fewer tokens are accepted.
+  static OutputContexts contexts(const MethodChoice&, const Method&, int verified_rows, const Setup&);
   Seconds prefill(Plan&, const Setup&);
-  RequestCycle cycle(Plan&, const Setup&, double acceptance_length, double hit_share);
+  RequestCycle cycle(Plan&, const Setup&, const MethodChoice&, double acceptance_length);
   ChunkPrices& chunks(Plan&, const Setup&);
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
 
@@ -139,10 +147,9 @@ class Predictor {
 };
 
 // The mean time of a step, and its mean breakdown, while the context grows from the prompt to the end of the output.
-// Integrated by Gauss-Legendre with three points.
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 StepBreakdown mean_step(const StepPrice&, int prompt_tokens, int output_tokens);
-StepBreakdown mean_step(const ExpectedStep&, int prompt_tokens, int output_tokens);
+StepBreakdown mean_step(const ExpectedStep&, const OutputContexts&);
 
 const MethodChoice& autoregressive();  // plain decoding, the baseline of speedups
 

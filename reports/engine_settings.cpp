@@ -11,14 +11,16 @@ namespace {
 struct Names {
   std::string_view method, vllm, sglang;  // "": the engine has none
 };
-constexpr std::array<Names, 8> kNames{{{"eagle1", "eagle", "EAGLE"},
-                                       {"eagle2", "eagle", "EAGLE"},
-                                       {"hass", "eagle", "EAGLE"},
-                                       {"eagle3", "eagle3", "EAGLE3"},
-                                       {"draft_model", "draft_model", "STANDALONE"},
-                                       {"medusa", "medusa", ""},
-                                       {"mtp_sequential", "mtp", "NEXTN"},
-                                       {"prompt_lookup", "ngram", "NGRAM"}}};
+constexpr std::array<Names, 10> kNames{{{"eagle1", "eagle", "EAGLE"},
+                                        {"eagle2", "eagle", "EAGLE"},
+                                        {"hass", "eagle", "EAGLE"},
+                                        {"eagle3", "eagle3", "EAGLE3"},
+                                        {"eagle3_1", "eagle3", "EAGLE3"},
+                                        {"draft_model", "draft_model", "STANDALONE"},
+                                        {"medusa", "medusa", ""},
+                                        {"mtp_sequential", "mtp", "NEXTN"},
+                                        {"prompt_lookup", "ngram", "NGRAM"},
+                                        {"suffix_decoding", "suffix", ""}}};
 
 std::string_view name_in(std::string_view Names::*engine, const MethodSpec& m) {
   const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const Names& n) { return n.method == m.name(); });

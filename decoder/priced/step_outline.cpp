@@ -91,6 +91,7 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs, int sequences) {
           {kind(kind_of(tape.ops[i], tape, tape.phases[i])), pass_of(tape.ops[i]).index, accessed(tape.ops[i])});
     for (int i = 0; i < static_cast<int>(tape.passes.size()); ++i)
       s.spans.emplace_back(span_of(run, i, empty), span_of(run, i, one));
+    searches += tape.searches;
     verified_rows = std::max(verified_rows, draftline::verified_rows(run));
     for (const Pass& pass : tape.passes) widest_pass = std::max(widest_pass, pass.rows.widest);
   }
