@@ -66,9 +66,9 @@ class Method {
   virtual int usual_depth() const { return depth(); }  // drafts on the longest path of the step that is priced
   // Whether all steps record the same tape, whatever the text is.
   virtual bool static_plan() const { return true; }
-  // Whether it looks its drafts up, and drafts nothing where it finds none: its one decide() answers so many drafts for
-  // each sequence.
-  virtual bool may_find_nothing() const { return false; }
+  // Of a method that looks its drafts up, and drafts nothing where it finds none: how many are priced where it finds
+  // some. Its one decide() answers so many drafts for each sequence. 0: it drafts in every step.
+  virtual int drafts_of_hit() const { return 0; }
   // How many of the newest committed entries of its own caches the next step writes again.
   virtual int rewrites() const { return 0; }
   // Records the drafting ops. It may read values on the host through Ops::decide().

@@ -13,6 +13,11 @@ std::vector<int> Ops::decide(std::optional<Tensor> from, const Rule& rule, const
   return answers_.emplace_back(rule(from ? backend_.read(*from) : std::vector<int>{}));
 }
 
+void Ops::search(int sequences) {
+  tape_.searches += sequences;
+  hasher_.hash.add(static_cast<std::uint64_t>(sequences));
+}
+
 std::vector<int> Ops::fetch(Tensor from) {
   flush();
   return backend_.read(from);
@@ -54,6 +59,7 @@ void Ops::flush(bool waits) {
     tape_.phases.clear();
     tape_.passes.clear();
     tape_.temps.clear();
+    tape_.searches = 0;
   }
   backend_.finish(*it->second);
   run.tape = it->second.get();

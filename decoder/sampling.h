@@ -48,6 +48,7 @@ enum class AcceptRule : std::uint8_t {
   without_replacement,  // R: each child was drawn from the first sibling's q less the siblings before it
   point_mass,           // P: children that were chosen, not drawn; q is not read
   target_draw,          // N: the same distribution of outputs as P with a single random number per node
+  block,                // B: a chain of drafts, each drawn from its own q, that are judged together
 };
 
 }  // namespace draftline

@@ -76,6 +76,7 @@ Decide decision_of(AcceptRule rule) {
     case AcceptRule::without_replacement: return [](const Node& n, Coin& c) { return decide_recursive(n, c, false); };
     case AcceptRule::point_mass: return decide_point_mass;
     case AcceptRule::target_draw: return decide_by_draw;
+    case AcceptRule::block: break;  // no decision at one node: verify_block
   }
   check(false, "no such accept rule");
   return {};
@@ -175,6 +176,74 @@ Verdict verify_sampled(const TreeView& tree, const MatrixView& target, const Mat
     return children;
   });
   return {path_to(tree, deepest[0]), bonus};
+}
+
+namespace {
+
+// What a chain leaves of the target's distribution p after one of its rows, where drafts were drawn from q: the part
+// of `reached` * p above q.
+class BlockResidual {
+ public:
+  BlockResidual(const MatrixView& target, const MatrixView& drafts, const Sampling& sampling)
+      : target_(target), drafts_(drafts), sampling_(sampling), p_(at(target.cols)), q_(at(target.cols)) {}
+  void look_at(int row) {
+    warp(target_[row], sampling_, p_);
+    if (row == drafts_.rows) return;
+    const auto q = drafts_[row];
+    q_.assign(q.begin(), q.end());
+    check(normalise(q_), "a draft's distribution is empty");
+  }
+  double ratio(int token) const {  // p / q
+    check(token >= 0 && token < target_.cols, "a draft token outside of the vocabulary");
+    check(q_[at(token)] > 0, "a draft token that its own distribution excludes");
+    return p_[at(token)] / q_[at(token)];
+  }
+  double left(double reached) const {
+    double sum = 0;
+    for (std::size_t t = 0; t < p_.size(); ++t) sum += std::max(reached * p_[t] - q_[t], 0.0);
+    return sum;
+  }
+  // The token after the last accepted draft. If nothing is left, p and q are equal but for rounding.
+  int draw(double reached, bool all_accepted, Coin& coin) {
+    if (!all_accepted && left(reached) > 0)
+      for (std::size_t t = 0; t < p_.size(); ++t) p_[t] = std::max(reached * p_[t] - q_[t], 0.0);
+    return coin.draw(p_);
+  }
+
+ private:
+  MatrixView target_, drafts_;
+  Sampling sampling_;
+  std::vector<double> p_, q_;
+};
+
+}  // namespace
+
+Verdict verify_block(const TreeView& chain, const MatrixView& target, const MatrixView& drafts,
+                     const Sampling& sampling, Coin& coin) {
+  const int n = chain.rows() - 1;
+  check(target.rows == n + 1 && drafts.data != nullptr && drafts.rows == n && drafts.cols == target.cols,
+        "logits for each row of the chain, and a distribution for each draft");
+  BlockResidual at_row(target, drafts, sampling);
+  std::vector<int> path{0};
+  double reached = 1, reached_by_path = 1;
+  // One depth for all: what is judged beyond the path must not be judged alike in the next step, whose root is deeper.
+  coin.at_depth(1);
+  for (int row = 0; row <= n; ++row) {
+    check(chain.parents[at(row)] == row - 1, "block verification is of a chain");
+    at_row.look_at(row);
+    if (row > 0) {
+      const double left = row < n ? at_row.left(reached) : 0, lost = 1 - reached;
+      const double accepted = row == n ? reached : left + lost > 0 ? left / (left + lost) : 1;
+      if (coin.accept(accepted)) {
+        while (static_cast<int>(path.size()) <= row) path.push_back(static_cast<int>(path.size()));
+        reached_by_path = reached;
+      }
+    }
+    if (row < n) reached = std::min(1.0, reached * at_row.ratio(chain.tokens[at(row) + 1]));
+  }
+  const int last = path.back();
+  at_row.look_at(last);
+  return {path, at_row.draw(reached_by_path, last == n, coin)};
 }
 
 // The probability that a draft must exceed (typical) or reach (loss limit).

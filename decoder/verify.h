@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which drafts the target accepts, and which token follows them. Sources of the rules: Leviathan et al. 2023 and Chen
-// et al. 2023 (S), Miao et al. 2023 and Jeon et al. 2024 (R), Cai et al. 2024 (T). All rules share one walk down the
-// tree; a rule decides at one node. Chance comes from a Coin, so that a test can enumerate all outcomes of the very
-// code that runs.
+// et al. 2023 (S), Miao et al. 2023 and Jeon et al. 2024 (R), Cai et al. 2024 (T), Sun et al. 2024 (block). All rules
+// but the last share one walk down the tree; a rule decides at one node. Chance comes from a Coin, so that a test can
+// enumerate all outcomes of the very code that runs.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -91,6 +91,11 @@ void force_accepted(const TreeView&, std::span<const int> predicted, int wanted,
 // if drafts were warped by the same Sampling and drawn as the rule says.
 Verdict verify_sampled(const TreeView&, const MatrixView& target, const MatrixView& drafts, const Sampling&,
                        const Decide&, Coin&);
+
+// Block verification (Sun et al. 2024, algorithm 2): how many drafts of a chain are accepted is judged by the joint
+// probability of each of its beginnings, so that a likely draft makes good for an unlikely one before it. `drafts` as
+// above: each draft was drawn from its own row. On average it accepts as many as the rule draft by draft, or more.
+Verdict verify_block(const TreeView& chain, const MatrixView& target, const MatrixView& drafts, const Sampling&, Coin&);
 
 // Lossy verification: the longest path of drafts that the relaxed rule accepts; of equally long paths the likeliest.
 // The bonus is the target's best token, so that typical acceptance at temperature 0 is greedy verification.

@@ -111,19 +111,19 @@ const RankAcceptance& Acceptance::ranks() const {
   return kUnknown;
 }
 
-Length Acceptance::mean_length(const BuiltMethod& m) const {
-  const Length of_hits = mean_length_of_hits(m);
+Length Acceptance::mean_length(const BuiltMethod& m, double context) const {
+  const Length of_hits = mean_length_of_hits(m, context);
   const auto* tokens = std::get_if<double>(&of_hits);
   if (tokens == nullptr || trace() != nullptr) return of_hits;  // a trace holds the steps without a hit already
   return 1 + hit_share_ * (*tokens - 1);
 }
 
-Length Acceptance::mean_length_of_hits(const BuiltMethod& m) const {
+Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) const {
   const int depth = m.method.usual_depth();
   return std::visit(
       Match{[&](std::monostate) -> Length {
               return "\"acceptance\" is needed: {\"rates\": [..]}, {\"per_position\": [..]}, {\"rate\": x}, "
-                     "{\"mean_length\": x}, {\"ranks\": [[..] per level]} or {\"trace\": FILE}";
+                     "{\"mean_length\": x}, {\"ranks\": [[..] per level]}, {\"table\": [..]} or {\"trace\": FILE}";
             },
             [&](const Rates& r) { return of_chain(r, m); },
             [&](const Rate& r) -> Length {
@@ -132,7 +132,14 @@ Length Acceptance::mean_length_of_hits(const BuiltMethod& m) const {
             },
             [&](const MeanLength& l) { return within(l, depth); },  //
             [&](const Ranks& r) { return of_levels(r, m); },        //
-            [&](const Traced& t) { return replayed(t, m); }},
+            [&](const Traced& t) { return replayed(t, m); },
+            [&](const AcceptanceTable& t) -> Length {
+              if (m.tree()) return "a table of rates fits a chain, not a tree: give \"mean_length\"";
+              if (depth > t.longest())
+                return "a table of chains up to " + std::to_string(t.longest()) + ", shorter than " +
+                       std::to_string(depth) + " drafts";
+              return chain_lengths(t.rates(context, depth)).mean();
+            }},
       form_);
 }
 
@@ -156,13 +163,15 @@ DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const 
               const auto plan = replay_plan(*t.trace, m);
               check(std::holds_alternative<DraftPlan>(plan), "a trace that can't be replayed was refused before");
               return DraftOutcomes::from_trace(t.trace, std::get<DraftPlan>(plan), from_start);
-            }},
+            },
+            [&](const AcceptanceTable& t) { return DraftOutcomes::from_table(t, depth, hit_share_); }},
       form_);
 }
 
 std::optional<int> Acceptance::longest_chain() const {
   if (const auto* rates = std::get_if<Rates>(&form_)) return static_cast<int>(rates->conditional.size());
   if (const auto* ranks = std::get_if<Ranks>(&form_)) return static_cast<int>(ranks->levels.size());
+  if (table() != nullptr) return table()->longest();
   if (const Trace* t = trace()) return t->header().ranks() ? t->header().depth : 0;
   return given() ? std::nullopt : std::optional(0);
 }
@@ -182,16 +191,7 @@ Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
   }
   if (const auto shares = in.find("per_position")) {  // unconditional rates, as vLLM logs them
     ++given;
-    std::vector<double> rates;
-    double before = 1;
-    for (const Reader& one : shares->items()) {
-      const double share = one.ratio();
-      if (share > before) one.fail("must not be above the share of the position before it");
-      rates.push_back(before > 0 ? std::min(share / before, 1.0) : 0);
-      before = share;
-    }
-    if (rates.empty()) shares->fail("at least one share is needed");
-    form = Acceptance::Rates{std::move(rates)};
+    form = Acceptance::Rates{read_per_position(*shares)};
   }
   if (const auto rate = in.find("rate")) {
     ++given;
@@ -205,13 +205,17 @@ Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
     ++given;
     form = Acceptance::Ranks{read_rank_acceptance(*ranks)};
   }
+  if (const auto table = in.find("table")) {
+    ++given;
+    form = read_acceptance_table(*table);
+  }
   if (const auto trace = in.find("trace")) {
     ++given;
     const auto read = catalogue.trace(*trace);
     form = Acceptance::Traced{read, read ? read->rank_acceptance() : RankAcceptance{}};
   }
   if (given != 1)
-    in.fail("give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"trace\" and \"mean_length\"");
+    in.fail("give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\" and \"mean_length\"");
   double hit_share = 1;
   if (const auto hits = in.find("hit_share")) hit_share = hits->ratio();
   in.done();

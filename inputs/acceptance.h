@@ -12,6 +12,7 @@
 #include "core/reader.h"
 #include "inputs/catalogue.h"
 #include "methods/method.h"
+#include "model/acceptance_table.h"
 #include "model/tree_search.h"
 #include "trace/draft_outcomes.h"
 #include "trace/trace.h"
@@ -44,7 +45,8 @@ class Acceptance {
     std::shared_ptr<const Trace> trace;  // null if it could not be read; the mistake is then noted
     RankAcceptance levels;               // shares of ranks in the trace; empty if it holds no ranks
   };
-  using Form = std::variant<std::monostate, Rates, Rate, MeanLength, Ranks, Traced>;
+  // Rates of a chain by context and draft length.
+  using Form = std::variant<std::monostate, Rates, Rate, MeanLength, Ranks, Traced, AcceptanceTable>;
 
   Acceptance() = default;  // unknown
   explicit Acceptance(Form form, std::string text = {}, double hit_share = 1)
@@ -59,9 +61,14 @@ class Acceptance {
   const Trace* trace() const;           // null if the form is another one
   const RankAcceptance& ranks() const;  // by level, for building optimal trees; empty if unknown
 
+  // The table by context and draft length, if the form is one; otherwise null.
+  const AcceptanceTable* table() const { return std::get_if<AcceptanceTable>(&form_); }
+  bool by_context() const { return table() != nullptr && table()->by_context(); }
+
   // The mean acceptance length, the bonus token included; or the reason why this form does not apply to the method.
-  std::variant<double, std::string> mean_length(const BuiltMethod&) const;
-  std::variant<double, std::string> mean_length_of_hits(const BuiltMethod&) const;
+  // `context`: committed tokens, if by_context().
+  std::variant<double, std::string> mean_length(const BuiltMethod&, double context = 0) const;
+  std::variant<double, std::string> mean_length_of_hits(const BuiltMethod&, double context = 0) const;
   // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
   // of a trace from its first token.
   DraftOutcomes outcomes(const BuiltMethod&, bool from_start) const;

@@ -10,7 +10,7 @@ namespace {
 
 // The depth of lists that a single value of this key has.
 int natural_depth(const std::string& key) {
-  if (key == "rates" || key == "per_position" || key == "widths" || key == "rank_acceptance" ||
+  if (key == "rates" || key == "per_position" || key == "table" || key == "widths" || key == "rank_acceptance" ||
       key == "skip_attention" || key == "skip_mlp")
     return 1;
   return key == "nodes" || key == "ranks" ? 2 : 0;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speculative decoding with a smaller network of the same vocabulary (Leviathan et al. 2023, algorithm 1; Chen et al.
-// 2023): it drafts a chain of gamma tokens, which the target verifies in one pass. gamma -> draft_length.
+// 2023): it drafts a chain of gamma tokens, which the target verifies in one pass. gamma -> draft_length. Sampled
+// drafts may be verified together (Sun et al. 2024).
+#include <array>
+
 #include "methods/batch_index.h"
 #include "methods/draft_network.h"
 #include "methods/entries.h"
@@ -11,7 +14,8 @@ namespace {
 
 class DraftModel : public Method {
  public:
-  DraftModel(DraftNetwork draft, int draft_length) : draft_(std::move(draft)), length_(draft_length) {}
+  DraftModel(DraftNetwork draft, int draft_length, bool block)
+      : draft_(std::move(draft)), length_(draft_length), block_(block) {}
   int depth() const override { return length_; }
   int rewrites() const override { return 1; }
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
@@ -22,8 +26,8 @@ class DraftModel : public Method {
     std::vector<Tensor> drafts, distributions;
     for (int j = 0; j < length_; ++j) {
       const Tensor logits = j == 0 ? draft_.first(ops, s) : draft_.next(ops, s, token, ops.uniform(b, 1), j);
-      if (s.sampling.greedy()) {
-        token = ops.argmax(logits);
+      if (s.sampling.greedy() || draft_.reduced()) {
+        token = draft_.target_ids(ops, ops.argmax(logits));
       } else {
         const auto drawn = ops.sample(logits, s.slots, s.sampling, j + 1);
         token = drawn.tokens;
@@ -34,17 +38,26 @@ class DraftModel : public Method {
     const Tensor order = ops.constant(BatchIndex::interleave(b, length_));
     Proposal p = propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), length_);
     if (!distributions.empty()) p.q = ops.gather(ops.concat_rows(distributions), order);
+    if (!distributions.empty() && block_) p.rule = AcceptRule::block;
     return p;
   }
 
  private:
   DraftNetwork draft_;
   int length_;
+  bool block_;  // drafts are verified together
 };
 
 std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  constexpr std::array<std::string_view, 2> kMethods{"standard", "block"};  // vLLM's names
   const int length = spec.draft_length().value_or(4);
-  return std::make_unique<DraftModel>(DraftNetwork(spec, c), length);
+  const auto verification = spec.in().find("rejection_sample_method");
+  const bool block = verification && verification->choice(kMethods) == 1;
+  const auto vocabulary = read_draft_vocabulary(spec, c.target);
+  if (vocabulary && block)
+    verification->fail(
+        "of a reduced vocabulary the best tokens are drafted: none are drawn that could be judged together");
+  return std::make_unique<DraftModel>(DraftNetwork(spec, c, vocabulary), length, block);
 }
 
 }  // namespace
@@ -55,9 +68,14 @@ Entry draft_model() {
           .source = "leviathan2023",
           .locator = "algorithm 1",
           .lossless = Losslessness::lossless,
-          .parameters = "draft: a transformer of the same vocabulary; draft_length (4)",
+          .parameters =
+              "draft: a transformer of the same vocabulary; draft_length (4); rejection_sample_method: "
+              "\"standard\", or \"block\": sampled drafts are judged together; draft_vocabulary: the most frequent "
+              "tokens, for a smaller LM head (all)",
           .make = make,
-          .examples = {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)"},
+          .examples = {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)",
+                       R"("draft": "half", "draft_length": 3, "rejection_sample_method": "block")",
+                       R"("draft": "half", "draft_length": 3, "draft_vocabulary": 8)"},
           .lengths = {.most = 64},
           .draft_network = true};
 }

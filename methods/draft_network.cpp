@@ -27,8 +27,9 @@ static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
   return shape;
 }
 
-DraftNetwork::DraftNetwork(const MethodSpec& spec, Context& c)
-    : network_(read_shape(spec, c), c.weights, c.ops, c.capacity, "draft.", ranks_of(spec, c)) {}
+DraftNetwork::DraftNetwork(const MethodSpec& spec, Context& c, std::optional<int> vocabulary)
+    : network_(read_shape(spec, c), c.weights, c.ops, c.capacity, "draft.", ranks_of(spec, c)),
+      head_(network_, c.weights, "draft.reduced.", vocabulary) {}
 
 void DraftNetwork::extend(Ops& ops, const Session& s, const Committed& c) {
   if (c.prefill) prefill(ops, s, c);
@@ -45,7 +46,7 @@ Tensor DraftNetwork::first(Ops& ops, const Session& s) const {
   const auto pairs = BatchIndex::interleave(b, 2), second = BatchIndex::level(b, 2, 1);
   Stream x{network_.embed(ops, ops.gather(ops.concat_rows({newest(ops, s), s.root}), ops.constant(pairs)))};
   network_.run(ops, x, ops.pass({ops.uniform(b, 2), s.slots, {}, -1}));
-  return network_.logits(ops, ops.gather(network_.final_norm(ops, x), ops.constant(second)));
+  return logits(ops, ops.gather(network_.final_norm(ops, x), ops.constant(second)));
 }
 
 Tensor DraftNetwork::next(Ops& ops, const Session& s, Tensor tokens, const Rows& rows, int tail,

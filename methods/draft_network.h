@@ -3,14 +3,15 @@
 // were accepted, the last one is not in its cache yet. Therefore the first pass of each step has two rows, [newest
 // committed token, root], and writes the newest committed entry again, so that shapes do not depend on acceptance.
 #pragma once
-#include "methods/method.h"
+#include "methods/draft_head.h"
 
 namespace draftline::methods {
 
 class DraftNetwork {
  public:
   // Builds the transformer of the parameter "draft". A vocabulary other than the target's is noted as a mistake.
-  DraftNetwork(const MethodSpec&, Context&);
+  // `vocabulary`: of an LM head over the most frequent tokens in place of its own; none: its own.
+  DraftNetwork(const MethodSpec&, Context&, std::optional<int> vocabulary = {});
   // Of a pass's tail, the rows of `path` stay in the KV cache.
   void commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlots& slots) const {
     network_.commit(ops, path, rows, slots);
@@ -26,11 +27,14 @@ class DraftNetwork {
               const std::optional<Tensor>& tree_mask = {}) const;
   // The same in two parts for any pass: the final hidden states, [rows, hidden], and the logits of a choice of these.
   Tensor states(Ops&, Tensor tokens, PassRef) const;
-  Tensor logits(Ops& ops, Tensor states) const { return network_.logits(ops, states); }
+  Tensor logits(Ops& ops, Tensor states) const { return head_.logits(ops, network_, states); }
+  bool reduced() const { return head_.reduced(); }
+  Tensor target_ids(Ops& ops, Tensor ids) const { return head_.target_ids(ops, ids); }
 
  private:
   Tensor newest(Ops& ops, const Session& s) const { return s.state(ops, "draft.newest", 1, 1, DType::int32); }
   Transformer network_;
+  DraftHead head_;
 };
 
 }  // namespace draftline::methods

@@ -3,8 +3,9 @@
 
 namespace draftline::methods {
 
-Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape, const DrafterConfig& drafter)
-    : FeatureDrafter(c, shape, drafter, prefix) {
+Eagle::Eagle(Context& c, const std::string& prefix, const DraftShape& shape, const DrafterConfig& drafter,
+             std::optional<int> vocabulary)
+    : FeatureDrafter(c, shape, drafter, prefix), head_(c.target, c.weights, prefix, vocabulary) {
   const int d = c.target.shape.hidden;
   fc_ = c.weights.matrix(prefix + "fc", 2 * d, d);
   fc_bias_ = c.weights.vector(prefix + "fc_bias", d);

@@ -5,6 +5,7 @@
 #pragma once
 #include <string>
 
+#include "methods/draft_head.h"
 #include "methods/feature_drafter.h"
 #include "methods/published_drafter.h"
 
@@ -12,17 +13,21 @@ namespace draftline::methods {
 
 class Eagle : public FeatureDrafter {
  public:
-  Eagle(Context&, const std::string& prefix, const DraftShape&, const DrafterConfig&);
+  // `vocabulary`: of an LM head of its own, over the most frequent tokens; none: the target's head.
+  Eagle(Context&, const std::string& prefix, const DraftShape&, const DrafterConfig&, std::optional<int> vocabulary);
   std::vector<int> auxiliary_layers() const override { return {target_.shape.layers}; }
   void extend(Ops&, const Session&, const Committed&) override;
 
  protected:
   Tensor forward(Ops&, Tensor feature, Tensor tokens, PassRef) const override;
-  Tensor logits(Ops& ops, Tensor feature) const override { return target_.logits(ops, feature); }
+  Tensor logits(Ops& ops, Tensor feature) const override { return head_.logits(ops, target_, feature); }
+  Tensor target_ids(Ops& ops, Tensor ids) const override { return head_.target_ids(ops, ids); }
+  bool reduced() const { return head_.reduced(); }
 
  private:
   Weight fc_, fc_bias_;
   LayerWeights layer_;
+  DraftHead head_;
 };
 
 }  // namespace draftline::methods

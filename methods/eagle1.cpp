@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EAGLE (Li et al. 2024, sections 3 and 4): its network drafts a tree of fixed shape level by level. Sampled
-// text draws a node's children without replacement.
+// text draws a node's children without replacement, but of a reduced vocabulary the best ones.
 #include "methods/eagle.h"
 #include "methods/entries.h"
 #include "methods/rank_proposal.h"
@@ -42,22 +42,24 @@ RankTree official_tree() {
 
 class Eagle1 : public Eagle {
  public:
-  Eagle1(Context& c, RankTree tree, const DrafterConfig& drafter)
-      : Eagle(c, "eagle1.", {}, drafter), tree_(std::move(tree)) {}
+  Eagle1(Context& c, RankTree tree, const DrafterConfig& drafter, std::optional<int> vocabulary)
+      : Eagle(c, "eagle1.", {}, drafter, vocabulary), tree_(std::move(tree)) {}
   int depth() const override { return tree_.depth(); }
   const RankTree* tree() const override { return &tree_.ranks(); }
 
   Proposal propose(Ops& ops, Session& s) override {
     const int b = s.sequences;
     Tensor feature = state(ops, s);
-    return tree_.draft(ops, s, Children::drawn, [&](int level, Tensor tokens) {
+    const auto network = [&](int level, Tensor tokens) {
       if (level > 0) {
         const PassRef pass = ops.pass(
             {ops.uniform(b, tree_.rows(level)), s.slots, tree_.tree_mask(ops, b, level, 1), tree_.first(level) - 1});
         feature = forward(ops, ops.gather(feature, tree_.parents(ops, b, level)), tokens, pass);
       }
       return logits(ops, feature);
-    });
+    };
+    return tree_.draft(ops, s, reduced() ? Children::best : Children::drawn, network,
+                       [&](Tensor ids) { return target_ids(ops, ids); });
   }
 
  private:
@@ -73,14 +75,16 @@ Entry eagle1() {
           .locator = "sections 3 and 4",
           .lossless = Losslessness::lossless,
           .parameters =
-              "draft_length (a chain), or tree: \"default\" (25 nodes), {nodes} or {optimal}; checkpoint: a folder of "
-              "trained weights",
+              "draft_length (a chain), or tree: \"default\" (25 nodes), {nodes} or {optimal}; draft_vocabulary: tokens "
+              "of a head of its own (the target's head); checkpoint: a folder of trained weights",
           .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-            const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
+            const auto vocabulary = read_draft_vocabulary(spec, c.target);
+            const int ids = vocabulary.value_or(c.target.shape.vocabulary);
+            const RankLimits limits{spec.entry().lengths.most, std::min(64, ids)};
             return std::make_unique<Eagle1>(c, read_rank_plan(spec, limits, official_tree(), c.accepted),
-                                            drafter_config(spec, c, DrafterKind::eagle));
+                                            drafter_config(spec, c, DrafterKind::eagle), vocabulary);
           },
-          .examples = {R"("draft_length": 3)",
+          .examples = {R"("draft_length": 3)", R"("draft_length": 3, "draft_vocabulary": 9)",
                        R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"},
           .lengths = {.most = 32, .tree_by_default = true},
           .checkpoint = true};

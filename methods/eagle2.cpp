@@ -21,13 +21,15 @@ Entry entry_of(const Paper& paper) {
       .lossless = Losslessness::lossless,
       .parameters =
           "draft_length (a chain), or tree: \"default\" (10 wide, 5 passes, 59 nodes) or {top_k, passes, nodes}; "
-          "checkpoint: a folder of trained weights",
+          "draft_vocabulary: tokens of a head of its own (the target's head); checkpoint: a folder of trained weights",
       .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
-        const DraftShape shape = read_draft_shape(spec, c.target.shape.vocabulary, 5);
+        const auto vocabulary = read_draft_vocabulary(spec, c.target);
+        const DraftShape shape = read_draft_shape(spec, vocabulary.value_or(c.target.shape.vocabulary), 5);
         return std::make_unique<Eagle>(c, std::string(spec.name()) + ".", shape,
-                                       drafter_config(spec, c, DrafterKind::eagle));
+                                       drafter_config(spec, c, DrafterKind::eagle), vocabulary);
       },
-      .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
+      .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})",
+                   R"("tree": {"top_k": 3, "passes": 2, "nodes": 9}, "draft_vocabulary": 9)"},
       .lengths = {.most = 64, .tree_by_default = true},
       .checkpoint = true};
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // EAGLE-3 (Li et al. 2025, section 3): the state of committed tokens is made of the target's hidden states of three
-// layers; for drafts it is the drafter's own last state.
+// layers; for drafts it is the drafter's own last state. EAGLE-3.1 (Eldenk et al. 2026; `fc_norm` and `norm_output` of
+// vLLM pull request 42764) normalises each of the three states before they are joined, and the drafter's state is its
+// last behind the final norm, which the LM head reads too.
+#include <algorithm>
+
 #include "methods/eagle3_network.h"
 #include "methods/entries.h"
 #include "methods/feature_drafter.h"
@@ -32,31 +36,53 @@ class Eagle3 : public FeatureDrafter {
   Eagle3Network network_;
 };
 
+enum class Version : std::uint8_t { eagle3, eagle3_1 };
+
+template <Version version>
 std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   DrafterConfig drafter = drafter_config(spec, c, DrafterKind::eagle3);
-  const auto given = in.find("draft_vocabulary");
-  if (given && in.has("checkpoint")) given->fail("the checkpoint has a vocabulary of its own");
-  if (given || drafter.vocabulary == 0) drafter.vocabulary = read_draft_vocabulary(spec, c.target);
+  const auto given = read_draft_vocabulary(spec, c.target);
+  if (given && in.has("checkpoint")) in.at("draft_vocabulary").fail("the checkpoint has a vocabulary of its own");
+  if (given || drafter.vocabulary == 0) drafter.vocabulary = given.value_or(std::min(32000, c.target.vocabulary()));
+  if (version == Version::eagle3_1) drafter.norm_each_state = drafter.normed_state = true;
   return std::make_unique<Eagle3>(c, read_draft_shape(spec, drafter.vocabulary, 7), drafter);
+}
+
+// What both have.
+Entry entry() {
+  Entry e;
+  e.lossless = Losslessness::lossless;
+  e.parameters =
+      "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes}; "
+      "draft_vocabulary (32000), or checkpoint: a folder of trained weights";
+  e.examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"};
+  e.lengths = {.most = 64, .tree_by_default = true};
+  e.checkpoint = true;
+  return e;
 }
 
 }  // namespace
 
 Entry eagle3() {
-  return {
-      .name = "eagle3",
-      .title = "one layer over three of the target's hidden states",
-      .source = "li2025eagle3",
-      .locator = "section 3",
-      .lossless = Losslessness::lossless,
-      .parameters =
-          "draft_length (a chain), or tree: \"default\" (10 wide, 7 passes, 59 nodes) or {top_k, passes, nodes}; "
-          "draft_vocabulary (32000), or checkpoint: a folder of trained weights",
-      .make = make,
-      .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"},
-      .lengths = {.most = 64, .tree_by_default = true},
-      .checkpoint = true};
+  Entry e = entry();
+  e.name = "eagle3";
+  e.title = "one layer over three of the target's hidden states";
+  e.source = "li2025eagle3";
+  e.locator = "section 3";
+  e.make = make<Version::eagle3>;
+  return e;
+}
+
+Entry eagle3_1() {
+  Entry e = entry();
+  e.name = "eagle3_1";
+  e.also = "eagle3.1";
+  e.title = "EAGLE-3 with normalised states, so that long drafts stay stable";
+  e.source = "eldenk2026drift";
+  e.locator = "abstract: post-norm, and a norm of each hidden state; vLLM pull request 42764";
+  e.make = make<Version::eagle3_1>;
+  return e;
 }
 
 }  // namespace draftline::methods

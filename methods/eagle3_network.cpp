@@ -5,16 +5,11 @@
 
 namespace draftline::methods {
 
-int read_draft_vocabulary(const MethodSpec& spec, const Transformer& target) {
-  const auto given = spec.in().find("draft_vocabulary");
-  return given ? given->integer(1, target.vocabulary()) : std::min(32000, target.vocabulary());
-}
-
 Eagle3Network::Eagle3Network(Context& c, const std::string& prefix, int layers, const DrafterConfig& drafter,
                              Cache cache)
     : target_(c.target), drafter_(drafter), cache_(cache) {
-  const int d = c.target.shape.hidden, vocabulary = drafter.vocabulary;
-  if (drafter.norm_before_fc) fusion_norm_ = c.weights.vector(prefix + "fusion_norm", 3 * d);
+  const int d = c.target.shape.hidden;
+  if (drafter.norm_before_fc || drafter.norm_each_state) fusion_norm_ = c.weights.vector(prefix + "fusion_norm", 3 * d);
   fc_ = c.weights.matrix(prefix + "fc", 3 * d, d);
   token_norm_ = c.weights.vector(prefix + "token_norm", d);
   state_norm_ = c.weights.vector(prefix + "state_norm", d);
@@ -22,8 +17,7 @@ Eagle3Network::Eagle3Network(Context& c, const std::string& prefix, int layers, 
   for (int i = 1; i < layers; ++i)
     layers_.push_back(make_layer(c.weights, prefix + "layers." + std::to_string(i) + ".", drafter.layer));
   out_norm_ = c.weights.vector(prefix + "out_norm", d);
-  head_ = c.weights.lm_head(prefix + "lm_head", d, (vocabulary + c.target.ranks - 1) / c.target.ranks);
-  if (vocabulary < c.target.vocabulary()) offsets_ = c.weights.vector(prefix + "id_offsets", vocabulary);
+  head_ = DraftHead(c.target, c.weights, prefix, drafter.vocabulary);
 }
 
 std::vector<int> Eagle3Network::auxiliary_layers() const {
@@ -36,7 +30,8 @@ Tensor Eagle3Network::fused(Ops& ops, const Committed& c) const {
   std::vector<Tensor> states;
   for (const int layer : auxiliary_layers()) states.push_back(c.auxiliary_states.at(layer));
   Tensor joined = ops.gather(states, c.path);
-  if (fusion_norm_) joined = ops.rms_norm(joined, *fusion_norm_, epsilon());
+  const int width = drafter_.norm_each_state ? target_.shape.hidden : 0;
+  if (fusion_norm_) joined = ops.rms_norm(joined, *fusion_norm_, epsilon(), width);
   return ops.linear(joined, fc_);
 }
 
@@ -56,8 +51,7 @@ Tensor Eagle3Network::forward(Ops& ops, Tensor states, Tensor embedded, PassRef 
 }
 
 Tensor Eagle3Network::logits(Ops& ops, Tensor states) const {
-  const Tensor y = drafter_.normed_state ? states : ops.rms_norm(states, out_norm_, epsilon());
-  return ops.gather_over_ranks(ops.linear(y, head_), target_.ranks);
+  return head_.logits(ops, target_, drafter_.normed_state ? states : ops.rms_norm(states, out_norm_, epsilon()));
 }
 
 }  // namespace draftline::methods

@@ -7,12 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "methods/method.h"
+#include "methods/draft_head.h"
 
 namespace draftline::methods {
-
-// The parameter "draft_vocabulary": at most the target's vocabulary, 32000 by default.
-int read_draft_vocabulary(const MethodSpec&, const Transformer& target);
 
 class Eagle3Network {
  public:
@@ -24,15 +21,16 @@ class Eagle3Network {
   // [n, hidden] each -> [n, hidden]; embedded: of the token behind each state
   Tensor forward(Ops&, Tensor states, Tensor embedded, PassRef) const;
   Tensor logits(Ops&, Tensor states) const;  // [n, hidden] -> [n, vocabulary]
-  Tensor target_ids(Ops& ops, Tensor ids) const { return offsets_ ? ops.map_ids(ids, *offsets_) : ids; }
+  Tensor target_ids(Ops& ops, Tensor ids) const { return head_.target_ids(ops, ids); }
 
  private:
   float epsilon() const { return static_cast<float>(drafter_.layer.norm_epsilon); }
   const Transformer& target_;
   DrafterConfig drafter_;
   Cache cache_;
-  Weight fc_, token_norm_, state_norm_, out_norm_, head_;
-  std::optional<Weight> fusion_norm_, offsets_;
+  Weight fc_, token_norm_, state_norm_, out_norm_;
+  std::optional<Weight> fusion_norm_;
+  DraftHead head_;
   std::vector<LayerWeights> layers_;
 };
 

@@ -15,8 +15,9 @@ namespace {
 
 constexpr const char *kShardDraft = "shard_draft", *kDraftLength = "draft_length";
 constexpr const char* kNumSpeculativeTokens = "num_speculative_tokens";  // vLLM's name of the draft length
-// Parameters of the drafts, not of the drafter.
-constexpr std::array<const char*, 6> kOfDrafts{"tree", "widths", "budget", "depth", "rank_acceptance", "replacement"};
+// Parameters of the drafts and of how they are judged, not of the drafter.
+constexpr std::array<const char*, 7> kOfDrafts{
+    "tree", "widths", "budget", "depth", "rank_acceptance", "replacement", "rejection_sample_method"};
 
 Json parameters_in(const Reader& object) {
   Json all = Json::object();

@@ -2,6 +2,8 @@
 // P-EAGLE (arXiv 2602.01469, section 3; vLLM's `parallel_drafting`): EAGLE-3's network with more layers drafts all K
 // tokens in one causal pass. Its rows are the newly committed pairs of state and token, and K - 1 pairs of a mask state
 // and a mask token; the newest pair predicts the first draft, the masks the others. K -> draft_length.
+#include <algorithm>
+
 #include "methods/eagle3_network.h"
 #include "methods/entries.h"
 #include "methods/feature_drafter.h"
@@ -49,7 +51,7 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
   DrafterConfig drafter;
   drafter.kind = DrafterKind::eagle3;
   drafter.layer = drafter_layer_shape(c.target.shape);
-  drafter.vocabulary = read_draft_vocabulary(spec, c.target);
+  drafter.vocabulary = read_draft_vocabulary(spec, c.target).value_or(std::min(32000, c.target.vocabulary()));
   return std::make_unique<PEagle>(c, layers ? layers->integer(1, 16) : 4, spec.draft_length().value_or(5), drafter,
                                   read_mask_token(spec, c.target));
 }

@@ -23,7 +23,7 @@ class PromptLookup : public Method {
  public:
   PromptLookup(int max_ngram, int draft_length) : max_ngram_(max_ngram), length_(draft_length) {}
   bool static_plan() const override { return false; }
-  bool may_find_nothing() const override { return true; }
+  int drafts_of_hit() const override { return length_; }
   int depth() const override { return length_; }
 
   Proposal propose(Ops& ops, Session& s) override {

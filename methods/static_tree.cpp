@@ -73,7 +73,8 @@ int StaticTree::candidate(int sequence, int row) const {
   return (sequence * above.rows.size() + parent_in_level(row)) * above.most + ranks[row];
 }
 
-Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const Network& network) const {
+Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const Network& network,
+                           const std::function<Tensor(Tensor ids)>& target_ids) const {
   const TokenTree& tree = tree_.tree;
   const int b = s.sequences, n = tree.rows();
   const bool drawn = !s.sampling.greedy() && children != Children::best && gapless();
@@ -91,6 +92,7 @@ Proposal StaticTree::draft(Ops& ops, const Session& s, Children children, const 
       distributions.push_back(sample.q);
     } else {
       found = most == 1 ? ops.argmax(logits) : Tensor(ops.top_k(logits, most).ids);
+      if (target_ids) found = target_ids(found);
     }
     found = reshape(found, found.rows * found.cols, 1);
     candidates.push_back(found);

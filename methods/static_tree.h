@@ -38,7 +38,9 @@ class StaticTree {
   // Drafts the whole tree. `network(level, tokens)`: the logits, [sequences * rows(level), vocabulary], of a level's
   // tokens. Children are drawn only if gapless().
   using Network = std::function<Tensor(int level, Tensor tokens)>;
-  Proposal draft(Ops&, const Session&, Children, const Network&) const;
+  // `target_ids`: ids of the target for those of the logits; none: they are the same, as they are of drawn children.
+  Proposal draft(Ops&, const Session&, Children, const Network&,
+                 const std::function<Tensor(Tensor ids)>& target_ids = {}) const;
 
  private:
   struct Level {

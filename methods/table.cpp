@@ -8,13 +8,41 @@
 namespace draftline::methods {
 
 std::span<const Entry> all() {
-  static const std::array table{autoregressive(), draft_model(), pard(),           medusa(),        medusa_typical(),
-                                eagle1(),         eagle2(),      hass(),           eagle3(),        p_eagle(),
-                                dflash(),         dspark(),      dflash2(),        specformer(),    mcsd(),
-                                sequoia(),        mtp_heads(),   mtp_sequential(), hydra(),         hydra_plus(),
-                                clover(),         s3d(),         space(),          prompt_lookup(), assisted(),
-                                bild(),           self_spec(),   layerskip(),      kangaroo(),      jacobi(),
-                                cllm(),           lookahead(),   ouroboros()};
+  static const std::array table{autoregressive(),
+                                draft_model(),
+                                pard(),
+                                medusa(),
+                                medusa_typical(),
+                                eagle1(),
+                                eagle2(),
+                                hass(),
+                                eagle3(),
+                                eagle3_1(),
+                                p_eagle(),
+                                dflash(),
+                                dspark(),
+                                dflash2(),
+                                specformer(),
+                                mcsd(),
+                                sequoia(),
+                                mtp_heads(),
+                                mtp_sequential(),
+                                hydra(),
+                                hydra_plus(),
+                                clover(),
+                                s3d(),
+                                space(),
+                                prompt_lookup(),
+                                suffix_decoding(),
+                                assisted(),
+                                bild(),
+                                self_spec(),
+                                layerskip(),
+                                kangaroo(),
+                                jacobi(),
+                                cllm(),
+                                lookahead(),
+                                ouroboros()};
   return table;
 }
 

@@ -196,6 +196,8 @@ Engine read_engine(Reader in) {
   e.graph_launch = profile.seconds("graph_launch");
   e.step = profile.seconds("step");
   e.step_speculating = profile.seconds("step_speculating");
+  e.step_searching = profile.seconds("step_searching");
+  e.search = profile.seconds("search");
   e.launches_speculating = profile.number("launches_speculating", 1e6);
   e.layer_tree = profile.seconds("layer_tree");
   e.draft_pass = profile.seconds("draft_pass");

@@ -37,13 +37,15 @@ struct OpCost {
 
 struct Engine {
   std::string name, version, source;
-  bool overlap = true;              // else host and device are one thread: their times add up
-  bool graphs = false;              // a forward pass is replayed as one graph; else every kernel is issued by the host
-  Seconds issue;                    // host time per kernel launch, the framework's own included (eager)
-  Seconds record;                   // host time per op to find a step's tape, before anything of it is launched
-  Seconds graph_launch;             // host time per forward pass (graphs), or per segment (no overlap)
-  Seconds step;                     // host work per step that the device waits for: host_exposed
-  Seconds step_speculating;         // the same while speculating: host_sync where overlap is lost, plus spec_fixed
+  bool overlap = true;       // else host and device are one thread: their times add up
+  bool graphs = false;       // a forward pass is replayed as one graph; else every kernel is issued by the host
+  Seconds issue;             // host time per kernel launch, the framework's own included (eager)
+  Seconds record;            // host time per op to find a step's tape, before anything of it is launched
+  Seconds graph_launch;      // host time per forward pass (graphs), or per segment (no overlap)
+  Seconds step;              // host work per step that the device waits for: host_exposed
+  Seconds step_speculating;  // the same while speculating: host_sync where overlap is lost, plus spec_fixed
+  Seconds step_searching;    // the same where the host looks drafts up, if that takes it its overlap; 0: it doesn't
+  Seconds search;            // host time per sequence to look drafts up in a suffix tree, and to keep the tree
   double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`
   Seconds layer_tree;               // device time of a layer that verifies a tree, beyond a chain's: attention in parts
   Seconds draft_pass;               // host time per draft pass; a device that is behind hides it

@@ -27,15 +27,14 @@ void add_kinks(Window w, double from, double to, std::vector<double>& all) {
 
 }  // namespace
 
-std::vector<std::pair<double, double>> mean_contexts(int prompt_tokens, int output_tokens,
-                                                     std::span<const Window> windows) {
+MeanContexts mean_contexts(int prompt_tokens, int output_tokens, std::span<const Window> windows) {
   const double from = prompt_tokens, steps = output_tokens - 2;
   std::vector<double> ends;
   for (const Window& w : windows) add_kinks(w, from, from + steps, ends);
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   ends.push_back(from + steps);
-  std::vector<std::pair<double, double>> all;
+  MeanContexts all;
   double begin = from;
   for (const double end : ends) {
     const double share = ends.size() == 1 ? 1 : (end - begin) / steps;

@@ -12,6 +12,7 @@ namespace draftline {
 // (context, weight), the weights summing to 1: Gauss-Legendre with three points, exact for polynomials up to degree
 // five. The prefill emits the first token, so that contexts grow from the prompt to prompt + output - 2. Where a window
 // fills or a chunk begins the price has a kink or a step, so the points are those of the parts on each side.
-std::vector<std::pair<double, double>> mean_contexts(int prompt_tokens, int output_tokens, std::span<const Window>);
+using MeanContexts = std::vector<std::pair<double, double>>;
+MeanContexts mean_contexts(int prompt_tokens, int output_tokens, std::span<const Window>);
 
 }  // namespace draftline

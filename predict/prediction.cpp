@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/prediction.h"
 
+#include "core/notes.h"
 #include "decoder/priced/backend.h"
 #include "inputs/serving_choice.h"
 #include "model/kernel_time.h"
@@ -14,23 +15,22 @@ const MethodChoice& autoregressive() {
 }
 
 template <class Price>
-static StepBreakdown mean_breakdown(const Price& price, int prompt_tokens, int output_tokens) {
+static StepBreakdown mean_breakdown(const Price& price, const MeanContexts& contexts) {
   StepBreakdown mean;
-  for (const auto& [length, weight] : mean_contexts(prompt_tokens, output_tokens, price.windows()))
-    mean.add(price.breakdown(length), weight);
+  for (const auto& [length, share] : contexts) mean.add(price.breakdown(length), share);
   return mean;
 }
 Seconds mean_step_time(const StepPrice& price, int prompt_tokens, int output_tokens) {
   Seconds mean;
-  for (const auto& [length, weight] : mean_contexts(prompt_tokens, output_tokens, price.windows()))
-    mean += weight * price(length);
+  for (const auto& [length, share] : mean_contexts(prompt_tokens, output_tokens, price.windows()))
+    mean += share * price(length);
   return mean;
 }
 StepBreakdown mean_step(const StepPrice& price, int prompt_tokens, int output_tokens) {
-  return mean_breakdown(price, prompt_tokens, output_tokens);
+  return mean_breakdown(price, mean_contexts(prompt_tokens, output_tokens, price.windows()));
 }
-StepBreakdown mean_step(const ExpectedStep& price, int prompt_tokens, int output_tokens) {
-  return mean_breakdown(price, prompt_tokens, output_tokens);
+StepBreakdown mean_step(const ExpectedStep& price, const MeanContexts& contexts) {
+  return mean_breakdown(price, contexts);
 }
 
 AttentionChoice attention_of(const Setup& s) {
@@ -56,7 +56,7 @@ struct Predictor::Plan {
     std::vector<std::vector<int>> drafts;
     if (hits) {
       drafts.emplace_back(static_cast<std::size_t>(batch_size));
-      std::fill_n(drafts.front().begin(), *hits, decoder.method->depth());
+      std::fill_n(drafts.front().begin(), *hits, decoder.method->drafts_of_hit());
       decoder.ops.follow(&drafts);
     }
     decoder.generator.assume(batch_size, 1);
@@ -232,21 +232,44 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   if (m.spec.in().failed()) return;
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
-  acceptance_length(m, *p.decoder.method, recorded(p, Recording::step, s.batch_size).rows());
+  acceptance_length(m, *p.decoder.method, recorded(p, Recording::step, s.batch_size).rows(), s);
 }
 
-double Predictor::acceptance_length(const MethodChoice& m, const Method& method, int verified_rows) {
+MeanContexts Predictor::contexts(const MethodChoice& m, const Method& method, int verified_rows, const Setup& s,
+                                 std::span<const Window> windows) {
+  MeanContexts contexts = mean_contexts(s.prompt_tokens, s.output_tokens, windows);
+  if (!m.acceptance.by_context()) return contexts;
+  double steps = 0;
+  for (auto& [context, share] : contexts) {
+    const auto length = m.acceptance.mean_length({m.spec, method, verified_rows}, context);
+    if (const auto* tokens = std::get_if<double>(&length)) share /= *tokens;
+    steps += share;
+  }
+  for (auto& [context, share] : contexts) share /= steps;
+  return contexts;
+}
+
+double Predictor::acceptance_length(const MethodChoice& m, const Method& method, int verified_rows, const Setup& s) {
   const Reader& at = m.spec.in();
   if (method.usual_depth() == 0) {
     if (m.acceptance.given()) at.fail("it drafts nothing: \"acceptance\" has no meaning here");
     return 1;
   }
-  if (m.acceptance.hit_share() < 1 && !method.may_find_nothing())
+  if (m.acceptance.hit_share() < 1 && method.drafts_of_hit() == 0)
     at.at("acceptance").at("hit_share").fail(std::string(m.spec.name()) + " drafts in every step: it looks nothing up");
-  const auto length = m.acceptance.mean_length({m.spec, method, verified_rows});
-  if (const auto* tokens = std::get_if<double>(&length)) return *tokens;
-  at.find("acceptance").value_or(at).fail(std::get<std::string>(length));
-  return 1;
+  const auto at_context = [&](double context) {
+    const auto length = m.acceptance.mean_length({m.spec, method, verified_rows}, context);
+    if (const auto* tokens = std::get_if<double>(&length)) return *tokens;
+    at.find("acceptance").value_or(at).fail(std::get<std::string>(length));
+    return 1.0;
+  };
+  if (m.acceptance.table() == nullptr) return at_context(0);
+  double mean = 0;
+  for (const auto& [context, share] : contexts(m, method, verified_rows, s, {})) mean += share * at_context(context);
+  if (const auto note =
+          m.acceptance.table()->extrapolated(s.prompt_tokens, s.prompt_tokens + s.output_tokens, method.usual_depth()))
+    tell_listener(at.at("acceptance").place() + ": " + *note);
+  return mean;
 }
 
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
@@ -267,12 +290,15 @@ ChunkPrices& Predictor::chunks(Plan& plan, const Setup& s) {
 }
 
 // What requests see of a full batch, with the scheduler that the engine has on this device unless it is given another.
-RequestCycle Predictor::cycle(Plan& plan, const Setup& s, double acceptance_length, double hit_share) {
+RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m, double acceptance_length) {
+  const double hit_share = m.acceptance.hit_share();
+  const Priced& full = priced(plan, s, hit_share);
+  const MeanContexts steps = contexts(m, *plan.decoder.method, full.rows, s, full.step->windows());
   const auto decode = [&](int sequences) {
     Setup fewer = s;
     fewer.batch_size = sequences;
     const ExpectedStep& price = *priced(plan, fewer, hit_share).step;
-    const StepBreakdown step = mean_step(price, s.prompt_tokens, s.output_tokens);
+    const StepBreakdown step = mean_step(price, steps);
     return DecodeStep{step.time + sequences * acceptance_length * s.engine->token,
                       std::max(Seconds{}, step.host() - price.host_least())};
   };
@@ -308,7 +334,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   const Priced& mine = priced(p, s, m.acceptance.hit_share());
   Prediction out{};
   out.verified_rows = mine.rows;
-  out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows);
+  out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows, s);
   out.memory = memory(p, mine, s);
   const int context = s.prompt_tokens + s.output_tokens;
   if (const auto most = s.transformer->max_positions; most && context > *most)
@@ -320,27 +346,29 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
            " may be used";
 
   const double middle = s.prompt_tokens + (s.output_tokens - 2) / 2.0;
-  const auto step_of = [&](const ExpectedStep& price, double length) {
-    StepBreakdown b = mean_step(price, s.prompt_tokens, s.output_tokens);
+  const auto step_of = [&](const ExpectedStep& price, const MeanContexts& steps, double length) {
+    StepBreakdown b = mean_step(price, steps);
     b.time += s.batch_size * length * s.engine->token;
     return b;
   };
   const auto throughput = [&](const StepBreakdown& step, double length) { return s.batch_size * length / step.time; };
-  out.breakdown = step_of(*mine.step, out.acceptance_length);
+  out.breakdown =
+      step_of(*mine.step, contexts(m, *p.decoder.method, mine.rows, s, mine.step->windows()), out.acceptance_length);
   out.step_time = out.breakdown.time;
   out.work = mine.step->work(middle);
   out.throughput = throughput(out.breakdown, out.acceptance_length);
   out.prefill_time = prefill(p, s);
-  out.request = cycle(p, s, out.acceptance_length, m.acceptance.hit_share());
+  out.request = cycle(p, s, m, out.acceptance_length);
   out.throughput_with_prefill = s.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.attention_measured = attention.measured;
   const KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (speculating) {
     Plan& baseline = plan(s, autoregressive());
-    const StepBreakdown plain = step_of(*priced(baseline, s, 1).step, 1);
+    const ExpectedStep& usual = *priced(baseline, s, 1).step;
+    const StepBreakdown plain = step_of(usual, mean_contexts(s.prompt_tokens, s.output_tokens, usual.windows()), 1);
     out.speedup = out.throughput / throughput(plain, 1);
-    out.speedup_with_prefill = cycle(baseline, s, 1, 1).e2e / out.request.e2e;
+    out.speedup_with_prefill = cycle(baseline, s, autoregressive(), 1).e2e / out.request.e2e;
     out.interval = prediction_interval(errors, out.breakdown, &plain);
   } else {
     out.speedup = out.speedup_with_prefill = 1;

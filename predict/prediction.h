@@ -4,6 +4,7 @@
 // contexts of its sequences grow together.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include "methods/decoder.h"
 #include "model/memory.h"
 #include "predict/expected_step.h"
+#include "predict/mean_contexts.h"
 #include "predict/prediction_interval.h"
 #include "predict/request_cycle.h"
 
@@ -124,10 +126,13 @@ class Predictor {
   const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false, std::optional<int> hits = {});
   ExpectedStep expected(Plan&, const Setup&, double hit_share);
   const Priced& priced(Plan&, const Setup&, double hit_share);
-  // The mean acceptance length; mistakes are noted at the acceptance, and 1 is returned.
-  static double acceptance_length(const MethodChoice&, const Method&, int verified_rows);
+  // The mean acceptance length over the output; mistakes are noted at the acceptance, and 1 is returned.
+  static double acceptance_length(const MethodChoice&, const Method&, int verified_rows, const Setup&);
+  // Where in the output steps are: more of them where fewer tokens are accepted.
+  static MeanContexts contexts(const MethodChoice&, const Method&, int verified_rows, const Setup&,
+                               std::span<const Window>);
   Seconds prefill(Plan&, const Setup&);
-  RequestCycle cycle(Plan&, const Setup&, double acceptance_length, double hit_share);
+  RequestCycle cycle(Plan&, const Setup&, const MethodChoice&, double acceptance_length);
   ChunkPrices& chunks(Plan&, const Setup&);
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
 
@@ -145,7 +150,7 @@ class Predictor {
 // Integrated over mean_contexts().
 Seconds mean_step_time(const StepPrice&, int prompt_tokens, int output_tokens);
 StepBreakdown mean_step(const StepPrice&, int prompt_tokens, int output_tokens);
-StepBreakdown mean_step(const ExpectedStep&, int prompt_tokens, int output_tokens);
+StepBreakdown mean_step(const ExpectedStep&, const MeanContexts&);
 
 const MethodChoice& autoregressive();  // plain decoding, the baseline of speedups
 

@@ -12,10 +12,11 @@ struct Names {
   std::string_view method, vllm, sglang;  // "": the engine has none
   bool parallel = false;                  // vLLM: by "parallel_drafting"
 };
-constexpr std::array<Names, 13> kNames{{{"eagle1", "eagle", "EAGLE"},
+constexpr std::array<Names, 15> kNames{{{"eagle1", "eagle", "EAGLE"},
                                         {"eagle2", "eagle", "EAGLE"},
                                         {"hass", "eagle", "EAGLE"},
                                         {"eagle3", "eagle3", "EAGLE3"},
+                                        {"eagle3_1", "eagle3", "EAGLE3"},
                                         {"p_eagle", "eagle3", "", true},
                                         {"draft_model", "draft_model", "STANDALONE"},
                                         {"pard", "draft_model", "", true},
@@ -24,7 +25,8 @@ constexpr std::array<Names, 13> kNames{{{"eagle1", "eagle", "EAGLE"},
                                         {"dflash2", "dflash", "DFLASH"},
                                         {"medusa", "medusa", ""},
                                         {"mtp_sequential", "mtp", "NEXTN"},
-                                        {"prompt_lookup", "ngram", "NGRAM"}}};
+                                        {"prompt_lookup", "ngram", "NGRAM"},
+                                        {"suffix_decoding", "suffix", ""}}};
 
 Names names_of(const MethodSpec& m) {
   const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const Names& n) { return n.method == m.name(); });

@@ -23,7 +23,7 @@ Sequence Server::sequence_of(const Request& r) const {
   s.record.server = index_;
   s.record.started = s.record.first_token = -1;
   s.prefill_tokens = r.prompt;
-  if (drafting_.outcomes != nullptr) s.text = drafting_.outcomes->text(drafting_.seed, r.id);
+  if (drafting_.outcomes != nullptr) s.text = drafting_.outcomes->text(drafting_.seed, r.id, r.prompt);
   return s;
 }
 

@@ -56,6 +56,10 @@ void ServingSweep::validate() {
     const int depth = sweep_.predictor().method(sweep_.setup(p), m).usual_depth();
     for (const ServingChoice& c : s.serving->choices) {
       if (depth > 0) check_drafts(c.policy, depth, sweep_.predictor().verified_rows(sweep_.setup(p), m) == depth + 1);
+      if (c.policy.kind == DraftPolicy::Kind::oracle && m.acceptance.table() != nullptr &&
+          m.acceptance.table()->by_length())
+        root.at("policy").fail(
+            "an oracle needs outcomes that do not depend on the draft length, as a \"table\" has them");
       if (c.fleet.stages > scenario().transformers[p.transformer]->layers)
         root.at("pipeline_parallel").fail("more stages than " + s.transformers[p.transformer]->name + " has layers");
       if (c.workload.lengths_of_acceptance && m.acceptance.trace() == nullptr)
@@ -126,7 +130,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     point->outcomes.keep_draws();
     drafting.draft_length = std::min(drafting.draft_length, point->outcomes.depth());
     drafting.outcomes = &point->outcomes;
-    drafting.rows = predictor.verified_rows(setup, method);
+    drafting.rows = std::max(predictor.verified_rows(setup, method), drafting.draft_length + 1);
     drafting.policy = choice.policy;
     if (drafting.policy.kind == DraftPolicy::Kind::confidence) {
       point->confidence.emplace(point->outcomes.conditional_rates(), drafting.policy.concentration);
@@ -189,7 +193,8 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
       break;
     }
   if (!attention_of(point->setup).measured) out.warnings.emplace_back(kAttentionNotMeasured);
-  if (o.oracle && point->drafting.lengths.size() > 1 && point->drafting.outcomes != nullptr) {
+  if (o.oracle && point->drafting.lengths.size() > 1 && point->drafting.outcomes != nullptr &&
+      !point->outcomes.by_length()) {
     point->drafting.policy.kind = DraftPolicy::Kind::oracle;
     out.oracle = point->run(o.seed, serving.targets);
   }

@@ -136,7 +136,8 @@ std::int64_t StepExecutor::draw_acceptance(const StepPlan& plan) {
   accepted_.resize(running_.size());
   std::int64_t emitted = 0;
   for (std::size_t i = 0; i < running_.size(); ++i) {
-    const int would_accept = drafting_.outcomes->accepted(running_.sequences()[i].text, running_.generated(i) - 1);
+    const int would_accept =
+        drafting_.outcomes->accepted(running_.sequences()[i].text, running_.generated(i) - 1, plan.draft_length);
     accepted_[i] = std::min(would_accept, plan.admitted.empty() ? plan.draft_length : plan.admitted[i]);
     emitted += std::min(accepted_[i] + 1, running_.remaining()[i]);
   }

@@ -9,14 +9,44 @@
 
 namespace draftline {
 
+namespace {
+
+std::vector<std::uint64_t> survival_of(std::span<const double> rates) {
+  std::vector<std::uint64_t> all;
+  double survival = 1;
+  for (const double rate : rates) all.push_back(static_cast<std::uint64_t>(std::llround((survival *= rate) * 0x1p32)));
+  return all;
+}
+
+// Contexts for which a table is tabulated: eight between a power of two and the next, up to 2^24 tokens.
+constexpr int kContexts = 24 * 8 + 1;
+double context_of(int index) { return std::exp2(index / 8.0); }
+int index_of(double context) {
+  return std::clamp(static_cast<int>(std::lround(8 * std::log2(std::max(1.0, context)))), 0, kContexts - 1);
+}
+
+}  // namespace
+
 DraftOutcomes DraftOutcomes::from_rates(std::span<const double> rates) {
   DraftOutcomes out;
-  double survival = 1;
-  for (const double rate : rates) {
-    survival *= rate;
-    out.survival_.push_back(static_cast<std::uint64_t>(std::llround(survival * 0x1p32)));
-  }
+  out.survival_ = survival_of(rates);
   out.depth_ = static_cast<int>(rates.size());
+  return out;
+}
+
+DraftOutcomes DraftOutcomes::from_table(const AcceptanceTable& table, int depth, double hit_share) {
+  std::vector<OfContexts> all;
+  for (int drafts = table.by_length() ? 1 : depth; drafts <= depth; ++drafts) {
+    OfContexts& of_length = all.emplace_back();
+    for (int i = 0; i < (table.by_context() ? kContexts : 1); ++i) {
+      auto rates = table.rates(context_of(i), drafts);
+      rates.front() *= hit_share;
+      of_length.push_back(survival_of(rates));
+    }
+  }
+  DraftOutcomes out;
+  out.tables_ = std::make_shared<const std::vector<OfContexts>>(std::move(all));
+  out.depth_ = depth;
   return out;
 }
 
@@ -42,11 +72,12 @@ DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, cons
   return out;
 }
 
-DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request) const {
+DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request, int prompt_tokens) const {
   Fingerprint name;
   name.add(seed);
   name.add(static_cast<std::uint64_t>(request));
   Text t;
+  t.prompt_tokens = prompt_tokens;
   t.key[0] = static_cast<std::uint32_t>(name.value());
   t.key[1] = static_cast<std::uint32_t>(name.value() >> 32);
   if (kept_ && request < kMostTexts) {
@@ -80,13 +111,20 @@ std::vector<double> DraftOutcomes::conditional_rates() const {
 }
 
 void DraftOutcomes::keep_draws() {
-  if (begin_.empty() && depth_ < kUnknown) kept_ = std::make_shared<Kept>();
+  if (begin_.empty() && !tables_ && depth_ < kUnknown) kept_ = std::make_shared<Kept>();
 }
 
-int DraftOutcomes::draw(const Text& t, int position) const {
+int DraftOutcomes::drawn_from_table(const Text& t, int position, int drafts) const {
+  const std::size_t length = drafts == 0 || !by_length() ? tables_->size() : static_cast<std::size_t>(drafts);
+  const OfContexts& of_length = (*tables_)[length - 1];
+  const int context = of_length.size() > 1 ? index_of(static_cast<double>(t.prompt_tokens) + position) : 0;
+  return draw(t, position, of_length[static_cast<std::size_t>(context)]);
+}
+
+int DraftOutcomes::draw(const Text& t, int position, const std::vector<std::uint64_t>& survival) const {
   const std::uint64_t u = philox4x32_10({static_cast<std::uint32_t>(position), 0, 0, 0}, {t.key[0], t.key[1]})[0];
   int n = 0;
-  for (const std::uint64_t s : survival_) n += u < s ? 1 : 0;
+  for (const std::uint64_t s : survival) n += u < s ? 1 : 0;
   return n;
 }
 

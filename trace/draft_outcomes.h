@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "model/acceptance_table.h"
 #include "trace/trace.h"
 
 namespace draftline {
@@ -19,6 +20,7 @@ class DraftOutcomes {
     std::uint32_t key[2] = {0, 0};        // of random draws
     std::uint32_t prompt = 0, start = 0;  // prompt of the trace, and the position in its output at which to begin
     std::uint32_t step = 0;               // next recorded step
+    std::int32_t prompt_tokens = 0;       // of the request, for acceptance that depends on the context
     std::int32_t kept = -1;               // row of the kept draws; -1: none
   };
 
@@ -26,15 +28,20 @@ class DraftOutcomes {
   // Random outcomes of a chain. conditional_rates[j], 0 to 1: the probability that draft j is accepted if those before
   // it are.
   static DraftOutcomes from_rates(std::span<const double> conditional_rates);
+  // Random outcomes of chains of up to `depth` drafts, by context and draft length. `hit_share`: of steps that draft.
+  static DraftOutcomes from_table(const AcceptanceTable&, int depth, double hit_share);
   // Replays a trace with a plan that it does not refuse (Trace::refuses). `from_start`: request i replays prompt i from
   // its first token; otherwise each request begins at a random position.
   static DraftOutcomes from_trace(std::shared_ptr<const Trace>, const DraftPlan&, bool from_start);
 
   int depth() const { return depth_; }  // the largest number of accepted drafts
-  Text text(std::uint64_t seed, std::int64_t request) const;
+  Text text(std::uint64_t seed, std::int64_t request, int prompt_tokens = 0) const;
+  // Whether an outcome depends on how many are drafted, beyond being cut there.
+  bool by_length() const { return tables_ != nullptr && tables_->size() > 1; }
   // The number of drafts, 0 to depth(), that are accepted in the step whose root is output token `position` (from 0),
-  // if at least as many are drafted. The bonus token is not counted.
-  int accepted(Text& t, int position) const {
+  // if at least as many are drafted. The bonus token is not counted. `drafts`: how many are drafted; 0: the most.
+  int accepted(Text& t, int position, int drafts = 0) const {
+    if (tables_) return drawn_from_table(t, position, drafts);
     if (!begin_.empty()) return replayed(t, position);
     if (t.kept < 0) return draw(t, position);
     auto& row = kept_->texts[static_cast<std::size_t>(t.kept)];
@@ -58,7 +65,11 @@ class DraftOutcomes {
     std::uint64_t seed = 0;
     std::vector<Row> texts;
   };
-  int draw(const Text&, int position) const;
+  // Survival at one context after the other, of chains of one length; all chains, if outcomes don't depend on it.
+  using OfContexts = std::vector<std::vector<std::uint64_t>>;
+  int draw(const Text&, int position, const std::vector<std::uint64_t>& survival) const;
+  int draw(const Text& t, int position) const { return draw(t, position, survival_); }
+  int drawn_from_table(const Text&, int position, int drafts) const;
   int draw_and_keep(Row&, const Text&, int position) const;
   int replayed(Text&, int position) const;
 
@@ -67,6 +78,7 @@ class DraftOutcomes {
   std::vector<std::uint8_t> places_;                  // accepted drafts at each position or step of a trace
   std::vector<std::uint32_t> begin_, places_in_use_;  // of each prompt: first index in places_, and number of these
   bool recorded_steps_ = false, from_start_ = false;
+  std::shared_ptr<const std::vector<OfContexts>> tables_;
   std::shared_ptr<Kept> kept_;
 };
 

@@ -74,7 +74,6 @@ void CpuBackend::run(const VerifySampled& o) {
   const int *tokens = ids(o.tokens), *parents = ids(o.parents), *cu_seqlens = ids(o.cu_seqlens);
   const int *sequence_ids = ids(o.slots.ids), *lengths = ids(o.slots.lengths);
   const Results results = results_of(o, [&](const Out& t) { return out_ids(t); });
-  const Decide decide = decision_of(o.rule);
   for (int b = 0; b + 1 < o.cu_seqlens.rows; ++b) {
     const int first = cu_seqlens[b], n = cu_seqlens[b + 1] - first, drafts = first - b;
     const TreeView tree{{tokens + first, static_cast<std::size_t>(n)}, {parents + first, static_cast<std::size_t>(n)}};
@@ -87,7 +86,9 @@ void CpuBackend::run(const VerifySampled& o) {
                         static_cast<std::uint64_t>(lengths[b] + depth),
                         kVerification + static_cast<std::uint64_t>(trial));
     });
-    const Verdict v = verify_sampled(tree, target, draft, o.sampling, decide, coin);
+    const Verdict v = o.rule == AcceptRule::block
+                          ? verify_block(tree, target, draft, o.sampling, coin)
+                          : verify_sampled(tree, target, draft, o.sampling, decision_of(o.rule), coin);
     results.put(b, first, v,
                 [&](std::size_t i) { return i + 1 < v.path.size() ? tokens[first + v.path[i + 1]] : v.bonus; });
   }

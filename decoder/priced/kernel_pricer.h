@@ -76,8 +76,10 @@ class KernelPricer {
 KernelKind kind_of(const Kernel&);
 
 // Host work of a step that no op stands for.
-inline Seconds host_base(const Engine& e, bool speculating) {
-  return speculating ? e.step_speculating + e.launches_speculating * e.issue : e.step;
+inline Seconds host_base(const Engine& e, bool speculating, const StepOutline& step) {
+  if (!speculating) return e.step;
+  const Seconds of_step = step.searches > 0 ? std::max(e.step_searching, e.step_speculating) : e.step_speculating;
+  return of_step + e.launches_speculating * e.issue + step.searches * e.search;
 }
 
 // What an engine makes of layers beyond their kernels: each layer of a pass attends once.

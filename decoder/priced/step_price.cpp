@@ -10,7 +10,7 @@
 namespace draftline {
 
 StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& e, bool speculating)
-    : device_(d), base_(host_base(e, speculating)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
+    : device_(d), base_(host_base(e, speculating, outline)), sync_(e.sync), host_alone_(base_), host_least_(base_) {
   KernelPricer price(d, e, outline);
   step_weights_ = price.step_weights();
   Issue issue(e);

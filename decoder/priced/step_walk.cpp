@@ -50,7 +50,7 @@ class OpTimes {
 
 StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths,
                      const Device& d, const Engine& e, bool speculating, Seconds step) {
-  Seconds host = host_base(e, speculating), device;
+  Seconds host = host_base(e, speculating, outline), device;
   StepBreakdown b;
   KindTimes busy{};  // of each kind, since the device last waited for the host
   const auto clocks_meet = [&] {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast the program is: a sweep of 100,000 points with its JSON streamed away, the prices of a plan's
-// configurations, a plan of a thousand options, and the event loop. Figures are medians of several rounds of one run;
-// machines are shared, so compare within a run. `--short` runs a small part of each, for the tests.
+// configurations, a plan of a thousand options, the event loop, and suffix decoding's trees. Figures are medians of
+// several rounds of one run; machines are shared, so compare within a run. `--short` runs a small part of each, for the
+// tests.
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -13,6 +15,8 @@
 #include <streambuf>
 #include <string_view>
 
+#include "core/rng.h"
+#include "methods/suffix_tree.h"
 #include "model/kernel_time.h"
 #include "reports/run_report.h"
 #include "sim/capacity.h"
@@ -168,7 +172,50 @@ void serve(const Bench& bench, std::int64_t requests, const std::string& method,
   std::printf("prices %.3f s; peak memory +%.0f MiB\n", pricing, peak_memory_mib() - before);
 }
 
+// Texts of phrases that recur, as an agent's: prompts of 1000 tokens, outputs of 500, two tokens a step. Engine
+// profiles have the sum as "search".
+void suffix_trees(const Bench& bench) {
+  constexpr int kDepth = 24, kPrompt = 1000, kOutput = 500, kStep = 2;
+  Rng rng(1, "suffix trees");
+  const auto word = [&] { return static_cast<int>(std::min(32e3, std::pow(rng.uniform() + 1e-6, -1.1))); };
+  std::vector<std::vector<int>> phrases(400);
+  for (auto& phrase : phrases)
+    for (auto n = 4 + rng.below(40); n > 0; --n) phrase.push_back(word());
+  const auto text = [&](std::size_t size) {
+    std::vector<int> tokens;
+    while (tokens.size() < size) {
+      std::vector<int> fresh(8);
+      std::generate(fresh.begin(), fresh.end(), word);
+      const auto& next = rng.below(2) == 0 ? fresh : phrases[static_cast<std::size_t>(word() % 400)];
+      tokens.insert(tokens.end(), next.begin(), next.end());
+    }
+    tokens.resize(size);
+    return tokens;
+  };
+  methods::SuffixTree outputs(kDepth);
+  std::vector<double> kept, searched;
+  std::size_t drafted = 0;
+  for (int request = 0; request < (bench.brief ? 4 : 40); ++request) {
+    methods::SuffixTree own(kDepth);
+    const auto whole = text(kPrompt + kOutput);
+    own.extend(0, std::span(whole).first(kPrompt));
+    for (std::size_t at = kPrompt; at < whole.size(); at += kStep) {
+      const auto fresh = std::span(whole).subspan(at, kStep),
+                 context = std::span(whole).subspan(at + kStep - kDepth, kDepth);
+      kept.push_back(seconds([&] { own.extend(0, fresh), outputs.extend(request, fresh); }));
+      searched.push_back(seconds([&] {
+        const auto of_own = own.speculate(context, {}), of_all = outputs.speculate(context, {});
+        drafted += (of_own.score >= of_all.score ? of_own : of_all).tokens.size();
+      }));
+    }
+  }
+  const double steps = static_cast<double>(kept.size());
+  std::printf("suffix trees: %.2f us to keep and %.2f us to search a sequence's in a step, %.1f drafts\n",
+              1e6 * median(std::move(kept)), 1e6 * median(std::move(searched)), static_cast<double>(drafted) / steps);
+}
+
 void run(const Bench& bench) {
+  suffix_trees(bench);
   sweep(bench);
   kernel_times(bench);
   prices(bench);

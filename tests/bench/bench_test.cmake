@@ -7,6 +7,7 @@ if(NOT code EQUAL 0)
 endif()
 set(above_zero "[0-9.]*[1-9][0-9.]*")
 foreach(line
+    "suffix trees: ${above_zero} us to keep and ${above_zero} us to search a sequence's in a step, ${above_zero} drafts"
     "sweep: 10000 points in ${above_zero} s on one core, ${above_zero} us a point"
     "kernel times: a GEMM ${above_zero} ns, an attention ${above_zero} ns"
     "prices: 7 configurations, ${above_zero} ms each: ${above_zero} ms before the first run, ${above_zero} ms in it"

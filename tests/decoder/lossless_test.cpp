@@ -270,6 +270,49 @@ TEST_CASE("a drawn draft is accepted with probability sum of min(p, q); a chain 
   CHECK(length == Approx(iid_chain_length(0.75, k)).epsilon(1e-6));  // 1 + .75 + .75^2 + ...
 }
 
+TEST_CASE("block verification is exact on chains, and accepts as many drafts as the rule draft by draft or more") {
+  const int k = GENERATE(1, 2, 3);
+  const auto s = GENERATE(from_range(kSamplings.begin() + (kSanitized ? 3 : 0), kSamplings.end()));
+  INFO(k << " drafts; " << s.name);
+  auto d = decoder(k == 3 ? 3 : 4, TokenTree::chain(k).parents(), Drafting::independent, s.sampling, {});
+  CHECK(toy::bias(d) < kExact);
+  const auto length = [&] {
+    double mean = 0;
+    for (const auto& [emitted, chance] : toy::every_step(d, {0})) mean += chance * static_cast<double>(emitted.size());
+    return mean;
+  };
+  const double of_block = length();
+  d.decide = decision_of(AcceptRule::independent);
+  CHECK(of_block > length() - kExact);
+  if (k == 1) CHECK(of_block == Approx(length()));
+}
+
+TEST_CASE("block verification accepts 11/9 drafts where the rule draft by draft accepts 10/9") {
+  // p = (1/3, 2/3), q = (2/3, 1/3), two drafts. Draft by draft: 2/3 + (2/3)^2. As a block: the joint ratios are 1/4, 1,
+  // 1/2, 1 for 00, 01, 10, 11, so both are accepted with 4/9/4 + 2/9 + 2/9/2 + 1/9 = 5/9; one at least if the first is
+  // 1 (1/3), or if both are accepted of 00 and 01 (3/9).
+  const Network target = Network::always({1.0 / 3, 2.0 / 3}), draft = Network::always({2.0 / 3, 1.0 / 3});
+  const auto accepted = [&](Decide decide) {
+    const Decoder d{target, draft, TokenTree::chain(2), Drafting::independent, {1, 0, 1}, std::move(decide)};
+    double mean = 0;
+    for (const auto& [emitted, chance] : toy::every_step(d, {0}))
+      mean += chance * static_cast<double>(emitted.size() - 1);
+    return mean;
+  };
+  CHECK(accepted({}) == Approx(11.0 / 9).epsilon(1e-6));
+  CHECK(accepted(decision_of(AcceptRule::independent)) == Approx(10.0 / 9).epsilon(1e-6));
+}
+
+TEST_CASE("block verification refuses trees and drafts without a distribution") {
+  const auto refused = [](const std::vector<int>& above, Drafting drafting) {
+    const auto d = decoder(4, above, drafting, {1, 0, 1}, {});
+    toy::EveryOutcome coin;
+    CHECK_THROWS_AS(d.step({0}, coin, coin), Bug);
+  };
+  refused({-1, 0, 0}, Drafting::independent);
+  refused({-1, 0}, Drafting::likeliest);
+}
+
 TEST_CASE("acceptance at one node, by head") {
   const auto accepted = [](const Network& target, const Network& draft, Drafting drafting, AcceptRule rule,
                            int children) {

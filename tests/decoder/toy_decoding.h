@@ -113,7 +113,7 @@ struct Decoder {
   TokenTree tree;
   Drafting drafting;
   Sampling sampling;
-  Decide decide;
+  Decide decide;  // none: block verification
 
   struct Step {
     Tokens emitted;
@@ -125,19 +125,20 @@ struct Decoder {
     const auto rows = static_cast<std::size_t>(tree.rows()), v = static_cast<std::size_t>(target.vocabulary());
     Tokens tokens(rows, -1), parents = tree.parents();
     std::vector<Tokens> texts(rows);
-    std::vector<float> logits, q((rows - 1) * v);
+    std::vector<float> logits, q_of_rows((rows - 1) * v);
     for (std::size_t r = 0; r < rows; ++r) {
       const bool dead = r > 0 && parents[r] < 0;
       if (r > 0 && !dead) texts[r] = joined(texts[static_cast<std::size_t>(parents[r])], {tokens[r]});
       const auto& row = target.logits(joined(text, texts[r]));
       logits.insert(logits.end(), row.begin(), row.end());
-      draft_children(static_cast<int>(r), dead, joined(text, texts[r]), tokens, parents, q, drafts_coin);
+      draft_children(static_cast<int>(r), dead, joined(text, texts[r]), tokens, parents, q_of_rows, drafts_coin);
     }
     const MatrixView target_rows{logits.data(), tree.rows(), target.vocabulary(), target.vocabulary()};
-    const MatrixView draft_rows{q.data(), tree.rows() - 1, target.vocabulary(), target.vocabulary()};
+    const MatrixView draft_rows{q_of_rows.data(), tree.rows() - 1, target.vocabulary(), target.vocabulary()};
     const bool drawn = drafting != Drafting::likeliest && drafting != Drafting::fixed_guesses;
-    const Verdict v0 =
-        verify_sampled({tokens, parents}, target_rows, drawn ? draft_rows : MatrixView{}, sampling, decide, coin);
+    const MatrixView q = drawn ? draft_rows : MatrixView{};
+    const Verdict v0 = decide ? verify_sampled({tokens, parents}, target_rows, q, sampling, decide, coin)
+                              : verify_block({tokens, parents}, target_rows, q, sampling, coin);
     Step result{texts[static_cast<std::size_t>(v0.path.back())], static_cast<int>(v0.path.size()) - 1};
     result.emitted.push_back(v0.bonus);
     return result;

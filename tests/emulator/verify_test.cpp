@@ -107,8 +107,10 @@ Forest forest_of(Dice& dice, int sequences, int columns, AcceptRule rule) {
     std::vector<std::vector<float>> q(1);
     std::vector<int> tokens{dice.below(columns)};
     for (int r = 1; r < rows; ++r) {
-      int parent = dice.below(3) == 0 ? dice.below(r) : r / 2 - (r % 2 == 0 ? 1 : 0);
-      if (dice.below(12) == 0) parent = -2;
+      int parent = rule == AcceptRule::block ? r - 1
+                   : dice.below(3) == 0      ? dice.below(r)
+                                             : r / 2 - (r % 2 == 0 ? 1 : 0);
+      if (rule != AcceptRule::block && dice.below(12) == 0) parent = -2;
       parents.push_back(parent);
       depth.push_back(parent < 0 ? 0 : depth[static_cast<std::size_t>(parent)] + 1);
       f.depth = std::max(f.depth, depth.back());
@@ -264,9 +266,10 @@ TEST_CASE("a greedy verdict over random trees is the CPU's") {
 TEST_CASE("a sampled verdict is the CPU's, whatever the rule") {
   NEEDS_DEVICE;
   const AcceptRule rule = GENERATE(AcceptRule::independent, AcceptRule::without_replacement, AcceptRule::point_mass,
-                                   AcceptRule::target_draw);
+                                   AcceptRule::target_draw, AcceptRule::block);
   const Sampling sampling = any_sampling();
-  const bool drawn = rule == AcceptRule::independent || rule == AcceptRule::without_replacement;
+  const bool drawn =
+      rule == AcceptRule::independent || rule == AcceptRule::without_replacement || rule == AcceptRule::block;
   int longest = 0;
   for (unsigned seed = 0; seed < 6; ++seed) {
     INFO("rule " << static_cast<int>(rule) << ", temperature " << sampling.temperature << ", seed " << seed);

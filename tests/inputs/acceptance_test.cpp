@@ -61,6 +61,34 @@ TEST_CASE("the simulator draws what the prediction takes on average") {
   }
 }
 
+TEST_CASE("a table's outcomes are those of the context and of as many drafts as are made") {
+  const AcceptanceTable table({{1000, 1, {0.9}}, {1000, 2, {0.8, 0.5}}, {4000, 1, {0.5}}, {4000, 2, {0.4, 0.5}}});
+  const Acceptance a{Acceptance::Form(table)};
+  const Built one(1), two(2);
+  const auto at = [&](const BuiltMethod& m, double context) { return std::get<double>(a.mean_length(m, context)); };
+  CHECK(at(one, 1000) == Approx(1.9));
+  CHECK(at(two, 1000) == Approx(1 + 0.8 + 0.8 * 0.5));
+  CHECK(at(two, 2000) == Approx(1 + 0.6 + 0.6 * 0.5));  // half way in the logarithm
+  CHECK(refusal(a, Built(3)).starts_with("a table of chains up to 2, shorter than 3 drafts"));
+  CHECK(refusal(a, Built(2, 7)).starts_with("a table of rates fits a chain"));
+  CHECK(a.longest_chain() == 2);
+
+  const DraftOutcomes outcomes = a.outcomes(two, false);
+  CHECK(outcomes.by_length());
+  const auto drawn = [&](int drafts, int prompt) {
+    constexpr int kTexts = 20'000;
+    double accepted = 0;
+    for (int i = 0; i < kTexts; ++i) {
+      auto text = outcomes.text(1, i, prompt);
+      accepted += outcomes.accepted(text, 0, drafts);
+    }
+    return accepted / kTexts;
+  };
+  CHECK(drawn(1, 1000) == Approx(0.9).margin(0.01));  // of 20000 draws: more than four standard errors
+  CHECK(drawn(1, 4000) == Approx(0.5).margin(0.015));
+  CHECK(drawn(2, 1000) == Approx(1.2).margin(0.025));
+}
+
 TEST_CASE("a mean length is one of its chain: other lengths go by its rate") {
   const Acceptance mean(Acceptance::MeanLength{1.5});  // of one draft: half are accepted
   CHECK(tokens(mean.of_other_lengths(1), Built(2)) == Approx(1.75));

@@ -84,6 +84,21 @@ TEST_CASE("a wrong parameter is refused with its place") {
       {"dflash2", R"("selector_top_k": 13)", "#/selector_top_k"},
       {"dflash2", R"("conv_group_size": 5)", "#/conv_group_size"},
       {"dflash2", R"("conv_kernel_size": 0)", "#/conv_kernel_size"},
+      {"suffix_decoding", R"("max_tree_depth": 1)", "#/max_tree_depth"},
+      {"suffix_decoding", R"("max_spec_factor": 0)", "leave no room for drafts"},
+      {"suffix_decoding", R"("max_spec_factor": -1)", "#/max_spec_factor"},
+      {"suffix_decoding", R"("min_token_prob": 1.1)", "#/min_token_prob"},
+      {"suffix_decoding", R"("max_cached_requests": -1)", "#/max_cached_requests"},
+      {"suffix_decoding", R"("mean_drafts": 13)", "#/mean_drafts"},
+      {"suffix_decoding", R"("max_tree_depth": 8, "suffix_decoding_max_tree_depth": 8)",
+       "suffix_decoding_max_tree_depth"},
+      {"draft_model", R"("draft": "half", "rejection_sample_method": "blocks")", "#/rejection_sample_method"},
+      {"draft_model", R"("draft": "half", "draft_vocabulary": 13)", "#/draft_vocabulary"},
+      {"draft_model", R"("draft": "half", "draft_vocabulary": 8, "rejection_sample_method": "block")",
+       "#/rejection_sample_method"},
+      {"eagle1", R"("draft_vocabulary": 0)", "#/draft_vocabulary"},
+      {"eagle1", R"("draft_vocabulary": 2, "tree": {"nodes": [[2]]})", "#/tree/nodes/0"},
+      {"eagle2", R"("draft_vocabulary": 2, "tree": {"top_k": 3, "passes": 1, "nodes": 3})", "#/tree/top_k"},
   };
   for (const Case& c : cases) {
     INFO(c.method << " " << c.parameters);

@@ -124,6 +124,7 @@ TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
       {"dspark", "", 5 * d * d + 5 * Y + 2 * 256 * V, 8},
       // Two convolutions a layer, of 2 sides of 2 taps: 4 d / 16 columns of the kernel, 4 d of the taps.
       {"dflash2", "", 5 * d * d + 5 * Y + 10 * (4 * d * d / 16 + 4 * d) + 2 * 256 * V + 256 * d, 8},
+      {"eagle3_1", "", 3 * d * d + Y + 3 * d * d + d * V, 60},
       {"hydra", "", 2 * (2 + 3 + 4 + 5) * d * d + 4 * H, 64},
       {"hydra_plus", "", Y + 2 * (2 + 3 + 4 + 5) * d * d + 4 * (d * d + H), 64},
       {"clover", "", Y + 3 * d * d + 3 * d * d, 5},
@@ -142,6 +143,9 @@ TEST_CASE("drafters have the weights of the formulas, biases and norms aside") {
       {"lookahead", "", 0, 120},
       {"jacobi", "", 0, 16},
       {"prompt_lookup", "", 0, 11},
+      {"suffix_decoding", "", 0, 13},
+      {"eagle1", R"(,"draft_length":3,"draft_vocabulary":8000)", 2 * d * d + Y + 8000 * d, 4},
+      {"eagle2", R"(,"draft_length":3,"draft_vocabulary":8000)", 2 * d * d + Y + 8000 * d, 4},
       {"mcsd", R"(,"draft":"x")", 32 * Y + 2 * H, 29},
       {"sequoia", R"(,"draft":"x","rank_acceptance":[0.5,0.2,0.1])", 32 * Y + 2 * H, 64},
       {"draft_model", R"(,"draft":"x")", 32 * Y + 2 * H, 5},

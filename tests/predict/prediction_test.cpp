@@ -173,6 +173,40 @@ TEST_CASE("a look-up drafter that finds nothing has plain steps, and its length 
             .mistakes() == "#/method/acceptance/hit_share: eagle3 drafts in every step: it looks nothing up");
 }
 
+TEST_CASE("a host that searches suffix trees is waited for: once a step, and for each sequence") {
+  const auto at = [](const std::string& method, int batch) {
+    return prediction(
+        with(R"("batch_size": )" + std::to_string(batch),
+             R"({"name": ")" + method + R"(", "draft_length": 5, "acceptance": {"rate": 0.8, "hit_share": 0}})"));
+  };
+  const auto s = ScenarioText(with_method(R"({"name": "autoregressive"})")).sweep();
+  const Engine& e = *s->setup({}).engine;
+  REQUIRE(e.search.value > 0);
+  for (const int batch : {1, 32})
+    CHECK((at("suffix_decoding", batch).step_time - at("prompt_lookup", batch).step_time).value ==
+          Approx((std::max(e.step_searching, e.step_speculating) - e.step_speculating + batch * e.search).value));
+}
+
+TEST_CASE("acceptance by context: steps gather where fewer drafts are accepted") {
+  const auto at = [](const std::string& acceptance) {
+    return prediction(with(R"("batch_size": 4, "prompt_tokens": 1000, "output_tokens": 3002)",
+                           R"({"name": "eagle3", "draft_length": 1, "acceptance": )" + acceptance + "}"));
+  };
+  const Prediction low = at(R"({"rates": [0.25]})"), high = at(R"({"rates": [0.75]})");
+  const Prediction same = at(R"({"table": [{"context": 1000, "rates": [0.25]}, {"context": 4000, "rates": [0.25]}]})");
+  CHECK(same.throughput.value == Approx(low.throughput.value));
+  const Prediction falls = at(R"({"table": [{"context": 1000, "rates": [0.75]}, {"context": 4000, "rates": [0.25]}]})");
+  CHECK(low.acceptance_length < falls.acceptance_length);
+  CHECK(falls.acceptance_length < high.acceptance_length);
+  CHECK(falls.step_time > high.step_time);  // more of its steps are at long contexts
+  // Tokens over steps: the mean of 1 / length over the text, whose rate falls from .75 to .25 in the logarithm. By
+  // Simpson's rule over 1000, 2500 and 4000 tokens: rates .75, .4195, .25.
+  CHECK(1 / falls.acceptance_length == Approx((1 / 1.75 + 4 / 1.4195 + 1 / 1.25) / 6).epsilon(0.005));
+  const Prediction by_length =
+      at(R"({"table": [{"draft_length": 1, "rates": [0.75]}, {"draft_length": 4, "rates": [0.25, 0.2, 0.2, 0.2]}]})");
+  CHECK(by_length.acceptance_length == Approx(1.75));
+}
+
 TEST_CASE("hits of a batch have the mean and the variance of independent sequences") {
   for (const int n : {1, 3, 8, 9, 200}) {
     double shares = 0, mean = 0, squares = 0;

@@ -129,6 +129,69 @@ __global__ void __launch_bounds__(kMostThreads)
                 [&](int, int next) { return next < 0 ? bonus : tree.tokens[next]; });
 }
 
+// Block verification (verify_block of decoder/verify): each sequence's rows are a chain.
+template <class T>
+__global__ void __launch_bounds__(kMostThreads)
+    verify_block_kernel(View<const T> logits, TreesView trees, View<const float> q, BatchSlotsView slots,
+                        Sampling sampling, std::uint64_t seed, VerdictView verdict) {
+  using W = typename Distribution<T>::W;
+  const int b = static_cast<int>(blockIdx.x);
+  const Tree tree(trees, b);
+  if (tree.rows == 0) return;
+  const int n = tree.rows - 1;
+  const std::uint64_t sequence_id = static_cast<std::uint64_t>(*slots.ids.row(b));
+  const auto position = static_cast<std::uint64_t>(*slots.lengths.row(b) + 1);
+  const auto uniform = [&](int trial) {
+    return uniform_at(seed, sequence_id, position, 1 + static_cast<std::uint64_t>(trial));
+  };
+  const auto drafted = [&](int row) { return q.row(tree.first - b + row); };
+  const auto norm_of = [&](const float* weights) {
+    return 1 / block_sum<double>(logits.cols, [&](int t) { return static_cast<double>(weights[t]); });
+  };
+  // What is left of p after a row: the part of reached * p above q.
+  const auto residual = [&](const Distribution<T>& p, const float* weights, double norm, double reached, int t) -> W {
+    const W left = static_cast<W>(reached) * p.probability(t) - static_cast<W>(weights[t]) * static_cast<W>(norm);
+    return left > W(0) ? left : W(0);
+  };
+  double reached = 1, reached_by_path = 1;
+  int last = 0;
+  for (int row = 0; row <= n; ++row) {
+    const Distribution<T> p(logits.row(tree.first + row), logits.cols, sampling);
+    const float* weights = row < n ? drafted(row) : nullptr;
+    const double norm = row < n ? norm_of(weights) : 0;
+    if (row > 0) {
+      double accepted = reached;
+      if (row < n) {
+        const double left = block_sum<W>(p.n, [&](int t) { return residual(p, weights, norm, reached, t); });
+        accepted = left + (1 - reached) > 0 ? left / (left + (1 - reached)) : 1;
+      }
+      if (uniform(row - 1) < accepted) last = row, reached_by_path = reached;
+    }
+    if (row < n) {
+      const int token = tree.tokens[row + 1];
+      const W have = static_cast<W>(weights[token]) * static_cast<W>(norm);
+      reached = fmin(1.0, reached * static_cast<double>(p.probability(token)) / static_cast<double>(have));
+    }
+    __syncthreads();
+  }
+
+  const Distribution<T> p(logits.row(tree.first + last), logits.cols, sampling);
+  const float* weights = last < n ? drafted(last) : nullptr;
+  const double norm = last < n ? norm_of(weights) : 0;
+  const auto weight = [&](bool whole, int t) -> W {
+    return whole ? p.probability(t) : residual(p, weights, norm, reached_by_path, t);
+  };
+  bool whole = last == n;
+  double sum = block_sum<W>(p.n, [&](int t) { return weight(whole, t); });
+  if (!(sum > 0)) {  // p equals q but for rounding
+    whole = true;
+    sum = block_sum<W>(p.n, [&](int t) { return weight(whole, t); });
+  }
+  const int bonus = block_locate(p.n, uniform(n) * sum, [&](int t) { return weight(whole, t); });
+  if (threadIdx.x == 0)
+    put_verdict(verdict, b, tree, last, bonus, [&](int, int next) { return next < 0 ? bonus : tree.tokens[next]; });
+}
+
 // The probability that a draft must exceed (typical) or reach (loss limit).
 template <class T>
 __device__ double least_probability(const Distribution<T>& p, const Relaxed& rule) {
@@ -253,6 +316,11 @@ void verify_sampled(View<const T> logits, const TreesView& trees, View<const flo
                     const BatchSlotsView& slots, const Sampling& sampling, std::uint64_t seed, const Scratch& scratch,
                     const VerdictView& verdict, cudaStream_t stream) {
   check(scratch.bytes >= verify_scratch(logits.rows), "verify: its scratch is too small");
+  if (rule == AcceptRule::block) {
+    launch(verify_block_kernel<T>, grid_of(trees.cu_seqlens.rows - 1), grid_of(threads_for(logits.cols)), 0, stream,
+           logits, trees, q, slots, sampling, seed, verdict);
+    return;
+  }
   launch(verify_sampled_kernel<T>, grid_of(trees.cu_seqlens.rows - 1), grid_of(threads_for(logits.cols)), 0, stream,
          logits, trees, q, rule, slots, sampling, seed, behind_counters<int>(scratch), verdict);
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A drafter's LM head: that of a network, or one of its own over the most frequent tokens alone, whose ids are mapped
+// to the target's (FR-Spec, Zhao et al. 2025; EAGLE-3). Tokens that it does not have are never drafted.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "methods/method.h"
+
+namespace draftline::methods {
+
+class DraftHead {
+ public:
+  DraftHead() = default;
+  // Logits are the network's own, or with a `vocabulary` those of a head of that many tokens.
+  DraftHead(const Transformer& network, WeightStore&, const std::string& prefix, std::optional<int> vocabulary);
+  bool reduced() const { return offsets_.has_value(); }
+  Tensor logits(Ops&, const Transformer& network, Tensor normed) const;  // [n, hidden] -> [n, vocabulary]
+  Tensor target_ids(Ops& ops, Tensor ids) const { return offsets_ ? ops.map_ids(ids, *offsets_) : ids; }
+
+ private:
+  std::optional<Weight> head_, offsets_;
+};
+
+// The parameter "draft_vocabulary", 1 to the tokens of the target. Mistakes are noted.
+std::optional<int> read_draft_vocabulary(const MethodSpec&, const Transformer& target);
+
+}  // namespace draftline::methods

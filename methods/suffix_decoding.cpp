@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Suffix decoding (Oliaro et al. 2025; as vLLM serves it, vllm/v1/spec_decode/suffix_decoding.py): the
+// likeliest continuation of the text's end in a suffix tree of its own prompt and output, or in one of all outputs, is
+// the draft, a chain of varying length; of the two trees that with the higher score. alpha -> max_spec_factor.
+#include <algorithm>
+
+#include "methods/entries.h"
+#include "methods/host_rows.h"
+#include "methods/suffix_tree.h"
+
+namespace draftline::methods {
+
+namespace {
+
+struct Parameters {
+  int max_tree_depth = 24, max_cached_requests = 10000;  // vLLM's defaults
+  SuffixLimits limits;
+  // The longest draft: what a match may have behind it, while both fit in the tree.
+  int longest() const {
+    int longest = 0;
+    for (int match = 1; match < max_tree_depth; ++match)
+      longest =
+          std::max(longest, std::min({limits.max_spec_tokens, static_cast<int>(match * limits.max_spec_factor + 1e-6),
+                                      max_tree_depth - match}));
+    return longest;
+  }
+};
+
+// The trees of the sequences in the batch, and that of all outputs so far.
+class SuffixCache {
+ public:
+  explicit SuffixCache(const Parameters& p) : p_(p), outputs_(p.max_tree_depth) {}
+
+  void keep(const std::vector<int>& ids) { keep_present(requests_, ids); }
+
+  // `text`: of the prompt and output so far; at first of the prompt and one token.
+  std::vector<int> speculate(int id, const std::vector<int>& text) {
+    auto known = requests_.find(id);
+    if (known == requests_.end() || text.size() <= known->second.taken) {
+      known = requests_.insert_or_assign(id, Request{SuffixTree(p_.max_tree_depth), next_output_++}).first;
+      known->second.own.extend(0, std::span(text).first(text.size() - 1));
+      known->second.taken = text.size() - 1;
+      if (p_.max_cached_requests > 0) outputs_.remove(known->second.output - p_.max_cached_requests);
+    }
+    Request& request = known->second;
+    const auto fresh = std::span(text).subspan(request.taken);
+    request.own.extend(0, fresh);
+    if (request.output > next_output_ - 1 - p_.max_cached_requests) outputs_.extend(request.output, fresh);
+    request.taken = text.size();
+    const auto context = std::span(text).last(std::min(text.size(), static_cast<std::size_t>(p_.max_tree_depth)));
+    const SuffixDraft own = request.own.speculate(context, p_.limits), of_all = outputs_.speculate(context, p_.limits);
+    return own.score >= of_all.score ? own.tokens : of_all.tokens;
+  }
+
+ private:
+  struct Request {
+    SuffixTree own;
+    int output;             // its number among all outputs; the oldest leave first
+    std::size_t taken = 0;  // tokens of the text that are in the trees
+  };
+  Parameters p_;
+  SuffixTree outputs_;
+  int next_output_ = 0;
+  std::map<int, Request> requests_;  // by sequence
+};
+
+class SuffixDecoding : public Method {
+ public:
+  SuffixDecoding(const Parameters& p, int priced) : cache_(p), longest_(p.longest()), priced_(priced) {}
+  bool static_plan() const override { return false; }
+  int drafts_of_hit() const override { return priced_; }
+  int depth() const override { return longest_; }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const auto b = static_cast<std::size_t>(s.sequences);
+    std::vector<std::vector<int>> drafts(b);
+    ops.search(s.sequences);
+    const auto counts = ops.decide(
+        {},
+        [&](std::span<const int>) {
+          cache_.keep(s.ids);
+          std::vector<int> found;
+          for (std::size_t i = 0; i < b; ++i) {
+            drafts[i] = cache_.speculate(s.ids[i], s.text[i]);
+            found.push_back(static_cast<int>(drafts[i].size()));
+          }
+          return found;
+        },
+        std::vector<int>(b, priced_));
+    HostRows rows(s.sequences);
+    for (std::size_t i = 0; i < b; ++i) {
+      drafts[i].resize(static_cast<std::size_t>(counts[i]));  // while pricing there is no text
+      rows.add(TokenTree::chain(counts[i]), drafts[i]);
+    }
+    return rows.proposal(ops, s, "suffix", HostRows::Mask::none);
+  }
+
+ private:
+  SuffixCache cache_;
+  int longest_, priced_;
+};
+
+std::unique_ptr<Method> make(const MethodSpec& spec, Context&) {
+  const Reader& in = spec.in();
+  Parameters p;
+  if (const auto depth = in.find_either("max_tree_depth", "suffix_decoding_max_tree_depth"))
+    p.max_tree_depth = depth->integer(2, 1024);
+  if (const auto requests = in.find_either("max_cached_requests", "suffix_decoding_max_cached_requests"))
+    p.max_cached_requests = requests->integer(0, 1 << 24);
+  if (const auto factor = in.find_either("max_spec_factor", "suffix_decoding_max_spec_factor"))
+    p.limits.max_spec_factor = factor->number(0, 1024);
+  if (const auto probability = in.find_either("min_token_prob", "suffix_decoding_min_token_prob"))
+    p.limits.min_token_prob = probability->ratio();
+  p.limits.max_spec_tokens = spec.draft_length().value_or(p.max_tree_depth);
+  const int longest = p.longest();
+  if (longest == 0 && !in.failed()) in.fail("\"max_spec_factor\" and \"max_tree_depth\" leave no room for drafts");
+  const auto mean = in.find("mean_drafts");
+  return std::make_unique<SuffixDecoding>(p, mean ? mean->integer(1, std::max(1, longest)) : longest);
+}
+
+}  // namespace
+
+Entry suffix_decoding() {
+  return {.name = "suffix_decoding",
+          .also = "suffix",
+          .title = "what most often followed the text's end, in a suffix tree of the text and of earlier outputs",
+          .source = "oliaro2025suffix",
+          .locator = "code: csrc/suffix_decoding/suffix_tree.cc; vLLM pull request 25784",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft_length (max_tree_depth), max_tree_depth (24), max_spec_factor (1), min_token_prob (0.1), "
+              "max_cached_requests (10000; 0: no tree of earlier outputs), also with vLLM's prefix "
+              "suffix_decoding_; mean_drafts: drafts that a step with any is priced at (the most)",
+          .make = make,
+          .examples = {R"("draft_length": 4, "max_tree_depth": 8, "max_spec_factor": 2, "max_cached_requests": 0)",
+                       R"("max_tree_depth": 6, "min_token_prob": 0.6, "max_cached_requests": 0)"},
+          .lengths = {.most = 64}};
+}
+
+}  // namespace draftline::methods
