@@ -63,13 +63,15 @@ std::vector<Relative> relatives(const fs::path& shipped) {
 // The parts of a block that have an origin each.
 std::vector<OrderedJson*> parts_of(OrderedJson& block) {
   std::vector<OrderedJson*> parts;
-  if (block.contains("kernels"))
+  if (block.contains("kernels")) {
     for (OrderedJson& kernel : block.at("kernels"))
       for (const char* use : {"decode", "prefill"})
         if (kernel.contains(use)) parts.push_back(&kernel.at(use));  // else it borrows itself
-  else if (block.contains("tables"))
+  } else if (block.contains("tables")) {
     for (OrderedJson& table : block.at("tables")) parts.push_back(&table);
-  else if (!block.contains("switched") && !block.contains("compute_capability")) parts.push_back(&block);
+  } else if (!block.contains("switched") && !block.contains("compute_capability")) {
+    parts.push_back(&block);
+  }
   return parts;
 }
 

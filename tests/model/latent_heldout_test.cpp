@@ -19,8 +19,9 @@ std::vector<AttentionPoint> points_of(AttentionForm form, DType cache, const Dev
     for (const AttentionPoint& p : points)
       if (form_of(kernel_of(p)) == form && p.format == cache) all.push_back(p);
   };
-  add(read_latent_decode_table(table_of("h100_sxm", "mla_generation_module.csv.gz"), d));
-  add(read_latent_prefill_table(table_of("h100_sxm", "context_mla.csv.gz"), d));
+  LeftOut left_out;
+  add(read_latent_decode_table(Csv::from_file(table_of("h100_sxm", "mla_generation_module.csv.gz")), d, left_out));
+  add(read_latent_prefill_table(Csv::from_file(table_of("h100_sxm", "context_mla.csv.gz")), d, left_out));
   return all;
 }
 
@@ -31,8 +32,9 @@ TEST_CASE("latent attention of unseen numbers of heads", "[golden]") {
     AttentionForm form;
     DType cache;
   };
-  const auto kernel = GENERATE(Kernel{AttentionForm::absorbed, DType::bf16}, Kernel{AttentionForm::absorbed, DType::fp8},
-                               Kernel{AttentionForm::expanded, DType::bf16});
+  const auto kernel =
+      GENERATE(Kernel{AttentionForm::absorbed, DType::bf16}, Kernel{AttentionForm::absorbed, DType::fp8},
+               Kernel{AttentionForm::expanded, DType::bf16});
   if (const auto why = obstacle(table_of("h100_sxm", "mla_generation_module.csv.gz")); !why.empty()) SKIP_TEST(why);
   const Device shipped = known_device("h100-sxm");
   Device d = shipped;
@@ -59,7 +61,8 @@ TEST_CASE("latent attention of unseen numbers of heads", "[golden]") {
   other.print("h100-sxm", what + ", ordinary fit");
   plain.print("h100-sxm", what + ", roofline");
   const auto mean = [&] {
-    return (decode.mean() * static_cast<double>(decode.points()) + prompts.mean() * static_cast<double>(prompts.points())) /
+    return (decode.mean() * static_cast<double>(decode.points()) +
+            prompts.mean() * static_cast<double>(prompts.points())) /
            static_cast<double>(decode.points() + prompts.points());
   }();
   CHECK(mean < other.mean());
