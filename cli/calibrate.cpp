@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline calibrate`: fits a device file, and the engine profile of our own decoder, to a measured file or a folder
 // of public tables. Prints the errors on held-out shapes and the differences to another calibration.
+#include <algorithm>
 #include <iostream>
 
 #include "cli/calibrate_served.h"
@@ -9,6 +10,8 @@
 #include "cli/measuring.h"
 #include "cli/options.h"
 #include "core/build_info.h"
+#include "core/json_parse.h"
+#include "core/nearest_word.h"
 #include "core/text_file.h"
 
 namespace draftline::cli {
@@ -27,12 +30,26 @@ struct Comparison {
   std::vector<ComparedPoint> points;
 };
 
+// A source that is not known is no mistake, as data/sources.json is not the user's, but it may be a slip.
+void warn_of_source(const std::string& source, const std::filesystem::path& data) {
+  const Document sources = Document::from_file(data / "sources.json");
+  std::vector<std::string> known;
+  for (const auto& [key, entry] : sources.root().look()) known.push_back(key);
+  if (std::find(known.begin(), known.end(), source) != known.end()) return;
+  auto near = nearest_word(source, known);
+  if (!near && source.size() > 2)
+    for (const std::string& key : known)
+      if (!near && key.find(source) != std::string::npos) near = key;
+  std::cerr << "warning: --source: \"" << printable(source, 100) << "\" is no key of data/sources.json"
+            << (near ? "; did you mean \"" + *near + "\"?" : "") << "\n";
+}
+
 int calibrate_engine(const Options& o, const Common& common) {
   if (!o.measured.empty())
     throw InputErrors("--served: the files stand behind it; \"" + o.measured.string() + "\" is one too many");
   if (!o.out.empty())
     throw InputErrors("--out: is of a device; with --served an engine's profile goes to --engine-out");
-  if (!o.compare.empty()) throw InputErrors("--compare: takes the points of a measured file, not a server's benchmark");
+  if (!o.compare.empty()) throw InputErrors("--compare: takes times of kernels, not a server's benchmark");
   ServedOptions served = o.served;
   const auto needed = [](const char* option, const std::string& given) {
     if (given.empty()) throw InputErrors(std::string(option) + ": --served needs to know what the server runs");
@@ -44,23 +61,25 @@ int calibrate_engine(const Options& o, const Common& common) {
   served.transformer = o.transformer;
   served.out = o.engine_out;
   served.source = o.source == CalibrationInput{}.source ? "own-benchmark" : o.source;
+  warn_of_source(served.source, common.data);
   served.locator = o.locator;
   served.json = o.json;
   return calibrate_served(served, common.data);
 }
 
-// Compares this calibration with one device, or two devices with each other.
-Comparison compare(const Options& o, const Measured& m, const OrderedJson& calibrated) {
+// Compares this calibration with one device, or two devices with each other. `m`: null for tables.
+Comparison compare(const Options& o, const Measured* m, const CalibratedDevice& calibrated) {
   const auto named = [&](const std::string& name) {
     return device_of(named_or_file(name, o.data / "devices"), o.data / "devices");
   };
   const auto ours = [&] {
-    const Document d = Document::from_text(text_of(calibrated), "calibration.json");
-    return read_device(d.root());
+    const Document d = Document::from_text(text_of(calibrated.device), "calibration.json");
+    return read_device(d.root(), o.data / "devices");
   };
   const bool two = o.compare.size() == 2;
   Comparison c{two ? o.compare[0] : "this calibration, fitted to these points", o.compare.back(), {}};
-  c.points = compare_devices(m, two ? named(o.compare[0]) : ours(), named(c.second));
+  const Device first = two ? named(o.compare[0]) : ours(), second = named(c.second);
+  c.points = m ? compare_devices(*m, first, second) : compare_devices(calibrated.times, o.measured, first, second);
   if (c.points.empty()) throw InputErrors("--compare: no measured point is one that both devices predict");
   return c;
 }
@@ -96,6 +115,23 @@ std::string device_text(const CalibrationInput& o, const MeasuredFile& m, const 
   return with_inputs(r.device, files, o.data);
 }
 
+// Files that this reads, none of which may be written.
+std::vector<std::filesystem::path> inputs_of(const Options& o) {
+  std::vector<std::filesystem::path> all{o.measured, o.device, o.transformer,
+                                         network_file(o.transformer, o.data / "transformers")};
+  for (const std::string& name : o.compare) all.emplace_back(name);
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(o.measured, error), end; !error && entry != end;
+       entry.increment(error))
+    all.push_back(entry->path());
+  return all;
+}
+
+bool is_table(std::filesystem::path file) {
+  if (file.extension() == ".gz") file.replace_extension();
+  return file.extension() == ".csv" || file.extension() == ".parquet" || file.extension() == ".txt";
+}
+
 int calibrate(Options o, const Common& common) {
   o.data = common.data;
   if (!o.served.files.empty()) return calibrate_engine(o, common);
@@ -103,31 +139,36 @@ int calibrate(Options o, const Common& common) {
     throw InputErrors("calibrate: name a measured file, a folder of tables, or benchmarks with --served");
   if (!o.served.engine.empty()) throw InputErrors("--engine: goes with --served");
   const bool tables = std::filesystem::is_directory(o.measured);
-  if (tables && o.source == "draftline-probe")
-    throw InputErrors("--source: say whose tables these are, by a key of data/sources.json");
+  if (tables && o.source == CalibrationInput{}.source)
+    throw InputErrors("--source: say whose tables these are, by a key of data/sources.json; yours: own-tables");
   if (tables && !o.engine_out.empty())
     throw InputErrors("--engine-out: tables of kernels say nothing of an engine's host");
-  if (tables && !o.compare.empty()) throw InputErrors("--compare: takes the points of a measured file, not tables");
   if (o.compare.empty() && !o.compare_out.empty()) throw InputErrors("--compare-out: needs --compare");
   if (o.locator.empty()) o.locator = o.measured.lexically_normal().filename().string();
-  check_outputs({{"--out", o.out}, {"--engine-out", o.engine_out}, {"--compare-out", o.compare_out}},
-                {o.measured, o.device, o.transformer});
+  check_outputs({{"--out", o.out}, {"--engine-out", o.engine_out}, {"--compare-out", o.compare_out}}, inputs_of(o));
+  if (!tables && is_table(o.measured))
+    throw InputErrors(printable(o.measured.string(), 1000) + ": is a table alone; name the folder that it lies in");
+  o.tensor_parallel = o.served.tensor_parallel;
+  warn_of_source(o.source, o.data);
   const MeasuredFile measured = tables ? MeasuredFile{} : read_points(o.measured);
   const Measured& m = measured.points;
   const CalibratedDevice r = tables ? calibrated_from_tables(o) : calibrated_device(o, m);
-  const std::optional<Comparison> compared = o.compare.empty() ? std::nullopt : std::optional(compare(o, m, r.device));
+  const std::optional<Comparison> compared =
+      o.compare.empty() ? std::nullopt : std::optional(compare(o, tables ? nullptr : &m, r));
   const std::string device = device_text(o, measured, r);
   const std::string engine = o.engine_out.empty() ? std::string() : engine_text(o, measured);
   // All input has been checked by now, so that either all files are written or none.
   if (!o.engine_out.empty()) write_text_file(o.engine_out, engine);
   if (!o.out.empty()) write_text_file(o.out, device);
   if (!o.compare_out.empty()) write_comparison_csv(o.compare_out, compared->points, compared->first, compared->second);
+  print_left_out(std::cerr, r);
   print_warnings(std::cerr, r.quality);
   if (o.json || o.out.empty()) std::cout << device;
   std::ostream& said = o.json || o.out.empty() ? std::cerr : std::cout;
   const auto width = static_cast<std::size_t>(text_width());
   if (!o.json) {
     print_quality(said, r.quality, width);
+    print_regimes(said, r.regimes, width);
     if (m.device == "cuda" && !o.engine_out.empty()) print_gpu_host(said, m, width);
   }
   if (compared) print_comparison(said, compared->points, compared->first, compared->second, width);
@@ -155,7 +196,11 @@ void add_calibrate(CLI::App& app, Action& chosen) {
   auto* verb =
       app.add_subcommand("calibrate", "fits a device to what was measured; prints its errors on unseen shapes");
   auto o = std::make_shared<Options>();
-  verb->add_option("measured", o->measured, "a measured file (draftline probe), or a folder of kernel tables")
+  verb->add_option(
+          "measured", o->measured,
+          "a measured file (draftline probe), or a folder of tables of kernels: gemm, generation_attention,\n"
+          "context_attention, mla_generation_module, context_mla, moe, nccl, custom_allreduce (aiconfigurator's\n"
+          "forms), dense and attention (LLMServingSim's), each a .csv file, gzipped or not; docs/your_own.md")
       ->check(CLI::ExistingPath);
   verb->add_option("--served", o->served.files,
                    "benchmarks of a server, instead: results of vLLM (bench serve, bench latency), SGLang or guidellm, "
@@ -165,7 +210,8 @@ void add_calibrate(CLI::App& app, Action& chosen) {
   verb->add_option("--precision", o->served.precision,
                    "with --served: of the weights; auto: the checkpoint's, else bf16")
       ->capture_default_str();
-  verb->add_option("--tensor-parallel", o->served.tensor_parallel, "with --served: devices that share each layer")
+  verb->add_option("--tensor-parallel", o->served.tensor_parallel,
+                   "with --served and for step tables (dense, attention): devices that share each layer")
       ->check(between(1, 1024))
       ->capture_default_str();
   verb->add_option("--method", o->served.method,
@@ -173,18 +219,27 @@ void add_calibrate(CLI::App& app, Action& chosen) {
   verb->add_option("--out", o->out, "the device file to write; none: standard output");
   verb->add_option("--engine-out", o->engine_out,
                    "writes the profile of our own decoder's host too; with --served: of the server's engine");
-  verb->add_option("--device", o->device,
-                   "of a GPU: the device, or device file, whose datasheet holds; with --served: that serves");
-  verb->add_option("--transformer", o->transformer, "for step tables and --served: the network they were measured on");
-  verb->add_option("--source", o->source, "key of data/sources.json that the fits name")->capture_default_str();
-  verb->add_option("--locator", o->locator, "where in that source; the measured file's name if not given");
+  verb->add_option(
+      "--device", o->device,
+      "of a GPU: the device, or device file, whose datasheet holds, which may be all that it has; with\n--served: "
+      "that serves");
+  verb->add_option("--transformer", o->transformer,
+                   "for step tables and --served: the network they were measured on, a name, a file or a folder with\n"
+                   "its config.json");
+  verb->add_option("--source", o->source,
+                   "whose times these are: a key of data/sources.json (own-tables: your own), which the fits name")
+      ->capture_default_str();
+  verb->add_option("--locator", o->locator,
+                   "where in that source; the name of the measured file or folder if not given");
   verb->add_option("--compare", o->compare,
-                   "a device, or device file: its predictions of the measured points beside this\ncalibration's; two: "
-                   "the first's beside the second's")
+                   "a device, or device file: its predictions of the measured points, or of the tables', beside\nthis "
+                   "calibration's; two: the first's beside the second's")
       ->expected(1, 2);
   verb->add_option("--compare-out", o->compare_out, "a CSV file of the compared points, one by one");
   verb->add_flag("--json", o->json, "the device file alone on standard output");
-  verb->footer("Example: draftline probe --out cpu.json && draftline calibrate cpu.json --out my-cpu.json");
+  verb->footer(
+      "Examples:\n  draftline probe --out cpu.json && draftline calibrate cpu.json --out my-cpu.json\n"
+      "  draftline calibrate tables/ --device ./my-gpu.json --source own-tables --out measured-gpu.json");
   verb->callback([o, &chosen] {
     chosen = {AcrossRanks::first_alone, [o](const Common& c) { return calibrate(*o, c); }};
   });

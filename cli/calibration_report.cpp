@@ -19,6 +19,19 @@ void print_warnings(std::ostream& out, const std::vector<FitQuality>& all) {
     for (const std::string& w : q.warnings) out << q.op << ": " << w << "\n";
 }
 
+void print_left_out(std::ostream& out, const CalibratedDevice& r) {
+  for (const TableRows& t : r.tables) {
+    if (!t.unread.empty()) {
+      out << t.table << ": left out: " << t.unread << "\n";
+      continue;
+    }
+    out << t.table << ": " << t.used() << " of " << t.rows << " rows used\n";
+    for (const auto& [why, rows] : t.left_out.reasons())
+      out << t.table << ": " << rows << (rows == 1 ? " row" : " rows") << " left out: " << why << "\n";
+  }
+  for (const std::string& whose : r.lent) out << whose << "\n";
+}
+
 void print_quality(std::ostream& out, const std::vector<FitQuality>& all, std::size_t width) {
   Table table({"op", "points", "median error", "mean", "P90", "90 % of times", "of unseen inside"});
   for (const FitQuality& q : all)
@@ -27,6 +40,15 @@ void print_quality(std::ostream& out, const std::vector<FitQuality>& all, std::s
       table.add({q.op, q.points, percent(q.median), percent(q.mean), percent(q.p90),
                  significant(q.low) + " to " + significant(q.high), percent(q.coverage)});
   out << table.to_text(width);
+}
+
+void print_regimes(std::ostream& out, const std::vector<FitQuality>& all, std::size_t width) {
+  if (all.empty()) return;
+  Table table({"attention by regime", "points", "median error", "mean", "P90"});
+  for (const FitQuality& q : all)
+    if (!q.known) table.add({q.op, q.points, "unknown", "unknown", "unknown"});
+    else table.add({q.op, q.points, percent(q.median), percent(q.mean), percent(q.p90)});
+  out << "\n" << table.to_text(width);
 }
 
 void print_gpu_host(std::ostream& out, const Measured& m, std::size_t width) {

@@ -22,7 +22,16 @@ Csv Csv::from_file(const std::filesystem::path& path, std::size_t most_bytes) {
   return from_text(read_text_file(path, most_bytes), path);
 }
 
+// Parquet's libraries are larger than all of draftline, and a table is converted by one line.
+constexpr std::string_view kParquetMagic = "PAR1";
+constexpr std::string_view kParquet =
+    "is a Parquet file, of which draftline reads none; convert it to CSV:\n"
+    "  python3 -c \"import pandas; pandas.read_parquet('TABLE.parquet').to_csv('TABLE.csv', index=False)\"\n"
+    "or\n"
+    "  duckdb -c \"COPY (FROM 'TABLE.parquet') TO 'TABLE.csv'\"";
+
 Csv Csv::from_text(std::string text, std::filesystem::path name) {
+  if (text.starts_with(kParquetMagic)) throw InputErrors(shown(name) + ": " + std::string(kParquet));
   Csv csv;
   csv.file_ = std::move(name);
   csv.text_ = std::move(text);

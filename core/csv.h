@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict reading of tables in CSV files (RFC 4180; also *.csv.gz): a header row, columns by name, every row as wide as
+// Strict reading of tables in CSV files (RFC 4180; also gzipped): a header row, columns by name, every row as wide as
 // the header. Mistakes throw InputErrors at once, "FILE:LINE: ...", or "FILE: ..." for a missing column. A row or
 // column index that is out of range is a Bug. Empty lines are skipped.
 #pragma once

@@ -21,6 +21,8 @@ static void feed(z_stream& z, std::size_t& left) {
   left -= n;
 }
 
+bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1F\x8B"); }
+
 std::string gunzip(std::string_view packed, std::size_t most_bytes, std::string_view name) {
   const auto fail = [&](const std::string& what) { throw InputErrors(std::string(name) + ": " + what); };
   if (packed.empty()) fail("is empty, not a gzip file");

@@ -7,6 +7,8 @@
 
 namespace draftline {
 
+bool is_gzip(std::string_view bytes);  // do they begin with gzip's magic number?
+
 // Decompresses all members. Throws InputErrors, with `name` as the file name, if the data are empty, truncated or
 // damaged, or decompress to more than `most_bytes`.
 std::string gunzip(std::string_view packed, std::size_t most_bytes, std::string_view name);

@@ -48,7 +48,7 @@ std::string read_text_file(const fs::path& path, std::size_t most_bytes) {
     text.append(chunk, 0, n);
   }
   if (std::ferror(file.get())) fail("cannot be read: " + why(errno));
-  return path.extension() == ".gz" ? gunzip(text, most_bytes, shown(path)) : text;
+  return is_gzip(text) ? gunzip(text, most_bytes, shown(path)) : text;
 }
 
 // The file that a chain of links ends at, whether it exists yet or not.

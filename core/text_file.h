@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing of whole files. Reading has a size limit; writing is atomic: a file appears complete or not at
-// all. Files whose names end in ".gz" are compressed and decompressed with gzip.
+// Reading and writing of whole files. Reading has a size limit, and unpacks what begins as gzip does; writing is
+// atomic: a file appears complete or not at all. Files whose names end in ".gz" are written with gzip.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace draftline {
 
 inline constexpr std::size_t kMostTextBytes = std::size_t{64} << 20;
 
-// The bytes of a file, decompressed if it is named *.gz. Throws InputErrors, "FILE: no such file", if it can't be read
+// The bytes of a file, decompressed if they are gzip's. Throws InputErrors, "FILE: no such file", if it can't be read
 // or if it holds more than `most_bytes`, before or after decompression.
 std::string read_text_file(const std::filesystem::path&, std::size_t most_bytes = kMostTextBytes);
 

@@ -6,7 +6,6 @@
 
 #include "core/errors.h"
 #include "model/cpu_fit.h"
-#include "model/gpu_calibration.h"
 #include "model/kernel_time.h"
 #include "model/measured_work.h"
 
@@ -21,6 +20,12 @@ std::string kind_of(const MeasuredPoint& p) {
   return p.at("rows") <= kMostVerified && p.at("context") > 0 ? "attention, verify" : "attention, prefill";
 }
 
+// With the device's table of the same library.
+std::optional<Seconds> predicted_by(const Device& d, const LinkTable& measured, const LinkPoint& p) {
+  const LinkTable* table = d.links.find(measured.library, measured.collective, p.ranks);
+  return table ? std::optional(table->time(p.ranks, p.message)) : std::nullopt;
+}
+
 std::optional<Seconds> predicted_by(const Device& d, const MeasuredPoint& p) {
   if (const CpuModel* cpu = d.cpu()) {
     if (p.op != "gemm" && p.op != "attention" && !element_op_named(p.op)) return {};
@@ -32,11 +37,65 @@ std::optional<Seconds> predicted_by(const Device& d, const MeasuredPoint& p) {
   if (!k.gemms.empty()) return predicted(d, k.gemms[0]);
   if (!k.attention.empty()) return predicted(d, k.attention[0]);
   if (!k.copies.empty()) return predicted(d, k.copies[0]);
-  if (k.all_reduce.empty()) return {};
-  const LinkPoint& a = k.all_reduce[0];
-  const LinkTable* table = d.links.find("nccl", Collective::all_reduce, a.ranks);  // what probes call
-  return table ? std::optional(table->time(a.ranks, a.message)) : std::nullopt;
+  if (k.links.empty()) return {};
+  return predicted_by(d, k.links[0], k.links[0].points[0]);
 }
+
+MeasuredPoint point(const char* op, std::map<std::string, int> shape, Seconds time) {
+  return {op, std::move(shape), time, time, time, 1, 0, {}};
+}
+MeasuredPoint described(const GemmPoint& p) {
+  return point("gemm", {{"rows", p.rows}, {"in", p.in}, {"out", p.out}, {"copies", p.copies}}, p.time);
+}
+MeasuredPoint described(const AttentionPoint& p) {
+  return point("attention",
+               {{"sequences", p.sequences},
+                {"rows", p.rows},
+                {"context", p.context},
+                {"heads", p.heads},
+                {"kv_heads", p.kv_heads},
+                {"head_dim", p.head_dim},
+                {"tree", p.masked ? 1 : 0}},
+               p.time);
+}
+MeasuredPoint described(const ExpertPoint& p) {
+  return point("experts",
+               {{"rows", p.rows},
+                {"hidden", p.hidden},
+                {"columns", p.intermediate},
+                {"experts", p.experts},
+                {"per_token", p.per_token}},
+               p.time);
+}
+MeasuredPoint described(const LinkTable& table, const LinkPoint& p) {
+  const auto bytes = static_cast<int>(std::min(p.message.value, double{1 << 30}));
+  return point(table.collective == Collective::all_reduce ? "all_reduce" : "all_gather",
+               {{"ranks", p.ranks}, {"bytes", bytes}}, p.time);
+}
+
+// The points that both devices predict, one by one.
+class Compared {
+ public:
+  Compared(const Device& first, const Device& second) : first_(first), second_(second) {}
+
+  template <class Points>
+  void add(const Points& points, const std::string& more = {}) {
+    for (const auto& p : points) add(described(p), more, predicted(first_, p), predicted(second_, p));
+  }
+  void add(const LinkTable& table) {
+    for (const LinkPoint& p : table.points) {
+      const auto a = predicted_by(first_, table, p), b = predicted_by(second_, table, p);
+      if (a && b) add(described(table, p), table.library == "nccl" ? "" : ", " + table.library, *a, *b);
+    }
+  }
+  std::vector<ComparedPoint> all;
+
+ private:
+  void add(const MeasuredPoint& p, const std::string& more, Seconds first, Seconds second) {
+    all.push_back({kind_of(p) + more, p, {first, second}});
+  }
+  const Device &first_, &second_;
+};
 
 ComparedKind summed_up(std::string kind, const std::vector<const ComparedPoint*>& points) {
   ComparedKind k{std::move(kind), static_cast<int>(points.size()), {}, {}, {}, 0, 1};
@@ -74,6 +133,29 @@ std::vector<ComparedPoint> compare_devices(const Measured& m, const Device& firs
     if (a && b) all.push_back({kind_of(p), p, {*a, *b}});
   }
   return all;
+}
+
+std::vector<ComparedPoint> compare_devices(const KernelTimes& times, const std::filesystem::path& from,
+                                           const Device& first, const Device& second) {
+  for (const Device* d : {&first, &second})
+    if (d->cpu() != nullptr) throw InputErrors(from.string() + ": holds times of a GPU, and " + d->name + " is a CPU");
+  Compared compared(first, second);
+  compared.add(times.gemms);
+  std::map<DType, std::vector<AttentionPoint>> by_cache;
+  for (const AttentionPoint& p : times.attention) by_cache[p.format].push_back(p);
+  for (const auto& [cache, points] : by_cache)
+    compared.add(points, cache == DType::bf16 ? "" : ", cache in " + std::string(name(cache)));
+  const auto both_have = [&](const Operands& o) {
+    return expert_fit(first, o).fit != nullptr && expert_fit(second, o).fit != nullptr;
+  };
+  if (both_have({})) compared.add(times.experts);
+  for (const NarrowFormat format : kNarrowFormats) {
+    const std::string more = ", " + std::string(name(format));
+    compared.add(times.narrow_gemms[static_cast<std::size_t>(format)], more);
+    if (both_have(operands_of(format))) compared.add(times.narrow_experts[static_cast<std::size_t>(format)], more);
+  }
+  for (const LinkTable& table : times.links) compared.add(table);
+  return std::move(compared.all);
 }
 
 std::vector<ComparedKind> by_kind(const std::vector<ComparedPoint>& points) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/device.h"
+#include "model/gpu_calibration.h"
 #include "model/measured.h"
 
 namespace draftline {
@@ -19,6 +20,9 @@ struct ComparedPoint {
 // The measured kernels that both devices predict. InputErrors if one is a CPU and the points are a GPU's, or the
 // reverse.
 std::vector<ComparedPoint> compare_devices(const Measured&, const Device& first, const Device& second);
+// Likewise of tables of a GPU's kernels. Kinds name the format, where it is not 16 bits, and of links the library.
+std::vector<ComparedPoint> compare_devices(const KernelTimes&, const std::filesystem::path& from, const Device& first,
+                                           const Device& second);
 
 struct ComparedKind {
   std::string kind;

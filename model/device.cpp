@@ -232,7 +232,7 @@ Links read_own_or_lent_links(const Reader& in, Lenders& lenders, int depth) {
     }
     return links;
   }
-  if (in.has("tables")) return read_links(in);
+  if (in.has("tables") || !in.has("groups")) return read_links(in);
   LinkTable nccl{"nccl", Collective::all_reduce, read_link_points(in.at("groups")), read_origin(in)};
   in.done();
   Links links;

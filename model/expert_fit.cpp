@@ -8,10 +8,10 @@
 #include <string_view>
 #include <tuple>
 
-#include "core/csv.h"
 #include "core/errors.h"
 #include "model/coefficient_fit.h"
 #include "model/device.h"
+#include "model/gemm_tables.h"
 
 namespace draftline {
 namespace {
@@ -31,12 +31,11 @@ ExpertMlp kernel_of(const ExpertPoint& p) {
 using Layer = std::tuple<int, int, int, int>;
 Layer layer_of(const ExpertPoint& p) { return {p.hidden, p.whole, p.experts, p.per_token}; }
 
-std::string_view name_in_table(std::optional<NarrowFormat> f) { return f ? name(*f) : "bfloat16"; }
 // None: a format that has no fit of its own.
 std::optional<Operands> operands_named(std::string_view text) {
-  if (text == name_in_table({})) return Operands{};
+  if (is_called({}, text)) return Operands{};
   for (const NarrowFormat f : kNarrowFormats)
-    if (text == name(f)) return operands_of(f);
+    if (is_called(f, text)) return operands_of(f);
   return {};
 }
 
@@ -93,10 +92,9 @@ ExpertFit fit_experts(const std::vector<ExpertPoint>& points, const Device& data
   return fit_of_values<ExpertFit>(best.values);
 }
 
-ExpertTable read_expert_table(const std::filesystem::path& file, const Device& d, std::optional<NarrowFormat> format) {
+ExpertTable read_expert_table(const Csv& t, const Device& d, std::optional<NarrowFormat> format) {
   constexpr double kMillisecond = 1e-3;
   constexpr int kMost = 1 << 24, kAligned = 16;
-  const Csv t = Csv::from_file(file);
   const auto type = t.column("moe_dtype"), rows = t.column("num_tokens"), hidden = t.column("hidden_size"),
              inner = t.column("inter_size"), per_token = t.column("topk"), experts = t.column("num_experts"),
              ranks = t.column("moe_tp_size"), owners = t.column("moe_ep_size"), routing = t.column("distribution"),
@@ -108,13 +106,12 @@ ExpertTable read_expert_table(const std::filesystem::path& file, const Device& d
   };
   const bool says = t.has("kernel_source");
   const std::size_t library = says ? t.column("kernel_source") : 0;
-  const std::string_view wanted = name_in_table(format);
   ExpertTable table;
   std::map<Layer, double> fastest;  // of the time that reading three matrices takes at the datasheet's rate, any format
   std::map<std::string_view, std::vector<ExpertPoint>> by_library;
   std::map<std::tuple<int, int, int, double>, ExpertLoad> loads;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    const bool ours = t.text(i, type) == wanted;
+    const bool ours = is_called(format, t.text(i, type));
     if (!ours) ++table.other_formats;
     const std::optional<Operands> operands = operands_named(t.text(i, type));
     if (!operands) continue;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measured layers of experts, and the fit of ExpertFit to them.
 #pragma once
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/csv.h"
 #include "model/fit_quality.h"
 #include "model/gpu_expert_time.h"
 #include "model/operand_fits.h"
@@ -47,6 +47,6 @@ struct ExpertTable {
   int not_gated = 0;
 };
 // No format: 16 bits.
-ExpertTable read_expert_table(const std::filesystem::path&, const Device& datasheet, std::optional<NarrowFormat> = {});
+ExpertTable read_expert_table(const Csv&, const Device& datasheet, std::optional<NarrowFormat> = {});
 
 }  // namespace draftline

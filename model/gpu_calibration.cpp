@@ -2,7 +2,9 @@
 #include "model/gpu_calibration.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <tuple>
@@ -60,35 +62,75 @@ void put_experts(Device& d, const std::vector<ExpertPoint>& points, FitSpread* s
   put_experts(d, points.front().operands, fit_experts(points, d, spread));
 }
 
+// What attention is asked for, by which its errors are told apart.
+enum class AttentionUse { decode_cold, decode_warm, verify, prompt, chunk };
+constexpr std::array<const char*, 5> kUseNames{"cache over twice L2", "cache within twice L2",
+                                               "up to 64 rows over a context", "prompts", "chunks of prompts"};
+AttentionUse use_of(const AttentionPoint& p, const Device& d) {
+  constexpr int kMostVerified = 64;
+  if (p.rows == 1) {
+    const bool cold = p.cache == CacheState::cold || cache_bytes(p) > 2 * d.l2;
+    return cold ? AttentionUse::decode_cold : AttentionUse::decode_warm;
+  }
+  if (p.context == 0) return AttentionUse::prompt;
+  return p.rows <= kMostVerified ? AttentionUse::verify : AttentionUse::chunk;
+}
+
+// Logarithms of measured over predicted of the points that were left out, by fold.
+struct UseErrors {
+  int points = 0;
+  std::vector<std::vector<double>> log_ratio = std::vector<std::vector<double>>(kFitFolds);
+};
+using ErrorsByUse = std::map<AttentionUse, UseErrors>;
+
+// Of all these uses; each that has points is added to `regimes`.
+FitQuality quality_of_uses(const std::string& op, std::initializer_list<AttentionUse> uses, const ErrorsByUse& errors,
+                           std::vector<FitQuality>& regimes) {
+  UseErrors all;
+  for (const AttentionUse use : uses) {
+    const auto found = errors.find(use);
+    if (found == errors.end()) continue;
+    all.points += found->second.points;
+    for (std::size_t fold = 0; fold < kFitFolds; ++fold) {
+      const std::vector<double>& more = found->second.log_ratio[fold];
+      all.log_ratio[fold].insert(all.log_ratio[fold].end(), more.begin(), more.end());
+    }
+    regimes.push_back(judged(op + ", " + kUseNames[static_cast<std::size_t>(use)], found->second.log_ratio));
+    regimes.back().points = found->second.points;
+  }
+  FitQuality q = judged(op, all.log_ratio);
+  q.points = all.points;
+  return q;
+}
+
 // Points of one library over a cache of one format. The habit is the library's whatever the cache, so where it is known
 // it is kept.
 AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const Device& datasheet,
                                 std::optional<HeadLayout> habit) {
   Device d = datasheet;
   AttentionCalibration c;
-  std::vector<std::vector<double>> one_row(kFitFolds), many_rows(kFitFolds);
+  ErrorsByUse of_use;
+  for (const AttentionPoint& p : all) ++of_use[use_of(p, datasheet)].points;
   for (int fold = 0; fold < kFitFolds; ++fold) {
     std::vector<AttentionPoint> seen, unseen;
     for (const AttentionPoint& p : all) (fold_of(p) == fold ? unseen : seen).push_back(p);
     if (seen.empty() || unseen.empty()) continue;
     d.gpu().attention.fits = {fit_attention(thinned(seen, kMostInFold), datasheet, nullptr, habit)};
     for (const AttentionPoint& p : unseen)
-      (p.rows > 1 ? many_rows : one_row)[static_cast<std::size_t>(fold)].push_back(std::log(p.time / predicted(d, p)));
+      of_use[use_of(p, datasheet)].log_ratio[static_cast<std::size_t>(fold)].push_back(
+          std::log(p.time / predicted(d, p)));
   }
-  const auto named = [&](const char* regime) {
+  const auto named = [&](const char* use) {
     const auto& [library, format] = std::pair(all.front().library, all.front().format);
     const AttentionForm form = form_of(kernel_of(all.front()));
-    const std::string of_latent =
-        form == AttentionForm::ordinary
-            ? ""
-            : " (latent, " + std::string(kAttentionFormNames[static_cast<std::size_t>(form)]) + ")";
-    return regime + of_latent + (library.empty() ? "" : " of " + library) + " over " + std::string(name(format));
+    const std::string_view called = kAttentionFormNames[static_cast<std::size_t>(form)];
+    const std::string of_latent = form == AttentionForm::ordinary ? "" : " (latent, " + std::string(called) + ")";
+    return use + of_latent + (library.empty() ? "" : " of " + library) + " over " + std::string(name(format));
   };
-  c.of_decode = judged(named("decode attention"), one_row);
-  c.of_prefill = judged(named("prefill attention"), many_rows);
-  c.of_prefill.points =
-      static_cast<int>(std::count_if(all.begin(), all.end(), [](const AttentionPoint& p) { return p.rows > 1; }));
-  c.of_decode.points = static_cast<int>(all.size()) - c.of_prefill.points;
+  c.of_decode = quality_of_uses(named("decode attention"), {AttentionUse::decode_cold, AttentionUse::decode_warm},
+                                of_use, c.regimes);
+  c.of_prefill = quality_of_uses(named("prefill attention"),
+                                 {AttentionUse::verify, AttentionUse::prompt, AttentionUse::chunk}, of_use, c.regimes);
   FitSpread spread;
   c.fit = fit_attention(thinned(all, kMostAttention), datasheet, &spread, habit);
   note_spread(c.of_decode, spread);
@@ -96,15 +138,17 @@ AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const De
 }
 
 // Points are interpolated, not fitted: each between two others of its ranks is left out in its turn.
-FitQuality quality_of_links(const std::vector<LinkPoint>& all) {
+FitQuality quality_of(const LinkTable& table) {
+  const std::vector<LinkPoint>& all = table.points;
   std::vector<std::vector<double>> log_ratio(kFitFolds);
   for (std::size_t i = 1; i + 1 < all.size(); ++i) {
     if (all[i - 1].ranks != all[i].ranks || all[i + 1].ranks != all[i].ranks) continue;
-    LinkTable others{"nccl", Collective::all_reduce, all, {}};
+    LinkTable others = table;
     others.points.erase(others.points.begin() + static_cast<std::ptrdiff_t>(i));
     log_ratio[i % kFitFolds].push_back(std::log(all[i].time / others.time(all[i].ranks, all[i].message)));
   }
-  FitQuality q = judged("all_reduce", log_ratio);
+  FitQuality q = judged(
+      std::string(kCollectiveNames[static_cast<std::size_t>(table.collective)]) + " of " + table.library, log_ratio);
   q.points = static_cast<int>(all.size());
   return q;
 }
@@ -139,6 +183,7 @@ bool moves_bytes(ElementOp op) {
 KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
   constexpr DType kFormat = DType::bf16;
   KernelTimes times;
+  LinkTable nccl{"nccl", Collective::all_reduce, {}, {}};
   for (const MeasuredPoint& p : m.points) {
     if (!p.skipped.empty()) continue;
     if (p.op == "gemm") {
@@ -149,31 +194,37 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
       if (p.at("copies", 1) * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies", 1) > 1) a.cache = CacheState::cold;
       times.attention.push_back(a);
     } else if (p.op == "all_reduce") {
-      times.all_reduce.push_back({p.at("ranks"), Bytes{1024.0 * p.at("kib")}, p.median});
+      nccl.points.push_back({p.at("ranks"), Bytes{1024.0 * p.at("kib")}, p.median});
     } else if (const auto op = element_op_named(p.op); op && moves_bytes(*op)) {
       times.copies.push_back({work(copy_of(*op, p, kFormat)).bytes(), p.median});
     } else if (p.op == "copy") {
       times.copies.push_back({Bytes{2 * 1024.0 * p.at("kib")}, p.median});
     }
   }
-  std::sort(times.all_reduce.begin(), times.all_reduce.end(), [](const LinkPoint& a, const LinkPoint& b) {
+  std::sort(nccl.points.begin(), nccl.points.end(), [](const LinkPoint& a, const LinkPoint& b) {
     return std::pair(a.ranks, a.message) < std::pair(b.ranks, b.message);
   });
+  if (!nccl.points.empty()) times.links.push_back(std::move(nccl));
   return times;
 }
 
 GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, const std::string& from) {
-  if (times.gemms.empty() || times.attention.empty())
-    throw InputErrors(from + ": a GPU needs measured points of GEMM and of attention, in the model's domain");
+  const auto none = [](const auto& points) { return points.empty(); };
+  if (times.gemms.empty() && times.attention.empty() && times.copies.empty() && times.links.empty() &&
+      times.experts.empty() && std::all_of(times.narrow_gemms.begin(), times.narrow_gemms.end(), none) &&
+      std::all_of(times.narrow_experts.begin(), times.narrow_experts.end(), none))
+    throw InputErrors(from + ": has no times of a GPU's kernels in the model's domain");
   GpuCalibration c;
   Device d = datasheet;
   FitSpread spread;
   const auto gemm_of = [](Device& at, const std::vector<GemmPoint>& p, FitSpread* s) { put_gemm(at, p, s); };
   const auto experts_of = [](Device& at, const std::vector<ExpertPoint>& p, FitSpread* s) { put_experts(at, p, s); };
-  c.of_gemm = quality_of("gemm", times.gemms, datasheet, gemm_of);
-  put_gemm(d, thinned(times.gemms, kMostGemms), &spread);
-  note_spread(c.of_gemm, spread);
-  c.gemm = d.gpu().gemm;
+  if (!times.gemms.empty()) {
+    c.of_gemm = quality_of("gemm", times.gemms, datasheet, gemm_of);
+    put_gemm(d, thinned(times.gemms, kMostGemms), &spread);
+    note_spread(c.of_gemm, spread);
+    c.gemm = d.gpu().gemm;
+  }
   std::map<std::tuple<AttentionForm, int, std::string>, std::vector<AttentionPoint>> by_kernel;
   for (const AttentionPoint& p : times.attention)
     by_kernel[{form_of(kernel_of(p)), -bits_of(p.format), p.library}].push_back(p);
@@ -185,10 +236,7 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
         calibrated(points, datasheet, known == habits.end() ? std::nullopt : std::optional(known->second)));
     habits.emplace(habit_of, c.attention.back().fit.prefill.layout);
   }
-  if (!times.all_reduce.empty()) {
-    c.all_reduce = times.all_reduce;
-    c.of_all_reduce = quality_of_links(times.all_reduce);
-  }
+  for (const LinkTable& table : times.links) c.links.push_back({table, quality_of(table)});
   if (!times.experts.empty()) {
     c.of_experts = quality_of("experts", times.experts, datasheet, experts_of);
     put_experts(d, thinned(times.experts, kMostExperts), &spread);

@@ -11,12 +11,13 @@
 namespace draftline {
 
 struct KernelTimes {
+  // None of a kind: the device keeps what it has.
   std::vector<GemmPoint> gemms;  // of 16-bit operands
   std::vector<AttentionPoint> attention;
-  std::vector<CopyPoint> copies;      // none: the device keeps what it has
-  std::vector<LinkPoint> all_reduce;  // likewise
-  std::vector<ExpertPoint> experts;   // likewise
-  // Of narrow operands in whose format the datasheet has a rate: likewise, format by format.
+  std::vector<CopyPoint> copies;
+  std::vector<LinkTable> links;
+  std::vector<ExpertPoint> experts;  // of 16-bit operands
+  // Of narrow operands in whose format the datasheet has a rate, format by format.
   std::array<std::vector<GemmPoint>, kNarrowFormats.size()> narrow_gemms;
   std::array<std::vector<ExpertPoint>, kNarrowFormats.size()> narrow_experts;
 };
@@ -24,10 +25,12 @@ struct KernelTimes {
 // Of our own probe. A cache whose copies exceed twice the L2 is cold.
 KernelTimes kernel_times(const Measured&, const Device& datasheet);
 
-// Sequences of one row and of several are judged apart.
+// Sequences of one row and of several are judged apart, and within them by regime: caches that fit twice into L2 and
+// those that don't; prompts, chunks of them, and what is verified over a context.
 struct AttentionCalibration {
   AttentionFit fit;
   FitQuality of_decode, of_prefill;
+  std::vector<FitQuality> regimes;
 };
 
 // A fit to kernels with narrow operands.
@@ -38,18 +41,24 @@ struct NarrowCalibration {
   FitQuality quality;
 };
 
+// A table that is interpolated, not fitted, judged by what lies between two of its points.
+struct LinkCalibration {
+  LinkTable table;
+  FitQuality quality;
+};
+
 struct GpuCalibration {
-  GemmFit gemm;
+  std::optional<GemmFit> gemm;
   std::vector<AttentionCalibration> attention;  // of each library and format of the cache; wider formats first
   std::optional<CopyFit> copy;
   std::optional<ExpertFit> experts;
   std::vector<NarrowCalibration<GemmFit>> narrow_gemms;
   std::vector<NarrowCalibration<ExpertFit>> narrow_experts;
-  std::vector<LinkPoint> all_reduce;  // by ranks, then message
-  FitQuality of_gemm, of_copy, of_all_reduce, of_experts;
+  std::vector<LinkCalibration> links;
+  FitQuality of_gemm, of_copy, of_experts;
 };
 
-// `datasheet`: its fits, if any, are not used. InputErrors without GEMMs or attention; the text names `from`.
+// `datasheet`: its fits, if any, are not used. InputErrors without any times; the text names `from`.
 GpuCalibration calibrate_gpu(const KernelTimes&, const Device& datasheet, const std::string& from);
 
 }  // namespace draftline

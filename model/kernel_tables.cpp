@@ -2,10 +2,12 @@
 #include "model/kernel_tables.h"
 
 #include <map>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 
-#include "core/csv.h"
+#include "core/json_parse.h"
 #include "model/kernel_time.h"
 
 namespace draftline {
@@ -25,9 +27,11 @@ Seconds latency_of(const Csv& table, std::size_t row, std::size_t column) {  // 
   return Seconds{value};
 }
 
-// The library of a kernel's name in the tables; empty: one that is not modelled.
-std::string library_of(std::string_view kernel) {
+// The library of a kernel's name in the tables, or of its name here; none: one that is not modelled.
+std::optional<std::string> library_of(std::string_view kernel) {
   const auto is = [&](std::string_view start) { return kernel.starts_with(start); };
+  for (const char* ours : {"flash_attention_2", "flash_attention_3", "flash_attention_4", "flashinfer", "tensorrt_llm"})
+    if (kernel == ours) return ours;
   if (is("vllm_flash_attn_fa3")) return "flash_attention_3";
   if (is("vllm_flash_attn_fa4")) return "flash_attention_4";
   if (is("vllm_flash_attn")) return "flash_attention_2";
@@ -36,36 +40,46 @@ std::string library_of(std::string_view kernel) {
   return {};
 }
 
-std::vector<AttentionPoint> read_attention(const std::filesystem::path& file, bool decode) {
-  const Csv t = Csv::from_file(file);
+std::vector<AttentionPoint> read_attention(const Csv& t, bool decode, LeftOut& left_out) {
   const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
              kv_heads = t.column("num_key_value_heads"), columns = t.column("head_dim"),
-             cache = t.column("kv_cache_dtype"), step = t.column("step"), time = t.column("latency"),
-             kernel = t.column("kernel_source");
+             cache = t.column("kv_cache_dtype"), step = t.column("step"), time = t.column("latency");
+  const bool says = t.has("kernel_source");  // else it is one library, whichever
+  const std::size_t kernel = says ? t.column("kernel_source") : 0;
   std::vector<AttentionPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    const bool is_fp8 = t.text(i, cache) == "fp8";
-    if ((!is_fp8 && t.text(i, cache) != "bfloat16") || t.integer(i, columns) != kHeadColumns) continue;
-    if (t.has("window_size") && t.integer(i, "window_size") != 0) continue;
+    const std::string_view format = t.text(i, cache);
+    const bool is_fp8 = format == "fp8";
     AttentionPoint p{count(t, i, sequences),
                      decode ? 1 : count(t, i, rows),
-                     decode ? count(t, i, step) : 0,
+                     count(t, i, step),
                      count(t, i, heads),
                      count(t, i, kv_heads),
-                     kHeadColumns,
+                     count(t, i, columns),
                      kMillisecond * latency_of(t, i, time)};
     p.format = is_fp8 ? DType::fp8 : DType::bf16;
-    p.library = library_of(t.text(i, kernel));
-    if (!p.library.empty() && (decode || p.rows > 1)) points.push_back(std::move(p));
+    const auto library = says ? library_of(t.text(i, kernel)) : std::string();
+    p.library = library.value_or("");
+    if (p.sequences < 1 || p.rows < 1 || p.heads < 1 || p.kv_heads < 1) t.fail(i, "a count must be at least 1");
+    if (p.heads % p.kv_heads != 0) t.fail(i, "the KV heads do not divide the query heads");
+    if (!is_fp8 && format != "bfloat16" && format != "float16")
+      left_out.add("a cache of " + printable(format, 60) + ", which has no fit");
+    else if (p.head_dim != kHeadColumns) left_out.add("heads of other than 128 columns, priced by the fits of 128");
+    else if (t.has("window_size") && t.integer(i, "window_size") != 0) left_out.add("a sliding window");
+    else if (!library) left_out.add(printable(t.text(i, kernel), 60) + ", a library whose kernels are not modelled");
+    else if (!decode && p.rows == 1) left_out.add("prompts of one token, which a library sends to its decode kernel");
+    else points.push_back(std::move(p));
   }
   return points;
 }
 
 }  // namespace
 
-std::vector<AttentionPoint> read_decode_table(const std::filesystem::path& file) { return read_attention(file, true); }
-std::vector<AttentionPoint> read_prefill_table(const std::filesystem::path& file) {
-  return read_attention(file, false);
+std::vector<AttentionPoint> read_decode_table(const Csv& t, LeftOut& left_out) {
+  return read_attention(t, true, left_out);
+}
+std::vector<AttentionPoint> read_prefill_table(const Csv& t, LeftOut& left_out) {
+  return read_attention(t, false, left_out);
 }
 
 namespace {
@@ -84,20 +98,25 @@ AttentionPoint latent_point(int sequences, int context, int heads, bool is_fp8) 
 
 }  // namespace
 
-std::vector<AttentionPoint> read_latent_decode_table(const std::filesystem::path& file, const Device& d) {
-  const Csv t = Csv::from_file(file);
+std::vector<AttentionPoint> read_latent_decode_table(const Csv& t, const Device& d, LeftOut& left_out) {
   const auto sequences = t.column("batch_size"), heads = t.column("num_heads"), cache = t.column("kv_cache_dtype"),
              gemms = t.column("gemm_type"), step = t.column("step"), time = t.column("latency");
   using Module = std::tuple<std::string, std::string, int, int>;
   std::map<Module, std::map<int, Seconds>> modules;  // by context
-  for (std::size_t i = 0; i < t.rows(); ++i)
-    modules[{std::string(t.text(i, cache)), std::string(t.text(i, gemms)), count(t, i, heads), count(t, i, sequences)}]
-           [count(t, i, step)] = kMillisecond * latency_of(t, i, time);
+  for (std::size_t i = 0; i < t.rows(); ++i) {
+    auto& times = modules[{std::string(t.text(i, cache)), std::string(t.text(i, gemms)), count(t, i, heads),
+                           count(t, i, sequences)}];
+    if (!times.insert_or_assign(count(t, i, step), kMillisecond * latency_of(t, i, time)).second)
+      left_out.add("a module and context that stands again, below");
+  }
   std::vector<AttentionPoint> points;
   for (const auto& [module, times] : modules) {
     const auto& [format, products, head_count, batch_size] = module;
     const auto& [least, shortest] = *times.begin();
-    if (least > 2) continue;
+    if (least > 2) {
+      left_out.add("modules that were not timed with hardly a context", static_cast<int>(times.size()));
+      continue;
+    }
     AttentionPoint hardly = latent_point(batch_size, least, head_count, format == "fp8");
     const Seconds launch = gpu_time(d, attention_choice(d.gpu().attention, {}, hardly.format), kernel_of(hardly),
                                     span_of(hardly), CacheState::repeated);
@@ -105,20 +124,23 @@ std::vector<AttentionPoint> read_latent_decode_table(const std::filesystem::path
       AttentionPoint p = latent_point(batch_size, context, head_count, format == "fp8");
       p.time = took - shortest + launch;
       if (context > least && p.time > Seconds{}) points.push_back(std::move(p));
+      else left_out.add("hardly a context, which the others' times are counted from, or no longer than that");
     }
   }
   return points;
 }
 
-std::vector<AttentionPoint> read_latent_prefill_table(const std::filesystem::path& file, const Device& d) {
+std::vector<AttentionPoint> read_latent_prefill_table(const Csv& t, const Device& d, LeftOut& left_out) {
   constexpr Seconds kHostBound{0.3e-3};
-  const Csv t = Csv::from_file(file);
   const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
              cache = t.column("kv_cache_dtype"), time = t.column("latency");
   std::vector<AttentionPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
     const Seconds took = kMillisecond * latency_of(t, i, time);
-    if (t.text(i, cache) != "bfloat16" || took < kHostBound) continue;
+    if (t.text(i, cache) != "bfloat16" || took < kHostBound) {
+      left_out.add(took < kHostBound ? "calls below 0.3 ms, which are the host's" : "a cache that is not of 16 bits");
+      continue;
+    }
     AttentionPoint p = latent_point(count(t, i, sequences), 0, count(t, i, heads), false);
     p.rows = count(t, i, rows);
     Gemm product{.rows = p.sequences * p.rows, .in = kUnrotated, .out = kLatent, .count = p.heads};
@@ -137,31 +159,34 @@ std::vector<AttentionPoint> read_latent_prefill_table(const std::filesystem::pat
     }
     p.time = took - products;
     if (p.rows > 1 && p.time > 0.5 * took) points.push_back(std::move(p));
+    else left_out.add("prompts of one token, or calls most of whose time is that of products");
   }
   return points;
 }
 
-std::vector<GemmPoint> read_step_gemms(const std::filesystem::path& file, const TransformerShape& shape) {
+std::vector<GemmPoint> read_step_gemms(const Csv& t, const TransformerShape& shape, LeftOut& left_out) {
   const std::map<std::string, std::pair<int, int>> layers{
       {"qkv_proj", {shape.hidden, shape.q_columns() + 2 * shape.kv_columns()}},
       {"o_proj", {shape.q_columns(), shape.hidden}},
       {"gate_up_proj", {shape.hidden, 2 * shape.intermediate}},
       {"down_proj", {shape.intermediate, shape.hidden}}};
-  const Csv t = Csv::from_file(file);
   const auto name = t.column("layer"), rows = t.column("tokens"), time = t.column("time_us");
   std::vector<GemmPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
     const auto layer = layers.find(std::string(t.text(i, name)));
-    if (layer == layers.end()) continue;
+    if (layer == layers.end()) {
+      left_out.add("layers that are no product of a transformer's layer");
+      continue;
+    }
     const GemmPoint p{count(t, i, rows), layer->second.first, layer->second.second,
                       kMicrosecond * latency_of(t, i, time), kColdCopies};
     if (p.rows <= 1024) points.push_back(p);
+    else left_out.add("more than 1024 rows, beyond the model's domain");
   }
   return points;
 }
 
-std::vector<AttentionPoint> read_step_attention(const std::filesystem::path& file, const TransformerShape& shape) {
-  const Csv t = Csv::from_file(file);
+std::vector<AttentionPoint> read_step_attention(const Csv& t, const TransformerShape& shape, LeftOut& left_out) {
   const auto chunk = t.column("prefill_chunk"), before = t.column("kv_prefill"), sequences = t.column("n_decode"),
              context = t.column("kv_decode"), time = t.column("time_us");
   std::vector<AttentionPoint> points;
@@ -177,6 +202,7 @@ std::vector<AttentionPoint> read_step_attention(const std::filesystem::path& fil
       p.context = count(t, i, before);
     }
     if (p.sequences > 0) points.push_back(p);
+    else left_out.add("steps with rows of prompts and of decoding");
   }
   return points;
 }

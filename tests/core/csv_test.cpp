@@ -50,6 +50,9 @@ TEST_CASE("a mistake names file and line") {
   CHECK(mistake_of([] { parse("a\n\"x\n"); }) == "t.csv:2: a quoted cell has no end");
   CHECK(mistake_of([] { parse("a\nx\"y\"\n"); }) == "t.csv:2: a quote within a cell");
   CHECK(mistake_of([] { parse("a\n\"x\"y\n"); }) == "t.csv:2: a quote within a cell");
+  const std::string parquet = mistake_of([] { parse(std::string("PAR1\0\x15", 6)); });
+  CHECK(starts_with(parquet, "t.csv: is a Parquet file, of which draftline reads none; convert it to CSV:"));
+  CHECK(contains(parquet, "duckdb -c \"COPY (FROM 'TABLE.parquet') TO 'TABLE.csv'\""));
 }
 
 TEST_CASE("a packed table reads like a plain one") {

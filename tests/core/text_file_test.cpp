@@ -28,6 +28,15 @@ TEST_CASE("what is written is read back, packed or not") {
   CHECK((fs::file_size(path) < text.size()) == (path.extension() == ".gz"));
 }
 
+TEST_CASE("a file's bytes say whether it is packed, whatever its name") {
+  const FreshFolder folder;
+  put(folder.path() / "packed.csv", gzip("a\n7\n"));
+  put(folder.path() / "plain.csv.gz", "a\n7\n");
+  for (const char* name : {"packed.csv", "plain.csv.gz"}) CHECK(read_text_file(folder.path() / name) == "a\n7\n");
+  put(folder.path() / "cut", gzip("a\n7\n").substr(0, 12));
+  CHECK(ends_with(mistake_of([&] { read_text_file(folder.path() / "cut"); }), "cut: is a truncated gzip file"));
+}
+
 TEST_CASE("each thing that can be wrong with a file has one clear message") {
   const FreshFolder folder;
   const auto at = [&](const char* name) { return folder.path() / name; };

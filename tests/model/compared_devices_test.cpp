@@ -75,6 +75,36 @@ TEST_CASE("two GPUs over the same points: errors of each, and how far they are a
   CHECK(compare_devices(m, a, a).size() == 7);  // with the link
 }
 
+TEST_CASE("two GPUs over tables: kinds by use, format and library; what one of them does not know is left out") {
+  const Device a = known_device("h100-sxm");
+  Device b = a;
+  b.links.tables.erase(b.links.tables.begin() + 1, b.links.tables.end());  // NCCL's all-reduce alone
+  b.gpu().experts.reset();
+  KernelTimes t;
+  t.gemms = {{16, 4096, 4096, {}, 6}};
+  t.narrow_gemms[static_cast<std::size_t>(NarrowFormat::fp8)] = {
+      {.rows = 16, .in = 4096, .out = 4096, .time = {}, .copies = 6, .operands = operands_of(NarrowFormat::fp8)}};
+  t.attention = {{2, 1, 1000, 32, 8, 128, {}}, {2, 512, 0, 32, 8, 128, {}}, {2, 1, 1000, 32, 8, 128, {}}};
+  t.attention[2].format = DType::fp8;
+  t.experts = {{.rows = 4, .hidden = 4096, .intermediate = 1024, .experts = 8, .per_token = 2, .load = {}, .time = {}}};
+  for (auto* points : {&t.gemms, &t.narrow_gemms[static_cast<std::size_t>(NarrowFormat::fp8)]})
+    for (GemmPoint& p : *points) p.time = 2.0 * predicted(a, p);
+  for (AttentionPoint& p : t.attention) p.time = 2.0 * predicted(a, p);
+  for (const auto c : {Collective::all_reduce, Collective::all_gather})
+    t.links.push_back({"nccl", c, {{2, Bytes{4096}, 2.0 * a.links.find("nccl", c, 2)->time(2, Bytes{4096})}}, {}});
+  const auto points = compare_devices(t, "tables", a, b);
+  std::vector<std::string> kinds;
+  for (const ComparedKind& k : by_kind(points)) {
+    kinds.push_back(k.kind);
+    CHECK(k.bias[0] == Approx(0.5));  // each takes twice as long as the device says
+    CHECK(k.bias[1] == Approx(0.5));
+  }
+  CHECK(kinds == std::vector<std::string>{"gemm", "attention, decode", "attention, prefill",
+                                          "attention, decode, cache in fp8", "gemm, fp8", "all_reduce", "all"});
+  CHECK(points.back().point.shape == std::map<std::string, int>{{"ranks", 2}, {"bytes", 4096}});
+  CHECK_THROWS_AS(compare_devices(t, "tables", a, known_device("cpu")), InputErrors);
+}
+
 TEST_CASE("a CPU is compared with processors") {
   const Device cpu = known_device("cpu");
   Measured m;

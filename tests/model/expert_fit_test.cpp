@@ -118,7 +118,7 @@ TEST_CASE("a table of expert layers: what is read and what is left out, each wit
                             "fp8,16,4096,1536,8,128,1,1,balanced,1.0\n"             // another format
                             "bfloat16,128,2688,1856,6,128,1,1,balanced,0.9\n"       // 3.8 GB in 0.9 ms: two matrices
                             "bfloat16,1,2688,1856,6,128,1,1,balanced,0.06\n");      // ... of the same layer
-  const ExpertTable t = read_expert_table(file, d);
+  const ExpertTable t = read_expert_table(Csv::from_file(file), d);
   REQUIRE(t.points.size() == 2);
   CHECK(t.expert_parallel == 1);
   CHECK(t.unaligned == 1);
@@ -147,7 +147,8 @@ TEST_CASE("a table of expert layers is read format by format, and of each format
                             // 1.9 GB of 8 bits in 3 ms: nobody could tell, but 3.8 GB of 16 bits in 0.9 ms have no gate
                             "cutlass,fp8,128,2688,1856,6,128,1,1,balanced,3\n"
                             "triton,bfloat16,128,2688,1856,6,128,1,1,balanced,0.9\n");
-  const ExpertTable wide = read_expert_table(file, d), fp8 = read_expert_table(file, d, NarrowFormat::fp8);
+  const ExpertTable wide = read_expert_table(Csv::from_file(file), d),
+                    fp8 = read_expert_table(Csv::from_file(file), d, NarrowFormat::fp8);
   REQUIRE((wide.points.size() == 1 && fp8.points.size() == 2));
   CHECK((wide.library == "triton" && fp8.library == "cutlass"));
   CHECK((wide.other_libraries == 0 && fp8.other_libraries == 1));
@@ -155,7 +156,7 @@ TEST_CASE("a table of expert layers is read format by format, and of each format
   CHECK(fp8.other_formats == 3);
   CHECK(fp8.points[0].operands.activations == DType::fp8);
   CHECK(touched_weights(fp8.points[0]) == 0.5 * touched_weights(wide.points[0]));
-  CHECK(read_expert_table(file, d, NarrowFormat::nvfp4).points.empty());
+  CHECK(read_expert_table(Csv::from_file(file), d, NarrowFormat::nvfp4).points.empty());
 }
 
 TEST_CASE("a fit to layers of 8-bit experts is the device's own of that format") {
@@ -188,7 +189,7 @@ TEST_CASE("mistakes of an expert table have their line") {
   const auto file = folder.path() / "moe.csv";
   write_text_file(file, head + row + "\n");
   try {
-    read_expert_table(file, d);
+    read_expert_table(Csv::from_file(file), d);
     FAIL("was read");
   } catch (const InputErrors& e) {
     CHECK(std::string(e.what()).find("moe.csv:2: ") != std::string::npos);

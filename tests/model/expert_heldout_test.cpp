@@ -30,7 +30,7 @@ TEST_CASE("layers of experts that the fit has not seen", "[golden]") {
   constexpr int kFolds = 5;
   Device d = known_device(row.device);
   d.gpu().experts.reset();
-  const ExpertTable table = read_expert_table(file, d);
+  const ExpertTable table = read_expert_table(Csv::from_file(file), d);
   std::printf("%-9s %zu points; left out: %d other formats, %d expert-parallel, %d unaligned, %d not gated\n",
               row.device, table.points.size(), table.other_formats, table.expert_parallel, table.unaligned,
               table.not_gated);

@@ -22,8 +22,9 @@ TEST_CASE("a table is read format by format, each with its operands and with the
                             "VLLM,fp8,16,4096,1024,0.4\n"
                             "VLLM,nvfp4,16,4096,1024,0.3\n"
                             "SGLang,nvfp4,32,4096,1024,0.3\n");
-  const auto wide = read_gemm_table(file).points, fp8 = read_gemm_table(file, NarrowFormat::fp8).points,
-             fp4 = read_gemm_table(file, NarrowFormat::nvfp4).points;
+  const auto wide = read_gemm_table(Csv::from_file(file)).points,
+             fp8 = read_gemm_table(Csv::from_file(file), NarrowFormat::fp8).points,
+             fp4 = read_gemm_table(Csv::from_file(file), NarrowFormat::nvfp4).points;
   REQUIRE((wide.size() == 1 && fp8.size() == 1 && fp4.size() == 2));
   CHECK(wide[0].operands == Operands{});
   CHECK(fp8[0].operands.activations == DType::fp8);
@@ -33,7 +34,7 @@ TEST_CASE("a table is read format by format, each with its operands and with the
   CHECK(fp4[0].operands.scale_bits == 0.5);
   CHECK(fp4[0].copies == 1);
   CHECK(fp4[1].copies == 6);
-  CHECK(read_gemm_table(file, NarrowFormat::fp8_block).points.empty());
+  CHECK(read_gemm_table(Csv::from_file(file), NarrowFormat::fp8_block).points.empty());
 }
 
 TEST_CASE("rows that show how long the host takes to launch a layer are left out") {
@@ -46,7 +47,7 @@ TEST_CASE("rows that show how long the host takes to launch a layer are left out
       "VLLM,fp8_block,1,65536,8192,0.29\n"
       "VLLM,fp8_block,1,65536,16384,0.31\n";
   write_text_file(file, kHead + "VLLM," + rows);
-  const GemmTable t = read_gemm_table(file, NarrowFormat::fp8_block);
+  const GemmTable t = read_gemm_table(Csv::from_file(file), NarrowFormat::fp8_block);
   REQUIRE(t.points.size() == 1);
   CHECK(t.points[0].in == 16384);
   CHECK(t.points[0].copies == 1);
@@ -57,7 +58,7 @@ TEST_CASE("rows that show how long the host takes to launch a layer are left out
   for (auto at = graphs.find("VLLM"); at != std::string::npos; at = graphs.find("VLLM"))
     graphs.replace(at, 4, "SGLang");
   write_text_file(file, graphs);
-  CHECK(read_gemm_table(file, NarrowFormat::fp8_block).points.size() == 3);
+  CHECK(read_gemm_table(Csv::from_file(file), NarrowFormat::fp8_block).points.size() == 3);
 }
 
 TEST_CASE("mistakes of a GEMM table have their line") {
@@ -69,13 +70,14 @@ TEST_CASE("mistakes of a GEMM table have their line") {
                                                 {"VLLM,fp8,16,4096,9999999999,1", "a count out of range"}}));
   write_text_file(file, kHead + row + "\n");
   try {
-    read_gemm_table(file, NarrowFormat::fp8);
+    read_gemm_table(Csv::from_file(file), NarrowFormat::fp8);
     FAIL("was read");
   } catch (const InputErrors& e) {
     CHECK(std::string(e.what()).find("gemm.csv:2: ") != std::string::npos);
     CHECK(std::string(e.what()).find(message) != std::string::npos);
   }
   write_text_file(file, "gemm_dtype,m,n,k,latency\nfp8,16,4096,1024,1\n");
-  CHECK_THROWS_AS(read_gemm_table(file, NarrowFormat::fp8), InputErrors);  // whose collector it was is not said
-  CHECK_NOTHROW(read_gemm_table(file));
+  CHECK_THROWS_AS(read_gemm_table(Csv::from_file(file), NarrowFormat::fp8),
+                  InputErrors);  // whose collector it was is not said
+  CHECK_NOTHROW(read_gemm_table(Csv::from_file(file)));
 }

@@ -78,7 +78,7 @@ Measured measured_on(const Device& truth, double noise, const std::string& strea
 Device with(const Device& datasheet, const GpuCalibration& c) {
   Device d = datasheet;
   d.model = GpuModel{};
-  d.gpu().gemm = c.gemm;
+  d.gpu().gemm = *c.gemm;
   d.gpu().attention.fits = {c.attention.at(0).fit};
   d.gpu().copy = *c.copy;
   return d;
@@ -105,7 +105,7 @@ TEST_CASE("a probe of a GPU that was never seen gives back the times of that GPU
   const GpuCalibration c = calibrate_gpu(kernel_times(m, datasheet), datasheet, "m.json");
   const Device fitted = with(datasheet, c);
   CHECK(mean_error(fitted, kernel_times(m, datasheet)) < 0.02);
-  CHECK(c.gemm.bandwidth_share == Approx(truth.gpu().gemm.bandwidth_share).epsilon(0.03));
+  CHECK(c.gemm->bandwidth_share == Approx(truth.gpu().gemm.bandwidth_share).epsilon(0.03));
   const AttentionFit &found = c.attention.at(0).fit, &made = truth.gpu().attention.fits[0];
   CHECK(found.decode.bandwidth_share == Approx(made.decode.bandwidth_share).epsilon(0.03));
   CHECK(found.prefill.layout == made.prefill.layout);
@@ -163,12 +163,36 @@ TEST_CASE("a cache that is rotated through is cold, one that is met again is not
   CHECK(predicted(d, attention[1]) < predicted(d, attention[3]));
 }
 
-TEST_CASE("a GPU without attention, or without GEMMs, can't be calibrated") {
+TEST_CASE("what of a GPU was not measured is not fitted, and without any times there is nothing to fit") {
   const Device d = made_up_gpu();
   KernelTimes times;
   CHECK_THROWS_AS(calibrate_gpu(times, d, "m.json"), InputErrors);
-  times.gemms.push_back({1, 1024, 1024, Seconds{1e-5}, 6});
-  CHECK_THROWS_AS(calibrate_gpu(times, d, "m.json"), InputErrors);
+  times.links.push_back({"nccl", Collective::all_reduce, {{2, Bytes{1024}, Seconds{1e-5}}}, {}});
+  const GpuCalibration c = calibrate_gpu(times, d, "m.json");
+  CHECK_FALSE(c.gemm);
+  CHECK(c.attention.empty());
+  CHECK(c.links.size() == 1);
+}
+
+TEST_CASE("attention's errors are told apart by regime: caches in L2 or not, prompts, and what is verified") {
+  const Device d = made_up_gpu();
+  const GpuCalibration c = calibrate_gpu(kernel_times(measured_on(d, 0.02), d), d, "m.json");
+  REQUIRE(c.attention.size() == 1);
+  const AttentionCalibration& a = c.attention[0];
+  std::vector<std::string> names;
+  int points = 0;
+  for (const FitQuality& q : a.regimes) {
+    names.push_back(q.op);
+    points += q.points;
+    CHECK(q.known);
+    CHECK(q.median > 0);
+  }
+  CHECK(names == std::vector<std::string>{"decode attention over bf16, cache over twice L2",
+                                          "decode attention over bf16, cache within twice L2",
+                                          "prefill attention over bf16, up to 64 rows over a context",
+                                          "prefill attention over bf16, prompts"});
+  CHECK(points == a.of_decode.points + a.of_prefill.points);
+  CHECK(a.of_decode.points == 80);
 }
 
 TEST_CASE("sums over GPUs become the device's table, judged by what lies between two of its points") {
@@ -187,19 +211,22 @@ TEST_CASE("sums over GPUs become the device's table, judged by what lies between
                           {}});
   m.points.push_back({"all_reduce", {{"ranks", 8}, {"kib", 1}}, {}, {}, {}, 0, 0, "needs 8 GPUs"});
   const KernelTimes times = kernel_times(m, d);
-  REQUIRE(times.all_reduce.size() == 14);
-  CHECK(times.all_reduce[0].ranks == 2);
-  CHECK(times.all_reduce[0].message == Bytes{1024});
-  CHECK(times.all_reduce[13].message == Bytes{16384 * 1024.0});
+  REQUIRE(times.links.size() == 1);
+  const LinkTable& measured = times.links[0];
+  CHECK(measured.library == "nccl");
+  REQUIRE(measured.points.size() == 14);
+  CHECK(measured.points[0].ranks == 2);
+  CHECK(measured.points[0].message == Bytes{1024});
+  CHECK(measured.points[13].message == Bytes{16384 * 1024.0});
   const GpuCalibration c = calibrate_gpu(times, d, "m.json");
-  CHECK(c.all_reduce.size() == 14);
-  CHECK(c.of_all_reduce.points == 14);
-  CHECK(c.of_all_reduce.low <= 1);
+  REQUIRE(c.links.size() == 1);
+  const FitQuality& quality = c.links[0].quality;
+  CHECK(quality.points == 14);
+  CHECK(quality.low <= 1);
   // Left out, 256 KiB lies half way between 64 and 1024 on logarithmic scales: the middle one of the five errors.
   const auto us = [](double kib) { return 5 + 0.1024 * kib; };
-  CHECK(c.of_all_reduce.median == Approx(std::sqrt(us(64) * us(1024)) / us(256) - 1));
-  const LinkTable measured{"nccl", Collective::all_reduce, c.all_reduce, {}};
-  CHECK(measured.time(2, Bytes{65536}).value == Approx(5e-6 + 65536e-10));
+  CHECK(quality.median == Approx(std::sqrt(us(64) * us(1024)) / us(256) - 1));
+  CHECK(c.links[0].table.time(2, Bytes{65536}).value == Approx(5e-6 + 65536e-10));
 }
 
 TEST_CASE("kernels with narrow operands are fitted format by format, with an error of their own") {
@@ -224,8 +251,8 @@ TEST_CASE("kernels with narrow operands are fitted format by format, with an err
   CHECK(c.narrow_gemms[0].fit.tiles == GemmTiles::by_rows_128);
   CHECK(c.narrow_gemms[0].quality.op == "gemm, fp8");
   CHECK(c.narrow_gemms[0].quality.median < 0.02);
-  CHECK(c.gemm.bandwidth_share == Approx(truth.gpu().gemm.bandwidth_share).epsilon(0.03));
-  CHECK(c.gemm.tiles == GemmTiles::fastest);
+  CHECK(c.gemm->bandwidth_share == Approx(truth.gpu().gemm.bandwidth_share).epsilon(0.03));
+  CHECK(c.gemm->tiles == GemmTiles::fastest);
   CHECK(c.narrow_experts.empty());
 }
 

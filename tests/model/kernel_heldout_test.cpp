@@ -66,7 +66,7 @@ TEST_CASE("GEMMs of unseen shapes: tiles and waves against a neighbour interpola
                             Row{"l40s", "l40s", "target 6.5 %: missed", 9.4});
   const auto file = table_of(row.folder, "gemm.csv.gz");
   if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
-  const auto all = read_gemm_table(file).points;
+  const auto all = read_gemm_table(Csv::from_file(file)).points;
   Device d = datasheet(row.device);
   Errors ours, large, plain, neighbours;
   for (int fold = 0; fold < kFolds; ++fold) {
@@ -109,8 +109,10 @@ TEST_CASE("attention of unseen head layouts: decode over a cold cache, and prefi
   const auto decode_file = table_of(row.folder, "generation_attention.csv.gz");
   if (const auto why = obstacle(decode_file); !why.empty()) SKIP_TEST(why);
   std::vector<AttentionPoint> all;
+  LeftOut left_out;
   for (const auto& points :
-       {read_decode_table(decode_file), read_prefill_table(table_of(row.folder, "context_attention.csv.gz"))})
+       {read_decode_table(Csv::from_file(decode_file), left_out),
+        read_prefill_table(Csv::from_file(table_of(row.folder, "context_attention.csv.gz")), left_out)})
     std::copy_if(points.begin(), points.end(), std::back_inserter(all),
                  [&](const AttentionPoint& p) { return p.format == row.cache; });
   // A library's layout is its habit, which the shipped fit names; whether the data find it is kernel_fit_test's.
@@ -150,8 +152,10 @@ TEST_CASE("where a library was not measured, the interval is what two libraries 
   const Device d = known_device("l40s");
   REQUIRE(d.gpu().attention.fits.size() == 2);
   std::vector<double> log_ratio;  // of measured over predicted, each library by the other's fit
+  LeftOut left_out;
   for (const auto& points :
-       {read_decode_table(decode_file), read_prefill_table(table_of("l40s", "context_attention.csv.gz"))})
+       {read_decode_table(Csv::from_file(decode_file), left_out),
+        read_prefill_table(Csv::from_file(table_of("l40s", "context_attention.csv.gz")), left_out)})
     for (const AttentionPoint& p : points) {
       AttentionModel other;
       other.fits = {d.gpu().attention.fits[p.library == d.gpu().attention.fits[0].library ? 1 : 0]};
@@ -171,7 +175,8 @@ TEST_CASE("the RTX 4090 on a product of a network's layers that it has not seen"
   if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
   const auto shape =
       read_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/transformers/llama-3.1-8b.json", read_transformer);
-  const auto all = read_step_gemms(file, shape);
+  LeftOut left_out;
+  const auto all = read_step_gemms(Csv::from_file(file), shape, left_out);
   Device d = datasheet("rtx-4090");
   Errors ours, plain;
   for (const int out : {6144, 4096, 28672})

@@ -19,8 +19,9 @@ std::vector<AttentionPoint> points_of(AttentionForm form, DType cache, const Dev
     for (const AttentionPoint& p : points)
       if (form_of(kernel_of(p)) == form && p.format == cache) all.push_back(p);
   };
-  add(read_latent_decode_table(table_of("h100_sxm", "mla_generation_module.csv.gz"), d));
-  add(read_latent_prefill_table(table_of("h100_sxm", "context_mla.csv.gz"), d));
+  LeftOut left_out;
+  add(read_latent_decode_table(Csv::from_file(table_of("h100_sxm", "mla_generation_module.csv.gz")), d, left_out));
+  add(read_latent_prefill_table(Csv::from_file(table_of("h100_sxm", "context_mla.csv.gz")), d, left_out));
   return all;
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("GEMMs of 8 and 4 bits on unseen shapes", "[golden]") {
   const auto file = table_of(row.folder, "gemm.csv.gz");
   if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
   const Device d = by_16_bits(known_device(row.device));
-  const GemmTable table = read_gemm_table(file, row.format);
+  const GemmTable table = read_gemm_table(Csv::from_file(file), row.format);
   // Pairs in order, every fifth in the same fold: unlike a hash, this leaves out as many of each size.
   std::set<std::pair<int, int>> pairs;
   for (const GemmPoint& p : table.points) pairs.insert({p.out, p.in});
@@ -90,7 +90,7 @@ TEST_CASE("layers of experts of 8 and 4 bits that the fit has not seen", "[golde
   const auto file = table_of(row.folder, "moe.csv.gz");
   if (const auto why = obstacle(file); !why.empty()) SKIP_TEST(why);
   const Device d = by_16_bits(known_device(row.device));
-  const ExpertTable table = read_expert_table(file, d, row.format);
+  const ExpertTable table = read_expert_table(Csv::from_file(file), d, row.format);
   using Layer = std::tuple<int, int, int, int>;
   const auto layer_of = [](const ExpertPoint& p) { return Layer{p.hidden, p.whole, p.experts, p.per_token}; };
   std::set<Layer> layers;
