@@ -25,6 +25,7 @@ Experts read_experts(const Reader& in, TransformerShape& s) {
   const int first = dense ? dense->integer(0, kMostLayers) : 0;
   if (first >= s.layers && s.layers > 0) dense->fail("leaves none of the " + std::to_string(s.layers) + " layers");
   for (int i = 0; i < s.layers; ++i) s.layer_kinds.push_back({.experts = i >= first});
+  in.done();
   return e;
 }
 
@@ -62,6 +63,7 @@ TransformerShape read_described_transformer(const Reader& in) {
   if (const auto experts = in.find("experts")) s.experts = read_experts(*experts, s);
   read_window(in, s);
   check_heads(in, s);
+  in.done();
   return s;
 }
 
