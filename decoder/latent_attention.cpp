@@ -36,8 +36,8 @@ Tensor latent_attention(Ops& ops, Tensor y, const LatentWeights& w, const Transf
   Tensor q = columns(down, 0, queries);
   if (w.q_up) q = ops.linear(ops.rms_norm(q, *w.q_norm, epsilon), *w.q_up);
   const Tensor latent = ops.rms_norm(columns(down, queries, l.kv_rank), w.kv_norm, epsilon);
-  const LatentAppend rotated = ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l,
-                                                 rope_of(s), pass, cache, layer);
+  const LatentAppend rotated =
+      ops.latent_append(q, latent, columns(down, queries + l.kv_rank, l.rope_dim), l, rope_of(s), pass, cache, layer);
   const int most_absorbed = bits_of(cache.dtype) < 16 ? l.most_absorbed_8bit : l.most_absorbed;
   if (ops.rows(pass).prompts && ops.rows(pass).widest > most_absorbed)
     return ops.expanded_attend(q, ops.linear(latent, w.kv_up), rotated, scale, pass);

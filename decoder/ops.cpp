@@ -206,6 +206,7 @@ Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& 
                                .clamped = clamped,
                                .sequences = sequences,
                                .overlap = e.overlap,
+                               .devices = e.parallel.expert_parallel ? e.parallel.devices : 1,
                                .y = temp(x.rows, x.cols)})
       .y;
 }
@@ -249,9 +250,9 @@ Tensor Ops::expand_values(Tensor x, Weight kv_b, const LatentAttention& dims) {
 }
 
 Tensor Ops::latent_attend(Tensor q, Tensor q_rope, float scale, PassRef p, Cache c, int layer) {
-  check(q.rows == tape_.pass(p).rows.total && c.latent > 0 &&
-            q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
-        "latent_attend: rows of the pass, as many heads in both");
+  check(
+      q.rows == tape_.pass(p).rows.total && c.latent > 0 && q.cols / c.latent == q_rope.cols / (c.head_dim - c.latent),
+      "latent_attend: rows of the pass, as many heads in both");
   return emit(LatentAttend{q, q_rope, scale, p, c, layer, temp(q.rows, q.cols)}).y;
 }
 
@@ -259,7 +260,8 @@ Tensor Ops::expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, fl
   const LatentAttention& dims = rotated.dims;
   const int heads = kv.cols / (dims.nope_dim + dims.value_dim);
   check(rows(p).prompts && q.rows == tape_.pass(p).rows.total, "expanded_attend: rows of whole prompts");
-  return emit(ExpandedAttend{q, rotated.q_rope, kv, rotated.k_rope, dims, scale, p, temp(q.rows, heads * dims.value_dim)})
+  return emit(ExpandedAttend{q, rotated.q_rope, kv, rotated.k_rope, dims, scale, p,
+                             temp(q.rows, heads * dims.value_dim)})
       .y;
 }
 
@@ -269,6 +271,14 @@ Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, 
 }
 
 Tensor Ops::sum_over_ranks(Tensor y, int ranks) { return ranks == 1 ? y : Tensor(emit(SumOverRanks{y, ranks}).y); }
+
+Tensor Ops::dispatch_rows(Tensor x, Collective how, int ranks, double copies) {
+  return emit(ExchangeRows{x, how, ranks, copies, false, temp(x.rows * ranks, x.cols, x.dtype)}).y;
+}
+Tensor Ops::combine_rows(Tensor x, Collective how, int ranks, double copies) {
+  check(x.rows % ranks == 0, "combine_rows: as many rows of each rank");
+  return emit(ExchangeRows{x, how, ranks, copies, true, temp(x.rows / ranks, x.cols, x.dtype)}).y;
+}
 
 Tensor Ops::gather_over_ranks(Tensor x, int ranks) {
   if (ranks == 1) return x;

@@ -30,8 +30,8 @@ class Catalogue {
   std::shared_ptr<const Device> device(const Reader& in);
   // also a config.json, or a folder with one, or shapes alone (model/described_transformer)
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);
-  std::shared_ptr<const Engine> engine(const Reader& in);                 // a name without version: the newest profile;
-      // an unknown version: the nearest, with a note
+  std::shared_ptr<const Engine> engine(const Reader& in);  // a name without version: the newest profile;
+                                                           // an unknown version: the nearest, with a note
 
   // The same for a name from an option or a table. Paths are relative to the folder of `asked_by`. Throws InputErrors,
   // which name `asked_by`.

@@ -252,8 +252,9 @@ CalibratedDevice of_gpu(const CalibrationInput& o, const Measured* measured) {
   OrderedJson& fits = r.device["fits"];
   fits["gemm"] = gemm;
   OrderedJson attention{{"kernels", attention_kernels(o, c)}};
-  const bool has_latent =
-      std::any_of(c.attention.begin(), c.attention.end(), [](const AttentionCalibration& a) { return a.fit.form != AttentionForm::ordinary; });
+  const bool has_latent = std::any_of(c.attention.begin(), c.attention.end(), [](const AttentionCalibration& a) {
+    return a.fit.form != AttentionForm::ordinary;
+  });
   if (const auto known = fits.find("attention"); known != fits.end()) {
     if (known->contains("other_library")) attention["other_library"] = known->at("other_library");
     if (known->contains("kernels") && !has_latent)  // those of latent attention stay, or stay borrowed

@@ -161,8 +161,8 @@ void read_glm4_moe(const Reader& in, TransformerShape& s) {
 
 void read_mixtral(const Reader& in, TransformerShape& s) {
   read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5}, s);
-  s.experts = read_experts(
-      in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true}, s.hidden);
+  s.experts = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
+                           s.hidden);
   read_sliding_window(in, {}, s);
 }
 

@@ -117,10 +117,10 @@ RopeScaling read_yarn(const Reader& in, const Reader& config) {
   if (const auto beta = given(in, "llama_4_scaling_beta"))
     beta->fail("queries that grow with the text are not modelled here");
   const double scale = number_or(in, "mscale", 0, 0, 100), of_all = number_or(in, "mscale_all_dim", 0, 0, 100);
-  s.attention_factor = number_or(in, "attention_factor",
-                                 scale > 0 && of_all > 0 ? yarn_scale(s.factor, scale) / yarn_scale(s.factor, of_all)
-                                                          : yarn_scale(s.factor, 1),
-                                 1e-3, 1e3);
+  s.attention_factor = number_or(
+      in, "attention_factor",
+      scale > 0 && of_all > 0 ? yarn_scale(s.factor, scale) / yarn_scale(s.factor, of_all) : yarn_scale(s.factor, 1),
+      1e-3, 1e3);
   return s;
 }
 

@@ -45,7 +45,9 @@ Seconds cpu_time(const CpuModel& fit, const Gemm& k, const ReuseDistance& distan
   return f.fixed + Seconds{panels * one_panel};
 }
 
-Bytes cpu_cache_bytes(const Attention& k, Span s) { return Bytes{kStoredBytes * k.kv_heads * (k.head_dim + k.values()) * s.keys}; }
+Bytes cpu_cache_bytes(const Attention& k, Span s) {
+  return Bytes{kStoredBytes * k.kv_heads * (k.head_dim + k.values()) * s.keys};
+}
 
 // Panels of `keys_each` keys that the rows of a sequence walk over: on average where each row sees one key more than
 // the row before it, as in a chain. Smooth in the context.

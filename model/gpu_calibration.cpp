@@ -78,7 +78,10 @@ AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const De
   const auto named = [&](const char* regime) {
     const auto& [library, format] = std::pair(all.front().library, all.front().format);
     const AttentionForm form = form_of(kernel_of(all.front()));
-    const std::string of_latent = form == AttentionForm::ordinary ? "" : " (latent, " + std::string(kAttentionFormNames[static_cast<std::size_t>(form)]) + ")";
+    const std::string of_latent =
+        form == AttentionForm::ordinary
+            ? ""
+            : " (latent, " + std::string(kAttentionFormNames[static_cast<std::size_t>(form)]) + ")";
     return regime + of_latent + (library.empty() ? "" : " of " + library) + " over " + std::string(name(format));
   };
   c.of_decode = judged(named("decode attention"), one_row);
@@ -172,7 +175,8 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
   note_spread(c.of_gemm, spread);
   c.gemm = d.gpu().gemm;
   std::map<std::tuple<AttentionForm, int, std::string>, std::vector<AttentionPoint>> by_kernel;
-  for (const AttentionPoint& p : times.attention) by_kernel[{form_of(kernel_of(p)), -bits_of(p.format), p.library}].push_back(p);
+  for (const AttentionPoint& p : times.attention)
+    by_kernel[{form_of(kernel_of(p)), -bits_of(p.format), p.library}].push_back(p);
   std::map<std::pair<std::string, AttentionForm>, HeadLayout> habits;
   for (const auto& [kernel, points] : by_kernel) {
     const std::pair habit_of{std::get<std::string>(kernel), std::get<AttentionForm>(kernel)};

@@ -57,6 +57,8 @@ constexpr std::array<std::string_view, 47> kOpKeys{"embed",
                                                    "advance",
                                                    "all_reduce",
                                                    "all_gather",
+                                                   "expert_dispatch",
+                                                   "expert_combine",
                                                    "expert_mlp",
                                                    "map_ids"};
 constexpr std::string_view kDraft = "draft/";

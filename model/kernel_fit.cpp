@@ -57,9 +57,7 @@ Span span_of(const AttentionPoint& p) {
           p.sequences * (rows + context)};
 }
 
-Bytes cache_bytes(const AttentionPoint& p) {
-  return bytes_of(p.format, kernel_of(p).key_columns() * span_of(p).keys);
-}
+Bytes cache_bytes(const AttentionPoint& p) { return bytes_of(p.format, kernel_of(p).key_columns() * span_of(p).keys); }
 
 Seconds predicted(const Device& d, const GemmPoint& p) {
   const Gemm k{.rows = p.rows,

@@ -62,8 +62,8 @@ TransformerShape read_transformer(Reader in) {
   if (const auto& r = s.rope_scaling; r && r->kind == RopeScaling::Kind::longrope)
     for (const auto* factors : {&r->short_factors, &r->long_factors})
       if (2 * static_cast<double>(factors->size()) != std::floor(s.rotary_share * s.head_dim))
-        in.fail("longrope has " + std::to_string(factors->size()) + " factors for " + std::to_string(static_cast<int>(s.rotary_share * s.head_dim) / 2) +
-                " pairs of columns of a head");
+        in.fail("longrope has " + std::to_string(factors->size()) + " factors for " +
+                std::to_string(static_cast<int>(s.rotary_share * s.head_dim) / 2) + " pairs of columns of a head");
   s.checkpoint = read_checkpoint_precision(in, s);
   if (const auto origin = config::given(in, "draftline_source"); origin && origin->is_object()) {
     s.source = origin->at("source").text() + ", " + origin->at("locator").text();

@@ -40,6 +40,7 @@ class Sweep {
 
  private:
   Decoder::FindTransformer finder();  // by name or file
+  void validate(const Parallelism&);
   void refuse_undividable(const MethodChoice&);
   Catalogue catalogue_;
   Scenario scenario_;

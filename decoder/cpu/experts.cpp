@@ -31,7 +31,8 @@ class Router {
     drop_groups();
     take_best(c_.per_token);
     double kept = 0;
-    for (int j = 0; j < c_.per_token; ++j) kept += score_[static_cast<std::size_t>(order_[static_cast<std::size_t>(j)])];
+    for (int j = 0; j < c_.per_token; ++j)
+      kept += score_[static_cast<std::size_t>(order_[static_cast<std::size_t>(j)])];
     const bool of_all = c_.score == Experts::Score::softmax && !c_.normalise, raw = c_.score == Experts::Score::sigmoid;
     whole_ = of_all ? sum : raw && !c_.normalise ? 1 : kept;
   }
@@ -81,8 +82,7 @@ class Router {
 
 float gated(float gate, float up, bool clamped) {
   if (!clamped) return gate / (1 + std::exp(-gate)) * up;
-  const float g = std::min(gate, kClampedSwiglu.limit),
-              u = std::clamp(up, -kClampedSwiglu.limit, kClampedSwiglu.limit);
+  const float g = std::min(gate, kClampedSwiglu.limit), u = std::clamp(up, -kClampedSwiglu.limit, kClampedSwiglu.limit);
   return g / (1 + std::exp(-kClampedSwiglu.slope * g)) * (u + 1);
 }
 

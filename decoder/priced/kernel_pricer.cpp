@@ -24,9 +24,7 @@ static bool does_vary(const Kernel& kernel, bool on_cpu) {
   return on_cpu && (std::holds_alternative<Gemm>(kernel) || (copy && copy->old_lines.value > 0));
 }
 
-static bool communicates(const Kernel& k) {
-  return std::holds_alternative<AllReduce>(k) || std::holds_alternative<AllGather>(k);
-}
+static bool communicates(const Kernel& k) { return std::holds_alternative<CollectiveCall>(k); }
 
 // What an engine's graphs save in each layer, divided among its kernels but attention and communication.
 static Seconds saved_by_kernel(const Engine& e, const StepOutline& step) {
@@ -75,12 +73,13 @@ VaryingOp KernelPricer::varying(const StepOutline::Op& op) {
   const LastAccess last = is_cpu_ ? last_access(op) : LastAccess{};
   const Kernel& kernel = kind(op).kernel;
   if (const auto* k = std::get_if<Attention>(&kernel))
-    return {.kernel = *k,
-            .last_access = last,
-            .launches = c.launches,
-            .cache_traffic = c.cache_traffic,
-            .bytes_per_pair = c.bytes_per_pair.value,
-            .attention = is_cpu_ ? AttentionChoice{} : attention_choice(device_, engine_.attention, k->cache, form_of(*k))};
+    return {
+        .kernel = *k,
+        .last_access = last,
+        .launches = c.launches,
+        .cache_traffic = c.cache_traffic,
+        .bytes_per_pair = c.bytes_per_pair.value,
+        .attention = is_cpu_ ? AttentionChoice{} : attention_choice(device_, engine_.attention, k->cache, form_of(*k))};
   if (const auto* k = std::get_if<Gemm>(&kernel))
     return {.kernel = padded(*k), .last_access = last, .launches = c.launches, .weight_traffic = c.weight_traffic};
   return {.kernel = with_traffic(std::get<Copy>(kernel), c), .last_access = last, .launches = c.launches};
@@ -168,8 +167,7 @@ KernelKind kind_of(const Kernel& kernel) {
     KernelKind operator()(const Attention&) const { return KernelKind::attention; }
     KernelKind operator()(const ExpertMlp&) const { return KernelKind::experts; }
     KernelKind operator()(const Copy&) const { return KernelKind::elementwise; }
-    KernelKind operator()(const AllReduce&) const { return KernelKind::communication; }
-    KernelKind operator()(const AllGather&) const { return KernelKind::communication; }
+    KernelKind operator()(const CollectiveCall&) const { return KernelKind::communication; }
   };
   return std::visit(Kind{}, kernel);
 }

@@ -58,7 +58,8 @@ Seconds time_of(const Device& d, const VaryingOp& op, Span span, const StepOnCpu
 
 Seconds dequantising(const Device& d, const Gemm& k, double weight_traffic) {
   if (weight_traffic <= 1) return {};
-  return (weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.count) * k.in * k.out) / copy_bandwidth(d);
+  return (weight_traffic - 1) * weight_bytes(k.weights, static_cast<double>(k.count) * k.in * k.out) /
+         copy_bandwidth(d);
 }
 
 }  // namespace draftline

@@ -19,7 +19,7 @@ TEST_CASE("a scenario of the least has defaults") {
   const Scenario& s = sweep->scenario();
   CHECK(s.points() == 1);
   CHECK(precision_at(s, {}).name == "bf16");
-  CHECK(s.tensor_parallel == std::vector{1});
+  CHECK(s.parallel == std::vector{Parallelism{}});
   CHECK(s.batch_sizes == std::vector{1});
   CHECK(s.prompt_tokens == std::vector{512});
   CHECK(s.output_tokens == std::vector{256});

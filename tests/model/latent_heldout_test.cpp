@@ -31,8 +31,9 @@ TEST_CASE("latent attention of unseen numbers of heads", "[golden]") {
     AttentionForm form;
     DType cache;
   };
-  const auto kernel = GENERATE(Kernel{AttentionForm::absorbed, DType::bf16}, Kernel{AttentionForm::absorbed, DType::fp8},
-                               Kernel{AttentionForm::expanded, DType::bf16});
+  const auto kernel =
+      GENERATE(Kernel{AttentionForm::absorbed, DType::bf16}, Kernel{AttentionForm::absorbed, DType::fp8},
+               Kernel{AttentionForm::expanded, DType::bf16});
   if (const auto why = obstacle(table_of("h100_sxm", "mla_generation_module.csv.gz")); !why.empty()) SKIP_TEST(why);
   const Device shipped = known_device("h100-sxm");
   Device d = shipped;
@@ -59,7 +60,8 @@ TEST_CASE("latent attention of unseen numbers of heads", "[golden]") {
   other.print("h100-sxm", what + ", ordinary fit");
   plain.print("h100-sxm", what + ", roofline");
   const auto mean = [&] {
-    return (decode.mean() * static_cast<double>(decode.points()) + prompts.mean() * static_cast<double>(prompts.points())) /
+    return (decode.mean() * static_cast<double>(decode.points()) +
+            prompts.mean() * static_cast<double>(prompts.points())) /
            static_cast<double>(decode.points() + prompts.points());
   }();
   CHECK(mean < other.mean());
