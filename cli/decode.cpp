@@ -186,7 +186,7 @@ int decode(const Options& o, const Common& common) {
   bool priced = false;
   const auto make = [&](const MethodSpec& m) {
     return std::make_unique<Decoder>(
-        Decoder::Options{*shape, Precision(format), slots, capacity, 1, o.sampling, {}, at_once}, m,
+        Decoder::Options{*shape, Precision(format), slots, capacity, {}, o.sampling, {}, at_once}, m,
         [&](const Reader& in) {
           const auto draft = catalogue.transformer(in);
           if (!draft) return TransformerShape{};

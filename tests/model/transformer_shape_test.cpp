@@ -333,7 +333,7 @@ TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral me
   CHECK((e.scale == 2.5 && e.normalise && e.shared == 2048));
   CHECK(v3.checkpoint->experts.block_scaled());
   // 61 layers of 512 + 64 columns a token, on every rank; a rank of 8 has 16 heads.
-  const auto rank = shard(v3, 8);
+  const auto rank = shard(v3, {8});
   CHECK(rank.heads == 16);
   CHECK(rank.latent == v3.latent);
   const auto lite = shape_of("deepseek-v2-lite");

@@ -72,7 +72,7 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
                       all.engines[p.engine].get(),
                       all.transformers[p.transformer].get(),
                       precision_at(all, p),
-                      1,
+                      {},
                       batch,
                       all.prompt_tokens[p.prompt],
                       all.output_tokens[p.output]};
