@@ -178,7 +178,7 @@ int decode(const Options& o, const Common& common) {
   const auto find_drafter = [&](const Reader& in, DrafterKind kind) { return source.drafter_at(in, kind); };
   const auto make = [&](const MethodSpec& m) {
     return std::make_unique<Decoder>(
-        Decoder::Options{*shape, Precision(format), slots, capacity, 1, o.sampling, {}, at_once, find_drafter}, m,
+        Decoder::Options{*shape, Precision(format), slots, capacity, {}, o.sampling, {}, at_once, find_drafter}, m,
         [&](const Reader& in) {
           const auto draft = catalogue.transformer(in);
           if (!draft) return TransformerShape{};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/layer.h"
 
+#include <cmath>
+
 #include "decoder/rope.h"
 
 namespace draftline {
@@ -34,12 +36,12 @@ static void make_experts(WeightStore& store, const std::string& prefix, const Tr
   ExpertWeights& x = w.experts.emplace();
   x.router = store.table(prefix + "router", s.hidden, e.count);
   if (e.choice_bias) x.choice_bias = store.vector(prefix + "router.choice_bias", e.count);
-  x.gate_up = store.experts(prefix + "experts.gate_up", e.count, s.hidden, 2 * e.intermediate);
-  x.down = store.experts(prefix + "experts.down", e.count, e.intermediate, s.hidden);
+  x.gate_up = store.experts(prefix + "experts.gate_up", e.stored(), s.hidden, 2 * e.intermediate);
+  x.down = store.experts(prefix + "experts.down", e.stored(), e.intermediate, s.hidden);
   if (e.bias) {
     x.router_bias = store.vector(prefix + "router.bias", e.count);
-    x.gate_up_bias = vectors("gate_up_bias", e.count, 2 * e.intermediate);
-    x.down_bias = vectors("down_bias", e.count, s.hidden);
+    x.gate_up_bias = vectors("gate_up_bias", e.stored(), 2 * e.intermediate);
+    x.down_bias = vectors("down_bias", e.stored(), s.hidden);
   }
   if (e.shared == 0) return;
   w.shared_gate_up = store.matrix(prefix + "shared.gate_up", s.hidden, 2 * e.shared);
@@ -100,10 +102,21 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
   return ops.sum_over_ranks(ops.linear(attended, w.o, w.o_bias), ranks);
 }
 
+// The experts' part of an MLP. Replicas of the attention bring their rows together before it and take their own back.
+static Tensor experts(Ops& ops, Tensor y, const ExpertWeights& w, const TransformerShape& s, int sequences) {
+  const Experts& e = *s.experts;
+  const bool clamped = s.mlp == MlpKind::clamped_swiglu, sent = e.parallel.all_to_all;
+  const int replicas = e.parallel.attention_replicas;
+  if (replicas == 1) return ops.mixture_of_experts(y, w, e, clamped, sequences);
+  const double copies = replicas * (1 - std::pow(1 - 1.0 / replicas, e.per_token));  // devices of a row's experts
+  const Tensor all = ops.dispatch_rows(y, sent ? Collective::all_to_all : Collective::all_gather, replicas, copies);
+  const Tensor z = ops.mixture_of_experts(all, w, e, clamped, sequences * replicas);
+  return ops.combine_rows(z, sent ? Collective::all_to_all : Collective::reduce_scatter, replicas, copies);
+}
+
 Tensor mlp(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, int ranks, int sequences) {
   if (w.experts) {
-    const bool clamped = s.mlp == MlpKind::clamped_swiglu;
-    const Tensor z = ops.mixture_of_experts(y, *w.experts, *s.experts, clamped, sequences);
+    const Tensor z = experts(ops, y, *w.experts, s, sequences);
     if (!w.shared_gate_up) return ops.sum_over_ranks(z, ranks);
     Tensor shared = ops.linear(ops.silu_mul(ops.linear(y, *w.shared_gate_up)), *w.shared_down);
     if (w.shared_gate) shared = ops.sigmoid_mul(shared, ops.linear(y, *w.shared_gate));

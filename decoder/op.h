@@ -10,6 +10,7 @@
 #include "decoder/sampling.h"
 #include "decoder/tensor.h"
 #include "model/transformer_shape.h"
+#include "model/work.h"
 
 namespace draftline {
 
@@ -149,8 +150,9 @@ struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
   bool clamped;    // the gate is gpt-oss's: kClampedSwiglu
   int sequences;   // that the rows belong to, as far as it is known (0)
   double overlap;  // of what neighbouring rows of a sequence choose: it decides what the op costs, not what it computes
+  int devices;     // that share the experts, each whole ones
   Out y;
-  FIELDS(x, w, choice, clamped, sequences, overlap, y)
+  FIELDS(x, w, choice, clamped, sequences, overlap, devices, y)
 };
 // g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).
 inline constexpr struct { float slope = 1.702F, limit = 7; } kClampedSwiglu;
@@ -257,6 +259,20 @@ struct GatherOverRanks {  // tensor parallelism: the columns of all ranks side b
   int ranks;
   Out y;
   FIELDS(x, ranks, y)
+};
+// Data-parallel attention before and behind a layer of experts, on each of `ranks` devices. It dispatches the rows of
+// all: [n, c] -> [n * ranks, c], by all_gather, or by all_to_all, where `copies` of each row are sent, to the devices
+// of its experts, and the shape is the largest there can be. Or it combines what the experts made of them: [n * ranks,
+// c] -> [n, c], by reduce_scatter or all_to_all.
+struct ExchangeRows {
+  static constexpr std::string_view key = "expert_dispatch";  // or "expert_combine"
+  Tensor x;
+  Collective collective;
+  int ranks;
+  double copies;
+  bool combines;
+  Out y;
+  FIELDS(x, collective, ranks, copies, combines, y)
 };
 
 // ---- data movement

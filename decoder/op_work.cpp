@@ -94,10 +94,11 @@ struct KernelOf {
                      .per_token = o.choice.per_token,
                      .weights = o.w.gate_up.dtype,
                      .activations = expert_inputs(o),
-                     .scale_bits = scale_bits(o.w.gate_up, o.choice.experts),
+                     .scale_bits = scale_bits(o.w.gate_up, o.w.gate_up.in / o.x.cols),
                      .sequences = o.sequences,
                      .overlap = o.overlap,
-                     .block_scaled = o.w.gate_up.format != nullptr && o.w.gate_up.format->block_scaled()};
+                     .block_scaled = o.w.gate_up.format != nullptr && o.w.gate_up.format->block_scaled(),
+                     .devices = o.devices};
   }
   static DType expert_inputs(const MixtureOfExperts& o) {
     return o.w.gate_up.format != nullptr ? o.w.gate_up.format->inputs.value_or(o.x.dtype) : o.x.dtype;
@@ -187,8 +188,17 @@ struct KernelOf {
                 .flops = Flops{4.0 * o.q.elements() * keys},
                 .format = o.q.dtype};
   }
-  Kernel operator()(const SumOverRanks& o) const { return AllReduce{.message = o.y.bytes(), .ranks = o.ranks}; }
-  Kernel operator()(const GatherOverRanks& o) const { return AllGather{.message = o.y.bytes(), .ranks = o.ranks}; }
+  Kernel operator()(const SumOverRanks& o) const {
+    return CollectiveCall{Collective::all_reduce, o.y.bytes(), o.ranks};
+  }
+  Kernel operator()(const GatherOverRanks& o) const {
+    return CollectiveCall{Collective::all_gather, o.y.bytes(), o.ranks};
+  }
+  Kernel operator()(const ExchangeRows& o) const {
+    const Bytes most = std::max(o.x.bytes(), o.y.bytes());
+    return CollectiveCall{o.collective, o.collective == Collective::all_to_all ? o.copies / o.ranks * most : most,
+                          o.ranks};
+  }
   Kernel operator()(const Gather& o) const {  // reads only the rows that it takes
     return Copy{
         .read = o.y.bytes() + (o.index ? o.index->bytes() : Bytes{}), .written = o.y.bytes(), .format = o.y.dtype};

@@ -213,6 +213,7 @@ Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& 
                                .clamped = clamped,
                                .sequences = sequences,
                                .overlap = e.overlap,
+                               .devices = e.parallel.expert_parallel ? e.parallel.devices : 1,
                                .y = temp(x.rows, x.cols)})
       .y;
 }
@@ -281,6 +282,14 @@ Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, 
 }
 
 Tensor Ops::sum_over_ranks(Tensor y, int ranks) { return ranks == 1 ? y : Tensor(emit(SumOverRanks{y, ranks}).y); }
+
+Tensor Ops::dispatch_rows(Tensor x, Collective how, int ranks, double copies) {
+  return emit(ExchangeRows{x, how, ranks, copies, false, temp(x.rows * ranks, x.cols, x.dtype)}).y;
+}
+Tensor Ops::combine_rows(Tensor x, Collective how, int ranks, double copies) {
+  check(x.rows % ranks == 0, "combine_rows: as many rows of each rank");
+  return emit(ExchangeRows{x, how, ranks, copies, true, temp(x.rows / ranks, x.cols, x.dtype)}).y;
+}
 
 Tensor Ops::gather_over_ranks(Tensor x, int ranks) {
   if (ranks == 1) return x;

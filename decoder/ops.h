@@ -86,6 +86,10 @@ class Ops {
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
   Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; no op on one rank
   Tensor gather_over_ranks(Tensor x, int ranks);  // [n, c] -> [n, c * ranks]; no op on one rank
+  // [n, c] -> [n * ranks, c]: rows of all devices for their experts, by all_gather or all_to_all, which sends `copies`
+  // of each row; and back, by reduce_scatter or all_to_all. Priced only. Bug if the ranks don't divide combined rows.
+  Tensor dispatch_rows(Tensor x, Collective, int ranks, double copies);
+  Tensor combine_rows(Tensor x, Collective, int ranks, double copies);
 
   // ---- data movement
   // Parts [n, c_i] side by side, rows index + shift .. + span -> [index.rows * span, sum of c_i]; no index: all rows

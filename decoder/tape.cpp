@@ -28,6 +28,9 @@ std::string_view key_of(const Quantise& o, const Tape&) {
     default: return Quantise::key;
   }
 }
+std::string_view key_of(const ExchangeRows& o, const Tape&) {
+  return o.combines ? "expert_combine" : "expert_dispatch";
+}
 std::string_view key_of_attention(const Pass& p) {
   if (p.rows.prompts) return "attention.prefill";
   return p.rows.widest == 1 && !p.tree_mask ? Attend::key : "attention.verify";

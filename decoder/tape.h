@@ -14,10 +14,10 @@ namespace draftline {
 
 using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, GeluMul, SiluAdd, Gelu, CosineGate,
                         SigmoidMul, GroupedConv, MixtureOfExperts, RopeAppend, Attend, LatentAppend, AbsorbQueries,
-                        ExpandValues, LatentAttend, ExpandedAttend, GroupAttend, SumOverRanks, GatherOverRanks, Gather,
-                        ConcatRows, Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK,
-                        WalkCandidates, ExpandTree, SelectTree, FollowPath, VerifyGreedy, VerifySampled, VerifyRelaxed,
-                        ForceAccepted, Commit, Advance, Quantise>;
+                        ExpandValues, LatentAttend, ExpandedAttend, GroupAttend, SumOverRanks, GatherOverRanks,
+                        ExchangeRows, Gather, ConcatRows, Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds,
+                        ClipTopK, WalkCandidates, ExpandTree, SelectTree, FollowPath, VerifyGreedy, VerifySampled,
+                        VerifyRelaxed, ForceAccepted, Commit, Advance, Quantise>;
 
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
 enum class Phase : std::uint8_t { draft, verify, commit };
@@ -97,8 +97,9 @@ struct TapeHasher {
   void operator()(bool v) { hash.add(v); }
   void operator()(float v) { hash.add(static_cast<double>(v)); }
   void operator()(double v) { hash.add(v); }
-  void operator()(AcceptRule v) { hash.add(static_cast<int>(v)); }
-  void operator()(Quantise::After v) { hash.add(static_cast<int>(v)); }
+  template <class E>
+  requires std::is_enum_v<E>
+  void operator()(E v) { hash.add(static_cast<int>(v)); }
   void operator()(const Tensor& t) {  // everything but the epoch, which differs from step to step
     hash.add(pack(t.id, t.offset));
     hash.add(pack(t.rows, t.cols));

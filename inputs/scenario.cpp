@@ -58,6 +58,30 @@ void read_routing(const Reader& in, Scenario& s) {
   if (!any && !in.failed()) in.fail("there is no network with experts to route to");
 }
 
+std::vector<Parallelism> read_parallelism(const Reader& in) {
+  constexpr int kMostDevices = 1024;
+  const auto count = [](const Reader& r) { return r.positive_int(kMostDevices); };
+  const auto flag = [](const Reader& r) { return r.boolean(); };
+  const auto devices = alternatives(in, "tensor_parallel", 1, count);
+  const auto replicas = alternatives(in, "data_parallel_attention", 1, count);
+  const auto whole_experts = alternatives<char>(in, "expert_parallel", false, flag);
+  const auto all_to_all = in.find("expert_exchange");
+  constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
+  const bool sent = all_to_all && all_to_all->choice(kExchanges) == 1;
+  std::vector<Parallelism> all;
+  for (const int n : devices)
+    for (const int parts : replicas)
+      for (const char whole : whole_experts) all.push_back({n, parts, whole != 0, sent});
+  for (const Parallelism& p : all)
+    if (sent && (p.attention_replicas < 2 || p.attention_replicas != p.devices || !p.expert_parallel)) {
+      all_to_all->fail(
+          "rows are sent to experts' devices where every device has sequences of its own and whole experts: "
+          "data_parallel_attention must be tensor_parallel, and expert_parallel true");
+      break;
+    }
+  return all;
+}
+
 // Keys of a serving scenario in one without a workload; asked for, so that they are known where a key is unknown.
 void refuse_serving_keys(const Reader& in) {
   for (const char* key : {"scheduler", "policy", "slo", "latency_targets", "prices", "devices_per_node", "replicas",
@@ -79,7 +103,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
 
   s.devices = alternatives<std::shared_ptr<const Device>>(in.at("device"),
                                                           [&](const Reader& r) { return catalogue.device(r); });
-  s.tensor_parallel = alternatives(in, "tensor_parallel", 1, count(1024));
+  s.parallel = read_parallelism(in);
   s.transformers = alternatives<std::shared_ptr<const TransformerShape>>(
       in.at("transformer"), [&](const Reader& r) { return catalogue.transformer(r); });
   s.precisions = read_precisions(in);
@@ -110,7 +134,7 @@ std::size_t Scenario::points() const {
   double exact = 1;
   std::size_t n = 1;
   for (const std::size_t k :
-       {devices.size(), tensor_parallel.size(), transformers.size(), precisions.size(), engines.size(), methods.size(),
+       {devices.size(), parallel.size(), transformers.size(), precisions.size(), engines.size(), methods.size(),
         prompt_tokens.size(), output_tokens.size(), batch_sizes.size(), serving ? serving->choices.size() : 1}) {
     exact *= static_cast<double>(k);
     n *= k;
@@ -137,7 +161,7 @@ Point point_at(const Scenario& s, std::size_t index) {
   p.engine = take(s.engines.size());
   p.precision = take(s.precisions.size());
   p.transformer = take(s.transformers.size());
-  p.ranks = take(s.tensor_parallel.size());
+  p.parallel = take(s.parallel.size());
   p.device = take(s.devices.size());
   return p;
 }

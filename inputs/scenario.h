@@ -25,7 +25,7 @@ struct MethodChoice {
 struct Scenario {
   std::string name, question, note;  // for people
   std::vector<std::shared_ptr<const Device>> devices;
-  std::vector<int> tensor_parallel;
+  std::vector<Parallelism> parallel;  // the product of "tensor_parallel", "data_parallel_attention", "expert_parallel"
   std::vector<std::shared_ptr<const TransformerShape>> transformers;
   std::vector<PrecisionChoice> precisions;  // of no checkpoint yet: see precision_at()
   std::vector<std::shared_ptr<const Engine>> engines;
@@ -48,7 +48,7 @@ struct Scenario {
 // One point of the product: an index into each list of the scenario. point_at() numbers the points, with the last field
 // varying fastest; `index` is below points().
 struct Point {
-  std::size_t device, ranks, transformer, precision, engine, method, prompt, output, batch, serving;
+  std::size_t device, parallel, transformer, precision, engine, method, prompt, output, batch, serving;
   bool operator==(const Point&) const = default;
 };
 Point point_at(const Scenario&, std::size_t index);

@@ -158,7 +158,8 @@ class Comparing {
     s.transformers = {catalogue.transformer(std::filesystem::absolute(networks_.file(asked_.network)).string())};
     s.precisions = {{.weights = std::string(name(on_.format()))}};
     s.methods = {choice};
-    s.tensor_parallel = s.batch_sizes = {1};
+    s.parallel = {{}};
+    s.batch_sizes = {1};
     s.prompt_tokens = {load_.prompt};
     s.output_tokens = {load_.output};
     s.serving.emplace().choices = {serving};

@@ -15,7 +15,8 @@ class Decoder {
   struct Options {
     TransformerShape target;  // undivided; the decoder has the shard of one rank
     Precision precision = Precision(DType::fp32);
-    int slots = 1, capacity = 1, ranks = 1;  // sequences; KV cache entries of each; tensor-parallel devices
+    int slots = 1, capacity = 1;  // sequences; KV cache entries of each
+    Parallelism parallel = {};
     Sampling sampling = {};
     RankAcceptance accepted = {};  // [levels][ranks], for building optimal trees; empty if unknown
     int positions_per_slot = 1;    // positions of a text that are traced together (trace/position_batch)

@@ -9,7 +9,7 @@ namespace draftline::methods {
 static int ranks_of(const MethodSpec& spec, const Context& c) {
   const int ranks = c.target.ranks;
   if (spec.shards_draft_if_possible() && ranks > 1)
-    return refuses_shards(c.transformer(spec.in().at("draft")), ranks) ? 1 : ranks;
+    return refuses_shards(c.transformer(spec.in().at("draft")), {ranks}) ? 1 : ranks;
   return spec.shards_draft() ? ranks : 1;
 }
 
@@ -22,7 +22,7 @@ static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
                std::to_string(c.target.shape.vocabulary));
   const int ranks = ranks_of(spec, c);
   if (ranks > 1) try {
-      return shard(shape, ranks);
+      return shard(shape, {ranks});
     } catch (const InputErrors& e) { draft.fail(e.what()); }
   return shape;
 }

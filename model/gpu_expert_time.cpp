@@ -28,8 +28,9 @@ double touched_bytes(const ExpertMlp& k, const ExpertLoad& load) {
 Seconds by_gemm_fit(const Device& d, const ExpertMlp& k) {
   constexpr double kRowTile = 16;
   const GemmFit& f = gemm_fit(d, operands_of(k)).fit;
-  const double touched = experts_touched(k), rows = k.rows, hidden = k.hidden, inner = k.intermediate;
-  const double rows_each = std::max(rows * k.per_token / touched, 1.0);
+  const ExpertLoad load = expected_load(k);
+  const double touched = load.touched, hidden = k.hidden, inner = k.intermediate;
+  const double rows_each = std::max(load.choices / touched, 1.0);
   const double padded = std::max(rows_each, kRowTile);  // on average; no step where one expert's rows fill a tile
   const double rate = f.peak_share * matrix_rate(d, k.weights, k.activations).value;
   const double memory_rate = f.bandwidth_share * d.bandwidth.value, l2_rate = f.l2_speed * d.bandwidth.value;
@@ -37,8 +38,8 @@ Seconds by_gemm_fit(const Device& d, const ExpertMlp& k) {
     const double compute = 2 * touched * padded * in * out / rate;
     const double loop = f.k_loop.value * in / 1024;
     const double memory = weight_bytes(k.weights, touched * in * out, k.scale_bits).value / memory_rate +
-                          bytes_of(k.activations, rows * k.per_token * in).value / l2_rate;
-    const double outputs = bytes_of(result_format(k.activations), rows * k.per_token * out).value;
+                          bytes_of(k.activations, load.choices * in).value / l2_rate;
+    const double outputs = bytes_of(result_format(k.activations), load.choices * out).value;
     return smooth_max(std::cbrt(compute * compute * compute + loop * loop * loop), memory, f.blend) +
            f.output_cost * outputs / d.bandwidth.value;
   };

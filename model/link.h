@@ -13,10 +13,7 @@
 
 namespace draftline {
 
-enum class Collective { all_reduce, all_gather };
-inline constexpr std::array<std::string_view, 2> kCollectiveNames{"all_reduce", "all_gather"};
-
-// One measured call. `message`: of an all-reduce the bytes on each rank, of an all-gather those of the whole result.
+// One measured call; `message` as of CollectiveCall.
 struct LinkPoint {
   int ranks = 2;
   Bytes message;

@@ -6,24 +6,12 @@
 #include <cmath>
 
 #include "core/errors.h"
+#include "model/order_statistics.h"
 #include "model/origin.h"
 
 namespace draftline {
 
 namespace {
-
-// n times the integral of x phi(x) Phi(x)^(n - 1), by the trapezoidal rule, which is exact to rounding for such a
-// smooth integrand that vanishes at both ends.
-double integrated_largest(int n) {
-  constexpr double kFar = 9, kStep = 1.0 / 64;
-  const double root_two_pi = std::sqrt(2 * std::acos(-1.0));
-  double sum = 0;
-  for (double x = -kFar; x <= kFar; x += kStep) {
-    const double density = std::exp(-0.5 * x * x) / root_two_pi, below = 0.5 * std::erfc(-x / std::sqrt(2.0));
-    sum += x * density * std::pow(below, n - 1) * kStep;
-  }
-  return n * sum;
-}
 
 const LinkTable* chosen_all_reduce(const Links& links, const EngineLinks& engine, int ranks, Bytes message) {
   for (const LinkRule& rule : engine.all_reduce)
@@ -53,30 +41,20 @@ bool LinkRule::holds(const Links& links, int n, Bytes message) const {
          (compute_capability.empty() || compute_capability == links.compute_capability);
 }
 
-double expected_largest(int n) {
-  constexpr int kKept = 64;
-  static const auto kept = [] {
-    std::array<double, kKept + 1> largest{};
-    for (int i = 2; i <= kKept; ++i) largest[static_cast<std::size_t>(i)] = integrated_largest(i);
-    return largest;
-  }();
-  check(n >= 1, "the largest of no values");
-  return n <= kKept ? kept[static_cast<std::size_t>(n)] : integrated_largest(n);
-}
-
-Seconds collective_time(const Links& links, const EngineLinks& engine, Collective c, int ranks, Bytes message,
+Seconds collective_time(const Links& links, const EngineLinks& engine, const CollectiveCall& call,
                         const std::string& device) {
-  if (ranks <= 1) return {};
-  const Seconds wait = expected_largest(ranks) * engine.rank_skew;
-  if (c == Collective::all_gather) {
-    if (const LinkTable* table = links.any(c, ranks)) return wait + table->time(ranks, message);
-    message = 0.5 * message;
+  if (call.ranks <= 1) return {};
+  const Seconds wait = expected_largest(call.ranks) * engine.rank_skew;
+  Bytes message = call.message;
+  if (call.collective != Collective::all_reduce) {
+    if (const LinkTable* table = links.any(call.collective, call.ranks)) return wait + table->time(call.ranks, message);
+    if (call.collective != Collective::all_to_all) message = 0.5 * message;
   }
-  const LinkTable* table = chosen_all_reduce(links, engine, ranks, message);
+  const LinkTable* table = chosen_all_reduce(links, engine, call.ranks, message);
   if (!table)
-    throw InputErrors(device + ": no all-reduce of " + std::to_string(ranks) +
+    throw InputErrors(device + ": no all-reduce of " + std::to_string(call.ranks) +
                       " devices is known; give \"links\" in its file");
-  return wait + table->time(ranks, message);
+  return wait + table->time(call.ranks, message);
 }
 
 EngineLinks read_engine_links(const Reader& in, std::vector<std::string>& guesses) {

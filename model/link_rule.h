@@ -29,14 +29,11 @@ struct EngineLinks {
   Seconds rank_skew;
 };
 
-// The expected largest of n standard normal values: how late the last of n ranks is, in deviations. 0 for one.
-double expected_largest(int n);
-
-// One call among `ranks` devices, with the wait for the last of them; nothing on one. An all-gather that no table knows
-// takes the time of an all-reduce of half its bytes: both then send as much.
+// One call among `ranks` devices, with the wait for the last of them (expected_largest); nothing on one.
+// What no table knows takes the time of an all-reduce that sends as much: of half the bytes for an all-gather and a
+// reduce-scatter; an all-to-all is taken for a whole one, which sends twice as much: an upper bound.
 // InputErrors, which name the device, if no table knows so many ranks.
-Seconds collective_time(const Links&, const EngineLinks&, Collective, int ranks, Bytes message,
-                        const std::string& device);
+Seconds collective_time(const Links&, const EngineLinks&, const CollectiveCall&, const std::string& device);
 
 // "links" of a profile; the names of values that nobody measured are added to `guesses`.
 EngineLinks read_engine_links(const Reader&, std::vector<std::string>& guesses);

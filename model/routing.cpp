@@ -59,7 +59,7 @@ ExpertLoad load_of(std::span<const int> rows_of_experts) {
 }
 
 ExpertLoad expected_load(const ExpertMlp& k) {
-  ExpertLoad load{experts_touched(k), static_cast<double>(k.rows) * k.per_token, {}};
+  ExpertLoad load{busiest_experts_touched(k), busiest_expert_rows(k), {}};
   for (std::size_t i = 0; i < load.tiles.size(); ++i) {
     const double tile = kExpertTileRows[i];
     load.tiles[i] = std::max(load.touched, load.choices / tile + load.touched * (1 - 1 / tile) / 2);

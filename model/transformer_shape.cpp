@@ -80,7 +80,7 @@ double attention_parameters(const TransformerShape& s, AttentionKind kind) {
 
 double mlp_parameters(const TransformerShape& s) {
   if (!s.experts) return dense_mlp_parameters(s);
-  return s.hidden * (s.experts->count * (1 + 3.0 * s.experts->intermediate) + 3.0 * s.experts->shared +
+  return s.hidden * (s.experts->count + s.experts->stored() * 3.0 * s.experts->intermediate + 3.0 * s.experts->shared +
                      (s.experts->shared_gate ? 1 : 0));
 }
 
@@ -109,18 +109,29 @@ double active_parameters(const TransformerShape& s) {
   return matrix_parameters(s) - layers_with_experts(s) * idle + vector_parameters(s) + head_parameters(s);
 }
 
-std::optional<std::string> refuses_shards(const TransformerShape& s, int ranks) {
-  if (ranks < 1) return "tensor_parallel must be at least 1, got " + std::to_string(ranks);
-  const std::string degree = "tensor_parallel " + std::to_string(ranks) + " does not ";
-  if (s.heads % ranks != 0) return degree + "divide the " + std::to_string(s.heads) + " heads of " + s.name;
+int Experts::stored() const { return parallel.expert_parallel ? share_of(count, parallel.devices) : count; }
+
+std::optional<std::string> refuses_shards(const TransformerShape& s, const Parallelism& p) {
+  const auto number = [](int n) { return std::to_string(n); };
+  if (p.devices < 1) return "tensor_parallel must be at least 1, got " + number(p.devices);
+  if (p.devices % p.attention_replicas != 0)
+    return "data_parallel_attention " + number(p.attention_replicas) + " does not divide tensor_parallel " +
+           number(p.devices) + ", the number of devices";
+  if ((p.expert_parallel || p.attention_replicas > 1) && !s.experts)
+    return s.name + " has no experts: expert_parallel and data_parallel_attention are for mixtures of experts";
+  if (p.expert_parallel && s.experts->count < p.devices)
+    return number(p.devices) + " devices are more than the " + number(s.experts->count) + " experts of " + s.name;
+  const int ranks = p.tensor();
+  const std::string degree = "tensor_parallel " + number(ranks) + " does not ";
+  if (s.heads % ranks != 0) return degree + "divide the " + number(s.heads) + " heads of " + s.name;
   if (s.kv_heads % ranks != 0 && ranks % s.kv_heads != 0)
-    return degree + "divide the " + std::to_string(s.kv_heads) + " KV heads of " + s.name +
-           " and is no multiple of them";
+    return degree + "divide the " + number(s.kv_heads) + " KV heads of " + s.name + " and is no multiple of them";
   return std::nullopt;
 }
 
-TransformerShape shard(const TransformerShape& s, int ranks) {
-  if (const auto why = refuses_shards(s, ranks)) throw InputErrors(*why);
+TransformerShape shard(const TransformerShape& s, const Parallelism& p) {
+  if (const auto why = refuses_shards(s, p)) throw InputErrors(*why);
+  const int ranks = p.tensor();
   TransformerShape one = s;
   one.heads = s.heads / ranks;
   one.kv_heads = std::max(1, s.kv_heads / ranks);
@@ -132,7 +143,8 @@ TransformerShape shard(const TransformerShape& s, int ranks) {
   one.intermediate = share_of(s.intermediate, ranks);
   one.vocabulary = share_of(s.vocabulary, ranks);
   if (one.experts) {
-    one.experts->intermediate = share_of(s.experts->intermediate, ranks);
+    one.experts->parallel = p;
+    if (!p.expert_parallel) one.experts->intermediate = share_of(s.experts->intermediate, p.devices);
     one.experts->shared = share_of(s.experts->shared, ranks);
   }
   return one;

@@ -7,6 +7,7 @@
 
 #include "core/quantity.h"
 #include "core/reader.h"
+#include "model/parallelism.h"
 #include "model/precision.h"
 
 namespace draftline {
@@ -42,7 +43,9 @@ struct Experts {  // a mixture-of-experts MLP
   double scale = 1;                      // of the chosen experts' sum
   bool weighs_inputs = false;            // the weight multiplies what an expert reads, not what it writes (Llama 4)
   bool bias = false;                     // of the router and of both matrices (gpt-oss)
+  Parallelism parallel = {};             // of a shard: how the group's devices share the experts
   double overlap = 0;  // of the experts of neighbouring tokens, beyond chance; not config.json's (inputs/routing.h)
+  int stored() const;  // experts whose weights one device holds
   bool operator==(const Experts&) const = default;
 };
 
@@ -140,11 +143,12 @@ double head_parameters(const TransformerShape&);  // H: the LM head, equal in si
 double parameters(const TransformerShape&);       // all, embeddings and norms included, tied ones once
 double active_parameters(const TransformerShape&);  // read for one token: its experts alone, no embedding table
 
-// One rank's share under tensor parallelism; KV heads are replicated where there are fewer of them than ranks, and what
-// the ranks don't divide evenly (MLP columns, vocabulary) is rounded up.
-// InputErrors if the ranks don't divide the heads, or neither divide nor are a multiple of the KV heads.
-TransformerShape shard(const TransformerShape&, int ranks);
-std::optional<std::string> refuses_shards(const TransformerShape&, int ranks);  // why shard() throws; none: it does not
+// One device's share; KV heads are replicated where there are fewer of them than devices, and what the devices don't
+// divide evenly (MLP columns, experts, vocabulary) is rounded up.
+// InputErrors if the devices don't divide the heads, or neither divide nor are a multiple of the KV heads; if replicas
+// do not divide the devices; if there are no experts to divide.
+TransformerShape shard(const TransformerShape&, const Parallelism&);
+std::optional<std::string> refuses_shards(const TransformerShape&, const Parallelism&);  // why shard() throws, if so
 
 // A config.json: keys that are not needed are left alone; a mistake for an architecture that is not known and for what
 // the shape can't express. Its name is that of the file, or of the folder of a "config.json". (In

@@ -5,12 +5,36 @@
 #include <cmath>
 #include <type_traits>
 
+#include "model/order_statistics.h"
+
 namespace draftline {
+
+double independent_draws(const ExpertMlp& k) {
+  const int sequences = k.sequences > 0 ? std::min(k.sequences, k.rows) : k.rows;
+  return sequences + (k.rows - sequences) * (1 - k.overlap);
+}
 
 double experts_touched(const ExpertMlp& k) {
   const double miss = 1 - static_cast<double>(k.per_token) / k.experts;
-  const int sequences = k.sequences > 0 ? std::min(k.sequences, k.rows) : k.rows;
-  return k.experts * (1 - std::pow(miss, sequences + (k.rows - sequences) * (1 - k.overlap)));
+  return k.experts * (1 - std::pow(miss, independent_draws(k)));
+}
+
+double busiest_experts_touched(const ExpertMlp& k) {
+  const double touched = experts_touched(k);
+  if (k.devices == 1) return touched;
+  const double mean = touched / k.devices, chance = touched / k.experts, whole = k.experts;
+  const double variance = mean * (1 - chance) * (1 - 1.0 / k.devices) * whole / (whole - 1);
+  return std::min({mean + expected_excess(variance, k.devices), touched, std::ceil(whole / k.devices)});
+}
+
+double busiest_expert_rows(const ExpertMlp& k) {
+  const double rows = static_cast<double>(k.rows) * k.per_token;
+  if (k.devices == 1) return rows;
+  const double mean = rows / k.devices, whole = k.experts, share = 1.0 / k.devices;
+  const double one = k.per_token * share * (1 - share) * (whole - k.per_token) / (whole - 1);  // of one draw's choices
+  const double draws = independent_draws(k), variance = draws > 0 ? one * k.rows * k.rows / draws : 0;
+  return std::min(mean + expected_excess(variance, k.devices),
+                  k.rows * std::min<double>(k.per_token, std::ceil(whole * share)));
 }
 
 Bytes weight_bytes(DType t, double elements, double scale_bits) {
@@ -35,15 +59,21 @@ Work work(const Attention& k, Span s) {
 
 Work work(const Copy& k) { return {k.flops, k.read, k.written}; }
 
-Work work(const AllReduce& k) { return {Flops{}, k.message, k.message}; }
-Work work(const AllGather& k) { return {Flops{}, k.message / k.ranks, k.message}; }
+Work work(const CollectiveCall& k) {
+  const Bytes share = k.message / k.ranks;
+  switch (k.collective) {
+    case Collective::all_gather: return {Flops{}, share, k.message};
+    case Collective::reduce_scatter: return {Flops{}, k.message, share};
+    default: return {Flops{}, k.message, k.message};
+  }
+}
 
 Work work(const ExpertMlp& k) {
   const double rows = k.rows, hidden = k.hidden, one = 3.0 * k.hidden * k.intermediate;
   const DType outside = result_format(k.activations);  // the experts quantise their inputs themselves
-  return {Flops{2 * rows * (hidden * k.experts + k.per_token * one)},
+  return {Flops{2 * (rows * hidden * k.experts + busiest_expert_rows(k) * one)},
           bytes_of(outside, rows * hidden) + bytes_of(outside, hidden * k.experts) +
-              weight_bytes(k.weights, experts_touched(k) * one, k.scale_bits),
+              weight_bytes(k.weights, busiest_experts_touched(k) * one, k.scale_bits),
           bytes_of(outside, rows * hidden)};
 }
 

@@ -91,18 +91,19 @@ struct Copy {
   bool operator==(const Copy&) const = default;
 };
 
-// Sum over the ranks of a tensor-parallel group; `message` bytes on each rank.
-struct AllReduce {
-  Bytes message;
-  int ranks = 1;
-  bool operator==(const AllReduce&) const = default;
-};
+// What the devices of a group do together. all_reduce: each gets the sum. all_gather: each gets the shares of all, side
+// by side or one below the other. reduce_scatter: each gets its share of the sum. all_to_all: each sends a part of what
+// it has to every other.
+enum class Collective { all_reduce, all_gather, reduce_scatter, all_to_all };
+inline constexpr std::array<std::string_view, 4> kCollectiveNames{"all_reduce", "all_gather", "reduce_scatter",
+                                                                  "all_to_all"};
 
-// The shares of all ranks side by side, on each of them; `message`: bytes of the whole.
-struct AllGather {
+// `message`: of an all-gather the bytes of the whole result, else what each device puts in.
+struct CollectiveCall {
+  Collective collective = Collective::all_reduce;
   Bytes message;
   int ranks = 1;
-  bool operator==(const AllGather&) const = default;
+  bool operator==(const CollectiveCall&) const = default;
 };
 
 // A mixture-of-experts MLP: router, then `per_token` of `experts` gated MLPs for each row. Weights touched by
@@ -115,20 +116,25 @@ struct ExpertMlp {
   double overlap =
       0;  // share of a row's choices that it takes over from the row before it in its sequence, beyond chance
   bool block_scaled = false;  // as of a Gemm
+  int devices = 1;            // that share the experts, each whole ones; the busiest of them is meant
   bool operator==(const ExpertMlp&) const = default;
 };
-// Expected number of distinct experts that the rows choose: E (1 - (1 - k/E)^n), n = sequences + (rows - sequences)
-// (1 - overlap) independent draws of k.
+// The rows choose as n = sequences + (rows - sequences) (1 - overlap) independent draws of k experts.
+double independent_draws(const ExpertMlp&);
+// Expected number of distinct experts that the rows choose, on all devices: E (1 - (1 - k/E)^n).
 double experts_touched(const ExpertMlp&);
+// What the busiest device has of it: experts with at least one row, and rows of all its experts. The numbers of equal
+// devices are taken as normally distributed, with the variance of draws without replacement and the given sum.
+double busiest_experts_touched(const ExpertMlp&);
+double busiest_expert_rows(const ExpertMlp&);
 
-using Kernel = std::variant<Gemm, Attention, Copy, AllReduce, AllGather, ExpertMlp>;
+using Kernel = std::variant<Gemm, Attention, Copy, CollectiveCall, ExpertMlp>;
 
 Bytes weight_bytes(DType, double elements, double scale_bits = 0);  // scale_bits: of their scales, for each
 Work work(const Gemm&);
 Work work(const Attention&, Span);
 Work work(const Copy&);
-Work work(const AllReduce&);
-Work work(const AllGather&);
+Work work(const CollectiveCall&);
 Work work(const ExpertMlp&);
 Work work(const Kernel&, Span);
 

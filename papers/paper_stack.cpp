@@ -144,7 +144,7 @@ const PaperStep& PaperStack::step(const PaperSetting& s, const PaperTable& table
   auto [it, fresh] = steps_.try_emplace(
       {&s, &on, &shape, name, draft_length, batch, issue.value_or(Seconds{}).value, paid_ ? paid_->each.value : -1});
   if (!fresh) return it->second;
-  const Setup setup{&on, nullptr, &shape, s.precision, s.ranks, batch, s.prompt_tokens, s.output_tokens};
+  const Setup setup{&on, nullptr, &shape, s.precision, {s.ranks}, batch, s.prompt_tokens, s.output_tokens};
   const auto segments = predictor_.recorded_step(setup, method(s, name, draft_length, shape));
   const bool plain = is_plain(s, name);
   Engine engine = engine_for(s, name, issue);

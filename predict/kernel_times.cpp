@@ -26,8 +26,9 @@ struct ShapeText {
            std::to_string(k.heads) + " heads on " + std::to_string(k.kv_heads) + " of " + std::to_string(k.head_dim);
   }
   std::string operator()(const Copy& k) const { return to_text(k.read) + " read, " + to_text(k.written) + " written"; }
-  std::string operator()(const AllReduce& k) const { return to_text(k.message) + " on " + std::to_string(k.ranks); }
-  std::string operator()(const AllGather& k) const { return to_text(k.message) + " on " + std::to_string(k.ranks); }
+  std::string operator()(const CollectiveCall& k) const {
+    return to_text(k.message) + " on " + std::to_string(k.ranks);
+  }
   std::string operator()(const ExpertMlp& k) const {
     return joined({k.rows, k.hidden, k.intermediate}) + " " + std::string(name(k.weights)) + ", " +
            std::to_string(k.per_token) + " of " + std::to_string(k.experts) + " experts";
@@ -39,7 +40,8 @@ struct ShapeText {
 std::vector<KernelTime> kernel_times(Predictor& predictor, const Setup& s, const MethodChoice& m) {
   const bool speculating = predictor.method(s, m).depth() > 0;
   const auto segments = predictor.recorded_step(s, m);
-  const std::vector<int> lengths(static_cast<std::size_t>(s.batch_size), s.prompt_tokens + (s.output_tokens - 2) / 2);
+  const int sequences = s.of_replica().batch_size;
+  const std::vector<int> lengths(static_cast<std::size_t>(sequences), s.prompt_tokens + (s.output_tokens - 2) / 2);
   const StepOutline outline(segments);
   const std::vector<OpPrice> prices = op_prices(segments, lengths, predictor.as_served(s), *s.engine, speculating);
   const LayerTime of_layer(*s.engine, outline);

@@ -33,6 +33,13 @@ StepBreakdown mean_step(const ExpectedStep& price, const MeanContexts& contexts)
   return mean_breakdown(price, contexts);
 }
 
+Setup Setup::of_replica() const {
+  Setup one = *this;
+  const int replicas = parallel.attention_replicas;
+  one.batch_size = (batch_size + replicas - 1) / replicas;
+  return one;
+}
+
 AttentionChoice attention_of(const Setup& s) {
   if (s.device->cpu() != nullptr) return {};
   return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache,
@@ -43,7 +50,7 @@ AttentionChoice attention_of(const Setup& s) {
 struct Predictor::Plan {
   Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find,
        const Decoder::FindDrafter& drafter)
-      : decoder({*s.transformer, precision, kSlots, 1, s.ranks, {}, m.acceptance.ranks(), 1, drafter}, m.spec, find,
+      : decoder({*s.transformer, precision, kSlots, 1, s.parallel, {}, m.acceptance.ranks(), 1, drafter}, m.spec, find,
                 [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
@@ -109,10 +116,10 @@ const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int s
 
 Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
   const Precision precision = served_precision(s.precision, *s.device);
-  const auto found = plans_.find(std::tie(s.transformer, s.ranks, precision, m.spec, m.acceptance.ranks()));
+  const auto found = plans_.find(std::tie(s.transformer, s.parallel, precision, m.spec, m.acceptance.ranks()));
   if (found != plans_.end()) return *found->second;
   const auto plan = std::make_shared<Plan>(s, precision, m, find_, drafter_);
-  plans_[{s.transformer, s.ranks, precision, m.spec, m.acceptance.ranks()}] = plan;
+  plans_[{s.transformer, s.parallel, precision, m.spec, m.acceptance.ranks()}] = plan;
   return *plan;
 }
 
@@ -154,12 +161,13 @@ const Device& Predictor::as_served(const Setup& s) {
 }
 
 ExpectedStep Predictor::expected_step(const Setup& s, const MethodChoice& m) {
-  return expected(plan(s, m), s, m.acceptance.hit_share());
+  return expected(plan(s, m), s.of_replica(), m.acceptance.hit_share());
 }
 
 StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
   Plan& p = plan(s, m);
-  return {recorded(p, Recording::step, s.batch_size).outline, as_served(s), *s.engine, p.decoder.method->depth() > 0};
+  const bool speculating = p.decoder.method->depth() > 0;
+  return {recorded(p, Recording::step, s.of_replica().batch_size).outline, as_served(s), *s.engine, speculating};
 }
 
 StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
@@ -171,7 +179,7 @@ std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const Metho
   const AttentionChoice attention = attention_of(s);
   if (attention.layout != HeadLayout::swapped) return std::nullopt;
   Plan& p = plan(s, m);
-  StepOutline outline = recorded(p, Recording::step, s.batch_size).outline;
+  StepOutline outline = recorded(p, Recording::step, s.of_replica().batch_size).outline;
   Seconds launches;
   for (const StepOutline::Segment& segment : outline.segments)
     for (const StepOutline::Op& op : segment.ops) {
@@ -188,7 +196,7 @@ std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const Metho
 }
 
 int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
-  return recorded(plan(s, m), Recording::step, s.batch_size).rows();
+  return recorded(plan(s, m), Recording::step, s.of_replica().batch_size).rows();
 }
 
 const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
@@ -203,7 +211,7 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batch
   MemoryFootprint all{};
   all.weights = p.decoder.target_bytes;
   all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
-  all.activations = *recorded(p, Recording::step, s.batch_size, true).activations;
+  all.activations = *recorded(p, Recording::step, s.of_replica().batch_size, true).activations;
   all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
   Bytes per_token;
   for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
@@ -215,12 +223,12 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batch
 }
 
 std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {
-  return plan(s, m).record_step(s.batch_size);
+  return plan(s, m).record_step(s.of_replica().batch_size);
 }
 
 std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const MethodChoice& m) {
-  if (s.ranks == 1 || !m.spec.entry().draft_network) return std::nullopt;
-  if (refuses_shards(find_(m.spec.in().at("draft")), s.ranks)) return std::nullopt;
+  if (s.parallel.tensor() == 1 || !m.spec.entry().draft_network) return std::nullopt;
+  if (refuses_shards(find_(m.spec.in().at("draft")), {s.parallel.tensor()})) return std::nullopt;
   return MethodChoice{m.spec.with_sharded_draft(), m.acceptance};
 }
 
@@ -232,7 +240,7 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   if (m.spec.in().failed()) return;
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
-  acceptance_length(m, *p.decoder.method, recorded(p, Recording::step, s.batch_size).rows(), s);
+  acceptance_length(m, *p.decoder.method, recorded(p, Recording::step, s.of_replica().batch_size).rows(), s);
 }
 
 MeanContexts Predictor::contexts(const MethodChoice& m, const Method& method, int verified_rows, const Setup& s,
@@ -327,7 +335,8 @@ MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const 
   return m;
 }
 
-std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const MethodChoice& m) {
+std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const MethodChoice& m) {
+  const Setup s = all.of_replica();
   Plan& p = plan(s, m);
   const int depth = p.decoder.method->depth();
   const bool speculating = depth > 0;
@@ -351,7 +360,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
     b.time += s.batch_size * length * s.engine->token;
     return b;
   };
-  const auto throughput = [&](const StepBreakdown& step, double length) { return s.batch_size * length / step.time; };
+  const auto throughput = [&](const StepBreakdown& step, double length) { return all.batch_size * length / step.time; };
   out.breakdown =
       step_of(*mine.step, contexts(m, *p.decoder.method, mine.rows, s, mine.step->windows()), out.acceptance_length);
   out.step_time = out.breakdown.time;
@@ -359,7 +368,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& s, const M
   out.throughput = throughput(out.breakdown, out.acceptance_length);
   out.prefill_time = prefill(p, s);
   out.request = cycle(p, s, m, out.acceptance_length);
-  out.throughput_with_prefill = s.batch_size * s.output_tokens / out.request.e2e;
+  out.throughput_with_prefill = all.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.attention_measured = attention.measured;
   const KnownErrors errors = known_errors(*s.device, s.precision, attention);

@@ -51,8 +51,10 @@ struct Setup {
   const Engine* engine;
   const TransformerShape* transformer;
   Precision precision;
-  int ranks, batch_size, prompt_tokens, output_tokens;    // ranks: tensor-parallel devices
+  Parallelism parallel;
+  int batch_size, prompt_tokens, output_tokens;           // batch_size: sequences of all devices together
   double gpu_memory_utilization = kGpuMemoryUtilization;  // share of device memory that may be used
+  Setup of_replica() const;  // with the sequences of one replica of the attention, the fullest
 };
 AttentionChoice attention_of(const Setup&);  // on a CPU none
 
@@ -111,7 +113,7 @@ class Predictor {
     Bytes activations;
     int rows = 1, slots = 1;  // rows per sequence: verified rows; those of the widest pass, drafting included
   };
-  using PlanKey = std::tuple<const TransformerShape*, int, Precision, MethodSpec, RankAcceptance>;
+  using PlanKey = std::tuple<const TransformerShape*, Parallelism, Precision, MethodSpec, RankAcceptance>;
   using PriceKey = std::tuple<const void*, const Device*, const Engine*, int, double>;
   enum class Recording { step, prefill };
   struct Recorded {  // a decode step or a prefill

@@ -29,7 +29,7 @@ Setup Sweep::setup(const Point& p) const {
           .engine = s.engines[p.engine].get(),
           .transformer = s.transformers[p.transformer].get(),
           .precision = precision_at(s, p),
-          .ranks = s.tensor_parallel[p.ranks],
+          .parallel = s.parallel[p.parallel],
           .batch_size = s.batch_sizes[p.batch],
           .prompt_tokens = s.prompt_tokens[p.prompt],
           .output_tokens = s.output_tokens[p.output],
@@ -39,19 +39,7 @@ Setup Sweep::setup(const Point& p) const {
 
 void Sweep::validate() {
   const Reader root = scenario_.document.root();
-  for (std::size_t r = 0; r < scenario_.tensor_parallel.size(); ++r) {
-    const int ranks = scenario_.tensor_parallel[r];
-    if (ranks == 1) continue;
-    const Reader all = root.at("tensor_parallel"), in = all.is_array() ? all.items()[r] : all;
-    for (const auto& device : scenario_.devices) {
-      if (!device->links.connects(ranks))
-        in.fail(device->name + " has no known link for " + std::to_string(ranks) +
-                " devices; a device file may have or borrow one: \"links\" (docs/your_own.md)");
-    }
-    for (const auto& transformer : scenario_.transformers) try {
-        shard(*transformer, ranks);
-      } catch (const InputErrors& e) { in.fail(e.what()); }
-  }
+  for (const Parallelism& p : scenario_.parallel) validate(p);
   for (const MethodChoice& m : scenario_.methods) refuse_undividable(m);
   if (root.failed()) scenario_.document.finish();
   Point p{};
@@ -61,7 +49,7 @@ void Sweep::validate() {
       for (p.engine = 0; p.engine < scenario_.engines.size(); ++p.engine) {
         const MethodChoice& m = scenario_.method(p);
         Setup s = setup(p);
-        s.ranks = 1;  // undivided, so that messages have the sizes that the user knows
+        s.parallel = {};  // undivided, so that messages have the sizes that the user knows
         if (last == nullptr || !(last->spec == m.spec)) predictor_.validate(s, m);
         last = &m;
       }
@@ -71,14 +59,40 @@ void Sweep::validate() {
   for (const MethodChoice& m : scenario_.methods) m.spec.finish();  // methods that were read from other documents
 }
 
+// Mistakes are noted at the key, or at the element of its list, that is at fault.
+void Sweep::validate(const Parallelism& p) {
+  if (p == Parallelism{}) return;
+  const Reader root = scenario_.document.root();
+  const auto at = [&](const char* key, int value) {
+    const Reader in = root.at(key);
+    if (in.is_array())
+      for (const Reader& item : in.items())
+        if (item.positive_int() == value) return item;
+    return in;
+  };
+  const bool replicated = p.attention_replicas > 1;
+  const Reader in = replicated      ? at("data_parallel_attention", p.attention_replicas)
+                    : p.devices > 1 ? at("tensor_parallel", p.devices)
+                                    : root.at("expert_parallel");
+  if (replicated && scenario_.serving)
+    in.fail(
+        "the simulator has no data-parallel attention; `run` and `advise` price it in scenarios without a workload");
+  for (const auto& device : scenario_.devices)
+    if (p.devices > 1 && !device->links.connects(p.devices))
+      in.fail(device->name + " has no known link for " + std::to_string(p.devices) +
+              " devices; a device file may have or borrow one: \"links\" (docs/your_own.md)");
+  for (const auto& transformer : scenario_.transformers)
+    if (const auto why = refuses_shards(*transformer, p)) in.fail(*why);
+}
+
 // A draft network is built undivided where mistakes are looked for: whether it can be divided is asked of its shape.
 void Sweep::refuse_undividable(const MethodChoice& m) {
   if (!m.spec.shards_draft()) return;
   const Reader draft = m.spec.in().at("draft");
   const auto shape = catalogue_.transformer(draft);
   if (!shape) return;
-  for (const int ranks : scenario_.tensor_parallel)
-    if (const auto why = refuses_shards(*shape, ranks)) {
+  for (const Parallelism& p : scenario_.parallel)
+    if (const auto why = refuses_shards(*shape, {p.tensor()})) {
       m.spec.in().at("shard_draft").fail(*why + ": leave \"shard_draft\" out, and each rank has the whole drafter");
       return;
     }

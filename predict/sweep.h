@@ -41,6 +41,7 @@ class Sweep {
  private:
   Decoder::FindTransformer finder();  // by name or file
   Decoder::FindDrafter drafter_finder();
+  void validate(const Parallelism&);
   void refuse_undividable(const MethodChoice&);
   Catalogue catalogue_;
   Scenario scenario_;

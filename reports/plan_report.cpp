@@ -60,7 +60,7 @@ void write_json(const Output& to, const Scenario& s, const std::vector<FleetOpti
 std::string name_of(const FleetOption& o, const Scenario& s) {
   const MethodSpec& m = s.method(o.point).spec;
   std::string text = std::to_string(o.devices) + " x " + s.devices[o.point.device]->name;
-  if (const int ranks = s.tensor_parallel[o.point.ranks]; ranks > 1)
+  if (const int ranks = s.parallel[o.point.parallel].devices; ranks > 1)
     text += ", " + std::to_string(ranks) + " for each of " + std::to_string(o.replicas) +
             (o.replicas == 1 ? " replica" : " replicas");
   text += ", " + m.label();

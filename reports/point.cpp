@@ -18,6 +18,21 @@ void write_method(JsonWriter& w, const MethodChoice& m) {
   if (!m.acceptance.text().empty()) w.member("acceptance", nlohmann::json::parse(m.acceptance.text()));
 }
 
+// The lists whose product they are.
+void write_parallelism(JsonWriter& w, const std::vector<Parallelism>& all) {
+  const auto values = [&](auto of) {
+    std::vector<std::decay_t<decltype(of(all.front()))>> distinct;
+    for (const Parallelism& p : all)
+      if (std::find(distinct.begin(), distinct.end(), of(p)) == distinct.end()) distinct.push_back(of(p));
+    return distinct;
+  };
+  w.list("tensor_parallel", values([](const Parallelism& p) { return p.devices; }));
+  if (all.front().attention_replicas > 1 || all.back().attention_replicas > 1)
+    w.list("data_parallel_attention", values([](const Parallelism& p) { return p.attention_replicas; }));
+  if (std::any_of(all.begin(), all.end(), [](const Parallelism& p) { return p.expert_parallel; }))
+    w.list("expert_parallel", values([](const Parallelism& p) { return p.expert_parallel; }));
+}
+
 // Of each transformer, as "auto" is its checkpoint's.
 std::vector<std::string> precision_names(const Scenario& s) {
   std::vector<std::string> names;
@@ -35,7 +50,7 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   if (!s.note.empty()) w.member("note", s.note);
   const auto of_name = [](const auto& p) { return p->name; };
   w.list("device", s.devices, of_name);
-  w.list("tensor_parallel", s.tensor_parallel);
+  write_parallelism(w, s.parallel);
   w.list("transformer", s.transformers, of_name);
   w.list("precision", precision_names(s));
   w.list("engine", s.engines, [](const auto& e) { return version_of(*e); });

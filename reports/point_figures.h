@@ -49,14 +49,41 @@ inline Figures<PointOf> point_figures(const Scenario* of = nullptr) {
   using P = const PointOf&;
   using S = const Scenario&;
   using Tree = nlohmann::json;
+  const auto differ = [](auto field) {
+    return [field](S s) {
+      return std::any_of(s.parallel.begin(), s.parallel.end(),
+                         [&](const Parallelism& one) { return one.*field != s.parallel.front().*field; });
+    };
+  };
+  const auto replicated = [](S s) {
+    return std::any_of(s.parallel.begin(), s.parallel.end(),
+                       [](const auto& one) { return one.attention_replicas > 1; });
+  };
+  const auto has_whole_experts = [](S s) {
+    return std::any_of(s.parallel.begin(), s.parallel.end(), [](const auto& one) { return one.expert_parallel; });
+  };
   const auto several = [](auto list) { return [list](S s) { return (s.*list).size() > 1; }; };
   Figures<PointOf> all{
       // clang-format off
       {"device", "device", "device", "", {}, [](P p) { return p.scenario.devices[p.point.device]->name; },
        "GPU or CPU", {.show_if = several(&Scenario::devices)}},
       {"tensor_parallel", "tensor_parallel", "TP", "", {},
-       [](P p) { return p.scenario.tensor_parallel[p.point.ranks]; },
-       "devices that share each layer", {.show_if = several(&Scenario::tensor_parallel)}},
+       [](P p) { return p.scenario.parallel[p.point.parallel].devices; },
+       "devices that share each layer", {.show_if = differ(&Parallelism::devices)}},
+      {"data_parallel_attention", "data_parallel_attention", "DP", "", {},
+       [replicated](P p) {
+         const int replicas = p.scenario.parallel[p.point.parallel].attention_replicas;
+         return replicated(p.scenario) ? Reading(replicas) : Reading();
+       },
+       "parts of these devices with sequences of their own; where a scenario has them",
+       {.show_if = differ(&Parallelism::attention_replicas), .in_csv_if = replicated}},
+      {"expert_parallel", "expert_parallel", "EP", "", {},
+       [has_whole_experts](P p) {
+         const bool whole = p.scenario.parallel[p.point.parallel].expert_parallel;
+         return has_whole_experts(p.scenario) ? Reading(whole) : Reading();
+       },
+       "whether each device has whole experts; where a scenario says so",
+       {.show_if = differ(&Parallelism::expert_parallel), .in_csv_if = has_whole_experts}},
       {"transformer", "transformer", "transformer", "", {},
        [](P p) { return p.scenario.transformers[p.point.transformer]->name; },
        "the target", {.show_if = several(&Scenario::transformers)}},

@@ -19,7 +19,7 @@ inline bool beyond_chains(const Scenario& s) {
 
 // Whether any point has several devices, and therefore communication.
 inline bool several_devices(const Scenario& s) {
-  return std::any_of(s.tensor_parallel.begin(), s.tensor_parallel.end(), [](int ranks) { return ranks > 1; });
+  return std::any_of(s.parallel.begin(), s.parallel.end(), [](const Parallelism& p) { return p.devices > 1; });
 }
 
 // Tokens/s as text: a whole number, with three digits below 10.

@@ -92,11 +92,14 @@ std::string gain_sentence(const Advice& a) {
 }
 
 std::string setup_text(const Scenario& s, const Point& p) {
-  const int ranks = s.tensor_parallel[p.ranks];
-  return (ranks > 1 ? std::to_string(ranks) + " x " : "") + s.devices[p.device]->name + ", " +
-         s.transformers[p.transformer]->name + " in " + precision_at(s, p).name + ", " +
-         version_of(*s.engines[p.engine]) + ", " + std::to_string(s.prompt_tokens[p.prompt]) + " + " +
-         std::to_string(s.output_tokens[p.output]) + " tokens";
+  const Parallelism& parallel = s.parallel[p.parallel];
+  return (parallel.devices > 1 ? std::to_string(parallel.devices) + " x " : "") + s.devices[p.device]->name +
+         (parallel.attention_replicas > 1
+              ? ", attention in " + std::to_string(parallel.attention_replicas) + " replicas"
+              : "") +
+         (parallel.expert_parallel ? ", whole experts" : "") + ", " + s.transformers[p.transformer]->name + " in " +
+         precision_at(s, p).name + ", " + version_of(*s.engines[p.engine]) + ", " +
+         std::to_string(s.prompt_tokens[p.prompt]) + " + " + std::to_string(s.output_tokens[p.output]) + " tokens";
 }
 
 std::string schedule_text(const Scenario& s, const Advice& a) {

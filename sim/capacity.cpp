@@ -51,7 +51,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   const LatencyTargets& targets = scenario.serving->targets;
   FleetOption option;
   option.point = point_at(scenario, index);
-  const int ranks = scenario.tensor_parallel[option.point.ranks];
+  const int ranks = scenario.parallel[option.point.parallel].devices;
   std::unique_ptr<ServingPoint> point;
   PerSecond burst;  // the rate at which all requests arrive while one is served; higher rates change little
   try {

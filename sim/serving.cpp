@@ -175,7 +175,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   out.kv_blocks = point->limits.kv_blocks;
   out.batch_limit = point->limits.max_num_seqs;
   out.servers = point->fleet.servers();
-  out.devices = out.servers * point->setup.ranks;
+  out.devices = out.servers * point->setup.parallel.devices;
   out.power_watts = point->setup.device->power_watts.value_or(0);
   const auto& prices = serving.prices.per_hour;
   if (const auto price = prices.find(point->setup.device->name); price != prices.end()) out.price = price->second;

@@ -102,8 +102,8 @@ Seconds StepTable::hops(int rows) const {
   const Bytes states = bytes_of(setup_.precision.activations, static_cast<double>(rows) * setup_.transformer->hidden);
   EngineLinks in_turn = setup_.engine->links;  // a stage waits for nobody but the one before it
   in_turn.rank_skew = {};
-  return (stages_ - 1) *
-         collective_time(setup_.device->links, in_turn, Collective::all_reduce, 2, states, setup_.device->name);
+  const CollectiveCall hop{Collective::all_reduce, states, 2};
+  return (stages_ - 1) * collective_time(setup_.device->links, in_turn, hop, setup_.device->name);
 }
 
 int StepTable::rows(int drafts) {

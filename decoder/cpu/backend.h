@@ -102,6 +102,7 @@ class CpuBackend : public Backend {
   void run(const GroupAttend&);
   void run(const SumOverRanks&);
   void run(const GatherOverRanks&);
+  void run(const ExchangeRows&);
   void run(const Gather&);
   void run(const ConcatRows&);
   void run(const Store&);

@@ -24,9 +24,7 @@ static bool does_vary(const Kernel& kernel, bool on_cpu) {
   return on_cpu && (std::holds_alternative<Gemm>(kernel) || (copy && copy->old_lines.value > 0));
 }
 
-static bool communicates(const Kernel& k) {
-  return std::holds_alternative<AllReduce>(k) || std::holds_alternative<AllGather>(k);
-}
+static bool communicates(const Kernel& k) { return std::holds_alternative<CollectiveCall>(k); }
 
 // What an engine's graphs save in each layer, divided among its kernels but attention and communication.
 static Seconds saved_by_kernel(const Engine& e, const StepOutline& step) {
@@ -169,8 +167,7 @@ KernelKind kind_of(const Kernel& kernel) {
     KernelKind operator()(const Attention&) const { return KernelKind::attention; }
     KernelKind operator()(const ExpertMlp&) const { return KernelKind::experts; }
     KernelKind operator()(const Copy&) const { return KernelKind::elementwise; }
-    KernelKind operator()(const AllReduce&) const { return KernelKind::communication; }
-    KernelKind operator()(const AllGather&) const { return KernelKind::communication; }
+    KernelKind operator()(const CollectiveCall&) const { return KernelKind::communication; }
   };
   return std::visit(Kind{}, kernel);
 }

@@ -36,11 +36,8 @@ class KernelPricer {
   };
   Seconds time(const Gemm&, const OpCost&, double hot);
   Seconds time(const Copy&, const OpCost&, double);
-  Seconds time(const AllReduce& k, const OpCost&, double) {
-    return collective_time(device_.links, engine_.links, Collective::all_reduce, k.ranks, k.message, device_.name);
-  }
-  Seconds time(const AllGather& k, const OpCost&, double) {
-    return collective_time(device_.links, engine_.links, Collective::all_gather, k.ranks, k.message, device_.name);
+  Seconds time(const CollectiveCall& k, const OpCost&, double) {
+    return collective_time(device_.links, engine_.links, k, device_.name);
   }
   Seconds time(const ExpertMlp&, const OpCost&, double);
   Seconds time(const Attention&, const OpCost&, double) { return {}; }

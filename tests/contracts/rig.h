@@ -104,7 +104,8 @@ struct Rig {
         source(random, "draft.", noise, 11),
         method_text(text_of(plan)),
         decoder(
-            {tiny_shape(network), Precision(DType::fp32), slots, capacity, 1, sampling}, MethodSpec(method_text.root()),
+            {tiny_shape(network), Precision(DType::fp32), slots, capacity, {}, sampling},
+            MethodSpec(method_text.root()),
             [network](const Reader& in) {
               static_cast<void>(in.text());
               return tiny_shape(network);

@@ -19,7 +19,7 @@ TEST_CASE("a scenario of the least has defaults") {
   const Scenario& s = sweep->scenario();
   CHECK(s.points() == 1);
   CHECK(precision_at(s, {}).name == "bf16");
-  CHECK(s.tensor_parallel == std::vector{1});
+  CHECK(s.parallel == std::vector{Parallelism{}});
   CHECK(s.batch_sizes == std::vector{1});
   CHECK(s.prompt_tokens == std::vector{512});
   CHECK(s.output_tokens == std::vector{256});
@@ -75,13 +75,13 @@ TEST_CASE("a run is the product of all lists, the batch turns fastest and the de
   const Point second = point_at(s, 1), last = point_at(s, s.points() - 1), next_output = point_at(s, 3);
   CHECK(second.batch == 1);
   CHECK((next_output.batch == 0 && next_output.output == 1));
-  CHECK((last.device == 1 && last.ranks == 1 && last.transformer == 1 && last.precision == 1 && last.engine == 1));
+  CHECK((last.device == 1 && last.parallel == 1 && last.transformer == 1 && last.precision == 1 && last.engine == 1));
   CHECK((last.method == 4 && last.prompt == 1 && last.output == 1 && last.batch == 2));
   CHECK(point_at(s, s.points() / 2).device == 1);
   std::set<std::vector<std::size_t>> all;
   for (std::size_t i = 0; i < s.points(); ++i) {
     const Point p = point_at(s, i);
-    all.insert({p.device, p.ranks, p.transformer, p.precision, p.engine, p.method, p.prompt, p.output, p.batch});
+    all.insert({p.device, p.parallel, p.transformer, p.precision, p.engine, p.method, p.prompt, p.output, p.batch});
   }
   CHECK(all.size() == s.points());
 }

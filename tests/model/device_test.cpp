@@ -206,7 +206,7 @@ TEST_CASE(
     const Bytes message{1024 * kib};
     const LinkTable* t = d.links.find(library, Collective::all_reduce, ranks);
     return t != nullptr &&
-           collective_time(d.links, rules, Collective::all_reduce, ranks, message, d.name) == t->time(ranks, message);
+           collective_time(d.links, rules, {Collective::all_reduce, message, ranks}, d.name) == t->time(ranks, message);
   };
   CHECK(takes(h100, now, 2, 4096, "one_shot"));
   CHECK(takes(h100, now, 4, 256, "one_shot"));

@@ -30,7 +30,7 @@ TEST_CASE(
     if (t.text(i, "backend") != "vllm_graph") continue;
     const int ranks = static_cast<int>(t.integer(i, "num_gpus"));
     const Bytes message{2.0 * t.number(i, "message_size")};
-    const Seconds predicted = collective_time(d.links, rules, Collective::all_reduce, ranks, message, name),
+    const Seconds predicted = collective_time(d.links, rules, {Collective::all_reduce, message, ranks}, name),
                   measured{1e-3 * t.number(i, "latency")};
     const LinkTable* fallback = d.links.find("nccl", Collective::all_reduce, ranks);
     (predicted == fallback->time(ranks, message) ? nccl : own).add(predicted, measured);

@@ -5,6 +5,7 @@
 
 #include "core/errors.h"
 #include "model/link_rule.h"
+#include "model/order_statistics.h"
 #include "tests/catch.h"
 
 using namespace draftline;
@@ -23,7 +24,7 @@ LinkTable table(std::string library, double scale = 1, Collective c = Collective
 }
 
 Seconds sum(const Links& links, const EngineLinks& engine, int ranks, double bytes) {
-  return collective_time(links, engine, Collective::all_reduce, ranks, Bytes{bytes}, "a device");
+  return collective_time(links, engine, {Collective::all_reduce, Bytes{bytes}, ranks}, "a device");
 }
 
 }  // namespace
@@ -77,7 +78,7 @@ TEST_CASE("an engine's first rule that holds, and whose library has a table, cho
 TEST_CASE("an all-gather has a table of its own, or takes the time of an all-reduce of half its bytes") {
   Links links{true, "9.0", {table("nccl")}};
   const auto gather = [&](double bytes) {
-    return collective_time(links, {}, Collective::all_gather, 2, Bytes{bytes}, "a device");
+    return collective_time(links, {}, {Collective::all_gather, Bytes{bytes}, 2}, "a device");
   };
   CHECK(gather(32 * kKiB) == us(20));
   links.tables.push_back(table("nccl", 0.1, Collective::all_gather));

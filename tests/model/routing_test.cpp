@@ -101,6 +101,36 @@ TEST_CASE("expected loads are those of draws") {
   for (std::size_t t = 0; t < tiles.size(); ++t) CHECK(expected.tiles[t] == Approx(tiles[t]).epsilon(0.12));
 }
 
+TEST_CASE("the busiest of devices with whole experts has what draws give it") {
+  const auto [devices, sequences, each] =
+      GENERATE(table<int, int, int>({{2, 1, 1}, {8, 1, 4}, {8, 16, 1}, {8, 64, 4}, {32, 64, 4}, {8, 512, 1}}));
+  ExpertMlp k{sequences * each, 2048, 768, 128, 8};
+  k.sequences = sequences;
+  k.overlap = 0.2;
+  ExpertMlp apart = k;
+  apart.devices = devices;
+  Rng rng(11, "devices");
+  double touched = 0, rows = 0;
+  constexpr int kDraws = 400;
+  const std::size_t own = static_cast<std::size_t>(128 / devices);
+  for (int i = 0; i < kDraws; ++i) {
+    const std::vector<int> load = drawn(k, rng);
+    double most_touched = 0, most_rows = 0;
+    for (std::size_t from = 0; from < load.size(); from += own) {
+      const ExpertLoad one = load_of(std::span(load).subspan(from, own));
+      most_touched = std::max(most_touched, one.touched);
+      most_rows = std::max(most_rows, one.choices);
+    }
+    touched += most_touched / kDraws;
+    rows += most_rows / kDraws;
+  }
+  // Few choices of many experts are far from normally distributed: 7 %.
+  CHECK(busiest_experts_touched(apart) == Approx(touched).epsilon(0.07));
+  CHECK(busiest_expert_rows(apart) == Approx(rows).epsilon(0.07));
+  CHECK(busiest_experts_touched(k) == experts_touched(k));
+  CHECK(expected_load(apart).touched == busiest_experts_touched(apart));
+}
+
 TEST_CASE("more rows never have fewer tiles") {
   ExpertLoad before;
   for (int rows = 1; rows < 20000; rows = rows * 9 / 8 + 1) {

@@ -28,7 +28,7 @@ Prediction predicted(const Device& d, const std::string& engine, const std::stri
   const Scenario& all = s->scenario();
   Catalogue catalogue(kData);
   Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
-  const Setup setup{&d, all.engines[0].get(), all.transformers[0].get(), precision_at(all, {}), 1, 8, 500, 100};
+  const Setup setup{&d, all.engines[0].get(), all.transformers[0].get(), precision_at(all, {}), {}, 8, 500, 100};
   const auto outcome = predictor.predict(setup, all.methods[0]);
   return std::get<Prediction>(outcome);
 }

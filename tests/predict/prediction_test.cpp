@@ -72,7 +72,7 @@ TEST_CASE("the folded price of a step is the walk over its ops") {
                       all.engines[p.engine].get(),
                       all.transformers[p.transformer].get(),
                       precision_at(all, p),
-                      1,
+                      {},
                       batch,
                       all.prompt_tokens[p.prompt],
                       all.output_tokens[p.output]};
@@ -385,7 +385,7 @@ TEST_CASE("a plain step on several devices sums behind each sublayer and the emb
   const Device& d = *s->scenario().devices[0];
   const EngineLinks& engine = s->scenario().engines[0]->links;
   const auto call = [&](Collective c, double bytes) {
-    return collective_time(d.links, engine, c, 8, Bytes{bytes}, d.name);
+    return collective_time(d.links, engine, {c, Bytes{bytes}, 8}, d.name);
   };
   // 32 layers of two sublayers; 16 rows of 4096 columns and of 128256 logits, two bytes each; the engine copies the
   // logits.

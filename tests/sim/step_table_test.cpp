@@ -14,7 +14,7 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   const auto engine = catalogue.engine(names.root().at("engine"));
   const auto transformer = catalogue.transformer(names.root().at("transformer"));
   const MethodChoice& method = autoregressive();
-  const Setup setup{device.get(), engine.get(), transformer.get(), Precision(DType::bf16), 1, 1, 512, 256};
+  const Setup setup{device.get(), engine.get(), transformer.get(), Precision(DType::bf16), {}, 1, 512, 256};
   StepTable table(predictor, setup, {&method}, method);
   const auto alone = [&](std::vector<Chunk> chunks) {
     const StepCost::Line line = table.decode(0, 0, 0);
@@ -58,7 +58,7 @@ TEST_CASE(
     const auto device = catalogue.device(names.root().at("device"));
     const auto engine = catalogue.engine(names.root().at("engine"));
     const auto transformer = catalogue.transformer(names.root().at("transformer"));
-    Setup setup{device.get(), engine.get(), transformer.get(), {}, 1, 1, 512, 256};
+    Setup setup{device.get(), engine.get(), transformer.get(), {}, {}, 1, 512, 256};
     StepTable table(predictor, setup, {&autoregressive()}, autoregressive());
     const Chunk chunk{64, 0};
     return to_seconds(table.prefill(1, 0, context, {&chunk, 1})).value;

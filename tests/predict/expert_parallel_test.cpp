@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole experts on each of several devices, and attention in replicas, against counts by hand.
+#include <cmath>
+
+#include "model/link_rule.h"
+#include "predict/prediction.h"
+#include "tests/core/messages.h"
+#include "tests/inputs/scenario_text.h"
+
+namespace draftline {
+
+TEST_CASE("replicas of the attention gather rows for the experts and scatter the sums") {
+  const auto scenario = [](const std::string& more) {
+    return R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b", "engine": "vllm-0.19",
+      "batch_size": 62, "method": {"name": "autoregressive"})" +
+           more + "}";
+  };
+  const Prediction divided = prediction(scenario("")), apart = prediction(scenario(R"(, "expert_parallel": true)")),
+                   replicated = prediction(scenario(R"(, "expert_parallel": true, "data_parallel_attention": 4)")),
+                   sent = prediction(scenario(
+                       R"(, "expert_parallel": true, "data_parallel_attention": 4, "expert_exchange": "all_to_all")"));
+  const auto s = ScenarioText(scenario("")).sweep();
+  const Device& d = *s->scenario().devices[0];
+  const auto call = [&](Collective c, double bytes) {
+    return collective_time(d.links, s->scenario().engines[0]->links, {c, Bytes{bytes}, 4}, d.name).value;
+  };
+  // 48 layers; 62 sequences are 16 on the fullest of 4 replicas, 64 rows of 2048 columns of two bytes in all.
+  CHECK(apart.breakdown.communication() == divided.breakdown.communication());
+  CHECK(replicated.breakdown.communication().value ==
+        Approx(48 * (call(Collective::all_gather, 64 * 4096) + call(Collective::reduce_scatter, 64 * 4096))));
+  const double copies = 4 * (1 - std::pow(0.75, 8));  // devices that 8 experts of a row are on
+  CHECK(sent.breakdown.communication().value == Approx(96 * call(Collective::all_to_all, 16 * 4096 * copies)));
+
+  // Experts: 48 layers x 128 x 3 x 2048 x 768 x 2 bytes, a quarter on each device either way.
+  const double experts = 48.0 * 128 * 3 * 2048 * 768 * 2;
+  CHECK(apart.memory.weights == divided.memory.weights);
+  const TransformerShape& shape = *s->scenario().transformers[0];
+  CHECK(replicated.memory.weights.value == Approx(2 * parameters(shape) - 0.75 * experts));
+  CHECK(replicated.memory.cache.value == Approx(divided.memory.cache.value * 4 * 16 / 62));
+  // Whole experts wait for the busiest device; divided ones share every expert's work.
+  CHECK(apart.breakdown.device() > divided.breakdown.device());
+  CHECK(replicated.throughput.value == Approx(62 / replicated.step_time.value));
+}
+
+TEST_CASE("devices that can't share experts are refused at their keys") {
+  const auto why = [](const std::string& transformer, const std::string& more) {
+    return ScenarioText(
+               R"({"device": "h100-sxm", "engine": "vllm-0.19", "method": {"name": "autoregressive"}, "transformer": ")" +
+               transformer + "\", " + more + "}")
+        .mistakes();
+  };
+  CHECK(contains(why("qwen3-30b-a3b", R"("tensor_parallel": 4, "data_parallel_attention": [1, 3])"),
+                 "data_parallel_attention/1: data_parallel_attention 3 does not divide tensor_parallel 4"));
+  CHECK(contains(
+      why("qwen3-30b-a3b", R"("tensor_parallel": 4, "expert_parallel": true, "expert_exchange": "all_to_all")"),
+      "expert_exchange: rows are sent to experts' devices"));
+  CHECK(
+      contains(why("llama-3.1-8b", R"("tensor_parallel": 4, "expert_parallel": true)"), "llama-3.1-8b has no experts"));
+  CHECK(contains(
+      why("qwen3-30b-a3b",
+          R"("tensor_parallel": 4, "data_parallel_attention": 4, "workload": {"arrivals": {"process": "poisson", "rate": 1}, "requests": 10})"),
+      "the simulator has no data-parallel attention"));
+}
+
+}  // namespace draftline
