@@ -199,7 +199,7 @@ std::optional<TransformerShape> network_of(const CalibrationInput& o, InputFiles
   const Document network = Document::from_file(network_file(o.transformer, o.data / "transformers"));
   const auto shape = read_whole(network, read_transformer);
   files.insert(network.root().input_files().begin(), network.root().input_files().end());
-  return o.tensor_parallel > 1 ? shard(shape, o.tensor_parallel) : shape;
+  return o.tensor_parallel > 1 ? shard(shape, {o.tensor_parallel}) : shape;
 }
 
 }  // namespace
