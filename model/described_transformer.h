@@ -9,8 +9,8 @@ namespace draftline {
 // {"layers", "hidden", "heads", "kv_heads", "head_dim", "intermediate", "vocabulary", "tied_embeddings",
 //  "max_positions", "window", "full_attention_every", "name",
 //  "experts": {"count", "per_token", "intermediate", "shared", "dense_layers"}}
-// Mistakes are noted at their places. Defaults: as many KV heads as heads, of the hidden size's share; untied; a text of
-// any length; no window; no experts.
+// Mistakes are noted at their places. Defaults: as many KV heads as heads, of the hidden size's share; untied; a text
+// of any length; no window; no experts.
 TransformerShape read_described_transformer(const Reader&);
 
 }  // namespace draftline
