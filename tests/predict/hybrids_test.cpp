@@ -31,6 +31,18 @@ TEST_CASE("a sequence keeps a state for each row that a step verifies, whatever 
   CHECK(predicted(kPlain, 1, 500 + 8192).memory.cache.value == keys + more + state + 3 * row);
 }
 
+TEST_CASE("in the KV pool a sequence's states are blocks besides its tokens'") {
+  // A token's keys and values are 8 layers of 4096 bytes; one state in each of 24 layers, and 3 rows: 1572 tokens' bytes.
+  const auto s = ScenarioText(scenario(kPlain, 1, 500)).sweep();
+  const Predictor::Room room = s->predictor().room(s->setup(point_at(s->scenario(), 0)), autoregressive(), 512);
+  CHECK(room.kept.states == 51511296 / 32768.0);
+  SchedulerLimits limits;
+  limits.block_size = 16;
+  limits.kept = room.kept;
+  CHECK(limits.blocks_for(28) == 100);  // 28 + 1572 tokens
+  CHECK_FALSE(room.kept.all_alike());
+}
+
 TEST_CASE("a step moves one state to read and one to write for each row") {
   const auto recurrence = [](int drafts) {
     const auto& step = predicted(drafts == 0 ? kPlain : lookup(drafts), 64, 500).breakdown;
