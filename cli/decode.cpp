@@ -160,8 +160,12 @@ int decode(const Options& o, const Common& common) {
     throw InputErrors(
         "--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
   if (o.cuda() && !o.trace.empty()) throw InputErrors("--trace: traces are recorded on the CPU");
+  if (!o.trace.empty() && shape->delta_net)
+    throw InputErrors(
+        "--trace: of networks with recurrent states no traces are recorded: a trace computes rows again whose "
+        "states are gone");
   constexpr int kMostTail = 2048;  // rows after the text that a step may write
-  int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail;
+  int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail, states = Transformer::kMostStates;
   std::shared_ptr<const Device> limits;
   if (!o.limits.empty()) limits = catalogue.device(o.limits, "--limits");
   const int slots = std::min(o.batch_size, static_cast<int>(prompts.size()));
@@ -178,7 +182,8 @@ int decode(const Options& o, const Common& common) {
   const auto find_drafter = [&](const Reader& in, DrafterKind kind) { return source.drafter_at(in, kind); };
   const auto make = [&](const MethodSpec& m) {
     return std::make_unique<Decoder>(
-        Decoder::Options{*shape, Precision(format), slots, capacity, {}, o.sampling, {}, at_once, find_drafter}, m,
+        Decoder::Options{*shape, Precision(format), slots, capacity, {}, o.sampling, {}, at_once, find_drafter, states},
+        m,
         [&](const Reader& in) {
           const auto draft = catalogue.transformer(in);
           if (!draft) return TransformerShape{};
@@ -222,6 +227,7 @@ int decode(const Options& o, const Common& common) {
     t.progress = [&](std::size_t done) { tracing.at(done); };
     return trace(o, *shape, weights, t, prompts, write_inputs);
   }
+  if (dry->method->static_plan()) states = rows_behind_text(*dry, slots, static_cast<int>(longest)) + 1;
   if (o.cuda())  // on a GPU caches are only as large as steps need
     capacity = static_cast<int>(longest) + o.new_tokens +
                rows_behind_text(*dry, slots, static_cast<int>(longest) + o.new_tokens);

@@ -23,6 +23,8 @@ class Backend {
   virtual void make_persistent(const Tensor&, std::span<const int> initial) = 0;
   // Allocates keys and values of `kv_slots` sequences with room for `capacity` entries each.
   virtual void make_cache(const Cache&, int kv_slots, int capacity) = 0;
+  // Allocates the states of `kv_slots` sequences.
+  virtual void make_state_cache(const StateCache&, int kv_slots) = 0;
   // Keeps the host data of the Upload that is recorded next.
   virtual void stage(std::span<const int> data) = 0;
   // An op was recorded. A backend may run it at once (cpu in immediate mode) ...

@@ -14,13 +14,26 @@ namespace draftline {
 
 namespace {
 
-constexpr std::array<std::string_view, 17> kArchitectures{
-    "LlamaForCausalLM",      "MistralForCausalLM",    "Mistral3ForConditionalGeneration",
-    "Qwen2ForCausalLM",      "Qwen3ForCausalLM",      "Qwen3MoeForCausalLM",
-    "MiMoForCausalLM",       "Phi3ForCausalLM",       "Gemma3ForCausalLM",
-    "GptOssForCausalLM",     "Llama4ForCausalLM",     "Llama4ForConditionalGeneration",
-    "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "Gemma3ForConditionalGeneration",
-    "Glm4MoeForCausalLM",    "MixtralForCausalLM"};
+constexpr std::array<std::string_view, 20> kArchitectures{"LlamaForCausalLM",
+                                                          "MistralForCausalLM",
+                                                          "Mistral3ForConditionalGeneration",
+                                                          "Qwen2ForCausalLM",
+                                                          "Qwen3ForCausalLM",
+                                                          "Qwen3MoeForCausalLM",
+                                                          "MiMoForCausalLM",
+                                                          "Phi3ForCausalLM",
+                                                          "Gemma3ForCausalLM",
+                                                          "GptOssForCausalLM",
+                                                          "Llama4ForCausalLM",
+                                                          "Llama4ForConditionalGeneration",
+                                                          "DeepseekV2ForCausalLM",
+                                                          "DeepseekV3ForCausalLM",
+                                                          "Gemma3ForConditionalGeneration",
+                                                          "Glm4MoeForCausalLM",
+                                                          "MixtralForCausalLM",
+                                                          "Qwen3NextForCausalLM",
+                                                          "Qwen3_5ForCausalLM",
+                                                          "Qwen3_5ForConditionalGeneration"};
 
 std::filesystem::path checked(const std::filesystem::path& folder) {
   std::error_code failure;

@@ -49,16 +49,14 @@ static void make_experts(WeightStore& store, const std::string& prefix, const Tr
   if (e.shared_gate) w.shared_gate = store.table(prefix + "shared.gate", s.hidden, 1);
 }
 
-LayerWeights make_layer(WeightStore& store, const std::string& prefix, const TransformerShape& s,
-                        const LayerOptions& options) {
-  LayerWeights w;
-  w.kind = options.kind;
-  const int qkv = s.q_columns() + 2 * s.kv_columns(), in = options.inputs.value_or(s.hidden);
-  const bool biased_norm = s.norm == NormKind::layer;
-  if (options.input_norm) {
-    w.attention_norm = store.vector(prefix + "input_norm", s.hidden);
-    if (biased_norm) w.attention_norm_bias = store.vector(prefix + "input_norm_bias", s.hidden);
-  }
+// qkv's columns: of attention queries, keys, values and the gates of its output, where it has them.
+static int attention_inputs(const TransformerShape& s) {
+  return (s.output_gate ? 2 : 1) * s.q_columns() + 2 * s.kv_columns();
+}
+
+static void add_attention(LayerWeights& w, WeightStore& store, const std::string& prefix, const TransformerShape& s,
+                          int in) {
+  const int qkv = attention_inputs(s);
   if (s.latent) w.latent = make_latent(store, prefix, s, in);
   else w.qkv = store.attention(prefix + "qkv", in, qkv);
   if (s.qkv_bias) w.qkv_bias = store.vector(prefix + "qkv_bias", qkv);
@@ -69,6 +67,30 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Tra
   w.o = store.attention(prefix + "o", s.latent ? s.heads * s.latent->value_dim : s.q_columns(), s.hidden);
   if (s.o_bias) w.o_bias = store.vector(prefix + "o_bias", s.hidden);
   if (s.attention_sinks) w.sinks = store.vector(prefix + "sinks", s.heads);
+}
+
+static void add_delta_net(LayerWeights& w, WeightStore& store, const std::string& prefix, const TransformerShape& s) {
+  const DeltaNet& d = s.delta_net.value();
+  w.qkv = store.attention(prefix + "qkvz", s.hidden, d.convolved_columns() + d.value_columns());
+  w.delta_net = {.gates = store.table(prefix + "gates", s.hidden, 2 * d.value_heads),
+                 .convolution = store.table(prefix + "convolution", d.kernel, d.convolved_columns()),
+                 .a_log = store.vector(prefix + "a_log", d.value_heads),
+                 .dt_bias = store.vector(prefix + "dt_bias", d.value_heads),
+                 .norm = store.vector(prefix + "delta_norm", d.value_dim)};
+  w.o = store.attention(prefix + "o", d.value_columns(), s.hidden);
+}
+
+LayerWeights make_layer(WeightStore& store, const std::string& prefix, const TransformerShape& s,
+                        const LayerOptions& options) {
+  LayerWeights w;
+  w.kind = options.kind;
+  const bool biased_norm = s.norm == NormKind::layer;
+  if (options.input_norm) {
+    w.attention_norm = store.vector(prefix + "input_norm", s.hidden);
+    if (biased_norm) w.attention_norm_bias = store.vector(prefix + "input_norm_bias", s.hidden);
+  }
+  if (options.kind.attention == AttentionKind::delta_net) add_delta_net(w, store, prefix, s);
+  else add_attention(w, store, prefix, s, options.inputs.value_or(s.hidden));
   if (s.post_norms) w.attention_post_norm = store.vector(prefix + "attention_post_norm", s.hidden);
   if (!options.mlp) return w;
   w.mlp_norm = store.vector(prefix + "mlp_norm", s.hidden);
@@ -98,8 +120,21 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
   }
   const Tensor v = columns(qkv, q_cols + kv_cols, kv_cols);
   const Tensor rotated = ops.rope_append(q, k, v, rope_of(s, w.kind), pass, cache, layer);
-  const Tensor attended = ops.attend(rotated, pass, cache, layer, s.query_scale, w.sinks);
+  Tensor attended = ops.attend(rotated, pass, cache, layer, s.query_scale, w.sinks);
+  if (s.output_gate) attended = ops.sigmoid_mul(attended, columns(qkv, q_cols + 2 * kv_cols, q_cols));
   return ops.sum_over_ranks(ops.linear(attended, w.o, w.o_bias), ranks);
+}
+
+Tensor delta_net(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, PassRef pass, StateCache cache,
+                 int layer, int ranks) {
+  const DeltaNet& d = s.delta_net.value();
+  const DeltaNetWeights& own = w.delta_net.value();
+  const Tensor qkvz = ops.linear(y, w.qkv), gates = ops.linear(y, own.gates);
+  const Tensor qkv = ops.convolve(columns(qkvz, 0, d.convolved_columns()), own.convolution, pass, cache, layer);
+  const Tensor values = ops.gated_delta_rule(qkv, gates, own.a_log, own.dt_bias, pass, cache, layer);
+  const Tensor z = columns(qkvz, d.convolved_columns(), d.value_columns());
+  const Tensor normed = ops.gated_rms_norm(values, z, own.norm, static_cast<float>(s.norm_epsilon), d.value_dim);
+  return ops.sum_over_ranks(ops.linear(normed, w.o), ranks);
 }
 
 // The experts' part of an MLP. Replicas of the attention bring their rows together before it and take their own back.

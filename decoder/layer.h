@@ -20,12 +20,16 @@ struct Stream {
   }
 };
 
+struct DeltaNetWeights {  // beside `qkv`, whose columns are q, k, v and the output's gates, and `o`
+  Weight gates, convolution, a_log, dt_bias, norm;
+};
 struct LayerWeights {
   LayerKind kind;
   std::optional<Weight> attention_norm, attention_norm_bias, qkv_bias, q_norm, k_norm, o_bias, sinks, mlp_norm,
       mlp_norm_bias;
   std::optional<Weight> attention_post_norm, mlp_post_norm;  // behind the sublayers
   std::optional<LatentWeights> latent;                       // in place of qkv
+  std::optional<DeltaNetWeights> delta_net;
   std::optional<ExpertWeights> experts;
   std::optional<Weight> shared_gate_up, shared_down, shared_gate;  // an MLP that all rows use beside their experts
   Weight qkv, o, gate_up, down;
@@ -43,6 +47,9 @@ LayerWeights make_layer(WeightStore&, const std::string& prefix, const Transform
 // An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
 Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
                       int ranks = 1);
+// Likewise of a gated delta network.
+Tensor delta_net(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, StateCache, int layer,
+                 int ranks = 1);
 // An MLP sublayer without its norm: y [n, hidden] -> [n, hidden], summed over tensor-parallel ranks. `sequences`: that
 // the rows belong to, which decides how many experts they touch; 0: not known, each row chooses by itself.
 Tensor mlp(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, int ranks = 1, int sequences = 0);

@@ -17,7 +17,7 @@ constexpr bool kOneOf = (std::is_same_v<T, Ts> || ...);
 // sampled verification make a distribution of each row.
 template <class T>
 constexpr ElementOp element_op() {
-  if (kOneOf<T, RmsNorm, AddRmsNorm, LayerNorm, CosineGate>) return ElementOp::rms_norm;
+  if (kOneOf<T, RmsNorm, AddRmsNorm, LayerNorm, CosineGate, GatedRmsNorm>) return ElementOp::rms_norm;
   if (kOneOf<T, SiluMul, GeluMul, SiluAdd, Gelu, SigmoidMul>) return ElementOp::silu_mul;
   if (kOneOf<T, TopK>) return ElementOp::top_k;
   if (kOneOf<T, Sample, SampleChildren, VerifySampled, VerifyRelaxed>) return ElementOp::sample;
@@ -180,6 +180,31 @@ struct KernelOf {
                      .activations = o.q.dtype,
                      .index_bytes = bytes_of_pass(p),
                      .value_dim = o.dims.value_dim};
+  }
+  Kernel operator()(const Convolve& o) const {
+    const Pass& p = tape.pass(o.pass);
+    return CausalConvolution{.sequences = p.rows.sequences(),
+                             .rows = p.rows.total,
+                             .columns = o.x.cols,
+                             .kernel = o.cache.net.kernel,
+                             .activations = o.x.dtype,
+                             .prompts = p.rows.prompts,
+                             .index_bytes = bytes_of_pass(p)};
+  }
+  Kernel operator()(const GatedDeltaRule& o) const {
+    const Pass& p = tape.pass(o.pass);
+    const DeltaNet& net = o.cache.net;
+    return DeltaRule{.sequences = p.rows.sequences(),
+                     .rows = p.rows.total,
+                     .widest = p.rows.widest,
+                     .key_heads = net.key_heads,
+                     .value_heads = net.value_heads,
+                     .key_dim = net.key_dim,
+                     .value_dim = net.value_dim,
+                     .state = net.state,
+                     .activations = o.qkv.dtype,
+                     .prompts = p.rows.prompts,
+                     .index_bytes = bytes_of_pass(p)};
   }
   Kernel operator()(const GroupAttend& o) const {
     const double keys = o.causal ? (o.group + 1) / 2.0 : o.group;  // keys of a row, on average

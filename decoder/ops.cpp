@@ -122,6 +122,13 @@ Cache Ops::make_cache(const Cache& c, int capacity) {
   return c;
 }
 
+StateCache Ops::state_cache(int layers, const DeltaNet& net, int states) {
+  const StateCache c{static_cast<int>(state_caches_.size()), layers, states, net, activations_};
+  state_caches_.push_back(c);
+  backend_.make_state_cache(c, kv_slots_);
+  return c;
+}
+
 PassRef Ops::pass(Pass p) {
   if (teacher != nullptr) p = teacher->pass(std::move(p));
   hasher_(p);
@@ -279,6 +286,40 @@ Tensor Ops::expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, fl
 Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal) {
   check(q.rows % group == 0, "group_attend: whole groups");
   return emit(GroupAttend{q, k, v, group, head_dim, causal, temp(q.rows, q.cols)}).y;
+}
+
+Tensor Ops::gated_rms_norm(Tensor x, Tensor gate, Weight w, float epsilon, int width) {
+  check(x.rows == gate.rows && x.cols == gate.cols && x.cols % width == 0 && w.out == width,
+        "gated_rms_norm: equal shapes, whole groups");
+  return emit(GatedRmsNorm{x, gate, w, width, epsilon, temp(x.rows, x.cols)}).y;
+}
+
+void Ops::check_chain(PassRef ref, const StateCache& c) const {
+  const Pass& p = tape_.pass(ref);
+  if (p.tree_mask)
+    throw InputErrors(
+        "a network with recurrent states (delta networks) verifies chains alone: each row's state follows from the "
+        "one before it, and this method's rows are a tree or attend under a mask");
+  if (!p.rows.prompts && p.tail + p.rows.widest >= c.states)
+    throw InputErrors("a pass of " + std::to_string(p.tail + p.rows.widest) + " rows over recurrent states, of which " +
+                      std::to_string(c.states - 1) + " at once are kept for each sequence");
+}
+
+Tensor Ops::convolve(Tensor x, Weight w, PassRef p, StateCache c, int layer) {
+  check(x.rows == tape_.pass(p).rows.total && x.cols == c.net.convolved_columns() && w.out == x.cols &&
+            w.in == c.net.kernel,
+        "convolve: rows of the pass, columns of the network");
+  check_chain(p, c);
+  return emit(Convolve{x, w, p, c, layer, temp(x.rows, x.cols)}).y;
+}
+
+Tensor Ops::gated_delta_rule(Tensor qkv, Tensor gates, Weight a_log, Weight dt_bias, PassRef p, StateCache c,
+                             int layer) {
+  check(qkv.rows == tape_.pass(p).rows.total && qkv.cols == c.net.convolved_columns() && gates.rows == qkv.rows &&
+            gates.cols == 2 * c.net.value_heads,
+        "gated_delta_rule: rows of the pass, columns of the network");
+  check_chain(p, c);
+  return emit(GatedDeltaRule{qkv, gates, a_log, dt_bias, p, c, layer, temp(qkv.rows, c.net.value_columns())}).y;
 }
 
 Tensor Ops::sum_over_ranks(Tensor y, int ranks) { return ranks == 1 ? y : Tensor(emit(SumOverRanks{y, ranks}).y); }

@@ -37,6 +37,8 @@ class Ops {
   Rows ragged(const std::string& name, const std::vector<int>& each);
   Cache cache(int layers, int kv_heads, int head_dim, int capacity, Window = {});
   Cache latent_cache(int layers, const LatentAttention&, int capacity);  // of latents, with the shared key beside each
+  // States of delta networks; `states`: of each sequence, one more than the rows of its widest pass but prompts.
+  StateCache state_cache(int layers, const DeltaNet&, int states);
   PassRef pass(Pass);
   const Rows& rows(PassRef p) const { return tape_.pass(p).rows; }
   int sequences(PassRef p) const { return rows(p).sequences(); }
@@ -84,6 +86,13 @@ class Ops {
   Tensor expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, float scale, PassRef);  // of whole prompts
   // [n, heads * head_dim] each -> the same; Bug if `group` does not divide n
   Tensor group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal = false);
+  // [n, c] each -> [n, c], each `width` columns alone; Bug if shapes differ or w is no [1, width]
+  Tensor gated_rms_norm(Tensor x, Tensor gate, Weight w, float epsilon, int width);
+  // [n, convolved columns] -> the same; InputErrors if the pass's rows are a tree, as of gated_delta_rule()
+  Tensor convolve(Tensor x, Weight w, PassRef, StateCache, int layer);
+  // [n, convolved columns], [n, 2 heads] -> [n, value columns]. A sequence's rows follow each other, so a tree of them
+  // has no order of states: InputErrors. Bug if shapes differ.
+  Tensor gated_delta_rule(Tensor qkv, Tensor gates, Weight a_log, Weight dt_bias, PassRef, StateCache, int layer);
   Tensor sum_over_ranks(Tensor y, int ranks);     // [n, c], in place; no op on one rank
   Tensor gather_over_ranks(Tensor x, int ranks);  // [n, c] -> [n, c * ranks]; no op on one rank
   // [n, c] -> [n * ranks, c]: rows of all devices for their experts, by all_gather or all_to_all, which sends `copies`
@@ -160,6 +169,7 @@ class Ops {
   };
   Teacher* teacher = nullptr;
   const std::vector<Cache>& caches() const { return caches_; }
+  const std::vector<StateCache>& state_caches() const { return state_caches_; }
   std::size_t distinct_tapes() const { return tapes_.size(); }
   // Drops tapes and constants, so that recording many plans needs no more memory than one. What was recorded so far
   // can't be run or priced any more; persistent buffers stay with the backend: for the interpreter that has none.
@@ -173,6 +183,7 @@ class Ops {
   Tensor ints(int rows, int cols = 1) { return temp(rows, cols, DType::int32); }
   VerdictTensors verdict(int sequences, int depth);
   Tensor quantised(Tensor x, const LinearFormat&);
+  void check_chain(PassRef, const StateCache&) const;
   template <class T>
   const T& emit(T op);
   void check_uploads() const;
@@ -183,6 +194,7 @@ class Ops {
   Tape tape_;
   TapeHasher hasher_;
   std::vector<Cache> caches_;
+  std::vector<StateCache> state_caches_;
   std::map<std::string, std::pair<Tensor, int>> per_slot_;
   std::map<std::tuple<std::string, int, int>, Tensor> named_;
   std::map<std::tuple<std::vector<int>, int, int>, Tensor> constants_;

@@ -20,7 +20,8 @@ int StoredPart::column_of(int stored) const {
 }
 
 std::vector<std::uint64_t> StoredPart::stored_shape() const {
-  const auto i = static_cast<std::uint64_t>(of == 0 ? in : of), o = static_cast<std::uint64_t>(out);
+  const auto i = static_cast<std::uint64_t>(of == 0 ? in : of), o = static_cast<std::uint64_t>(rows == 0 ? out : rows);
+  if (convolution) return {o, 1, i};
   if (const auto n = static_cast<std::uint64_t>(stacked); n > 0) return {n, i / n, o};
   if (!transposed) return {i, o};
   return in == 1 ? std::vector{o} : std::vector{o, i};
@@ -50,7 +51,7 @@ StoredWeight stored_vector(const std::string& name, const std::string& tensor, i
 
 StoredWeight stored_norm(const TransformerShape& s, const std::string& name, const std::string& tensor, int n) {
   StoredPart part{tensor + ".weight", 1, n};
-  if (s.architecture.starts_with("Gemma")) part.plus = 1;
+  if (s.architecture.starts_with("Gemma") || s.delta_net) part.plus = 1;
   return side_by_side(name, 1, n, {part});
 }
 
@@ -82,10 +83,60 @@ static void add_latent(const TransformerShape& s, const std::string& ours, const
   all.push_back(stored_matrix(ours + "kv_up", theirs + "kv_b_proj.weight", l.kv_rank, expanded));
 }
 
+// Rows of a stored matrix whose groups of rows, one for each head or so, hold several of ours one after the other: the
+// part of each group that begins at `from`.
+static void add_groups(Parts& parts, const std::string& tensor, int in, int groups, int rows_each, int from, int rows) {
+  for (int g = 0; g < groups; ++g) {
+    StoredPart p{tensor, in, rows};
+    p.skipped = g * rows_each + from;
+    p.rows = groups * rows_each;
+    parts.push_back(p);
+  }
+}
+
+// Each head's queries are stored before the gates of its output; ours are the gates of all heads, behind the values.
+static Parts gated_parts(const TransformerShape& s, const std::string& theirs, int in) {
+  Parts parts;
+  add_groups(parts, theirs + "q_proj.weight", in, s.heads, 2 * s.head_dim, 0, s.head_dim);
+  parts.push_back({theirs + "k_proj.weight", in, s.kv_columns()});
+  parts.push_back({theirs + "v_proj.weight", in, s.kv_columns()});
+  add_groups(parts, theirs + "q_proj.weight", in, s.heads, 2 * s.head_dim, s.head_dim, s.head_dim);
+  return parts;
+}
+
+static void add_delta_net(const TransformerShape& s, const std::string& ours, const std::string& theirs, Weights& all) {
+  const DeltaNet& d = s.delta_net.value();
+  const int hidden = s.hidden, convolved = d.convolved_columns(), values = d.value_columns(), heads = d.value_heads;
+  Parts qkvz, gates;
+  if (s.architecture == "Qwen3NextForCausalLM") {  // by key head: q, k, then v and z of its value heads; b and a
+    const int group = heads / d.key_heads, v = group * d.value_dim, each = 2 * (d.key_dim + v);
+    const std::string both = theirs + "in_proj_qkvz.weight", pair = theirs + "in_proj_ba.weight";
+    add_groups(qkvz, both, hidden, d.key_heads, each, 0, d.key_dim);
+    add_groups(qkvz, both, hidden, d.key_heads, each, d.key_dim, d.key_dim);
+    add_groups(qkvz, both, hidden, d.key_heads, each, 2 * d.key_dim, v);
+    add_groups(qkvz, both, hidden, d.key_heads, each, 2 * d.key_dim + v, v);
+    add_groups(gates, pair, hidden, d.key_heads, 2 * group, 0, group);
+    add_groups(gates, pair, hidden, d.key_heads, 2 * group, group, group);
+  } else {
+    qkvz = {{theirs + "in_proj_qkv.weight", hidden, convolved}, {theirs + "in_proj_z.weight", hidden, values}};
+    gates = {{theirs + "in_proj_b.weight", hidden, heads}, {theirs + "in_proj_a.weight", hidden, heads}};
+  }
+  StoredPart convolution{theirs + "conv1d.weight", d.kernel, convolved};
+  convolution.convolution = true;
+  all.push_back(side_by_side(ours + "qkvz", hidden, convolved + values, std::move(qkvz)));
+  all.push_back(side_by_side(ours + "gates", hidden, 2 * heads, std::move(gates)));
+  all.push_back(side_by_side(ours + "convolution", d.kernel, convolved, {convolution}));
+  all.push_back(stored_vector(ours + "a_log", theirs + "A_log", heads));
+  all.push_back(stored_vector(ours + "dt_bias", theirs + "dt_bias", heads));
+  all.push_back(stored_vector(ours + "delta_norm", theirs + "norm.weight", d.value_dim));  // not less one
+  all.push_back(stored_matrix(ours + "o", theirs + "out_proj.weight", values, hidden));
+}
+
 static void add_attention(const TransformerShape& s, const std::string& ours, const std::string& theirs, int inputs,
                           Weights& all) {
   const int q = s.q_columns(), kv = s.kv_columns(), results = s.latent ? s.heads * s.latent->value_dim : q;
   const auto qkv = [&](const std::string& kind, int in) -> Parts {
+    if (s.output_gate) return gated_parts(s, theirs, in);
     if (s.architecture == "Phi3ForCausalLM") return {{theirs + "qkv_proj." + kind, in, q + 2 * kv}};
     const StoredPart::Pairs pairs{is_llama4(s) ? s.head_dim : 0};
     return {{theirs + "q_proj." + kind, in, q, 0, 0, true, pairs},
@@ -94,7 +145,7 @@ static void add_attention(const TransformerShape& s, const std::string& ours, co
   };
   all.push_back(stored_matrix(ours + "o", theirs + "o_proj.weight", results, s.hidden));
   if (s.latent) add_latent(s, ours + "latent.", theirs, all);
-  else all.push_back(side_by_side(ours + "qkv", inputs, q + 2 * kv, qkv("weight", inputs)));
+  else all.push_back(side_by_side(ours + "qkv", inputs, (s.output_gate ? 2 : 1) * q + 2 * kv, qkv("weight", inputs)));
   if (s.o_bias) all.push_back(stored_vector(ours + "o_bias", theirs + "o_proj.bias", s.hidden));
   if (s.attention_sinks) all.push_back(stored_vector(ours + "sinks", theirs + "sinks", s.heads));
   if (s.qkv_bias) all.push_back(side_by_side(ours + "qkv_bias", 1, q + 2 * kv, qkv("bias", 1)));
@@ -114,6 +165,9 @@ static void add_shared_expert(const TransformerShape& s, const std::string& ours
   if (shared == 0) return;
   all.push_back(side_by_side(ours + "shared.gate_up", s.hidden, 2 * shared, gate_and_up(theirs, s.hidden, shared)));
   all.push_back(stored_matrix(ours + "shared.down", theirs + "down_proj.weight", shared, s.hidden));
+  if (s.experts->shared_gate)  // beside the expert
+    all.push_back(
+        stored_matrix(ours + "shared.gate", theirs.substr(0, theirs.size() - 1) + "_gate.weight", s.hidden, 1));
 }
 
 // Experts in one tensor for all: Llama 4 and gpt-oss, which stores a gate's column beside that which it gates.
@@ -163,7 +217,7 @@ static void add_experts(const TransformerShape& s, const std::string& ours, cons
     all.push_back(stored_vector(ours + "router.choice_bias", mlp + "gate.e_score_correction_bias", count));
   all.push_back(side_by_side(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
   all.push_back(side_by_side(ours + "experts.down", count * inner, hidden, std::move(down)));
-  add_shared_expert(s, ours, mlp + "shared_experts.", all);
+  add_shared_expert(s, ours, mlp + (s.experts->shared_gate ? "shared_expert." : "shared_experts."), all);
 }
 
 std::vector<StoredWeight> stored_layer(const TransformerShape& s, const std::string& ours, const std::string& theirs,
@@ -174,7 +228,8 @@ std::vector<StoredWeight> stored_layer(const TransformerShape& s, const std::str
     all.push_back(stored_norm(s, ours + name, theirs + tensor, hidden));
   };
   if (options.input_norm) norm("input_norm", "input_layernorm");
-  add_attention(s, ours, theirs + "self_attn.", options.inputs.value_or(hidden), all);
+  if (options.kind.attention == AttentionKind::delta_net) add_delta_net(s, ours, theirs + "linear_attn.", all);
+  else add_attention(s, ours, theirs + "self_attn.", options.inputs.value_or(hidden), all);
   if (s.post_norms) norm("attention_post_norm", "post_attention_layernorm");
   if (!options.mlp) return all;
   norm("mlp_norm", s.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm");
@@ -261,7 +316,7 @@ static void copy(const CheckpointFiles& files, const StoredPart& p, std::span<fl
   for (int first = 0; first < p.out; first += kRows) {
     const auto now = static_cast<std::size_t>(std::min(kRows, p.out - first));
     rows.resize(now * of);
-    file.read(p.tensor, static_cast<std::uint64_t>(first) * of, rows);
+    file.read(p.tensor, static_cast<std::uint64_t>(p.skipped + first) * of, rows);
     float* corner = to.data() + static_cast<std::size_t>(p.row) * stride;
     std::array<std::size_t, kRows> column;
     for (std::size_t r = 0; r < now; ++r)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our weights as a checkpoint stores them: which tensors make a weight, whether a checkpoint has them in the right
-// shape, and their values. Names of a layer's tensors are those of transformers (version 4.57).
+// shape, and their values. Names of a layer's tensors are those of transformers (version 4.57; Qwen3.5: 5.23).
 #pragma once
 #include <functional>
 #include <set>
@@ -24,9 +24,11 @@ struct StoredPart {
   struct Pairs {
     int every = 0, from = 0;
   } pairs = {};
-  float plus = 0;         // added to every value: Gemma stores norms less one
-  int stacked = 0;        // matrices of so many experts, [experts, in, out]; 0: one matrix
-  int first = 0, of = 0;  // where the part is inputs first .. first + in of a matrix [out, of]; of 0: all of it
+  float plus = 0;             // added to every value: Gemma and Qwen3-Next store norms less one
+  int stacked = 0;            // matrices of so many experts, [experts, in, out]; 0: one matrix
+  int first = 0, of = 0;      // where the part is inputs first .. first + in of a matrix [out, of]; of 0: all of it
+  int skipped = 0, rows = 0;  // where it is rows skipped .. skipped + out of a matrix [rows, in]; rows 0: all of it
+  bool convolution = false;   // stored [out, 1, in]
 
   int column_of(int stored) const;
   std::vector<std::uint64_t> stored_shape() const;

@@ -8,6 +8,7 @@
 #include "core/errors.h"
 #include "decoder/weights.h"
 #include "model/dtype.h"
+#include "model/transformer_shape.h"
 
 namespace draftline {
 
@@ -75,6 +76,19 @@ struct Cache {
   int value_columns() const { return latent > 0 ? latent : kv_heads * head_dim; }
   int columns() const { return latent > 0 ? head_dim : 2 * kv_heads * head_dim; }
   Bytes row_bytes() const { return bytes_of(dtype, columns()); }  // K and V of one token in one layer
+};
+
+// What layers of gated delta networks hold instead of keys and values, in each KV slot: the states after a sequence's
+// last `states` rows, and the rows that its convolution may read again. Both lie in rings by position, the state after
+// the row at position t at t mod `states`, so that nothing moves when rows are accepted: the next pass starts where
+// lengths say. A pass over more rows than `states` - 1 must be of prompts.
+struct StateCache {
+  int id = -1, layers = 0, states = 0;
+  DeltaNet net = {};
+  DType inputs = DType::fp32;  // of the convolution's rows
+  int kept_rows() const { return states + net.kernel - 1; }
+  Bytes state_bytes() const { return bytes_of(net.state, net.state_elements()); }  // one, in one layer
+  Bytes row_bytes() const { return bytes_of(inputs, net.convolved_columns()); }    // likewise
 };
 
 // Which rows of a pass belong to which sequence. The total is part of the shape; how many rows each sequence has is

@@ -12,7 +12,7 @@ std::vector<LayerUse> layers_between(int from, int to) {
 }
 
 Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops, int capacity,
-                         const std::string& prefix, int tensor_parallel)
+                         const std::string& prefix, int tensor_parallel, int most_states)
     : shape(s), ranks(tensor_parallel), all_(layers_between(0, s.layers)) {
   // As vLLM decides it: by the longest text that may come, as keys in the cache can't be rotated again.
   if (auto& scaling = shape.rope_scaling; scaling && scaling->kind == RopeScaling::Kind::longrope)
@@ -25,14 +25,20 @@ Transformer::Transformer(const TransformerShape& s, WeightStore& store, Ops& ops
   head = store.lm_head(prefix + "lm_head", s.hidden, s.vocabulary, s.tied_embeddings);
   for (const auto kind : {AttentionKind::full, AttentionKind::sliding, AttentionKind::chunked})
     add_cache(ops, kind, capacity);
+  if (const int recurrent = s.layers_of(AttentionKind::delta_net); recurrent > 0) {
+    states = ops.state_cache(recurrent, s.delta_net.value(), most_states);
+    for (int i = 0, place = 0; i < s.layers; ++i)
+      if (s.layer(i).attention == AttentionKind::delta_net)
+        cache_of_layer_[static_cast<std::size_t>(i)].layer = place++;
+  }
 }
 
 void Transformer::add_cache(Ops& ops, AttentionKind kind, int capacity) {
   const int count = shape.layers_of(kind);
+  cache_of_layer_.resize(static_cast<std::size_t>(shape.layers));
   if (count == 0) return;
   const Window window{kind == AttentionKind::full ? 0 : shape.window, kind == AttentionKind::chunked};
   caches.push_back(make_cache(ops, shape, count, capacity, window));
-  cache_of_layer_.resize(static_cast<std::size_t>(shape.layers));
   for (int i = 0, place = 0; i < shape.layers; ++i)
     if (shape.layer(i).attention == kind) cache_of_layer_[static_cast<std::size_t>(i)] = {caches.back(), place++};
 }
@@ -53,6 +59,8 @@ void Transformer::commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlo
 Tensor Transformer::attention(Ops& ops, Tensor y, int layer, PassRef pass) const {
   const auto index = static_cast<std::size_t>(layer);
   const LayerCache& at = cache_of_layer_[index];
+  if (layers[index].kind.attention == AttentionKind::delta_net)
+    return delta_net(ops, y, layers[index], shape, pass, *states, at.layer, ranks);
   return self_attention(ops, y, layers[index], shape, pass, at.cache, at.layer, ranks);
 }
 

@@ -18,9 +18,11 @@ std::vector<LayerUse> layers_between(int from, int to);
 class Transformer {
  public:
   // `shape`: the share of one rank (shard() of model/transformer_shape) if ranks > 1. `capacity`: cache entries per
-  // sequence. `prefix`: begins the names of its weights, so that several networks may share a store.
+  // sequence. `prefix`: begins the names of its weights, so that several networks may share a store. `states`: of each
+  // sequence in layers with a recurrent state, one more than the most rows that a pass verifies.
   Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const std::string& prefix = "",
-              int ranks = 1);
+              int ranks = 1, int states = kMostStates);
+  static constexpr int kMostStates = 65;
 
   // Runs layers on the stream. auxiliary_states[i] gets the state that enters layer i (layers = before the final norm).
   void run(Ops&, Stream&, PassRef, std::span<const LayerUse>, std::map<int, Tensor>* auxiliary_states = nullptr) const;
@@ -43,6 +45,7 @@ class Transformer {
   int ranks;
   // Of the layers with one kind of attention each.
   std::vector<Cache> caches;
+  std::optional<StateCache> states;  // of the layers with a recurrent state
   bool owns(const Cache&) const;
   // Those rows of the tail stay in every cache: path [B * (depth + 1)], as of Ops::commit.
   void commit(Ops&, Tensor path, const Rows&, const BatchSlots&) const;
@@ -51,7 +54,7 @@ class Transformer {
   std::vector<LayerWeights> layers;
 
  private:
-  struct LayerCache {  // a layer's keys and values: `layer` of `cache`
+  struct LayerCache {  // a layer's keys and values: `layer` of `cache`, or of `states`
     Cache cache;
     int layer = 0;
   };

@@ -28,11 +28,11 @@ struct SchedulerLimits {
   bool prefix_caching = true;         // applies to prompts whose prefix blocks have hashes
   bool swap = false;                  // swap preempted sequences to the host; otherwise they are recomputed
   double swap_per_token = 0;          // picoseconds, one way
-  KeptTokens kept = {};               // of a sequence; where windows let some go, prompts share no prefixes
+  KeptTokens kept = {};  // of a sequence; where windows let some go, or states come besides, prompts share no prefixes
 
   // KV blocks that hold a sequence of so many tokens.
   std::int64_t blocks_for(std::int64_t tokens) const {
-    if (!kept.windows.empty()) tokens = static_cast<std::int64_t>(std::ceil(kept(static_cast<double>(tokens))));
+    if (!kept.all_alike()) tokens = static_cast<std::int64_t>(std::ceil(kept(static_cast<double>(tokens))));
     return (tokens + block_size - 1) >> std::countr_zero(static_cast<unsigned>(block_size));
   }
 };

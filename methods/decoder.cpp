@@ -12,7 +12,7 @@ Decoder::Decoder(const Options& o, const MethodSpec& spec, const FindTransformer
     : weights(o.precision),
       backend(make_backend(weights)),
       ops(*backend, o.precision.activations, o.slots * o.positions_per_slot, o.slots, o.precision.kv_cache),
-      target(shard(o.target, o.parallel), weights, ops, o.capacity, "", o.parallel.tensor()),
+      target(shard(o.target, o.parallel), weights, ops, o.capacity, "", o.parallel.tensor(), o.states),
       target_bytes(weights.bytes()),
       method(make_method(spec, {ops, weights, target, o.capacity, find, o.accepted, o.drafter})),
       generator(ops, target, *method, o.sampling) {}

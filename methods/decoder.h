@@ -21,6 +21,7 @@ class Decoder {
     RankAcceptance accepted = {};  // [levels][ranks], for building optimal trees; empty if unknown
     int positions_per_slot = 1;    // positions of a text that are traced together (trace/position_batch)
     FindDrafter drafter = {};      // reads a drafter's folder; mistakes are noted at the reader. Null: there is none
+    int states = Transformer::kMostStates;  // of a sequence, where layers have a recurrent state
   };
   using MakeBackend = std::function<std::unique_ptr<Backend>(const WeightStore&)>;
   // Finds a transformer by the name or file that a reader holds; mistakes are noted at the reader.

@@ -20,6 +20,10 @@ static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
   if (shape.vocabulary != c.target.shape.vocabulary && c.target.ranks == 1)
     draft.fail("its vocabulary has " + std::to_string(shape.vocabulary) + " tokens, the target's " +
                std::to_string(c.target.shape.vocabulary));
+  if (shape.delta_net)
+    draft.fail(
+        "has layers with a recurrent state: such a network is not modelled as a draft, as a draft reads its last "
+        "token again after a step");
   const int ranks = ranks_of(spec, c);
   if (ranks > 1) try {
       return shard(shape, {ranks});

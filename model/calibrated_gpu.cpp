@@ -129,6 +129,13 @@ void put_fits(OrderedJson& fits, const CalibrationInput& o, const GpuCalibration
   }
   if (c.copy) put("copy", c.of_copy, *c.copy);
   if (c.experts) put("experts", c.of_experts, *c.experts);
+  if (c.delta_net) {
+    OrderedJson& block = fits["delta_net"] = certificate(o, c.of_delta_net, false);
+    add_fields(block["rule"], c.delta_net->rule, in_us);
+    add_fields(block["convolution"], c.delta_net->convolution, in_us);
+    add_fields(block["prompt_convolution"], c.delta_net->prompt_convolution, in_us);
+    add_fields(block["prompt_rule"], c.delta_net->prompt_rule, in_us);
+  }
   for (const auto& narrow : c.narrow_gemms) put(gemm_key(narrow.format), narrow.quality, narrow.fit);
   for (const auto& narrow : c.narrow_experts) put(experts_key(narrow.format), narrow.quality, narrow.fit);
 }
@@ -142,6 +149,7 @@ std::vector<FitQuality> qualities(const GpuCalibration& c) {
   }
   if (c.copy) all.push_back(c.of_copy);
   if (c.experts) all.push_back(c.of_experts);
+  if (c.delta_net) all.push_back(c.of_delta_net);
   for (const auto& narrow : c.narrow_gemms) all.push_back(narrow.quality);
   for (const auto& narrow : c.narrow_experts) all.push_back(narrow.quality);
   for (const LinkCalibration& l : c.links) all.push_back(l.quality);

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "model/config_experts.h"
+#include "model/config_hybrids.h"
 #include "model/config_llama.h"
 #include "model/config_windows.h"
 
@@ -167,6 +168,11 @@ constexpr std::array kFamilies{
     Family{"Qwen2ForCausalLM", "qwen2", read_qwen2},
     Family{"Qwen3ForCausalLM", "qwen3", read_qwen3},
     Family{"Qwen3MoeForCausalLM", "qwen3_moe", read_qwen3_moe},
+    Family{"Qwen3NextForCausalLM", "qwen3_next", read_qwen3_next},
+    Family{"Qwen3_5ForConditionalGeneration", "qwen3_5", read_qwen3_5},
+    Family{"Qwen3_5ForCausalLM", "qwen3_5_text", read_qwen3_5},
+    Family{"Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", read_qwen3_5_moe},
+    Family{"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", read_qwen3_5_moe},
     Family{"DeepseekForCausalLM", "deepseek", read_deepseek},
     Family{"DeepseekV2ForCausalLM", "deepseek_v2", read_deepseek_v2},
     Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3},

@@ -60,6 +60,19 @@ CopyFit read_copy(Reader in) { return read_fields<CopyFit>(in); }
 std::optional<ExpertFit> read_experts(Reader in) { return read_fields<ExpertFit>(in); }
 
 template <class Fit>
+Fit read_part(const Reader& in) {
+  Fit fit = read_fields<Fit>(in);
+  in.done();
+  return fit;
+}
+std::optional<DeltaNetFit> read_delta_net(Reader in) {
+  return DeltaNetFit{.rule = read_part<StreamFit>(in.at("rule")),
+                     .convolution = read_part<StreamFit>(in.at("convolution")),
+                     .prompt_convolution = read_part<StreamFit>(in.at("prompt_convolution")),
+                     .prompt_rule = read_part<ChunkFit>(in.at("prompt_rule"))};
+}
+
+template <class Fit>
 constexpr bool kOptional = false;
 template <class Fit>
 constexpr bool kOptional<std::optional<Fit>> = true;
@@ -265,6 +278,7 @@ Device read_device(Reader in, const std::filesystem::path& shipped, int depth) {
   }
   read_fit(fits, "copy", read_copy, &GpuModel::copy, gpu, lenders, depth);
   if (fits.has("experts")) read_fit(fits, "experts", read_experts, &GpuModel::experts, gpu, lenders, depth);
+  if (fits.has("delta_net")) read_fit(fits, "delta_net", read_delta_net, &GpuModel::delta_net, gpu, lenders, depth);
   for (const NarrowFormat format : kNarrowFormats) {
     const auto gemm = [format](auto& g) -> auto& { return g.narrow_gemm[format]; };
     const auto experts = [format](auto& g) -> auto& { return g.narrow_experts[format]; };

@@ -72,6 +72,24 @@ constexpr std::array<FitField<Expert>, 9> kExpert{{
     {"latency", seconds, 0, kAny, 1 * us, 0.001 * us, 20 * us, [](Expert& f) -> double& { return f.latency.value; }},
 }};
 
+using Stream = StreamFit;
+constexpr std::array<FitField<Stream>, 4> kStream{{
+    {"fixed", seconds, 0, kAny, 3 * us, 0.1 * us, 100 * us, [](Stream& f) -> double& { return f.fixed.value; }},
+    {"bandwidth_share", ratio, kTiny, kLarge, 0.8, 0.1, 1.2, [](Stream& f) -> double& { return f.bandwidth_share; }},
+    {"l2_speed", ratio, kTiny, kLarge, 2, 1, 8, [](Stream& f) -> double& { return f.l2_speed; }},
+    {"l2_share", ratio, kTiny, kLarge, 0.7, 0.1, 1.5, [](Stream& f) -> double& { return f.l2_share; }},
+}};
+
+using Chunk = ChunkFit;
+constexpr std::array<FitField<Chunk>, 6> kChunk{{
+    {"fixed", seconds, 0, kAny, 5 * us, 0.1 * us, 100 * us, [](Chunk& f) -> double& { return f.fixed.value; }},
+    {"start", seconds, 0, kAny, 5 * us, 0.05 * us, 100 * us, [](Chunk& f) -> double& { return f.start.value; }},
+    {"chunk", seconds, 0, kAny, 3 * us, 0.05 * us, 50 * us, [](Chunk& f) -> double& { return f.chunk.value; }},
+    {"bandwidth_share", ratio, kTiny, kLarge, 0.8, 0.05, 1.2, [](Chunk& f) -> double& { return f.bandwidth_share; }},
+    {"blend", ratio, 0.5, 1e3, 2, 1, 20, [](Chunk& f) -> double& { return f.blend; }},
+    {"wave_softness", ratio, 0, 1, 0.5, 0.01, 1, [](Chunk& f) -> double& { return f.wave_softness; }},
+}};
+
 // A CPU's coefficients have no upper bound in a fit but where they are shares.
 constexpr double kFree = std::numeric_limits<double>::infinity();
 constexpr double kMostShare = 1.5;  // of a cache: bytes accessed in turn, back and forth, hit a little past its size
@@ -125,6 +143,8 @@ std::span<const FitField<DecodeAttentionFit>> fields_of(const DecodeAttentionFit
 std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&) { return kPrefill; }
 std::span<const FitField<CopyFit>> fields_of(const CopyFit&) { return kCopy; }
 std::span<const FitField<ExpertFit>> fields_of(const ExpertFit&) { return kExpert; }
+std::span<const FitField<StreamFit>> fields_of(const StreamFit&) { return kStream; }
+std::span<const FitField<ChunkFit>> fields_of(const ChunkFit&) { return kChunk; }
 std::span<const FitField<CpuGemmFit>> fields_of(const CpuGemmFit&) { return kCpuGemm; }
 std::span<const FitField<CpuAttentionFit>> fields_of(const CpuAttentionFit&) { return kCpuAttention; }
 

@@ -32,6 +32,8 @@ std::span<const FitField<DecodeAttentionFit>> fields_of(const DecodeAttentionFit
 std::span<const FitField<PrefillAttentionFit>> fields_of(const PrefillAttentionFit&);  // but for its layout, a choice
 std::span<const FitField<CopyFit>> fields_of(const CopyFit&);
 std::span<const FitField<ExpertFit>> fields_of(const ExpertFit&);
+std::span<const FitField<StreamFit>> fields_of(const StreamFit&);
+std::span<const FitField<ChunkFit>> fields_of(const ChunkFit&);
 std::span<const FitField<CpuGemmFit>> fields_of(const CpuGemmFit&);
 std::span<const FitField<CpuAttentionFit>> fields_of(const CpuAttentionFit&);
 

@@ -31,6 +31,7 @@ int fold_of(Numbers... n) {
 int fold_of(const GemmPoint& p) { return fold_of(p.out, p.in); }
 int fold_of(const AttentionPoint& p) { return fold_of(p.heads, p.kv_heads); }
 int fold_of(const ExpertPoint& p) { return fold_of(p.hidden, p.whole, p.experts, p.per_token); }
+int fold_of(const DeltaNetPoint& p) { return fold_of(p.key_heads, p.value_heads); }
 int fold_of(const CopyPoint& p) { return fold_of(p.bytes.value); }
 
 // Fits four fifths and judges the rest, five times. `fit` puts what it finds into the device.
@@ -60,6 +61,10 @@ void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread
 
 void put_experts(Device& d, const std::vector<ExpertPoint>& points, FitSpread* spread) {
   put_experts(d, points.front().operands, fit_experts(points, d, spread));
+}
+
+void put_delta_net(Device& d, const std::vector<DeltaNetPoint>& points, FitSpread* spread) {
+  d.gpu().delta_net = fit_delta_net(points, d, spread);
 }
 
 // What attention is asked for, by which its errors are told apart.
@@ -211,7 +216,8 @@ KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
 GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, const std::string& from) {
   const auto none = [](const auto& points) { return points.empty(); };
   if (times.gemms.empty() && times.attention.empty() && times.copies.empty() && times.links.empty() &&
-      times.experts.empty() && std::all_of(times.narrow_gemms.begin(), times.narrow_gemms.end(), none) &&
+      times.experts.empty() && times.delta_nets.empty() &&
+      std::all_of(times.narrow_gemms.begin(), times.narrow_gemms.end(), none) &&
       std::all_of(times.narrow_experts.begin(), times.narrow_experts.end(), none))
     throw InputErrors(from + ": has no times of a GPU's kernels in the model's domain");
   GpuCalibration c;
@@ -242,6 +248,12 @@ GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, 
     put_experts(d, thinned(times.experts, kMostExperts), &spread);
     note_spread(c.of_experts, spread);
     c.experts = d.gpu().experts;
+  }
+  if (!times.delta_nets.empty()) {
+    c.of_delta_net = quality_of("delta networks", times.delta_nets, datasheet, put_delta_net);
+    put_delta_net(d, times.delta_nets, &spread);
+    note_spread(c.of_delta_net, spread);
+    c.delta_net = d.gpu().delta_net;
   }
   c.narrow_gemms = narrow_fits<GemmFit>(
       "gemm", times.narrow_gemms, kMostGemms, datasheet, gemm_of, [](GpuModel & g) -> auto& { return g.narrow_gemm; });

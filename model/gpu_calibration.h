@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/delta_net_fit.h"
 #include "model/expert_fit.h"
 #include "model/kernel_fit.h"
 #include "model/measured.h"
@@ -17,6 +18,7 @@ struct KernelTimes {
   std::vector<CopyPoint> copies;
   std::vector<LinkTable> links;
   std::vector<ExpertPoint> experts;  // of 16-bit operands
+  std::vector<DeltaNetPoint> delta_nets;
   // Of narrow operands in whose format the datasheet has a rate, format by format.
   std::array<std::vector<GemmPoint>, kNarrowFormats.size()> narrow_gemms;
   std::array<std::vector<ExpertPoint>, kNarrowFormats.size()> narrow_experts;
@@ -52,10 +54,11 @@ struct GpuCalibration {
   std::vector<AttentionCalibration> attention;  // of each library and format of the cache; wider formats first
   std::optional<CopyFit> copy;
   std::optional<ExpertFit> experts;
+  std::optional<DeltaNetFit> delta_net;
   std::vector<NarrowCalibration<GemmFit>> narrow_gemms;
   std::vector<NarrowCalibration<ExpertFit>> narrow_experts;
   std::vector<LinkCalibration> links;
-  FitQuality of_gemm, of_copy, of_experts;
+  FitQuality of_gemm, of_copy, of_experts, of_delta_net;
 };
 
 // `datasheet`: its fits, if any, are not used. InputErrors without any times; the text names `from`.

@@ -118,6 +118,32 @@ struct ExpertFit {
   Origin origin;
 };
 
+// A kernel that streams what it reads and writes: fixed + bytes over the bandwidth of where they lie.
+struct StreamFit {
+  Seconds fixed;
+  double bandwidth_share = 1;  // eB
+  double l2_speed = 1;         // bL2: bandwidth of L2 over that of memory
+  double l2_share = 1;         // c: share of L2 that keeps what one call leaves to the next
+};
+
+// The gated delta rule over prompts in chunks of 64 rows: a head's chunks one after the other, heads in waves of CTAs.
+struct ChunkFit {
+  Seconds fixed;
+  Seconds start;               // of a wave: loading and storing its heads' states
+  Seconds chunk;               // of one chunk of a wave
+  double bandwidth_share = 1;  // eB: of the rows' traffic, all of which a full wave waits for
+  double blend = 2;            // p: how sharply the chunks' latency and their traffic meet
+  double wave_softness = 1;    // theta
+};
+
+// The kernels of gated delta networks (docs/kernel_model.md, "Delta networks"): of a step, which reads and writes a
+// state row by row, and of prompts.
+struct DeltaNetFit {
+  StreamFit rule, convolution, prompt_convolution;
+  ChunkFit prompt_rule;
+  Origin origin{};
+};
+
 // Formats of operands below 16 bits that have matrix kernels of their own: 8-bit floating point with scales of whole
 // columns and rows, or of blocks of 128; 4-bit floating point with scales of blocks of 16.
 enum class NarrowFormat : std::uint8_t { fp8, fp8_block, nvfp4 };
@@ -138,7 +164,8 @@ struct GpuModel {
   GemmFit gemm;  // of 16-bit operands
   AttentionModel attention;
   CopyFit copy;
-  std::optional<ExpertFit> experts;  // of 16-bit operands; none: grouped GEMMs by the GEMM's fit
+  std::optional<ExpertFit> experts;      // of 16-bit operands; none: grouped GEMMs by the GEMM's fit
+  std::optional<DeltaNetFit> delta_net;  // none: elementwise work of as many bytes
   NarrowFits<GemmFit> narrow_gemm;
   NarrowFits<ExpertFit> narrow_experts;
   bool borrowed() const {  // is a GEMM's or an attention's fit from a relative?

@@ -21,5 +21,7 @@ enum class CacheState {
 Seconds gpu_time(const Device&, const AttentionChoice&, const Attention&, Span, CacheState);
 Seconds gpu_time(const Device&, const Copy&);
 Seconds gpu_time(const Device&, const ExpertMlp&);
+Seconds gpu_time(const Device&, const CausalConvolution&);  // of a GPU with a fit of delta networks
+Seconds gpu_time(const Device&, const DeltaRule&);          // likewise
 
 }  // namespace draftline

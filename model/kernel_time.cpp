@@ -58,6 +58,15 @@ Seconds kernel_time(const Device& d, const ExpertMlp& k) {
   return gpu_time(d, k);
 }
 
+template <class Kernel>
+static Seconds time_of_state_kernel(const Device& d, const Kernel& k) {
+  if (d.cpu() == nullptr && d.gpu().delta_net) return gpu_time(d, k);
+  const Work w = work(k);
+  return kernel_time(d, Copy{.read = w.read, .written = w.written, .flops = w.flops});
+}
+Seconds kernel_time(const Device& d, const CausalConvolution& k) { return time_of_state_kernel(d, k); }
+Seconds kernel_time(const Device& d, const DeltaRule& k) { return time_of_state_kernel(d, k); }
+
 Seconds launch_time(const Device& d) { return d.cpu() != nullptr ? Seconds{} : d.gpu().copy.fixed; }
 
 BytesPerSecond copy_bandwidth(const Device& d) {

@@ -32,6 +32,9 @@ Seconds kernel_time(const Device&, const Attention&, Span,
                     AttentionChoice choice = {});
 Seconds kernel_time(const Device&, const Copy&, const ReuseDistance& distance = {});  // `distance`: of its old lines
 Seconds kernel_time(const Device&, const ExpertMlp&);
+// Without a fit of their own, as elementwise work that moves as many bytes.
+Seconds kernel_time(const Device&, const CausalConvolution&);
+Seconds kernel_time(const Device&, const DeltaRule&);
 
 // Of each kernel that an engine launches for an op beyond its first: an empty elementwise one. A CPU launches nothing.
 Seconds launch_time(const Device&);

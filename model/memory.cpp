@@ -21,7 +21,7 @@ Bytes weight_memory(const TransformerShape& s, DType format) {
 
 double cache_elements_per_token(const TransformerShape& s) {
   if (s.latent) return static_cast<double>(s.layers) * (s.latent->kv_rank + s.latent->rope_dim);
-  return 2.0 * s.layers * s.kv_columns();
+  return 2.0 * (s.layers - s.layers_of(AttentionKind::delta_net)) * s.kv_columns();
 }
 
 double cached_tokens(const CachePlan& plan) {

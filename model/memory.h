@@ -28,8 +28,10 @@ struct KeptTokens {
     double share;  // of the bytes of a token
   };
   std::vector<Layers> windows;
+  double states = 0;  // what a sequence's recurrent states take besides, whatever its length
+  bool all_alike() const { return windows.empty() && states == 0; }  // as much for every token, and nothing besides
   double operator()(double tokens) const {
-    double kept = tokens;
+    double kept = tokens + states;
     for (const Layers& w : windows) kept -= w.share * std::max(0.0, tokens - w.window);
     return kept;
   }

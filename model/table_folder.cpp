@@ -77,6 +77,12 @@ void read_experts(const Csv& t, const TableSetting& s, KernelTimes& times, LeftO
   }
 }
 
+void read_delta_nets(const Csv& t, const TableSetting&, KernelTimes& times, LeftOut& left_out) {
+  DeltaNetTable table = read_delta_net_table(t);
+  left_out.add("a convolution of prompts below 16 tokens, for which the kernel takes another way", table.short_prompts);
+  times.delta_nets = std::move(table.points);
+}
+
 void add(std::vector<LinkTable>& to, std::vector<LinkTable> more) {
   std::move(more.begin(), more.end(), std::back_inserter(to));
 }
@@ -118,7 +124,7 @@ constexpr std::array kKnown{Known{"gemm", read_gemms},
                             Known{"attention", read_steps},
                             Known{"generation_mla", nullptr, kLatent},
                             Known{"mla_context_module", nullptr, kLatent},
-                            Known{"gdn", nullptr, "gated delta networks, which this command does not use yet"}};
+                            Known{"gdn", read_delta_nets}};
 
 // What a file is a table of: "gemm" of gemm.csv, gemm.csv.gz, gemm_perf.txt and gemm_perf.parquet; none: it is not
 // named like a table.

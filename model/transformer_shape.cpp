@@ -126,6 +126,8 @@ std::optional<std::string> refuses_shards(const TransformerShape& s, const Paral
   if (s.heads % ranks != 0) return degree + "divide the " + number(s.heads) + " heads of " + s.name;
   if (s.kv_heads % ranks != 0 && ranks % s.kv_heads != 0)
     return degree + "divide the " + number(s.kv_heads) + " KV heads of " + s.name + " and is no multiple of them";
+  if (s.delta_net && s.delta_net->key_heads % ranks != 0)
+    return degree + "divide the " + number(s.delta_net->key_heads) + " key heads of the delta networks of " + s.name;
   return std::nullopt;
 }
 
@@ -137,8 +139,8 @@ TransformerShape shard(const TransformerShape& s, const Parallelism& p) {
   one.kv_heads = std::max(1, s.kv_heads / ranks);
   if (s.latent) one.kv_heads = one.heads;
   if (one.delta_net) {
-    one.delta_net->key_heads = share_of(s.delta_net->key_heads, ranks);
-    one.delta_net->value_heads = share_of(s.delta_net->value_heads, ranks);
+    one.delta_net->key_heads = s.delta_net->key_heads / ranks;
+    one.delta_net->value_heads = s.delta_net->value_heads / ranks;
   }
   one.intermediate = share_of(s.intermediate, ranks);
   one.vocabulary = share_of(s.vocabulary, ranks);

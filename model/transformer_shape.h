@@ -67,9 +67,11 @@ struct LatentAttention {
 // over the last `kernel` tokens of queries, keys and values.
 struct DeltaNet {
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, kernel = 4;
+  DType state = DType::bf16;  // in which engines keep it: config.json's mamba_ssm_dtype, else 16 bits
   int key_columns() const { return key_heads * key_dim; }
   int value_columns() const { return value_heads * value_dim; }
   int convolved_columns() const { return 2 * key_columns() + value_columns(); }
+  double state_elements() const { return static_cast<double>(value_heads) * key_dim * value_dim; }
   bool operator==(const DeltaNet&) const = default;
 };
 

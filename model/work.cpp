@@ -77,6 +77,26 @@ Work work(const ExpertMlp& k) {
           bytes_of(outside, rows * hidden)};
 }
 
+Work work(const CausalConvolution& k) {
+  const double columns = k.columns;
+  const Bytes rows = bytes_of(k.activations, k.rows * columns),
+              kept = bytes_of(k.activations, k.sequences * (k.kernel - 1) * columns),
+              weights = bytes_of(k.activations, k.kernel * columns);
+  return {Flops{}, rows + weights + k.index_bytes + (k.prompts ? Bytes{} : kept), rows + (k.prompts ? kept : rows)};
+}
+
+Bytes state_bytes(const DeltaRule& k) {
+  return bytes_of(k.state, static_cast<double>(k.value_heads) * k.key_dim * k.value_dim);
+}
+
+Work work(const DeltaRule& k) {
+  const double heads = k.value_heads, values = heads * k.value_dim, rows = k.rows;
+  const double inputs = rows * (2.0 * k.key_heads * k.key_dim + values + 2 * heads);
+  return {Flops{6 * rows * values * k.key_dim},
+          bytes_of(k.activations, inputs + 2 * heads) + k.index_bytes + (k.prompts ? 0 : k.sequences) * state_bytes(k),
+          bytes_of(k.activations, rows * values) + (k.prompts ? k.sequences : k.rows) * state_bytes(k)};
+}
+
 Work work(const Kernel& kernel, Span span) {
   return std::visit(
       [&](const auto& k) {

@@ -128,7 +128,30 @@ double experts_touched(const ExpertMlp&);
 double busiest_experts_touched(const ExpertMlp&);
 double busiest_expert_rows(const ExpertMlp&);
 
-using Kernel = std::variant<Gemm, Attention, Copy, CollectiveCall, ExpertMlp>;
+// The causal convolution before a gated delta rule, one layer: each of `columns` by itself, over the last `kernel` rows
+// of its sequence. Of the rows before a pass it reads what it kept of them, `kernel` - 1 a sequence.
+struct CausalConvolution {
+  int sequences = 0, rows = 0, columns = 0, kernel = 0;
+  DType activations = DType::bf16;
+  bool prompts = false;    // no rows precede the pass, and the last ones alone are kept; else all are
+  Bytes index_bytes = {};  // row starts, slots, lengths
+  bool operator==(const CausalConvolution&) const = default;
+};
+
+// The gated delta rule of one layer (Yang et al. 2024, equation 10): each value head's state S [key_dim, value_dim]
+// becomes a S + k (b (v - a k^T S))^T with every row, which then reads q^T S. FLOP are those of the recurrence, of its
+// three products of a vector and S; chunked kernels compute more.
+struct DeltaRule {
+  int sequences = 0, rows = 0, widest = 0;
+  int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
+  DType state = DType::fp32, activations = DType::bf16;
+  bool prompts = false;  // states start empty and the last one alone is kept; else that of every row
+  Bytes index_bytes = {};
+  bool operator==(const DeltaRule&) const = default;
+};
+Bytes state_bytes(const DeltaRule&);  // of one sequence
+
+using Kernel = std::variant<Gemm, Attention, Copy, CollectiveCall, ExpertMlp, CausalConvolution, DeltaRule>;
 
 Bytes weight_bytes(DType, double elements, double scale_bits = 0);  // scale_bits: of their scales, for each
 Work work(const Gemm&);
@@ -136,6 +159,8 @@ Work work(const Attention&, Span);
 Work work(const Copy&);
 Work work(const CollectiveCall&);
 Work work(const ExpertMlp&);
+Work work(const CausalConvolution&);
+Work work(const DeltaRule&);
 Work work(const Kernel&, Span);
 
 }  // namespace draftline

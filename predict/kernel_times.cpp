@@ -29,6 +29,13 @@ struct ShapeText {
   std::string operator()(const CollectiveCall& k) const {
     return to_text(k.message) + " on " + std::to_string(k.ranks);
   }
+  std::string operator()(const CausalConvolution& k) const {
+    return std::to_string(k.rows) + " rows of " + std::to_string(k.columns);
+  }
+  std::string operator()(const DeltaRule& k) const {
+    return std::to_string(k.rows) + " rows of " + std::to_string(k.sequences) + " sequences, " +
+           std::to_string(k.value_heads) + " states of " + joined({k.key_dim, k.value_dim});
+  }
   std::string operator()(const ExpertMlp& k) const {
     return joined({k.rows, k.hidden, k.intermediate}) + " " + std::string(name(k.weights)) + ", " +
            std::to_string(k.per_token) + " of " + std::to_string(k.experts) + " experts";

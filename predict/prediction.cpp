@@ -50,8 +50,8 @@ AttentionChoice attention_of(const Setup& s) {
 struct Predictor::Plan {
   Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find,
        const Decoder::FindDrafter& drafter)
-      : decoder({*s.transformer, precision, kSlots, 1, s.parallel, {}, m.acceptance.ranks(), 1, drafter}, m.spec, find,
-                [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
+      : decoder({*s.transformer, precision, kSlots, 1, s.parallel, {}, m.acceptance.ranks(), 1, drafter, kSlots},
+                m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
   static constexpr int kSlots = 1 << 17;
@@ -121,6 +121,14 @@ Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
   const auto plan = std::make_shared<Plan>(s, precision, m, find_, drafter_);
   plans_[{s.transformer, s.parallel, precision, m.spec, m.acceptance.ranks()}] = plan;
   return *plan;
+}
+
+std::optional<std::string> Predictor::refuses(Plan& p, const Setup& s) {
+  if (p.decoder.ops.state_caches().empty()) return std::nullopt;
+  try {
+    recorded(p, Recording::step, s.batch_size);
+  } catch (const InputErrors& e) { return e.messages().front(); }
+  return std::nullopt;
 }
 
 ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
@@ -206,6 +214,15 @@ static std::optional<int> slides(const Cache& c) {
   return c.window.tokens > 0 && !c.window.chunked ? std::optional(c.window.tokens) : std::nullopt;
 }
 
+// Of a sequence whose steps verify so many rows: as long as the verdict is out, each row's state is kept, whatever the
+// context. The convolution reads the rows before the first of them.
+static Bytes state_bytes(const Ops& ops, int rows) {
+  Bytes sum;
+  for (const StateCache& c : ops.state_caches())
+    sum += c.layers * (rows * c.state_bytes() + (c.net.kernel - 2 + rows) * c.row_bytes());
+  return sum;
+}
+
 Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batched_tokens) {
   Plan& p = plan(s, m);
   MemoryFootprint all{};
@@ -218,6 +235,7 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batch
   KeptTokens kept;
   for (const Cache& c : p.decoder.ops.caches())
     if (const auto window = slides(c)) kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
+  kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.batch_size).slots()) / per_token;
   const Bytes weights = all.weights + all.draft_weights;
   return {weights, all.total() - weights, per_token, std::move(kept)};
 }
@@ -240,6 +258,7 @@ void Predictor::validate(const Setup& s, const MethodChoice& m) {
   if (m.spec.in().failed()) return;
   if (const Trace* trace = m.acceptance.trace())
     if (const auto why = trace->wrong_target(*s.transformer)) m.spec.in().at("acceptance").fail(*why);
+  if (const auto why = refuses(p, s)) return m.spec.in().fail(*why);
   acceptance_length(m, *p.decoder.method, recorded(p, Recording::step, s.of_replica().batch_size).rows(), s);
 }
 
@@ -331,6 +350,7 @@ MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const 
     const double slots = cached_tokens({s.batch_size, kept, priced.slots, CacheLayout::paged, 16, 0});
     (plan.decoder.target.owns(c) ? m.cache : m.draft_cache) += slots * c.layers * c.row_bytes();
   }
+  m.cache += s.batch_size * state_bytes(plan.decoder.ops, priced.slots);
   m.activations = priced.activations;
   return m;
 }
@@ -340,6 +360,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   Plan& p = plan(s, m);
   const int depth = p.decoder.method->depth();
   const bool speculating = depth > 0;
+  if (const auto why = refuses(p, s)) return *why;
   const Priced& mine = priced(p, s, m.acceptance.hit_share());
   Prediction out{};
   out.verified_rows = mine.rows;

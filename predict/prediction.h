@@ -123,6 +123,8 @@ class Predictor {
     int slots() const { return std::max(1, outline.widest_pass); }
   };
   Plan& plan(const Setup&, const MethodChoice&);
+  // Why the method can't verify on this transformer (Ops::gated_delta_rule); none: it can.
+  std::optional<std::string> refuses(Plan&, const Setup&);
   // `size`: sequences of a step, or tokens of a prompt. `hits`: how many sequences of the step have drafts; none: all.
   // The result is valid until the next call.
   const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false, std::optional<int> hits = {});

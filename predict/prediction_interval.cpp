@@ -57,6 +57,7 @@ KnownErrors known_errors(const Device& d, const Precision& precision, const Atte
     errors.plain_attention = known(error_of(fit.decode.origin));
     set(KernelKind::attention, known(wider(error_of(fit.decode.origin), error_of(fit.prefill.origin))));
     set(KernelKind::elementwise, error_of(gpu.copy.origin));
+    if (gpu.delta_net) set(KernelKind::recurrence, error_of(gpu.delta_net->origin));
     const ChosenExpertFit experts = expert_fit(d, operands_of(precision.experts, precision.activations));
     errors.experts_as_gemm = experts.fit == nullptr;
     if (experts.fit != nullptr && !experts.guess) set(KernelKind::experts, error_of(experts.fit->origin));
@@ -84,7 +85,8 @@ std::optional<PredictionInterval> prediction_interval(const KnownErrors& known, 
   const auto& errors = baseline == nullptr ? plain : known.of;
   const auto mine = shares_of(step, known.experts_as_gemm),
              base = baseline == nullptr ? decltype(mine){} : shares_of(*baseline, known.experts_as_gemm);
-  for (const KernelKind needed : {KernelKind::gemm, KernelKind::attention, KernelKind::experts}) {
+  for (const KernelKind needed :
+       {KernelKind::gemm, KernelKind::attention, KernelKind::experts, KernelKind::recurrence}) {
     const auto k = static_cast<std::size_t>(needed);
     if ((!errors[k] && mine[k] > 0) || (!plain[k] && base[k] > 0)) return std::nullopt;
   }

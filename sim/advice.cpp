@@ -21,7 +21,7 @@ StepLosses losses_of(const StepBreakdown& more, Seconds plain_step) {
   const auto verify = [&](KernelKind k) { return more.of(Phase::verify, k) / plain_step; };
   return {.draft = more.of(Phase::draft) / plain_step,
           .products = verify(KernelKind::gemm) + verify(KernelKind::elementwise),
-          .cache_reads = verify(KernelKind::attention),
+          .cache_reads = verify(KernelKind::attention) + verify(KernelKind::recurrence),
           .experts = verify(KernelKind::experts),
           .communication = more.communication() / plain_step,
           .commit = more.of(Phase::commit) / plain_step,

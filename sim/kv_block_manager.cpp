@@ -12,7 +12,7 @@ KvBlockManager::KvBlockManager(const SchedulerLimits& limits)
     : limits_(limits),
       block_size_(limits.block_size),
       shift_(std::countr_zero(static_cast<unsigned>(limits.block_size))),
-      blocks_per_prefix_block_(limits.prefix_caching && limits.kept.windows.empty() ? kPrefixBlockTokens >> shift_ : 0),
+      blocks_per_prefix_block_(limits.prefix_caching && limits.kept.all_alike() ? kPrefixBlockTokens >> shift_ : 0),
       swap_per_token_(limits.swap_per_token),
       total_(limits.kv_blocks),
       free_(limits.kv_blocks) {}
@@ -36,10 +36,10 @@ bool KvBlockManager::extend(RunningBatch& running, int tokens) {
   extended_.resize(held.size());
   std::int64_t more = 0;
   const int add = tokens + block_size_ - 1;
-  const bool windows = !limits_.kept.windows.empty();
+  const bool uneven = !limits_.kept.all_alike();
   for (std::size_t i = 0; i < held.size(); ++i) {
     extended_[i] =
-        std::max(windows ? blocks_for(std::int64_t{lengths[i]} + tokens) : (lengths[i] + add) >> shift_, held[i]);
+        std::max(uneven ? blocks_for(std::int64_t{lengths[i]} + tokens) : (lengths[i] + add) >> shift_, held[i]);
     more += extended_[i] - held[i];
   }
   if (more == 0) return true;

@@ -4,6 +4,9 @@
 
 Needs Python 3.11 and exactly these versions (a virtual environment outside the repository):
     pip install torch==2.7.1 transformers==4.57.6 safetensors==0.6.2 numpy==2.2.6
+and for the networks that only transformers 5 knows:
+    pip install torch==2.15.0 transformers==5.23.0 safetensors==0.8.0 numpy==2.4.6
+With either, the networks of those versions are made.
 Use:
     python tools/make_fixtures.py [FOLDER [NETWORK ..]]  default: all, in tests/fixtures beside this script's folder
 
@@ -27,6 +30,8 @@ from safetensors.torch import save_file
 from torch.utils._python_dispatch import TorchDispatchMode
 
 PINNED = {"torch": "2.7.1", "transformers": "4.57.6", "safetensors": "0.6.2", "numpy": "2.2.6"}
+NEWER = {"torch": "2.15.0", "transformers": "5.23.0", "safetensors": "0.8.0", "numpy": "2.4.6"}
+USED = {m.__name__: m.__version__.split("+")[0] for m in (torch, transformers, safetensors, numpy)}
 SEED = 20240711
 VOCABULARY = 96
 PROMPT_LENGTHS = (37, 5)
@@ -174,13 +179,38 @@ NETWORKS = {
 }
 
 
-def randomise(network, generator):
+# Gated delta networks, three to one layer of gated attention; norms are stored less 1, but for those behind the delta
+# rule; experts beside a shared one with a gate.
+HYBRID = dict(
+    num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, head_dim=16, partial_rotary_factor=0.25,
+    linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8, linear_value_head_dim=12,
+    linear_conv_kernel_dim=4, rms_norm_eps=1e-6, **COMMON)
+NETWORKS["qwen3_next"] = dict(
+    make=transformers.Qwen3NextForCausalLM, dtype=torch.bfloat16, norms_less_one=True,
+    config=transformers.Qwen3NextConfig(
+        hidden_size=32, intermediate_size=48, moe_intermediate_size=20, shared_expert_intermediate_size=28,
+        num_experts=6, num_experts_per_tok=2, rope_theta=10000.0, attention_bias=False, **HYBRID))
+
+if USED == NEWER:  # of which the older versions know nothing
+    NETWORKS = {
+        # The same with dense MLPs, and the delta networks' inputs in matrices of their own.
+        "qwen3_5": dict(
+            make=transformers.Qwen3_5ForCausalLM, dtype=torch.bfloat16, norms_less_one=True,
+            config=transformers.Qwen3_5TextConfig(
+                hidden_size=32, intermediate_size=56, attention_bias=False,
+                rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25,
+                                     mrope_section=[1, 1, 0], mrope_interleaved=True),
+                **{k: v for k, v in HYBRID.items() if k != "partial_rotary_factor"})),
+    }
+
+
+def randomise(network, generator, norms_less_one=False):
     """Every weight anew: the library's own start has norms of one and biases of zero, which would hide mistakes."""
     with torch.no_grad():
         for name, weight in sorted(network.named_parameters()):
             noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
             if name.endswith("norm.weight") or name.endswith("layernorm.weight"):
-                weight.copy_(1 + 0.2 * noise)
+                weight.copy_((0 if norms_less_one and "linear_attn" not in name else 1) + 0.2 * noise)
             elif name.endswith(".bias"):
                 weight.copy_(0.3 * noise)
             elif "embed_tokens" in name:
@@ -237,7 +267,7 @@ def make(name, entry, root, generator):
         shutil.rmtree(folder)
     torch.manual_seed(SEED)
     network = entry["make"](entry["config"])
-    randomise(network, generator)
+    randomise(network, generator, entry.get("norms_less_one", False))
     network.to(entry["dtype"])
     network.save_pretrained(folder, safe_serialization=True, max_shard_size=entry.get("shard", "1GB"))
     (folder / "generation_config.json").unlink(missing_ok=True)
@@ -248,7 +278,7 @@ def make(name, entry, root, generator):
     error = max((s.double() - d).abs().max().item() for s, d in zip(single, double))
     size = max(d.abs().max().item() for d in double)
     save_file({f"logits.{i}": d.float().contiguous() for i, d in enumerate(double)}, folder / "expected.safetensors")
-    expected = dict(made_by="tools/make_fixtures.py", versions=PINNED, seed=SEED, prompts=prompts,
+    expected = dict(made_by="tools/make_fixtures.py", versions=USED, seed=SEED, prompts=prompts,
                     largest_logit=size, largest_error_of_fp32=error)
     (folder / "expected.json").write_text(
         "{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in expected.items()) + "\n}\n")
@@ -257,9 +287,8 @@ def make(name, entry, root, generator):
 
 
 def main():
-    used = {m.__name__: m.__version__.split("+")[0] for m in (torch, transformers, safetensors, numpy)}
-    if used != PINNED:
-        sys.exit(f"pinned versions are {PINNED}, installed are {used}")
+    if USED not in (PINNED, NEWER):
+        sys.exit(f"pinned versions are {PINNED} or {NEWER}, installed are {USED}")
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent / "tests/fixtures")
     root.mkdir(parents=True, exist_ok=True)
     transformers.utils.logging.disable_progress_bar()

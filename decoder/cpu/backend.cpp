@@ -24,6 +24,8 @@ void CpuBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   caches_.emplace_back(c, kv_slots, capacity, options_.filled);
 }
 
+void CpuBackend::make_state_cache(const StateCache& c, int kv_slots) { states_.emplace_back(c, kv_slots); }
+
 void CpuBackend::stage(std::span<const int> data) { staged_.emplace_back(data.begin(), data.end()); }
 
 std::uint32_t* CpuBackend::at(const Tensor& t) {
@@ -64,6 +66,11 @@ const float* CpuBackend::weight(const Weight& w, bool counted) {
 
 std::vector<float> CpuBackend::cache_entry(const Cache& c, int layer, int kv_slot, int key) const {
   return caches_[static_cast<std::size_t>(c.id)].entry(layer, kv_slot, key);
+}
+
+std::vector<float> CpuBackend::state_after(const StateCache& c, int layer, int kv_slot, int position) const {
+  const std::span<const float> state = states_[static_cast<std::size_t>(c.id)].state(layer, kv_slot, position);
+  return {state.begin(), state.end()};
 }
 
 CpuBackend::PassView CpuBackend::view(PassRef ref) {

@@ -11,6 +11,7 @@
 
 #include "decoder/backend.h"
 #include "decoder/cpu/cache.h"
+#include "decoder/cpu/states.h"
 
 namespace draftline {
 
@@ -30,6 +31,7 @@ class CpuBackend : public Backend {
 
   void make_persistent(const Tensor&, std::span<const int> initial) override;
   void make_cache(const Cache&, int kv_slots, int capacity) override;
+  void make_state_cache(const StateCache&, int kv_slots) override;
   void stage(std::span<const int> data) override;
   void emitted(const Op&, const Tape&) override;
   void finish(const Tape&) override;
@@ -39,6 +41,9 @@ class CpuBackend : public Backend {
   std::vector<float> read_floats(const Tensor& buffer);  // row by row; for tests and for dumping logits
   // K then V of one cache entry: [kv_heads * head_dim] each.
   std::vector<float> cache_entry(const Cache&, int layer, int kv_slot, int key) const;
+
+  // The state after the row at `position`: [value_heads * key_dim * value_dim].
+  std::vector<float> state_after(const StateCache&, int layer, int kv_slot, int position) const;
 
   struct Counts {  // FLOP and bytes of the loops so far, in the declared formats
     double flops = 0, read = 0, written = 0;
@@ -100,6 +105,9 @@ class CpuBackend : public Backend {
   void run(const LatentAttend&);
   void run(const ExpandedAttend&);
   void run(const GroupAttend&);
+  void run(const GatedRmsNorm&);
+  void run(const Convolve&);
+  void run(const GatedDeltaRule&);
   void run(const SumOverRanks&);
   void run(const GatherOverRanks&);
   void run(const ExchangeRows&);
@@ -140,6 +148,7 @@ class CpuBackend : public Backend {
   std::vector<std::uint32_t> arena_;
   std::deque<std::vector<int>> staged_;
   std::vector<CpuCache> caches_;
+  std::vector<CpuStates> states_;
   std::unordered_map<int, std::vector<float>> weights_;
   std::unordered_map<int, std::vector<PanelLine>> panels_;
   std::unordered_map<const Tape*, ArenaPlan> plans_;

@@ -95,6 +95,15 @@ void CpuBackend::run(const GeluMul& o) {
       row(y, o.y, r)[i] = gelu_by_tanh(row(x, o.gate_up, r)[i]) * row(x, o.gate_up, r)[o.y.cols + i];
 }
 
+void CpuBackend::run(const GatedRmsNorm& o) {
+  const float *x = in(o.x), *gate = in(o.gate), *w = weight(o.w);
+  float* y = out(o.y);
+  for (int r = 0; r < o.y.rows; ++r) {
+    rms_norm_row(row(x, o.x, r), w, o.w.out, o.x.cols, o.width, o.epsilon, row(y, o.y, r));
+    for (int i = 0; i < o.y.cols; ++i) row(y, o.y, r)[i] *= silu(row(gate, o.gate, r)[i]);
+  }
+}
+
 void CpuBackend::run(const SiluAdd& o) {
   const float *a = in(o.a), *b = in(o.b);
   float* y = out(o.y);

@@ -9,6 +9,7 @@ set(draftline_cuda_kernels
   runtime/idle.cu
   cache/movement.cu
   elementwise/norm.cu
+  recurrence/delta_net.cu
   runtime/random_fill.cu
   sampling/sample.cu
   sampling/trees.cu

@@ -9,6 +9,7 @@ class PricedBackend : public Backend {
  public:
   void make_persistent(const Tensor&, std::span<const int>) override {}
   void make_cache(const Cache&, int, int) override {}
+  void make_state_cache(const StateCache&, int) override {}
   void stage(std::span<const int>) override {}
   std::vector<int> read(const Tensor& t) override {
     return std::vector<int>(static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols));

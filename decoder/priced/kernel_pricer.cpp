@@ -33,7 +33,7 @@ static Seconds saved_by_kernel(const Engine& e, const StepOutline& step) {
   for (const StepOutline::Segment& s : step.segments)
     for (const StepOutline::Op& op : s.ops) {
       const Kernel& k = step.kinds[static_cast<std::size_t>(op.kind)].kernel;
-      if (std::holds_alternative<Attention>(k)) ++layers;
+      if (std::holds_alternative<Attention>(k) || std::holds_alternative<DeltaRule>(k)) ++layers;
       else if (!communicates(k)) ++kernels;
     }
   return kernels == 0 ? Seconds{} : (-1.0 * layers / kernels) * e.layer;
@@ -168,6 +168,8 @@ KernelKind kind_of(const Kernel& kernel) {
     KernelKind operator()(const ExpertMlp&) const { return KernelKind::experts; }
     KernelKind operator()(const Copy&) const { return KernelKind::elementwise; }
     KernelKind operator()(const CollectiveCall&) const { return KernelKind::communication; }
+    KernelKind operator()(const CausalConvolution&) const { return KernelKind::elementwise; }
+    KernelKind operator()(const DeltaRule&) const { return KernelKind::recurrence; }
   };
   return std::visit(Kind{}, kernel);
 }

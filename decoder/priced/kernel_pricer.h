@@ -40,6 +40,8 @@ class KernelPricer {
     return collective_time(device_.links, engine_.links, k, device_.name);
   }
   Seconds time(const ExpertMlp&, const OpCost&, double);
+  Seconds time(const CausalConvolution& k, const OpCost&, double) { return kernel_time(device_, k); }
+  Seconds time(const DeltaRule& k, const OpCost&, double) { return kernel_time(device_, k); }
   Seconds time(const Attention&, const OpCost&, double) { return {}; }
   double hot_share(const StepOutline::Op&);  // of an op's weights: still in L2
   // A kernel's time as a node of a graph: it starts while the one before it ends, but none is faster than its bytes at
@@ -79,7 +81,7 @@ inline Seconds host_base(const Engine& e, bool speculating, const StepOutline& s
   return of_step + e.launches_speculating * e.issue + step.searches * e.search;
 }
 
-// What an engine makes of layers beyond their kernels: each layer of a pass attends once.
+// What an engine makes of layers beyond their kernels: each layer of a pass attends, or applies the delta rule, once.
 class LayerTime {
  public:
   LayerTime(const Engine& e, const StepOutline& step)
@@ -89,7 +91,7 @@ class LayerTime {
       of_verifying_ += e.layer_tree;
   }
   Seconds operator()(KernelKind kind, Phase phase) const {
-    if (kind != KernelKind::attention) return {};
+    if (kind != KernelKind::attention && kind != KernelKind::recurrence) return {};
     return phase == Phase::verify ? of_verifying_ : of_layer_;
   }
 

@@ -12,8 +12,8 @@ namespace draftline {
 
 // What a kernel does. Kernels of one kind share the coefficients of their fit, so their predictions err together;
 // experts share those of GEMMs.
-enum class KernelKind { gemm, attention, experts, elementwise, communication };
-inline constexpr std::size_t kKernelKinds = 5, kPhases = 3;
+enum class KernelKind { gemm, attention, experts, elementwise, communication, recurrence };
+inline constexpr std::size_t kKernelKinds = 6, kPhases = 3;
 using KindTimes = std::array<Seconds, kKernelKinds>;
 
 struct StepBreakdown {
@@ -26,7 +26,7 @@ struct StepBreakdown {
   Seconds of(Phase p, KernelKind k) const { return kernels[static_cast<std::size_t>(p)][static_cast<std::size_t>(k)]; }
   Seconds of(Phase p) const {  // without communication, which has an entry of its own in every report
     return of(p, KernelKind::gemm) + of(p, KernelKind::attention) + of(p, KernelKind::experts) +
-           of(p, KernelKind::elementwise);
+           of(p, KernelKind::elementwise) + of(p, KernelKind::recurrence);
   }
   Seconds communication() const {
     constexpr auto kKind = KernelKind::communication;

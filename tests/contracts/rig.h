@@ -13,7 +13,7 @@
 
 namespace draftline::test {
 
-enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, windows };
+enum class Network { llama, qwen2, qwen3, mixture, latent, deepseek, windows, hybrid };
 inline TransformerShape tiny_shape(Network kind) {
   TransformerShape s;
   s.name = "tiny";
@@ -57,6 +57,13 @@ inline TransformerShape tiny_shape(Network kind) {
     s.mlp = MlpKind::gated_gelu;
     s.query_scale = 0.3;
     s.embedding_scale = 2;
+  }
+  if (kind == Network::hybrid) {  // gated delta networks among layers of gated attention
+    s.qk_norm = s.output_gate = true;
+    s.rotary_share = 0.25;
+    s.delta_net = DeltaNet{2, 4, 8, 6, 4, DType::fp32};
+    s.layer_kinds.assign(6, {.attention = AttentionKind::delta_net});
+    s.layer_kinds[3] = s.layer_kinds[5] = {};
   }
   return s;
 }
@@ -108,7 +115,7 @@ struct Rig {
             MethodSpec(method_text.root()),
             [network](const Reader& in) {
               static_cast<void>(in.text());
-              return tiny_shape(network);
+              return tiny_shape(network == Network::hybrid ? Network::llama : network);  // of a draft network
             },
             [&](const WeightStore& store) -> std::unique_ptr<Backend> {
               if (kind == Kind::priced) return std::make_unique<PricedBackend>();

@@ -217,3 +217,16 @@ TEST_CASE("weights in 8 bits are refused by name", "[cuda]") {
   ops.linear(x, w);
   CHECK_THROWS_AS(ops.flush(), InputErrors);
 }
+
+TEST_CASE("a target with recurrent states emits on CUDA the CPU's text under methods that draft chains", "[cuda]") {
+  if (!has_device()) SKIP_TEST("no CUDA device");
+  const auto questions = prompts(3, 2);
+  const Limits limits{8, {}, 2};
+  for (const Plan& plan :
+       {Plan{"autoregressive", ""}, {"prompt_lookup", R"(,"draft_length":3)"}, {"eagle3", R"(,"draft_length":2)"}}) {
+    INFO(label(plan));
+    Rig cpu(plan, Rig::Kind::cpu_planned, 2, Network::hybrid);
+    CudaRig cuda(plan, fp32(true), 2, Network::hybrid);
+    agree(cpu.run(questions, limits), cuda.run(questions, limits));
+  }
+}

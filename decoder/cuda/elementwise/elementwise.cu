@@ -49,6 +49,15 @@ __global__ void gelu_mul_kernel(View<const T> x, View<T> y) {
 }
 
 template <class T>
+__global__ void sigmoid_mul_kernel(View<const T> x, View<const T> gate, View<T> y) {
+  await_previous();
+  const int c = column();
+  if (c >= y.cols) return;
+  const float g = to_float(gate.row(row())[gate.cols == 1 ? 0 : c]);
+  y.row(row())[c] = from_float<T>(to_float(x.row(row())[c]) / (1 + expf(-g)));
+}
+
+template <class T>
 __global__ void silu_add_kernel(View<const T> a, View<const T> b, View<T> y) {
   await_previous();
   const int c = column();
@@ -114,6 +123,10 @@ void gelu_mul(View<const T> gate_up, View<T> y, cudaStream_t s) {
   launch_overlapping(gelu_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, gate_up, y);
 }
 template <class T>
+void sigmoid_mul(View<const T> x, View<const T> gate, View<T> y, cudaStream_t s) {
+  launch_overlapping(sigmoid_mul_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, x, gate, y);
+}
+template <class T>
 void silu_add(View<const T> a, View<const T> b, View<T> y, cudaStream_t s) {
   launch(silu_add_kernel<T>, grid_over(y.rows, y.cols), dim3(kThreads), 0, s, a, b, y);
 }
@@ -136,6 +149,7 @@ void grouped_conv(View<const T> x, View<const T> delta, View<const T> base, int 
   template void add(View<const T>, View<const T>, View<T>, cudaStream_t);                             \
   template void silu_mul(View<const T>, View<T>, cudaStream_t);                                       \
   template void gelu_mul(View<const T>, View<T>, cudaStream_t);                                       \
+  template void sigmoid_mul(View<const T>, View<const T>, View<T>, cudaStream_t);                     \
   template void silu_add(View<const T>, View<const T>, View<T>, cudaStream_t);                        \
   template void gelu(View<const T>, View<T>, cudaStream_t);                                           \
   template void cosine_gate(View<const T>, View<const T>, View<const T>, int, View<T>, cudaStream_t); \

@@ -223,6 +223,25 @@ void CudaBackend::make_cache(const Cache& c, int kv_slots, int capacity) {
   s.capacities.push_back(capacity);
 }
 
+// States in 16 bits have the activations' format, which may be of 32.
+void CudaBackend::make_state_cache(const StateCache& c, int kv_slots) {
+  State& s = *state_;
+  floats_only(c.inputs);
+  const auto slots = static_cast<std::size_t>(c.layers) * static_cast<std::size_t>(kv_slots);
+  const DType format = c.net.state == DType::fp32 ? DType::fp32 : s.options.activations;
+  const auto state = static_cast<std::size_t>(bytes_of(format, c.net.state_elements()).value),
+             row = static_cast<std::size_t>(c.row_bytes().value);
+  const std::size_t states = slots * static_cast<std::size_t>(c.states) * state,
+                    rows = slots * static_cast<std::size_t>(c.kept_rows()) * row;
+  cuda::StateData d{Buffer(states, "recurrent states"), Buffer(rows, "the rows of convolutions"), kv_slots};
+  if (s.options.poison) {
+    s.poison(d.states, states);
+    s.poison(d.rows, rows);
+  }
+  s.allocated += states + rows;
+  s.states.push_back(std::move(d));
+}
+
 void CudaBackend::stage(std::span<const int> data) { state_->staged.emplace_back(data.begin(), data.end()); }
 
 void CudaBackend::finish(const Tape& tape) {

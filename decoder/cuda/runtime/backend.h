@@ -39,6 +39,7 @@ class CudaBackend : public Backend {
 
   void make_persistent(const Tensor&, std::span<const int> initial) override;
   void make_cache(const Cache&, int kv_slots, int capacity) override;
+  void make_state_cache(const StateCache&, int kv_slots) override;
   void stage(std::span<const int> data) override;
   void finish(const Tape&) override;
   std::vector<int> read(const Tensor& buffer) override;

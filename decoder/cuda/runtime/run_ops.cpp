@@ -6,6 +6,7 @@
 #include "decoder/cuda/cache/movement.h"
 #include "decoder/cuda/elementwise/elementwise.h"
 #include "decoder/cuda/experts/experts.h"
+#include "decoder/cuda/recurrence/delta_net.h"
 #include "decoder/cuda/runtime/state.h"
 #include "decoder/cuda/sampling/choose.h"
 #include "decoder/cuda/sampling/sample.h"
@@ -96,7 +97,6 @@ struct LaunchOp {
   void operator()(const SiluAdd& o) const { silu_add(in(o.a), in(o.b), out(o.y), stream); }
   void operator()(const Gelu& o) const { gelu(in(o.x), out(o.y), stream); }
   void operator()(const CosineGate& o) const { cosine_gate(in(o.q), in(o.k), in(o.v), o.head_dim, out(o.y), stream); }
-  void operator()(const SigmoidMul&) const { only_priced("a gate on experts that every token passes"); }
   void operator()(const LatentAppend&) const { only_priced("latent attention"); }
   void operator()(const AbsorbQueries&) const { only_priced("latent attention"); }
   void operator()(const ExpandValues&) const { only_priced("latent attention"); }
@@ -128,6 +128,28 @@ struct LaunchOp {
   }
   void operator()(const GroupAttend& o) const {
     group_attend(in(o.q), in(o.k), in(o.v), o.group, o.head_dim, o.causal, out(o.y), stream);
+  }
+  void operator()(const SigmoidMul& o) const { sigmoid_mul(in(o.x), in(o.gate), out(o.y), stream); }
+  void operator()(const GatedRmsNorm& o) const {
+    gated_rms_norm(in(o.x), in(o.gate), weight(o.w).data, o.width, o.epsilon, out(o.y), stream);
+  }
+  // Calls f with the states in their own format: 16 bits only where activations have them too.
+  template <class F>
+  void with_states(const StateCache& c, F f) const {
+    if (c.net.state == DType::fp32) f(s.view<T, float>(c));
+    else f(s.view<T, T>(c));
+  }
+  void operator()(const Convolve& o) const {
+    with_states(o.cache, [&](auto states) {
+      convolve(in(o.x), weight(o.w), s.view(o.pass), s.tape->pass(o.pass).rows.prompts, states, o.layer, out(o.y),
+               stream);
+    });
+  }
+  void operator()(const GatedDeltaRule& o) const {
+    with_states(o.cache, [&](auto states) {
+      gated_delta_rule(in(o.qkv), in(o.gates), weight(o.a_log).data, weight(o.dt_bias).data, s.view(o.pass),
+                       s.tape->pass(o.pass).rows.prompts, states, o.layer, out(o.y), stream);
+    });
   }
   void operator()(const Quantise&) const { check(false, "the decoder on CUDA computes in 16 or 32 bits"); }
   void operator()(const SumOverRanks&) const { check(false, "the decoder on CUDA runs on one device"); }

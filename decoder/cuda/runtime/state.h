@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "decoder/cuda/gemm/blas.h"
+#include "decoder/cuda/recurrence/delta_net.h"
 #include "decoder/cuda/runtime/backend.h"
 #include "decoder/cuda/runtime/device.h"
 
@@ -22,6 +23,11 @@ class SharedWeights {
 struct CacheData {
   Buffer values, blocks;
   int blocks_per_kv_slot = 0, block_count = 0;
+};
+
+struct StateData {
+  Buffer states, rows;
+  int kv_slots = 0;
 };
 
 // The graph of one tape; empty until it is captured.
@@ -54,6 +60,20 @@ struct CudaBackend::State {
             d.block_count,
             c.kv_heads,
             c.head_dim};
+  }
+  template <class T, class S>
+  cuda::StateView<T, S> view(const StateCache& c) const {
+    const cuda::StateData& d = states[static_cast<std::size_t>(c.id)];
+    return {reinterpret_cast<S*>(d.states.data()),
+            reinterpret_cast<T*>(d.rows.data()),
+            d.kv_slots,
+            c.states,
+            c.kept_rows(),
+            c.net.key_heads,
+            c.net.value_heads,
+            c.net.key_dim,
+            c.net.value_dim,
+            c.net.kernel};
   }
   const void* weight(const Weight&);  // loads the weight at its first use, which must not happen while capturing
   void make_weight(const Weight&, cuda::Buffer&);
@@ -97,6 +117,7 @@ struct CudaBackend::State {
   std::vector<std::size_t> persistent_bytes;
   std::vector<cuda::CacheData> caches;
   std::vector<int> capacities;
+  std::vector<cuda::StateData> states;
   std::unordered_map<int, std::shared_ptr<cuda::Buffer>> weights;
   std::vector<std::pair<Rope, cuda::Buffer>> rope_tables;
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gated delta networks against the CPU backend: prompts, then passes of one and of several rows a sequence, from the
+// states that were kept, some of which are taken back.
+#include "decoder/cuda/recurrence/delta_net.h"
+#include "decoder/cuda/elementwise/elementwise.h"
+
+#include "tests/catch.h"
+#include "tests/emulator/op_rig.h"
+
+using namespace draftline;
+using namespace draftline::cuda;
+
+namespace {
+
+// fp32: the order of additions alone. bf16: states and results are rounded to 8 bits, and states again by every row.
+template <class S>
+constexpr double kTolerance = std::is_same_v<S, float> ? 1e-5 : 1.0 / 32;
+
+// One layer's convolution and delta rule over passes: rows of each sequence, and how many of them are then committed.
+struct PassOf {
+  std::vector<int> rows, kept;
+};
+
+template <class T, class S>
+double compare(const DeltaNet& net, const std::vector<PassOf>& passes, int states, unsigned seed) {
+  Dice dice(seed);
+  const int sequences = static_cast<int>(passes.front().rows.size()), layers = 2, layer = 1;
+  const int columns = net.convolved_columns(), heads = net.value_heads;
+  Specification cpu(sequences);
+  Ops& ops = cpu.ops;
+  const StateCache cache = ops.state_cache(layers, net, states);
+  const BatchSlots slots{ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
+                         ops.persistent_per_slot("lengths", 1, 1, DType::int32),
+                         ops.persistent_per_slot("ids", 1, 1, DType::int32)};
+  std::vector<int> kv_slots(static_cast<std::size_t>(sequences)), lengths(kv_slots);
+  std::iota(kv_slots.rbegin(), kv_slots.rend(), 0);
+  ops.upload(slots.kv_slots, kv_slots);
+  ops.upload(slots.ids, kv_slots);
+  const Weight w = cpu.store.table("convolution", net.kernel, columns), a_log = cpu.store.vector("a_log", heads),
+               dt_bias = cpu.store.vector("dt_bias", heads);
+  const auto loaded = [&](const Weight& weight) {
+    std::vector<float> values(static_cast<std::size_t>(weight.in) * static_cast<std::size_t>(weight.out));
+    cpu.weights.load(cpu.store.name(weight), weight.in, weight.out, values);
+    return Array<T>(values, weight.out);
+  };
+  const Array<T> w_device = loaded(w), a_device = loaded(a_log), dt_device = loaded(dt_bias);
+  const auto slots_of = static_cast<std::size_t>(layers * sequences);
+  const Array<S> kept_states(static_cast<int>(slots_of) * states, static_cast<int>(net.state_elements()));
+  const Array<T> kept_rows(static_cast<int>(slots_of) * cache.kept_rows(), columns);
+  const StateView<T, S> view{kept_states.view().data,
+                             kept_rows.view().data,
+                             sequences,
+                             states,
+                             cache.kept_rows(),
+                             net.key_heads,
+                             heads,
+                             net.key_dim,
+                             net.value_dim,
+                             net.kernel};
+
+  double worst = 0;
+  for (std::size_t p = 0; p < passes.size(); ++p) {
+    const bool prompts = p == 0;
+    ops.upload(slots.lengths, lengths);
+    Rows rows = ops.ragged("rows" + std::to_string(p), passes[p].rows);
+    rows.prompts = prompts;
+    const auto n = static_cast<std::size_t>(rows.total);
+    const auto x = dice.normal<T>(n * static_cast<std::size_t>(columns)),
+               gates = dice.normal<T>(n * static_cast<std::size_t>(2 * heads));
+    const PassRef pass = ops.pass({rows, slots});
+    const Tensor convolved = ops.convolve(cpu.floats(x, columns), w, pass, cache, layer);
+    const Tensor result =
+        cpu.keep(ops.gated_delta_rule(convolved, cpu.floats(gates, 2 * heads), a_log, dt_bias, pass, cache, layer));
+    ops.flush();
+
+    std::vector<int> cu_seqlens{0};
+    for (const int each : passes[p].rows) cu_seqlens.push_back(cu_seqlens.back() + each);
+    const Array<int> starts(cu_seqlens, 1), kv(kv_slots, 1), old(lengths, 1);
+    PassView at;
+    at.cu_seqlens = starts.read();
+    at.slots = {kv.read(), old.read(), kv.read()};
+    at.sequences = sequences;
+    at.total = rows.total;
+    at.widest = rows.widest;
+    const Array<T> x_device(x, columns), gates_device(gates, 2 * heads);
+    const Array<T> between(rows.total, columns), y(rows.total, net.value_columns());
+    convolve(x_device.read(), w_device.read(), at, prompts, view, layer, between.view(), nullptr);
+    gated_delta_rule(between.read(), gates_device.read(), a_device.read().data, dt_device.read().data, at, prompts,
+                     view, layer, y.view(), nullptr);
+    wait_for_device();
+    worst = std::max(worst, distance(y.floats(), cpu.floats_of(result), 1));
+    for (std::size_t b = 0; b < lengths.size(); ++b) lengths[b] += passes[p].kept[b];
+  }
+  return worst;
+}
+
+// Prompts shorter and longer than the kernel; a plain step; chains of which some rows, all, and one are kept, often
+// enough that every place of the rings is written again; a sequence that sits out.
+const std::vector<PassOf> kPasses{{{5, 1, 9}, {5, 1, 9}}, {{1, 1, 1}, {1, 1, 1}}, {{4, 4, 4}, {2, 4, 1}},
+                                  {{4, 0, 4}, {1, 0, 4}}, {{3, 4, 2}, {3, 1, 2}}, {{4, 4, 4}, {4, 4, 4}}};
+
+}  // namespace
+
+TEST_CASE("gated delta networks on CUDA keep and give what the specification does") {
+  NEEDS_DEVICE;
+  const DeltaNet small{2, 4, 8, 12, 4, DType::fp32}, wide{1, 3, 48, 40, 3, DType::fp32};
+  CHECK(compare<float, float>(small, kPasses, 5, 1) < kTolerance<float>);
+  CHECK(compare<float, float>(wide, kPasses, 7, 2) < kTolerance<float>);
+  CHECK(compare<bf16, float>(small, kPasses, 5, 3) < kTolerance<bf16>);
+  CHECK(compare<bf16, bf16>(wide, kPasses, 5, 4) < kTolerance<bf16>);
+}
+
+TEST_CASE("gates and gated norms on CUDA are the specification's") {
+  NEEDS_DEVICE;
+  Dice dice(5);
+  constexpr int kRows = 3, kHeads = 2, kWidth = 40;
+  const auto x = dice.normal<float>(kRows * kHeads * kWidth), gate = dice.normal<float>(kRows * kHeads * kWidth),
+             one = dice.normal<float>(kRows);
+  Specification cpu(1);
+  const Weight w = cpu.store.vector("norm", kWidth);
+  std::vector<float> values(kWidth);
+  cpu.weights.load("norm", 1, kWidth, values);
+  const Tensor held = cpu.floats(x, kHeads * kWidth), gates = cpu.floats(gate, kHeads * kWidth);
+  const Tensor normed = cpu.keep(cpu.ops.gated_rms_norm(held, gates, w, 1e-6F, kWidth)),
+               gated = cpu.keep(cpu.ops.sigmoid_mul(held, gates)),
+               by_row = cpu.keep(cpu.ops.sigmoid_mul(held, cpu.floats(one, 1)));
+  cpu.ops.flush();
+  const Array<float> in(x, kHeads * kWidth), g(gate, kHeads * kWidth), row(one, 1), weights(values, kWidth),
+      y(kRows, kHeads * kWidth);
+  const auto result = [&] {
+    wait_for_device();
+    return y.floats();
+  };
+  gated_rms_norm(in.read(), g.read(), weights.read().data, kWidth, 1e-6F, y.view(), nullptr);
+  CHECK(distance(result(), cpu.floats_of(normed), 1) < kTolerance<float>);
+  sigmoid_mul(in.read(), g.read(), y.view(), nullptr);
+  CHECK(distance(result(), cpu.floats_of(gated), 1) < kTolerance<float>);
+  sigmoid_mul(in.read(), row.read(), y.view(), nullptr);
+  CHECK(distance(result(), cpu.floats_of(by_row), 1) < kTolerance<float>);
+}
