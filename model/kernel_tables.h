@@ -23,7 +23,7 @@ std::vector<AttentionPoint> read_prefill_table(const Csv&, LeftOut&);
 // tables of the attention call alone are not used: below 0.2 ms they hold what the host takes to launch it, 0.1 to 0.17
 // ms whatever the work, without order in it.
 std::vector<AttentionPoint> read_latent_decode_table(const Csv&, const Device&, LeftOut&);
-// Prompts, of the table of attention calls, of at least 0.3 ms, as shorter ones are the host's: absorbed up to 512 rows,
+// Prompts, of the table of attention calls, from 0.3 ms on, as shorter ones are the host's: absorbed up to 512 rows,
 // expanded beyond, less what the device's fit says of the products that the call holds for it.
 std::vector<AttentionPoint> read_latent_prefill_table(const Csv&, const Device&, LeftOut&);
 

@@ -23,8 +23,8 @@ struct ExpertLoad {
 // Of known rows of each expert.
 ExpertLoad load_of(std::span<const int> rows_of_experts);
 
-// Expected on the busiest device, where the rows choose as experts_touched (model/work.h) has it. The experts touched share the rows about
-// evenly, so a tile more is begun for half of its rows on average. More rows never have fewer tiles.
+// Expected on the busiest device, by experts_touched (model/work.h). The experts touched share the rows about evenly,
+// so that a tile more is begun for half of its rows on average. More rows never have fewer tiles.
 ExpertLoad expected_load(const ExpertMlp&);
 
 // Rows of each expert in tables of measured layers: a distribution is made, not drawn, so that a layer has one load.

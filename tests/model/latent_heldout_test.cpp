@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latent attention on shapes it has not seen: whole numbers of heads are left out of the fit. Figures: docs/accuracy.md.
+// Latent attention on shapes it has not seen: whole numbers of heads are left out. Figures: docs/accuracy.md.
 #include <string>
 
 #include "model/kernel_tables.h"
