@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multi-head latent attention over Ops (DeepSeek-V2, 2024, section 2.1.2): the cache holds a latent for each token and
-// the rotated part of its key, which all heads share. Absorbed, queries are taken to the latents, which all heads read as one key; so
-// are decoding, verification and short prompts computed. Longer prompts expand keys and values of each head from their
-// latents, which is less arithmetic (LatentAttention::most_absorbed; vLLM's MLACommonImpl).
+// the rotated part of its key, which all heads share. Absorbed, queries are taken to the latents, which all heads read
+// as one key; so are decoding, verification and short prompts computed. Longer prompts expand keys and values of each
+// head from their latents, which is less arithmetic (LatentAttention::most_absorbed; vLLM's MLACommonImpl).
 #pragma once
 #include "decoder/ops.h"
 #include "model/transformer_shape.h"

@@ -137,8 +137,9 @@ std::vector<AttentionPoint> read_absorbed_modules(const Csv& t, const Device& d,
       }
       AttentionPoint p = absorbed_point(shape.sequences, shape.rows, shape.context, module.heads, module.cache);
       const AttentionPoint launch = absorbed_point(all_rows, 1, base->first.context, module.heads, module.cache);
-      p.time = took - base->second + gpu_time(d, attention_choice(d.gpu().attention, {}, module.cache),
-                                              kernel_of(launch), span_of(launch), p.cache);
+      p.time = took - base->second +
+               gpu_time(d, attention_choice(d.gpu().attention, {}, module.cache), kernel_of(launch), span_of(launch),
+                        p.cache);
       if (shape != base->first && p.time > Seconds{}) points.push_back(std::move(p));
       else left_out.add("hardly a context, which the others' times are counted from, or no longer than that");
     }
@@ -155,8 +156,9 @@ std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, L
     AttentionPoint p = absorbed_point(count(t, i, sequences), count(t, i, rows), 0, count(t, i, heads), DType::bf16);
     const bool absorbed = p.rows <= LatentAttention{}.most_absorbed;
     if (t.text(i, cache) != "bfloat16" || took < (absorbed ? kLeastAbsorbed : kLeastExpanded)) {
-      left_out.add(t.text(i, cache) != "bfloat16" ? "a cache that is not of 16 bits"
-                                                  : "absorbed below 1 ms or expanded below 0.3 ms, which are the host's");
+      left_out.add(t.text(i, cache) != "bfloat16"
+                       ? "a cache that is not of 16 bits"
+                       : "absorbed below 1 ms or expanded below 0.3 ms, which are the host's");
       continue;
     }
     const int all_rows = p.sequences * p.rows;

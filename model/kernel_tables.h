@@ -19,10 +19,10 @@ std::vector<AttentionPoint> read_decode_table(const Csv&, LeftOut&);
 std::vector<AttentionPoint> read_prefill_table(const Csv&, LeftOut&);
 
 // Latent attention of DeepSeek-V3's columns, absorbed, of a table of whole modules: of decoding, or of prompts. A
-// module's projections are taken away by the same module with as many rows and hardly a context, one row for each of as
-// many sequences, for prompts up to 128 of them; what that launch took is what the device's fit of other attention says.
-// Attention calls are timed apart too, but whatever takes less than 0.2 ms has there the time of the host that launches
-// it, 0.1 to 0.17 ms in no order.
+// module's projections are taken away by the same module with as many rows and hardly a context, one row for each of
+// as many sequences, for prompts up to 128 of them; what that launch took is what the device's fit of other attention
+// says. Attention calls are timed apart too, but whatever takes less than 0.2 ms has there the time of the host that
+// launches it, 0.1 to 0.17 ms in no order.
 std::vector<AttentionPoint> read_absorbed_modules(const Csv&, const Device&, LeftOut&);
 // Prompts in a table of attention calls, less what the device's fit says of the products that a call holds: absorbed up
 // to 512 rows, from 1 ms on, and expanded beyond, from 0.3 ms on.

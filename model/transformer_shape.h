@@ -80,7 +80,7 @@ struct RopeScaling {
   enum class Kind { linear, llama3, yarn, longrope } kind = Kind::linear;
   double factor = 1, low_frequency_factor = 1, high_frequency_factor = 4;
   int original_context = 8192;
-  // YaRN (Peng et al. 2023): turns within the original context beyond which a wave is kept, below which it is stretched.
+  // YaRN (Peng et al. 2023): turns within the original context above which a wave is kept, below which it is stretched
   double beta_fast = 32, beta_slow = 1;
   bool whole_columns = true;  // YaRN: the columns at which that is so are rounded ("truncate")
   std::vector<double> short_factors = {}, long_factors = {};  // longrope: of each pair of columns

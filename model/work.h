@@ -55,8 +55,8 @@ struct Attention {
   }
   bool operator==(const Attention&) const = default;
 };
-// Kernels of latent attention are not those of other attention: absorbed, all heads read one wide key; expanded, keys are
-// wider than values.
+// Kernels of latent attention are not those of other attention: absorbed, all heads read one wide key; expanded, keys
+// are wider than values.
 enum class AttentionForm { ordinary, absorbed, expanded };
 inline constexpr std::array<std::string_view, 3> kAttentionFormNames{"ordinary", "absorbed", "expanded"};
 constexpr AttentionForm form_of(const Attention& k) {

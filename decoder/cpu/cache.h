@@ -14,7 +14,8 @@ class CpuCache {
   // Every entry starts as NaN, or, if `filled`, with random values in [-1, 1).
   CpuCache(const Cache&, int kv_slots, int capacity, bool filled);
 
-  // The key, then the value of one entry: the columns of all heads. A latent is stored twice, as key and as value. A Bug if the entry is outside of the cache.
+  // The key, then the value of one entry: the columns of all heads. A latent is stored twice, as key and as value. A
+  // Bug if the entry is outside of the cache.
   std::vector<float> entry(int layer, int kv_slot, int position) const;
   void store(int layer, int kv_slot, int position, const float* k, const float* v);
   void move(int layer, int kv_slot, int from, int to);
