@@ -196,11 +196,11 @@ void add_calibrate(CLI::App& app, Action& chosen) {
   auto* verb =
       app.add_subcommand("calibrate", "fits a device to what was measured; prints its errors on unseen shapes");
   auto o = std::make_shared<Options>();
-  verb->add_option(
-          "measured", o->measured,
-          "a measured file (draftline probe), or a folder of tables of kernels: gemm, generation_attention,\n"
-          "context_attention, mla_generation_module, context_mla, moe, nccl, custom_allreduce (aiconfigurator's\n"
-          "forms), dense and attention (LLMServingSim's), each a .csv file, gzipped or not; docs/your_own.md")
+  verb->add_option("measured", o->measured,
+                   "a measured file (draftline probe), or a folder of tables of kernels: gemm, generation_attention,\n"
+                   "context_attention, mla_generation_module, mla_context_module, context_mla, moe, nccl,\n"
+                   "custom_allreduce (aiconfigurator's forms), dense and attention (LLMServingSim's), each a .csv "
+                   "file, gzipped or not; docs/your_own.md")
       ->check(CLI::ExistingPath);
   verb->add_option("--served", o->served.files,
                    "benchmarks of a server, instead: results of vLLM (bench serve, bench latency), SGLang or guidellm, "

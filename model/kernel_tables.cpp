@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/kernel_tables.h"
 
+#include <compare>
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "core/json_parse.h"
@@ -87,75 +87,94 @@ namespace {
 // Of DeepSeek-V3, whose attention the tables time.
 constexpr int kLatent = 512, kRotated = 64, kUnrotated = 128, kValues = 128;
 
-AttentionPoint latent_point(int sequences, int context, int heads, bool is_fp8) {
-  AttentionPoint p{sequences, 1, context, heads, 1, kLatent + kRotated, Seconds{}};
-  p.format = is_fp8 ? DType::fp8 : DType::bf16;
-  p.library = is_fp8 ? "flashmla" : "flash_attention_3_mla";
+AttentionPoint absorbed_point(int sequences, int rows, int context, int heads, DType cache) {
+  AttentionPoint p{sequences, rows, context, heads, 1, kLatent + kRotated, Seconds{}};
+  p.format = cache;
+  p.library = cache == DType::fp8 ? "flashmla" : "flash_attention_3_mla";
   p.value_dim = kLatent;
   p.latent = true;
   return p;
 }
 
+struct Module {
+  DType cache;
+  std::string products;  // their format
+  int heads;
+  auto operator<=>(const Module&) const = default;
+};
+struct ModuleShape {
+  int sequences, rows, context;
+  auto operator<=>(const ModuleShape&) const = default;
+};
+
 }  // namespace
 
-std::vector<AttentionPoint> read_latent_decode_table(const Csv& t, const Device& d, LeftOut& left_out) {
-  const auto sequences = t.column("batch_size"), heads = t.column("num_heads"), cache = t.column("kv_cache_dtype"),
-             gemms = t.column("gemm_type"), step = t.column("step"), time = t.column("latency");
-  using Module = std::tuple<std::string, std::string, int, int>;
-  std::map<Module, std::map<int, Seconds>> modules;  // by context
+std::vector<AttentionPoint> read_absorbed_modules(const Csv& t, const Device& d, LeftOut& left_out) {
+  constexpr int kHardly = 2;            // keys at most of what the other times are counted from
+  constexpr int kMostPromptRows = 128;  // beyond, that many launches of one row cost more than what is looked for
+  const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
+             cache = t.column("kv_cache_dtype"), products = t.column("gemm_type"), step = t.column("step"),
+             time = t.column("latency"), source = t.column("kernel_source");
+  std::map<Module, std::map<ModuleShape, Seconds>> modules;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    auto& times = modules[{std::string(t.text(i, cache)), std::string(t.text(i, gemms)), count(t, i, heads),
-                           count(t, i, sequences)}];
-    if (!times.insert_or_assign(count(t, i, step), kMillisecond * latency_of(t, i, time)).second)
+    const Module module{t.text(i, cache) == "fp8" ? DType::fp8 : DType::bf16, std::string(t.text(i, products)),
+                        count(t, i, heads)};
+    const ModuleShape shape{count(t, i, sequences), count(t, i, rows), count(t, i, step)};
+    if (t.text(i, source) == "FLASH_ATTN") left_out.add("modules whose keys and values are expanded");
+    else if (!modules[module].insert_or_assign(shape, kMillisecond * latency_of(t, i, time)).second)
       left_out.add("a module and context that stands again, below");
   }
   std::vector<AttentionPoint> points;
-  for (const auto& [module, times] : modules) {
-    const auto& [format, products, head_count, batch_size] = module;
-    const auto& [least, shortest] = *times.begin();
-    if (least > 2) {
-      left_out.add("modules that were not timed with hardly a context", static_cast<int>(times.size()));
-      continue;
-    }
-    AttentionPoint hardly = latent_point(batch_size, least, head_count, format == "fp8");
-    const Seconds launch = gpu_time(d, attention_choice(d.gpu().attention, {}, hardly.format), kernel_of(hardly),
-                                    span_of(hardly), CacheState::repeated);
-    for (const auto& [context, took] : times) {
-      AttentionPoint p = latent_point(batch_size, context, head_count, format == "fp8");
-      p.time = took - shortest + launch;
-      if (context > least && p.time > Seconds{}) points.push_back(std::move(p));
+  for (const auto& [module, times] : modules)
+    for (const auto& [shape, took] : times) {
+      const int all_rows = shape.sequences * shape.rows;
+      const auto base = times.lower_bound({all_rows, 1, 0});
+      const bool has_base = base != times.end() && base->first.sequences == all_rows && base->first.rows == 1 &&
+                            base->first.context <= kHardly;
+      if (!has_base || (shape.rows > 1 && all_rows > kMostPromptRows)) {
+        left_out.add("modules that no other with as many rows and hardly a context stands beside");
+        continue;
+      }
+      AttentionPoint p = absorbed_point(shape.sequences, shape.rows, shape.context, module.heads, module.cache);
+      const AttentionPoint launch = absorbed_point(all_rows, 1, base->first.context, module.heads, module.cache);
+      p.time = took - base->second +
+               gpu_time(d, attention_choice(d.gpu().attention, {}, module.cache), kernel_of(launch), span_of(launch),
+                        p.cache);
+      if (shape != base->first && p.time > Seconds{}) points.push_back(std::move(p));
       else left_out.add("hardly a context, which the others' times are counted from, or no longer than that");
     }
-  }
   return points;
 }
 
-std::vector<AttentionPoint> read_latent_prefill_table(const Csv& t, const Device& d, LeftOut& left_out) {
-  constexpr Seconds kHostBound{0.3e-3};
+std::vector<AttentionPoint> read_latent_prompts(const Csv& t, const Device& d, LeftOut& left_out) {
+  constexpr Seconds kLeastAbsorbed{1e-3}, kLeastExpanded{0.3e-3};
   const auto sequences = t.column("batch_size"), rows = t.column("isl"), heads = t.column("num_heads"),
              cache = t.column("kv_cache_dtype"), time = t.column("latency");
   std::vector<AttentionPoint> points;
   for (std::size_t i = 0; i < t.rows(); ++i) {
     const Seconds took = kMillisecond * latency_of(t, i, time);
-    if (t.text(i, cache) != "bfloat16" || took < kHostBound) {
-      left_out.add(took < kHostBound ? "calls below 0.3 ms, which are the host's" : "a cache that is not of 16 bits");
+    AttentionPoint p = absorbed_point(count(t, i, sequences), count(t, i, rows), 0, count(t, i, heads), DType::bf16);
+    const bool absorbed = p.rows <= LatentAttention{}.most_absorbed;
+    if (t.text(i, cache) != "bfloat16" || took < (absorbed ? kLeastAbsorbed : kLeastExpanded)) {
+      left_out.add(t.text(i, cache) != "bfloat16"
+                       ? "a cache that is not of 16 bits"
+                       : "absorbed below 1 ms or expanded below 0.3 ms, which are the host's");
       continue;
     }
-    AttentionPoint p = latent_point(count(t, i, sequences), 0, count(t, i, heads), false);
-    p.rows = count(t, i, rows);
-    Gemm product{.rows = p.sequences * p.rows, .in = kUnrotated, .out = kLatent, .count = p.heads};
-    Seconds products = kernel_time(d, product);
-    if (p.rows <= LatentAttention{}.most_absorbed) {
+    const int all_rows = p.sequences * p.rows;
+    Seconds products;
+    if (absorbed) {
+      Gemm product{.rows = all_rows, .in = kUnrotated, .out = kLatent, .count = p.heads};
+      products = kernel_time(d, product);
       std::swap(product.in, product.out);
       products += kernel_time(d, product);
     } else {
+      products = kernel_time(d, Gemm{all_rows, kLatent, p.heads * (kUnrotated + kValues)});
+      p.library = "flash_attention_3";
       p.kv_heads = p.heads;
       p.head_dim = kUnrotated + kRotated;
       p.value_dim = kValues;
       p.latent = false;
-      p.library = "flash_attention_3";
-      product = {.rows = product.rows, .in = kLatent, .out = p.heads * (kUnrotated + kValues)};
-      products = kernel_time(d, product);
     }
     p.time = took - products;
     if (p.rows > 1 && p.time > 0.5 * took) points.push_back(std::move(p));

@@ -18,14 +18,15 @@ std::vector<AttentionPoint> read_decode_table(const Csv&, LeftOut&);
 // library sends them to its decode kernel.
 std::vector<AttentionPoint> read_prefill_table(const Csv&, LeftOut&);
 
-// Latent attention, absorbed, of the table of whole modules: a module's time beyond that of the same module with hardly
-// a context, which takes its projections away, and what the device's fit of other attention says of such a launch. The
-// tables of the attention call alone are not used: below 0.2 ms they hold what the host takes to launch it, 0.1 to 0.17
-// ms whatever the work, without order in it.
-std::vector<AttentionPoint> read_latent_decode_table(const Csv&, const Device&, LeftOut&);
-// Prompts, of the table of attention calls, from 0.3 ms on, as shorter ones are the host's: absorbed up to 512 rows,
-// expanded beyond, less what the device's fit says of the products that the call holds for it.
-std::vector<AttentionPoint> read_latent_prefill_table(const Csv&, const Device&, LeftOut&);
+// Latent attention of DeepSeek-V3's columns, absorbed, of a table of whole modules: of decoding, or of prompts. A
+// module's projections are taken away by the same module with as many rows and hardly a context, one row for each of
+// as many sequences, for prompts up to 128 of them; what that launch took is what the device's fit of other attention
+// says. Attention calls are timed apart too, but whatever takes less than 0.2 ms has there the time of the host that
+// launches it, 0.1 to 0.17 ms in no order.
+std::vector<AttentionPoint> read_absorbed_modules(const Csv&, const Device&, LeftOut&);
+// Prompts in a table of attention calls, less what the device's fit says of the products that a call holds: absorbed up
+// to 512 rows, from 1 ms on, and expanded beyond, from 0.3 ms on.
+std::vector<AttentionPoint> read_latent_prompts(const Csv&, const Device&, LeftOut&);
 
 // Step tables of LLMServingSim (microseconds): the four products of a layer of one network, and attention of decode
 // alone or of a chunk of a prompt alone, by FlashAttention 2; mixed steps are left out. Its weights are cold. The shape

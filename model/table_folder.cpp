@@ -50,11 +50,11 @@ void read_prefill(const Csv& t, const TableSetting&, KernelTimes& times, LeftOut
   add(times.attention, read_prefill_table(t, left_out));
 }
 
-void read_latent_decode(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
-  add(times.attention, read_latent_decode_table(t, s.datasheet, left_out));
+void read_absorbed(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
+  add(times.attention, read_absorbed_modules(t, s.datasheet, left_out));
 }
-void read_latent_prefill(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
-  add(times.attention, read_latent_prefill_table(t, s.datasheet, left_out));
+void read_latent(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOut& left_out) {
+  add(times.attention, read_latent_prompts(t, s.datasheet, left_out));
 }
 
 void leave_out(const ExpertTable& t, LeftOut& left_out) {
@@ -111,19 +111,19 @@ struct Known {
   Read read;
   std::string_view why_not = {};  // it is not read
 };
-constexpr std::string_view kLatent = "latent attention whose short calls are the host's, or whose modules are whole";
+constexpr std::string_view kLatent = "latent attention whose short calls are the host's";
 constexpr std::array kKnown{Known{"gemm", read_gemms},
                             Known{"generation_attention", read_decode},
                             Known{"context_attention", read_prefill},
-                            Known{"mla_generation_module", read_latent_decode},
-                            Known{"context_mla", read_latent_prefill},
+                            Known{"mla_generation_module", read_absorbed},
+                            Known{"mla_context_module", read_absorbed},
+                            Known{"context_mla", read_latent},
                             Known{"moe", read_experts},
                             Known{"nccl", read_nccl},
                             Known{"custom_allreduce", read_custom_all_reduce},
                             Known{"dense", read_dense},
                             Known{"attention", read_steps},
                             Known{"generation_mla", nullptr, kLatent},
-                            Known{"mla_context_module", nullptr, kLatent},
                             Known{"gdn", read_delta_nets}};
 
 // What a file is a table of: "gemm" of gemm.csv, gemm.csv.gz, gemm_perf.txt and gemm_perf.parquet; none: it is not

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A folder of kernel tables, each a CSV file named for what it has, also gzipped: aiconfigurator's gemm,
-// generation_attention, context_attention, mla_generation_module, context_mla, moe, nccl and custom_allreduce
-// ("gemm.csv", "gemm.csv.gz", "gemm_perf.txt"), and LLMServingSim's dense and attention. Says of every row that is not
-// used why.
+// generation_attention, context_attention, mla_generation_module, mla_context_module, context_mla, moe, nccl and
+// custom_allreduce ("gemm.csv", "gemm.csv.gz", "gemm_perf.txt"), and LLMServingSim's dense and attention. Says of every
+// row that is not used why.
 #pragma once
 #include <filesystem>
 #include <optional>

@@ -10,6 +10,7 @@
 #include "decoder/random_weights.h"
 #include "decoder/transformer.h"
 #include "tests/catch.h"
+#include "tests/contracts/rig.h"
 
 using namespace draftline;
 
@@ -114,4 +115,20 @@ TEST_CASE("experts that every token passes are added to the chosen ones, and fir
     CHECK(b[i] != 0);
     CHECK(c[i] == a[i] + b[i]);
   }
+}
+
+TEST_CASE("the module of multi-token prediction is of the target's last layer's kind, and counts as memory",
+          "[contract]") {
+  using namespace draftline::test;
+  // Beside a layer of the target: 2d -> d, and norms of the token, of the state and before the head. d = 32.
+  const auto stored = [](Network network) {
+    Rig rig({"mtp_sequential", R"(,"draft_length":1)"}, Rig::Kind::priced, 1, network);
+    return (rig.decoder.weights.bytes() - rig.decoder.target_bytes).value / 4 - 2 * 32 * 32 - 3 * 32;
+  };
+  const TransformerShape s = tiny_shape(Network::deepseek);
+  const LatentAttention& l = *s.latent;
+  const double norms = 2 * 32 + l.q_rank + l.kv_rank, choice_bias = 6;
+  CHECK(stored(Network::deepseek) == layer_parameters(s) + norms + choice_bias);
+  CHECK(stored(Network::mixture) == layer_parameters(tiny_shape(Network::mixture)) + 2 * 32);
+  CHECK(stored(Network::qwen3) == layer_parameters(tiny_shape(Network::qwen3)) + 2 * 32);  // plain: without head norms
 }

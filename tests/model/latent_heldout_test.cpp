@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latent attention on shapes it has not seen: whole numbers of heads are left out. Figures: docs/accuracy.md.
+// Latent attention on shapes it has not seen: whole numbers of heads are left out of the fit. The figures stand in
+// docs/accuracy.md.
 #include <string>
 
 #include "model/kernel_tables.h"
@@ -20,8 +21,10 @@ std::vector<AttentionPoint> points_of(AttentionForm form, DType cache, const Dev
       if (form_of(kernel_of(p)) == form && p.format == cache) all.push_back(p);
   };
   LeftOut left_out;
-  add(read_latent_decode_table(Csv::from_file(table_of("h100_sxm", "mla_generation_module.csv.gz")), d, left_out));
-  add(read_latent_prefill_table(Csv::from_file(table_of("h100_sxm", "context_mla.csv.gz")), d, left_out));
+  const auto table = [](const char* file) { return Csv::from_file(table_of("h100_sxm", file)); };
+  add(read_absorbed_modules(table("mla_generation_module.csv.gz"), d, left_out));
+  add(read_absorbed_modules(table("mla_context_module.csv.gz"), d, left_out));
+  add(read_latent_prompts(table("context_mla.csv.gz"), d, left_out));
   return all;
 }
 
