@@ -42,7 +42,7 @@ std::string_view text(methods::Losslessness l) {
 int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
   const RankAcceptance halves(8, {0.5, 0.25, 0.125});  // arbitrary: the rows depend only on the tree size
   Decoder decoder(
-      {*catalogue.transformer("llama-2-7b"), Precision(DType::bf16), 1, 1, 1, {}, halves},
+      {*catalogue.transformer("llama-2-7b"), Precision(DType::bf16), 1, 1, {}, {}, halves},
       MethodSpec(e).with_parameter("draft", "llama-68m"), [&](const Reader& in) { return *catalogue.transformer(in); },
       [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
   int rows = 0;

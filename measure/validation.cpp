@@ -64,7 +64,7 @@ Validation::Validation(const Device& device, const Engine& engine, std::map<std:
 Validation::~Validation() = default;
 
 Setup Validation::setup(const std::string& transformer, int batch_size, int context) const {
-  return {&device_, &engine_, &targets_.at(transformer), precision_, 1, batch_size, context, 2};
+  return {&device_, &engine_, &targets_.at(transformer), precision_, {}, batch_size, context, 2};
 }
 
 Seconds Validation::expected(const std::string& transformer, const MethodSpec& method, int batch_size, int context) {

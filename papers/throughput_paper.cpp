@@ -34,7 +34,7 @@ class ThroughputPaper {
     const TransformerShape* shape = transformer(table, cell);
     const auto batch = cell.number("batch_size");
     if (!shape || !batch) return std::nullopt;
-    const Setup setup{device_.get(),  nullptr,       shape, Precision(DType::bf16), 1, static_cast<int>(*batch),
+    const Setup setup{device_.get(),  nullptr,       shape, Precision(DType::bf16), {}, static_cast<int>(*batch),
                       prompt_tokens_, output_tokens_};
     if (cell.column == "largest_draft_length") return largest_draft_length(setup);
     const PaperCell* printed = beside(table, cell, "throughput");

@@ -57,7 +57,7 @@ TEST_CASE("a machine that takes what is predicted has no error, and one twice as
 TEST_CASE("what is compared is what `run` predicts: the predictor's own price of the step") {
   World w;
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), 1, 4, 100, 2};
+  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   const MeasuredCell m = cell(kHeads, 4, 1, 1, 123);
   const ValidationCell c = w.validation.compare(m);
   CHECK(c.step.predicted == Approx(predictor.step_price(setup, {kHeads})(123).value));
@@ -205,7 +205,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
   World w;
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const MethodChoice method{kHeads};
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), 1, 4, 100, 2};
+  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   const auto step = predictor.recorded_step(setup, method);
   double ops = 0;
   for (const SegmentRun& run : step) ops += static_cast<double>(run.tape->ops.size());
@@ -230,7 +230,7 @@ TEST_CASE("the longer a CPU's step takes the more of its weights co-runner traff
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};  // holds them
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const MethodChoice method{kHeads};
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), 1, 4, 100, 2};
+  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   const auto step = predictor.recorded_step(setup, method);
   const std::vector<int> lengths(4, 200);
   const auto price = [&](double co_runner_traffic) {
@@ -254,7 +254,7 @@ TEST_CASE("keys and values that a draft pass has just read are in a nearer cache
   World w;
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const MethodChoice method{spec(R"({"draft_length":3,"exit":2,"name":"layerskip"})")};
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), 1, 4, 100, 2};
+  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   const auto step = predictor.recorded_step(setup, method);
   const std::vector<int> lengths(4, 200);
   // The last cache holds what a draft pass meets, but not what a step does; entries alone cost time.
@@ -287,7 +287,7 @@ TEST_CASE("keys and values that a draft pass has just read are in a nearer cache
 TEST_CASE("while prompts are read co-runner traffic fills a CPU's LLC, and the step after them finds less there") {
   World w;
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};
-  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), 1, 4, 100, 2};
+  const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const StepPrice price = predictor.step_price(setup, autoregressive());
   const auto after = [&](double seconds, double waiting) { return price(200, {Seconds{seconds}, waiting}).value; };
@@ -308,7 +308,7 @@ TEST_CASE("the next step finds a network in a CPU's caches if they can hold it")
   const auto price = [&](double last_level_cache) {
     Device d = w.device;
     d.l2 = d.cpu()->caches[2] = Bytes{last_level_cache};
-    const Setup setup{&d, &w.engine, &w.target, Precision(DType::fp32), 1, 1, 100, 2};
+    const Setup setup{&d, &w.engine, &w.target, Precision(DType::fp32), {}, 1, 100, 2};
     return Predictor([](const Reader&) { return TransformerShape{}; }).step_price(setup, autoregressive())(100).value;
   };
   const double held = price(1e12), not_held = price(1e4);  // all, and none of it
