@@ -158,7 +158,7 @@ class Comparing {
     s.transformers = {catalogue.transformer(std::filesystem::absolute(networks_.file(asked_.network)).string())};
     s.precisions = {{.weights = std::string(name(on_.format()))}};
     s.methods = {choice};
-    s.parallel = {{}};
+    s.parallel = {Parallelism{}};
     s.batch_sizes = {1};
     s.prompt_tokens = {load_.prompt};
     s.output_tokens = {load_.output};

@@ -10,7 +10,7 @@ using namespace draftline;
 namespace {
 
 AttentionModel two_libraries() {
-  AttentionFit flash{"flash_attention_2", DType::bf16, {}, {}}, infer{"flashinfer", DType::fp8, {}, {}};
+  AttentionFit flash{"flash_attention_2", DType::bf16, {}, {}, {}}, infer{"flashinfer", DType::fp8, {}, {}, {}};
   flash.prefill.layout = HeadLayout::swapped;
   infer.prefill.layout = HeadLayout::packed;
   AttentionModel m;
