@@ -137,11 +137,11 @@ std::vector<AttentionPoint> read_absorbed_modules(const Csv& t, const Device& d,
       }
       AttentionPoint p = absorbed_point(shape.sequences, shape.rows, shape.context, module.heads, module.cache);
       const AttentionPoint launch = absorbed_point(all_rows, 1, base->first.context, module.heads, module.cache);
-      p.time = took - base->second +
-               gpu_time(d, attention_choice(d.gpu().attention, {}, module.cache), kernel_of(launch), span_of(launch),
-                        p.cache);
-      if (shape != base->first && p.time > Seconds{}) points.push_back(std::move(p));
-      else left_out.add("hardly a context, which the others' times are counted from, or no longer than that");
+      const Seconds launched = gpu_time(d, attention_choice(d.gpu().attention, {}, module.cache), kernel_of(launch),
+                                        span_of(launch), p.cache);
+      p.time = took - base->second + launched;
+      if (shape != base->first && p.time > 0.5 * launched) points.push_back(std::move(p));
+      else left_out.add("hardly a context, which the others' times are counted from, or less than half of that launch");
     }
   return points;
 }
