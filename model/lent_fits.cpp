@@ -106,6 +106,18 @@ DatasheetFile read_datasheet_file(const fs::path& file, const fs::path& shipped)
   return read;
 }
 
+// In place of an attention's kernel that borrows, the relative's kernels of latent attention, for which it stands.
+static void take_lent_kernels(OrderedJson& attention, const fs::path& folder, const fs::path& shipped) {
+  OrderedJson kernels = OrderedJson::array();
+  for (const OrderedJson& kernel : attention.at("kernels")) {
+    if (!kernel.contains("borrowed_from")) kernels.push_back(kernel);
+    else
+      for (const OrderedJson& own : lent(kernel, "attention", folder, shipped).at("kernels"))
+        if (own.contains("form")) kernels.push_back(own);
+  }
+  attention["kernels"] = std::move(kernels);
+}
+
 OrderedJson lent(OrderedJson block, const std::string& key, fs::path folder, const fs::path& shipped) {
   std::string because;
   while (block.contains("borrowed_from")) {  // no ring: the device was read before
@@ -124,6 +136,7 @@ OrderedJson lent(OrderedJson block, const std::string& key, fs::path folder, con
     block = blocks.at(there);
     folder = file.parent_path();
   }
+  if (key == "attention" && block.contains("kernels")) take_lent_kernels(block, folder, shipped);
   if (because.empty()) return block;
   for (OrderedJson* part : parts_of(block)) {
     const std::string before = part->value("because", std::string());
