@@ -138,7 +138,7 @@ TEST_CASE("a file names attention's fits by library and cache; files of before h
   CHECK(holds(mistakes("h100-sxm", "\"cache\": \"fp8\"", "\"cache\": \"bf16\""),
               "#/fits/attention/kernels/1: this library over a cache of this format is given twice"));
   CHECK(holds(mistakes("a100-sxm", "\"other_library\"", "\"other_libary\""), "unknown key"));
-  const auto& fits = known_device("h100-sxm").gpu().attention.fits;
+  const auto fits = known_device("h100-sxm").gpu().attention.fits;
   CHECK(std::count_if(fits.begin(), fits.end(), [](const auto& f) { return f.form == AttentionForm::ordinary; }) == 2);
 
   // A file of before: the relative's names are not its own, and `packed` said what its layout is.
