@@ -23,6 +23,7 @@ class ClockedBackend : public Backend {
   explicit ClockedBackend(Backend& device) : device_(device) {}
   void make_persistent(const Tensor& t, std::span<const int> initial) override { device_.make_persistent(t, initial); }
   void make_cache(const Cache& c, int kv_slots, int capacity) override { device_.make_cache(c, kv_slots, capacity); }
+  void make_state_cache(const StateCache& c, int kv_slots) override { device_.make_state_cache(c, kv_slots); }
   void stage(std::span<const int> data) override { device_.stage(data); }
   void emitted(const Op& op, const Tape& tape) override { device_.emitted(op, tape); }
   void finish(const Tape& tape) override {
