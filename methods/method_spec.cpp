@@ -93,7 +93,10 @@ Json MethodSpec::object() const {
 
 std::string MethodSpec::label() const {
   if (parameters_->empty()) return std::string(entry_->name);
-  std::string label = std::string(entry_->name) + " " + plain(*parameters_);
+  Json shown = *parameters_;
+  if (const auto draft = shown.find("draft"); draft != shown.end() && draft->is_object() && draft->contains("name"))
+    shown["draft"] = draft->at("name");  // of a network that is described
+  std::string label = std::string(entry_->name) + " " + plain(shown);
   std::erase(label, '"');
   return label;
 }

@@ -74,9 +74,10 @@ std::vector<LinkTable> read_nccl_table(const Csv& t, LeftOut& left_out) {
   Collected collected(t, "nccl_dtype");
   for (std::size_t i = 0; i < t.rows(); ++i) {
     LinkPoint p;
-    const auto known = std::find(kCollectiveNames.begin(), kCollectiveNames.end(), t.text(i, op));
+    const std::string_view word = t.text(i, op) == "alltoall" ? "all_to_all" : t.text(i, op);
+    const auto known = std::find(kCollectiveNames.begin(), kCollectiveNames.end(), word);
     if (!collected.read(i, p, left_out)) continue;
-    if (known == kCollectiveNames.end()) left_out.add(printable(t.text(i, op), 60) + ", which no step calls");
+    if (known == kCollectiveNames.end()) left_out.add(printable(word, 60) + ", which no step calls");
     else collected.add("nccl", static_cast<Collective>(known - kCollectiveNames.begin()), p, left_out);
   }
   return collected.tables();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "reports/paragraph.h"
 #include "reports/table.h"
 
 namespace draftline {
@@ -122,28 +123,12 @@ std::vector<std::string> keys_of(const PaperTable& t) {
   return keys;
 }
 
-// Wraps a text at blanks, with all lines but the first indented.
-std::string wrapped(const std::string& text, std::size_t width) {
-  std::string out, line;
-  std::istringstream words(text);
-  const std::string first(text.find_first_not_of(' '), ' ');
-  for (std::string word; words >> word;) {
-    if (!line.empty() && line.size() + 1 + word.size() > width) {
-      out += line + "\n";
-      line = first + "    " + word;
-    } else {
-      line += (line.empty() ? first : " ") + word;
-    }
-  }
-  return out + line + "\n";
-}
-
 std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width) {
   const bool markdown = style == PaperStyle::markdown;
   constexpr std::size_t kPage = 120;
   std::string head = t.table + " (" + t.source + ", " + t.locator + ")";
   for (const auto& [key, value] : t.context) head += ", " + key + " " + value;
-  std::string text = markdown ? "## " + head + "\n\n" : wrapped(head, width > 0 ? width : kPage);
+  std::string text = markdown ? "## " + head + "\n\n" : paragraph(head, width > 0 ? width : kPage);
   const auto keys = keys_of(t);
   std::vector<Table::Column> columns(keys.begin(), keys.end());
   for (const char* title : {"column", "paper", "ours", "error"}) columns.emplace_back(title);
@@ -176,7 +161,7 @@ std::string table_text(const PaperTable& t, PaperStyle style, std::size_t width)
   }
   text += markdown ? table.to_markdown() + "\n" : table.to_text(width);
   const auto line = [&](const std::string& words) {
-    text += markdown ? "- " + words + "\n" : wrapped("  " + words, width > 0 ? width : kPage);
+    text += markdown ? "- " + words + "\n" : paragraph("  " + words, width > 0 ? width : kPage);
   };
   for (std::size_t i = 0; i < notes.size(); ++i) line("[" + std::to_string(i + 1) + "] " + notes[i]);
   if (!t.note.empty()) line("Note: " + t.note);
@@ -226,9 +211,9 @@ std::string readings_of(const Paper& p, PaperStyle style, std::size_t width) {
                                          "The cost: " + p.fitted_cost->because + "."};
   constexpr std::size_t kPage = 120;
   std::string text = style == PaperStyle::markdown ? head + "\n\n" + table.to_markdown() + "\n"
-                                                   : wrapped(head, width > 0 ? width : kPage) + table.to_text(width);
+                                                   : paragraph(head, width > 0 ? width : kPage) + table.to_text(width);
   for (const std::string& reason : reasons)
-    text += style == PaperStyle::markdown ? "- " + reason + "\n" : wrapped("  " + reason, width > 0 ? width : kPage);
+    text += style == PaperStyle::markdown ? "- " + reason + "\n" : paragraph("  " + reason, width > 0 ? width : kPage);
   return text + "\n";
 }
 

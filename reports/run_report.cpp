@@ -3,6 +3,7 @@
 
 #include "core/quantity_text.h"
 #include "model/fit_quality.h"
+#include "reports/paragraph.h"
 #include "reports/point.h"
 
 namespace draftline {
@@ -100,8 +101,11 @@ std::string RunReport::requests() const {
          significant(p.speedup_with_prefill) + " to them (" + m.label() + (k ? ", k " + std::to_string(*k) : "") +
          ", batch " + std::to_string(scenario_.batch_sizes[farthest_->point.batch]) + ", " +
          std::to_string(scenario_.prompt_tokens[farthest_->point.prompt]) + " + " +
-         std::to_string(scenario_.output_tokens[farthest_->point.output]) +
-         " tokens).\nUnder a load, with queues: `draftline simulate` and a \"workload\".\n";
+         std::to_string(scenario_.output_tokens[farthest_->point.output]) + " tokens).";
+}
+
+void RunReport::write(const std::string& text) {
+  if (!text.empty()) to_.stream << paragraph(text, to_.width);
 }
 
 void RunReport::finish() {
@@ -113,13 +117,16 @@ void RunReport::finish() {
       return;
     case Format::csv: to_.stream << table_.to_csv(!header_written_); break;
     case Format::table:
-      if (!scenario_.question.empty()) to_.stream << scenario_.question << "\n";
-      to_.stream << table_.to_text(to_.width) << requests() << intervals();
-      if (stands_in_) to_.stream << "warning: " << kAttentionNotMeasured << "\n";
-      if (!scenario_.note.empty()) to_.stream << scenario_.note << "\n";
+      write(scenario_.question);
+      to_.stream << table_.to_text(to_.width);
+      write(requests());
+      if (!requests().empty()) write("Under a load, with queues: `draftline simulate` and a \"workload\".");
+      to_.stream << intervals();
+      if (stands_in_) write("warning: " + std::string(kAttentionNotMeasured));
+      write(scenario_.note);
       if (skipped_ > 0)
-        to_.stream << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_
-                   << "\n";
+        write(std::to_string(skipped_) + (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") +
+              reason_);
       break;
   }
   to_.stream.flush();

@@ -162,9 +162,9 @@ TEST_CASE("times of NCCL become a table of each collective that a step calls") {
                 "op_name,nccl_dtype,num_gpus,message_size,latency\n"
                 "all_reduce,half,4,512,0.02\nall_reduce,half,2,1024,0.01\nall_reduce,half,2,512,0.008\n"
                 "all_reduce,bfloat16,2,512,0.009\nall_reduce,int8,2,512,0.007\n"
-                "all_gather,half,2,512,0.006\nalltoall,half,2,512,0.006\n")
+                "all_gather,half,2,512,0.006\nalltoall,half,2,512,0.006\nbroadcast,half,2,512,0.006\n")
           .read();
-  REQUIRE(all.times.links.size() == 2);
+  REQUIRE(all.times.links.size() == 3);
   const LinkTable& sums = all.times.links[0];
   CHECK(sums.library == "nccl");
   CHECK(sums.collective == Collective::all_reduce);
@@ -173,9 +173,10 @@ TEST_CASE("times of NCCL become a table of each collective that a step calls") {
   CHECK(sums.points[0].time.value == Approx(8e-6));
   CHECK(sums.points[2].ranks == 4);
   CHECK(all.times.links[1].collective == Collective::all_gather);
+  CHECK(all.times.links[2].collective == Collective::all_to_all);
   CHECK(told(all, "nccl.csv") ==
-        "4 of 7; 1 a message among as many GPUs that stands before; "
-        "1 elements of int8; those of a step have 16 bits; 1 alltoall, which no step calls");
+        "5 of 8; 1 a message among as many GPUs that stands before; "
+        "1 elements of int8; those of a step have 16 bits; 1 broadcast, which no step calls");
 }
 
 TEST_CASE("of vLLM's own all-reduce each size is the algorithm's that its rule chose") {
