@@ -110,10 +110,13 @@ DatasheetFile read_datasheet_file(const fs::path& file, const fs::path& shipped)
 static void take_lent_kernels(OrderedJson& attention, const fs::path& folder, const fs::path& shipped) {
   OrderedJson kernels = OrderedJson::array();
   for (const OrderedJson& kernel : attention.at("kernels")) {
-    if (!kernel.contains("borrowed_from")) kernels.push_back(kernel);
-    else
-      for (const OrderedJson& own : lent(kernel, "attention", folder, shipped).at("kernels"))
-        if (own.contains("form")) kernels.push_back(own);
+    if (!kernel.contains("borrowed_from")) {
+      kernels.push_back(kernel);
+      continue;
+    }
+    const OrderedJson relative = lent(kernel, "attention", folder, shipped);
+    for (const OrderedJson& own : relative.at("kernels"))
+      if (own.contains("form")) kernels.push_back(own);
   }
   attention["kernels"] = std::move(kernels);
 }
