@@ -6,10 +6,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "cli/command.h"
+#include "cli/decode_options.h"
+#include "cli/decode_trace.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "core/build_info.h"
 #include "core/json_writer.h"
 #include "core/rng.h"
 #include "decoder/cpu/backend.h"
@@ -31,24 +31,7 @@ using namespace measure;
 
 namespace {
 
-struct Options {
-  std::string transformer, method = "autoregressive";
-  std::vector<std::string> prompts;
-  int random_prompts = 4, prompt_tokens = 16, batch_size = 4, new_tokens = 64;
-  std::vector<int> end_of_text;
-  Sampling sampling;
-  std::uint64_t seed = 0;
-  double draft_noise = 0.15;
-  bool json = false;
-  std::string trace, task, continuations;
-  int trace_depth = 8;
-  std::string device = "cpu", precision, limits, accept_trace, algorithms;
-  bool no_graphs = false, random_drafter = false;
-  int warm_up = -1;  // steps; -1: the default of the device
-  std::vector<double> accept;
-  bool cuda() const { return device == "cuda"; }
-  DType format() const { return precision.empty() ? (cuda() ? DType::bf16 : DType::fp32) : *dtype_named(precision); }
-};
+constexpr int kMostTail = 2048;  // rows after the text that a step may write
 
 // A method from "eagle3" or from a method object of a scenario: {"name": "eagle3", "draft_length": 3}.
 MethodSpec method_asked(const std::string& text) {
@@ -56,7 +39,7 @@ MethodSpec method_asked(const std::string& text) {
   return MethodSpec(Document::from_text(object ? text : nlohmann::json{{"name", text}}.dump(), "--method").root());
 }
 
-std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
+std::vector<std::vector<int>> read_prompts(const DecodeOptions& o, int vocabulary) {
   std::vector<std::vector<int>> prompts;
   for (const std::string& text : o.prompts) {
     prompts.push_back(read_ids(text, vocabulary, "--prompt"));
@@ -77,7 +60,6 @@ std::vector<std::vector<int>> read_prompts(const Options& o, int vocabulary) {
 
 // The largest number of rows that a step writes after the text.
 int rows_behind_text(Decoder& priced, int slots, int length) {
-  constexpr int kMostTail = 2048;
   if (!priced.method->static_plan()) return kMostTail;
   return dry_step(priced, slots, length).rows_behind_text + priced.method->depth() +
          1;  // the last step may exceed the wanted tokens
@@ -91,7 +73,7 @@ InputFiles algorithms_read(const std::string& file) {
 }
 
 // All input files: networks, checkpoints by their content, and files that options name.
-InputFiles files_read(const Options& o, const Catalogue& catalogue, const DecodedWeights& weights) {
+InputFiles files_read(const DecodeOptions& o, const Catalogue& catalogue, const DecodedWeights& weights) {
   InputFiles files = catalogue.input_files();
   files.merge(weights.input_files());
   for (const std::string& file : {o.accept_trace, o.continuations})
@@ -99,51 +81,7 @@ InputFiles files_read(const Options& o, const Catalogue& catalogue, const Decode
   return files;
 }
 
-// Records an acceptance trace in FILE and prints a summary.
-int trace(const Options& o, const TransformerShape& shape, const WeightNames& weights, const Tracing& t,
-          const std::vector<std::vector<int>>& prompts, const std::function<void(JsonWriter&)>& write_inputs) {
-  TraceHeader h;
-  h.target = shape.name;
-  h.weights = weights.target;
-  h.drafter = weights.drafter;
-  h.fingerprint = target_fingerprint(shape, h.weights);
-  h.task = o.task;
-  h.sampling = o.sampling;
-  h.seed = o.seed;
-  h.commit = build_commit();
-  const auto traced = record_trace(t, prompts, h);
-  write_trace(o.trace, h, traced);
-  std::size_t positions = 0;
-  for (const TracedPrompt& p : traced) positions += p.tokens.size();
-  if (o.json) {
-    constexpr int kSchemaVersion = 1;
-    JsonWriter w(std::cout);
-    w.begin_object();
-    write_program(w, kSchemaVersion);
-    write_inputs(w);
-    w.member("trace", o.trace);
-    w.member("target", h.target);
-    w.member("weights", h.weights);
-    w.member("drafter_weights", weights.drafter_json());
-    w.member("method", nlohmann::json::parse(h.method));
-    w.member("prompts", traced.size());
-    w.member("positions", positions);
-    w.member("depth", h.depth);
-    w.member("records", h.steps() ? "steps" : h.ranks() ? "ranks" : "lengths");
-    w.member("own_depth", h.own_depth);
-    w.end_object();
-    w.finish();
-  } else {
-    std::cerr << o.trace << ": " << traced.size() << " prompts, " << positions << " positions, "
-              << (h.steps()   ? "steps: " + h.steps_because
-                  : h.ranks() ? "ranks of " + std::to_string(h.depth) + " levels"
-                              : "no ranks")
-              << (h.lengths() ? "; lengths of its own tree: " + h.lengths_because : "") << weights.warning() << "\n";
-  }
-  return 0;
-}
-
-int decode(const Options& o, const Common& common) {
+int decode(const DecodeOptions& o, const Common& common) {
   Catalogue catalogue(common.data);
   const auto shape = catalogue.transformer(o.transformer, "--transformer");
   const auto prompts = read_prompts(o, shape->vocabulary);
@@ -164,7 +102,6 @@ int decode(const Options& o, const Common& common) {
     throw InputErrors(
         "--trace: of networks with recurrent states no traces are recorded: a trace computes rows again whose "
         "states are gone");
-  constexpr int kMostTail = 2048;  // rows after the text that a step may write
   int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail, states = Transformer::kMostStates;
   std::shared_ptr<const Device> limits;
   if (!o.limits.empty()) limits = catalogue.device(o.limits, "--limits");
@@ -225,7 +162,7 @@ int decode(const Options& o, const Common& common) {
       t.continuations = read_continuations(o.continuations, prompts.size(), shape->vocabulary);
     Progress tracing("tracing", prompts.size());
     t.progress = [&](std::size_t done) { tracing.at(done); };
-    return trace(o, *shape, weights, t, prompts, write_inputs);
+    return record_decode_trace(o, *shape, weights, t, prompts, write_inputs);
   }
   if (dry->method->static_plan()) states = rows_behind_text(*dry, slots, static_cast<int>(longest)) + 1;
   if (o.cuda())  // on a GPU caches are only as large as steps need
@@ -342,72 +279,8 @@ int decode(const Options& o, const Common& common) {
 void add_decode(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand(
       "decode", "the reference decoder on the CPU or on CUDA: any method, any batch, token ids in and out");
-  auto o = std::make_shared<Options>();
-  verb->add_option(
-          "--transformer", o->transformer,
-          "a Hugging Face folder (\"./llama\"); or with random weights a name of\n`list transformers` or a config.json")
-      ->required();
-  verb->add_option(
-          "--method", o->method,
-          "a name, or as in a scenario: '{\"name\": \"eagle3\", \"draft_length\": 3}'; a trained drafter's\nfolder "
-          "is its \"checkpoint\": '{\"name\": \"eagle3\", \"checkpoint\": \"./drafter\"}'")
-      ->capture_default_str();
-  verb->add_option("--prompt", o->prompts, "token ids, \"1 2 3\"; may be given many times");
-  verb->add_option("--prompts", o->random_prompts, "random prompts, if none is given")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  verb->add_option("--prompt-tokens", o->prompt_tokens, "their length")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  verb->add_option("--new-tokens", o->new_tokens, "most new tokens of a text")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  verb->add_option("--batch-size", o->batch_size, "sequences that step together")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str();
-  verb->add_option("--end-of-text", o->end_of_text, "token ids that end a text");
-  verb->add_option("--temperature", o->sampling.temperature, "0: greedy")
-      ->check(between(0.0, 100.0))
-      ->capture_default_str();
-  verb->add_option("--top-k", o->sampling.top_k, "0: all")->check(CLI::Range(0, 1 << 30))->capture_default_str();
-  verb->add_option("--top-p", o->sampling.top_p, "1: all")->check(between(1e-6, 1.0))->capture_default_str();
-  verb->add_option("--seed", o->seed, "of weights, prompts and sampling")->capture_default_str();
-  verb->add_option("--draft-noise", o->draft_noise,
-                   "a draft model of the target's shape is the target with noise of this size")
-      ->check(between(0.0, 100.0))
-      ->capture_default_str();
-  verb->add_flag("--random-drafter", o->random_drafter,
-                 "beside a Hugging Face folder: drafters without weights of their own get random ones");
-  verb->add_option("--trace", o->trace, "records the acceptance of every position to this file (gzip of JSON lines)");
-  verb->add_option("--trace-depth", o->trace_depth, "levels recorded, where the method has as many")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  verb->add_option(
-      "--continuations", o->continuations,
-      "with --trace: the target's own greedy text, a line of ids per prompt as\ndecode prints it; checked, and "
-      "not decoded again");
-  verb->add_option("--task", o->task, "what the prompts are, for the trace's header");
-  verb->add_option("--device", o->device, "where to decode")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
-  verb->add_option("--precision", o->precision,
-                   "of weights and activations; bf16 on cuda, fp32 on the cpu if not given")
-      ->check(CLI::IsMember({"fp32", "bf16"}));
-  verb->add_flag("--no-graphs", o->no_graphs, "on cuda: every op launched by itself, so that phases are told apart");
-  verb->add_option(
-      "--algorithms", o->algorithms,
-      "on cuda: a file of the algorithms that matrix products were timed to want; read if it is there, and "
-      "written with what was timed anew, so that the next run has the same bits");
-  verb->add_option("--accept", o->accept,
-                   "forces acceptance by these rates, one for each draft in turn: all is drafted\nand verified, the "
-                   "decision is theirs. For timings with random weights")
-      ->delimiter(',');
-  verb->add_option("--accept-trace", o->accept_trace, "forces the acceptance of a recorded trace instead")
-      ->excludes("--accept");
-  verb->add_option("--warm-up", o->warm_up, "first steps that are not timed; 4 on cuda, 0 on the cpu if not given")
-      ->check(CLI::Range(0, 1 << 20));
-  verb->add_option("--limits", o->limits, "a device of `list devices` whose datasheet the timings are set against");
-  verb->add_flag("--json", o->json, "texts, steps and timings as one JSON document");
+  auto o = std::make_shared<DecodeOptions>();
+  add_decode_options(*verb, *o);
   verb->callback([o, &chosen] { chosen = {AcrossRanks::refuses, [o](const Common& c) { return decode(*o, c); }}; });
 }
 
