@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks of gated delta networks and gated attention: config.json, parameters, work and shares by head.
-#include <nlohmann/json.hpp>
-
-#include "core/errors.h"
-#include "model/transformer_shape.h"
 #include "model/work.h"
 #include "tests/catch.h"
+#include "tests/model/config_text.h"
 
 using namespace draftline;
 using nlohmann::json;
 
 namespace {
-
-TransformerShape shape_from(const json& config) {
-  const auto document = Document::from_text(config.dump(), "models/tiny/config.json");
-  auto shape = read_transformer(document.root());
-  document.finish();
-  return shape;
-}
-
-std::string mistakes_of(const json& config) {
-  try {
-    shape_from(config);
-  } catch (const InputErrors& e) { return e.what(); }
-  return "";
-}
 
 json tiny() {
   return {{"architectures", {"Qwen3_5ForCausalLM"}},
@@ -39,11 +22,6 @@ json tiny() {
           {"linear_num_value_heads", 4},
           {"linear_key_head_dim", 4},
           {"linear_value_head_dim", 6}};
-}
-
-json with(json config, const char* key, json value) {
-  config[key] = std::move(value);
-  return config;
 }
 
 std::string kinds(const TransformerShape& s) {

@@ -153,73 +153,6 @@ TEST_CASE("layers that verify a tree cost what the engine says, those of a chain
         Approx(32 * 25e-6));
 }
 
-TEST_CASE("a look-up drafter that finds nothing has plain steps, and its length is that of its hits") {
-  const auto at = [](double hits, int batch) {
-    return prediction(with(R"("batch_size": )" + std::to_string(batch),
-                           R"({"name": "prompt_lookup", "draft_length": 5, "acceptance": {"rate": 0.8, "hit_share": )" +
-                               std::to_string(hits) + "}}"));
-  };
-  const Prediction plain = prediction(with(R"("batch_size": 64)"));
-  const Prediction none = at(0, 64), half = at(0.5, 64), all = at(1, 64);
-  CHECK(none.acceptance_length == 1);
-  CHECK(half.acceptance_length == Approx(0.5 * (1 + all.acceptance_length)));
-  CHECK(none.breakdown.of(Phase::verify).value == Approx(plain.breakdown.of(Phase::verify).value).epsilon(1e-3));
-  CHECK(none.step_time < half.step_time);
-  CHECK(half.step_time < all.step_time);
-  // One sequence: half of the steps are the one, half the other.
-  CHECK(at(0.5, 1).step_time.value == Approx(0.5 * (at(0, 1).step_time + at(1, 1).step_time).value).epsilon(1e-3));
-  CHECK(ScenarioText(with_method(R"({"name": "eagle3", "draft_length": 3,
-                                      "acceptance": {"rate": 0.7, "hit_share": 0.5}})"))
-            .mistakes() == "#/method/acceptance/hit_share: eagle3 drafts in every step: it looks nothing up");
-}
-
-TEST_CASE("a host that searches suffix trees is waited for: once a step, and for each sequence") {
-  const auto at = [](const std::string& method, int batch) {
-    return prediction(
-        with(R"("batch_size": )" + std::to_string(batch),
-             R"({"name": ")" + method + R"(", "draft_length": 5, "acceptance": {"rate": 0.8, "hit_share": 0}})"));
-  };
-  const auto s = ScenarioText(with_method(R"({"name": "autoregressive"})")).sweep();
-  const Engine& e = *s->setup({}).engine;
-  REQUIRE(e.search.value > 0);
-  for (const int batch : {1, 32})
-    CHECK((at("suffix_decoding", batch).step_time - at("prompt_lookup", batch).step_time).value ==
-          Approx((std::max(e.step_searching, e.step_speculating) - e.step_speculating + batch * e.search).value));
-}
-
-TEST_CASE("acceptance by context: steps gather where fewer drafts are accepted") {
-  const auto at = [](const std::string& acceptance) {
-    return prediction(with(R"("batch_size": 4, "prompt_tokens": 1000, "output_tokens": 3002)",
-                           R"({"name": "eagle3", "draft_length": 1, "acceptance": )" + acceptance + "}"));
-  };
-  const Prediction low = at(R"({"rates": [0.25]})"), high = at(R"({"rates": [0.75]})");
-  const Prediction same = at(R"({"table": [{"context": 1000, "rates": [0.25]}, {"context": 4000, "rates": [0.25]}]})");
-  CHECK(same.throughput.value == Approx(low.throughput.value));
-  const Prediction falls = at(R"({"table": [{"context": 1000, "rates": [0.75]}, {"context": 4000, "rates": [0.25]}]})");
-  CHECK(low.acceptance_length < falls.acceptance_length);
-  CHECK(falls.acceptance_length < high.acceptance_length);
-  CHECK(falls.step_time > high.step_time);  // more of its steps are at long contexts
-  // Tokens over steps: the mean of 1 / length over the text, whose rate falls from .75 to .25 in the logarithm. By
-  // Simpson's rule over 1000, 2500 and 4000 tokens: rates .75, .4195, .25.
-  CHECK(1 / falls.acceptance_length == Approx((1 / 1.75 + 4 / 1.4195 + 1 / 1.25) / 6).epsilon(0.005));
-  const Prediction by_length =
-      at(R"({"table": [{"draft_length": 1, "rates": [0.75]}, {"draft_length": 4, "rates": [0.25, 0.2, 0.2, 0.2]}]})");
-  CHECK(by_length.acceptance_length == Approx(1.75));
-}
-
-TEST_CASE("hits of a batch have the mean and the variance of independent sequences") {
-  for (const int n : {1, 3, 8, 9, 200}) {
-    double shares = 0, mean = 0, squares = 0;
-    for (const auto& [hits, share] : hits_of(n, 0.3))
-      shares += share, mean += share * hits, squares += share * hits * hits;
-    CHECK(shares == Approx(1));
-    CHECK(mean == Approx(0.3 * n).epsilon(n > 8 ? 0.05 : 1e-9));
-    CHECK(squares - mean * mean == Approx(0.21 * n).epsilon(n > 8 ? 0.3 : 1e-9));  // rounded to whole sequences
-  }
-  CHECK(hits_of(4, 1) == std::vector<std::pair<int, double>>{{4, 1}});
-  CHECK(hits_of(4, 0) == std::vector<std::pair<int, double>>{{0, 1}});
-}
-
 TEST_CASE("a long prompt is launched kernel by kernel where the engine has no graphs of that size") {
   const auto s = ScenarioText(with("")).sweep();
   Setup setup = s->setup({});
@@ -401,23 +334,6 @@ TEST_CASE("a step of more than a hundred kinds of kernels has a price") {
     "method": {"name": "self_spec", "draft_length": 4, "acceptance": {"rate": 0.5}}})");
   CHECK(p.step_time.value > 0);
   CHECK(p.breakdown.device() < p.step_time);
-}
-
-TEST_CASE("mean lengths of a chain, with the bonus") {
-  const auto length = [](const std::string& acceptance) {
-    return prediction(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": )" + acceptance + "}"))
-        .acceptance_length;
-  };
-  CHECK(length(R"({"rates": [0.5, 0.5, 0.5]})") == Approx(1.875).epsilon(1e-14));
-  CHECK(length(R"({"rates": [0.8, 0.5, 0.25, 0.9]})") ==
-        Approx(1 + 0.8 + 0.4 + 0.1).epsilon(1e-14));  // the fourth is not met
-  CHECK(length(R"({"rate": 0.5})") == Approx(1.875).epsilon(1e-14));
-  CHECK(length(R"({"per_position": [0.805, 0.632, 0.483, 0.2]})") ==
-        Approx(1 + 0.805 + 0.632 + 0.483).epsilon(1e-14));  // shares of all steps: they add
-  CHECK(length(R"({"per_position": [0.5, 0, 0]})") == 1.5);
-  CHECK(length(R"({"rate": 1})") == 4);
-  CHECK(length(R"({"rate": 0})") == 1);
-  CHECK(length(R"({"mean_length": 2.25})") == 2.25);
 }
 
 }  // namespace draftline
