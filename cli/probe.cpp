@@ -23,6 +23,8 @@
 #include "probes/cuda_probe.h"
 #include "probes/host_probe.h"
 #include "probes/machine.h"
+#include "probes/memory_reference.h"
+#include "probes/stopwatch.h"
 
 namespace draftline::cli {
 
@@ -65,9 +67,13 @@ Subject this_cpu(GridSize size) {
   const Machine machine = this_machine();
   constexpr Seconds kWatch{2}, kGlance{0.05};
   auto reference = std::make_shared<ClockReference>(size == GridSize::full ? kWatch : kGlance);
+  auto memory = std::make_shared<MemoryReference>(machine.l2_cache, machine.last_level_cache, *reference);
+  memory->read();
   std::vector<MeasuredPoint> grid = cpu_grid(machine.last_level_cache, size);
   for (const MeasuredPoint& p : host_grid()) grid.push_back(p);
-  grid.push_back({.op = "clock_reference", .shape = {}});  // last, as it is the mean of all readings
+  // Last, as they summarise readings taken all the while.
+  for (const MeasuredPoint& p : memory->points()) grid.push_back({.op = p.op, .shape = p.shape});
+  grid.push_back({.op = "clock_reference", .shape = {}});
   return {machine.cpu,
           [machine] {
             return std::map<std::string, double>{{"l1_cache", machine.l1_cache},
@@ -77,7 +83,14 @@ Subject this_cpu(GridSize size) {
                                                  {"cores", static_cast<double>(machine.cores)}};
           },
           std::move(grid),
-          [reference](const MeasuredPoint& p, Seconds time_budget) {
+          [reference, memory, since = Stopwatch()](const MeasuredPoint& p, Seconds time_budget) mutable {
+            constexpr Seconds kBetweenReadings{0.25};
+            for (const MeasuredPoint& all : memory->points())
+              if (all.same_shape(p)) return all;
+            if (since.wall() > kBetweenReadings) {
+              memory->read();
+              since = Stopwatch();
+            }
             return p.op.ends_with("_host") ? probe_host(p, time_budget, *reference)
                                            : probe_cpu(p, time_budget, *reference);
           },

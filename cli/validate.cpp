@@ -16,7 +16,6 @@
 #include "core/text_file.h"
 #include "measure/compare_serving.h"
 #include "measure/decode_grid.h"
-#include "probes/drift.h"
 #include "reports/validation_report.h"
 
 namespace draftline::cli {
@@ -93,8 +92,8 @@ class Validating {
         throw InputErrors(file(name).string() + ": no such file; the part \"calibrate\" writes it (--parts)");
     device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
     engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
-    validation_ =
-        std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate, on_->format());
+    validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate,
+                                               on_->format(), memory_while_probed());
     const Interruptible interruptible;
     std::optional<Progress> bar;
     const Watcher watcher{Interruptible::asked,
@@ -115,7 +114,7 @@ class Validating {
     report.left_out = grid.left_out;
     report.input_files = input_files();
     report.data = common_.data;
-    if (grid.whole && !o_.gpu()) report.drift = drift();
+    if (!o_.gpu()) report.free_core = core_.free_share();
     if (grid.whole && o_.has("serving"))
       report.serving = compare_serving(serving_asked(), networks_, *on_, *validation_);
     on_->keep();
@@ -151,12 +150,10 @@ class Validating {
       reference_.normalise_to(p.median.value);
     }
   }
-  std::vector<Drift> drift() {
-    constexpr Seconds kTimeBudget{0.02};
+  std::optional<MemoryTimes> memory_while_probed() const {
     std::error_code none;
-    if (!std::filesystem::exists(measured(), none)) return {};
-    core_.wait();
-    return drift_since(read_file(measured(), read_measured), kTimeBudget, reference_);
+    if (o_.gpu() || !std::filesystem::exists(measured(), none)) return {};
+    return memory_times(read_file(measured(), read_measured));
   }
   void say_who_had_the_core() const {
     constexpr double kFreer = 1.15;

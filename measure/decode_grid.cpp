@@ -92,7 +92,11 @@ class DecodingGrid {
   MeasuredCell measured(const GridCell& c) {
     try {
       const auto [plain, method] = on_.decodings(c);
-      return measure(c, plain, method, asked_.turns, asked_.time_budget);
+      const auto before = on_.memory_times();
+      MeasuredCell m = measure(c, plain, method, asked_.turns, asked_.time_budget);
+      if (const auto after = on_.memory_times(); before && after && m.skipped.empty())
+        m.memory = {0.5 * (before->llc + after->llc), 0.5 * (before->memory + after->memory)};
+      return m;
     } catch (const OutOfDeviceMemory& e) {
       on_.forget();
       MeasuredCell m = empty(c);

@@ -33,6 +33,12 @@ void FreeCore::wait(const std::function<void()>& waiting) {
   then_ = read_(0);
 }
 
+double FreeCore::free_share() const {
+  if (!read_) return 1;
+  const ClockReference::Readings all = read_(0);
+  return all.all == 0 ? 1 : static_cast<double>(all.free) / static_cast<double>(all.all);
+}
+
 bool FreeCore::stayed_free() const {
   constexpr double kShared = 0.7;
   return !read_ || mostly(read_(0), then_, kShared);

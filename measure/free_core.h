@@ -22,6 +22,7 @@ class FreeCore {
   // Waits until the core is free, the time is over, or it is interrupted. `waiting` is called again and again
   // meanwhile.
   void wait(const std::function<void()>& waiting = {});
+  double free_share() const;   // of all readings so far, those of a free core; 1 without readings
   bool stayed_free() const;    // whether most readings since the last wait were those of a free core
   std::string report() const;  // a sentence about the waits; empty if they were short
 

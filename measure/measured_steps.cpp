@@ -10,7 +10,6 @@ namespace draftline {
 namespace {
 
 constexpr int kSchema = 2;
-constexpr std::array<std::string_view, 3> kPhaseNames{"draft", "verify", "commit"};
 constexpr double kMostTime = 1e6, kMostLength = 1e9;
 
 MeasuredTurn read_turn(const Reader& in) {
@@ -48,6 +47,11 @@ MeasuredCell read_cell(const Reader& in) {
     o.calls = op.at("calls").number(0, kMostLength);
     op.done();
     c.ops.push_back(std::move(o));
+  }
+  if (const auto memory = in.find("memory_reference")) {
+    const auto time = [&](const char* level) { return Seconds{memory->at(level).number(1e-12, kMostTime)}; };
+    c.memory = {time("llc"), time("memory")};
+    memory->done();
   }
   if (const auto history = in.find("history"))
     for (const Reader& step : history->items()) {
@@ -99,6 +103,11 @@ void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
       w.member("skipped", c.skipped);
       return;
     }
+    if (c.memory)
+      w.object("memory_reference", [&] {
+        w.member("llc", c.memory->llc.value);
+        w.member("memory", c.memory->memory.value);
+      });
     w.objects("plain", c.plain, write);
     w.objects("turns", c.turns, write);
     if (!c.history.empty()) w.member("history", nlohmann::json(c.history));

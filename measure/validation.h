@@ -3,18 +3,24 @@
 // predicts from the machine's device and engine files (docs/validate.md). Acceptance is an input of both, so that only
 // costs differ.
 #pragma once
+#include <array>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/error_summary.h"
 #include "model/measured.h"
+#include "model/memory_drift.h"
 #include "predict/prediction.h"
 
 namespace draftline {
+
+inline constexpr std::array<std::string_view, 3> kPhaseNames{"draft", "verify", "commit"};  // by Phase
 
 // ---- what was measured (a file of its own)
 
@@ -39,7 +45,8 @@ struct MeasuredCell {
   // Where steps differ, what steered each step of the method: the answers of its decide() calls. If these are replayed
   // in order from the context on, the method records the same steps.
   std::vector<std::vector<std::vector<int>>> history = {};
-  std::string skipped = {};  // why it could not be measured; then there are no turns
+  std::optional<MemoryTimes> memory = {};  // of the memory reference beside the cell, on a CPU
+  std::string skipped = {};                // why it could not be measured; then there are no turns
 };
 bool same_cell(const MeasuredCell&, const MeasuredCell&);
 
@@ -68,6 +75,8 @@ struct ValidationCell {
   const MeasuredCell* measured = nullptr;
   double acceptance_length = 1, emitted = 1;  // of the prediction; of the measured run
   Compared step, plain, speedup;
+  std::optional<MemoryDrift> drift;     // since the probe; the prediction is for the machine as it then was
+  std::optional<double> without_drift;  // the error of the speedup that is predicted for the machine as probed
   std::vector<ComparedOp> ops;
 };
 
@@ -94,9 +103,12 @@ struct StopsPaying {
 class Validation {
  public:
   // `rate`: the acceptance rate, for methods whose step costs the same whatever is accepted. `format`: of weights and
-  // activations. The device and the engine must outlive the validation.
+  // activations. `probed`: what the memory reference read while the device was probed; cells that have readings of
+  // their own are predicted for the machine as it was beside them. The device and the engine must outlive the
+  // validation.
   Validation(const Device&, const Engine&, std::map<std::string, TransformerShape> targets,
-             Decoder::FindTransformer find, double rate, DType format = DType::fp32);
+             Decoder::FindTransformer find, double rate, DType format = DType::fp32,
+             std::optional<MemoryTimes> probed = {});
   ~Validation();
   ValidationCell compare(const MeasuredCell&);  // of a cell that was not skipped; the result points to its argument
   // The predicted time of a step, from which the duration of a measurement can be estimated.
@@ -106,7 +118,7 @@ class Validation {
   bool steered(const std::string& transformer, const MethodSpec&);
 
  private:
-  struct Replay;
+  ValidationCell compare(const MeasuredCell&, const Device&);
   Setup setup(const std::string& transformer, int batch_size, int context) const;
   const Device& device_;
   const Engine& engine_;
@@ -114,6 +126,8 @@ class Validation {
   Decoder::FindTransformer find_;
   double rate_;
   Precision precision_;
+  std::optional<MemoryTimes> probed_;
+  std::list<Device> beside_cells_;  // the device as it was beside each cell: prices refer to it
   Predictor predictor_;
 };
 

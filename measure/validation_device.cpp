@@ -5,6 +5,7 @@
 #include "measure/cuda_decoding.h"
 #include "measure/decode_device.h"
 #include "probes/machine.h"
+#include "probes/memory_reference.h"
 
 namespace draftline::measure {
 
@@ -28,6 +29,7 @@ class CpuDevice : public ValidationDevice {
     forget();
     return std::make_unique<CpuDecoding>(networks_, network, method, slots, longest, reference_, kLateLayers);
   }
+  std::optional<MemoryTimes> memory_times() override { return memory_.read(); }
   void forget() override {
     plain_ = {};
     method_ = {};
@@ -48,6 +50,7 @@ class CpuDevice : public ValidationDevice {
   const Networks& networks_;
   int slots_, longest_;
   ClockReference& reference_;
+  MemoryReference memory_{this_machine().l2_cache, this_machine().last_level_cache, reference_};
   Known plain_, method_;
 };
 

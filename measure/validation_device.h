@@ -21,6 +21,7 @@ class ValidationDevice {
   virtual Pair decodings(const GridCell&) = 0;
   // A decoder for a live server; all others are dropped. On a GPU its acceptance is forced.
   virtual std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec&, int slots, int longest) = 0;
+  virtual std::optional<MemoryTimes> memory_times() { return {}; }  // of a CPU now
   virtual void keep() {}      // saves the algorithms that were chosen for later runs
   virtual void forget() = 0;  // drops all decoders, as one of them failed
 };

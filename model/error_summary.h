@@ -13,5 +13,7 @@ struct ErrorSummary {
   std::optional<double> median, p90, largest;
 };
 ErrorSummary summarize(const std::vector<double>& errors);
+// The same with a weight for each error, above zero: the quantiles are linear between the middles of the weights.
+ErrorSummary summarize(const std::vector<double>& errors, const std::vector<double>& weights);
 
 }  // namespace draftline

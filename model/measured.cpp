@@ -52,6 +52,7 @@ static const std::vector<ShapeOf>& shapes() {
       {"step_host", {{"layers", 1}, {"sequences", 1}, {"ops", 1}}},
       {"segment_host", {{"ops", 1}}},
       {"clock_reference", {}},  // a fixed piece of work: its time tells the clock to which a CPU's times are normalised
+      {"memory_reference", {{"kib", 1}}},  // weights that fit the LLC, or do not, read at many times of the probe
       {"read", {{"kib", 1}}},
       {"copy", {{"kib", 1}}},
       // The host's part on a GPU: to launch one of so many kernels; a graph of them, or a row of them, and waiting for

@@ -45,13 +45,6 @@ struct Measured : Provenance {
   double of_machine(const std::string& name) const;
 };
 
-// Points of one kind that were timed again, later on the same machine.
-struct Drift {
-  std::string kind;
-  int points = 0;
-  double ratio = 1;  // time then over time before: the median
-};
-
 // Refuses another schema, times that are not positive and in order, and a shape measured twice.
 Measured read_measured(Reader);
 void write_measured(std::ostream&, const Measured&);

@@ -8,12 +8,12 @@
 namespace draftline {
 namespace {
 
-struct Layout {
+struct CpuLayout {
   int heads, kv_heads, head_dim;
 };
 
 // Adds shapes of one kind of op.
-class Grid {
+class CpuGrid {
  public:
   void add(const char* op, std::map<std::string, int> shape) {
     points.push_back({.op = op, .shape = std::move(shape)});
@@ -25,7 +25,8 @@ class Grid {
     if (pause_us > 0) shape["pause_us"] = pause_us;
     add("gemm", std::move(shape));
   }
-  void attention(const Layout& l, int sequences, int rows, int context, int tree, std::optional<int> reuse_kib = {}) {
+  void attention(const CpuLayout& l, int sequences, int rows, int context, int tree,
+                 std::optional<int> reuse_kib = {}) {
     constexpr double kMostPairColumns = 5e7;
     if (static_cast<double>(sequences) * rows * (context + rows) * l.heads * l.head_dim > kMostPairColumns) return;
     std::map<std::string, int> shape{
@@ -34,7 +35,7 @@ class Grid {
     if (reuse_kib) shape.merge(of_network(*reuse_kib));
     add("attention", std::move(shape));
   }
-  void append(const Layout& l, int sequences, int rows, int reuse_kib = 0) {
+  void append(const CpuLayout& l, int sequences, int rows, int reuse_kib = 0) {
     std::map<std::string, int> shape{{"sequences", sequences},
                                      {"rows", rows},
                                      {"heads", l.heads},
@@ -57,13 +58,13 @@ int copies_within(double bytes, double of_one) { return std::max(2, static_cast<
 int past_kib(double last_level_cache) { return std::max(1 << 18, static_cast<int>(3 * last_level_cache / 1024)); }
 
 std::vector<MeasuredPoint> small_grid(double last_level_cache) {
-  Grid g;
+  CpuGrid g;
   g.add("read", {{"kib", past_kib(last_level_cache)}});
   for (const int rows : {1, 2, 3, 4, 9}) {
     for (const auto& [in, out] : {std::pair{64, 256}, {256, 256}, {512, 128}}) g.gemm(rows, in, out);
     if (rows < 4) g.gemm(rows, 512, 512, copies_past(last_level_cache, 4.0 * 512 * 512));
   }
-  for (const Layout& l : {Layout{4, 4, 32}, Layout{8, 2, 64}})
+  for (const CpuLayout& l : {CpuLayout{4, 4, 32}, CpuLayout{8, 2, 64}})
     for (const int context : {15, 257})
       for (const int rows : {1, 4}) {
         g.attention(l, 2, rows, context, 0);
@@ -84,7 +85,7 @@ std::vector<MeasuredPoint> small_grid(double last_level_cache) {
 
 std::vector<MeasuredPoint> cpu_grid(double last_level_cache, GridSize size) {
   if (size == GridSize::small) return small_grid(last_level_cache);
-  Grid g;
+  CpuGrid g;
   for (const int kib : {64, 4096, past_kib(last_level_cache)})
     for (const char* op : {"read", "copy"}) g.add(op, {{"kib", kib}});
   // Inputs and outputs of small networks, powers of two and not.
@@ -104,8 +105,8 @@ std::vector<MeasuredPoint> cpu_grid(double last_level_cache, GridSize size) {
   for (const auto& [in, out] : {std::pair{640, 768}, {768, 2048}, {2048, 1152}})
     for (const int milliseconds : {1, 3, 10})
       for (const int rows : {1, 5}) g.gemm(rows, in, out, 1, 1000 * milliseconds);
-  for (const Layout& l :
-       {Layout{4, 4, 32}, Layout{8, 2, 64}, Layout{16, 4, 128}, Layout{12, 12, 64}, Layout{6, 3, 96}}) {
+  for (const CpuLayout& l :
+       {CpuLayout{4, 4, 32}, CpuLayout{8, 2, 64}, CpuLayout{16, 4, 128}, CpuLayout{12, 12, 64}, CpuLayout{6, 3, 96}}) {
     for (const int context : {15, 64, 257, 1024, 4096})
       for (const int sequences : {1, 4, 16}) g.attention(l, sequences, 1, context, 0);  // decode
     for (const int rows : {16, 64, 192}) g.attention(l, 1, rows, 0, 0);                 // prefill

@@ -9,20 +9,20 @@
 namespace draftline {
 namespace {
 
-struct Layout {
+struct CudaLayout {
   int heads, kv_heads, head_dim;
 };
 
-class Grid {
+class CudaGrid {
  public:
-  explicit Grid(double l2) : l2_(l2) {}
+  explicit CudaGrid(double l2) : l2_(l2) {}
   void add(const char* op, std::map<std::string, int> shape) {
     points.push_back({.op = op, .shape = std::move(shape)});
   }
   void gemm(int rows, int in, int out) {
     add("gemm", {{"rows", rows}, {"in", in}, {"out", out}, {"copies", copies_past_l2(2.0 * in * out)}});
   }
-  void attention(const Layout& l, int sequences, int rows, int context, int tree) {
+  void attention(const CudaLayout& l, int sequences, int rows, int context, int tree) {
     constexpr double kMostCache = 24e9, kMostPairColumns = 4e11;  // bytes; some tens of milliseconds of arithmetic
     const double keys = static_cast<double>(sequences) * (context + rows);
     if (4.0 * keys * l.kv_heads * l.head_dim > kMostCache || keys * rows * l.heads * l.head_dim > kMostPairColumns)
@@ -65,13 +65,13 @@ class Grid {
 };
 
 std::vector<MeasuredPoint> small_grid(double l2, int devices) {
-  Grid g(l2);
+  CudaGrid g(l2);
   for (const char* op : {"read", "copy"}) g.add(op, {{"kib", 1 << 18}});
   for (const int rows : {1, 16, 128}) {
     g.gemm(rows, 1024, 1024);
     g.gemm(rows, 4096, 4096);
   }
-  const Layout l{32, 8, 128};
+  const CudaLayout l{32, 8, 128};
   for (const int context : {256, 4096}) {
     g.attention(l, 1, 1, context, 0);
     g.attention(l, 4, 8, context, 0);
@@ -94,7 +94,7 @@ std::vector<MeasuredPoint> small_grid(double l2, int devices) {
 
 std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
   if (size == GridSize::small) return small_grid(l2, devices);
-  Grid g(l2);
+  CudaGrid g(l2);
   for (const int kib : {1 << 12, 1 << 16, 1 << 20})
     for (const char* op : {"read", "copy"}) g.add(op, {{"kib", kib}});
   for (const int kernels : {1, 16, 256})
@@ -115,11 +115,11 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
       if (out > 1 << 16 && rows > 64) continue;
       g.gemm(rows, in, out);
     }
-  const Layout grouped{32, 8, 128}, equal{32, 32, 128};
-  for (const Layout& l : {grouped, equal})
+  const CudaLayout grouped{32, 8, 128}, equal{32, 32, 128};
+  for (const CudaLayout& l : {grouped, equal})
     for (const int sequences : {1, 4, 16, 64, 256})
       for (const int context : {63, 256, 1023, 4095, 16383, 32767}) g.attention(l, sequences, 1, context, 0);
-  for (const Layout& l : {grouped, equal, Layout{14, 2, 64}, Layout{64, 8, 128}})
+  for (const CudaLayout& l : {grouped, equal, CudaLayout{14, 2, 64}, CudaLayout{64, 8, 128}})
     for (const int rows : {2, 4, 8, 16, 32, 64})
       for (const int context : {64, 1024, 8192, 32000})
         for (const int sequences : {1, 16})
@@ -127,7 +127,7 @@ std::vector<MeasuredPoint> cuda_grid(double l2, GridSize size, int devices) {
             if (sequences > 1 && (rows > 16 || context == 32000)) continue;
             g.attention(l, sequences, rows, context, tree);
           }
-  for (const Layout& l : {grouped, equal, Layout{24, 8, 96}, Layout{16, 8, 256}}) {
+  for (const CudaLayout& l : {grouped, equal, CudaLayout{24, 8, 96}, CudaLayout{16, 8, 256}}) {
     for (const int rows : {128, 512, 2048})
       for (const int context : {0, 2048}) g.attention(l, 1, rows, context, 0);
     for (const int rows : {1, 16, 256})

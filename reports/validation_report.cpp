@@ -8,6 +8,8 @@
 
 #include "core/build_info.h"
 #include "core/json_writer.h"
+#include "reports/machine_calm.h"
+#include "reports/paragraph.h"
 #include "reports/point.h"
 #include "reports/table.h"
 
@@ -15,7 +17,7 @@ namespace draftline {
 
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kValidationSchema = 1;
 
 Cell time(double seconds) { return Cell(seconds, to_text(Seconds{seconds})); }
 
@@ -67,6 +69,13 @@ Table summary_table(const std::vector<ValidationCell>& cells) {
     t.add({g.name, s.cells, percent_cell(s.median), percent_cell(s.p90), percent_cell(s.largest),
            percent_cell(p.median), percent_cell(p.p90), percent_cell(p.largest), percent_cell(plain.median),
            percent_cell(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
+    if (g.which || cells.empty()) continue;
+    const auto weights = weights_by_noise(cells);
+    const ErrorSummary w = summarize(errors(cells, &ValidationCell::speedup), weights),
+                       ws = summarize(errors(cells, &ValidationCell::step), weights);
+    t.add({"all, less the noisier", w.cells, percent_cell(w.median), percent_cell(w.p90), percent_cell(w.largest),
+           percent_cell(ws.median), percent_cell(ws.p90), percent_cell(ws.largest),
+           percent_cell(summarize(errors(cells, &ValidationCell::plain), weights).median), Cell()});
   }
   return t;
 }
@@ -192,11 +201,21 @@ Table fit_table(const std::vector<FitQuality>& fits) {
   return t;
 }
 
-Table drift_table(const std::vector<Drift>& drift) {
-  Table t({"GEMMs whose weights are in", "points", "time now / time when probed"});
-  for (const Drift& d : drift) t.add({d.kind, d.points, Cell(d.ratio, 3)});
+Table drift_table(const std::vector<LevelDrift>& drift) {
+  Table t({"time to read weights from", "cells", "beside cells / while probed: P10", "median", "P90"});
+  for (const LevelDrift& d : drift) t.add({d.level, d.cells, Cell(d.low, 3), Cell(d.median, 3), Cell(d.high, 3)});
   return t;
 }
+
+// Shares of a step that no step can have: of `host`, as ops are timed in steps of their own.
+bool beyond_a_step(const std::vector<ValidationCell>& cells) {
+  const auto all = error_budget(cells);
+  return std::any_of(all.begin(), all.end(), [](const ErrorBudgetItem& b) { return b.share < 0 || b.share > 1; });
+}
+constexpr const char* kBeyondAStep =
+    "A share below zero or above 100 %: ops are timed by a clock around each, in steps of their own; `host` is what "
+    "they "
+    "leave of a step without such clocks. On a busy machine the two steps differ.";
 
 std::string all_tables(const ValidationReport& r, const std::function<std::string(const Table&)>& text,
                        const std::function<std::string(const char*)>& title, std::size_t worst_cells) {
@@ -205,13 +224,14 @@ std::string all_tables(const ValidationReport& r, const std::function<std::strin
     if (t.rows() > 0) out += title(what) + text(t) + "\n";
   };
   if (!r.fits.empty()) add("Calibration (from kernels and host work alone, without any step)", fit_table(r.fits));
-  add("Drift of the machine since it was probed", drift_table(r.drift));
+  add("Drift of the machine since it was probed", drift_table(level_drift(r.cells)));
   if (!r.cells.empty()) {
     add("Predicted against measured", summary_table(r.cells));
     Table cells(cell_columns());
     for (const ValidationCell* c : worst(r.cells, worst_cells)) cells.add(cell_row(*c));
     add(worst_cells < r.cells.size() ? "The worst cells" : "All cells", cells);
     add("Error budget: what each op contributes to the error of a step", error_budget_table(r.cells, 10));
+    if (beyond_a_step(r.cells)) out += paragraph(kBeyondAStep, 120) + "\n";
     constexpr double kLeastShare = 0.01;
     add(r.device == "cuda" ? "Ops, by events around each of them in runs without graphs"
                            : "Ops, by a clock inside the interpreter",
@@ -238,8 +258,7 @@ void compared(JsonWriter& w, const char* key, const Compared& c) {
   });
 }
 
-void summary(JsonWriter& w, const char* key, const std::vector<double>& errors) {
-  const ErrorSummary s = summarize(errors);
+void summary(JsonWriter& w, const char* key, const ErrorSummary& s) {
   w.object(key, [&] {
     w.member("cells", s.cells);
     w.member("median_abs_error", s.median);
@@ -253,6 +272,7 @@ void summary(JsonWriter& w, const char* key, const std::vector<double>& errors) 
 std::string validation_text(const ValidationReport& r, std::size_t width) {
   constexpr std::size_t kWorst = 12;
   return r.title + ", commit " + r.commit + "; acceptance rate " + significant(r.rate, 3) + " (input)\n\n" +
+         paragraph(machine_calm(r), width) + "\n" +
          all_tables(
              r, [&](const Table& t) { return t.to_text(width); }, [](const char* t) { return std::string(t) + "\n"; },
              kWorst);
@@ -260,7 +280,7 @@ std::string validation_text(const ValidationReport& r, std::size_t width) {
 
 std::string validation_markdown(const ValidationReport& r) {
   return "## " + r.title + "\n\nCommit `" + r.commit + "`; acceptance rate " + significant(r.rate, 3) +
-         " (an input in both worlds).\n\n" +
+         " (an input in both worlds).\n\n" + machine_calm(r) + "\n\n" +
          all_tables(
              r, [](const Table& t) { return t.to_markdown(); },
              [](const char* t) { return "### " + std::string(t) + "\n\n"; }, r.cells.size());
@@ -269,17 +289,20 @@ std::string validation_markdown(const ValidationReport& r) {
 void write_validation_json(std::ostream& out, const ValidationReport& r) {
   JsonWriter w(out);
   w.begin_object();
-  w.member("schema_version", kSchemaVersion);
+  w.member("schema_version", kValidationSchema);
   w.member("device", r.device);
   w.member("title", r.title);
   w.member("commit", r.commit);
   w.member("model", build_model());
   write_input_files(w, r.input_files, r.data);
   w.member("acceptance_rate", r.rate);
-  w.objects("drift", r.drift, [&](const Drift& d) {
-    w.member("weights_in", d.kind);
-    w.member("points", d.points);
-    w.member("ratio", d.ratio);
+  if (r.device == "cpu") w.member("free_core", r.free_core);
+  w.objects("drift", level_drift(r.cells), [&](const LevelDrift& d) {
+    w.member("weights_in", d.level);
+    w.member("cells", d.cells);
+    w.member("low", d.low);
+    w.member("ratio", d.median);
+    w.member("high", d.high);
   });
   w.objects("cells", r.cells, [&](const ValidationCell& c) {
     w.member("transformer", c.measured->transformer);
@@ -294,6 +317,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     w.member("error", c.speedup.error());
     w.member("noise", c.speedup.noise);
     w.member("noise_exceeds_error", c.speedup.within_noise());
+    if (c.without_drift) w.member("error_without_drift", *c.without_drift);
     w.member("low", c.speedup.interval ? std::optional(c.speedup.interval->low) : std::nullopt);
     w.member("high", c.speedup.interval ? std::optional(c.speedup.interval->high) : std::nullopt);
     w.member("acceptance_length", c.acceptance_length);
@@ -340,9 +364,10 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     }
     for (const auto& [name, c] : s.figures) compared(w, name.c_str(), c);
   });
-  summary(w, "summary", errors(r.cells, &ValidationCell::speedup));
-  summary(w, "step_summary", errors(r.cells, &ValidationCell::step));
-  summary(w, "plain_step_summary", errors(r.cells, &ValidationCell::plain));
+  summary(w, "summary", summarize(errors(r.cells, &ValidationCell::speedup)));
+  summary(w, "summary_by_noise", summarize(errors(r.cells, &ValidationCell::speedup), weights_by_noise(r.cells)));
+  summary(w, "step_summary", summarize(errors(r.cells, &ValidationCell::step)));
+  summary(w, "plain_step_summary", summarize(errors(r.cells, &ValidationCell::plain)));
   w.member("cells_left_out", r.left_out);
   w.end_object();
   w.finish();

@@ -64,6 +64,27 @@ TEST_CASE("what is compared is what `run` predicts: the predictor's own price of
   CHECK(c.plain.predicted == Approx(predictor.step_price(setup, autoregressive())(123).value));
 }
 
+TEST_CASE("a cell is predicted for the machine as it was beside it") {
+  World w;
+  const MemoryTimes probed{Seconds{1e-3}, Seconds{1e-2}};
+  Validation there{w.device,    w.engine, {{"net", w.target}}, [](const Reader&) { return TransformerShape{}; }, 0.5,
+                   DType::fp32, probed};
+  MeasuredCell m = cell(kHeads, 4, 1, 1);
+  const ValidationCell unknown = there.compare(m);
+  CHECK_FALSE(unknown.drift);
+  m.memory = probed;
+  const ValidationCell same = there.compare(m);
+  CHECK(same.step.predicted == unknown.step.predicted);
+  CHECK(same.without_drift == same.speedup.error());
+  m.memory = {2 * probed.llc, 2 * probed.memory};
+  const ValidationCell slower = there.compare(m);
+  CHECK(slower.step.predicted > same.step.predicted);
+  CHECK(slower.step.predicted < 2 * same.step.predicted);
+  CHECK(slower.drift->llc == Approx(2));
+  CHECK(slower.without_drift == same.speedup.error());
+  CHECK_FALSE(w.validation.compare(m).drift);  // a probe without a memory reference
+}
+
 TEST_CASE("the median over turns is compared, and their spread is the noise") {
   World w;
   MeasuredCell m = cell(kHeads, 1, 1, 1);
@@ -153,12 +174,19 @@ TEST_CASE("a summary of errors counts their sizes, whatever their sign") {
   CHECK(s.median.value() == Approx(0.1));
   CHECK(s.largest.value() == Approx(0.3));
   CHECK_FALSE(summarize({}).median.has_value());
+  // Weights 1, 2, 1: their middles stand at 1/8, 4/8 and 7/8 of the whole.
+  const ErrorSummary weighted = summarize({0.3, -0.1, 0.2}, {1, 1, 2});
+  CHECK(weighted.median.value() == Approx(0.2));
+  CHECK(weighted.largest.value() == Approx(0.3));
+  CHECK(summarize({0.3, 0.1, 0.2}, {1, 1, 1e6}).p90.value() == Approx(0.2).epsilon(0.5));
+  CHECK(summarize({0.4}, {3}).p90.value() == Approx(0.4));
 }
 
 TEST_CASE("measured steps are what they were after a way through their file, and hostile files are refused") {
   MeasuredSteps m{{"cpu", "a CPU", "abc", "draftline-probe", "here", {"validate"}, {{"cores", 4}}},
                   {cell(kHeads, 4, 0.5, 0.25)}};
   m.cells[0].turns[0].steered = {1};
+  m.cells[0].memory = {Seconds{0.0625}, Seconds{0.75}};
   m.cells[0].history = {{{1, 2}, {}, {3}}, {{7}}};
   m.cells[0].ops = {{"linear", Phase::draft, Seconds{0.125}, 7}};
   std::ostringstream out;
@@ -175,6 +203,8 @@ TEST_CASE("measured steps are what they were after a way through their file, and
   CHECK(back.cells[0].turns[0].time.value == 0.25);
   CHECK(back.cells[0].turns[0].steered == m.cells[0].turns[0].steered);
   CHECK(back.cells[0].history == m.cells[0].history);
+  CHECK(back.cells[0].memory->llc == Seconds{0.0625});
+  CHECK(back.cells[0].memory->memory == Seconds{0.75});
   CHECK(back.cells[0].ops[0].phase == Phase::draft);
   std::ostringstream twice;
   write_measured_steps(twice, back);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// One cell of `draftline validate`: its measured steps beside what the model says of these very steps.
+#pragma once
+#include <vector>
+
+#include "measure/validation.h"
+
+namespace draftline {
+
+class CellComparison {
+ public:
+  // `rate`: the acceptance rate, where steps are alike whatever is accepted. `find`: draft networks. All must outlive it.
+  CellComparison(const MeasuredCell&, const Setup&, double rate, Predictor&, const Decoder::FindTransformer& find);
+  ValidationCell result();
+
+ private:
+  struct Steps {                   // of the method
+    StepBreakdown predicted;       // of a mean step
+    std::vector<OpPrice> ops;      // of a mean step
+    std::vector<double> measured;  // seconds of a step of each turn, as if it had had the mean's steps
+  };
+  StepBreakdown plain_step();
+  Steps steps() { return steered() ? steered_steps() : alike_steps(); }
+  Steps alike_steps();
+  Steps steered_steps();
+  std::vector<ComparedOp> ops(const Steps&, const Compared& step) const;
+  void add_ops(Steps&, const std::vector<SegmentRun>&, double weight) const;
+  bool steered() const { return !m_.turns.front().steered.empty(); }
+  Seconds of_tokens(double emitted) const { return m_.batch_size * emitted * setup_.engine->token; }
+
+  const MeasuredCell& m_;
+  const Setup& setup_;
+  double rate_;
+  Predictor& predictor_;
+  const Decoder::FindTransformer& find_;
+  MethodChoice choice_;
+  int depth_;
+  double length_ = 0, emitted_ = 0;  // means over the method's turns
+};
+
+}  // namespace draftline

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/machine_calm.h"
+
+#include "tests/core/messages.h"
+
+using namespace draftline;
+
+namespace {
+
+ValidationCell cell(double error, double noise) {
+  ValidationCell c;
+  c.speedup = {.predicted = 1 + error, .measured = 1, .interval = {}, .noise = noise};
+  return c;
+}
+
+ValidationReport report_of(std::vector<ValidationCell> cells) {
+  ValidationReport r;
+  r.device = "cpu";
+  r.free_core = 0.875;
+  r.cells = std::move(cells);
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("a report begins with how calm the machine was") {
+  const std::string quiet = machine_calm(report_of({cell(0.05, 0.01), cell(0.01, 0.02), cell(0.03, 0.01)}));
+  CHECK(contains(quiet, "free in 88 % of"));
+  CHECK(contains(quiet, "repeat within 1 %"));
+  CHECK(contains(quiet, "1 of 3 cells"));  // the second: its noise is larger than its error
+  CHECK_FALSE(contains(quiet, "last-level cache"));
+
+  std::vector<ValidationCell> drifted{cell(0.05, 0.01), cell(0.05, 0.01), cell(0.05, 0.01)};
+  for (ValidationCell& c : drifted) c.drift = MemoryDrift{1.25, 1.5}, c.without_drift = -0.2;
+  const std::string said = machine_calm(report_of(drifted));
+  CHECK(contains(said, "1.25 to 1.25 (median 1.25) times as long"));
+  CHECK(contains(said, "memory 1.5 to 1.5 (median 1.5)"));
+  CHECK(contains(said, "would be 20 % (median) and 20 % (P90)"));
+}
+
+TEST_CASE("a noisy cell weighs less, and one without noise no more than twice a usual one") {
+  const auto w = weights_by_noise({cell(0, 0), cell(0, 0.02), cell(0, 0.02), cell(0, 0.2)});
+  CHECK(w[0] / w[1] == Approx(2));
+  CHECK(w[1] / w[3] == Approx(50.5));  // (0.04 + 0.0004) / 0.0008
+}
