@@ -46,7 +46,7 @@ class WeightStore {
   explicit WeightStore(DType all) : WeightStore(Precision(all)) {}
   void drafter_follows() { drafts_ = true; }  // what is asked for from now on is a drafter's
   // Layers that a target's checkpoint has for drafting are stored as its own, unless a drafter's format was asked for.
-  void native_layers(bool follow) { native_ = follow && bits_of(precision_->draft.weights) >= 16; }
+  void native_layers(bool follow) { native_ = follow && !precision_->draft_given; }
 
   Weight attention(const std::string& name, int in, int out) { return matrix(name, in, out, precision_->attention); }
   Weight matrix(const std::string& name, int in, int out) { return matrix(name, in, out, precision_->mlp); }

@@ -90,6 +90,7 @@ Precision PrecisionChoice::of(const TransformerShape& target) const {
   layers("experts", experts, p.experts);
   layers("lm_head", lm_head, p.lm_head);
   layers("draft", draft, p.draft);
+  p.draft_given = draft.has_value();
   const auto values = [&](std::string_view key, std::optional<DType> format, DType& to) {
     if (!format || to == *format) return;
     to = *format;

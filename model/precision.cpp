@@ -20,12 +20,12 @@ constexpr LinearFormat plain(DType t) { return {t, {}, {}, {}}; }
 constexpr LinearFormat weight_only(DType t, WeightScales scales) { return {t, scales, {}, {}}; }
 constexpr LinearFormat both(DType t, WeightScales scales, RowScales rows) { return {t, scales, t, rows}; }
 
-constexpr int blocks(int n, int block) { return block == 0 ? 1 : n / block + (n % block != 0); }
+constexpr int scale_blocks(int n, int block) { return block == 0 ? 1 : n / block + (n % block != 0); }
 
 }  // namespace
 
 Bytes WeightScales::of(int in, int out) const {
-  return Bytes{static_cast<double>(blocks(in, inputs)) * blocks(out, outputs) * bits / 8};
+  return Bytes{static_cast<double>(scale_blocks(in, inputs)) * scale_blocks(out, outputs) * bits / 8};
 }
 
 Precision::Precision(std::string text, const LinearFormat& layers, DType rest)

@@ -52,6 +52,7 @@ struct Precision {
   DType activations = DType::bf16, kv_cache = DType::bf16, embedding = DType::bf16;
   LinearFormat attention, mlp, experts, lm_head;  // mlp: of dense layers, and of experts that every token passes
   LinearFormat draft;                             // of a drafter's layers; its tables have the activations' format
+  bool draft_given = false;                       // asked for: what a drafter's checkpoint has does not count then
   auto operator<=>(const Precision&) const = default;
 };
 

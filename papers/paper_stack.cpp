@@ -35,6 +35,7 @@ PaperSetting PaperStack::read(const Reader& in) {
     if (const NamedFormat* format = format_named(name.text())) {
       s.precision = Precision(name.text(), format->layers, DType::fp16);
       s.precision.draft = format->layers;  // the papers load drafter and target alike
+      s.precision.draft_given = true;
     } else {
       name.fail("unknown format");
     }

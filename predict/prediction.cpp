@@ -114,8 +114,19 @@ const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int s
   return all.emplace(key, std::move(one)).first->second;
 }
 
+Precision Predictor::precision(const Setup& s, const MethodChoice& m) {
+  Precision p = s.precision;
+  if (m.spec.entry().draft_network && !p.draft_given) {
+    const auto [it, fresh] = draft_formats_.try_emplace(m.spec);
+    if (const auto draft = m.spec.in().find("draft"); fresh && draft)
+      if (const auto shape = find_(*draft); shape.checkpoint) it->second = shape.checkpoint->mlp;
+    if (it->second) p.draft = *it->second;
+  }
+  return served_precision(std::move(p), *s.device);
+}
+
 Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
-  const Precision precision = served_precision(s.precision, *s.device);
+  const Precision precision = this->precision(s, m);
   const auto found = plans_.find(std::tie(s.transformer, s.parallel, precision, m.spec, m.acceptance.ranks()));
   if (found != plans_.end()) return *found->second;
   const auto plan = std::make_shared<Plan>(s, precision, m, find_, drafter_);

@@ -123,6 +123,8 @@ class Predictor {
     int slots() const { return std::max(1, outline.widest_pass); }
   };
   Plan& plan(const Setup&, const MethodChoice&);
+  // The formats that the device computes in; a draft network's are its checkpoint's unless others were asked for.
+  Precision precision(const Setup&, const MethodChoice&);
   // Why the method can't verify on this transformer (Ops::gated_delta_rule); none: it can.
   std::optional<std::string> refuses(Plan&, const Setup&);
   // `size`: sequences of a step, or tokens of a prompt. `hits`: how many sequences of the step have drafts; none: all.
@@ -144,6 +146,7 @@ class Predictor {
   Decoder::FindDrafter drafter_;
   std::size_t recorded_ops_ = 0;
   std::map<PlanKey, std::shared_ptr<Plan>, std::less<>> plans_;
+  std::map<MethodSpec, std::optional<LinearFormat>> draft_formats_;  // of draft networks' checkpoints
   std::map<PriceKey, Priced> prices_;
   std::map<std::pair<const Device*, double>, std::unique_ptr<const Device>> served_;
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;

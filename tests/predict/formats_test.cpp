@@ -89,6 +89,22 @@ TEST_CASE("a drafter has 16 bits beside a quantised target unless another format
   CHECK(round_prediction(R"("fp8")", medusa).memory.draft_weights.value == 2 * (4096 + 64 + kHead));
 }
 
+TEST_CASE("a draft network has the formats of its own checkpoint unless others are said") {
+  const FreshFolder fresh;
+  std::string config = read_text_file(std::string(DRAFTLINE_SOURCE_DIR) + "/tests/predict/data/round_transformer.json");
+  config.insert(config.find('{') + 1, R"("quantization_config": {"quant_method": "fp8"}, )");
+  write_text_file(fresh.path() / "draft.json", config);
+  const std::string method = R"({"name": "draft_model", "draft_length": 1, "acceptance": {"rate": 0.5}, "draft": ")" +
+                             (fresh.path() / "draft.json").string() + "\"}";
+  const auto draft_bytes = [&](const std::string& precision) {
+    return round_prediction(precision, method).memory.draft_weights.value;
+  };
+  const double tables = 4 * kHead, norms = 2 * 3 * 64;
+  CHECK(draft_bytes(R"("bf16")") == kLayer + 4 * 4 + tables + norms);
+  CHECK(draft_bytes(R"("nvfp4")") == kLayer + 4 * 4 + tables + norms);
+  CHECK(draft_bytes(R"({"weights": "fp8", "draft": "bf16"})") == 2 * kLayer + tables + norms);
+}
+
 static std::string on_h100(const std::string& precision, const std::string& more) {
   return R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm-0.19", "precision": )" + precision +
          ", " + more + "}";
