@@ -148,8 +148,8 @@ class Ops {
   // A value may steer the host only here: live it is read and judged, priced it is the next answer of the script, and
   // past the script's end the usual one.
   using Rule = std::function<std::vector<int>(std::span<const int>)>;
-  // Notes that the host looks up drafts for so many sequences before the segment, which takes it time.
-  void search(int sequences);
+  // Notes that the host looks drafts up before the segment, in the text and in so many suffix trees, which takes it time.
+  void look_up(int trees);
   std::vector<int> decide(std::optional<Tensor> from, const Rule&, const std::vector<int>& usual);
   std::vector<int> fetch(Tensor from);                       // text only: never steers ops
   void flush(bool waits = true);                             // ends a segment: one tape, one host read

@@ -13,9 +13,10 @@ std::vector<int> Ops::decide(std::optional<Tensor> from, const Rule& rule, const
   return answers_.emplace_back(rule(from ? backend_.read(*from) : std::vector<int>{}));
 }
 
-void Ops::search(int sequences) {
-  tape_.searches += sequences;
-  hasher_.hash.add(static_cast<std::uint64_t>(sequences));
+void Ops::look_up(int trees) {
+  tape_.looks_up = true;
+  tape_.trees += trees;
+  hasher_.hash.add(static_cast<std::uint64_t>(trees));
 }
 
 std::vector<int> Ops::fetch(Tensor from) {
@@ -59,7 +60,8 @@ void Ops::flush(bool waits) {
     tape_.phases.clear();
     tape_.passes.clear();
     tape_.temps.clear();
-    tape_.searches = 0;
+    tape_.looks_up = false;
+    tape_.trees = 0;
   }
   backend_.finish(*it->second);
   run.tape = it->second.get();

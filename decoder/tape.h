@@ -27,7 +27,8 @@ struct Tape {
   std::vector<Op> ops;
   std::vector<Phase> phases;  // of each op
   std::vector<Pass> passes;
-  int searches = 0;           // sequences for which the host looks drafts up before it launches the first op
+  bool looks_up = false;      // whether the host looks drafts up before it launches the first op,
+  int trees = 0;              // and in how many suffix trees
   std::vector<Tensor> temps;  // the full extent of each temporary; their ids count first writes
   std::uint64_t hash = 0;
   const Pass& pass(PassRef p) const { return passes[static_cast<std::size_t>(p.index)]; }

@@ -29,6 +29,7 @@ class PromptLookup : public Method {
   Proposal propose(Ops& ops, Session& s) override {
     const auto b = static_cast<std::size_t>(s.sequences);
     std::vector<int> starts(b, 0);
+    ops.look_up(0);
     const auto counts = ops.decide(
         {},
         [&](std::span<const int>) {

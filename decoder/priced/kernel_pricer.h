@@ -77,8 +77,8 @@ KernelKind kind_of(const Kernel&);
 // Host work of a step that no op stands for.
 inline Seconds host_base(const Engine& e, bool speculating, const StepOutline& step) {
   if (!speculating) return e.step;
-  const Seconds of_step = step.searches > 0 ? std::max(e.step_searching, e.step_speculating) : e.step_speculating;
-  return of_step + e.launches_speculating * e.issue + step.searches * e.search;
+  const Seconds of_step = step.looks_up ? std::max(e.step_searching, e.step_speculating) : e.step_speculating;
+  return of_step + e.launches_speculating * e.issue + step.trees * e.search;
 }
 
 // What an engine makes of layers beyond their kernels: each layer of a pass attends, or applies the delta rule, once.

@@ -93,7 +93,8 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs) {
       s.ops.push_back(
           {kind(kind_of(tape.ops[i], tape, tape.phases[i])), pass_of(tape.ops[i]).index, accessed(tape.ops[i])});
     for (int i = 0; i < static_cast<int>(tape.passes.size()); ++i) s.spans.emplace_back(run, i);
-    searches += tape.searches;
+    looks_up = looks_up || tape.looks_up;
+    trees += tape.trees;
     verified_rows = std::max(verified_rows, draftline::verified_rows(run));
     for (const Pass& pass : tape.passes) widest_pass = std::max(widest_pass, pass.rows.widest);
   }

@@ -44,8 +44,9 @@ struct StepOutline {
   std::vector<Segment> segments;
   int weights = 0, layers = 0;  // accessed
   int verified_rows = 0;        // of a sequence, in the widest pass that verifies
-  int searches = 0;             // sequences for which the host looks drafts up
-  int widest_pass = 0;          // rows of a sequence in the widest pass of all
+  bool looks_up = false;        // whether the host looks drafts up, and in how many suffix trees
+  int trees = 0;
+  int widest_pass = 0;  // rows of a sequence in the widest pass of all
   std::size_t ops() const;
 };
 
