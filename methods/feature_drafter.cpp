@@ -36,8 +36,9 @@ TransformerShape drafter_layer_shape(const TransformerShape& target) {
   TransformerShape s = target;
   s.experts.reset();
   s.layer_kinds.clear();
-  s.qkv_bias = s.qk_norm = s.rotated_qk_norm = s.o_bias = s.attention_sinks = s.post_norms = false;
+  s.qkv_bias = s.qk_norm = s.rotated_qk_norm = s.o_bias = s.attention_sinks = s.post_norms = s.output_gate = false;
   s.query_scale.reset();
+  s.query_growth.reset();
   s.window_rope_theta.reset();
   if (s.mlp != MlpKind::gelu) s.mlp = MlpKind::gated_silu;
   if (s.intermediate == 0) s.intermediate = 4 * s.hidden;

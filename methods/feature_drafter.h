@@ -18,7 +18,8 @@ struct DraftShape {  // a chain of `length`, or a tree if top_k > 0
 // authors' code with `official_passes`. Mistakes are noted.
 DraftShape read_draft_shape(const MethodSpec&, int vocabulary, int official_passes);
 
-// The shape of a drafter's layer for a target: its heads and widths, without biases, query/key norms and experts.
+// The shape of a drafter's layer for a target: its heads and widths, or its latents, without biases, query/key norms,
+// gates, windows and experts.
 TransformerShape drafter_layer_shape(const TransformerShape& target);
 
 class FeatureDrafter : public Method {

@@ -59,7 +59,7 @@ void read_latent(const Csv& t, const TableSetting& s, KernelTimes& times, LeftOu
 
 void leave_out(const ExpertTable& t, LeftOut& left_out) {
   left_out.add("of another library than " + printable(t.library, 100) + ", which has most", t.other_libraries);
-  left_out.add("whole experts divided among devices, which is not modelled", t.expert_parallel);
+  left_out.add("whole experts divided among devices, which no fit uses", t.expert_parallel);
   left_out.add("columns that are no multiple of 16, for which kernels have slower paths", t.unaligned);
   left_out.add("faster than three matrices can be read, so the layer has no gate, which no column says", t.not_gated);
 }
@@ -111,7 +111,7 @@ struct Known {
   Read read;
   std::string_view why_not = {};  // it is not read
 };
-constexpr std::string_view kLatent = "latent attention whose short calls are the host's";
+constexpr std::string_view kShortLatent = "latent attention whose short calls are the host's";
 constexpr std::array kKnown{Known{"gemm", read_gemms},
                             Known{"generation_attention", read_decode},
                             Known{"context_attention", read_prefill},
@@ -123,7 +123,7 @@ constexpr std::array kKnown{Known{"gemm", read_gemms},
                             Known{"custom_allreduce", read_custom_all_reduce},
                             Known{"dense", read_dense},
                             Known{"attention", read_steps},
-                            Known{"generation_mla", nullptr, kLatent},
+                            Known{"generation_mla", nullptr, kShortLatent},
                             Known{"gdn", read_delta_nets}};
 
 // What a file is a table of: "gemm" of gemm.csv, gemm.csv.gz, gemm_perf.txt and gemm_perf.parquet; none: it is not

@@ -226,5 +226,5 @@ TEST_CASE("layers of experts are used, but for what is told") {
   CHECK(all.times.experts[1].intermediate == 7168);  // one rank's
   CHECK(told(all, "moe.csv") ==
         "2 of 6; 1 int4_wo, a format that has no fit of its own; 1 nvfp4, in which the datasheet has no rate; "
-        "1 of another library than a, which has most; 1 whole experts divided among devices, which is not modelled");
+        "1 of another library than a, which has most; 1 whole experts divided among devices, which no fit uses");
 }
