@@ -10,7 +10,8 @@ set(tree ${CMAKE_ARGV${last}})
 string(REPLACE "," ";" rooms "${ROOMS}")
 string(REPLACE "," ";" alone "${ALONE}")
 
-# What the build compiles. A source in the build's own folders may do nothing but include one of the tree's kernels.
+# What the build compiles. A source in the build's own folders may do nothing but include one of the tree's kernels, or
+# several sources (cmake/unity.cmake), which preset dev compiles by themselves.
 set(compiled)
 file(STRINGS ${COMPILED} entries REGEX "\"file\": \"")
 foreach(entry IN LISTS entries)
@@ -21,6 +22,13 @@ foreach(entry IN LISTS entries)
     file(STRINGS ${source} kernel REGEX "^#include \".*[.]cu\"$")
     string(REGEX REPLACE "#include \"(.*)\"" "\\1" kernel "${kernel}")
     list(APPEND compiled ${kernel})
+  elseif(source MATCHES "/Unity/unity_" AND EXISTS ${source})
+    file(STRINGS ${source} together REGEX "^#include \".*[.]cpp\"$")
+    foreach(include IN LISTS together)
+      string(REGEX REPLACE "#include \"(.*)\"" "\\1" include "${include}")
+      file(RELATIVE_PATH inside ${tree} ${include})
+      list(APPEND compiled ${inside})
+    endforeach()
   endif()
 endforeach()
 

@@ -12,10 +12,8 @@
 
 namespace draftline {
 
-static std::string shown(const std::filesystem::path& file) { return printable(file.string(), 1000); }
-
 [[noreturn]] static void fail_at(const std::filesystem::path& file, std::size_t line, std::string_view message) {
-  throw InputErrors(shown(file) + ":" + std::to_string(line) + ": " + std::string(message));
+  throw InputErrors(printable_path(file) + ":" + std::to_string(line) + ": " + std::string(message));
 }
 
 Csv Csv::from_file(const std::filesystem::path& path, std::size_t most_bytes) {
@@ -31,7 +29,7 @@ constexpr std::string_view kParquet =
     "  duckdb -c \"COPY (FROM 'TABLE.parquet') TO 'TABLE.csv'\"";
 
 Csv Csv::from_text(std::string text, std::filesystem::path name) {
-  if (text.starts_with(kParquetMagic)) throw InputErrors(shown(name) + ": " + std::string(kParquet));
+  if (text.starts_with(kParquetMagic)) throw InputErrors(printable_path(name) + ": " + std::string(kParquet));
   Csv csv;
   csv.file_ = std::move(name);
   csv.text_ = std::move(text);
@@ -91,7 +89,7 @@ Csv Csv::from_text(std::string text, std::filesystem::path name) {
     csv.cells_.insert(csv.cells_.end(), row.begin(), row.end());
     csv.lines_.push_back(first_line);
   }
-  if (header) throw InputErrors(shown(csv.file_) + ": is empty, not even a header");
+  if (header) throw InputErrors(printable_path(csv.file_) + ": is empty, not even a header");
   return csv;
 }
 
@@ -103,7 +101,7 @@ std::size_t Csv::column(std::string_view name) const {
   const auto found = std::find(columns_.begin(), columns_.end(), name);
   if (found != columns_.end()) return static_cast<std::size_t>(found - columns_.begin());
   const auto near = nearest_word(name, columns_);
-  throw InputErrors(shown(file_) + ": no column \"" + std::string(name) + "\"" +
+  throw InputErrors(printable_path(file_) + ": no column \"" + std::string(name) + "\"" +
                     (near ? "; is it \"" + printable(*near) + "\"?" : ""));
 }
 

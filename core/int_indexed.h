@@ -2,12 +2,16 @@
 // Containers whose sizes and indices are int, as all counts of this project are, so that a computed index needs no
 // cast. As in the standard containers, an index out of range is undefined behaviour.
 #pragma once
+#include <cstddef>
 #include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace draftline {
+
+// An index for a standard container.
+constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // A view of contiguous values.
 template <class T>

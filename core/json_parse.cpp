@@ -173,4 +173,6 @@ std::string printable(std::string_view text, std::size_t most) {
   return out;
 }
 
+std::string in_quotes(std::string_view text, std::size_t most) { return "\"" + printable(text, most) + "\""; }
+
 }  // namespace draftline

@@ -28,5 +28,6 @@ std::string pointer_step(std::string_view key);
 // The text as it may be printed in a message: control characters as \u00XX, ill-formed UTF-8 as U+FFFD, cut after about
 // `most` bytes.
 std::string printable(std::string_view text, std::size_t most = 200);
+std::string in_quotes(std::string_view text, std::size_t most = 120);  // printable
 
 }  // namespace draftline

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/json_parse.h"
 #include "core/nearest_word.h"
 
 namespace draftline {
@@ -83,11 +84,6 @@ const std::vector<Unit>& units() {
     return list;
   }();
   return all;
-}
-
-std::string in_quotes(std::string_view text) {
-  const bool cut = text.size() > 40;
-  return "\"" + std::string(text.substr(0, 40)) + (cut ? "..." : "") + "\"";
 }
 
 std::string such_as(Dimension d) {

@@ -69,8 +69,6 @@ static std::string kind_of(const Json& v) {
   }
 }
 
-static std::string in_quotes(std::string_view text) { return "\"" + printable(text, 60) + "\""; }
-
 static std::string listed(std::span<const std::string_view> words) {
   std::string all;
   for (const std::string_view w : words) all += (all.empty() ? "" : ", ") + in_quotes(w);

@@ -20,14 +20,14 @@ namespace draftline {
 
 namespace fs = std::filesystem;
 
-static std::string shown(const fs::path& path) { return printable(path.string(), 1000); }
+std::string printable_path(const fs::path& path) { return printable(path.string(), 1000); }
 
 static std::string why(int error) {
   return error == 0 ? "is the disk full?" : std::generic_category().message(error);  // 0: it failed earlier, unseen
 }
 
 std::string read_text_file(const fs::path& path, std::size_t most_bytes) {
-  const auto fail = [&](const std::string& what) { throw InputErrors(shown(path) + ": " + what); };
+  const auto fail = [&](const std::string& what) { throw InputErrors(printable_path(path) + ": " + what); };
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (path.empty() || status.type() == fs::file_type::not_found) fail("no such file");
@@ -48,7 +48,7 @@ std::string read_text_file(const fs::path& path, std::size_t most_bytes) {
     text.append(chunk, 0, n);
   }
   if (std::ferror(file.get())) fail("cannot be read: " + why(errno));
-  return is_gzip(text) ? gunzip(text, most_bytes, shown(path)) : text;
+  return is_gzip(text) ? gunzip(text, most_bytes, printable_path(path)) : text;
 }
 
 // The file that a chain of links ends at, whether it exists yet or not.
@@ -57,7 +57,8 @@ static fs::path behind_links(fs::path path) {
   const fs::path asked = path;
   std::error_code none;
   for (int links = 0; fs::is_symlink(path, none); ++links) {
-    if (links == kMostLinks) throw InputErrors(shown(asked) + ": cannot be written: too many levels of symbolic links");
+    if (links == kMostLinks)
+      throw InputErrors(printable_path(asked) + ": cannot be written: too many levels of symbolic links");
     path = path.parent_path() / fs::read_symlink(path, none);  // an absolute target replaces the folder
   }
   return path;
@@ -90,7 +91,7 @@ struct AtomicFile::Open {
 AtomicFile::AtomicFile(const fs::path& path) : open_(std::make_unique<Open>()) {
   std::error_code error;
   if (path.empty()) throw InputErrors("the name of the output file is empty");
-  if (fs::is_directory(path, error)) throw InputErrors(shown(path) + ": is a folder, not a file");
+  if (fs::is_directory(path, error)) throw InputErrors(printable_path(path) + ": is a folder, not a file");
   open_->name = behind_links(path);  // the target of a link is replaced, not the link
   struct stat before {};
   if (::stat(open_->name.c_str(), &before) == 0 && S_ISREG(before.st_mode)) open_->mode = before.st_mode & 07777;
@@ -101,7 +102,7 @@ AtomicFile::AtomicFile(const fs::path& path) : open_(std::make_unique<Open>()) {
   errno = 0;
   open_->stream.clear();
   open_->stream.open(open_->temporary, std::ios::binary | std::ios::trunc);
-  if (!open_->stream) throw InputErrors(shown(path) + ": cannot be written: " + why(errno));
+  if (!open_->stream) throw InputErrors(printable_path(path) + ": cannot be written: " + why(errno));
 }
 
 AtomicFile::~AtomicFile() {
@@ -116,7 +117,7 @@ std::ostream& AtomicFile::stream() { return open_->stream; }
 void AtomicFile::commit() {
   errno = 0;
   open_->stream.close();
-  if (!open_->stream) throw OutputError(shown(open_->name) + ": cannot be written in full: " + why(errno));
+  if (!open_->stream) throw OutputError(printable_path(open_->name) + ": cannot be written in full: " + why(errno));
   open_->committed = true;
   if (open_->direct) return;
   if (open_->mode) {  // a private file stays private
@@ -129,7 +130,7 @@ void AtomicFile::commit() {
   if (named) fs::rename(open_->temporary, open_->name, error);
   if (!error) return;
   open_->committed = false;
-  throw OutputError(shown(open_->name) + ": cannot be written: " + error.message());
+  throw OutputError(printable_path(open_->name) + ": cannot be written: " + error.message());
 }
 
 void write_text_file(const fs::path& path, std::string_view text) {

@@ -17,6 +17,8 @@ inline constexpr std::size_t kMostTextBytes = std::size_t{64} << 20;
 // or if it holds more than `most_bytes`, before or after decompression.
 std::string read_text_file(const std::filesystem::path&, std::size_t most_bytes = kMostTextBytes);
 
+std::string printable_path(const std::filesystem::path&);  // for a message (core/json_parse)
+
 // A file that appears under its name only with commit(); until then it has no name, or a temporary one, and the
 // destructor removes it. Its content is not compressed.
 class AtomicFile {

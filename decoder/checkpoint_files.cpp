@@ -13,10 +13,6 @@ namespace draftline {
 
 namespace {
 
-constexpr std::size_t kMostMessages = 20;
-
-std::string shown_name(const std::string& name) { return "\"" + printable(name, 120) + "\""; }
-
 // What to do with pickled weights, which could run any code when they are read; "" if there are none.
 std::string conversion(const std::filesystem::path& folder, const std::string& stem) {
   std::error_code failure;
@@ -56,7 +52,7 @@ void CheckpointFiles::open_shards(const std::filesystem::path& index) {
     const std::string file = where.text();
     if (!where.is_string()) continue;
     if (file.find_first_of("/\\") != std::string::npos || !file.ends_with(".safetensors")) {
-      where.fail(shown_name(file) + " must be the name of a .safetensors file in this folder");
+      where.fail(in_quotes(file) + " must be the name of a .safetensors file in this folder");
       continue;
     }
     const auto [it, fresh] = number.try_emplace(file);
@@ -68,7 +64,7 @@ void CheckpointFiles::open_shards(const std::filesystem::path& index) {
     }
     if (!it->second) continue;
     file_of_.emplace(tensor, *it->second);
-    if (!files_[*it->second].tensors().contains(tensor)) where.fail("the tensor is not in " + shown_name(file));
+    if (!files_[*it->second].tensors().contains(tensor)) where.fail("the tensor is not in " + in_quotes(file));
   }
   document.finish();
   if (!mistakes.empty()) throw InputErrors(std::move(mistakes));

@@ -121,16 +121,18 @@ LatentAppend Ops::latent_append(Tensor q, Tensor latent, Tensor shared_key, cons
                            temp(q.rows, dims.rope_dim)});
 }
 
-static int heads_of(Weight kv_b, const LatentAttention& dims) { return kv_b.out / (dims.nope_dim + dims.value_dim); }
+static int latent_heads(Weight kv_b, const LatentAttention& dims) {
+  return kv_b.out / (dims.nope_dim + dims.value_dim);
+}
 
 Tensor Ops::absorb_queries(Tensor q, Weight kv_b, const LatentAttention& dims) {
-  const int heads = heads_of(kv_b, dims);
+  const int heads = latent_heads(kv_b, dims);
   check(kv_b.in == dims.kv_rank && q.cols == heads * (dims.nope_dim + dims.rope_dim), "absorb_queries: whole heads");
   return emit(AbsorbQueries{q, kv_b, dims, temp(q.rows, heads * dims.kv_rank)}).y;
 }
 
 Tensor Ops::expand_values(Tensor x, Weight kv_b, const LatentAttention& dims) {
-  const int heads = heads_of(kv_b, dims);
+  const int heads = latent_heads(kv_b, dims);
   check(x.cols == heads * dims.kv_rank, "expand_values: a latent for each head");
   return emit(ExpandValues{x, kv_b, dims, temp(x.rows, heads * dims.value_dim)}).y;
 }

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kMostHeader = 100'000'000;  // the format's own limit
-constexpr std::size_t kMostRank = 64, kMostMessages = 20;
+constexpr std::size_t kMostRank = 64;
 
 struct StoredType {
   std::string_view name;
@@ -40,8 +40,6 @@ constexpr std::array kTypes{
     StoredType{"U64", 64},    StoredType{"U32", 32},    StoredType{"U16", 16},    StoredType{"U8", 8},
     StoredType{"BOOL", 8},    StoredType{"F8_E4M3", 8}, StoredType{"C64", 64},    StoredType{"F8_E5M2", 8},
     StoredType{"F8_E8M0", 8}, StoredType{"F4", 4},      StoredType{"F6_E2M3", 6}, StoredType{"F6_E3M2", 6}};
-
-std::string in_quotes(std::string_view name) { return "\"" + printable(name, 120) + "\""; }
 
 std::optional<std::uint64_t> product(std::uint64_t a, std::uint64_t b) {
   if (b != 0 && a > std::numeric_limits<std::uint64_t>::max() / b) return std::nullopt;

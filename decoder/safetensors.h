@@ -13,6 +13,8 @@
 
 namespace draftline {
 
+inline constexpr std::size_t kMostMessages = 20;  // that a wrong file or folder is told
+
 struct StoredTensor {
   std::string dtype;                 // in the format's spelling: "BF16"
   std::vector<std::uint64_t> shape;  // outermost first; empty: one value

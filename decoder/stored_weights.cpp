@@ -9,10 +9,6 @@
 
 namespace draftline {
 
-static constexpr std::size_t kMostMessages = 20;
-
-static std::string shown_name(const std::string& name) { return "\"" + printable(name, 120) + "\""; }
-
 int StoredPart::column_of(int stored) const {
   if (pairs.every == 0) return column + stored;
   const int at = stored % pairs.every - pairs.from, half = (pairs.every - pairs.from) / 2;
@@ -255,7 +251,7 @@ void TensorCheck::expect(const std::vector<StoredWeight>& weights) {
     for (const StoredPart& part : weight.parts) {
       const StoredTensor* t = files_.find(part.tensor);
       if (t == nullptr) {
-        mistakes_.push_back(files_.shown_folder() + ": tensor " + shown_name(part.tensor) + " is missing");
+        mistakes_.push_back(files_.shown_folder() + ": tensor " + in_quotes(part.tensor) + " is missing");
         continue;
       }
       used_.insert(part.tensor);
@@ -328,7 +324,7 @@ static void copy(const CheckpointFiles& files, const StoredPart& p, std::span<fl
 
 void load_stored(const CheckpointFiles& files, const std::vector<StoredWeight>& weights, const std::string& name,
                  int in, int out, std::span<float> to) {
-  const std::string where = files.shown_folder() + ": weight " + shown_name(name);
+  const std::string where = files.shown_folder() + ": weight " + in_quotes(name);
   const auto it = std::find_if(weights.begin(), weights.end(), [&](const StoredWeight& w) { return w.name == name; });
   if (it == weights.end()) throw InputErrors(where + " is not in the folder");
   if (it->in != in || it->out != out)

@@ -10,11 +10,10 @@
 #include <set>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 #include "core/reader.h"
 
 namespace draftline {
-
-static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 TokenTree::TokenTree(std::vector<int> above, const std::vector<bool>& node) : above_(std::move(above)) {
   const auto is_node = [&](int row) { return node.empty() || node[at(row)]; };

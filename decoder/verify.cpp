@@ -6,10 +6,9 @@
 #include <numeric>
 
 #include "core/errors.h"
+#include "core/int_indexed.h"
 
 namespace draftline {
-
-static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::span<const float> MatrixView::operator[](int row) const {
   check(row >= 0 && row < rows, "a row outside of the matrix");

@@ -14,7 +14,7 @@ namespace draftline::gate {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kSchema = 1;
+constexpr int kAnchorsSchema = 1;
 
 MeasuredFigure read_measured_figure(const Reader& in) {
   MeasuredFigure m;
@@ -127,7 +127,8 @@ bool Anchored::alert() const {
 AnchorFile read_anchors(const fs::path& file, const fs::path& reference) {
   return read_file(file, [&](const Reader& in) {
     AnchorFile f{in.file(), {}};
-    if (in.at("schema_version").integer() != kSchema) in.at("schema_version").fail("this draftline reads schema 1");
+    if (in.at("schema_version").integer() != kAnchorsSchema)
+      in.at("schema_version").fail("this draftline reads schema 1");
     for (const Reader& anchor : in.at("anchors").items()) f.anchors.push_back(read_anchor(anchor, reference));
     in.done();
     return f;

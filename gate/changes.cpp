@@ -45,7 +45,7 @@ std::optional<Change> compare(const Json& was, const Json& is, double tolerance)
   return c;
 }
 
-double size_of(const Change& c) {
+double change_size(const Change& c) {
   if (c.kind != Change::Kind::moved || !c.relative) return std::numeric_limits<double>::infinity();
   return std::abs(*c.relative);
 }
@@ -95,7 +95,8 @@ std::vector<Change> changes_between(const std::vector<PointFigures>& was, const 
   }
   for (const PointFigures& p : is)
     if (now.contains(identity_of(p.key))) note(appeared({}), p, "");
-  std::stable_sort(all.begin(), all.end(), [](const Change& a, const Change& b) { return size_of(a) > size_of(b); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Change& a, const Change& b) { return change_size(a) > change_size(b); });
   return all;
 }
 

@@ -16,8 +16,8 @@ namespace draftline::gate {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kSchema = 1;
-constexpr std::array<std::string_view, 6> kVerbs{"run", "simulate", "plan", "advise", "papers", "calibrate"};
+constexpr int kPinsSchema = 1;
+constexpr std::array<std::string_view, 6> kPinnedVerbs{"run", "simulate", "plan", "advise", "papers", "calibrate"};
 
 Tolerance read_tolerance(const Reader& in) {
   Tolerance t{in.at("relative").number(0, 1), in.at("because").text()};
@@ -56,7 +56,7 @@ std::vector<std::string> texts(const Reader& in) {
 Pin read_pin(const Reader& in, const Tolerance& usual, Missing missing) {
   Pin p;
   Question& q = p.question;
-  q.verb = kVerbs[in.at("verb").choice(kVerbs)];
+  q.verb = kPinnedVerbs[in.at("verb").choice(kPinnedVerbs)];
   const fs::path folder = in.file().parent_path();
   if (q.verb == "papers") {
     q.papers = texts(in.at("papers"));
@@ -83,7 +83,7 @@ Pin read_pin(const Reader& in, const Tolerance& usual, Missing missing) {
 PinFile read(const Reader& in, Missing missing) {
   PinFile f;
   f.path = in.file();
-  if (in.at("schema_version").integer() != kSchema) in.at("schema_version").fail("this draftline reads schema 1");
+  if (in.at("schema_version").integer() != kPinsSchema) in.at("schema_version").fail("this draftline reads schema 1");
   if (const auto approved = in.find("approved")) {
     f.commit = approved->at("commit").text();
     f.model = approved->at("model").text();
@@ -169,7 +169,7 @@ void write_pins(const PinFile& f) {
   std::ostringstream out;
   JsonWriter w(out, kLines);
   w.begin_object();
-  w.member("schema_version", kSchema);
+  w.member("schema_version", kPinsSchema);
   w.object("approved", [&] {
     w.member("commit", f.commit);
     w.member("model", f.model);

@@ -17,7 +17,7 @@ namespace draftline {
 
 namespace {
 
-constexpr double kMostBatch = 1 << 16, kMostTokens = 1 << 24, kMostMilliseconds = 1e9, kMillisecond = 1e-3;
+constexpr double kMostSequences = 1 << 16, kMostLength = 1 << 24, kMostMilliseconds = 1e9, kMillisecond = 1e-3;
 
 // What stands behind the "@" of an argument.
 class Settings {
@@ -51,8 +51,8 @@ class Settings {
   }
   // What the file left open, or leaves to be told.
   void complete(ServedRun& run) const {
-    if (const auto given = number("batch", 1, kMostBatch)) run.batch_size = *given;
-    if (const auto given = number("context", 0, kMostTokens)) run.context = *given;
+    if (const auto given = number("batch", 1, kMostSequences)) run.batch_size = *given;
+    if (const auto given = number("context", 0, kMostLength)) run.context = *given;
     if (const auto given = text("transformer")) run.transformer = *given;
     if (const auto given = text("precision")) run.precision = *given;
     if (const auto given = number("tensor_parallel", 1, 1024)) run.tensor_parallel = static_cast<int>(*given);
@@ -99,7 +99,7 @@ ServedRun of_serving(const Reader& in, const Settings& told) {
   else if (median || mean) run.time = run.tokens_per_step * median.value_or(mean.value_or(Seconds{}));
   else in.at("median_tpot_ms").number();
 
-  const auto most = number(in, "max_concurrency", 1, kMostBatch), duration = number(in, "duration", 0, 1e9);
+  const auto most = number(in, "max_concurrency", 1, kMostSequences), duration = number(in, "duration", 0, 1e9);
   const Seconds decoding = (output - 1) * mean.value_or(run.time / run.tokens_per_step);
   const Seconds waiting = ms("mean_ttft_ms").value_or(Seconds{});
   if (const auto detailed = decoding_together(in)) {
@@ -109,7 +109,7 @@ ServedRun of_serving(const Reader& in, const Settings& told) {
   } else if (duration && *duration > 0) {  // Little's law
     const double decodes = requests * decoding.value / *duration,
                  stays = decodes + requests * waiting.value / *duration;
-    run.batch_size = std::clamp(most ? std::min(stays, *most) : decodes, 1.0, kMostBatch);
+    run.batch_size = std::clamp(most ? std::min(stays, *most) : decodes, 1.0, kMostSequences);
     if (most && decodes < 0.7 * run.batch_size && !told.text("batch"))
       run.notes.push_back(in.place() + ": requests wait for a third of their time or more, so the batch is between " +
                           significant(decodes) + " and " + significant(run.batch_size) + "; say it with @batch=");
@@ -123,8 +123,8 @@ ServedRun of_serving(const Reader& in, const Settings& told) {
 
 // vLLM's `bench latency` times whole batches and says neither how large nor how long they are.
 ServedRun of_latency(const Reader& in, const Settings& told) {
-  const auto batch = told.number("batch", 1, kMostBatch), prompt = told.number("prompt", 1, kMostTokens),
-             output = told.number("output", 2, kMostTokens);
+  const auto batch = told.number("batch", 1, kMostSequences), prompt = told.number("prompt", 1, kMostLength),
+             output = told.number("output", 2, kMostLength);
   ServedRun run;
   if (!batch || !prompt || !output) {
     in.fail("times whole batches without their size: write FILE@batch=8,prompt=32,output=128");
@@ -149,9 +149,9 @@ ServedRun of_guidellm(const Reader& in) {
   };
   ServedRun run;
   run.time = kMillisecond * Seconds{figure("inter_token_latency_ms", "successful", "median", 1e-6, kMostMilliseconds)};
-  run.batch_size = std::max(1.0, figure("request_concurrency", "total", "mean", 0, kMostBatch));
-  run.context = figure("prompt_token_count", "successful", "mean", 0, kMostTokens) +
-                figure("output_token_count", "successful", "mean", 1, kMostTokens) / 2;
+  run.batch_size = std::max(1.0, figure("request_concurrency", "total", "mean", 0, kMostSequences));
+  run.context = figure("prompt_token_count", "successful", "mean", 0, kMostLength) +
+                figure("output_token_count", "successful", "mean", 1, kMostLength) / 2;
   return run;
 }
 
@@ -223,8 +223,8 @@ std::vector<ServedRun> of_table(const std::filesystem::path& file) {
     };
     ServedRun run;
     run.place = file.string() + ":" + std::to_string(t.line(row));
-    run.batch_size = within(batch, 1, kMostBatch);
-    run.context = within(context, 0, kMostTokens);
+    run.batch_size = within(batch, 1, kMostSequences);
+    run.context = within(context, 0, kMostLength);
     run.time = time->unit * Seconds{within(column, 1e-9, 1e9)};
     run.transformer = told("transformer");
     run.precision = told("precision");

@@ -9,7 +9,7 @@ namespace draftline {
 
 namespace {
 
-constexpr int kMostTokens = 1 << 24;
+constexpr int kMostDrawn = 1 << 24;
 
 double gamma_shape(double cv) { return 1 / (cv * cv); }
 
@@ -31,18 +31,18 @@ void fit(Lengths& lengths, const WorkloadTrace& trace, int RecordedRequest::*col
 Lengths read_lengths(const Reader& in, const WorkloadTrace* fitted, int RecordedRequest::*column) {
   Lengths out;
   if (!in.is_object()) {
-    out.mean = in.positive_int(kMostTokens);
+    out.mean = in.positive_int(kMostDrawn);
     return out;
   }
   static constexpr std::array<std::string_view, 4> names{"uniform", "exponential", "gamma", "lognormal"};
   out.kind = static_cast<Lengths::Kind>(1 + in.at("distribution").choice(names));
   if (out.kind == Lengths::Kind::uniform) {
-    out.mean = in.at("least").positive_int(kMostTokens);
-    out.deviation = in.at("most").integer(static_cast<int>(out.mean), kMostTokens);
+    out.mean = in.at("least").positive_int(kMostDrawn);
+    out.deviation = in.at("most").integer(static_cast<int>(out.mean), kMostDrawn);
   } else if (fitted != nullptr && !in.has("mean")) {
     fit(out, *fitted, column);
   } else {
-    out.mean = in.at("mean").number(1, kMostTokens);
+    out.mean = in.at("mean").number(1, kMostDrawn);
     if (out.kind == Lengths::Kind::exponential) {
       out.deviation = out.mean;
     } else {
@@ -98,7 +98,7 @@ int Lengths::draw(Rng& rng) const {
     case Kind::fixed:
     case Kind::trace: break;
   }
-  return static_cast<int>(std::clamp(std::round(x), 1.0, static_cast<double>(kMostTokens)));
+  return static_cast<int>(std::clamp(std::round(x), 1.0, static_cast<double>(kMostDrawn)));
 }
 
 Workload read_workload(const Reader& in, Catalogue& catalogue) {

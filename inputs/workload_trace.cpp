@@ -16,7 +16,7 @@ namespace draftline {
 
 namespace {
 
-constexpr std::int64_t kMostTokens = 1 << 24;
+constexpr std::int64_t kMostRecorded = 1 << 24;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
 // Days since 1970-01-01 (proleptic Gregorian).
@@ -60,7 +60,7 @@ class Collector {
     if (!std::isfinite(arrival) || arrival < 0) fail("an arrival below zero");
     if (prompt < 1) fail("a prompt of " + std::to_string(prompt) + " tokens");
     if (output < 1) fail("an output of " + std::to_string(output) + " tokens");
-    if (prompt > kMostTokens || output > kMostTokens) fail("more than 16 million tokens");
+    if (prompt > kMostRecorded || output > kMostRecorded) fail("more than 16 million tokens");
     if (!trace.requests.empty() && arrival < last_) fail("arrives before the request above it");
     if (trace.requests.empty()) first_ = arrival;
     last_ = arrival;
@@ -176,8 +176,8 @@ WorkloadTrace from_benchmark(const std::filesystem::path& file) {
   Collector all;
   all.trace.has_arrivals = starts.has_value();
   for (std::size_t i = 0; i < in.size(); ++i)
-    all.add(starts ? start[i].number() : 0, in[i].positive_int(kMostTokens), out[i].positive_int(kMostTokens), i + 1,
-            [&](const std::string& what) { out[i].fail(what); });
+    all.add(starts ? start[i].number() : 0, in[i].positive_int(kMostRecorded), out[i].positive_int(kMostRecorded),
+            i + 1, [&](const std::string& what) { out[i].fail(what); });
   document.finish();
   return std::move(all.trace);
 }

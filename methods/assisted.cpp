@@ -92,7 +92,7 @@ class Assisted : public Method {
   std::map<int, History> history_;  // by sequence
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_assisted(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   constexpr std::string_view kSchedules[] = {"constant", "heuristic", "heuristic_transient"};
   const auto given = in.find("schedule");
@@ -120,7 +120,7 @@ Entry assisted() {
           "draft: a transformer of the same vocabulary; schedule (\"constant\", \"heuristic\" or "
           "\"heuristic_transient\"); draft_length (20; heuristic: 5 to start with); confidence (0.4; heuristic: 0); "
           "fit_confidence (false)",
-      .make = make,
+      .make = make_assisted,
       .examples = {R"("draft": "half", "draft_length": 5, "confidence": 0.3)",
                    R"("draft": "half", "draft_length": 2, "schedule": "heuristic_transient")",
                    R"("draft": "half", "draft_length": 5, "confidence": 0.3, "fit_confidence": true)"},

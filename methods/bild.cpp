@@ -39,7 +39,7 @@ class Bild : public Method {
   double fallback_, rollback_;
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_bild(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   const int length = spec.draft_length().value_or(10);
   const auto fallback = in.find("fallback"), rollback = in.find("rollback");
@@ -57,7 +57,7 @@ Entry bild() {
       .locator = "section 3",
       .lossless = Losslessness::lossy,
       .parameters = "draft: a transformer of the same vocabulary; draft_length (10), fallback (0.6), rollback (5.0)",
-      .make = make,
+      .make = make_bild,
       .examples = {R"("draft": "half", "draft_length": 4, "fallback": 0.3, "rollback": 1.5)"},
       .lengths = {.most = 64},
       .draft_network = true};

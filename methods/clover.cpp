@@ -118,7 +118,7 @@ class Clover : public Method {
   std::vector<Head> heads_;
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_clover(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   constexpr std::string_view kWithout[] = {"nothing", "attention_decoder", "regressive_connection", "augmenting_block"};
   const int levels = spec.draft_length().value_or(3);
@@ -140,7 +140,7 @@ Entry clover() {
               "draft_length (3 levels), nodes (4 drafts); without: \"attention_decoder\", then also "
               "\"regressive_connection\", then "
               "also \"augmenting_block\"",
-          .make = make,
+          .make = make_clover,
           .examples = {R"("draft_length": 3)", R"("draft_length": 2, "nodes": 3, "without": "attention_decoder")",
                        R"("draft_length": 2, "without": "regressive_connection")",
                        R"("draft_length": 2, "without": "augmenting_block")"},

@@ -8,7 +8,7 @@ namespace draftline::methods {
 
 namespace {
 
-constexpr BlockDrafts kDrafts{16, false};
+constexpr BlockDrafts kDFlashDrafts{16, false};
 
 class DFlash : public Method {
  public:
@@ -29,9 +29,9 @@ class DFlash : public Method {
   int length_;
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
-  const BlockShape block = read_block(spec, c.target, kDrafts);
-  return std::make_unique<DFlash>(c, block, spec.draft_length().value_or(kDrafts.of(block.block)));
+std::unique_ptr<Method> make_dflash(const MethodSpec& spec, Context& c) {
+  const BlockShape block = read_block(spec, c.target, kDFlashDrafts);
+  return std::make_unique<DFlash>(c, block, spec.draft_length().value_or(kDFlashDrafts.of(block.block)));
 }
 
 }  // namespace
@@ -45,11 +45,11 @@ Entry dflash() {
           .parameters =
               "draft_length (15), block_size (draft_length + 1; drafted whole), layers (5), target_layers ([[layers "
               "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary)",
-          .make = make,
+          .make = make_dflash,
           .examples = {R"("draft_length": 3, "layers": 2)", R"("draft_length": 2, "block_size": 5, "layers": 1)",
                        R"("draft_length": 4, "layers": 1, "target_layers": [0, 2, 5], "mask_token": 0)"},
           .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
-                        return fits_block(spec, kDrafts);
+                        return fits_block(spec, kDFlashDrafts);
                       }}};
 }
 

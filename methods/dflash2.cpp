@@ -11,7 +11,7 @@ namespace draftline::methods {
 
 namespace {
 
-constexpr BlockDrafts kDrafts{8, false};
+constexpr BlockDrafts kDFlash2Drafts{8, false};
 
 struct Selector {
   int rank = 256, candidates = 16;
@@ -47,10 +47,10 @@ class DFlash2 : public Method {
   Weight before_, after_, gate_;
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_dflash2(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   const int hidden = c.target.shape.hidden, most = std::min(64, c.target.vocabulary());
-  BlockShape block = read_block(spec, c.target, kDrafts);
+  BlockShape block = read_block(spec, c.target, kDFlash2Drafts);
   const auto taps = in.find("conv_kernel_size"), group = in.find("conv_group_size");
   block.conv_taps = taps ? taps->integer(1, 16) : 2;
   if (group) block.conv_group = group->integer(1, hidden);
@@ -63,7 +63,7 @@ std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
   const auto rank = in.find("selector_rank"), candidates = in.find("selector_top_k");
   const Selector selector{rank ? rank->integer(1, 4096) : 256,
                           candidates ? candidates->integer(1, most) : std::min(16, most)};
-  return std::make_unique<DFlash2>(c, block, spec.draft_length().value_or(kDrafts.of(block.block)), selector);
+  return std::make_unique<DFlash2>(c, block, spec.draft_length().value_or(kDFlash2Drafts.of(block.block)), selector);
 }
 
 }  // namespace
@@ -79,12 +79,13 @@ Entry dflash2() {
           "draft_length (7), block_size (draft_length + 1; drafted whole), layers (5), target_layers ([[layers "
           "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary), conv_kernel_size "
           "(2), conv_group_size (16), selector_rank (256), selector_top_k (16)",
-      .make = make,
+      .make = make_dflash2,
       .examples =
           {R"("draft_length": 3, "layers": 2, "selector_rank": 6, "selector_top_k": 4)",
            R"("draft_length": 3, "block_size": 5, "layers": 2, "selector_rank": 5, "conv_kernel_size": 3, "conv_group_size": 4)"},
-      .lengths = {.most = 64,
-                  .fit = [](const MethodSpec& spec, const TransformerShape&) { return fits_block(spec, kDrafts); }}};
+      .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
+                    return fits_block(spec, kDFlash2Drafts);
+                  }}};
 }
 
 }  // namespace draftline::methods

@@ -48,7 +48,7 @@ class DraftModel : public Method {
   bool block_;  // drafts are verified together
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_draft_model(const MethodSpec& spec, Context& c) {
   constexpr std::array<std::string_view, 2> kMethods{"standard", "block"};  // vLLM's names
   const int length = spec.draft_length().value_or(4);
   const auto verification = spec.in().find("rejection_sample_method");
@@ -72,7 +72,7 @@ Entry draft_model() {
               "draft: a transformer of the same vocabulary; draft_length (4); rejection_sample_method: "
               "\"standard\", or \"block\": sampled drafts are judged together; draft_vocabulary: the most frequent "
               "tokens, for a smaller LM head (all)",
-          .make = make,
+          .make = make_draft_model,
           .examples = {R"("draft": "half", "draft_length": 1)", R"("draft": "half", "draft_length": 4)",
                        R"("draft": "half", "draft_length": 3, "rejection_sample_method": "block")",
                        R"("draft": "half", "draft_length": 3, "draft_vocabulary": 8)"},

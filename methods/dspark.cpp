@@ -11,7 +11,7 @@ namespace draftline::methods {
 
 namespace {
 
-constexpr BlockDrafts kDrafts{7, true};
+constexpr BlockDrafts kDSparkDrafts{7, true};
 
 class DSpark : public Method {
  public:
@@ -60,10 +60,10 @@ class DSpark : public Method {
   Weight before_, after_, confidence_;
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
-  const BlockShape block = read_block(spec, c.target, kDrafts);
+std::unique_ptr<Method> make_dspark(const MethodSpec& spec, Context& c) {
+  const BlockShape block = read_block(spec, c.target, kDSparkDrafts);
   const auto rank = spec.in().find("markov_rank");
-  return std::make_unique<DSpark>(c, block, spec.draft_length().value_or(kDrafts.of(block.block)),
+  return std::make_unique<DSpark>(c, block, spec.draft_length().value_or(kDSparkDrafts.of(block.block)),
                                   rank ? rank->integer(1, 4096) : 256);
 }
 
@@ -79,11 +79,11 @@ Entry dspark() {
               "draft_length (7), block_size (draft_length; drafted whole), markov_rank (256), layers (5), "
               "target_layers ([[layers from 0]]; as many as layers, spread evenly), mask_token (the last of the "
               "vocabulary)",
-          .make = make,
+          .make = make_dspark,
           .examples = {R"("draft_length": 3, "layers": 2, "markov_rank": 4)",
                        R"("draft_length": 2, "block_size": 4, "layers": 1, "markov_rank": 8)"},
           .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
-                        return fits_block(spec, kDrafts);
+                        return fits_block(spec, kDSparkDrafts);
                       }}};
 }
 

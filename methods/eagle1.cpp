@@ -11,7 +11,7 @@ namespace draftline::methods {
 namespace {
 
 // The tree of the authors' code, choices.py "mc_sim_7b_63": nodes per depth 4, 8, 8, 3, 2.
-RankTree official_tree() {
+RankTree eagle_tree() {
   return rank_tree({{0},
                     {1},
                     {2},
@@ -81,7 +81,7 @@ Entry eagle1() {
             const auto vocabulary = read_draft_vocabulary(spec, c.target);
             const int ids = vocabulary.value_or(c.target.shape.vocabulary);
             const RankLimits limits{spec.entry().lengths.most, std::min(64, ids)};
-            return std::make_unique<Eagle1>(c, read_rank_plan(spec, limits, official_tree(), c.accepted),
+            return std::make_unique<Eagle1>(c, read_rank_plan(spec, limits, eagle_tree(), c.accepted),
                                             drafter_config(spec, c, DrafterKind::eagle), vocabulary);
           },
           .examples = {R"("draft_length": 3)", R"("draft_length": 3, "draft_vocabulary": 9)",

@@ -39,7 +39,7 @@ class Eagle3 : public FeatureDrafter {
 enum class Version : std::uint8_t { eagle3, eagle3_1 };
 
 template <Version version>
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_eagle3(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   DrafterConfig drafter = drafter_config(spec, c, DrafterKind::eagle3);
   const auto given = read_draft_vocabulary(spec, c.target);
@@ -70,7 +70,7 @@ Entry eagle3() {
   e.title = "one layer over three of the target's hidden states";
   e.source = "li2025eagle3";
   e.locator = "section 3";
-  e.make = make<Version::eagle3>;
+  e.make = make_eagle3<Version::eagle3>;
   return e;
 }
 
@@ -81,7 +81,7 @@ Entry eagle3_1() {
   e.title = "EAGLE-3 with normalised states, so that long drafts stay stable";
   e.source = "eldenk2026drift";
   e.locator = "abstract: post-norm, and a norm of each hidden state; vLLM pull request 42764";
-  e.make = make<Version::eagle3_1>;
+  e.make = make_eagle3<Version::eagle3_1>;
   return e;
 }
 

@@ -14,7 +14,7 @@ namespace draftline::methods {
 namespace {
 
 // The tree of Medusa's code that Hydra keeps, "mc_sim_7b_63": nodes per depth 10, 28, 23, 2.
-RankTree official_tree() {
+RankTree hydra_tree() {
   std::vector<std::vector<int>> paths;
   const auto add = [&](std::vector<int> stem, int ranks) {
     for (int r = 0; r < ranks; ++r) {
@@ -109,9 +109,9 @@ class Hydra : public Method {
 };
 
 template <bool plus>
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_hydra(const MethodSpec& spec, Context& c) {
   const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
-  return std::make_unique<Hydra>(c, read_rank_plan(spec, limits, official_tree(), c.accepted), plus);
+  return std::make_unique<Hydra>(c, read_rank_plan(spec, limits, hydra_tree(), c.accepted), plus);
 }
 
 const std::vector<std::string_view> kExamples{
@@ -126,7 +126,7 @@ Entry hydra() {
           .locator = "section 3",
           .lossless = Losslessness::lossless,
           .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          .make = make<false>,
+          .make = make_hydra<false>,
           .examples = kExamples,
           .lengths = {.most = 16, .tree_by_default = true}};
 }
@@ -138,7 +138,7 @@ Entry hydra_plus() {
           .locator = "section 4",
           .lossless = Losslessness::lossless,
           .parameters = "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}",
-          .make = make<true>,
+          .make = make_hydra<true>,
           .examples = kExamples,
           .lengths = {.most = 16, .tree_by_default = true}};
 }

@@ -78,7 +78,7 @@ class Jacobi : public Method {
   std::map<int, Block> blocks_;  // by sequence
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context&) {
+std::unique_ptr<Method> make_jacobi(const MethodSpec& spec, Context&) {
   const Reader& in = spec.in();
   const auto block = in.find("block");
   return std::make_unique<Jacobi>(block ? block->integer(2, 256) : 16);
@@ -93,7 +93,7 @@ Entry jacobi() {
           .locator = "section 3",
           .lossless = Losslessness::lossless,
           .parameters = "block (16 tokens)",
-          .make = make,
+          .make = make_jacobi,
           .examples = {R"("block": 4)"}};
 }
 
@@ -104,7 +104,7 @@ Entry cllm() {
           .locator = "section 3",
           .lossless = Losslessness::own_target,
           .parameters = "block (16 tokens)",
-          .make = make,
+          .make = make_jacobi,
           .examples = {R"("block": 3)"}};
 }
 

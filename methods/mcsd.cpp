@@ -26,7 +26,7 @@ RankTree full_tree(const std::vector<int>& widths) {
   return rank_tree(std::move(paths), {static_cast<int>(widths.size()), 64});
 }
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_mcsd(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
   std::vector<int> widths;
@@ -63,7 +63,7 @@ Entry mcsd() {
               "draft: a transformer of the same vocabulary; widths ([[4, 2, 2]]: children per node of each level), or "
               "tree or "
               "draft_length; replacement (false)",
-          .make = make,
+          .make = make_mcsd,
           .examples = {R"("draft": "half", "widths": [2, 2])",
                        R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
           .lengths = {.most = 32},

@@ -13,7 +13,7 @@ namespace draftline::methods {
 namespace {
 
 // The tree of the authors' code for a 7B target, medusa_choices.py "vicuna_7b_stage2": nodes per depth 10, 23, 23, 7.
-std::vector<std::vector<int>> official_tree() {
+std::vector<std::vector<int>> medusa_tree() {
   return {{0},          {1},          {2},          {3},          {4},          {5},          {6},         {7},
           {8},          {9},          {0, 0},       {0, 1},       {0, 2},       {0, 3},       {0, 4},      {0, 5},
           {0, 6},       {0, 7},       {0, 8},       {0, 9},       {1, 0},       {1, 1},       {1, 2},      {1, 3},
@@ -83,7 +83,7 @@ class Medusa : public Method {
 
 std::unique_ptr<Method> build(const MethodSpec& spec, Context& c, std::optional<Relaxed> typical) {
   const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
-  RankTree tree = read_rank_plan(spec, limits, rank_tree(official_tree(), {limits.levels, 10}), c.accepted);
+  RankTree tree = read_rank_plan(spec, limits, rank_tree(medusa_tree(), {limits.levels, 10}), c.accepted);
   const auto published = published_drafter(spec, c, DrafterKind::medusa);
   if (published && tree.tree.depth() > published->heads)
     spec.in()

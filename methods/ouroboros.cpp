@@ -18,7 +18,7 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-struct Parameters {
+struct OuroborosParameters {
   int draft_length;
   WindowShape window;
   int guesses, phrases;
@@ -29,7 +29,7 @@ struct Parameters {
 
 class Ouroboros : public Method {
  public:
-  Ouroboros(DraftNetwork draft, const Parameters& p) : draft_(std::move(draft)), p_(p) {}
+  Ouroboros(DraftNetwork draft, const OuroborosParameters& p) : draft_(std::move(draft)), p_(p) {}
   bool static_plan() const override { return false; }
   int depth() const override { return p_.draft_length + (p_.phrases > 0 ? p_.phrase_length() : 0); }
   int rewrites() const override { return 1 + p_.phrase_length(); }  // its last draft and the phrase are not cached
@@ -269,16 +269,16 @@ class Ouroboros : public Method {
   }
 
   DraftNetwork draft_;
-  Parameters p_;
+  OuroborosParameters p_;
   std::vector<int> rows_;        // of each sequence in the target's pass
   std::map<int, State> states_;  // by sequence
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_ouroboros(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   const auto window = in.find("window"), ngram = in.find("ngram"), guesses = in.find("guesses"),
              phrases = in.find("phrases"), per_pass = in.find("drafted_per_pass");
-  Parameters p{};
+  OuroborosParameters p{};
   p.draft_length = spec.draft_length().value_or(12);
   p.window = {window ? window->integer(1, 64) : 20, ngram ? ngram->integer(3, 16) : 7};
   p.guesses = guesses ? guesses->integer(0, 64) : p.window.columns;
@@ -301,7 +301,7 @@ Entry ouroboros() {
               "phrases (3, of ngram - 1 tokens); drafted_per_pass (1): what a pass of the network yields where it is "
               "priced, "
               "not run",
-          .make = make,
+          .make = make_ouroboros,
           .examples = {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
                        R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},
           .lengths = {.most = 64},

@@ -46,7 +46,7 @@ class PEagle : public Method {
   Weight mask_state_;
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_p_eagle(const MethodSpec& spec, Context& c) {
   const auto layers = spec.in().find("layers");
   DrafterConfig drafter;
   drafter.kind = DrafterKind::eagle3;
@@ -66,7 +66,7 @@ Entry p_eagle() {
       .locator = "section 3",
       .lossless = Losslessness::lossless,
       .parameters = "draft_length (5), layers (4), draft_vocabulary (32000), mask_token (the last of the vocabulary)",
-      .make = make,
+      .make = make_p_eagle,
       .examples = {R"("draft_length": 3)", R"("draft_length": 1, "layers": 1)",
                    R"("draft_length": 4, "layers": 2, "draft_vocabulary": 7, "mask_token": 0)"},
       .lengths = {.most = 64}};

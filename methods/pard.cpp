@@ -31,7 +31,7 @@ class Pard : public Method {
   int length_, mask_token_;
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_pard(const MethodSpec& spec, Context& c) {
   return std::make_unique<Pard>(DraftNetwork(spec, c), spec.draft_length().value_or(8),
                                 read_mask_token(spec, c.target));
 }
@@ -46,7 +46,7 @@ Entry pard() {
           .lossless = Losslessness::lossless,
           .parameters =
               "draft: a transformer of the same vocabulary; draft_length (8), mask_token (the last of the vocabulary)",
-          .make = make,
+          .make = make_pard,
           .examples = {R"("draft": "half", "draft_length": 3)", R"("draft": "half", "draft_length": 1)",
                        R"("draft": "half", "draft_length": 4, "mask_token": 0)"},
           .lengths = {.most = 64},

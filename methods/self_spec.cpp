@@ -92,7 +92,7 @@ std::vector<int> read_skipped(const Reader& in, const char* key, int layers, dou
   return skipped;
 }
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_self_spec(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   const int layers = c.target.shape.layers;
   const auto attention = read_skipped(in, "skip_attention", layers, 24.0 / 40),
@@ -125,7 +125,7 @@ Entry self_spec() {
               "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold "
               "(0.8), adaptive "
               "(true)",
-          .make = make,
+          .make = make_self_spec,
           .examples = {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"},
           .lengths = {.most = 64}};
 }

@@ -12,7 +12,7 @@ namespace draftline::methods {
 
 namespace {
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_sequoia(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   const RankLimits limits{spec.entry().lengths.most, std::min(64, c.target.shape.vocabulary)};
   RankAcceptance accepted{{1}};
@@ -60,7 +60,7 @@ Entry sequoia() {
       .parameters =
           "draft: a transformer of the same vocabulary; budget (63 drafts), depth (8), rank_acceptance ([0.5, ..] of "
           "ranks 0, 1, ..; else that of the acceptance); or tree or draft_length",
-      .make = make,
+      .make = make_sequoia,
       .examples = {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"},
       .lengths = {.most = 32},
       .draft_network = true};

@@ -113,7 +113,7 @@ int read_positions(const MethodSpec& spec) {
   return given ? given->integer(1, 32) : std::max(kUsual, spec.draft_length().value_or(kUsual));
 }
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+std::unique_ptr<Method> make_specformer(const MethodSpec& spec, Context& c) {
   const Reader& in = spec.in();
   const int length = spec.draft_length().value_or(kUsual), positions = read_positions(spec);
   if (length > positions) in.fail("\"draft_length\" can't exceed \"positions\"");
@@ -139,7 +139,7 @@ Entry specformer() {
               "draft_length (8), positions (8); ablations: without: \"positional_ffn\", causal (false), width (1: "
               "heads and "
               "SwiGLU of the target's layers)",
-          .make = make,
+          .make = make_specformer,
           .examples = {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
                        R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",
                        R"("draft_length": 3, "positions": 4, "causal": true)",

@@ -12,7 +12,7 @@ namespace draftline::methods {
 
 namespace {
 
-struct Parameters {
+struct SuffixParameters {
   int max_tree_depth = 24, max_cached_requests = 10000;  // vLLM's defaults
   SuffixLimits limits;
   // The longest draft: what a match may have behind it, while both fit in the tree.
@@ -29,7 +29,7 @@ struct Parameters {
 // The trees of the sequences in the batch, and that of all outputs so far.
 class SuffixCache {
  public:
-  explicit SuffixCache(const Parameters& p) : p_(p), outputs_(p.max_tree_depth) {}
+  explicit SuffixCache(const SuffixParameters& p) : p_(p), outputs_(p.max_tree_depth) {}
 
   void keep(const std::vector<int>& ids) { keep_present(requests_, ids); }
 
@@ -58,7 +58,7 @@ class SuffixCache {
     int output;             // its number among all outputs; the oldest leave first
     std::size_t taken = 0;  // tokens of the text that are in the trees
   };
-  Parameters p_;
+  SuffixParameters p_;
   SuffixTree outputs_;
   int next_output_ = 0;
   std::map<int, Request> requests_;  // by sequence
@@ -66,7 +66,7 @@ class SuffixCache {
 
 class SuffixDecoding : public Method {
  public:
-  SuffixDecoding(const Parameters& p, int priced) : cache_(p), longest_(p.longest()), priced_(priced) {}
+  SuffixDecoding(const SuffixParameters& p, int priced) : cache_(p), longest_(p.longest()), priced_(priced) {}
   bool static_plan() const override { return false; }
   int drafts_of_hit() const override { return priced_; }
   int depth() const override { return longest_; }
@@ -74,7 +74,7 @@ class SuffixDecoding : public Method {
   Proposal propose(Ops& ops, Session& s) override {
     const auto b = static_cast<std::size_t>(s.sequences);
     std::vector<std::vector<int>> drafts(b);
-    ops.search(s.sequences);
+    ops.look_up(s.sequences);
     const auto counts = ops.decide(
         {},
         [&](std::span<const int>) {
@@ -100,9 +100,9 @@ class SuffixDecoding : public Method {
   int longest_, priced_;
 };
 
-std::unique_ptr<Method> make(const MethodSpec& spec, Context&) {
+std::unique_ptr<Method> make_suffix_decoding(const MethodSpec& spec, Context&) {
   const Reader& in = spec.in();
-  Parameters p;
+  SuffixParameters p;
   if (const auto depth = in.find_either("max_tree_depth", "suffix_decoding_max_tree_depth"))
     p.max_tree_depth = depth->integer(2, 1024);
   if (const auto requests = in.find_either("max_cached_requests", "suffix_decoding_max_cached_requests"))
@@ -131,7 +131,7 @@ Entry suffix_decoding() {
               "draft_length (max_tree_depth), max_tree_depth (24), max_spec_factor (1), min_token_prob (0.1), "
               "max_cached_requests (10000; 0: no tree of earlier outputs), also with vLLM's prefix "
               "suffix_decoding_; mean_drafts: drafts that a step with any is priced at (the most)",
-          .make = make,
+          .make = make_suffix_decoding,
           .examples = {R"("draft_length": 4, "max_tree_depth": 8, "max_spec_factor": 2, "max_cached_requests": 0)",
                        R"("max_tree_depth": 6, "min_token_prob": 0.6, "max_cached_requests": 0)"},
           .lengths = {.most = 64}};

@@ -8,7 +8,7 @@ namespace draftline {
 
 namespace {
 
-AttentionRule read_rule(const Reader& in) {
+AttentionRule read_attention_rule(const Reader& in) {
   AttentionRule rule;
   rule.library = in.at("library").text();
   if (rule.library.empty()) in.at("library").fail("must name a library");
@@ -57,7 +57,7 @@ AttentionChoice attention_choice(const Device& d, const std::vector<AttentionRul
 
 std::vector<AttentionRule> read_attention_rules(const Reader& in, std::vector<std::string>& guesses) {
   std::vector<AttentionRule> rules;
-  for (const Reader& rule : in.at("rules").items()) rules.push_back(read_rule(rule));
+  for (const Reader& rule : in.at("rules").items()) rules.push_back(read_attention_rule(rule));
   if (read_profile_origin(in)) guesses.emplace_back("attention");
   in.done();
   return rules;

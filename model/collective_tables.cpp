@@ -14,7 +14,7 @@
 namespace draftline {
 namespace {
 
-constexpr double kMillisecond = 1e-3, kBytesPerElement = 2;
+constexpr double kBytesPerElement = 2;
 constexpr std::array<std::string_view, 3> kSixteenBits{"half", "float16", "bfloat16"};
 
 // Tables by what is called, each with one time of a message among so many ranks.
@@ -35,6 +35,7 @@ class Collected {
     if (elements < 1 || elements > kMostElements) table_.fail(row, "a message size out of range");
     p.ranks = static_cast<int>(ranks);
     p.message = Bytes{kBytesPerElement * static_cast<double>(elements)};
+    constexpr double kMillisecond = 1e-3;
     p.time = Seconds{kMillisecond * table_.number(row, time_)};
     if (p.time.value <= 0) table_.fail(row, "a latency must be above 0");
     const std::string_view format = table_.text(row, format_);

@@ -80,10 +80,10 @@ std::size_t fold_of(const MeasuredPoint& p) {
 }
 
 // Logarithms of measured over predicted, of the points of each op that each fold left out.
-using LeftOut = std::map<std::string, std::vector<std::vector<double>>>;
-LeftOut left_out(const std::vector<Coefficient>& coefficients, const std::vector<MeasuredPoint>& points,
-                 const Predict& predict) {
-  LeftOut log_ratio;
+using LogRatios = std::map<std::string, std::vector<std::vector<double>>>;
+LogRatios left_out(const std::vector<Coefficient>& coefficients, const std::vector<MeasuredPoint>& points,
+                   const Predict& predict) {
+  LogRatios log_ratio;
   for (const auto& p : points) log_ratio[p.op].resize(kFitFolds);
   for (std::size_t fold = 0; fold < kFitFolds; ++fold) {
     std::vector<MeasuredPoint> seen, unseen;
@@ -210,7 +210,7 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
   const Fitted whole = fit(coefficients, points, predict);
   c.fit.elements = elements_of(whole.values);
   const FitSpread spread = spread_of(coefficients, whole);
-  const LeftOut log_ratio = left_out(coefficients, points, predict);
+  const LogRatios log_ratio = left_out(coefficients, points, predict);
   std::vector<std::vector<double>> all(kFitFolds);
   for (std::size_t op = 0; op < first.size(); ++op) {
     if (first[op] == 0) continue;

@@ -11,7 +11,7 @@
 namespace draftline {
 namespace {
 
-constexpr std::array<GemmTile, kMostTiles> kAny{
+constexpr std::array<GemmTile, kMostTiles> kAnyTiles{
     {{16, 64}, {32, 64}, {64, 32}, {64, 64}, {64, 128}, {128, 64}, {128, 128}, {64, 256}, {128, 256}, {256, 128}}};
 
 struct ByRows {
@@ -33,7 +33,7 @@ std::span<const GemmTile> gemm_tiles(GemmTiles tiles, int rows) {
   switch (tiles) {
     case GemmTiles::by_rows_128: return for_rows(kTo128, rows);
     case GemmTiles::by_rows_256: return for_rows(kTo256, rows);
-    default: return kAny;
+    default: return kAnyTiles;
   }
 }
 

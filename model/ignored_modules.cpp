@@ -11,16 +11,16 @@ namespace {
 
 constexpr std::size_t kMostGlobs = 256, kLongestGlob = 200;
 constexpr int kMostLayers = 512;  // of a network that is more than a slip of the pen
-constexpr char kAny = '*', kOne = '?';
+constexpr char kAnyText = '*', kOneLetter = '?';
 
 // '*' is any text and '?' any character. In time |glob| x |text|.
 bool matches(std::string_view glob, std::string_view text) {
   std::size_t g = 0, t = 0, star = std::string_view::npos, from = 0;
   while (t < text.size()) {
-    if (g < glob.size() && glob[g] == kAny) {
+    if (g < glob.size() && glob[g] == kAnyText) {
       star = g++;
       from = t;
-    } else if (g < glob.size() && (glob[g] == text[t] || glob[g] == kOne)) {
+    } else if (g < glob.size() && (glob[g] == text[t] || glob[g] == kOneLetter)) {
       ++g;
       ++t;
     } else if (star != std::string_view::npos) {
@@ -30,7 +30,7 @@ bool matches(std::string_view glob, std::string_view text) {
       return false;
     }
   }
-  while (g < glob.size() && glob[g] == kAny) ++g;
+  while (g < glob.size() && glob[g] == kAnyText) ++g;
   return g == glob.size();
 }
 
@@ -48,7 +48,7 @@ std::optional<std::string> glob_of(std::string_view regex) {
     } else if (c == '.' || (c == '\\' && i + 1 < regex.size() && regex[i + 1] == 'd')) {
       if (c == '\\') ++i;
       const bool many = repeated(i + 1);
-      glob += many ? kAny : kOne;
+      glob += many ? kAnyText : kOneLetter;
       i += many;
     } else if (c == '\\' && i + 1 < regex.size()) {
       glob += regex[++i];
@@ -58,7 +58,7 @@ std::optional<std::string> glob_of(std::string_view regex) {
       glob += c;
     }
   }
-  return open ? glob + kAny : glob;
+  return open ? glob + kAnyText : glob;
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ ModuleList::ModuleList(const std::vector<std::string>& entries) {
     if (entry.starts_with(kRegex)) {
       if (const auto glob = glob_of(std::string_view(entry).substr(kRegex.size()))) add(*glob, entry);
       else not_understood_.push_back(entry);
-    } else if (entry.find(kAny) != std::string::npos) {
+    } else if (entry.find(kAnyText) != std::string::npos) {
       add(entry, entry);
       add(entry + ".*", entry);  // what lies below
     } else {

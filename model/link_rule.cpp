@@ -20,7 +20,7 @@ const LinkTable* chosen_all_reduce(const Links& links, const EngineLinks& engine
   return links.any(Collective::all_reduce, ranks);
 }
 
-LinkRule read_rule(const Reader& in) {
+LinkRule read_link_rule(const Reader& in) {
   LinkRule rule;
   rule.library = in.at("library").text();
   if (const auto ranks = in.find("ranks"))
@@ -64,7 +64,7 @@ EngineLinks read_engine_links(const Reader& in, std::vector<std::string>& guesse
     entry.done();
   };
   if (const auto all_reduce = in.find("all_reduce")) {
-    for (const Reader& rule : all_reduce->at("rules").items()) links.all_reduce.push_back(read_rule(rule));
+    for (const Reader& rule : all_reduce->at("rules").items()) links.all_reduce.push_back(read_link_rule(rule));
     note(*all_reduce, "all_reduce");
   }
   if (const auto skew = in.find("rank_skew")) {

@@ -4,14 +4,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "papers/paper_stack.h"
 #include "predict/prediction.h"
 
 namespace draftline {
 
 namespace {
-
-// The value of a key that is written with its origin: {"value": .., "kind": .., ...}.
-Reader value_of(const Reader& in, std::string_view key) { return in.at(key).at("value"); }
 
 class ThroughputPaper {
  public:

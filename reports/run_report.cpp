@@ -10,7 +10,7 @@ namespace draftline {
 
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kRunSchema = 1;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ RunReport::RunReport(Output to, const Scenario& scenario)
       table_(new_table()) {
   if (to_.format != Format::json) return;
   json_ = std::make_unique<JsonWriter>(to_.stream);
-  begin_document(*json_, kSchemaVersion, to_.asked, scenario);
+  begin_document(*json_, kRunSchema, to_.asked, scenario);
   json_->key("results");
   json_->begin_array();
 }

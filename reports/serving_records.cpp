@@ -20,9 +20,9 @@ std::string number(double v) {
 std::string seconds(Ticks t) { return number(to_seconds(t).value); }
 
 // A file of rows of named numbers, as CSV or JSON lines.
-class Rows {
+class RowsFile {
  public:
-  explicit Rows(const std::filesystem::path& file) : file_(file) {
+  explicit RowsFile(const std::filesystem::path& file) : file_(file) {
     const auto ending = file.extension();
     if (ending != ".csv" && ending != ".jsonl")
       throw InputErrors(file.string() + ": records are written as .csv or .jsonl");
@@ -76,13 +76,13 @@ class Timeline {
 }  // namespace
 
 struct ServingRecords::Open {
-  std::unique_ptr<Rows> requests, steps;
+  std::unique_ptr<RowsFile> requests, steps;
   std::unique_ptr<Timeline> timeline;
 };
 
 ServingRecords::ServingRecords(const Files& f) : open_(std::make_unique<Open>()) {
-  if (!f.requests.empty()) open_->requests = std::make_unique<Rows>(f.requests);
-  if (!f.steps.empty()) open_->steps = std::make_unique<Rows>(f.steps);
+  if (!f.requests.empty()) open_->requests = std::make_unique<RowsFile>(f.requests);
+  if (!f.steps.empty()) open_->steps = std::make_unique<RowsFile>(f.steps);
   if (!f.timeline.empty()) open_->timeline = std::make_unique<Timeline>(f.timeline);
 }
 ServingRecords::~ServingRecords() = default;

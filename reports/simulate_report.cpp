@@ -7,7 +7,7 @@ namespace draftline {
 
 namespace {
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSimulateSchema = 1;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ SimulateReport::SimulateReport(Output to, const Scenario& scenario)
       table_(new_table()) {
   if (to_.format != Format::json) return;
   json_ = std::make_unique<JsonWriter>(to_.stream);
-  begin_document(*json_, kSchemaVersion, to_.asked, scenario);
+  begin_document(*json_, kSimulateSchema, to_.asked, scenario);
   if (single_) return;
   json_->key("results");
   json_->begin_array();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/position_batch.h"
 
+#include "core/int_indexed.h"
+
 #include <algorithm>
 #include <numeric>
 
 namespace draftline {
-
-static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // The root of sequence (text, i) of a batch is at entry i + 1 behind the text's committed entries.
 Pass PositionBatch::pass(Pass p) {

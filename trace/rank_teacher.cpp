@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/rank_teacher.h"
 
+#include "core/int_indexed.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 namespace draftline {
-
-static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 void RankTeacher::give(std::vector<std::vector<int>> truth) {
   truth_ = std::move(truth);

@@ -10,6 +10,7 @@
 #include "core/errors.h"
 #include "core/fingerprint.h"
 #include "core/gzip.h"
+#include "core/int_indexed.h"
 #include "core/json_parse.h"
 #include "core/text_file.h"
 
@@ -18,7 +19,6 @@ namespace draftline {
 using nlohmann::json;
 
 static constexpr int kSchemaVersion = 1;
-static std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 std::string weights_name(std::uint64_t checkpoint) { return "checkpoint " + to_hex(checkpoint); }
 

@@ -5,13 +5,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/int_indexed.h"
 #include "trace/position_batch.h"
 
 namespace draftline {
 
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // Records one position per step. If the method's next drafts come from the target's pass, its whole proposal is passed
 // through the target; only the root is verified.
