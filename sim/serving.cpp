@@ -10,14 +10,13 @@
 
 namespace draftline {
 
-Estimate estimate(std::span<const ServingRun> runs, const std::function<double(const ServingRun&)>& figure,
-                  double confidence) {
+Estimate estimate(std::span<const double> values, double confidence) {
   Estimate e;
-  const auto n = static_cast<double>(runs.size());
-  for (const ServingRun& run : runs) e.value += figure(run) / n;
-  if (runs.size() < 2) return e;
+  const auto n = static_cast<double>(values.size());
+  for (const double value : values) e.value += value / n;
+  if (values.size() < 2) return e;
   double squares = 0;
-  for (const ServingRun& run : runs) squares += std::pow(figure(run) - e.value, 2);
+  for (const double value : values) squares += std::pow(value - e.value, 2);
   const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.5 + confidence / 2);
   const double half = t * std::sqrt(squares / (n - 1) / n);
   e.interval = Interval{e.value - half, e.value + half};
@@ -166,6 +165,10 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
 ServingRun ServingPoint::run(std::uint64_t seed, const LatencyTargets& targets, ServingObserver* observer,
                              const std::function<void(std::int64_t)>& progress) {
   return Fleet(fleet, limits, drafting, *prices->table).run(workload, seed, targets, observer, progress);
+}
+
+ServingRun ServingPoint::run_while_targets_hold(std::uint64_t seed, const LatencyTargets& targets) {
+  return Fleet(fleet, limits, drafting, *prices->table).run_while_targets_hold(workload, seed, targets);
 }
 
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {

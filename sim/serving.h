@@ -42,8 +42,13 @@ struct Estimate {
   double value = 0;
   std::optional<Interval> interval;
 };
-Estimate estimate(std::span<const ServingRun>, const std::function<double(const ServingRun&)>&,
-                  double confidence = 0.95);
+Estimate estimate(std::span<const double> values, double confidence = 0.95);
+template <class Run, class Figure>
+Estimate estimate(const std::vector<Run>& runs, Figure figure) {
+  std::vector<double> values;
+  for (const Run& run : runs) values.push_back(figure(run));
+  return estimate(values);
+}
 
 // The seed of a replication; of the first it is `seed` itself. Points that are compared have the same seeds, and so the
 // same requests (common random numbers).
@@ -69,6 +74,7 @@ struct ServingPoint {
   Drafting drafting;
   ServingRun run(std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});  // as Fleet::run()
+  ServingRun run_while_targets_hold(std::uint64_t seed, const LatencyTargets&);
 
   DraftOutcomes outcomes;                     // the target of drafting.outcomes
   std::optional<DraftConfidence> confidence;  // the target of drafting.confidence
