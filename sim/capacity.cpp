@@ -31,18 +31,6 @@ Bought bought(int servers, int each, const std::string& device, const Prices& pr
   return {nodes, 1.0 * nodes * *node * prices.of(device)};
 }
 
-// One request at a time.
-ServingRun without_load(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
-  const Workload whole = point.workload;
-  point.workload.arrivals = {ArrivalProcess::Kind::closed};
-  point.workload.arrivals.concurrency = 1;
-  point.workload.arrival_trace = nullptr;
-  point.fleet.replicas = 1;
-  ServingRun run = point.run(seed, targets);
-  point.workload = whole;
-  return run;
-}
-
 // The whole workload on fleets of one point, each replication of each fleet at most once.
 class Trials {
  public:
@@ -150,7 +138,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   PerSecond burst;  // the rate at which all requests arrive while one is served; higher rates change little
   try {
     point = sweep.prepare(option.point);
-    const ServingRun run = without_load(*point, seed, targets);
+    const ServingRun& run = point->run_without_load(seed, targets);
     if (const std::string why = missed(run, point->limits, targets); !why.empty()) {
       option.obstacle = run.figures.refused > 0 ? why : "even without load " + why;
       return option;

@@ -35,7 +35,7 @@ class Histogram {
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(share * static_cast<double>(values))), 1,
                                     values);
   }
-  double share_below(Seconds) const;     // share of the values at or below a time, to a bin; 1 if empty
+  double share_below(Seconds) const;  // share of the values at or below a time, to a bin; 1 if empty
 
   static auto members(auto& self) { return std::tie(self.count_, self.sum_, self.pages_); }  // core/packed.h
 

@@ -2,6 +2,7 @@
 // Serving scenarios, point by point: step times from the predictor, and simulations with one or more seeds.
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include "core/json_writer.h"
 #include "predict/sweep.h"
 #include "sim/fleet.h"
+#include "sim/unloaded_runs.h"
 
 namespace draftline {
 
@@ -57,10 +59,11 @@ std::uint64_t seed_of_replication(std::uint64_t seed, int replication);
 class StepTable;
 
 // The step times of a method on one device. They do not depend on the workload, the scheduler or the number of
-// replicas.
+// replicas. Its runs without load depend on few of these.
 struct MethodPrices {
   std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // by draft length; null: the method can't draft so many
   std::unique_ptr<StepTable> table;
+  UnloadedRuns unloaded;
   ~MethodPrices();
 };
 
@@ -73,12 +76,15 @@ struct ServingPoint {
   FleetShape fleet;
   Drafting drafting;
   ServingRun run(std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
-                 const std::function<void(std::int64_t)>& progress = {});  // as Fleet::run()
-  ServingRun run_while_targets_hold(std::uint64_t seed, const LatencyTargets&);
+                 const std::function<void(std::int64_t)>& progress = {});        // as Fleet::run()
+  ServingRun run_while_targets_hold(std::uint64_t seed, const LatencyTargets&);  // as Fleet's
+  // One request at a time, on one replica. Points may share the run; it is valid until the next one without load.
+  const ServingRun& run_without_load(std::uint64_t seed, const LatencyTargets&);
 
   DraftOutcomes outcomes;                     // the target of drafting.outcomes
   std::optional<DraftConfidence> confidence;  // the target of drafting.confidence
   std::shared_ptr<MethodPrices> prices;
+  UnloadedServer unloaded;  // for prices->unloaded
 };
 
 // Each thread needs its own.
@@ -104,8 +110,11 @@ class ServingSweep {
   ServingResult serve(const Point&, const Options&);
   std::shared_ptr<MethodPrices> prices(const Point&, const Setup&, int stages);
   std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
+  const DraftOutcomes& outcomes(const Point&, const Setup&, bool from_start);
   Sweep sweep_;
   DrawnRequests drawn_;
+  // Outcomes by transformer, engine and method, rows and texts: points on other devices have the same, draws included.
+  std::map<std::tuple<std::size_t, std::size_t, std::size_t, int, bool>, DraftOutcomes> outcomes_;
   // The prices of the last method and device, by pipeline stages; neighbouring points share them.
   std::optional<Point> priced_;
   std::map<int, std::shared_ptr<MethodPrices>> prices_;
