@@ -29,7 +29,6 @@ inline void on_ending_signals(void (*act)(int)) {
 class Interruptible {
  public:
   Interruptible() : signals_(launched().size > 1 ? 1 : kEndingSignals.size()) {
-    asked_ = 0;
     for (std::size_t i = 0; i < signals_; ++i)
       if ((before_[i] = std::signal(kEndingSignals[i], ask)) == SIG_IGN) std::signal(kEndingSignals[i], SIG_IGN);
   }
@@ -41,6 +40,11 @@ class Interruptible {
   static bool asked() { return asked_ != 0; }
   static int exit_code() { return exit_code_of_signal(asked() ? asked_.load() : SIGINT); }
   static void ask_too() { asked_ = SIGINT; }  // for Ctrl-C that another rank received
+  // Also where none lives: for ranks but 0, which tell rank 0 of Ctrl-C when they ask it for work. If they ended at once,
+  // mpirun would end all ranks, and what is finished would be lost.
+  static void always_ask() {
+    if (std::signal(SIGINT, ask) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+  }
 
  private:
   static void ask(int signal) {

@@ -157,7 +157,10 @@ int main(int argc, char** argv) {
   cli::on_ending_signals(cli::interrupted);
   std::signal(SIGPIPE, SIG_IGN);
   const cli::Launched l = cli::launched();
-  if (l.rank > 0) cli::fall_silent();
+  if (l.rank > 0) {
+    cli::fall_silent();
+    cli::Interruptible::always_ask();
+  }
   const cli::Ending ending = cli::ending_of([&] { return cli::run(argc, argv, l); });
   cli::say(ending);
   return ending.code;

@@ -30,6 +30,8 @@ struct SchedulerLimits {
   double swap_per_token = 0;          // picoseconds, one way
   KeptTokens kept = {};  // of a sequence; where windows let some go, or states come besides, prompts share no prefixes
 
+  bool operator==(const SchedulerLimits&) const = default;
+
   // KV blocks that hold a sequence of so many tokens.
   std::int64_t blocks_for(std::int64_t tokens) const {
     if (!kept.all_alike()) tokens = static_cast<std::int64_t>(std::ceil(kept(static_cast<double>(tokens))));

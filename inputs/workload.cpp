@@ -173,22 +173,22 @@ Workload at_rate(Workload w, double factor) {
 
 Requests::Requests(const Workload& w, std::uint64_t seed)
     : workload_(w),
-      drawn_(w.requests <= DrawnRequests::kMostRequests ? w.drawn : nullptr),
       gaps_(seed, "arrivals"),
       prompts_(seed, "prompt lengths"),
       outputs_(seed, "output lengths"),
       rows_(seed, "rows of a trace") {
-  if (drawn_ == nullptr) return;
-  drawn_->prompts.use(w.prompt, seed, "prompt lengths");
-  drawn_->outputs.use(w.output, seed, "output lengths");
-  if (w.arrivals.kind == ArrivalProcess::Kind::gamma) drawn_->gaps.use(gamma_shape(w.arrivals.cv), seed, "arrivals");
+  if (w.drawn == nullptr || w.requests > DrawnRequests::kMostRequests) return;
+  kept_prompts_ = w.drawn->prompts.stream(w.prompt, seed, "prompt lengths");
+  kept_outputs_ = w.drawn->outputs.stream(w.output, seed, "output lengths");
+  if (w.arrivals.kind == ArrivalProcess::Kind::gamma)
+    kept_gaps_ = w.drawn->gaps.stream(gamma_shape(w.arrivals.cv), seed, "arrivals");
 }
 
 double Requests::gamma_gap() {
   const ArrivalProcess& a = workload_.arrivals;
   const double shape = gamma_shape(a.cv), scale = 1 / a.rate / shape;
   const auto unit = [&](Rng& rng) { return gamma_draw(rng, shape, 1); };
-  return (drawn_ != nullptr ? drawn_->gaps.at(made_, unit) : unit(gaps_)) * scale;
+  return (kept_gaps_ ? kept_gaps_->at(made_, unit) : unit(gaps_)) * scale;
 }
 
 // Seconds to the next arrival.
@@ -230,12 +230,12 @@ std::optional<Request> Requests::next() {
   }
   if (row != nullptr && !w.length_trace->prefix_hashes.empty() && w.prompt.kind == Lengths::Kind::trace)
     r.prefix_hashes = &w.length_trace->prefix_hashes[static_cast<std::size_t>(row - w.length_trace->requests.data())];
-  const auto length = [&](const Lengths& lengths, auto DrawnRequests::*kept, Rng& own) {
-    if (drawn_ == nullptr) return lengths.draw(own);
-    return (drawn_->*kept).at(made_, [&](Rng& rng) { return lengths.draw(rng); });
+  const auto length = [&](const Lengths& lengths, const auto& kept, Rng& own) {
+    if (!kept) return lengths.draw(own);
+    return kept->at(made_, [&](Rng& rng) { return lengths.draw(rng); });
   };
-  r.prompt = w.prompt.kind == Lengths::Kind::trace ? row->prompt : length(w.prompt, &DrawnRequests::prompts, prompts_);
-  r.output = w.output.kind == Lengths::Kind::trace ? row->output : length(w.output, &DrawnRequests::outputs, outputs_);
+  r.prompt = w.prompt.kind == Lengths::Kind::trace ? row->prompt : length(w.prompt, kept_prompts_, prompts_);
+  r.output = w.output.kind == Lengths::Kind::trace ? row->output : length(w.output, kept_outputs_, outputs_);
   ++made_;
   return r;
 }

@@ -77,38 +77,55 @@ Workload at_rate(Workload, double factor);  // the same requests at `factor` tim
 
 Workload read_workload(const Reader&, Catalogue&);  // mistakes are noted at the reader
 
-// The draws of one random stream, kept for later runs with the same seed and distribution, because a quantile costs
-// more time than simulating a request. use() drops the values if the seed or the distribution has changed.
+// Random draws, kept for later runs with the same seed and distribution, because a quantile costs more time than
+// simulating a request. Runs with different seeds, of a plan's replications, take turns.
 template <class Distribution, class Value>
 class KeptDraws {
  public:
-  void use(const Distribution& distribution, std::uint64_t seed, std::string_view purpose) {
-    if (rng_ && distribution_ == distribution && seed_ == seed) return;
-    distribution_ = distribution;
-    seed_ = seed;
-    rng_.emplace(seed, purpose);
-    values_.clear();
-  }
-  // The i-th value; `draw` draws further values.
-  template <class Draw>
-  Value at(std::int64_t i, Draw draw) {
-    while (static_cast<std::int64_t>(values_.size()) <= i) values_.push_back(draw(*rng_));
-    return values_[static_cast<std::size_t>(i)];
+  class Stream {
+   public:
+    Stream(std::uint64_t seed, std::string_view purpose) : rng_(seed, purpose) {}
+    // The i-th value; `draw` draws further values.
+    template <class Draw>
+    Value at(std::int64_t i, Draw draw) {
+      while (static_cast<std::int64_t>(values_.size()) <= i) values_.push_back(draw(rng_));
+      return values_[static_cast<std::size_t>(i)];
+    }
+    std::size_t size() const { return values_.size(); }
+
+   private:
+    Rng rng_;
+    std::vector<Value> values_;
+  };
+  // The stream of a seed and a distribution. All other streams are dropped first if they hold too many values.
+  std::shared_ptr<Stream> stream(const Distribution& distribution, std::uint64_t seed, std::string_view purpose) {
+    std::size_t values = 0;
+    for (const Known& k : known_) {
+      if (k.seed == seed && k.distribution == distribution) return k.stream;
+      values += k.stream->size();
+    }
+    if (values > kMostValues || known_.size() >= kMostStreams) known_.clear();
+    return known_.emplace_back(Known{distribution, seed, std::make_shared<Stream>(seed, purpose)}).stream;
   }
 
  private:
-  Distribution distribution_{};
-  std::uint64_t seed_ = 0;
-  std::optional<Rng> rng_;
-  std::vector<Value> values_;
+  static constexpr std::size_t kMostValues = 1 << 20, kMostStreams = 64;
+  struct Known {
+    Distribution distribution;
+    std::uint64_t seed;
+    std::shared_ptr<Stream> stream;
+  };
+  std::vector<Known> known_;
 };
 
 // The draws of a workload that do not depend on the rate and the fleet. `gaps`: gamma variates of scale 1, by shape.
 class DrawnRequests {
  public:
   static constexpr std::int64_t kMostRequests = 1 << 18;  // longer runs keep no draws
-  KeptDraws<Lengths, int> prompts, outputs;
-  KeptDraws<double, double> gaps;
+  using OfLengths = KeptDraws<Lengths, int>;
+  using OfGaps = KeptDraws<double, double>;
+  OfLengths prompts, outputs;
+  OfGaps gaps;
 };
 
 // The requests of one run in order of arrival. In a closed loop all arrive at 0, and the server delays them.
@@ -122,8 +139,10 @@ class Requests {
   double gap();
   double gamma_gap();
   const Workload& workload_;
-  DrawnRequests* drawn_;
   Rng gaps_, prompts_, outputs_, rows_;
+  // Draws that several runs share; null: this run draws its own.
+  std::shared_ptr<DrawnRequests::OfLengths::Stream> kept_prompts_, kept_outputs_;
+  std::shared_ptr<DrawnRequests::OfGaps::Stream> kept_gaps_;
   std::int64_t made_ = 0;
   double time_ = 0, on_left_ = 0;
 };

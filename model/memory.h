@@ -26,9 +26,11 @@ struct KeptTokens {
   struct Layers {
     int window;
     double share;  // of the bytes of a token
+    bool operator==(const Layers&) const = default;
   };
   std::vector<Layers> windows;
   double states = 0;  // what a sequence's recurrent states take besides, whatever its length
+  bool operator==(const KeptTokens&) const = default;
   bool all_alike() const { return windows.empty() && states == 0; }  // as much for every token, and nothing besides
   double operator()(double tokens) const {
     double kept = tokens + states;

@@ -55,7 +55,7 @@ std::vector<KernelTime> kernel_times(Predictor& predictor, const Setup& s, const
   std::vector<KernelTime> all;
   std::size_t next = 0;
   for (const StepOutline::Segment& segment : outline.segments)
-    for (const StepOutline::Op& op : segment.ops) {
+    for (const StepOutline::Op& op : segment.ops()) {
       const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
       const OpPrice& price = prices[next++];
       const std::string shape = std::visit(ShapeText{}, kernel);

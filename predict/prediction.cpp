@@ -2,10 +2,10 @@
 #include "predict/prediction.h"
 
 #include "core/notes.h"
-#include "decoder/priced/backend.h"
 #include "inputs/serving_choice.h"
 #include "model/kernel_time.h"
 #include "predict/mean_contexts.h"
+#include "predict/recorded_plan.h"
 
 namespace draftline {
 
@@ -46,178 +46,6 @@ AttentionChoice attention_of(const Setup& s) {
                           s.transformer->latent ? AttentionForm::absorbed : AttentionForm::ordinary);
 }
 
-// One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
-struct Predictor::Plan {
-  Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find,
-       const Decoder::FindDrafter& drafter)
-      : decoder({*s.transformer, precision, kSlots, 1, s.parallel, {}, m.acceptance.ranks(), 1, drafter, kSlots},
-                m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
-    decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
-  }
-  static constexpr int kSlots = 1 << 17;
-  static inline const std::vector<std::vector<int>> kUsual;  // empty: decide() returns its usual answer
-
-  // Record a decode step, or the prefill of one prompt. The tapes are valid until the next recording.
-  std::vector<SegmentRun> record_step(int batch_size, std::optional<int> hits = {}) {
-    begin();
-    std::vector<std::vector<int>> drafts;
-    if (hits) {
-      drafts.emplace_back(static_cast<std::size_t>(batch_size));
-      std::fill_n(drafts.front().begin(), *hits, decoder.method->drafts_of_hit());
-      decoder.ops.follow(&drafts);
-    }
-    decoder.generator.assume(batch_size, 1);
-    decoder.generator.step();
-    decoder.ops.follow(&kUsual);
-    return std::move(segments);
-  }
-  std::vector<SegmentRun> record_prefill(int tokens) {
-    begin();
-    decoder.generator.assume(0, 0);
-    decoder.generator.join({std::vector<int>(static_cast<std::size_t>(tokens))}, {0});
-    decoder.generator.assume(0, 0);
-    return std::move(segments);
-  }
-  void begin() {
-    segments.clear();
-    decoder.ops.forget();
-    decoder.ops.follow(&kUsual);
-  }
-
-  Decoder decoder;
-  std::vector<SegmentRun> segments;
-  std::map<std::pair<int, int>, Recorded> steps, prefills;  // by batch size and hits, or by tokens
-};
-
-// Recorded steps are kept for other devices and engines. The memory of activations is computed only on request.
-const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int size, bool with_activations,
-                                               std::optional<int> hits) {
-  constexpr std::size_t kMostOps = 4'000'000;  // some 50 MB
-  auto& all = what == Recording::prefill ? plan.prefills : plan.steps;
-  const std::pair key{size, hits.value_or(size)};
-  if (const auto known = all.find(key); known != all.end()) {
-    if (!with_activations || known->second.activations) return known->second;
-    all.erase(known);
-  }
-  const auto segments = what == Recording::prefill ? plan.record_prefill(size) : plan.record_step(size, hits);
-  Recorded one{StepOutline(segments), std::nullopt};
-  if (with_activations) {
-    std::size_t most = 0;
-    for (const SegmentRun& run : segments) most = std::max(most, plan_arena(*run.tape, declared_bytes).size);
-    one.activations = Bytes{static_cast<double>(most)};
-  }
-  recorded_ops_ += one.outline.ops();
-  if (recorded_ops_ > kMostOps) {
-    for (auto& [key, other] : plans_) other->steps.clear(), other->prefills.clear();
-    recorded_ops_ = one.outline.ops();
-  }
-  return all.emplace(key, std::move(one)).first->second;
-}
-
-Precision Predictor::precision(const Setup& s, const MethodChoice& m) {
-  Precision p = s.precision;
-  if (m.spec.entry().draft_network && !p.draft_given) {
-    const auto [it, fresh] = draft_formats_.try_emplace(m.spec);
-    if (const auto draft = m.spec.in().find("draft"); fresh && draft)
-      if (const auto shape = find_(*draft); shape.checkpoint) it->second = shape.checkpoint->mlp;
-    if (it->second) p.draft = *it->second;
-  }
-  return served_precision(std::move(p), *s.device);
-}
-
-Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
-  const Precision precision = this->precision(s, m);
-  const auto found = plans_.find(std::tie(s.transformer, s.parallel, precision, m.spec, m.acceptance.ranks()));
-  if (found != plans_.end()) return *found->second;
-  const auto plan = std::make_shared<Plan>(s, precision, m, find_, drafter_);
-  plans_[{s.transformer, s.parallel, precision, m.spec, m.acceptance.ranks()}] = plan;
-  return *plan;
-}
-
-std::optional<std::string> Predictor::refuses(Plan& p, const Setup& s) {
-  if (p.decoder.ops.state_caches().empty()) return std::nullopt;
-  try {
-    recorded(p, Recording::step, s.batch_size);
-  } catch (const InputErrors& e) { return e.messages().front(); }
-  return std::nullopt;
-}
-
-ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
-  ExpectedStep step;
-  const bool speculating = p.decoder.method->depth() > 0;
-  for (const auto& [hits, share] : hits_of(s.batch_size, hit_share)) {
-    const auto some = hits < s.batch_size ? std::optional(hits) : std::nullopt;
-    step.add(share,
-             {recorded(p, Recording::step, s.batch_size, false, some).outline, as_served(s), *s.engine, speculating});
-  }
-  return step;
-}
-
-const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, double hit_share) {
-  constexpr std::size_t kMostPrices = 20'000;  // keeps memory flat over huge sweeps
-  if (prices_.size() > kMostPrices) prices_.clear();
-  Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size, hit_share}];
-  if (!entry.step) {
-    const Recorded& r = recorded(plan, Recording::step, s.batch_size, true);
-    entry.activations = *r.activations;
-    entry.rows = r.rows();
-    entry.slots = r.slots();
-    entry.step = std::make_unique<ExpectedStep>(expected(plan, s, hit_share));
-  }
-  return entry;
-}
-
-// A price refers to its device: one that is not the scenario's own is kept.
-const Device& Predictor::as_served(const Setup& s) {
-  if (s.engine->bandwidth_share == 1) return *s.device;
-  const auto [it, fresh] = served_.try_emplace({s.device, s.engine->bandwidth_share});
-  if (fresh) {
-    auto slower = std::make_unique<Device>(*s.device);
-    slower->bandwidth = s.engine->bandwidth_share * s.device->bandwidth;
-    it->second = std::move(slower);
-  }
-  return *it->second;
-}
-
-ExpectedStep Predictor::expected_step(const Setup& s, const MethodChoice& m) {
-  return expected(plan(s, m), s.of_replica(), m.acceptance.hit_share());
-}
-
-StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
-  Plan& p = plan(s, m);
-  const bool speculating = p.decoder.method->depth() > 0;
-  return {recorded(p, Recording::step, s.of_replica().batch_size).outline, as_served(s), *s.engine, speculating};
-}
-
-StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
-  return {recorded(plan(s, m), Recording::prefill, tokens).outline, as_served(s), for_prompt(*s.engine, tokens), false};
-}
-
-std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const MethodChoice& m) {
-  if (s.device->cpu() != nullptr) return std::nullopt;
-  const AttentionChoice attention = attention_of(s);
-  if (attention.layout != HeadLayout::swapped) return std::nullopt;
-  Plan& p = plan(s, m);
-  StepOutline outline = recorded(p, Recording::step, s.of_replica().batch_size).outline;
-  Seconds launches;
-  for (const StepOutline::Segment& segment : outline.segments)
-    for (const StepOutline::Op& op : segment.ops) {
-      const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
-      if (kind.phase == Phase::verify && std::holds_alternative<Attention>(kind.kernel))
-        launches += std::min(attention.fit->decode.fixed, attention.fit->prefill.fixed);
-    }
-  const bool speculating = p.decoder.method->depth() > 0;
-  StepPrice apart(outline, as_served(s), *s.engine, speculating);
-  for (StepOutline::Kind& kind : outline.kinds)
-    if (auto* attends = std::get_if<Attention>(&kind.kernel); attends && kind.phase == Phase::verify)
-      attends->widest = std::max(attends->widest, 2);
-  return BesidePrompt{StepPrice(outline, as_served(s), *s.engine, speculating), std::move(apart), launches};
-}
-
-int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
-  return recorded(plan(s, m), Recording::step, s.of_replica().batch_size).rows();
-}
-
 const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
 
 // The window of a cache that gives back what lies before it.
@@ -249,16 +77,6 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batch
   kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.batch_size).slots()) / per_token;
   const Bytes weights = all.weights + all.draft_weights;
   return {weights, all.total() - weights, per_token, std::move(kept)};
-}
-
-std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {
-  return plan(s, m).record_step(s.of_replica().batch_size);
-}
-
-std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const MethodChoice& m) {
-  if (s.parallel.tensor() == 1 || !m.spec.entry().draft_network) return std::nullopt;
-  if (refuses_shards(find_(m.spec.in().at("draft")), {s.parallel.tensor()})) return std::nullopt;
-  return MethodChoice{m.spec.with_sharded_draft(), m.acceptance};
 }
 
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
@@ -327,16 +145,36 @@ ChunkPrices& Predictor::chunks(Plan& plan, const Setup& s) {
   return chunks_.try_emplace({&plan, s.device, s.engine}, price, s.engine->prompt_graphs.value_or(0)).first->second;
 }
 
+Predictor::MeanStep Predictor::mean_over_output(const Plan& plan, const Priced& price, const Setup& s,
+                                                const MethodChoice& m) {
+  const MeanContexts at = contexts(m, *plan.decoder.method, price.rows, s, price.step->windows());
+  return {at, mean_step(*price.step, at)};
+}
+
+// Methods at other draft lengths and acceptances are compared with the same one.
+const Predictor::Baseline& Predictor::baseline(const Setup& s) {
+  constexpr std::size_t kMost = 20'000;  // keeps memory flat over huge sweeps
+  if (baselines_.size() > kMost) baselines_.clear();
+  Plan& p = plan(s, autoregressive());
+  const auto [it, fresh] =
+      baselines_.try_emplace({&p, s.device, s.engine, s.batch_size, s.prompt_tokens, s.output_tokens});
+  if (fresh) {
+    const MeanStep usual = mean_over_output(p, priced(p, s, 1), s, autoregressive());
+    it->second = {usual.step, cycle(p, s, autoregressive(), 1, usual).e2e};
+    it->second.step.time += s.batch_size * s.engine->token;
+  }
+  return it->second;
+}
+
 // What requests see of a full batch, with the scheduler that the engine has on this device unless it is given another.
-RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m, double acceptance_length) {
+RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m, double acceptance_length,
+                              const MeanStep& full) {
   const double hit_share = m.acceptance.hit_share();
-  const Priced& full = priced(plan, s, hit_share);
-  const MeanContexts steps = contexts(m, *plan.decoder.method, full.rows, s, full.step->windows());
   const auto decode = [&](int sequences) {
     Setup fewer = s;
     fewer.batch_size = sequences;
     const ExpectedStep& price = *priced(plan, fewer, hit_share).step;
-    const StepBreakdown step = mean_step(price, steps);
+    const StepBreakdown step = sequences == s.batch_size ? full.step : mean_step(price, full.contexts);
     return DecodeStep{step.time + sequences * acceptance_length * s.engine->token,
                       std::max(Seconds{}, step.host() - price.host_least())};
   };
@@ -387,30 +225,24 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
            " may be used";
 
   const double middle = s.prompt_tokens + (s.output_tokens - 2) / 2.0;
-  const auto step_of = [&](const ExpectedStep& price, const MeanContexts& steps, double length) {
-    StepBreakdown b = mean_step(price, steps);
-    b.time += s.batch_size * length * s.engine->token;
-    return b;
-  };
   const auto throughput = [&](const StepBreakdown& step, double length) { return all.batch_size * length / step.time; };
-  out.breakdown =
-      step_of(*mine.step, contexts(m, *p.decoder.method, mine.rows, s, mine.step->windows()), out.acceptance_length);
+  const MeanStep mean = mean_over_output(p, mine, s, m);
+  out.breakdown = mean.step;
+  out.breakdown.time += s.batch_size * out.acceptance_length * s.engine->token;
   out.step_time = out.breakdown.time;
   out.work = mine.step->work(middle);
   out.throughput = throughput(out.breakdown, out.acceptance_length);
   out.prefill_time = prefill(p, s);
-  out.request = cycle(p, s, m, out.acceptance_length);
+  out.request = cycle(p, s, m, out.acceptance_length, mean);
   out.throughput_with_prefill = all.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.attention_measured = attention.measured;
   const KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (speculating) {
-    Plan& baseline = plan(s, autoregressive());
-    const ExpectedStep& usual = *priced(baseline, s, 1).step;
-    const StepBreakdown plain = step_of(usual, mean_contexts(s.prompt_tokens, s.output_tokens, usual.windows()), 1);
-    out.speedup = out.throughput / throughput(plain, 1);
-    out.speedup_with_prefill = cycle(baseline, s, autoregressive(), 1).e2e / out.request.e2e;
-    out.interval = prediction_interval(errors, out.breakdown, &plain);
+    const Baseline& plain = baseline(s);
+    out.speedup = out.throughput / throughput(plain.step, 1);
+    out.speedup_with_prefill = plain.e2e / out.request.e2e;
+    out.interval = prediction_interval(errors, out.breakdown, &plain.step);
   } else {
     out.speedup = out.speedup_with_prefill = 1;
     out.interval = prediction_interval(errors, out.breakdown, nullptr);

@@ -138,19 +138,30 @@ class Predictor {
   static MeanContexts contexts(const MethodChoice&, const Method&, int verified_rows, const Setup&,
                                std::span<const Window>);
   Seconds prefill(Plan&, const Setup&);
-  RequestCycle cycle(Plan&, const Setup&, const MethodChoice&, double acceptance_length);
+  struct MeanStep {  // of the whole batch, over the output
+    MeanContexts contexts;
+    StepBreakdown step;
+  };
+  static MeanStep mean_over_output(const Plan&, const Priced&, const Setup&, const MethodChoice&);
+  RequestCycle cycle(Plan&, const Setup&, const MethodChoice&, double acceptance_length, const MeanStep& full);
+  struct Baseline {  // plain decoding, with which the methods of a setup are compared
+    StepBreakdown step;
+    Seconds e2e;
+  };
+  const Baseline& baseline(const Setup&);
   ChunkPrices& chunks(Plan&, const Setup&);
   MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
 
   Decoder::FindTransformer find_;
   Decoder::FindDrafter drafter_;
-  std::size_t recorded_ops_ = 0;
+  std::size_t recorded_bytes_ = 0;
   std::map<PlanKey, std::shared_ptr<Plan>, std::less<>> plans_;
   std::map<MethodSpec, std::optional<LinearFormat>> draft_formats_;  // of draft networks' checkpoints
   std::map<PriceKey, Priced> prices_;
   std::map<std::pair<const Device*, double>, std::unique_ptr<const Device>> served_;
   std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
   std::map<std::tuple<const void*, const Device*, const Engine*>, ChunkPrices> chunks_;
+  std::map<std::tuple<const void*, const Device*, const Engine*, int, int, int>, Baseline> baselines_;
 };
 
 // The mean time of a step, and its mean breakdown, while the context grows from the prompt to the end of the output.

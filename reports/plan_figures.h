@@ -24,9 +24,9 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
   const auto of = [](auto get) {  // of a fleet that meets the targets
     return [get](P p) { return p.meets_targets() ? Reading(get(p.option)) : Reading(); };
   };
-  const auto run = [&of](auto get) {  // mean over the replications, with its interval
-    return of([get](const FleetOption& o) {
-      const Estimate e = estimate(o.runs, [&](const ServingRun& r) { return get(r.figures).value; });
+  const auto mean = [&of](auto figure) {  // over the replications, with its interval
+    return of([figure](const FleetOption& o) {
+      const Estimate e = estimate(o.runs, [&](const FleetRun& r) { return (r.*figure).value; });
       return Reading(e.value, e.interval);
     });
   };
@@ -34,7 +34,6 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
     return s.serving->prices.usual_devices_per_node || !s.serving->prices.devices_per_node.empty();
   };
   using O = const FleetOption&;
-  using F = const ServingFigures&;
   using std::literals::operator""sv;
   Figures<PlannedFleet> all{
       // clang-format off
@@ -47,7 +46,7 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
        "by `prices`, of whole nodes; without prices, devices", {.text = to_digits<4>, .show_if = has_prices}},
       {"cost_per_million_tokens", "cost_per_million_tokens", "cost/1M", "price", predicted,
        of([](O o) {
-         const Estimate e = estimate(o.runs, [](const ServingRun& r) { return r.figures.throughput().value; });
+         const Estimate e = estimate(o.runs, [](const FleetRun& r) { return r.throughput.value; });
          return o.cost / 3600 / e.value * 1e6;
        }),
        "of a million output tokens at this load, idle time included",
@@ -60,13 +59,13 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
        {.text = [](double rate) { return to_text(PerSecond{rate}); }, .detail = true}},
       {"headroom", "headroom", "headroom", "", predicted, of([](O o) { return o.headroom(); }),
        "how much more load the fleet bears, as a share of the workload's", {.text = percent, .detail = true}},
-      {"throughput", "", "", "tokens/s", predicted, run([](F f) { return f.throughput(); }),
+      {"throughput", "", "", "tokens/s", predicted, mean(&FleetRun::throughput),
        "output tokens over the time from the first arrival to the last token"},
-      {"ttft_p99", "ttft_p99_s", "TTFT p99", "s", predicted, run([](F f) { return f.ttft.quantile(0.99); }),
+      {"ttft_p99", "ttft_p99_s", "TTFT p99", "s", predicted, mean(&FleetRun::ttft_p99),
        "time to first token, 99th percentile", {.detail = true}},
-      {"tpot_p99", "tpot_p99_s", "TPOT p99", "s", predicted, run([](F f) { return f.tpot.quantile(0.99); }),
+      {"tpot_p99", "tpot_p99_s", "TPOT p99", "s", predicted, mean(&FleetRun::tpot_p99),
        "time per output token, 99th percentile", {.detail = true}},
-      {"e2e_mean", "e2e_mean_s", "e2e", "s", predicted, run([](F f) { return f.e2e.mean(); }),
+      {"e2e_mean", "e2e_mean_s", "e2e", "s", predicted, mean(&FleetRun::e2e_mean),
        "end-to-end latency, mean", {.detail = true}},
       {"", "", "Pareto", "", {}, [](P p) { return p.pareto ? Reading("*"sv) : Reading(); },
        "`*`: no other option is cheaper and faster"},

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 namespace draftline {
 
@@ -29,6 +31,87 @@ Bought bought(int servers, int each, const std::string& device, const Prices& pr
   return {nodes, 1.0 * nodes * *node * prices.of(device)};
 }
 
+// The whole workload on fleets of one point, each replication of each fleet at most once.
+class Trials {
+ public:
+  Trials(ServingPoint& point, const LatencyTargets& targets, std::uint64_t seed, int most)
+      : point_(point), targets_(targets), seed_(seed), most_(most) {}
+
+  // What a replication says of so many replicas; null if they miss a target. Valid as long as the trials.
+  const FleetRun* at(int replicas, int replication) {
+    const auto [known, fresh] = runs_.try_emplace({replicas, replication});
+    if (fresh) known->second = run(replicas, replication);
+    if (known->second) return &*known->second;
+    missed_ = known->first;
+    return nullptr;
+  }
+
+  // The smallest number of replicas, at least `from`, that meets the targets in a replication; none: not even the most.
+  std::optional<int> smallest(int from, int replication) {
+    int low = from - 1, high = from;  // low does not suffice
+    while (high <= most_ && at(high, replication) == nullptr) {
+      low = high;
+      high = high == most_ ? most_ + 1 : std::min(2 * high, most_);
+    }
+    while (high <= most_ && high - low > 1) {
+      const int middle = low + (high - low) / 2;
+      (at(middle, replication) != nullptr ? high : low) = middle;
+    }
+    return high <= most_ ? std::optional(high) : std::nullopt;
+  }
+
+  // What the last fleet that missed a target missed, as text; "" if none did. Replicas have `each` devices.
+  std::string last_miss(int each) {
+    if (!missed_) return "";
+    const auto [replicas, replication] = *missed_;
+    point_.fleet.replicas = replicas;
+    const ServingRun whole = point_.run(seed_of_replication(seed_, replication), targets_);
+    return "; with " + std::to_string(replicas * each) + ", " + missed(whole, point_.limits, targets_);
+  }
+
+ private:
+  std::optional<FleetRun> run(int replicas, int replication) {
+    point_.fleet.replicas = replicas;
+    const ServingRun r = point_.run_while_targets_hold(seed_of_replication(seed_, replication), targets_);
+    if (r.cut_short || !missed(r, point_.limits, targets_).empty()) return std::nullopt;
+    const ServingFigures& f = r.figures;
+    return FleetRun{f.throughput(), f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()};
+  }
+
+  ServingPoint& point_;
+  const LatencyTargets& targets_;
+  const std::uint64_t seed_;
+  const int most_;
+  std::map<std::pair<int, int>, std::optional<FleetRun>> runs_;  // by replicas and replication; none: misses
+  std::optional<std::pair<int, int>> missed_;
+};
+
+// The largest load that one replica serves within the targets, by doubling and bisection: at least the share of each of
+// the `enough` replicas, which are the fewest that serve the whole.
+PerSecond capacity_of_one(ServingPoint& point, int enough, PerSecond burst, std::uint64_t seed,
+                          const LatencyTargets& targets) {
+  const Workload whole = point.workload;
+  const double rate = mean_rate(whole);
+  double bears = rate / enough, fails = rate / std::max(enough - 1, 1);
+  point.fleet.replicas = 1;
+  const auto bears_at = [&](double r) {
+    point.workload = at_rate(whole, r / rate);
+    const ServingRun run = point.run_while_targets_hold(seed, targets);
+    return !run.cut_short && missed(run, point.limits, targets).empty();
+  };
+  while (enough == 1) {
+    fails *= 2;
+    if (fails > burst.value || !bears_at(fails)) break;
+    bears = fails;
+  }
+  while (fails / bears > 1.02) {
+    const double middle = std::sqrt(bears * fails);
+    (bears_at(middle) ? bears : fails) = middle;
+  }
+  point.workload = whole;
+  return {bears};
+}
+
 }  // namespace
 
 void check_plannable(const Scenario& s) {
@@ -51,75 +134,38 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   const LatencyTargets& targets = scenario.serving->targets;
   FleetOption option;
   option.point = point_at(scenario, index);
-  const int ranks = scenario.parallel[option.point.parallel].devices;
   std::unique_ptr<ServingPoint> point;
   PerSecond burst;  // the rate at which all requests arrive while one is served; higher rates change little
   try {
     point = sweep.prepare(option.point);
-    {  // without load: one request at a time
-      ServingPoint& p = *point;
-      const Workload whole = p.workload;
-      p.workload.arrivals = {ArrivalProcess::Kind::closed};
-      p.workload.arrivals.concurrency = 1;
-      p.workload.arrival_trace = nullptr;
-      p.fleet.replicas = 1;
-      const ServingRun run = p.run(seed, targets);
-      if (const std::string why = missed(run, point->limits, targets); !why.empty()) {
-        option.obstacle = run.figures.refused > 0 ? why : "even without load " + why;
-        return option;
-      }
-      burst = static_cast<double>(whole.requests) / run.figures.e2e.mean();
-      p.workload = whole;
+    const ServingRun& run = point->run_without_load(seed, targets);
+    if (const std::string why = missed(run, point->limits, targets); !why.empty()) {
+      option.obstacle = run.figures.refused > 0 ? why : "even without load " + why;
+      return option;
     }
+    burst = static_cast<double>(point->workload.requests) / run.figures.e2e.mean();
   } catch (const InputErrors& e) {
     option.obstacle = e.what();
     return option;
   }
 
   constexpr int kReplications = 3;
-  const int each = ranks * point->fleet.stages, most = most_devices / each - point->fleet.prefill_replicas,
+  const int each = scenario.parallel[option.point.parallel].devices * point->fleet.stages,
+            most = most_devices / each - point->fleet.prefill_replicas,
             replications = scenario.serving->replications.value_or(kReplications);
-  std::string last_miss;
-  const auto served = [&](int replicas, int replication) -> std::optional<ServingRun> {  // none: misses the targets
-    point->fleet.replicas = replicas;
-    ServingRun run = point->run(seed_of_replication(seed, replication), targets);
-    std::string why = missed(run, point->limits, targets);
-    if (why.empty()) return run;
-    last_miss = std::to_string(replicas * each) + ", " + why;
-    return std::nullopt;
-  };
-  // The smallest number of replicas, at least `from`, that meets the targets in a replication; none: not even the most.
-  const auto smallest = [&](int from, int replication) -> std::optional<int> {
-    int low = from - 1, high = from;  // low does not suffice
-    while (high <= most && !served(high, replication)) {
-      low = high;
-      high = high == most ? most + 1 : std::min(2 * high, most);
-    }
-    while (high <= most && high - low > 1) {
-      const int middle = low + (high - low) / 2;
-      (served(middle, replication) ? high : low) = middle;
-    }
-    return high <= most ? std::optional(high) : std::nullopt;
-  };
-  const std::optional<int> first = smallest(1, 0);
+  Trials trials(*point, targets, seed, most);
+  const std::optional<int> first = trials.smallest(1, 0);
   std::optional<int> enough = first;
-  while (enough && option.runs.size() < static_cast<std::size_t>(replications)) {
-    const auto replication = static_cast<int>(option.runs.size());
-    if (auto run = served(*enough, replication)) {
-      option.runs.push_back(std::move(*run));
-    } else {
-      enough = smallest(*enough + 1, replication);
-      option.runs.clear();
-    }
+  for (int met = 0; enough && met < replications;) {
+    if (trials.at(*enough, met) != nullptr) ++met;
+    else enough = trials.smallest(*enough + 1, met), met = 0;
   }
   if (!enough) {
-    option.obstacle = "more than " + std::to_string(most_devices) + " devices are needed" +
-                      (last_miss.empty() ? "" : "; with " + last_miss);
+    option.obstacle = "more than " + std::to_string(most_devices) + " devices are needed" + trials.last_miss(each);
     return option;
   }
-  const int high = *enough;
-  option.replicas = high;
-  const int servers = high + point->fleet.prefill_replicas;
+  option.replicas = *enough;
+  const int servers = option.replicas + point->fleet.prefill_replicas;
   option.devices = servers * each;
   const std::string& device = scenario.devices[option.point.device]->name;
   const Bought fleet = bought(servers, each, device, prices);
@@ -127,41 +173,23 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   option.cost = fleet.cost;
   option.cost_with_spare = bought(servers + 1, each, device, prices).cost;
   for (int i = 0; i < replications; ++i) {
-    ReplicationFleet alone{option.cost, option.runs[static_cast<std::size_t>(i)].figures.e2e.mean()};
+    option.runs.push_back(*trials.at(option.replicas, i));
+    ReplicationFleet alone{option.cost, option.runs.back().e2e_mean};
     const int least = i == 0 ? *first : 1;
-    for (int fewer = high - 1; fewer >= least; --fewer) {
-      const auto run = served(fewer, i);
-      if (!run) break;
-      alone = {bought(fewer + point->fleet.prefill_replicas, each, device, prices).cost, run->figures.e2e.mean()};
+    for (int fewer = option.replicas - 1; fewer >= least; --fewer) {
+      const FleetRun* run = trials.at(fewer, i);
+      if (run == nullptr) break;
+      alone = {bought(fewer + point->fleet.prefill_replicas, each, device, prices).cost, run->e2e_mean};
     }
     option.alone.push_back(alone);
   }
-
-  // In the first replication one replica serves at least rate / replicas; doubling and bisection find how much more.
-  const Workload whole = point->workload;
-  const double rate = mean_rate(whole);
-  option.load = {rate};
-  double bears = rate / *first, fails = rate / std::max(*first - 1, 1);
-  point->fleet.replicas = 1;
-  const auto bears_at = [&](double r) {
-    point->workload = at_rate(whole, r / rate);
-    return missed(point->run(seed, targets), point->limits, targets).empty();
-  };
-  while (*first == 1) {
-    fails *= 2;
-    if (fails > burst.value || !bears_at(fails)) break;
-    bears = fails;
-  }
-  while (fails / bears > 1.02) {
-    const double middle = std::sqrt(bears * fails);
-    (bears_at(middle) ? bears : fails) = middle;
-  }
-  option.capacity = {bears};
+  option.load = {mean_rate(point->workload)};
+  option.capacity = capacity_of_one(*point, *first, burst, seed, targets);
   return option;
 }
 
 Seconds mean_e2e(const FleetOption& o) {
-  return {estimate(o.runs, [](const ServingRun& run) { return run.figures.e2e.mean().value; }).value};
+  return {estimate(o.runs, [](const FleetRun& run) { return run.e2e_mean.value; }).value};
 }
 
 bool dominated(const FleetOption& o, std::span<const FleetOption> all) {

@@ -12,6 +12,12 @@
 
 namespace draftline {
 
+// What one replication of the whole workload says of a fleet. Histograms of a thousand options would take a gigabyte.
+struct FleetRun {
+  PerSecond throughput;  // output tokens/s
+  Seconds ttft_p99, tpot_p99, e2e_mean;
+};
+
 // The fleet with which one replication alone meets the targets.
 struct ReplicationFleet {
   double cost = 0;
@@ -26,7 +32,7 @@ struct FleetOption {
   double cost = 0;                // price per hour, of whole nodes; the number of devices if no prices are known
   double cost_with_spare = 0;     // with one replica more (N + 1): the targets are met while one is out of service
   PerSecond load, capacity;       // requests/s: the workload's; what one replica serves within the targets, to 2 %
-  std::vector<ServingRun> runs;   // the whole workload on that fleet, one for each replication
+  std::vector<FleetRun> runs;     // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication
   // How much more load the fleet bears, as a share of the workload's.
   double headroom() const { return replicas * (capacity / load) - 1; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 namespace draftline {
 
@@ -58,7 +59,16 @@ struct Fleet::Backlog {
 
 ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
                       ServingObserver* observer, const std::function<void(std::int64_t)>& progress) {
-  ServingRun out{.figures = ServingFigures(workload.warm_up, targets, observer)};
+  return simulate(workload, seed, ServingFigures(workload.warm_up, targets, observer), Until::end, progress);
+}
+
+ServingRun Fleet::run_while_targets_hold(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets) {
+  return simulate(workload, seed, ServingFigures(workload.warm_up, targets), Until::sure_to_miss, {});
+}
+
+ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, ServingFigures empty, Until until,
+                           const std::function<void(std::int64_t)>& progress) {
+  ServingRun out{.figures = std::move(empty)};
   ServingFigures& figures = out.figures;
   Drafting drafting = drafting_;
   drafting.seed = seed;
@@ -132,6 +142,10 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
     };
     bool halfway = false;
     for (std::int64_t turn = 0; const auto r = pull(); ++turn) {
+      if (until == Until::sure_to_miss && figures.sure_to_miss(workload.requests - workload.warm_up)) {
+        out.cut_short = true;
+        return out;
+      }
       advance(shape_, front, turn, r->arrival);
       figures.record_arrival(*r);
       route(shape_, front, turn).submit(*r);

@@ -13,8 +13,9 @@ struct ServingRun {
   Seconds wall_time = {};     // wall time of the event loop on this machine, without pricing_time
   Seconds pricing_time = {};  // wall time of computing step prices that were not cached
   bool diverges = false;      // the queue grew until the last arrival, so that latencies depend on the run's length
+  bool cut_short = false;     // run_while_targets_hold() ended it; the figures are of its beginning
 
-  static auto members(auto& s) { return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges); }
+  static auto members(auto& s) { return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges, s.cut_short); }
 };
 
 // A sentence on the requests that were refused because they do not fit the KV pool; "" if there are none.
@@ -28,9 +29,14 @@ class Fleet {
   // fixed or recorded. Also throws InputErrors if all requests are refused, or beyond simulated time (core/clock).
   ServingRun run(const Workload&, std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
                  const std::function<void(std::int64_t)>& progress = {});
+  // The same, for whoever only asks whether all targets are met: it ends as soon as one is sure to be missed.
+  ServingRun run_while_targets_hold(const Workload&, std::uint64_t seed, const LatencyTargets&);
 
  private:
   struct Backlog;
+  enum class Until { end, sure_to_miss };
+  ServingRun simulate(const Workload&, std::uint64_t seed, ServingFigures, Until,
+                      const std::function<void(std::int64_t)>& progress);
   const FleetShape shape_;
   const SchedulerLimits limits_;
   const Drafting drafting_;

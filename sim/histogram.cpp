@@ -17,16 +17,20 @@ void Histogram::add_rising(Ticks t, Ticks rise, std::int64_t steps, std::int64_t
   }
 }
 
+Seconds Histogram::middle(Ticks t) {
+  const int page = page_of(t);
+  return middle(page, t >> page);
+}
+
 Seconds Histogram::quantile(double share) const {
   if (count_ == 0) return {};
-  auto wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(count_)));
-  wanted = std::clamp<std::int64_t>(wanted, 1, count_);
+  std::int64_t wanted = rank(share, count_);
   for (int p = 0; p < static_cast<int>(pages_.size()); ++p) {
     const auto& counts = pages_[static_cast<std::size_t>(p)];
     if (!counts) continue;
     for (int b = 0; b < static_cast<int>(counts->size()); ++b) {
       wanted -= (*counts)[static_cast<std::size_t>(b)];
-      if (wanted <= 0) return to_seconds((Ticks{b} << p) + (((Ticks{1} << p) - 1) / 2));  // the bin's middle
+      if (wanted <= 0) return middle(p, b);
     }
   }
   return {};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <tuple>
@@ -25,8 +26,16 @@ class Histogram {
 
   std::int64_t count() const { return count_; }
   Seconds mean() const { return {count_ == 0 ? 0 : sum_ / static_cast<double>(count_) / kTicksPerSecond}; }
+  // The mean of so many values, at least count(), if those not added yet were 0.
+  Seconds mean_of(std::int64_t values) const { return {sum_ / static_cast<double>(values) / kTicksPerSecond}; }
   Seconds quantile(double share) const;  // `share`: 0 to 1; the middle of a bin, 0 s if empty
-  double share_below(Seconds) const;     // share of the values at or below a time, to a bin; 1 if empty
+  static Seconds middle(Ticks t);        // of the bin that a value is in
+  // The quantile of so many values, at least 1, is the one with this number in ascending order, from 1.
+  static std::int64_t rank(double share, std::int64_t values) {
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(share * static_cast<double>(values))), 1,
+                                    values);
+  }
+  double share_below(Seconds) const;  // share of the values at or below a time, to a bin; 1 if empty
 
   static auto members(auto& self) { return std::tie(self.count_, self.sum_, self.pages_); }  // core/packed.h
 
@@ -36,6 +45,7 @@ class Histogram {
   static int page_of(Ticks t) {
     return std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(t))) - kBits);
   }
+  static Seconds middle(int page, Ticks bin) { return to_seconds((bin << page) + (((Ticks{1} << page) - 1) / 2)); }
   void add_to_bin(Ticks t, std::int64_t times) {
     const int page = page_of(t);
     auto& counts = pages_[static_cast<std::size_t>(page)];

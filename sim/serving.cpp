@@ -10,14 +10,13 @@
 
 namespace draftline {
 
-Estimate estimate(std::span<const ServingRun> runs, const std::function<double(const ServingRun&)>& figure,
-                  double confidence) {
+Estimate estimate(std::span<const double> values, double confidence) {
   Estimate e;
-  const auto n = static_cast<double>(runs.size());
-  for (const ServingRun& run : runs) e.value += figure(run) / n;
-  if (runs.size() < 2) return e;
+  const auto n = static_cast<double>(values.size());
+  for (const double value : values) e.value += value / n;
+  if (values.size() < 2) return e;
   double squares = 0;
-  for (const ServingRun& run : runs) squares += std::pow(figure(run) - e.value, 2);
+  for (const double value : values) squares += std::pow(value - e.value, 2);
   const double t = boost::math::quantile(boost::math::students_t(n - 1), 0.5 + confidence / 2);
   const double half = t * std::sqrt(squares / (n - 1) / n);
   e.interval = Interval{e.value - half, e.value + half};
@@ -102,6 +101,20 @@ std::shared_ptr<MethodPrices> ServingSweep::prices(const Point& p, const Setup& 
   return known;
 }
 
+const DraftOutcomes& ServingSweep::outcomes(const Point& p, const Setup& s, bool from_start) {
+  constexpr std::size_t kMost = 16;  // each may keep some 32 MiB of draws
+  const MethodChoice& m = scenario().method(p);
+  const int rows = sweep_.predictor().verified_rows(s, m);
+  const auto key = std::tuple(p.transformer, p.engine, p.method, rows, from_start);
+  if (const auto known = outcomes_.find(key); known != outcomes_.end()) return known->second;
+  if (outcomes_.size() >= kMost) outcomes_.clear();
+  DraftOutcomes& fresh =
+      outcomes_.emplace(key, m.acceptance.outcomes({m.spec, sweep_.predictor().method(s, m), rows}, from_start))
+          .first->second;
+  fresh.keep_draws();
+  return fresh;
+}
+
 std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   const ServingChoice& choice = scenario().serving->choices[p.serving];
   const MethodChoice& method = scenario().method(p);
@@ -124,10 +137,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   Drafting& drafting = point->drafting;
   drafting.draft_length = predictor.method(setup, method).usual_depth();
   if (drafting.draft_length > 0) {
-    const Method& built = predictor.method(setup, method);
-    point->outcomes = method.acceptance.outcomes({method.spec, built, predictor.verified_rows(setup, method)},
-                                                 workload.lengths_of_acceptance);
-    point->outcomes.keep_draws();
+    point->outcomes = outcomes(p, setup, workload.lengths_of_acceptance);
     drafting.draft_length = std::min(drafting.draft_length, point->outcomes.depth());
     drafting.outcomes = &point->outcomes;
     drafting.rows = std::max(predictor.verified_rows(setup, method), drafting.draft_length + 1);
@@ -157,6 +167,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   if (point->fleet.prefill_replicas > 0)
     point->fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
   point->prices = prices(p, setup, stages);
+  point->unloaded = unloaded_server(*scenario().serving, choice, setup, limits);
   const auto& by_drafts = point->prices->by_drafts;
   for (std::size_t k = 0; k < by_drafts.size(); ++k)
     if (by_drafts[k]) drafting.lengths.push_back(static_cast<int>(k));
@@ -166,6 +177,18 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
 ServingRun ServingPoint::run(std::uint64_t seed, const LatencyTargets& targets, ServingObserver* observer,
                              const std::function<void(std::int64_t)>& progress) {
   return Fleet(fleet, limits, drafting, *prices->table).run(workload, seed, targets, observer, progress);
+}
+
+ServingRun ServingPoint::run_while_targets_hold(std::uint64_t seed, const LatencyTargets& targets) {
+  return Fleet(fleet, limits, drafting, *prices->table).run_while_targets_hold(workload, seed, targets);
+}
+
+const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const LatencyTargets& targets) {
+  return prices->unloaded.of(unloaded, seed, drafting.rows, [&] {
+    FleetShape one = fleet;
+    one.replicas = 1;
+    return Fleet(one, limits, drafting, *prices->table).run(one_by_one(workload), seed, targets);
+  });
 }
 
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {

@@ -2,6 +2,7 @@
 // Serving scenarios, point by point: step times from the predictor, and simulations with one or more seeds.
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -10,6 +11,7 @@
 #include "core/json_writer.h"
 #include "predict/sweep.h"
 #include "sim/fleet.h"
+#include "sim/unloaded_runs.h"
 
 namespace draftline {
 
@@ -42,8 +44,13 @@ struct Estimate {
   double value = 0;
   std::optional<Interval> interval;
 };
-Estimate estimate(std::span<const ServingRun>, const std::function<double(const ServingRun&)>&,
-                  double confidence = 0.95);
+Estimate estimate(std::span<const double> values, double confidence = 0.95);
+template <class Run, class Figure>
+Estimate estimate(const std::vector<Run>& runs, Figure figure) {
+  std::vector<double> values;
+  for (const Run& run : runs) values.push_back(figure(run));
+  return estimate(values);
+}
 
 // The seed of a replication; of the first it is `seed` itself. Points that are compared have the same seeds, and so the
 // same requests (common random numbers).
@@ -52,10 +59,11 @@ std::uint64_t seed_of_replication(std::uint64_t seed, int replication);
 class StepTable;
 
 // The step times of a method on one device. They do not depend on the workload, the scheduler or the number of
-// replicas.
+// replicas. Its runs without load depend on few of these.
 struct MethodPrices {
   std::vector<std::unique_ptr<MethodChoice>> by_drafts;  // by draft length; null: the method can't draft so many
   std::unique_ptr<StepTable> table;
+  UnloadedRuns unloaded;
   ~MethodPrices();
 };
 
@@ -68,11 +76,15 @@ struct ServingPoint {
   FleetShape fleet;
   Drafting drafting;
   ServingRun run(std::uint64_t seed, const LatencyTargets&, ServingObserver* = nullptr,
-                 const std::function<void(std::int64_t)>& progress = {});  // as Fleet::run()
+                 const std::function<void(std::int64_t)>& progress = {});        // as Fleet::run()
+  ServingRun run_while_targets_hold(std::uint64_t seed, const LatencyTargets&);  // as Fleet's
+  // One request at a time, on one replica. Points may share the run; it is valid until the next one without load.
+  const ServingRun& run_without_load(std::uint64_t seed, const LatencyTargets&);
 
   DraftOutcomes outcomes;                     // the target of drafting.outcomes
   std::optional<DraftConfidence> confidence;  // the target of drafting.confidence
   std::shared_ptr<MethodPrices> prices;
+  UnloadedServer unloaded;  // for prices->unloaded
 };
 
 // Each thread needs its own.
@@ -98,8 +110,11 @@ class ServingSweep {
   ServingResult serve(const Point&, const Options&);
   std::shared_ptr<MethodPrices> prices(const Point&, const Setup&, int stages);
   std::vector<std::unique_ptr<MethodChoice>> variants(const Setup&, const MethodChoice&);
+  const DraftOutcomes& outcomes(const Point&, const Setup&, bool from_start);
   Sweep sweep_;
   DrawnRequests drawn_;
+  // Outcomes by transformer, engine and method, rows and texts: points on other devices have the same, draws included.
+  std::map<std::tuple<std::size_t, std::size_t, std::size_t, int, bool>, DraftOutcomes> outcomes_;
   // The prices of the last method and device, by pipeline stages; neighbouring points share them.
   std::optional<Point> priced_;
   std::map<int, std::shared_ptr<MethodPrices>> prices_;

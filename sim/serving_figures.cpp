@@ -31,11 +31,13 @@ void ServingFigures::record_request(const ServedRequest& r) {
     queueing.add(r.started - r.request.arrival);
     if (r.request.output > 1) tpot.add(each);
     bool good = true;
-    for (const LatencyTargets::Target& t : targets_->targets) {
+    for (std::size_t i = 0; i < late_.size(); ++i) {
+      const LatencyTargets::Target& t = targets_->targets[i];
       const Ticks mine = t.of == LatencyTargets::Target::Of::ttft   ? first
                          : t.of == LatencyTargets::Target::Of::tpot ? each
                                                                     : whole;
       good = good && mine <= to_ticks(t.limit);
+      late_[i] += Histogram::middle(mine) > t.limit ? 1 : 0;
     }
     good_requests += good ? 1 : 0;
   }
@@ -64,11 +66,23 @@ double ServingFigures::host_share(int servers) const {
 double ServingFigures::mean_blocks() const { return share(block_time_, busy_); }
 double ServingFigures::mean_in_system() const { return share(in_system_, static_cast<double>(end - first_arrival)); }
 
+const Histogram& ServingFigures::latency(LatencyTargets::Target::Of of) const {
+  return of == LatencyTargets::Target::Of::ttft ? ttft : of == LatencyTargets::Target::Of::tpot ? tpot : e2e;
+}
+
 Seconds ServingFigures::value_of(const LatencyTargets::Target& t) const {
-  const Histogram& h = t.of == LatencyTargets::Target::Of::ttft   ? ttft
-                       : t.of == LatencyTargets::Target::Of::tpot ? tpot
-                                                                  : e2e;
+  const Histogram& h = latency(t.of);
   return t.share == 0 ? h.mean() : h.quantile(t.share);
+}
+
+bool ServingFigures::sure_to_miss(std::int64_t requests) const {
+  for (std::size_t i = 0; i < late_.size(); ++i) {
+    const LatencyTargets::Target& t = targets_->targets[i];
+    if (t.share == 0 ? latency(t.of).mean_of(requests) > t.limit
+                     : late_[i] > requests - Histogram::rank(t.share, requests))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace draftline

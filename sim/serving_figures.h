@@ -51,7 +51,7 @@ class ServingFigures {
   // `warm_up`: the number of first requests, which the figures of requests leave out. Targets and observer must outlive
   // the run.
   ServingFigures(std::int64_t warm_up, const LatencyTargets& targets, ServingObserver* observer = nullptr)
-      : warm_up_(warm_up), targets_(&targets), observer_(observer) {}
+      : warm_up_(warm_up), targets_(&targets), late_(targets.targets.size()), observer_(observer) {}
 
   void record_arrival(const Request&);
   void record_request(const ServedRequest&);  // at its end; the observer is called
@@ -92,8 +92,12 @@ class ServingFigures {
   double host_share(int servers = 1) const;  // share of the time in which steps waited for the host
   double mean_blocks() const;                // KV blocks in use, mean over the time of steps
   double mean_in_system() const;             // requests in flight, mean over time
+  const Histogram& latency(LatencyTargets::Target::Of) const;
   Seconds value_of(const LatencyTargets::Target&) const;  // the mean or percentile that the target limits
   bool meets(const LatencyTargets::Target& t) const { return value_of(t) <= t.limit; }
+  // Whether a target is missed whatever the latencies of further requests are, if at most `requests` are recorded in
+  // all, without the warm-up.
+  bool sure_to_miss(std::int64_t requests) const;
   std::uint64_t fingerprint() const { return events_.value(); }  // hash of (request, first and last token) in order
 
   // All records, but neither observer nor targets (core/packed.h).
@@ -107,6 +111,7 @@ class ServingFigures {
  private:
   std::int64_t warm_up_ = 0;
   const LatencyTargets* targets_ = nullptr;
+  std::vector<std::int64_t> late_;  // requests beyond the limit of each target, of the percentile's bins
   ServingObserver* observer_ = nullptr;
   std::int64_t sequence_steps_ = 0, decoded_ = 0;
   double busy_ = 0, host_ = 0, block_time_ = 0, in_system_ = 0;  // ps; blocks x ps; requests x ps

@@ -80,12 +80,7 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   t.prompt_tokens = prompt_tokens;
   t.key[0] = static_cast<std::uint32_t>(name.value());
   t.key[1] = static_cast<std::uint32_t>(name.value() >> 32);
-  if (kept_ && request < kMostTexts) {
-    if (kept_->seed != seed) *kept_ = {seed, {}};
-    t.kept = static_cast<std::int32_t>(request);
-    if (kept_->texts.size() <= static_cast<std::size_t>(request))
-      kept_->texts.resize(static_cast<std::size_t>(request) + 1);
-  }
+  if (kept_) t.kept = kept_->row(seed, request);
   if (begin_.empty()) return t;
   if (from_start_) {
     t.prompt = static_cast<std::uint32_t>(static_cast<std::uint64_t>(request) % begin_.size());
@@ -95,6 +90,19 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
     t.start = static_cast<std::uint32_t>(rng.below(places_in_use_[t.prompt]));
   }
   return t;
+}
+
+std::int32_t DraftOutcomes::Kept::row(std::uint64_t seed, std::int64_t request) {
+  const bool full = texts.size() >= kMostTexts;
+  if (request >= kMostTexts || (full && !row_of_request.contains(seed))) return -1;
+  auto& rows = row_of_request[seed];
+  if (rows.size() <= static_cast<std::size_t>(request)) rows.resize(static_cast<std::size_t>(request) + 1, -1);
+  std::int32_t& row = rows[static_cast<std::size_t>(request)];
+  if (row < 0 && !full) {
+    row = static_cast<std::int32_t>(texts.size());
+    texts.emplace_back();
+  }
+  return row;
 }
 
 std::vector<double> DraftOutcomes::conditional_rates() const {

@@ -4,6 +4,7 @@
 // or the thread. Only recorded steps are replayed one after the other.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -53,7 +54,7 @@ class DraftOutcomes {
   // The probability that each draft is accepted if those before it are; in a trace the share of its positions.
   std::vector<double> conditional_rates() const;
 
-  // Keeps random outcomes from now on, for further runs with the same seed. Then only one thread may use this object
+  // Keeps random outcomes from now on, for further runs with the same seeds. Then only one thread may use this object
   // and its copies.
   void keep_draws();
 
@@ -62,8 +63,9 @@ class DraftOutcomes {
   static constexpr std::int64_t kMostTexts = 1 << 14, kMostPlaces = 1 << 11;  // 32 MiB; others are drawn in each run
   using Row = std::vector<std::uint8_t>;                                      // by position
   struct Kept {
-    std::uint64_t seed = 0;
+    std::map<std::uint64_t, std::vector<std::int32_t>> row_of_request;  // by seed; -1: none
     std::vector<Row> texts;
+    std::int32_t row(std::uint64_t seed, std::int64_t request);
   };
   // Survival at one context after the other, of chains of one length; all chains, if outcomes don't depend on it.
   using OfContexts = std::vector<std::vector<std::uint64_t>>;

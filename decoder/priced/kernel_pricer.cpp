@@ -31,7 +31,7 @@ static Seconds saved_by_kernel(const Engine& e, const StepOutline& step) {
   if (e.layer.value >= 0) return {};
   int layers = 0, kernels = 0;
   for (const StepOutline::Segment& s : step.segments)
-    for (const StepOutline::Op& op : s.ops) {
+    for (const StepOutline::Op& op : s.ops()) {
       const Kernel& k = step.kinds[static_cast<std::size_t>(op.kind)].kernel;
       if (std::holds_alternative<Attention>(k) || std::holds_alternative<DeltaRule>(k)) ++layers;
       else if (!communicates(k)) ++kernels;
@@ -60,7 +60,7 @@ KernelPricer::KernelPricer(const Device& d, const Engine& e, const StepOutline& 
     return;
   }
   for (const StepOutline::Segment& s : outline.segments)
-    for (const StepOutline::Op& op : s.ops) note(op);
+    for (const StepOutline::Op& op : s.ops()) note(op);
   for (auto* places : {&last_use_, &last_attended_})
     for (auto& at : *places)
       if (at) *at = *at - moved_;

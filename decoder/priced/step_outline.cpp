@@ -2,6 +2,7 @@
 #include "decoder/priced/step_outline.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace draftline {
 
@@ -88,10 +89,13 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs) {
     const Tape& tape = *run.tape;
     Segment& s = segments.emplace_back();
     s.waits = run.waits;
-    s.ops.reserve(tape.ops.size());
+    std::vector<Op> ops;
+    ops.reserve(tape.ops.size());
     for (std::size_t i = 0; i < tape.ops.size(); ++i)
-      s.ops.push_back(
+      ops.push_back(
           {kind(kind_of(tape.ops[i], tape, tape.phases[i])), pass_of(tape.ops[i]).index, accessed(tape.ops[i])});
+    s.shared_ops = std::make_shared<const std::vector<Op>>(std::move(ops));
+    s.spans.reserve(tape.passes.size());
     for (int i = 0; i < static_cast<int>(tape.passes.size()); ++i) s.spans.emplace_back(run, i);
     looks_up = looks_up || tape.looks_up;
     trees += tape.trees;
@@ -102,10 +106,18 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs) {
   layers = accessed.layers;
 }
 
-std::size_t StepOutline::ops() const {
-  std::size_t n = 0;
-  for (const Segment& s : segments) n += s.ops.size();
-  return n;
+void StepOutline::share_ops(const StepOutline& other) {
+  for (std::size_t i = 0; i < std::min(segments.size(), other.segments.size()); ++i)
+    if (segments[i].ops() == other.segments[i].ops()) segments[i].shared_ops = other.segments[i].shared_ops;
+}
+
+std::size_t StepOutline::bytes() const {
+  std::size_t bytes = kinds.size() * (sizeof(Kind) + sizeof(Work));
+  for (const Segment& s : segments) {
+    bytes += sizeof(Segment) + s.spans.size() * sizeof(PassSpan);
+    if (s.shared_ops.use_count() == 1) bytes += s.ops().size() * sizeof(Op);
+  }
+  return bytes;
 }
 
 }  // namespace draftline

@@ -17,12 +17,12 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
   const LayerTime of_layer(e, outline);
   std::vector<Issued> at;
   for (const StepOutline::Segment& run : outline.segments) {
-    issue.start_segment(run.ops.size());
-    at.reserve(run.ops.size());
+    issue.start_segment(run.ops().size());
+    at.reserve(run.ops().size());
     // On a GPU an attention is most often the one before it again: the next layer's.
     std::optional<StepOutline::Op> attended;
     std::size_t its_shape = 0;
-    for (const StepOutline::Op& op : run.ops) {
+    for (const StepOutline::Op& op : run.ops()) {
       const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
       const Phase phase = outline.kinds[static_cast<std::size_t>(op.kind)].phase;
       const OpCost& cost = price.cost(op);

@@ -14,7 +14,7 @@ namespace {
 Bytes caches_accessed(const StepOutline& outline, std::span<const SegmentRun> segments, std::span<const int> lengths) {
   Bytes accessed;
   for (std::size_t i = 0; i < segments.size(); ++i)
-    for (const StepOutline::Op& op : outline.segments[i].ops) {
+    for (const StepOutline::Op& op : outline.segments[i].ops()) {
       const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
       if (const auto* k = std::get_if<Attention>(&kind.kernel))
         accessed += cpu_cache_bytes(*k, span_of(segments[i], op.pass, lengths, kind.window));
@@ -65,8 +65,8 @@ StepBreakdown walked(const StepOutline& outline, std::span<const SegmentRun> seg
   Seconds drafted_until;  // of a run of drafting ops: when it could begin; then when its last kernel ended
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const SegmentRun& run = segments[s];
-    issue.start_segment(outline.segments[s].ops.size());
-    for (const StepOutline::Op& op : outline.segments[s].ops) {
+    issue.start_segment(outline.segments[s].ops().size());
+    for (const StepOutline::Op& op : outline.segments[s].ops()) {
       const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
       const KernelKind kernel = kind_of(kind.kernel);
       const OpCost& cost = price.cost(op);
@@ -123,7 +123,7 @@ std::vector<OpPrice> op_prices(std::span<const SegmentRun> segments, std::span<c
   std::vector<OpPrice> all;
   OpTimes price(outline, segments, lengths, d, e, walk_step(segments, lengths, d, e, speculating).time);
   for (std::size_t s = 0; s < segments.size(); ++s)
-    for (const StepOutline::Op& op : outline.segments[s].ops) {
+    for (const StepOutline::Op& op : outline.segments[s].ops()) {
       const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
       all.push_back({kind.key, kind.phase, price(segments[s], op)});
     }

@@ -2,6 +2,7 @@
 // One command on several ranks: what they print and write is what one prints and writes, and no failure leaves them
 // waiting.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/mpirun.h"
 
@@ -144,6 +145,35 @@ TEST_CASE("where rank 0 can't write, all ranks end with its exit code") {
   CHECK(one.code != 0);
   CHECK(several.code == one.code);
   CHECK(times(one.err, several.err) == 1);
+}
+
+TEST_CASE("Ctrl-C that one rank receives ends all of them, with one message and what is finished") {
+  if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
+  const Program draftline;
+  std::string rates;
+  for (int i = 1; i <= 1500; ++i) rates += (i == 1 ? "\"" : ", \"") + std::to_string(i) + " /s\"";
+  draftline.write(
+      "s.json", on(R"("workload": {"arrivals": {"process": "poisson", "rate": [)" + rates + R"(]}, "requests": 100})"));
+  const std::string rank = GENERATE("0", "1");
+  // Each rank writes down its number of process. A shell lets what it starts in the background ignore Ctrl-C.
+  draftline.write("rank.sh", "echo $$ > pid$OMPI_COMM_WORLD_RANK\nexec \"$@\"\n");
+  draftline.write(
+      "interrupt.sh",
+      "env --default-signal mpirun --oversubscribe -n 2 sh rank.sh \"$1\" simulate s.json --json > out 2> err &\n"
+      "while [ ! -s out ] && kill -0 $!; do sleep 0.02; done\nkill -INT $(cat pid" +
+          rank + ")\nwait $!\n");
+  const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
+  const int status =
+      std::system(("cd '" + folder + "' && ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 " +
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 sh interrupt.sh '" DRAFTLINE_PROGRAM "' 2> /dev/null")
+                      .c_str());
+  const std::string err = draftline.read("err");
+  INFO(err);
+  CHECK(WEXITSTATUS(status) == 130);
+  CHECK(times("of 4500 points; go on with --from ", err) == 1);
+  const auto d = nlohmann::json::parse(draftline.read("out"));
+  CHECK(d.at("results").size() > 0);
+  CHECK(d.at("results").size() < 4500);
 }
 
 TEST_CASE("what measures one machine is refused under mpirun") {

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps that a Predictor records, and their prices.
+#include <algorithm>
+#include <iterator>
+
+#include "model/kernel_time.h"
+#include "predict/prediction.h"
+#include "predict/recorded_plan.h"
+
+namespace draftline {
+
+// Recorded steps are kept for other devices and engines. The memory of activations is computed only on request.
+const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int size, bool with_activations,
+                                               std::optional<int> hits) {
+  constexpr std::size_t kMostBytes = std::size_t{80} << 20;
+  auto& all = what == Recording::prefill ? plan.prefills : plan.steps;
+  const std::pair key{size, hits.value_or(size)};
+  if (const auto known = all.find(key); known != all.end()) {
+    if (!with_activations || known->second.activations) return known->second;
+    all.erase(known);
+  }
+  const auto segments = what == Recording::prefill ? plan.record_prefill(size) : plan.record_step(size, hits);
+  Recorded one{StepOutline(segments), std::nullopt};
+  if (with_activations) {
+    std::size_t most = 0;
+    for (const SegmentRun& run : segments) most = std::max(most, plan_arena(*run.tape, declared_bytes).size);
+    one.activations = Bytes{static_cast<double>(most)};
+  }
+  if (const auto after = all.upper_bound(key); !all.empty())  // of the nearest size
+    one.outline.share_ops((after == all.begin() ? after : std::prev(after))->second.outline);
+  recorded_bytes_ += one.outline.bytes();
+  if (recorded_bytes_ > kMostBytes) {
+    for (auto& [key, other] : plans_) other->steps.clear(), other->prefills.clear();
+    recorded_bytes_ = one.outline.bytes();
+  }
+  return all.emplace(key, std::move(one)).first->second;
+}
+
+Precision Predictor::precision(const Setup& s, const MethodChoice& m) {
+  Precision p = s.precision;
+  if (m.spec.entry().draft_network && !p.draft_given) {
+    const auto [it, fresh] = draft_formats_.try_emplace(m.spec);
+    if (const auto draft = m.spec.in().find("draft"); fresh && draft)
+      if (const auto shape = find_(*draft); shape.checkpoint) it->second = shape.checkpoint->mlp;
+    if (it->second) p.draft = *it->second;
+  }
+  return served_precision(std::move(p), *s.device);
+}
+
+Predictor::Plan& Predictor::plan(const Setup& s, const MethodChoice& m) {
+  const Precision precision = this->precision(s, m);
+  const auto found = plans_.find(std::tie(s.transformer, s.parallel, precision, m.spec, m.acceptance.ranks()));
+  if (found != plans_.end()) return *found->second;
+  const auto plan = std::make_shared<Plan>(s, precision, m, find_, drafter_);
+  plans_[{s.transformer, s.parallel, precision, m.spec, m.acceptance.ranks()}] = plan;
+  return *plan;
+}
+
+std::optional<std::string> Predictor::refuses(Plan& p, const Setup& s) {
+  if (p.decoder.ops.state_caches().empty()) return std::nullopt;
+  try {
+    recorded(p, Recording::step, s.batch_size);
+  } catch (const InputErrors& e) { return e.messages().front(); }
+  return std::nullopt;
+}
+
+ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
+  ExpectedStep step;
+  const bool speculating = p.decoder.method->depth() > 0;
+  for (const auto& [hits, share] : hits_of(s.batch_size, hit_share)) {
+    const auto some = hits < s.batch_size ? std::optional(hits) : std::nullopt;
+    step.add(share,
+             {recorded(p, Recording::step, s.batch_size, false, some).outline, as_served(s), *s.engine, speculating});
+  }
+  return step;
+}
+
+const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, double hit_share) {
+  constexpr std::size_t kMostPrices = 20'000;  // keeps memory flat over huge sweeps
+  if (prices_.size() > kMostPrices) prices_.clear();
+  Priced& entry = prices_[{&plan, s.device, s.engine, s.batch_size, hit_share}];
+  if (!entry.step) {
+    const Recorded& r = recorded(plan, Recording::step, s.batch_size, true);
+    entry.activations = *r.activations;
+    entry.rows = r.rows();
+    entry.slots = r.slots();
+    entry.step = std::make_unique<ExpectedStep>(expected(plan, s, hit_share));
+  }
+  return entry;
+}
+
+// A price refers to its device: one that is not the scenario's own is kept.
+const Device& Predictor::as_served(const Setup& s) {
+  if (s.engine->bandwidth_share == 1) return *s.device;
+  const auto [it, fresh] = served_.try_emplace({s.device, s.engine->bandwidth_share});
+  if (fresh) {
+    auto slower = std::make_unique<Device>(*s.device);
+    slower->bandwidth = s.engine->bandwidth_share * s.device->bandwidth;
+    it->second = std::move(slower);
+  }
+  return *it->second;
+}
+
+ExpectedStep Predictor::expected_step(const Setup& s, const MethodChoice& m) {
+  return expected(plan(s, m), s.of_replica(), m.acceptance.hit_share());
+}
+
+StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
+  Plan& p = plan(s, m);
+  const bool speculating = p.decoder.method->depth() > 0;
+  return {recorded(p, Recording::step, s.of_replica().batch_size).outline, as_served(s), *s.engine, speculating};
+}
+
+StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
+  return {recorded(plan(s, m), Recording::prefill, tokens).outline, as_served(s), for_prompt(*s.engine, tokens), false};
+}
+
+std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const MethodChoice& m) {
+  if (s.device->cpu() != nullptr) return std::nullopt;
+  const AttentionChoice attention = attention_of(s);
+  if (attention.layout != HeadLayout::swapped) return std::nullopt;
+  Plan& p = plan(s, m);
+  StepOutline outline = recorded(p, Recording::step, s.of_replica().batch_size).outline;
+  Seconds launches;
+  for (const StepOutline::Segment& segment : outline.segments)
+    for (const StepOutline::Op& op : segment.ops()) {
+      const StepOutline::Kind& kind = outline.kinds[static_cast<std::size_t>(op.kind)];
+      if (kind.phase == Phase::verify && std::holds_alternative<Attention>(kind.kernel))
+        launches += std::min(attention.fit->decode.fixed, attention.fit->prefill.fixed);
+    }
+  const bool speculating = p.decoder.method->depth() > 0;
+  StepPrice apart(outline, as_served(s), *s.engine, speculating);
+  for (StepOutline::Kind& kind : outline.kinds)
+    if (auto* attends = std::get_if<Attention>(&kind.kernel); attends && kind.phase == Phase::verify)
+      attends->widest = std::max(attends->widest, 2);
+  return BesidePrompt{StepPrice(outline, as_served(s), *s.engine, speculating), std::move(apart), launches};
+}
+
+int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
+  return recorded(plan(s, m), Recording::step, s.of_replica().batch_size).rows();
+}
+
+std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {
+  return plan(s, m).record_step(s.of_replica().batch_size);
+}
+
+std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const MethodChoice& m) {
+  if (s.parallel.tensor() == 1 || !m.spec.entry().draft_network) return std::nullopt;
+  if (refuses_shards(find_(m.spec.in().at("draft")), {s.parallel.tensor()})) return std::nullopt;
+  return MethodChoice{m.spec.with_sharded_draft(), m.acceptance};
+}
+
+}  // namespace draftline
