@@ -15,6 +15,7 @@
 #include "decoder/cpu/backend.h"
 #include "decoder/priced/backend.h"
 #include "inputs/catalogue.h"
+#include "inputs/drafter_identity.h"
 #include "measure/decode_device.h"
 #include "measure/decode_inputs.h"
 #include "measure/decode_timing.h"
@@ -162,7 +163,8 @@ int decode(const DecodeOptions& o, const Common& common) {
       t.continuations = read_continuations(o.continuations, prompts.size(), shape->vocabulary);
     Progress tracing("tracing", prompts.size());
     t.progress = [&](std::size_t done) { tracing.at(done); };
-    return record_decode_trace(o, *shape, weights, t, prompts, write_inputs);
+    const DrafterIdentity drafter{weights.drafter, identity_of_drafter(method, catalogue).config};
+    return record_decode_trace(o, *shape, weights, drafter, t, prompts, write_inputs);
   }
   if (dry->method->static_plan()) states = rows_behind_text(*dry, slots, static_cast<int>(longest)) + 1;
   if (o.cuda())  // on a GPU caches are only as large as steps need
@@ -247,6 +249,7 @@ int decode(const DecodeOptions& o, const Common& common) {
     if (!o.algorithms.empty()) w.member("algorithms", o.algorithms);
     w.member("products_timed", cuda_algorithms_timed(algorithms.get()));
   }
+  w.member("acceptance", forced ? "forced" : "decoded");
   if (!o.accept.empty()) w.list("accept", o.accept);
   if (!o.accept_trace.empty()) w.member("accept_trace", o.accept_trace);
   if (!forced_by.empty()) w.member("accept_trace_random_weights", forced_by);
@@ -263,8 +266,9 @@ int decode(const DecodeOptions& o, const Common& common) {
     w.end_object();
   }
   w.end_array();
-  // What a random drafter is accepted beside a trained target says nothing of that target: it is a choice of input.
-  const bool assumed = source.target_kind() == "checkpoint" && weights.random_drafter();
+  // Forced acceptance is a choice of input; so is what a random drafter is accepted beside a trained target, of which it
+  // says nothing.
+  const bool assumed = forced || (source.target_kind() == "checkpoint" && weights.random_drafter());
   w.figure("acceptance_length", acceptance_length, "tokens", assumed ? FigureKind::input : FigureKind::measured);
   w.figure("throughput", tokens / seconds, "tokens/s", FigureKind::measured);
   w.figure("wall_time", seconds, "s", FigureKind::measured);

@@ -12,12 +12,12 @@ namespace draftline::cli {
 using namespace measure;
 
 int record_decode_trace(const DecodeOptions& o, const TransformerShape& shape, const WeightNames& weights,
-                        const Tracing& t, const std::vector<std::vector<int>>& prompts,
+                        const DrafterIdentity& drafter, const Tracing& t, const std::vector<std::vector<int>>& prompts,
                         const std::function<void(JsonWriter&)>& write_inputs) {
   TraceHeader h;
   h.target = shape.name;
   h.weights = weights.target;
-  h.drafter = weights.drafter;
+  h.drafter = drafter;
   h.fingerprint = target_fingerprint(shape, h.weights);
   h.task = o.task;
   h.sampling = o.sampling;

@@ -13,7 +13,7 @@ namespace draftline::cli {
 
 // Records the acceptance trace in the file and prints a summary, with its inputs; returns the exit code.
 int record_decode_trace(const DecodeOptions& o, const TransformerShape& shape, const measure::WeightNames& weights,
-                        const Tracing& t, const std::vector<std::vector<int>>& prompts,
+                        const DrafterIdentity& drafter, const Tracing& t, const std::vector<std::vector<int>>& prompts,
                         const std::function<void(JsonWriter&)>& write_inputs);
 
 }  // namespace draftline::cli

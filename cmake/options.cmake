@@ -33,6 +33,11 @@ if(DRAFTLINE_SANITIZE)
   target_link_options(draftline_options INTERFACE -fsanitize=address,undefined)
 endif()
 
+if(DRAFTLINE_FUZZ)  # counts which branches an input takes; libFuzzer itself is linked by its targets (tests/fuzz)
+  target_compile_options(draftline_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(draftline_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 if(DRAFTLINE_TIDY)
   find_program(CLANG_TIDY NAMES clang-tidy REQUIRED)
   set(CMAKE_CXX_CLANG_TIDY ${CLANG_TIDY} --quiet)

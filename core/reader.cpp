@@ -220,6 +220,10 @@ void Reader::done() const {
   }
   for (const std::string& key : o->keys) {
     if (o->read.contains(key)) continue;
+    if (o->asked.contains(key)) {
+      below(&*value_->find(key), key).fail("has no meaning beside the other keys here; known: " + listed(known));
+      continue;
+    }
     std::string hint = did_you_mean(key, absent);
     if (hint.empty()) hint = did_you_mean(key, known);
     if (hint.empty() && !known.empty()) hint = "; known here: " + listed(known);

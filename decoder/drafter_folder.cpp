@@ -46,6 +46,10 @@ void check_sizes(const std::filesystem::path& folder, const DrafterConfig& d, co
 
 }  // namespace
 
+std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKind kind) {
+  return CheckpointFiles(folder, stem_of(folder, kind)).fingerprint();
+}
+
 DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind kind, const HuggingFaceFolder& target)
     : config_(read_config(folder, kind)), files_(folder, stem_of(folder, kind)) {
   check_sizes(folder, config_, target.shape());

@@ -16,6 +16,10 @@
 
 namespace draftline {
 
+// Of the weights in a drafter's folder (CheckpointFiles::fingerprint()), without looking whose drafter it is. Throws
+// InputErrors.
+std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKind);
+
 class DrafterFolder : public WeightSource {
  public:
   // Throws InputErrors with every mistake in the folder, and if it is no drafter of this target.

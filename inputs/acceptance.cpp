@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "inputs/drafter_identity.h"
 #include "model/acceptance.h"
 #include "trace/tracing.h"
 
@@ -20,12 +21,22 @@ Match(Cases...) -> Match<Cases...>;
 
 using Length = std::variant<double, std::string>;
 
+// A method with its drafter called as that of another.
+MethodSpec with_drafter_of(const MethodSpec& other, MethodSpec m) {
+  for (const char* key : {"draft", "checkpoint"})
+    if (const auto named = other.parameters().find(key); named != other.parameters().end())
+      m = m.with_parameter(key, *named);
+  return m;
+}
+
 // The plan by which a trace replays the method's drafts, or the reason why it can't.
-std::variant<DraftPlan, std::string> replay_plan(const Trace& trace, const BuiltMethod& m) {
+std::variant<DraftPlan, std::string> replay_plan(const Acceptance::Traced& traced, const BuiltMethod& m) {
+  const Trace& trace = *traced.trace;
   const TraceHeader& h = trace.header();
   const Document document = Document::from_text(h.method, "the method of a trace");
   const bool known = methods::find(document.root().at("name").text()) != nullptr;
-  const std::optional<MethodSpec> recorded = known ? std::optional(MethodSpec(document.root())) : std::nullopt;
+  std::optional<MethodSpec> recorded = known ? std::optional(MethodSpec(document.root())) : std::nullopt;
+  if (recorded && traced.same_drafter) recorded = with_drafter_of(m.spec, *recorded);
   const bool as_recorded = recorded && *recorded == m.spec;
   if (as_recorded && h.steps()) return DraftPlan::chain(m.method.usual_depth());
   if (as_recorded && h.lengths()) return DraftPlan::recorded(h);
@@ -78,7 +89,7 @@ Length within(const Acceptance::MeanLength& l, int depth) {
 
 Length replayed(const Acceptance::Traced& t, const BuiltMethod& m) {
   if (!t.trace) return 1.0;
-  const auto plan = replay_plan(*t.trace, m);
+  const auto plan = replay_plan(t, m);
   if (const auto* why = std::get_if<std::string>(&plan)) return *why;
   return t.trace->mean_length(std::get<DraftPlan>(plan));
 }
@@ -160,7 +171,7 @@ DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const 
             [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
             [&](const Ranks& r) { return drawn(rates_of(tree_lengths(rank_paths(m.method), r.levels))); },
             [&](const Traced& t) {
-              const auto plan = replay_plan(*t.trace, m);
+              const auto plan = replay_plan(t, m);
               check(std::holds_alternative<DraftPlan>(plan), "a trace that can't be replayed was refused before");
               return DraftOutcomes::from_trace(t.trace, std::get<DraftPlan>(plan), from_start);
             },
@@ -181,7 +192,15 @@ Acceptance Acceptance::of_other_lengths(int draft_length) const {
   return mean == nullptr ? *this : Acceptance(Rate{iid_rate(mean->tokens, draft_length)}, text_, hit_share_);
 }
 
-Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
+static Acceptance::Traced read_traced(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
+  const auto trace = catalogue.trace(in);
+  if (!trace) return {};
+  const DrafterIdentity drafter = identity_of_drafter(method, catalogue);
+  if (const auto why = trace->wrong_drafter(drafter)) in.fail(*why);
+  return {trace, trace->rank_acceptance(), trace->has_drafter(drafter)};
+}
+
+Acceptance read_acceptance(const Reader& in, const MethodSpec& method, Catalogue& catalogue) {
   Acceptance::Form form;
   int given = 0;
   if (const auto rates = in.find("rates")) {
@@ -211,8 +230,7 @@ Acceptance read_acceptance(const Reader& in, Catalogue& catalogue) {
   }
   if (const auto trace = in.find("trace")) {
     ++given;
-    const auto read = catalogue.trace(*trace);
-    form = Acceptance::Traced{read, read ? read->rank_acceptance() : RankAcceptance{}};
+    form = read_traced(*trace, method, catalogue);
   }
   if (given != 1)
     in.fail("give one of \"rates\", \"per_position\", \"rate\", \"ranks\", \"table\", \"trace\" and \"mean_length\"");

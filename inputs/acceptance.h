@@ -44,6 +44,7 @@ class Acceptance {
   struct Traced {
     std::shared_ptr<const Trace> trace;  // null if it could not be read; the mistake is then noted
     RankAcceptance levels;               // shares of ranks in the trace; empty if it holds no ranks
+    bool same_drafter = false;           // as the method's by its weights: its name does not matter then
   };
   // Rates of a chain by context and draft length.
   using Form = std::variant<std::monostate, Rates, Rate, MeanLength, Ranks, Traced, AcceptanceTable>;
@@ -85,7 +86,8 @@ class Acceptance {
   double hit_share_ = 1;
 };
 
-Acceptance read_acceptance(const Reader&, Catalogue&);  // mistakes are noted at the reader
+// Of that method. Mistakes are noted at the reader, also that a trace was recorded with another drafter.
+Acceptance read_acceptance(const Reader&, const MethodSpec&, Catalogue&);
 
 // The path of ranks from the root to each node of the method's fixed tree; for a chain, paths of zeros.
 std::vector<std::vector<int>> rank_paths(const Method&);

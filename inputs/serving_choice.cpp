@@ -13,6 +13,7 @@ namespace {
 void read_scheduler(const Reader& in, ServingChoice& c) {
   using Batching = SchedulerLimits::Batching;
   SchedulerLimits& l = c.limits;
+  in.has("host_link");  // known, where it is not needed too
   if (const auto n = in.find("max_num_seqs", "max_batch_size")) {
     l.max_num_seqs = n->positive_int(1 << 16);
     c.says_seqs = true;

@@ -34,6 +34,7 @@ Lengths read_lengths(const Reader& in, const WorkloadTrace* fitted, int Recorded
     out.mean = in.positive_int(kMostDrawn);
     return out;
   }
+  for (const char* key : {"least", "most", "mean", "cv"}) in.has(key);  // of one distribution or another
   static constexpr std::array<std::string_view, 4> names{"uniform", "exponential", "gamma", "lognormal"};
   out.kind = static_cast<Lengths::Kind>(1 + in.at("distribution").choice(names));
   if (out.kind == Lengths::Kind::uniform) {
@@ -61,6 +62,7 @@ Lengths read_lengths(const Reader& in, const WorkloadTrace* fitted, int Recorded
 
 void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
   ArrivalProcess& a = w.arrivals;
+  for (const char* key : {"process", "rate", "cv", "on", "off", "concurrency", "rate_scale"}) in.has(key);
   if (const auto trace = in.find("trace")) {
     a.kind = ArrivalProcess::Kind::trace;
     w.arrival_trace = catalogue.workload(*trace);
@@ -111,6 +113,7 @@ Workload read_workload(const Reader& in, Catalogue& catalogue) {
     w.lengths_of_acceptance = true;
     w.prompt.kind = w.output.kind = Lengths::Kind::trace;
   } else if (lengths) {
+    lengths->has("order");
     if (const auto trace = lengths->find("trace")) w.length_trace = catalogue.workload(*trace);
     const auto prompt = lengths->find("prompt"), output = lengths->find("output");
     if (!prompt && !output) {

@@ -23,16 +23,26 @@ static constexpr int kSchemaVersion = 1;
 std::string weights_name(std::uint64_t checkpoint) { return "checkpoint " + to_hex(checkpoint); }
 
 std::string TraceHeader::random_weights() const {
-  const bool of_target = weights.starts_with("random"), of_drafter = drafter.starts_with("random");
+  const bool of_target = weights.starts_with("random"), of_drafter = drafter.weights.starts_with("random");
   return of_target ? of_drafter ? "target and drafter" : "target" : of_drafter ? "drafter" : "";
+}
+
+static void add_shape(Fingerprint& f, const TransformerShape& s) {
+  for (const int n : {s.hidden, s.layers, s.heads, s.kv_heads, s.head_dim, s.intermediate, s.vocabulary}) f.add(n);
+  for (const bool b : {s.qkv_bias, s.tied_embeddings, s.qk_norm, s.experts.has_value()}) f.add(b);
 }
 
 std::string target_fingerprint(const TransformerShape& s, const std::string& weights) {
   Fingerprint f;
   f.add(s.name);
-  for (const int n : {s.hidden, s.layers, s.heads, s.kv_heads, s.head_dim, s.intermediate, s.vocabulary}) f.add(n);
-  for (const bool b : {s.qkv_bias, s.tied_embeddings, s.qk_norm, s.experts.has_value()}) f.add(b);
+  add_shape(f, s);
   f.add(weights);
+  return to_hex(f.value());
+}
+
+std::string shape_fingerprint(const TransformerShape& s) {
+  Fingerprint f;
+  add_shape(f, s);
   return to_hex(f.value());
 }
 
@@ -40,6 +50,7 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
   std::string text;
   Fingerprint sum;
   std::int64_t positions = 0;
+  const auto known = [](const std::string& text) { return text.empty() ? json(nullptr) : json(text); };
   const auto line = [&](const json& j) {
     const std::string written = j.dump();
     sum.add(written);
@@ -48,7 +59,7 @@ void write_trace(const std::filesystem::path& path, const TraceHeader& h, const 
   line({{"schema_version", kSchemaVersion},
         {"kind", "acceptance_trace"},
         {"target", {{"name", h.target}, {"fingerprint", h.fingerprint}, {"weights", h.weights}}},
-        {"drafter", {{"weights", h.drafter.empty() ? json(nullptr) : json(h.drafter)}}},
+        {"drafter", {{"weights", known(h.drafter.weights)}, {"config", known(h.drafter.config)}}},
         {"method", json::parse(h.method)},
         {"task", h.task},
         {"steps_because", h.steps() ? json(h.steps_because) : json(nullptr)},
@@ -150,6 +161,24 @@ std::optional<std::string> Trace::wrong_weights(const std::string& weights) cons
   if (weights == header_.weights) return std::nullopt;
   return "the trace was recorded on other weights of " + header_.target + " (" + printable(header_.weights, 100) +
          ") than those in the folder (" + weights + ")";
+}
+
+static bool trained(const std::string& weights) { return weights.starts_with("checkpoint"); }
+
+bool Trace::has_drafter(const DrafterIdentity& d) const {
+  return trained(d.weights) && d.weights == header_.drafter.weights;
+}
+
+std::optional<std::string> Trace::wrong_drafter(const DrafterIdentity& d) const {
+  const DrafterIdentity& recorded = header_.drafter;
+  if (trained(recorded.weights) && trained(d.weights)) {
+    if (d.weights == recorded.weights) return std::nullopt;
+    return "the trace was recorded with other weights of the drafter (" + printable(recorded.weights, 100) +
+           ") than those in its folder (" + d.weights + ")";
+  }
+  if (recorded.config.empty() || d.config.empty() || recorded.config == d.config) return std::nullopt;
+  return "the trace was recorded with a drafter of another configuration (" + printable(recorded.config, 100) +
+         ") than this one's (" + d.config + ")";
 }
 
 int Trace::accepted(int prompt, int position, const DraftPlan& plan) const {

@@ -26,10 +26,18 @@ inline constexpr std::uint8_t kNoRank = 255;  // in memory only: the token is no
 std::string weights_name(std::uint64_t checkpoint);
 // A hash, 16 hex digits, of the target's shape and the name of its weights.
 std::string target_fingerprint(const TransformerShape&, const std::string& weights);
+// The same of a draft network's shape alone, whatever it is called.
+std::string shape_fingerprint(const TransformerShape&);
+
+// By what a drafter is known, whatever its folder is called (inputs/drafter_identity); "": not known.
+struct DrafterIdentity {
+  std::string weights;  // weights_name(), or "random ..."
+  std::string config;   // a fingerprint of its config.json or, of a draft network, of its shape
+};
 
 struct TraceHeader {
   std::string target, fingerprint, weights;  // name, target_fingerprint(), weights_name() or "random ..."
-  std::string drafter;                       // its weights likewise; "": it has none of its own, or the file is silent
+  DrafterIdentity drafter;                   // not known: it has no weights of its own, or the file is silent
   std::string method;                        // the method's object of a scenario, JSON
   std::string task;                          // of the prompts
   std::string steps_because;                 // why steps are recorded instead of positions; "" if positions are
@@ -90,6 +98,9 @@ class Trace {
   std::optional<std::string> refuses(const DraftPlan&) const;
   std::optional<std::string> wrong_target(const TransformerShape&) const;
   std::optional<std::string> wrong_weights(const std::string& weights) const;
+  // Drafters differ by their weights or, where those of one are random or not known, by their configuration.
+  std::optional<std::string> wrong_drafter(const DrafterIdentity&) const;
+  bool has_drafter(const DrafterIdentity&) const;  // whether both have the same trained weights
   // The tokens, bonus token included, that the step with output token `position` as root emits. Not for recorded steps.
   int accepted(int prompt, int position, const DraftPlan&) const;
   // The tokens of each step that together emit the prompt's output; the last step may exceed it. Recorded steps are

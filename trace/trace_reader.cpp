@@ -63,9 +63,13 @@ TraceHeader read_header(const GzipLines& lines, const std::string& text) {
   h.target = in.text(in.at(target, "name"), "name");
   h.fingerprint = in.text(in.at(target, "fingerprint"), "fingerprint");
   h.weights = in.text(in.at(target, "weights"), "weights");
-  if (in.has("drafter"))  // older files are silent
-    if (const json& drafter = in.at(in.at("drafter"), "weights"); !drafter.is_null())
-      h.drafter = in.text(drafter, "weights");
+  if (in.has("drafter")) {  // older files are silent, of all or of its configuration
+    const json& drafter = in.at("drafter");
+    if (const json& weights = in.at(drafter, "weights"); !weights.is_null())
+      h.drafter.weights = in.text(weights, "weights");
+    if (drafter.contains("config") && !drafter.at("config").is_null())
+      h.drafter.config = in.text(drafter.at("config"), "config");
+  }
   const json& method = in.at("method");
   if (!method.is_object()) lines.fail("\"method\" must be an object");
   in.text(in.at(method, "name"), "name");

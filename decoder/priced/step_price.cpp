@@ -16,6 +16,7 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
   Issue issue(e);
   const LayerTime of_layer(e, outline);
   std::vector<Issued> at;
+  ByAccess known;
   for (const StepOutline::Segment& run : outline.segments) {
     issue.start_segment(run.ops().size());
     at.reserve(run.ops().size());
@@ -47,7 +48,7 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
             shape.per_length = {one.pairs - shape.empty.pairs, one.keys - shape.empty.keys};
           }
         }
-        line.shape = its_shape = shape_index(shape);
+        line.shape = its_shape = shape_index(shape, known);
         if (d.cpu() == nullptr) attended = op;
       } else {
         line.own = price(op);
@@ -73,10 +74,15 @@ StepPrice::StepPrice(const StepOutline& outline, const Device& d, const Engine& 
   }
 }
 
-std::size_t StepPrice::shape_index(const Shape& s) {
-  auto it = std::find(shapes_.begin(), shapes_.end(), s);
-  if (it == shapes_.end()) it = shapes_.insert(it, s);
-  return static_cast<std::size_t>(it - shapes_.begin());
+// On a CPU a network of many layers may have as many shapes as ops.
+std::size_t StepPrice::shape_index(const Shape& s, ByAccess& known) {
+  const double access = s.op.last_access.weights.value;
+  const auto [first, last] = known.equal_range(access);
+  const auto same = std::find_if(first, last, [&](const auto& entry) { return shapes_[entry.second] == s; });
+  if (same != last) return same->second;
+  known.emplace(access, shapes_.size());
+  shapes_.push_back(s);
+  return shapes_.size() - 1;
 }
 
 // Ends a segment.
@@ -103,48 +109,45 @@ void StepPrice::find_draft_runs(std::span<const Issued> ops) {
   }
 }
 
-// Suffix sums over ops, then only the lines that can win. Ops with equal counts of shapes behind them differ by a
-// constant: the largest stays.
+// Suffix sums over ops. A line that begins earlier in the segment counts every op that a later one counts, so it is never
+// below one whose constant is smaller: of the lines in order of their beginning only those stay whose constant exceeds
+// all before. Counts, which a step on a CPU may have as many of as ops, are made for these alone.
 StepPrice::Segment StepPrice::fold(std::span<const Issued> ops, Seconds issued) const {
-  Segment lines{{issued, {}, std::vector<int>(shapes_.size()), {}}};  // the host alone
+  struct Candidate {
+    std::size_t first;  // op from which on it sums; ops.size(): the host alone
+    Seconds issue, constant;
+    KindTimes of_kind;
+    Seconds fixed() const { return issue + constant; }
+  };
+  std::vector<Candidate> all{{ops.size(), issued, {}, {}}};  // from the last op to the first
   Seconds constant;
   KindTimes of_kind{};
   for (std::size_t i = ops.size(); i-- > 0;) {
     const Issued& op = ops[i];
     constant += op.constant;
     of_kind[static_cast<std::size_t>(op.kind)] += op.own;
-    if (op.shape) {
-      lines.push_back({op.issue, constant, lines.back().counts, of_kind});
-      ++lines.back().counts[*op.shape];
-    } else if (Line& last = lines.back(); last.issue + last.constant < op.issue + constant) {
-      last.issue = op.issue;
-      last.constant = constant;
-      last.of_kind = of_kind;
-    }
+    if (op.shape) all.push_back({i, op.issue, constant, of_kind});
+    else if (all.back().fixed() < op.issue + constant)  // with the same counts: the largest stays
+      all.back() = {all.back().first, op.issue, constant, of_kind};
   }
-  return prune(std::move(lines));
+  std::vector<Candidate> kept;  // from the first op to the last
+  for (auto line = all.rbegin(); line != all.rend(); ++line)
+    if (kept.empty() || !(line->fixed() < kept.back().fixed())) kept.push_back(*line);
+  Segment lines;
+  std::vector<int> counts(shapes_.size());
+  std::size_t from = ops.size();
+  for (auto line = kept.rbegin(); line != kept.rend(); ++line) {
+    while (from > line->first)
+      if (const auto& shape = ops[--from].shape) ++counts[*shape];
+    lines.push_back({line->issue, line->constant, counts, line->of_kind});
+  }
+  return lines;
 }
 
 Seconds StepPrice::longest(const Segment& lines, const ShapeTimes& times) {
   Seconds longest;
   for (const Line& line : lines) longest = std::max(longest, line.at(times));
   return longest;
-}
-
-// Drops lines that another one is never below.
-StepPrice::Segment StepPrice::prune(Segment all) {
-  Segment kept;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    bool beaten = false;
-    for (std::size_t j = 0; j < all.size() && !beaten; ++j) {
-      if (i == j) continue;
-      const Seconds vi = all[i].issue + all[i].constant, vj = all[j].issue + all[j].constant;
-      beaten = vj > vi || (vj == vi && j < i);
-      for (std::size_t g = 0; beaten && g < all[i].counts.size(); ++g) beaten = all[j].counts[g] >= all[i].counts[g];
-    }
-    if (!beaten) kept.push_back(all[i]);
-  }
-  return kept;
 }
 
 StepPrice::ShapeTimes StepPrice::shape_times(double length, const PromptsBetween& prompts) const {

@@ -8,6 +8,7 @@
 #include <boost/container/small_vector.hpp>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "decoder/priced/step_breakdown.h"
@@ -96,13 +97,13 @@ class StepPrice {
 
   ShapeTimes shape_times(double length, const PromptsBetween& = {}) const;
   Bytes cache_bytes(double length) const;  // keys and values that a step accesses on a CPU
-  static Segment prune(Segment);
   static Seconds longest(const Segment&, const ShapeTimes&);
   Segment fold(std::span<const Issued> ops, Seconds issued) const;
   void find_draft_runs(std::span<const Issued> ops);
   void close(std::vector<Issued>& ops, Seconds issued);
   Seconds evaluate(const ShapeTimes&) const;
-  std::size_t shape_index(const Shape&);
+  using ByAccess = std::unordered_multimap<double, std::size_t>;  // shapes by the bytes of VaryingOp::last_access
+  std::size_t shape_index(const Shape&, ByAccess& known);
 
   const Device& device_;
   Seconds base_, sync_, host_alone_, host_least_;

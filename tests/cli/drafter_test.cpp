@@ -127,6 +127,65 @@ TEST_CASE("a trace replays the drafter that it was recorded of, by its folder") 
   CHECK(contains(r.err, "the trace was recorded of another drafter"));
 }
 
+TEST_CASE("a trace knows its drafter by the weights, not by the folder's name") {
+  namespace fs = std::filesystem;
+  const Program draftline;
+  const fs::path folder = draftline.path("eagle"), moved = draftline.path("moved");
+  fs::copy(kFixtures + "/drafters/eagle", folder);
+  const auto scenario_with = [&](const std::string& checkpoint) {
+    Json s = Json::parse(scenario("eagle1", "t.gz"));
+    s["method"]["checkpoint"] = checkpoint;
+    draftline.write("s.json", s.dump());
+    return draftline("run s.json");
+  };
+  REQUIRE(draftline("decode" + kLlama + "--trace t.gz --method '" +
+                    Json{{"name", "eagle1"}, {"draft_length", 2}, {"checkpoint", "./eagle"}}.dump() + "'")
+              .code == 0);
+  CHECK(scenario_with("./eagle").code == 0);
+  fs::copy(folder, moved);
+  const Ran same = scenario_with("./moved");
+  INFO(same.err);
+  CHECK(same.code == 0);
+
+  const fs::path weights = folder / "model.safetensors";
+  fs::permissions(weights, fs::perms::owner_write, fs::perm_options::add);
+  {  // the last value of the last tensor
+    std::fstream file(weights, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-4, std::ios::end);
+    file.write("\0\0\0\x3f", 4);
+  }
+  for (const char* verb : {"run", "advise --no-load"}) {
+    scenario_with("./eagle");
+    const Ran other = draftline(verb + std::string(" s.json"));
+    CHECK(other.code == 2);
+    CHECK(contains(other.err,
+                   "s.json#/method/acceptance/trace: the trace was recorded with other weights of the drafter"));
+  }
+  fs::remove(weights);  // the folder holds no more than the configuration now
+  CHECK(scenario_with("./eagle").code == 0);
+  Json config = Json::parse(read_text_file(folder / "config.json"));
+  config["intermediate_size"] = 4096;
+  fs::permissions(folder / "config.json", fs::perms::owner_write, fs::perm_options::add);
+  draftline.write("eagle/config.json", config.dump());
+  const Ran wide = scenario_with("./eagle");
+  CHECK(wide.code == 2);
+  CHECK(contains(wide.err, "the trace was recorded with a drafter of another configuration"));
+}
+
+TEST_CASE("an acceptance that was forced is no measured one") {
+  const Program draftline;
+  const std::string medusa = kLlama + method("medusa", "medusa");
+  REQUIRE(draftline("decode" + medusa + "--trace t.gz").code == 0);
+  for (const char* by : {"--accept 1,0 ", "--accept-trace t.gz "}) {
+    const Json forced = decoded(draftline, medusa + by);
+    CHECK(forced.at("acceptance_length").at("kind") == "input");
+    CHECK(forced.at("resolved").at("acceptance") == "forced");
+  }
+  const Json own = decoded(draftline, medusa);
+  CHECK(own.at("acceptance_length").at("kind") == "measured");
+  CHECK(own.at("resolved").at("acceptance") == "decoded");
+}
+
 TEST_CASE("a drafter's folder is told where the method names it, with what is wrong in it") {
   const Program draftline;
   const Ran none = draftline("decode" + kLlama + "--method '{\"name\": \"eagle3\", \"checkpoint\": \"./none\"}'");

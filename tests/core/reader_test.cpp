@@ -174,6 +174,20 @@ TEST_CASE("an unknown key that is like no other is answered by all that are know
   CHECK(all == Messages{"s.json#/colour: unknown key; known here: " + known});
 }
 
+TEST_CASE("keys that another choice would need are known too") {
+  const auto said = [](std::string_view text) {
+    return mistakes(text, [](const Reader& in) {
+      in.has("cv");
+      in.find("process");
+      in.done();
+    });
+  };
+  CHECK(said(R"({"colour":1})") == Messages{"s.json#/colour: unknown key; known here: \"cv\", \"process\""});
+  CHECK(said(R"({"cw":1})") == Messages{"s.json#/cw: unknown key; did you mean \"cv\"?"});
+  CHECK(said(R"({"cv":1})") ==
+        Messages{"s.json#/cv: has no meaning beside the other keys here; known: \"cv\", \"process\""});
+}
+
 TEST_CASE("an unknown key names the nearest that was asked for, or all of them") {
   const auto said = [](std::string_view text) {
     return mistakes(text, [](const Reader& in) {
@@ -186,7 +200,8 @@ TEST_CASE("an unknown key names the nearest that was asked for, or all of them")
         Messages{"s.json#/draft_lengths: unknown key; did you mean \"draft_length\"?"});
   CHECK(said(R"({"tre":1})") == Messages{"s.json#/tre: unknown key; did you mean \"tree\"?"});
   CHECK(said(R"({"colour":1})") == Messages{"s.json#/colour: unknown key; known here: \"draft_length\", \"tree\""});
-  CHECK(said(R"({"tree":1})") == Messages{"s.json#/tree: unknown key; did you mean \"tree\"?"});  // has() is no read
+  CHECK(said(R"({"tree":1})") ==
+        Messages{"s.json#/tree: has no meaning beside the other keys here; known: \"draft_length\", \"tree\""});
   CHECK(said(R"({"x/~\n":1})").front().starts_with("s.json#/x~1~0\\u000a: unknown key"));
 }
 

@@ -181,7 +181,14 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
       Case{arrivals(R"({"process": "poisson", "rate": "-1 /s"})"),
            "#/workload/arrivals/rate: must be greater than 0, got the text \"-1 /s\""},
       Case{arrivals(R"({"process": "poisson", "rate": "1 /s", "burst": 3})"),
-           "#/workload/arrivals/burst: unknown key; known here: \"process\", \"rate\", \"trace\""},
+           "#/workload/arrivals/burst: unknown key; known here: \"concurrency\", \"cv\", \"off\", \"on\", "
+           "\"process\", \"rate\", \"rate_scale\", \"trace\""},
+      Case{arrivals(R"({"process": "poisson", "rate": "1 /s", "cv": 3})"),
+           "#/workload/arrivals/cv: has no meaning beside the other keys here"},
+      Case{workload(R"({"arrivals": {"process": "poisson", "rate": "1 /s"},
+                        "lengths": {"prompt": {"distribution": "uniform", "least": 1, "most": 2, "x": 3}, "output": 9}})"),
+           "#/workload/lengths/prompt/x: unknown key; known here: \"cv\", \"distribution\", \"least\", \"mean\", "
+           "\"most\""},
       Case{arrivals(R"({"trace": "none.csv"})"), "#/workload/arrivals/trace: no such file: \"none.csv\""},
       Case{workload(R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 5, "warm_up": 5})"),
            "#/workload/warm_up: must be at most 4"},

@@ -83,11 +83,11 @@ TEST_CASE("a trace says whose weights were random; an older one is silent of its
   const auto read_back = [](const std::string& target, const std::string& drafter) {
     TraceHeader h = header();
     h.weights = target;
-    h.drafter = drafter;
+    h.drafter.weights = drafter;
     write_trace(file(), h, one_prompt());
     return Trace::read(file()).header();
   };
-  CHECK(read_back("checkpoint 0a", "checkpoint 0b").drafter == "checkpoint 0b");
+  CHECK(read_back("checkpoint 0a", "checkpoint 0b").drafter.weights == "checkpoint 0b");
   CHECK(read_back("checkpoint 0a", "checkpoint 0b").random_weights().empty());
   CHECK(read_back("checkpoint 0a", "").random_weights().empty());
   CHECK(read_back("checkpoint 0a", "random, seed 0").random_weights() == "drafter");
@@ -95,7 +95,7 @@ TEST_CASE("a trace says whose weights were random; an older one is silent of its
   CHECK(read_back("random, seed 0", "random, seed 0").random_weights() == "target and drafter");
 
   const std::string silent =
-      replaced(replaced(read_text_file(file()), R"("drafter":{"weights":"random, seed 0"},)", ""),
+      replaced(replaced(read_text_file(file()), R"("drafter":{"config":null,"weights":"random, seed 0"},)", ""),
                read_text_file(file()).substr(read_text_file(file()).rfind("{\"checksum")), "");
   Fingerprint sum;
   for (std::size_t at = 0; at < silent.size(); at = silent.find('\n', at) + 1)
@@ -104,6 +104,29 @@ TEST_CASE("a trace says whose weights were random; an older one is silent of its
   out.stream() << gzip(silent + R"({"prompts":1,"positions":5,"checksum":")" + to_hex(sum.value()) + "\"}\n");
   out.commit();
   CHECK(Trace::read(file()).header().random_weights() == "target");
+}
+
+TEST_CASE("a trace tells its drafter from others by the weights, and where these are not known by the configuration") {
+  const auto recorded = [](const DrafterIdentity& d) {
+    TraceHeader h = header();
+    h.drafter = d;
+    write_trace(file(), h, one_prompt());
+    return Trace::read(file());
+  };
+  const Trace trained = recorded({"checkpoint 0a", "c1"}), random = recorded({"random, seed 0", "c1"}),
+              older = recorded({"checkpoint 0a", ""});
+  CHECK(trained.has_drafter({"checkpoint 0a", "c2"}));
+  CHECK_FALSE(trained.wrong_drafter({"checkpoint 0a", "c2"}).has_value());
+  CHECK(trained.wrong_drafter({"checkpoint 0b", "c1"}).value() ==
+        "the trace was recorded with other weights of the drafter (checkpoint 0a) than those in its folder (checkpoint "
+        "0b)");
+  CHECK(trained.wrong_drafter({"", "c2"}).value() ==
+        "the trace was recorded with a drafter of another configuration (c1) than this one's (c2)");
+  CHECK(random.wrong_drafter({"checkpoint 0a", "c2"}).has_value());
+  CHECK_FALSE(random.wrong_drafter({"checkpoint 0a", "c1"}).has_value());
+  CHECK_FALSE(random.has_drafter({"random, seed 0", "c1"}));  // another shape has other weights of the same name
+  CHECK_FALSE(older.wrong_drafter({"", "c2"}).has_value());
+  CHECK_FALSE(trained.wrong_drafter({}).has_value());
 }
 
 TEST_CASE("a spoilt trace is refused with file and line") {
