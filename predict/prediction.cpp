@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "predict/prediction.h"
 
+#include <cmath>
+
 #include "core/notes.h"
 #include "inputs/serving_choice.h"
 #include "model/kernel_time.h"
@@ -204,6 +206,18 @@ MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const 
   return m;
 }
 
+// Files hold what is physical, but no reader knows what all their coefficients together make of a step.
+static bool are_numbers(const Prediction& p) {
+  const std::array figures{p.step_time.value,     p.throughput.value,           p.speedup,
+                           p.request.ttft.value,  p.request.e2e.value,          p.throughput_with_prefill.value,
+                           p.prefill_time.value,  p.speedup_with_prefill,       p.work.flops.value,
+                           p.work.bytes().value,  p.memory.total().value};
+  if (!std::all_of(figures.begin(), figures.end(), [](double v) { return std::isfinite(v); })) return false;
+  if (!p.interval) return true;
+  const auto finite = [](const Interval& i) { return std::isfinite(i.low) && std::isfinite(i.high); };
+  return finite(p.interval->step_time) && finite(p.interval->throughput) && finite(p.interval->speedup);
+}
+
 std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const MethodChoice& m) {
   const Setup s = all.of_replica();
   Plan& p = plan(s, m);
@@ -247,6 +261,9 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
     out.speedup = out.speedup_with_prefill = 1;
     out.interval = prediction_interval(errors, out.breakdown, nullptr);
   }
+  if (!are_numbers(out))
+    return "its figures are no numbers: coefficients of " + s.device->name + " or " + s.engine->name +
+           " are out of all proportion";
   return out;
 }
 

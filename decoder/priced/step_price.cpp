@@ -109,9 +109,9 @@ void StepPrice::find_draft_runs(std::span<const Issued> ops) {
   }
 }
 
-// Suffix sums over ops. A line that begins earlier in the segment counts every op that a later one counts, so it is never
-// below one whose constant is smaller: of the lines in order of their beginning only those stay whose constant exceeds
-// all before. Counts, which a step on a CPU may have as many of as ops, are made for these alone.
+// Suffix sums over ops. A line that begins earlier in the segment counts all that a later one counts, and so beats it
+// wherever its constant is larger: from the first op to the last only lines stay whose constant is none below any
+// before. Counts, of which a step on a CPU may need as many as it has ops, are made for these alone.
 StepPrice::Segment StepPrice::fold(std::span<const Issued> ops, Seconds issued) const {
   struct Candidate {
     std::size_t first;  // op from which on it sums; ops.size(): the host alone

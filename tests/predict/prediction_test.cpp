@@ -46,6 +46,17 @@ TEST_CASE("every figure of a prediction is positive, and its parts are its step"
   }
 }
 
+TEST_CASE("a point whose figures are no numbers is skipped, and says whose coefficients make them so") {
+  const auto s = ScenarioText(with(R"("batch_size": 1)")).sweep();
+  Setup setup = s->setup(point_at(s->scenario(), 0));
+  Device spoilt = *setup.device;
+  spoilt.bandwidth = BytesPerSecond{std::numeric_limits<double>::quiet_NaN()};
+  setup.device = &spoilt;
+  const auto result = s->predictor().predict(setup, s->scenario().methods[0]);
+  REQUIRE(std::holds_alternative<std::string>(result));
+  CHECK(contains(std::get<std::string>(result), "coefficients of h100-sxm or draftline are out of all proportion"));
+}
+
 TEST_CASE("a longer prompt takes no less time to read") {
   const auto s = ScenarioText(R"({"device": "b200", "transformer": ["phi-3-mini", "llama-3.1-8b"], "batch_size": 1,
       "engine": ["hf-eager", "vllm", "sglang", "tgi"], "method": {"name": "autoregressive"}, "output_tokens": 2,
