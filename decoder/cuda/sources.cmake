@@ -2,11 +2,14 @@
 # The CUDA backend's files: nvcc compiles the kernels, or the emulator of tests/emulator all of them as plain C++.
 set(draftline_cuda_kernels
   attention/attention.cu
+  attention/latent_attention.cu
   sampling/choose.cu
   elementwise/elementwise.cu
   experts/experts.cu
   gemm/few_rows.cu
+  gemm/head_products.cu
   runtime/idle.cu
+  cache/latent_append.cu
   cache/movement.cu
   elementwise/norm.cu
   recurrence/delta_net.cu

@@ -81,19 +81,33 @@ TEST_CASE("graphs give the bits of single launches, in bf16 too", "[cuda]") {
   }
 }
 
-TEST_CASE("mixtures of experts emit the CPU's text, and in bf16 graphs give the bits of single launches", "[cuda]") {
+TEST_CASE("experts, latent attention and windows emit the CPU's text; bf16 graphs the bits of single launches", "[cuda]") {
   if (!has_device()) SKIP_TEST("no CUDA device");
+  const Network network = GENERATE(Network::mixture, Network::latent, Network::deepseek, Network::windows);
   const Plan plan{"prompt_lookup", R"(,"draft_length":3)"};
   const auto questions = prompts(3, 2);
   const Limits limits{8, {}, 2};
-  Rig cpu(plan, Rig::Kind::cpu_planned, 2, Network::mixture);
-  CudaRig cuda(plan, fp32(true), 2, Network::mixture);
+  Rig cpu(plan, Rig::Kind::cpu_planned, 2, network);
+  CudaRig cuda(plan, fp32(true), 2, network);
   agree(cpu.run(questions, limits), cuda.run(questions, limits));
   CHECK(cuda.cuda().counts().graph_launches > 0);
 
-  CudaRig eager(plan, {DType::bf16, false, 1, true, 512, false}, 2, Network::mixture);
-  CudaRig graphs(plan, {DType::bf16, true, 1, true, 512, false}, 2, Network::mixture);
+  CudaRig eager(plan, {DType::bf16, false, 1, true, 512, false}, 2, network);
+  CudaRig graphs(plan, {DType::bf16, true, 1, true, 512, false}, 2, network);
   agree(eager.run(questions, limits), graphs.run(questions, limits));
+}
+
+TEST_CASE("latent attention and its experts emit on CUDA the CPU's text when trees are drafted", "[cuda]") {
+  if (!has_device()) SKIP_TEST("no CUDA device");
+  const auto questions = prompts(3, 2);
+  const Limits limits{6, {}, 2};
+  for (const char* name : {"medusa", "eagle2", "eagle3", "mtp_sequential", "draft_model"}) {
+    const Plan plan = plans_of(*methods::find(name)).front();
+    INFO(label(plan));
+    Rig cpu(plan, Rig::Kind::cpu_planned, 2, Network::deepseek);
+    CudaRig cuda(plan, fp32(true), 2, Network::deepseek);
+    agree(cpu.run(questions, limits), cuda.run(questions, limits));
+  }
 }
 
 TEST_CASE("a store of two graphs drops the oldest and gives the same text", "[cuda]") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mixture of experts twice: on the CPU backend and by its CUDA kernels, with a say in who chooses whom.
 #pragma once
+#include <map>
+
 #include "decoder/cuda/experts/experts.h"
 #include "tests/emulator/op_rig.h"
 
@@ -9,6 +11,7 @@ namespace draftline::cuda {
 struct Routing {
   std::vector<int> first = {};   // the expert that a row prefers; none: as the numbers fall
   std::vector<int> closed = {};  // experts that nobody chooses; their weights are NaN
+  bool choice_bias = false, biases = false;  // of the choice; of the router and of the experts' matrices
 };
 
 // Numbers that T can hold. The last inputs decide: one closes experts, one for each expert leads to it.
@@ -36,7 +39,10 @@ struct MixtureNumbers : WeightSource {
     return dice.normal<T>(at(rows, 0, cols), 1 / std::sqrt(static_cast<float>(inputs)));
   }
   void load(const std::string& name, int, int, std::span<float> to) override {
-    const auto& from = name == "router" ? router : name == "gate_up" ? gate_up : down;
+    const std::map<std::string, const std::vector<float>*> all{
+        {"router", &router},           {"gate_up", &gate_up},           {"down", &down},          {"choice_bias", &choice_bias},
+        {"router_bias", &router_bias}, {"gate_up_bias", &gate_up_bias}, {"down_bias", &down_bias}};
+    const std::vector<float>& from = *all.at(name);
     REQUIRE(to.size() == from.size());
     std::copy(from.begin(), from.end(), to.begin());
   }
@@ -47,12 +53,15 @@ struct MixtureNumbers : WeightSource {
   std::vector<float> x = normal(m.rows, m.hidden, 1), router = normal(m.hidden, m.experts, m.hidden),
                      gate_up = normal(m.experts * m.hidden, 2 * m.inner, m.hidden),
                      down = normal(m.experts * m.inner, m.hidden, m.inner);
+  // Of the size of differences between scores, and of what they are added to.
+  std::vector<float> choice_bias = normal(1, m.experts, 16), router_bias = normal(1, m.experts, 4),
+                     gate_up_bias = normal(m.experts, 2 * m.inner, 1), down_bias = normal(m.experts, m.hidden, 1);
 };
 
 template <class T>
 struct Mixture {
-  explicit Mixture(const ExpertShape& shape, const Routing& routing = {}, unsigned seed = 1)
-      : m(shape), numbers(shape, routing, seed) {}
+  explicit Mixture(const ExpertShape& shape, const Routing& r = {}, unsigned seed = 1)
+      : m(shape), routing(r), numbers(shape, r, seed) {}
 
   std::vector<float> expected() {
     WeightStore store(DType::fp32);
@@ -63,19 +72,36 @@ struct Mixture {
     std::vector<int> bits(numbers.x.size());
     std::memcpy(bits.data(), numbers.x.data(), sizeof(float) * bits.size());
     ops.upload(x, bits);
-    ops.store(y, ops.mixture_of_experts(x,
-                                        {store.matrix("router", m.hidden, m.experts),
-                                         store.matrix("gate_up", m.experts * m.hidden, 2 * m.inner),
-                                         store.matrix("down", m.experts * m.inner, m.hidden)},
-                                        Experts{m.experts, m.per_token, m.inner, m.normalise}));
+    ExpertWeights w{store.matrix("router", m.hidden, m.experts),
+                    store.matrix("gate_up", m.experts * m.hidden, 2 * m.inner),
+                    store.matrix("down", m.experts * m.inner, m.hidden)};
+    if (routing.choice_bias) w.choice_bias = store.vector("choice_bias", m.experts);
+    if (routing.biases) {
+      w.router_bias = store.vector("router_bias", m.experts);
+      w.gate_up_bias = store.table("gate_up_bias", m.experts, 2 * m.inner);
+      w.down_bias = store.table("down_bias", m.experts, m.hidden);
+    }
+    Experts experts{m.experts, m.per_token, m.inner, m.normalise};
+    experts.score = m.sigmoid ? Experts::Score::sigmoid : Experts::Score::softmax;
+    experts.groups = m.groups;
+    experts.groups_per_token = m.groups_per_token;
+    experts.scale = m.scale;
+    experts.weighs_inputs = m.weighs_inputs;
+    ops.store(y, ops.mixture_of_experts(x, w, experts, m.clamped));
     ops.flush();
     return backend.read_floats(y);
   }
 
   // Rows of y lie 8 columns apart. What lies behind the counters of the scratch is nobody's.
   void launch(const Stream& stream) const {
-    mixture_of_experts<T>(m, x.read(), router.read().data, gate_up.read().data, down.read().data, work.scratch(),
-                          {y.view().data, m.rows, m.hidden, m.hidden + 8}, stream);
+    ExpertPointers<T> w{router.read().data, gate_up.read().data, down.read().data};
+    if (routing.choice_bias) w.choice_bias = choice_bias.read().data;
+    if (routing.biases) {
+      w.router_bias = router_bias.read().data;
+      w.gate_up_bias = gate_up_bias.read().data;
+      w.down_bias = down_bias.read().data;
+    }
+    mixture_of_experts<T>(m, x.read(), w, work.scratch(), {y.view().data, m.rows, m.hidden, m.hidden + 8}, stream);
   }
   void forget() const {
     must(cudaMemset(work.buffer.data() + kCounterBytes, 0xff, work.buffer.bytes() - kCounterBytes), "filling");
@@ -102,9 +128,12 @@ struct Mixture {
   }
 
   ExpertShape m;
+  Routing routing;
   MixtureNumbers<T> numbers;
   Array<T> x{numbers.x, m.hidden}, router{numbers.router, m.experts}, gate_up{numbers.gate_up, 2 * m.inner},
-      down{numbers.down, m.hidden}, y{m.rows, m.hidden + 8};
+      down{numbers.down, m.hidden}, choice_bias{numbers.choice_bias, m.experts},
+      router_bias{numbers.router_bias, m.experts}, gate_up_bias{numbers.gate_up_bias, 2 * m.inner},
+      down_bias{numbers.down_bias, m.hidden}, y{m.rows, m.hidden + 8};
   Workspace work{expert_scratch<T>(m)};
 };
 

@@ -87,6 +87,29 @@ TEST_CASE("weights of experts that nobody chose don't matter") {
   check_both({rows, 60, 21, 8, 3, false}, {std::vector<int>(static_cast<std::size_t>(rows), 5), {0, 1, 6}});
 }
 
+TEST_CASE("routers choose and weigh as on the CPU: groups, sigmoid scores, biases, weighed inputs") {
+  NEEDS_DEVICE;
+  const int rows = GENERATE(1, 21, 150);
+  ExpertShape m{rows, 64, 24, 12, 3, true};
+  m.scale = 2.5F;
+  m.groups = 4;
+  m.groups_per_token = 2;
+  check_both(m);  // DeepSeek-V2: softmax, the best groups by their best expert
+  m.sigmoid = true;
+  check_both(m, {{}, {}, true});  // DeepSeek-V3: by their best two, with a bias of the choice
+  m.normalise = false;
+  check_both(m, {{}, {}, true});
+  m.groups = m.groups_per_token = 1;
+  check_both(m, {{}, {}, true});  // GLM-4.5
+  ExpertShape one{rows, 64, 24, 6, 1, false, true};
+  one.weighs_inputs = true;
+  check_both(one);  // Llama 4
+  ExpertShape clamped{rows, 64, 24, 6, 2, true};
+  clamped.clamped = true;
+  check_both(clamped, {{}, {}, false, true});  // gpt-oss
+  check_both({rows, 60, 21, 40, 3, true, true, 20, 5}, {{}, {}, true});  // groups of two, and no tensor cores
+}
+
 TEST_CASE("a row's result has the same bits alone and among others") {
   NEEDS_DEVICE;
   const auto check_rows = [](auto format) {
@@ -144,8 +167,14 @@ TEST_CASE("more rows than a mixture of experts takes are refused, not run") {
   const Stream stream;
   const ExpertShape m{kCounters * 16, 8, 8, 2, 1, true};
   const Scratch enough{nullptr, expert_scratch<bf16>(m)};
-  CHECK_THROWS_AS(mixture_of_experts<bf16>(m, {nullptr, m.rows, 8, 8}, nullptr, nullptr, nullptr, enough,
-                                           {nullptr, m.rows, 8, 8}, stream),
+  const ExpertPointers<bf16> nothing{nullptr, nullptr, nullptr};
+  CHECK_THROWS_AS(
+      mixture_of_experts<bf16>(m, {nullptr, m.rows, 8, 8}, nothing, enough, {nullptr, m.rows, 8, 8}, stream),
+      InputErrors);
+  ExpertShape split{1, 8, 8, 66, 1, true};  // 33 groups of two
+  split.groups = 33;
+  CHECK_THROWS_AS(mixture_of_experts<bf16>(split, {nullptr, 1, 8, 8}, nothing, {nullptr, expert_scratch<bf16>(split)},
+                                           {nullptr, 1, 8, 8}, stream),
                   InputErrors);
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the attention kernels: which entries a row may attend to, which keys a split has, and how parts are joined.
 #pragma once
+#include <algorithm>
+#include <cstdint>
+
 #include "decoder/cuda/attention/attention.h"
 #include "decoder/cuda/runtime/block.cuh"
 
@@ -13,16 +16,38 @@ inline constexpr float kLog2E = 1.44269504F;
 template <class T>
 struct AttendArguments {
   View<const T> q;
-  PassView pass;
+  PassView pass;  // without lengths: nothing is cached
   CacheView<T> cache;
   int layer, group, splits;
+  int value_dim;  // of a head's result
   Window window;
   float scale;     // makes scores exponents of two
   const T* sinks;  // of each head; null: none
   unsigned* counters;
-  float* parts;  // [unit][split][tile row][head_dim, then the largest score and the sum of its weights]
+  float* parts;  // [unit][split][tile row][value_dim, then the largest score and the sum of its weights]
   View<T> y;
+  View<const T> q_rope = {};  // of latent attention: the rotated columns of each head's query, which lie apart
 };
+
+// Keys and values that are rows of the pass, each head's own, but for the last columns of keys, which all heads share:
+// kv [total, heads * (own key columns + value_dim)], k_rope [total, the others].
+template <class T>
+struct ExpandedArguments : AttendArguments<T> {
+  View<const T> kv, k_rope;
+};
+
+// The most parts of a context that give each unit of work enough of `blocks` CTAs.
+inline int splits_for(std::int64_t units, int blocks, int capacity) {
+  const auto wanted = static_cast<int>((blocks + units - 1) / units);
+  return units > kCounters ? 1 : std::clamp(std::min(wanted, ceil_div(capacity, kLeastKeys)), 1, kMostSplits);
+}
+// Bytes of scratch memory. `heads`: KV heads of all sequences.
+inline std::size_t scratch_of(const AttendPlan& p, int heads, int value_dim) {
+  if (p.splits == 1) return kCounterBytes;
+  return kCounterBytes + sizeof(float) * static_cast<std::size_t>(heads) * static_cast<std::size_t>(p.tiles) *
+                             static_cast<std::size_t>(p.splits) * static_cast<std::size_t>(p.tile_rows) *
+                             static_cast<std::size_t>(value_dim + 2);
+}
 
 // The work of a CTA: the rows x heads from `from` on of one KV head of one sequence, and keys [begin, end).
 struct AttendWork {
@@ -47,8 +72,9 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   w.from = tile * tile_rows;
   w.any = w.from < w.rows * a.group;
   if (!w.any) return w;
-  w.length = *a.pass.slots.lengths.row(w.sequence);
-  w.kv_slot = *a.pass.slots.kv_slots.row(w.sequence);
+  const bool cached = a.pass.slots.lengths.data != nullptr;
+  w.length = cached ? *a.pass.slots.lengths.row(w.sequence) : 0;
+  w.kv_slot = cached ? *a.pass.slots.kv_slots.row(w.sequence) : 0;
   const int last_row = min((w.from + tile_rows - 1) / a.group, w.rows - 1);
   const int keys = w.length + a.pass.tail + (a.pass.looks_ahead() ? w.rows : last_row + 1);
   // The first key that a row of the tile sees; under a mask, one at the first uncommitted position.
@@ -97,7 +123,7 @@ __device__ inline float weight_of(float top, float all) { return top == -INFINIT
 template <class T>
 __device__ void finish_tile(const AttendArguments<T>& a, const AttendWork& w, const float* values, const Share* shares,
                             int warps, int tile_rows, int row_stride) {
-  const int dim = a.cache.head_dim, part_row = dim + 2, valid = min(tile_rows, w.rows * a.group - w.from);
+  const int dim = a.value_dim, part_row = dim + 2, valid = min(tile_rows, w.rows * a.group - w.from);
   const auto head = [&](int row) { return w.kv_head * a.group + (w.from + row) % a.group; };
   const auto output = [&](int row) { return a.y.row(w.first + (w.from + row) / a.group) + head(row) * dim; };
   // A sink takes its share of the sum when all parts are joined.

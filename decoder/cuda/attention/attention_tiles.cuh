@@ -9,18 +9,21 @@
 
 namespace draftline::cuda {
 
-// How a CTA divides its work: with few rows the warps share the keys, with many rows they share the rows.
-template <int dim_, bool many_rows>
+// How a CTA divides its work: with few rows the warps share the keys, with many rows they share the rows. `dim`: columns
+// of a query and a key, of which those from `own` on may lie apart; `value_dim`: of a value.
+template <int dim_, bool many_rows, int value_dim_ = dim_, int own_ = dim_>
 struct Tiles {
-  static constexpr int dim = dim_;
-  static constexpr int stage = dim <= 128 ? 64 : 32;  // keys
+  static constexpr int dim = dim_, value_dim = value_dim_, own = own_;
+  static constexpr bool narrow = dim + value_dim <= 320;
+  static constexpr int stage = narrow ? 64 : 32;  // keys
   static constexpr int row_warps = many_rows ? 4 : 1, key_warps = many_rows ? 1 : stage / 16;
   static constexpr int warps = row_warps * key_warps, threads = 32 * warps, rows = 16 * row_warps;
   static constexpr int keys = stage / key_warps;    // of a warp in a stage
-  static constexpr int row = dim + 8;               // of a stage: padded, so that eight rows lie in different banks
-  static constexpr bool hold_queries = dim <= 128;  // in registers; wider ones are read again from L1
-  static constexpr int result_row = dim + 4;
-  static constexpr std::size_t stage_bytes = sizeof(bf16) * 2 * stage * row;
+  // Of a stage: padded, so that eight rows lie in different banks.
+  static constexpr int row = dim + 8, value_row = value_dim + 8;
+  static constexpr bool hold_queries = narrow;  // in registers; wider ones are read again from L1
+  static constexpr int result_row = value_dim + 4;
+  static constexpr std::size_t stage_bytes = sizeof(bf16) * stage * (row + value_row);
   static constexpr std::size_t result_bytes =
       sizeof(float) * key_warps * rows * result_row + sizeof(Share) * key_warps * rows;
   static constexpr std::size_t shared = 2 * stage_bytes > result_bytes ? 2 * stage_bytes : result_bytes;
@@ -43,21 +46,41 @@ __device__ void fill_stage(const AttendArguments<bf16>& a, const AttendWork& w, 
   end_batch();
 }
 
+// The same of keys and values that are not in a cache.
+template <class S>
+__device__ void fill_stage(const ExpandedArguments<bf16>& a, const AttendWork& w, int from, bf16* keys, bf16* values) {
+  constexpr int chunks = S::dim / 8, value_chunks = S::value_dim / 8;
+  const int at = w.kv_head * (S::own + S::value_dim);
+#pragma unroll 4
+  for (int c = static_cast<int>(threadIdx.x); c < S::stage * chunks; c += S::threads) {
+    const int j = c / chunks, column = c % chunks * 8, row = w.first + min(from + j, w.end - 1);
+    copy_later(keys + j * S::row + column,
+               column < S::own ? a.kv.row(row) + at + column : a.k_rope.row(row) + column - S::own, from + j < w.end);
+  }
+#pragma unroll 4
+  for (int c = static_cast<int>(threadIdx.x); c < S::stage * value_chunks; c += S::threads) {
+    const int j = c / value_chunks, column = c % value_chunks * 8, row = w.first + min(from + j, w.end - 1);
+    copy_later(values + j * S::value_row + column, a.kv.row(row) + at + S::own + column, from + j < w.end);
+  }
+  end_batch();
+}
+
 // Rows g and g + 8 of the warp's tile at columns 16 step ..; rows beyond the last are zeros.
+template <class S>
 struct QueryRows {
-  const bf16* row[2];
+  const bf16 *row[2], *apart[2];
   __device__ void load(int step, unsigned (&a)[4]) const {
     const int t = lane_of() % 4;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const bf16* from = row[r % 2];
-      a[r] = from == nullptr ? 0U : *reinterpret_cast<const unsigned*>(from + 16 * step + 2 * t + 8 * (r / 2));
+      const bf16* from = 16 * step < S::own ? row[r % 2] : apart[r % 2] - S::own;
+      a[r] = row[r % 2] == nullptr ? 0U : *reinterpret_cast<const unsigned*>(from + 16 * step + 2 * t + 8 * (r / 2));
     }
   }
 };
 
-template <class S>
-__global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArguments<bf16> a) {
+template <class S, class Arguments>
+__global__ void __launch_bounds__(S::threads) attend_tiles_kernel(Arguments a) {
   await_previous();
   const AttendWork w = work_of_block(a, S::rows, S::stage);
   if (!w.any) return;
@@ -65,13 +88,15 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
   const int lane = lane_of(), row_warp = warp_of() / S::key_warps, key_warp = warp_of() % S::key_warps;
   const int g = lane / 4, t = lane % 4, stacked = w.rows * a.group;
 
-  QueryRows queries;
+  QueryRows<S> queries = {};
   int index[2];  // of rows g and g + 8 in their sequence
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const int m = w.from + 16 * row_warp + g + 8 * r;
+    const int m = w.from + 16 * row_warp + g + 8 * r, head = w.kv_head * a.group + m % a.group;
     index[r] = min(m / a.group, w.rows - 1);
-    queries.row[r] = m < stacked ? a.q.row(w.first + index[r]) + (w.kv_head * a.group + m % a.group) * S::dim : nullptr;
+    if (m >= stacked) continue;
+    queries.row[r] = a.q.row(w.first + index[r]) + head * S::dim;
+    if constexpr (S::own < S::dim) queries.apart[r] = a.q_rope.row(w.first + index[r]) + head * (S::dim - S::own);
   }
   const auto stage_of = [&](int s) { return stages + s % 2 * (S::stage_bytes / sizeof(bf16)); };
   const int count = ceil_div(w.end - w.begin, S::stage);
@@ -82,7 +107,7 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
 #pragma unroll
     for (int step = 0; step < S::dim / 16; ++step) queries.load(step, held[step]);
   }
-  float out[S::dim / 8][4] = {}, top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
+  float out[S::value_dim / 8][4] = {}, top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
   // Every row of the tile may attend to all keys before this one.
   const int hidden_from = w.length + (a.pass.looks_ahead() ? 0 : a.pass.tail + w.from / a.group + 1);
   // ... and, of a window, to those from this one on, where its last row begins.
@@ -98,7 +123,7 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
     }
     __syncthreads();
     const bf16* keys = stage_of(s) + key_warp * S::keys * S::row;
-    const bf16* values = keys + S::stage * S::row;
+    const bf16* values = stage_of(s) + S::stage * S::row + key_warp * S::keys * S::value_row;
     const int first_key = w.begin + s * S::stage + key_warp * S::keys;
 
     float score[S::keys / 8][4] = {};
@@ -140,7 +165,7 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
       top[r] = higher[r];
       sum[r] *= keep;
 #pragma unroll
-      for (int c = 0; c < S::dim / 8; ++c) out[c][2 * r] *= keep, out[c][2 * r + 1] *= keep;
+      for (int c = 0; c < S::value_dim / 8; ++c) out[c][2 * r] *= keep, out[c][2 * r + 1] *= keep;
     }
 #pragma unroll
     for (int j = 0; j < S::keys / 8; ++j)
@@ -157,9 +182,9 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
       const unsigned p[4] = {pack_pair(left[0], left[1]), pack_pair(left[2], left[3]), pack_pair(right[0], right[1]),
                              pack_pair(right[2], right[3])};
 #pragma unroll
-      for (int c = 0; c < S::dim / 16; ++c) {
+      for (int c = 0; c < S::value_dim / 16; ++c) {
         unsigned v[4];
-        load_tiles<true>(v, values + (16 * j + lane % 16) * S::row + 16 * c + lane / 16 * 8);
+        load_tiles<true>(v, values + (16 * j + lane % 16) * S::value_row + 16 * c + lane / 16 * 8);
         multiply_tile(out[2 * c], p, v[0], v[1]);
         multiply_tile(out[2 * c + 1], p, v[2], v[3]);
       }
@@ -176,7 +201,7 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(AttendArgument
     const int row = key_warp * S::rows + 16 * row_warp + g + 8 * r;
     if (t == 0) shares[row] = {top[r], sum[r]};
 #pragma unroll
-    for (int c = 0; c < S::dim / 8; ++c) {
+    for (int c = 0; c < S::value_dim / 8; ++c) {
       results[row * S::result_row + 8 * c + 2 * t] = out[c][2 * r];
       results[row * S::result_row + 8 * c + 2 * t + 1] = out[c][2 * r + 1];
     }
@@ -189,9 +214,10 @@ template <int dim>
 void attend_tiles_of(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
   using Few = Tiles<dim, false>;
   using Many = Tiles<dim, true>;
+  using A = AttendArguments<bf16>;
   if (tile_rows == Few::rows)
-    launch_overlapping(attend_tiles_kernel<Few>, grid, grid_of(Few::threads), Few::shared, stream, a);
-  else launch_overlapping(attend_tiles_kernel<Many>, grid, grid_of(Many::threads), Many::shared, stream, a);
+    launch_overlapping(attend_tiles_kernel<Few, A>, grid, grid_of(Few::threads), Few::shared, stream, a);
+  else launch_overlapping(attend_tiles_kernel<Many, A>, grid, grid_of(Many::threads), Many::shared, stream, a);
 }
 
 constexpr bool has_tiles(int dim) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/cuda/cache/movement.h"
 
-#include "decoder/cuda/runtime/launch.h"
+#include "decoder/cuda/cache/rotate.cuh"
 
 namespace draftline::cuda {
 
@@ -40,17 +40,11 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
   const int i = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
   const int first = pass.cu_seqlens.row(b)[0], r = first + i;
   const int d = cache.head_dim, heads = q.cols / d, kv = cache.kv_heads;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  int h = static_cast<int>(blockIdx.z) * kHeadsPerBlock + static_cast<int>(threadIdx.x) / 32;
+  int h = static_cast<int>(blockIdx.z) * kHeadsPerBlock + warp_of();
   if (r >= pass.cu_seqlens.row(b + 1)[0] || h >= heads + 2 * kv) return;
 
   const int length = pass.slots.lengths.row(b)[0], kv_slot = pass.slots.kv_slots.row(b)[0];
-  int visible = pass.tail + i + 1;  // entries of the tail to which the row may attend
-  if (pass.tree_mask.data != nullptr) {
-    visible = 0;
-    for (int w = 0; w < pass.tree_mask.cols; ++w) visible += __popc(static_cast<unsigned>(pass.tree_mask.row(r)[w]));
-  }
-  const auto position = static_cast<float>(length + visible - 1);
+  const float position = position_of(pass, r, i, length);
 
   const T* from;
   T* to;
@@ -65,24 +59,17 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
     if (!rotates) h -= kv;
     from = (rotates ? k : v).row(r) + h * d;
     const int entry = length + pass.tail + i;
-    if (entry >= cache.blocks_per_kv_slot * kBlockTokens)
-      __trap();  // the plan allocated too small a cache, which is a bug
+    check_entry(cache, entry);
     to = cache.entry(layer, kv_slot, entry, rotates ? 0 : 1, h);
   }
-  const int half = rotation.half, rotated = rotates ? half : 0;
+  const int half = rotates ? rotation.half : 0;
   const float grown = is_query ? 1 + rotation.growth * log1pf(floorf((position + 1) / rotation.growth_every)) : 1;
-  for (int c = lane; c < rotated; c += 32) {
-    const float angle = position * rotation.frequencies[c], factor = grown * rotation.factor;
-    const float cosine = factor * cosf(angle), sine = factor * sinf(angle);
-    const float u = to_float(from[c]), w = to_float(from[c + half]);
-    to[c] = from_float<T>(u * cosine - w * sine);
-    to[c + half] = from_float<T>(u * sine + w * cosine);
-  }
-  for (int c = 2 * rotated + lane; c < d; c += 32)
+  rotate(from, rotation, half, position, grown * rotation.factor, to);
+  for (int c = 2 * half + lane_of(); c < d; c += 32)
     to[c] = is_query ? from_float<T>(grown * to_float(from[c])) : from[c];
 }
 
-// grid (layers, sequences, keys and values of each head). A thread owns a column, and moves its entries in ascending
+// grid (layers, sequences, keys and values of each head, or keys alone). A thread owns a column, and moves its entries in ascending
 // order, eight at a time. Entry j comes from an entry at or behind j, so that nothing is overwritten before it is read.
 template <class T>
 __global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, BatchSlotsView slots,
@@ -140,7 +127,7 @@ template <class T>
 void commit(View<const int> path, View<const int> cu_seqlens, const BatchSlotsView& slots, CacheView<T> cache,
             int layers, cudaStream_t s) {
   const int sequences = cu_seqlens.rows - 1;
-  launch(commit_kernel<T>, grid_of(layers, sequences, 2 * cache.kv_heads),
+  launch(commit_kernel<T>, grid_of(layers, sequences, cache.sides * cache.kv_heads),
          dim3(static_cast<unsigned>(32 * ceil_div(cache.head_dim, 32))), 0, s, path, cu_seqlens, slots, cache,
          path.rows / sequences);
 }

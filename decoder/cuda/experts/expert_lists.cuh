@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routing: the router's scores, a row's best experts and their weights, and lists of the choices by expert, in the
 // order of the rows, cut into groups. It is one launch: a CTA sums the scores of 32 experts over a part of the inputs
-// for 16 rows, the last CTA of these rows chooses the experts, and the last CTA of all writes the lists.
+// for 16 rows, the last CTA of these rows chooses the experts (expert_choice.cuh), and the last CTA of all writes the
+// lists.
 #pragma once
-#include "decoder/cuda/experts/experts.h"
-#include "decoder/cuda/sampling/order.cuh"
+#include "decoder/cuda/experts/expert_choice.cuh"
 
 namespace draftline::cuda {
 
@@ -80,8 +80,9 @@ __device__ void score_part(const ExpertShape& m, View<const T> x, const T* route
   }
 }
 
-// Adds the parts of a tile's scores and stores the sums in the first part.
-__device__ inline void join_parts(const ExpertShape& m, float* scores, int first, int rows) {
+// Adds the parts of a tile's scores, and the router's bias, and stores the sums in the first part.
+template <class T>
+__device__ void join_parts(const ExpertShape& m, const T* bias, float* scores, int first, int rows) {
   const int parts = route_parts(m.hidden);
   const auto apart = static_cast<std::ptrdiff_t>(m.rows) * m.experts;
   float* of_tile = scores + static_cast<std::ptrdiff_t>(first) * m.experts;
@@ -91,31 +92,8 @@ __device__ inline void join_parts(const ExpertShape& m, float* scores, int first
     for (int p = 0; p < kMostRouteParts; ++p) part[p] = p < parts ? of_tile[p * apart + i] : 0.0F;
 #pragma unroll
     for (int p = 0; p < kMostRouteParts; ++p) total += part[p];
-    of_tile[i] = total;
+    of_tile[i] = total + (bias != nullptr ? to_float(bias[i % m.experts]) : 0.0F);
   }
-}
-
-// By one warp: the softmax over a row's experts, and the best of them; of equal ones the first.
-__device__ inline void choose_experts(const ExpertShape& m, const ExpertLists& l, int row) {
-  const int lane = lane_of();
-  const float* score = l.scores + static_cast<std::ptrdiff_t>(row) * m.experts;
-  float top = -INFINITY, sum = 0, kept = 0;
-  for (int e = lane; e < m.experts; e += 32) top = fmaxf(top, score[e]);
-  top = warp_reduce(top, Largest{});
-  for (int e = lane; e < m.experts; e += 32) sum += expf(score[e] - top);
-  const int first = row * m.per_token;
-  Ranked before = ~Ranked{0};
-  for (int j = 0; j < m.per_token; ++j) {
-    Ranked best = 0;
-    for (int e = lane; e < m.experts; e += 32)
-      if (const Ranked r = ranked(score[e], e); r < before) best = Largest{}(best, r);
-    before = best = warp_reduce(best, Largest{});
-    const float share = expf(logit_of(best) - top);
-    kept += share;
-    if (lane == j % 32) l.expert[first + j] = id_of(best), l.share[first + j] = share;
-  }
-  const float whole = m.normalise ? kept : warp_reduce(sum, Plus{});
-  for (int j = lane; j < m.per_token; j += 32) l.share[first + j] /= whole;
 }
 
 // Counts the choices of each expert in a tile, and numbers them.
@@ -180,15 +158,17 @@ __device__ inline void list_choices(const ExpertShape& m, const ExpertLists& l, 
 // grid (32 experts x parts of the inputs, tiles of rows)
 template <class T>
 __global__ void __launch_bounds__(kRouteThreads, 3)
-    route_kernel(ExpertShape m, View<const T> x, const T* router, unsigned* counters, ExpertLists l) {
+    route_kernel(ExpertShape m, View<const T> x, ExpertPointers<T> w, unsigned* counters, ExpertLists l) {
   const int chunks = ceil_div(m.experts, 32), block = static_cast<int>(blockIdx.x);
   const int tile = static_cast<int>(blockIdx.y), tiles = static_cast<int>(gridDim.y);
   const int first = tile * kRouteRows, rows = min(kRouteRows, m.rows - first);
-  score_part(m, x, router, first, rows, block % chunks, block / chunks, l.scores);
+  score_part(m, x, w.router, first, rows, block % chunks, block / chunks, l.scores);
   if (!last_to_finish(counters + 1 + tile, static_cast<int>(gridDim.x))) return;
-  join_parts(m, l.scores, first, rows);
+  join_parts(m, w.router_bias, l.scores, first, rows);
   __syncthreads();
-  for (int r = warp_of(); r < rows; r += kRouteWarps) choose_experts(m, l, first + r);
+  for (int r = first + warp_of(); r < first + rows; r += kRouteWarps)
+    choose_experts(m, l.scores + static_cast<std::ptrdiff_t>(r) * m.experts, w.choice_bias, l.expert + r * m.per_token,
+                   l.share + r * m.per_token);
   for (int i = static_cast<int>(threadIdx.x); i < rows * l.column_tiles; i += kRouteThreads)
     l.missing[first * l.column_tiles + i] = m.per_token;
   __syncthreads();

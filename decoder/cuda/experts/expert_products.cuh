@@ -3,22 +3,39 @@
 // thread for each column. The kernels with tensor cores are in expert_tiles.cuh.
 #pragma once
 #include "decoder/cuda/experts/expert_lists.cuh"
+#include "decoder/network_op.h"
 
 namespace draftline::cuda {
 
-// silu(x gate) * (x up) of each choice, in the order of the lists. A row of w holds the columns of gate, then those of
-// up.
+__device__ inline float gated(float gate, float up, bool clamped) {
+  if (!clamped) return gate / (1 + expf(-gate)) * up;
+  const float g = fminf(gate, kClampedSwiglu.limit), u = fminf(fmaxf(up, -kClampedSwiglu.limit), kClampedSwiglu.limit);
+  return g / (1 + expf(-kClampedSwiglu.slope * g)) * (u + 1);
+}
+
+// The gate of each choice, silu(x gate) * (x up) unless it is clamped, in the order of the lists. A row of w holds the
+// columns of gate, then those of up. Where a choice weighs its input, the product is weighed, which is the same.
 template <class T>
 struct GateUp {
   static constexpr int matrices = 2;
   View<const T> x;
-  const T* w;
+  const T *w, *bias;
   int in, out, per_token;
+  bool weighs_inputs, clamped;
   ExpertLists lists;
   T* wide;  // [choices in the lists' order][out]
   __device__ const T* input(int at) const { return x.row(lists.list[at] / per_token); }
-  __device__ void put(int at, int c, float gate, float up) const {
-    wide[static_cast<std::ptrdiff_t>(at) * out + c] = from_float<T>(gate / (1 + expf(-gate)) * up);
+  __device__ void put(const ExpertGroup& g, int row, int c, float gate, float up) const {
+    const int at = g.begin + row;
+    if (weighs_inputs) {
+      const float share = lists.share[lists.list[at]];
+      gate *= share, up *= share;
+    }
+    if (bias != nullptr) {
+      const T* own = bias + static_cast<std::ptrdiff_t>(g.expert) * 2 * out + c;
+      gate += to_float(own[0]), up += to_float(own[out]);
+    }
+    wide[static_cast<std::ptrdiff_t>(at) * out + c] = from_float<T>(gated(gate, up, clamped));
   }
   __device__ void done(const ExpertGroup&, int, int) const {}
 };
@@ -28,14 +45,16 @@ struct GateUp {
 template <class T>
 struct Down {
   static constexpr int matrices = 1;
-  const T *wide, *w;
+  const T *wide, *w, *bias;
   int in, out, per_token;
+  bool weighs_inputs;
   ExpertLists lists;
   float* results;  // [choices][out]
   View<T> y;
   __device__ const T* input(int at) const { return wide + static_cast<std::ptrdiff_t>(at) * in; }
-  __device__ void put(int at, int c, float v) const {
-    results[static_cast<std::ptrdiff_t>(lists.list[at]) * out + c] = v;
+  __device__ void put(const ExpertGroup& g, int row, int c, float v) const {
+    if (bias != nullptr) v += to_float(bias[static_cast<std::ptrdiff_t>(g.expert) * out + c]);
+    results[static_cast<std::ptrdiff_t>(lists.list[g.begin + row]) * out + c] = v;
   }
   __device__ void done(const ExpertGroup& g, int from, int columns) const {
     constexpr int kMostRows = 64;
@@ -56,7 +75,8 @@ struct Down {
       float total = 0;
       for (int j = 0; j < per_token; ++j) {
         const int choice = row * per_token + j;
-        total += lists.share[choice] * results[static_cast<std::ptrdiff_t>(choice) * out + from + c];
+        const float share = weighs_inputs ? 1.0F : lists.share[choice];
+        total += share * results[static_cast<std::ptrdiff_t>(choice) * out + from + c];
       }
       y.row(row)[from + c] = from_float<T>(total);
     }
@@ -107,8 +127,8 @@ __global__ void __launch_bounds__(kPlainThreads) expert_rows_kernel(P p) {
 #pragma unroll
   for (int r = 0; r < kPlainRows; ++r) {
     if (r >= g.rows || column >= p.out) break;
-    if constexpr (P::matrices == 2) p.put(g.begin + r, column, sum[0][r], sum[1][r]);
-    else p.put(g.begin + r, column, sum[0][r]);
+    if constexpr (P::matrices == 2) p.put(g, r, column, sum[0][r], sum[1][r]);
+    else p.put(g, r, column, sum[0][r]);
   }
   p.done(g, from, kPlainThreads);
 }

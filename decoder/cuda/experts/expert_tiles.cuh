@@ -121,10 +121,10 @@ __global__ void __launch_bounds__(S::threads) expert_tiles_kernel(P p) {
       for (int i = 0; i < S::pairs; ++i) {
         const int c = from + first(i) + lane % 4 * 2 + e % 2;
         if constexpr (P::matrices == 2) {
-          if (c < p.out) p.put(g.begin + row, c, sum[r][i][0][e], sum[r][i][1][e]);
+          if (c < p.out) p.put(g, row, c, sum[r][i][0][e], sum[r][i][1][e]);
         } else {
-          if (c < p.out) p.put(g.begin + row, c, sum[r][i][0][e]);
-          if (c + apart < p.out) p.put(g.begin + row, c + apart, sum[r][i][1][e]);
+          if (c < p.out) p.put(g, row, c, sum[r][i][0][e]);
+          if (c + apart < p.out) p.put(g, row, c + apart, sum[r][i][1][e]);
         }
       }
     }

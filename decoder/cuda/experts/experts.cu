@@ -97,25 +97,34 @@ std::size_t expert_scratch(const ExpertShape& m) {
 }
 
 template <class T>
-void mixture_of_experts(const ExpertShape& m, View<const T> x, const T* router, const T* gate_up, const T* down,
-                        const Scratch& scratch, View<T> y, cudaStream_t s) {
+void mixture_of_experts(const ExpertShape& m, View<const T> x, const ExpertPointers<T>& w, const Scratch& scratch,
+                        View<T> y, cudaStream_t s) {
   const ExpertPlan plan = plan_experts<T>(m);
   const ScratchArrays<T> arrays(m, scratch.data);
   const int tiles = ceil_div(m.rows, kRouteRows);
   check(scratch.bytes >= arrays.bytes, "experts: their scratch is too small");
-  check(m.per_token <= m.experts, "experts: another shape");
+  check(m.experts % m.groups == 0 && m.per_token <= m.experts / m.groups * m.groups_per_token,
+        "experts: another shape");
+  if (m.groups > kMostGroups)
+    throw InputErrors("on CUDA experts are in at most " + std::to_string(kMostGroups) + " groups; here are " +
+                      std::to_string(m.groups));
   constexpr int kMostTiles = kCounters - 1;  // each tile has a counter, and one more counts tiles
   if (tiles > kMostTiles)
     throw InputErrors("on CUDA a mixture of experts takes at most " + std::to_string(kMostTiles * kRouteRows) +
                       " rows at once; this pass has " + std::to_string(m.rows));
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % sizeof(uint4) == 0; };
-  check(!plan.tensor_cores || (x.stride % 8 == 0 && aligned(x.data) && aligned(gate_up) && aligned(down)),
+  check(!plan.tensor_cores || (x.stride % 8 == 0 && aligned(x.data) && aligned(w.gate_up) && aligned(w.down)),
         "experts: rows and weights are read 16 bytes at a time");
 
   launch_overlapping(route_kernel<T>, grid_of(ceil_div(m.experts, 32) * route_parts(m.hidden), tiles),
-                     grid_of(kRouteThreads), 0, s, m, x, router, counters_of(scratch), arrays.lists);
-  launch_product<T>(plan, GateUp<T>{x, gate_up, m.hidden, m.inner, m.per_token, arrays.lists, arrays.wide}, s);
-  launch_product<T>(plan, Down<T>{arrays.wide, down, m.inner, m.hidden, m.per_token, arrays.lists, arrays.results, y},
+                     grid_of(kRouteThreads), 0, s, m, x, w, counters_of(scratch), arrays.lists);
+  launch_product<T>(plan,
+                    GateUp<T>{x, w.gate_up, w.gate_up_bias, m.hidden, m.inner, m.per_token, m.weighs_inputs, m.clamped,
+                              arrays.lists, arrays.wide},
+                    s);
+  launch_product<T>(plan,
+                    Down<T>{arrays.wide, w.down, w.down_bias, m.inner, m.hidden, m.per_token, m.weighs_inputs,
+                            arrays.lists, arrays.results, y},
                     s);
 }
 
@@ -123,9 +132,9 @@ template ExpertPlan plan_experts<float>(const ExpertShape&);
 template ExpertPlan plan_experts<bf16>(const ExpertShape&);
 template std::size_t expert_scratch<float>(const ExpertShape&);
 template std::size_t expert_scratch<bf16>(const ExpertShape&);
-template void mixture_of_experts(const ExpertShape&, View<const float>, const float*, const float*, const float*,
-                                 const Scratch&, View<float>, cudaStream_t);
-template void mixture_of_experts(const ExpertShape&, View<const bf16>, const bf16*, const bf16*, const bf16*,
-                                 const Scratch&, View<bf16>, cudaStream_t);
+template void mixture_of_experts(const ExpertShape&, View<const float>, const ExpertPointers<float>&, const Scratch&,
+                                 View<float>, cudaStream_t);
+template void mixture_of_experts(const ExpertShape&, View<const bf16>, const ExpertPointers<bf16>&, const Scratch&,
+                                 View<bf16>, cudaStream_t);
 
 }  // namespace draftline::cuda

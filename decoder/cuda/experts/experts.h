@@ -9,9 +9,23 @@
 
 namespace draftline::cuda {
 
+// The fields from `sigmoid` on are those of ExpertChoice, and of MixtureOfExperts, in decoder/network_op.h.
 struct ExpertShape {
   int rows, hidden, inner, experts, per_token;
-  bool normalise;
+  bool normalise;        // the weights of a row's experts sum to `scale`
+  bool sigmoid = false;  // scores: of each expert by itself; else their softmax
+  int groups = 1, groups_per_token = 1;
+  float scale = 1;
+  bool weighs_inputs = false, clamped = false;
+};
+inline constexpr int kMostGroups = 32;  // of experts
+
+// router [hidden, experts], gate_up [experts * hidden, 2 inner], down [experts * inner, hidden]. Biases may be null: of
+// the choice and of the router [experts], of each expert's matrices [experts, 2 inner] and [experts, hidden].
+template <class T>
+struct ExpertPointers {
+  const T *router, *gate_up, *down;
+  const T *choice_bias = nullptr, *router_bias = nullptr, *gate_up_bias = nullptr, *down_bias = nullptr;
 };
 inline constexpr int kExpertLaunches = 3;
 
@@ -27,11 +41,10 @@ ExpertPlan plan_experts(const ExpertShape&);
 // Bytes of scratch memory.
 template <class T>
 std::size_t expert_scratch(const ExpertShape&);
-// x [rows, hidden] -> y [rows, hidden]; router [hidden, experts], gate_up [experts * hidden, 2 inner], down [experts *
-// inner, hidden]. Scratch: expert_scratch() bytes, of which the first kCounterBytes are zero before the first use.
-// Throws InputErrors if there are more rows than counters allow.
+// x [rows, hidden] -> y [rows, hidden]. Scratch: expert_scratch() bytes, of which the first kCounterBytes are zero
+// before the first use. Throws InputErrors if there are more rows than counters allow, or more than kMostGroups groups.
 template <class T>
-void mixture_of_experts(const ExpertShape&, View<const T> x, const T* router, const T* gate_up, const T* down,
-                        const Scratch&, View<T> y, cudaStream_t);
+void mixture_of_experts(const ExpertShape&, View<const T> x, const ExpertPointers<T>&, const Scratch&, View<T> y,
+                        cudaStream_t);
 
 }  // namespace draftline::cuda

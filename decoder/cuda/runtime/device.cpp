@@ -43,6 +43,7 @@ DeviceFacts open_device() {
   f.multiprocessors = p.multiProcessorCount;
   f.memory = p.totalGlobalMem;
   f.l2 = static_cast<std::size_t>(p.l2CacheSize);
+  f.shared = p.sharedMemPerBlockOptin;
   if (f.major < 8)
     throw DeviceError(f.name + " has compute capability " + std::to_string(f.major) + "." + std::to_string(f.minor) +
                       "; bf16 on tensor cores needs 8.0 or newer");

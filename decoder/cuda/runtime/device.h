@@ -19,6 +19,7 @@ struct DeviceFacts {
   int multiprocessors = 0;
   int driver = 0, runtime = 0;     // CUDA versions as the runtime writes them: 1000 * major + 10 * minor
   std::size_t memory = 0, l2 = 0;  // bytes
+  std::size_t shared = 0;          // bytes of shared memory that a block may have
 };
 // Makes device 0 current. Throws DeviceError if there is none, or if its driver or the device is older than this
 // program needs.

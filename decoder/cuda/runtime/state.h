@@ -59,7 +59,8 @@ struct CudaBackend::State {
             d.blocks_per_kv_slot,
             d.block_count,
             c.kv_heads,
-            c.head_dim};
+            c.head_dim,
+            c.latent > 0 ? 1 : 2};
   }
   template <class T, class S>
   cuda::StateView<T, S> view(const StateCache& c) const {

@@ -36,17 +36,18 @@ struct PassView {
 };
 
 // Keys and values of a cache, in blocks of kBlockTokens entries: [layer][block][K, V][kv head][entry in block][column].
+// Latent attention has one head, whose key is all there is: its first columns are the value (`sides` is 1).
 // `blocks`: [KV slots][blocks_per_kv_slot], the block that holds an entry.
 inline constexpr int kBlockTokens = 16;
 template <class T>
 struct CacheView {
   T* data = nullptr;
   const int* blocks = nullptr;
-  int blocks_per_kv_slot = 0, block_count = 0, kv_heads = 0, head_dim = 0;
+  int blocks_per_kv_slot = 0, block_count = 0, kv_heads = 0, head_dim = 0, sides = 2;
   // The head_dim columns of one head of entry `key`. `kv`: 0 for its key, 1 for its value.
   DRAFTLINE_BOTH T* entry(int layer, int kv_slot, int key, int kv, int head) const {
     const int block = blocks[kv_slot * blocks_per_kv_slot + key / kBlockTokens];
-    const auto at = ((static_cast<std::ptrdiff_t>(layer) * block_count + block) * 2 + kv) * kv_heads + head;
+    const auto at = ((static_cast<std::ptrdiff_t>(layer) * block_count + block) * sides + kv) * kv_heads + head;
     return data + (at * kBlockTokens + key % kBlockTokens) * head_dim;
   }
 };

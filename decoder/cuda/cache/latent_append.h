@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// LatentAppend of decoder/network_op.h: rotates the queries' last columns and the shared key, and appends the latent and
+// that key to the cache behind the tail. One launch.
+#pragma once
+#include "decoder/cuda/cache/movement.h"
+
+namespace draftline::cuda {
+
+// q [total, heads * (nope + rope)], latent [total, rank], shared_key [total, rope] -> q_rope [total, heads * rope],
+// k_rope [total, rope]; the cache's columns are rank + rope.
+template <class T>
+void latent_append(View<const T> q, View<const T> latent, View<const T> shared_key, const Rotation&, const PassView&,
+                   CacheView<T>, int layer, View<T> q_rope, View<T> k_rope, cudaStream_t);
+
+}  // namespace draftline::cuda
