@@ -9,8 +9,8 @@
 namespace draftline::cuda {
 
 struct Routing {
-  std::vector<int> first = {};   // the expert that a row prefers; none: as the numbers fall
-  std::vector<int> closed = {};  // experts that nobody chooses; their weights are NaN
+  std::vector<int> first = {};               // the expert that a row prefers; none: as the numbers fall
+  std::vector<int> closed = {};              // experts that nobody chooses; their weights are NaN
   bool choice_bias = false, biases = false;  // of the choice; of the router and of the experts' matrices
 };
 
@@ -40,8 +40,9 @@ struct MixtureNumbers : WeightSource {
   }
   void load(const std::string& name, int, int, std::span<float> to) override {
     const std::map<std::string, const std::vector<float>*> all{
-        {"router", &router},           {"gate_up", &gate_up},           {"down", &down},          {"choice_bias", &choice_bias},
-        {"router_bias", &router_bias}, {"gate_up_bias", &gate_up_bias}, {"down_bias", &down_bias}};
+        {"router", &router},           {"gate_up", &gate_up},         {"down", &down},
+        {"choice_bias", &choice_bias}, {"router_bias", &router_bias}, {"gate_up_bias", &gate_up_bias},
+        {"down_bias", &down_bias}};
     const std::vector<float>& from = *all.at(name);
     REQUIRE(to.size() == from.size());
     std::copy(from.begin(), from.end(), to.begin());

@@ -106,7 +106,7 @@ TEST_CASE("routers choose and weigh as on the CPU: groups, sigmoid scores, biase
   check_both(one);  // Llama 4
   ExpertShape clamped{rows, 64, 24, 6, 2, true};
   clamped.clamped = true;
-  check_both(clamped, {{}, {}, false, true});  // gpt-oss
+  check_both(clamped, {{}, {}, false, true});                            // gpt-oss
   check_both({rows, 60, 21, 40, 3, true, true, 20, 5}, {{}, {}, true});  // groups of two, and no tensor cores
 }
 

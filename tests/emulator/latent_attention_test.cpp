@@ -70,8 +70,8 @@ struct Batch {
   }
 };
 BatchSlots slots_of(Ops& ops) {
-  return {ops.persistent_per_slot("kv_slots", 1, 1, DType::int32), ops.persistent_per_slot("lengths", 1, 1, DType::int32),
-          ops.persistent_per_slot("ids", 1, 1, DType::int32)};
+  return {ops.persistent_per_slot("kv_slots", 1, 1, DType::int32),
+          ops.persistent_per_slot("lengths", 1, 1, DType::int32), ops.persistent_per_slot("ids", 1, 1, DType::int32)};
 }
 // What a kernel is told of a batch.
 struct DevicePass {
@@ -80,7 +80,12 @@ struct DevicePass {
         lengths(b.lengths, 1),
         slots(b.reversed_slots(), 1),
         tree_mask(mask, b.words()),
-        view{cu_seqlens.read(), {slots.read(), lengths.read(), slots.read()}, {}, b.sequences(), b.total(), b.widest(),
+        view{cu_seqlens.read(),
+             {slots.read(), lengths.read(), slots.read()},
+             {},
+             b.sequences(),
+             b.total(),
+             b.widest(),
              b.tail} {
     if (b.tree) view.tree_mask = tree_mask.read();
   }
@@ -157,8 +162,9 @@ double compare(const Case& c, AttendPlan* plan = nullptr) {
   pages.view.data = held.view().data;
   pages.view.blocks = table.read().data;
   const DevicePass pass(batch, mask);
-  const LatentShape shape{batch.sequences(), batch.widest(), c.heads,           c.rank, c.rope,
-                          pages.per_slot * kBlockTokens, c.sms,  shared_of_device()};
+  const LatentShape shape{
+      batch.sequences(), batch.widest(), c.heads, c.rank, c.rope, pages.per_slot * kBlockTokens, c.sms,
+      shared_of_device()};
   if (plan != nullptr) *plan = plan_latent<T>(shape);
   const Workspace work(latent_scratch<T>(shape));
   const Stream stream;
@@ -199,7 +205,8 @@ TEST_CASE("latents of DeepSeek-V3's size are the CPU's") {
 TEST_CASE("a long context of latents is split, and its parts join to the whole") {
   NEEDS_DEVICE;
   const int length = GENERATE(127, 128, 129, 500, 1031);
-  const Case few{"few rows", {{length}, {1}}, 4, 64, 32, 64}, many{"many rows", {{length, 20}, {7, 7}, 0, true}, 16, 64, 32, 64};
+  const Case few{"few rows", {{length}, {1}}, 4, 64, 32, 64},
+      many{"many rows", {{length, 20}, {7, 7}, 0, true}, 16, 64, 32, 64};
   check_case(few);
   check_case(many);
   AttendPlan plan{};

@@ -90,9 +90,8 @@ template <class T>
 void group_attend(View<const T> q, View<const T> k, View<const T> v, int group, int head_dim, bool causal, View<T> y,
                   cudaStream_t stream) {
   check(head_dim <= kMostColumns, "attention: at most 512 columns a head");
-  launch(group_attend_rows<T>, grid_of(ceil_div(q.rows * (q.cols / head_dim), kRowWarps)),
-         grid_of(32 * kRowWarps), rows_shared(head_dim), stream, q, k, v, group, head_dim, causal,
-         score_scale(head_dim), y);
+  launch(group_attend_rows<T>, grid_of(ceil_div(q.rows * (q.cols / head_dim), kRowWarps)), grid_of(32 * kRowWarps),
+         rows_shared(head_dim), stream, q, k, v, group, head_dim, causal, score_scale(head_dim), y);
 }
 
 template AttendPlan plan_attend<float>(const AttendShape&);

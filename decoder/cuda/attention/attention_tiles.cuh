@@ -18,7 +18,7 @@ struct Tiles {
   static constexpr int stage = narrow ? 64 : 32;  // keys
   static constexpr int row_warps = many_rows ? 4 : 1, key_warps = many_rows ? 1 : stage / 16;
   static constexpr int warps = row_warps * key_warps, threads = 32 * warps, rows = 16 * row_warps;
-  static constexpr int keys = stage / key_warps;    // of a warp in a stage
+  static constexpr int keys = stage / key_warps;  // of a warp in a stage
   // Of a stage: padded, so that eight rows lie in different banks.
   static constexpr int row = dim + 8, value_row = value_dim + 8;
   static constexpr bool hold_queries = narrow;  // in registers; wider ones are read again from L1

@@ -71,7 +71,8 @@ bool aligned(const View<const T>& v) {  // copies of 16 bytes
 template <class T>
 AttendPlan plan_latent(const LatentShape& s) {
   const int stacked = s.widest * s.heads;
-  const bool few = fits<Served<false>>(s) || fits<Small<false>>(s), many = fits<Served<true>>(s) || fits<Small<true>>(s);
+  const bool few = fits<Served<false>>(s) || fits<Small<false>>(s),
+             many = fits<Served<true>>(s) || fits<Small<true>>(s);
   AttendPlan p{};
   p.tensor_cores = std::is_same_v<T, bf16> && few;
   const bool tall = p.tensor_cores && many && stacked > Served<false>::rows;
@@ -150,11 +151,11 @@ void expanded_attend(const ExpandedShape& shape, View<const T> q, View<const T> 
          grid_of(32 * kRowWarps), rows_shared(shape.nope + shape.rope), stream, a, shape.heads, shape.nope, shape.rope);
 }
 
-#define FOR_FORMAT(T)                                                                                              \
-  template AttendPlan plan_latent<T>(const LatentShape&);                                                          \
-  template std::size_t latent_scratch<T>(const LatentShape&);                                                      \
-  template void latent_attend(View<const T>, View<const T>, const PassView&, const CacheView<T>&, int, float,      \
-                              const LatentShape&, const Scratch&, View<T>, cudaStream_t);                          \
+#define FOR_FORMAT(T)                                                                                             \
+  template AttendPlan plan_latent<T>(const LatentShape&);                                                         \
+  template std::size_t latent_scratch<T>(const LatentShape&);                                                     \
+  template void latent_attend(View<const T>, View<const T>, const PassView&, const CacheView<T>&, int, float,     \
+                              const LatentShape&, const Scratch&, View<T>, cudaStream_t);                         \
   template void expanded_attend(const ExpandedShape&, View<const T>, View<const T>, View<const T>, View<const T>, \
                                 const PassView&, float, View<T>, cudaStream_t)
 FOR_FORMAT(float);

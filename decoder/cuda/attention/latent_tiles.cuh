@@ -66,8 +66,7 @@ __device__ void score_latents(const bf16* queries, const bf16* latents, float (&
   for (int step = 0; step < S::dim / 16; step += 2) {
     unsigned q[2][4];
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
-      load_tiles<false>(q[i], queries + lane % 16 * S::row + 16 * (step + i) + lane / 16 * 8);
+    for (int i = 0; i < 2; ++i) load_tiles<false>(q[i], queries + lane % 16 * S::row + 16 * (step + i) + lane / 16 * 8);
 #pragma unroll
     for (int j = 0; j < S::keys / 8; ++j) {
       unsigned k[4];  // eight keys at 32 columns
@@ -128,8 +127,7 @@ __global__ void __launch_bounds__(S::threads) latent_tiles_kernel(AttendArgument
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
 #pragma unroll
-      for (int i = 0; i < S::column_warps; ++i)
-        higher[r] = fmaxf(higher[r], tops[i * S::rows + first_row + g + 8 * r]);
+      for (int i = 0; i < S::column_warps; ++i) higher[r] = fmaxf(higher[r], tops[i * S::rows + first_row + g + 8 * r]);
       const float keep = weight_of(top[r], higher[r]);
       top[r] = higher[r];
       sum[r] *= keep;

@@ -41,8 +41,8 @@ void latent_append(View<const T> q, View<const T> latent, View<const T> shared_k
                      k_rope);
 }
 
-#define FOR_FORMAT(T)                                                                                           \
-  template void latent_append(View<const T>, View<const T>, View<const T>, const Rotation&, const PassView&,    \
+#define FOR_FORMAT(T)                                                                                        \
+  template void latent_append(View<const T>, View<const T>, View<const T>, const Rotation&, const PassView&, \
                               CacheView<T>, int, View<T>, View<T>, cudaStream_t)
 FOR_FORMAT(float);
 FOR_FORMAT(bf16);

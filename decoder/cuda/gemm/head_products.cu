@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(S::threads) head_tiles_kernel(HeadProducts<bf1
     for (int step = 0; step < S::deep / 16; ++step) {
       unsigned b[4];
       if constexpr (transposed)
-        load_tiles<false>(b, stage_of(s) + (16 * warp + lane / 16 * 8 + lane % 8) * S::row + 16 * step +
-                                 lane / 8 % 2 * 8);
+        load_tiles<false>(b,
+                          stage_of(s) + (16 * warp + lane / 16 * 8 + lane % 8) * S::row + 16 * step + lane / 8 % 2 * 8);
       else load_tiles<true>(b, stage_of(s) + (16 * step + lane % 16) * S::row + 16 * warp + lane / 16 * 8);
 #pragma unroll
       for (int r = 0; r < S::row_tiles; ++r) {
