@@ -31,6 +31,35 @@ __global__ void group_attend_rows(View<const T> q, View<const T> k, View<const T
     if (32 * i + lane < dim) y.row(row)[head * dim + 32 * i + lane] = from_float<T>(out[i] / share.sum);
 }
 
+template <int dim>
+void attend_tiles_of(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
+  using Few = Tiles<dim, false>;
+  using Many = Tiles<dim, true>;
+  using A = AttendArguments<bf16>;
+  if (tile_rows == Few::rows)
+    launch_overlapping(attend_tiles_kernel<Few, A>, grid, grid_of(Few::threads), Few::shared, stream, a);
+  else launch_overlapping(attend_tiles_kernel<Many, A>, grid, grid_of(Many::threads), Many::shared, stream, a);
+}
+
+constexpr bool has_tiles(int dim) {
+  return dim == 16 || dim == 32 || dim == 64 || dim == 80 || dim == 96 || dim == 128 || dim == 256;
+}
+
+void attend_tiles(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
+  check(a.q.stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(a.q.data) % sizeof(unsigned) == 0,
+        "attention: queries are read in pairs");
+  switch (a.cache.head_dim) {
+    case 16: return attend_tiles_of<16>(a, tile_rows, grid, stream);
+    case 32: return attend_tiles_of<32>(a, tile_rows, grid, stream);
+    case 64: return attend_tiles_of<64>(a, tile_rows, grid, stream);
+    case 80: return attend_tiles_of<80>(a, tile_rows, grid, stream);
+    case 96: return attend_tiles_of<96>(a, tile_rows, grid, stream);
+    case 128: return attend_tiles_of<128>(a, tile_rows, grid, stream);
+    case 256: return attend_tiles_of<256>(a, tile_rows, grid, stream);
+    default: check(false, "attention: no tiles for that head");
+  }
+}
+
 float score_scale(int dim) { return kLog2E / std::sqrt(static_cast<float>(dim)); }
 
 }  // namespace

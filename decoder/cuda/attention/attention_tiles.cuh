@@ -3,7 +3,6 @@
 // memory, one of which is filled while the other is used. The softmax is computed online (Milakov and Gimelshein 2018;
 // Dao 2023).
 #pragma once
-#include "core/errors.h"
 #include "decoder/cuda/attention/attention.cuh"
 #include "decoder/cuda/gemm/mma.cuh"
 
@@ -208,35 +207,6 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(Arguments a) {
   }
   __syncthreads();
   finish_tile(a, w, results, shares, S::key_warps, S::rows, S::result_row);
-}
-
-template <int dim>
-void attend_tiles_of(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
-  using Few = Tiles<dim, false>;
-  using Many = Tiles<dim, true>;
-  using A = AttendArguments<bf16>;
-  if (tile_rows == Few::rows)
-    launch_overlapping(attend_tiles_kernel<Few, A>, grid, grid_of(Few::threads), Few::shared, stream, a);
-  else launch_overlapping(attend_tiles_kernel<Many, A>, grid, grid_of(Many::threads), Many::shared, stream, a);
-}
-
-constexpr bool has_tiles(int dim) {
-  return dim == 16 || dim == 32 || dim == 64 || dim == 80 || dim == 96 || dim == 128 || dim == 256;
-}
-
-inline void attend_tiles(const AttendArguments<bf16>& a, int tile_rows, dim3 grid, cudaStream_t stream) {
-  check(a.q.stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(a.q.data) % sizeof(unsigned) == 0,
-        "attention: queries are read in pairs");
-  switch (a.cache.head_dim) {
-    case 16: return attend_tiles_of<16>(a, tile_rows, grid, stream);
-    case 32: return attend_tiles_of<32>(a, tile_rows, grid, stream);
-    case 64: return attend_tiles_of<64>(a, tile_rows, grid, stream);
-    case 80: return attend_tiles_of<80>(a, tile_rows, grid, stream);
-    case 96: return attend_tiles_of<96>(a, tile_rows, grid, stream);
-    case 128: return attend_tiles_of<128>(a, tile_rows, grid, stream);
-    case 256: return attend_tiles_of<256>(a, tile_rows, grid, stream);
-    default: check(false, "attention: no tiles for that head");
-  }
 }
 
 }  // namespace draftline::cuda
