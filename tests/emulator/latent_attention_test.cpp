@@ -111,6 +111,12 @@ TEST_CASE("latents serve all heads as on the CPU, whatever the number of rows") 
   }
 }
 
+TEST_CASE("a row sees no key behind it, wherever a warp's keys end") {
+  NEEDS_DEVICE;
+  // The second row is the last of the eight or sixteen keys of a warp: the first must not see it.
+  for (const int heads : {2, 16}) check_case({"chain", {{6, 14, 30, 7}, {3, 3, 3, 3}}, heads, 64, 32});
+}
+
 TEST_CASE("latents of DeepSeek-V3's size are the CPU's") {
   NEEDS_DEVICE;
   check_case({"decode", {{70, 3}, {1, 1}}, 16, 512, 64});
