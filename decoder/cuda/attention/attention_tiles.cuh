@@ -8,8 +8,8 @@
 
 namespace draftline::cuda {
 
-// How a CTA divides its work: with few rows the warps share the keys, with many rows they share the rows. `dim`: columns
-// of a query and a key, of which those from `own` on may lie apart; `value_dim`: of a value.
+// How a CTA divides its work: with few rows the warps share the keys, with many rows they share the rows. `dim`:
+// columns of a query and a key, of which those from `own` on may lie apart; `value_dim`: of a value.
 template <int dim_, bool many_rows, int value_dim_ = dim_, int own_ = dim_>
 struct Tiles {
   static constexpr int dim = dim_, value_dim = value_dim_, own = own_;

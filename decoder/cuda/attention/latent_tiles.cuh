@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Latent attention on tensor cores, absorbed: all heads read the same latents, so a tile's rows are heads of a few rows
-// of the text, and a stage of latents serves as keys and, in its first columns, as values. The warps of a row tile share
-// out a stage's keys for the scores and the latent's columns for the sums; the weights pass between them in shared
-// memory. Queries stay there too.
+// of the text, and a stage of latents serves as keys and, in its first columns, as values. The warps of a row tile
+// share out a stage's keys for the scores and the latent's columns for the sums; the weights pass between them in
+// shared memory. Queries stay there too.
 #pragma once
 #include "decoder/cuda/attention/attention.cuh"
 #include "decoder/cuda/gemm/mma.cuh"

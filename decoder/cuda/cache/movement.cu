@@ -69,8 +69,9 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
     to[c] = is_query ? from_float<T>(grown * to_float(from[c])) : from[c];
 }
 
-// grid (layers, sequences, keys and values of each head, or keys alone). A thread owns a column, and moves its entries in ascending
-// order, eight at a time. Entry j comes from an entry at or behind j, so that nothing is overwritten before it is read.
+// grid (layers, sequences, keys and values of each head, or keys alone). A thread owns a column, and moves its entries
+// in ascending order, eight at a time. Entry j comes from an entry at or behind j, so that nothing is overwritten
+// before it is read.
 template <class T>
 __global__ void commit_kernel(View<const int> path, View<const int> cu_seqlens, BatchSlotsView slots,
                               CacheView<T> cache, int per) {
