@@ -8,6 +8,7 @@ set(draftline_cuda_kernels
   gemm/few_rows.cu
   runtime/idle.cu
   cache/movement.cu
+  cache/rings.cu
   elementwise/norm.cu
   recurrence/delta_net.cu
   runtime/random_fill.cu

@@ -64,7 +64,7 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
     rotates = h < kv;
     if (!rotates) h -= kv;
     from = (rotates ? k : v).row(r) + h * d;
-    const int entry = length + pass.tail + i;
+    const int entry = cache.held(length) + pass.tail + i;
     if (entry >= cache.blocks_per_kv_slot * kBlockTokens)
       __trap();  // the plan allocated too small a cache, which is a bug
     to = cache.entry(layer, kv_slot, entry, rotates ? 0 : 1, h);

@@ -59,7 +59,9 @@ struct CudaBackend::State {
             d.blocks_per_kv_slot,
             d.block_count,
             c.kv_heads,
-            c.head_dim};
+            c.head_dim,
+            c.window.ring ? c.window.tokens : 0,
+            c.window.sinks};
   }
   template <class T, class S>
   cuda::StateView<T, S> view(const StateCache& c) const {
