@@ -19,6 +19,7 @@ int read_sinks(const MethodSpec& spec) {
 }
 
 std::unique_ptr<Method> make(const MethodSpec& spec, Context& c) {
+  check_keys(spec, c.target);
   const int length = spec.draft_length().value_or(kUsualDrafts), sinks = read_sinks(spec);
   return std::make_unique<RingTarget>(c, Compression{read_budget(spec, length, sinks), sinks}, length);
 }

@@ -66,8 +66,7 @@ int read_budget(const MethodSpec& spec, int draft_length, int staying) {
 
 void check_keys(const MethodSpec& spec, const Transformer& target) {
   if (target.shape.latent)
-    spec.in().fail("it chooses entries by each head's keys, and " + target.shape.name +
-                   " has latents; \"magicdec_streaming\" chooses none");
+    spec.in().fail(target.shape.name + " caches latents: of those no compressed cache is modelled");
 }
 
 bool fits_budget(const MethodSpec& spec, int staying) {

@@ -42,7 +42,7 @@ class RingTarget : public Method {
 // Reads the parameter "budget": at least the rows of a step and the `staying` entries, so that a ring has room for both.
 int read_budget(const MethodSpec&, int draft_length, int staying);
 bool fits_budget(const MethodSpec&, int staying);  // whether the draft length of a spec does
-// Notes a mistake where the target has latents, among which no choice is known.
+// Notes a mistake where the target's cache holds latents.
 void check_keys(const MethodSpec&, const Transformer& target);
 inline constexpr int kUsualBudget = 4096, kUsualDrafts = 7;  // of the authors' scripts
 
