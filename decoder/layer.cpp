@@ -106,7 +106,7 @@ LayerWeights make_layer(WeightStore& store, const std::string& prefix, const Tra
 }
 
 Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const TransformerShape& s, PassRef pass, Cache cache,
-                      int layer, int ranks) {
+                      int layer, int ranks, const std::optional<EntryChoice>& choice) {
   if (w.latent)
     return ops.sum_over_ranks(ops.linear(latent_attention(ops, y, *w.latent, s, pass, cache, layer), w.o), ranks);
   const int q_cols = s.q_columns(), kv_cols = s.kv_columns();
@@ -121,6 +121,8 @@ Tensor self_attention(Ops& ops, Tensor y, const LayerWeights& w, const Transform
   const Tensor v = columns(qkv, q_cols + kv_cols, kv_cols);
   const Tensor rotated = ops.rope_append(q, k, v, rope_of(s, w.kind), pass, cache, layer);
   Tensor attended = ops.attend(rotated, pass, cache, layer, s.query_scale, w.sinks);
+  if (choice)
+    ops.select_entries(rotated, pass, cache, choice->ring, layer, choice->window, choice->pool, s.query_scale);
   if (s.output_gate) attended = ops.sigmoid_mul(attended, columns(qkv, q_cols + 2 * kv_cols, q_cols));
   return ops.sum_over_ranks(ops.linear(attended, w.o, w.o_bias), ranks);
 }

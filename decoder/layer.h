@@ -44,9 +44,14 @@ struct LayerOptions {
 Cache make_cache(Ops&, const TransformerShape&, int layers, int capacity, Window = {});
 LayerWeights make_layer(WeightStore&, const std::string& prefix, const TransformerShape&, const LayerOptions& = {});
 
-// An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks.
+struct EntryChoice {  // as of Ops::select_entries
+  Cache ring;
+  int window, pool;
+};
+// An attention sublayer without its norm: y [n, inputs] -> [n, hidden], summed over tensor-parallel ranks. `choice`: of
+// a pass of prompts, the entries that go into a ring too.
 Tensor self_attention(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, Cache, int layer,
-                      int ranks = 1);
+                      int ranks = 1, const std::optional<EntryChoice>& choice = {});
 // Likewise of a gated delta network.
 Tensor delta_net(Ops&, Tensor y, const LayerWeights&, const TransformerShape&, PassRef, StateCache, int layer,
                  int ranks = 1);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decoder/ops.h"
+#include "decoder/ring.h"
 #include "decoder/token_tree.h"
 
 namespace draftline {
@@ -60,6 +61,8 @@ class Method {
   // Hidden states of the target that extend() wants: layer i = the state that enters it, `layers` = after the final
   // norm.
   virtual std::vector<int> auxiliary_layers() const { return {}; }
+  // What the target's pass over a prompt puts into rings of the method; null: nothing.
+  virtual const PromptSelection* selection() const { return nullptr; }
   // The tree of ranks, if the drafts are always candidates of these ranks; null otherwise.
   virtual const RankTree* tree() const { return nullptr; }
   virtual int depth() const { return 0; }              // most drafts on a path

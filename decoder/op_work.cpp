@@ -238,6 +238,24 @@ struct KernelOf {
                 .written = moved,
                 .format = o.cache.dtype};
   }
+  Kernel operator()(const KeepEntries& o) const {
+    const Bytes moved = static_cast<double>(o.last.rows) * o.rows * o.from.layers * o.from.row_bytes();
+    return Copy{.read = o.last.bytes() + o.cu_seqlens.bytes() + o.kv_slots.bytes() + o.lengths.bytes() + moved,
+                .written = moved,
+                .format = o.from.dtype};
+  }
+  // As of prompts that are longer than the window and fill the ring: scores against each key, and copies.
+  Kernel operator()(const SelectEntries& o) const {
+    const Pass& p = tape.pass(o.pass);
+    const double b = p.rows.sequences(), columns = o.q.cols;
+    const Bytes moved = b * o.to.window.tokens * o.to.row_bytes();
+    return Copy{.read = bytes_of(o.q.dtype, b * o.window * columns) +
+                        bytes_of(o.from.dtype, static_cast<double>(p.rows.total) * o.from.value_columns()) + moved +
+                        bytes_of_pass(p),
+                .written = moved,
+                .flops = Flops{2.0 * o.window * columns * p.rows.total},
+                .format = o.q.dtype};
+  }
   Kernel operator()(const Advance& o) const {
     return Copy{.read = o.counts.bytes() + o.lengths.bytes(), .written = o.lengths.bytes()};
   }
@@ -253,8 +271,9 @@ std::optional<Weight> streamed_weight(const Op& op) {
 }
 
 Window window_of(const Op& op) {
-  const auto* attend = std::get_if<Attend>(&op);
-  return attend != nullptr ? attend->cache.window : Window{};
+  if (const auto* attend = std::get_if<Attend>(&op)) return attend->cache.window;
+  const auto* latent = std::get_if<LatentAttend>(&op);
+  return latent != nullptr ? latent->cache.window : Window{};
 }
 
 Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths, Window window) {

@@ -253,6 +253,15 @@ void Ops::commit(Cache c, Tensor path, const Rows& rows, const BatchSlots& slots
   emit(Commit{path, rows.cu_seqlens, slots.kv_slots, slots.lengths, c});
 }
 
+void Ops::keep_entries(Cache from, Cache to, Tensor last, const Rows& rows, const BatchSlots& slots) {
+  check(to.window.ring && to.layers == from.layers && to.columns() == from.columns() && to.dtype == from.dtype,
+        "keep_entries: into a ring of layers of the same shape");
+  check(rows.prompts || rows.widest <= to.window.tokens - to.window.sinks, "keep_entries: a ring with room for a step");
+  if (teacher != nullptr) teacher->keeps_entries();
+  const int per = std::min(rows.widest, to.window.tokens);
+  emit(KeepEntries{last, rows.cu_seqlens, slots.kv_slots, slots.lengths, from, to, per});
+}
+
 void Ops::advance(Tensor lengths, Tensor counts) { emit(Advance{counts, lengths}); }
 
 }  // namespace draftline

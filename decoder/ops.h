@@ -143,6 +143,14 @@ class Ops {
   void commit(Cache, Tensor path, const Rows&,
               const BatchSlots&);               // path [B * (depth + 1)]: those rows of the tail stay
   void advance(Tensor lengths, Tensor counts);  // [B] += [B]
+  // The newest committed entries of `from`, rows up to last [B] of a path, go into the ring `to` too, before their
+  // lengths advance; after a prefill those that it has room for. Bug if `to` is no ring of such layers, or has not room
+  // for a step's.
+  void keep_entries(Cache from, Cache to, Tensor last, const Rows&, const BatchSlots&);
+  // q [n, heads * head_dim] of whole prompts; scale: none: 1 / sqrt(head_dim). Bug if the ring holds no more than
+  // `window` entries, or has sinks, or for latents.
+  void select_entries(Tensor q, PassRef, Cache from, Cache to, int layer, int window, int pool,
+                      std::optional<double> scale = {});
 
   // ---- the host's side
   // A value may steer the host only here: live it is read and judged, priced it is the next answer of the script, and
@@ -166,6 +174,7 @@ class Ops {
     virtual Tensor best(Tensor logits) = 0;
     virtual Tensor mapped(Tensor ids, Weight offsets) = 0;
     virtual Pass pass(Pass p) { return p; }
+    virtual void keeps_entries() {}  // in a ring, which can't be shared by positions of one text
   };
   Teacher* teacher = nullptr;
   const std::vector<Cache>& caches() const { return caches_; }

@@ -153,6 +153,16 @@ Tensor Ops::expanded_attend(Tensor q, Tensor kv, const LatentAppend& rotated, fl
       .y;
 }
 
+void Ops::select_entries(Tensor q, PassRef p, Cache from, Cache to, int layer, int window, int pool,
+                         std::optional<double> scale) {
+  check(rows(p).prompts && q.rows == rows(p).total, "select_entries: rows of whole prompts");
+  check(to.window.ring && to.window.sinks == 0 && to.window.tokens > window && to.layers == from.layers &&
+            to.columns() == from.columns() && from.latent == 0,
+        "select_entries: into a ring of layers of the same shape, with room for more than the window");
+  const float usual = 1 / std::sqrt(static_cast<float>(from.head_dim));
+  emit(SelectEntries{q, p, from, to, layer, window, pool, scale ? static_cast<float>(*scale) : usual});
+}
+
 Tensor Ops::group_attend(Tensor q, Tensor k, Tensor v, int group, int head_dim, bool causal) {
   check(q.rows % group == 0, "group_attend: whole groups");
   return emit(GroupAttend{q, k, v, group, head_dim, causal, temp(q.rows, q.cols)}).y;

@@ -26,6 +26,7 @@ double pairs_before(Window w, double n) {
 Span span_of(const PassRows& p, double length, Window w) {
   const double n = p.rows, old = length + p.tail;
   if (p.rows == 0) return {};
+  if (w.ring) return span_of(p, std::min<double>(length, w.tokens));
   if (p.masked) {
     const double keys = old + n - first_key(w, length);
     return {n * keys, keys};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Query-key pairs that a pass computes and cache entries that it reads, as a function of the committed length. Without
 // a window both are affine in it. Pairs within the tail are dense under a mask and causal without one. Under a mask no
-// host knows where in the text a row stands, so windows begin where that of the first uncommitted position does.
+// host knows where in the text a row stands, so windows begin where that of the first uncommitted position does. A ring
+// is read whole.
 #pragma once
 #include <span>
 #include <vector>

@@ -12,13 +12,13 @@
 
 namespace draftline {
 
-using Op =
-    std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, GeluMul, SiluAdd, Gelu, CosineGate,
-                 SigmoidMul, GroupedConv, MixtureOfExperts, RopeAppend, Attend, LatentAppend, AbsorbQueries,
-                 ExpandValues, LatentAttend, ExpandedAttend, GroupAttend, SumOverRanks, GatherOverRanks, ExchangeRows,
-                 Gather, ConcatRows, Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds, ClipTopK,
-                 WalkCandidates, ExpandTree, SelectTree, FollowPath, VerifyGreedy, VerifySampled, VerifyRelaxed,
-                 ForceAccepted, Commit, Advance, Quantise, GatedRmsNorm, Convolve, GatedDeltaRule>;
+using Op = std::variant<Embed, Linear, RmsNorm, AddRmsNorm, LayerNorm, Add, SiluMul, GeluMul, SiluAdd, Gelu, CosineGate,
+                        SigmoidMul, GroupedConv, MixtureOfExperts, RopeAppend, Attend, LatentAppend, AbsorbQueries,
+                        ExpandValues, LatentAttend, ExpandedAttend, GroupAttend, SumOverRanks, GatherOverRanks,
+                        ExchangeRows, Gather, ConcatRows, Store, Upload, Argmax, TopK, Sample, SampleChildren, MapIds,
+                        ClipTopK, WalkCandidates, ExpandTree, SelectTree, FollowPath, VerifyGreedy, VerifySampled,
+                        VerifyRelaxed, ForceAccepted, Commit, Advance, Quantise, GatedRmsNorm, Convolve, GatedDeltaRule,
+                        KeepEntries, SelectEntries>;
 
 // The part of a step to which an op belongs. Prices are broken down by it, and an engine may launch phases differently.
 enum class Phase : std::uint8_t { draft, verify, commit };
@@ -114,6 +114,7 @@ struct TapeHasher {
   void operator()(const Cache& c) {
     hash.add(c.id);
     if (c.window.tokens > 0) hash.add(pack(c.window.tokens, c.window.chunked));
+    if (c.window.ring) hash.add(pack(c.window.sinks, 1));
   }
   void operator()(const StateCache& c) { hash.add(pack(c.id, c.states)); }
   void operator()(const PassRef& p) { hash.add(p.index); }

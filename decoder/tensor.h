@@ -54,13 +54,22 @@ inline Tensor reshape(Tensor t, int rows, int cols) {
 }
 
 // What rows attend to of the text before them. A window slides with them unless it is chunked: then the text falls into
-// chunks of so many tokens, and a row sees its own alone.
+// chunks of so many tokens, and a row sees its own alone. A ring is a cache that holds no more than `tokens` committed
+// entries, and a row attends to all of them: the text's first `sinks`, and of the others those that were put there last
+// (KeepEntries and SelectEntries in decoder/op.h). The tail lies behind them.
 struct Window {
-  int tokens = 0;  // those that a row sees, itself included; 0: all
-  bool chunked = false;
+  int tokens = 0;  // those that a row sees, itself included unless this is a ring; 0: all
+  bool chunked = false, ring = false;
+  int sinks = 0;  // of a ring
+  // Committed entries that a cache has of a text of that committed length; the first of the tail comes next.
+  constexpr int held(int length) const { return ring && length > tokens ? tokens : length; }
+  // The entry of a committed position. Positions of a text that fits lie in their order.
+  constexpr int entry(int position) const {
+    return ring && position >= tokens ? sinks + (position - sinks) % (tokens - sinks) : position;
+  }
   // The first position that the row at this one attends to.
   constexpr int first_key(int position) const {
-    if (tokens == 0) return 0;
+    if (tokens == 0 || ring) return 0;
     return chunked ? position / tokens * tokens : position < tokens ? 0 : position - tokens + 1;
   }
   constexpr bool operator==(const Window&) const = default;
@@ -120,7 +129,9 @@ struct Pass {
   // For accounting on the host alone, where a drafter keeps lengths of its own in `slots`: by how many entries each is
   // ahead of the committed length. Empty: by none.
   std::vector<int> ahead = {};
-  bool causal = true;  // false, and no mask: each row attends to all rows of the pass, and keeps its position
+  // false, and no mask: each row attends to all rows of the pass, and keeps its position; of the text before them all
+  // see what the first uncommitted position would.
+  bool causal = true;
 };
 // Names a pass of the tape, so that an op that refers to one stays small.
 struct PassRef {

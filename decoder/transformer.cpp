@@ -47,6 +47,14 @@ bool Transformer::owns(const Cache& cache) const {
   return std::any_of(caches.begin(), caches.end(), [&](const Cache& mine) { return mine.id == cache.id; });
 }
 
+Transformer Transformer::over(const std::vector<RingOf>& rings) const {
+  Transformer other = *this;
+  for (const RingOf& r : rings)
+    for (LayerCache& c : other.cache_of_layer_)
+      if (c.cache.id == r.whole.id) c.cache = r.ring;
+  return other;
+}
+
 // A LayerNorm has no fused kernel that adds the pending branch, so that is added first.
 static Tensor norm(Ops& ops, Stream& x, Weight w, const std::optional<Weight>& bias, float epsilon) {
   return bias ? ops.layer_norm(x.value(ops), w, *bias, epsilon) : x.norm(ops, w, epsilon);
@@ -56,16 +64,20 @@ void Transformer::commit(Ops& ops, Tensor path, const Rows& rows, const BatchSlo
   for (const Cache& cache : caches) ops.commit(cache, path, rows, slots);
 }
 
-Tensor Transformer::attention(Ops& ops, Tensor y, int layer, PassRef pass) const {
+Tensor Transformer::attention(Ops& ops, Tensor y, int layer, PassRef pass, const PromptSelection* selection) const {
   const auto index = static_cast<std::size_t>(layer);
   const LayerCache& at = cache_of_layer_[index];
   if (layers[index].kind.attention == AttentionKind::delta_net)
     return delta_net(ops, y, layers[index], shape, pass, *states, at.layer, ranks);
-  return self_attention(ops, y, layers[index], shape, pass, at.cache, at.layer, ranks);
+  std::optional<EntryChoice> choice;
+  if (selection != nullptr)
+    for (const RingOf& r : selection->rings)
+      if (r.whole.id == at.cache.id) choice = {r.ring, selection->window, selection->pool};
+  return self_attention(ops, y, layers[index], shape, pass, at.cache, at.layer, ranks, choice);
 }
 
 void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUse> use,
-                      std::map<int, Tensor>* auxiliary_states) const {
+                      std::map<int, Tensor>* auxiliary_states, const PromptSelection* selection) const {
   const auto epsilon = static_cast<float>(shape.norm_epsilon);
   const int sequences = ops.sequences(pass);
   const auto keep_state = [&](int layer) {
@@ -80,7 +92,7 @@ void Transformer::run(Ops& ops, Stream& x, PassRef pass, std::span<const LayerUs
     if (u.attention) y = norm(ops, x, *w.attention_norm, w.attention_norm_bias, epsilon);
     keep_state(u.layer);  // comes after the norm, which has added the pending branch already
     Tensor attended;
-    if (u.attention) attended = attention(ops, y, u.layer, pass);
+    if (u.attention) attended = attention(ops, y, u.layer, pass, selection);
     if (shape.parallel_attention) {
       const Tensor z = norm(ops, x, *w.mlp_norm, w.mlp_norm_bias, epsilon);
       if (u.attention) x.push(ops, attended);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "decoder/layer.h"
+#include "decoder/ring.h"
 
 namespace draftline {
 
@@ -25,7 +26,9 @@ class Transformer {
   static constexpr int kMostStates = 65;
 
   // Runs layers on the stream. auxiliary_states[i] gets the state that enters layer i (layers = before the final norm).
-  void run(Ops&, Stream&, PassRef, std::span<const LayerUse>, std::map<int, Tensor>* auxiliary_states = nullptr) const;
+  // `selection`: of a pass of prompts, what each layer puts into rings.
+  void run(Ops&, Stream&, PassRef, std::span<const LayerUse>, std::map<int, Tensor>* auxiliary_states = nullptr,
+           const PromptSelection* selection = nullptr) const;
   void run(Ops& ops, Stream& x, PassRef p, std::map<int, Tensor>* auxiliary_states = nullptr) const {
     run(ops, x, p, all_, auxiliary_states);
   }
@@ -47,6 +50,8 @@ class Transformer {
   std::vector<Cache> caches;
   std::optional<StateCache> states;  // of the layers with a recurrent state
   bool owns(const Cache&) const;
+  // The same network with rings in place of some of its caches. It reads and appends to those; the others it shares.
+  Transformer over(const std::vector<RingOf>&) const;
   // Those rows of the tail stay in every cache: path [B * (depth + 1)], as of Ops::commit.
   void commit(Ops&, Tensor path, const Rows&, const BatchSlots&) const;
   Weight embedding, head, final_norm_weight;
@@ -59,7 +64,7 @@ class Transformer {
     int layer = 0;
   };
   void add_cache(Ops&, AttentionKind, int capacity);
-  Tensor attention(Ops&, Tensor y, int layer, PassRef) const;
+  Tensor attention(Ops&, Tensor y, int layer, PassRef, const PromptSelection*) const;
 
   std::vector<LayerUse> all_;
   std::vector<LayerCache> cache_of_layer_;

@@ -29,7 +29,7 @@ DryStep dry_step(Decoder& priced, int slots, int length) {
 void check_memory(const Decoder& priced, int slots, int capacity) {
   const Bytes have{static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE))};
   Bytes caches;
-  for (const Cache& c : priced.ops.caches()) caches += 1.0 * slots * capacity * c.layers * c.row_bytes();
+  for (const Cache& c : priced.ops.caches()) caches += 1.0 * slots * c.window.held(capacity) * c.layers * c.row_bytes();
   for (const StateCache& c : priced.ops.state_caches())  // states are fp32 whatever their format says
     caches += 1.0 * slots * c.layers *
               (c.states * bytes_of(DType::fp32, c.net.state_elements()) + c.kept_rows() * c.row_bytes());

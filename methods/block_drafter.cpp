@@ -21,7 +21,7 @@ static std::vector<int> spread_layers(int target_layers, int layers) {
 }
 
 BlockShape read_block(const MethodSpec& spec, const Transformer& target, const BlockDrafts& drafts) {
-  constexpr int kMostLayers = 32, kMostFused = 16;
+  constexpr int kMostLayers = 32, kMostFused = 16, kMostWindow = 1 << 24;
   const Reader& in = spec.in();
   BlockShape b;
   const auto length = spec.draft_length();
@@ -40,6 +40,7 @@ BlockShape read_block(const MethodSpec& spec, const Transformer& target, const B
   }
   if (b.target_layers.empty()) b.target_layers = spread_layers(target.shape.layers, b.layers);
   b.mask_token = read_mask_token(spec, target);
+  if (const auto window = in.find("window")) b.window = window->integer(b.block, kMostWindow);
   if (target.shape.latent)
     in.fail("its layers have the target's heads, and no block drafter with latent attention is known");
   return b;
@@ -81,7 +82,7 @@ BlockDrafter::BlockDrafter(Context& c, const std::string& prefix, BlockShape blo
     layers_.push_back(l);
   }
   out_norm_ = c.weights.vector(prefix + "out_norm", d);
-  cache_ = c.ops.cache(block_.layers, shape_.kv_heads, shape_.head_dim, c.capacity);
+  cache_ = c.ops.cache(block_.layers, shape_.kv_heads, shape_.head_dim, c.capacity, Window{block_.window});
 }
 
 std::vector<int> BlockDrafter::auxiliary_layers() const {

@@ -17,6 +17,7 @@ struct BlockShape {
   int layers = 5;
   std::vector<int> target_layers;  // from 0; the state that leaves each
   int mask_token = 0;
+  int window = 0;  // entries that a root sees, itself included; 0: all. The block's other rows see them too
   int conv_taps = 0, conv_group = 16;  // DFlash 2's convolution around each sublayer; 0 taps: none
 };
 // How many drafts a block of so many rows gives: DFlash's root row predicts nothing, DSpark's the first draft.
@@ -26,8 +27,8 @@ struct BlockDrafts {
   int of(int block) const { return root_predicts ? block : block - 1; }
 };
 
-// Reads "block_size" (by default what the draft length needs, or else the usual block), "layers", "target_layers" and
-// "mask_token". Mistakes are noted, among them a draft length beyond the block's.
+// Reads "block_size" (by default what the draft length needs, or else the usual block), "layers", "target_layers",
+// "mask_token" and "window". Mistakes are noted, among them a draft length beyond the block's.
 BlockShape read_block(const MethodSpec&, const Transformer& target, const BlockDrafts&);
 // Whether a draft length fits the parameter "block_size".
 bool fits_block(const MethodSpec&, const BlockDrafts&);

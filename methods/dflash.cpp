@@ -44,10 +44,12 @@ Entry dflash() {
           .lossless = Losslessness::lossless,
           .parameters =
               "draft_length (15), block_size (draft_length + 1; drafted whole), layers (5), target_layers ([[layers "
-              "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary)",
+              "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary), "
+              "window: entries that the block sees of its text (all)",
           .make = make_dflash,
           .examples = {R"("draft_length": 3, "layers": 2)", R"("draft_length": 2, "block_size": 5, "layers": 1)",
-                       R"("draft_length": 4, "layers": 1, "target_layers": [0, 2, 5], "mask_token": 0)"},
+                       R"("draft_length": 4, "layers": 1, "target_layers": [0, 2, 5], "mask_token": 0)",
+                       R"("draft_length": 3, "layers": 2, "window": 5)"},
           .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
                         return fits_block(spec, kDFlashDrafts);
                       }}};

@@ -78,7 +78,8 @@ Entry dflash2() {
       .parameters =
           "draft_length (7), block_size (draft_length + 1; drafted whole), layers (5), target_layers ([[layers "
           "from 0]]; as many as layers, spread evenly), mask_token (the last of the vocabulary), conv_kernel_size "
-          "(2), conv_group_size (16), selector_rank (256), selector_top_k (16)",
+          "(2), conv_group_size (16), selector_rank (256), selector_top_k (16), window: entries that the block sees of "
+          "its text (all)",
       .make = make_dflash2,
       .examples =
           {R"("draft_length": 3, "layers": 2, "selector_rank": 6, "selector_top_k": 4)",

@@ -31,8 +31,18 @@ static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
   return shape;
 }
 
-DraftNetwork::DraftNetwork(const MethodSpec& spec, Context& c, std::optional<int> vocabulary)
-    : network_(read_shape(spec, c), c.weights, c.ops, c.capacity, "draft.", ranks_of(spec, c)),
+static TransformerShape windowed(TransformerShape s, int window) {
+  if (window == 0 || s.window > 0) return s;
+  std::vector<LayerKind> kinds;
+  for (int i = 0; i < s.layers; ++i) kinds.push_back(s.layer(i));
+  for (LayerKind& kind : kinds) kind.attention = AttentionKind::sliding;
+  s.layer_kinds = std::move(kinds);
+  s.window = window;
+  return s;
+}
+
+DraftNetwork::DraftNetwork(const MethodSpec& spec, Context& c, std::optional<int> vocabulary, int window)
+    : network_(windowed(read_shape(spec, c), window), c.weights, c.ops, c.capacity, "draft.", ranks_of(spec, c)),
       head_(network_, c.weights, "draft.reduced.", vocabulary) {}
 
 void DraftNetwork::extend(Ops& ops, const Session& s, const Committed& c) {

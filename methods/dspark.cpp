@@ -78,7 +78,7 @@ Entry dspark() {
           .parameters =
               "draft_length (7), block_size (draft_length; drafted whole), markov_rank (256), layers (5), "
               "target_layers ([[layers from 0]]; as many as layers, spread evenly), mask_token (the last of the "
-              "vocabulary)",
+              "vocabulary), window: entries that the block sees of its text (all)",
           .make = make_dspark,
           .examples = {R"("draft_length": 3, "layers": 2, "markov_rank": 4)",
                        R"("draft_length": 2, "block_size": 4, "layers": 1, "markov_rank": 8)"},

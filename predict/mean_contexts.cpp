@@ -17,7 +17,7 @@ constexpr int kMostChunks = 256;  // in one output; of more, several lie in a pa
 
 void add_kinks(Window w, double from, double to, std::vector<double>& all) {
   if (!w.chunked) {
-    const double full = w.tokens - 1;  // with the row itself
+    const double full = w.ring ? w.tokens : w.tokens - 1;  // with the row itself, unless this is a ring
     if (from < full && full < to) all.push_back(full);
     return;
   }

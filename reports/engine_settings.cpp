@@ -59,6 +59,8 @@ std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_leng
   std::string flags = "--speculative-algorithm " + std::string(name);
   if (name != "NGRAM" && name != "DFLASH")  // these draft in no passes of their own
     flags += " --speculative-num-steps " + std::to_string(draft_length) + " --speculative-eagle-topk 1";
+  if (const auto window = method.in().find("window"); window && name == "DFLASH")
+    flags += " --speculative-dflash-draft-window-size " + std::to_string(window->integer());
   return flags + " --speculative-num-draft-tokens " + std::to_string(draft_length + 1);  // the root included
 }
 

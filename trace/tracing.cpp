@@ -18,6 +18,7 @@ class StepTeacher : public Method, public RankTeacher {
  public:
   StepTeacher(Ops& ops, Method& inner, int depth, Noted noted) : RankTeacher(ops, depth, noted), inner_(inner) {}
   std::vector<int> auxiliary_layers() const override { return inner_.auxiliary_layers(); }
+  const PromptSelection* selection() const override { return inner_.selection(); }
   Proposal propose(Ops& ops, Session& s) override {
     Proposal p = RankTeacher::propose(inner_, s);
     if (!p.hidden || p.first_layer > 0)
@@ -140,8 +141,9 @@ std::vector<TracedPrompt> record_ranks(const Tracing& t, const Decoder& own, Tra
                                        const std::vector<std::vector<int>>& prompts) {
   const int own_depth = own.method->depth();
   std::unique_ptr<Decoder> decoder;
+  std::optional<MethodSpec> chain;
   for (const int levels : {std::max(t.depth, own_depth), own_depth}) {
-    const auto chain = t.method.as_chain(levels, own.target.shape);
+    chain = t.method.as_chain(levels, own.target.shape);
     if (!chain) continue;
     try {
       decoder = t.make(*chain);
@@ -149,10 +151,16 @@ std::vector<TracedPrompt> record_ranks(const Tracing& t, const Decoder& own, Tra
     } catch (const InputErrors&) {}  // this machine has not enough memory for so many heads
   }
   if (!decoder || decoder->method->depth() == 0 || !decoder->method->static_plan()) return {};
-  try {
-    auto traced = record_positions(t, *decoder, Noted::ranks, t.positions_at_once, prompts);
+  const auto recorded = [&](int at_once) {
+    auto traced = record_positions(t, *decoder, Noted::ranks, at_once, prompts);
     h.depth = decoder->method->depth();
     return traced;
+  };
+  try {
+    return recorded(t.positions_at_once);
+  } catch (const NotAtOnce&) {
+    decoder = t.make(*chain);
+    return recorded(0);
   } catch (const NotByRank&) { return {}; }
 }
 
@@ -162,7 +170,7 @@ std::vector<TracedPrompt> record_lengths(const Tracing& t, const std::vector<std
       return record_positions(t, *t.make(t.method), Noted::lengths, at_once, prompts);
     } catch (const NotByRank&) {  // thrown only if several positions are recorded at once
       check(at_once > 0, "lengths can be noted step by step");
-    }
+    } catch (const NotAtOnce&) {}
   }
   return {};
 }

@@ -61,7 +61,8 @@ void CpuBackend::run(const RopeAppend& o) {
         for (int c = 0; c < o.q.cols; ++c) y[r * o.y.stride + c] *= growth;
       }
       for (int h = 0; h < kv_columns; h += d) rotate(k + r * o.k.stride + h, turn, d, rotated.data() + h);
-      held(o.cache).store(o.layer, p.kv_slots[b], p.lengths[b] + p.pass.tail + i, rotated.data(), v + r * o.v.stride);
+      held(o.cache).store(o.layer, p.kv_slots[b], o.cache.window.held(p.lengths[b]) + p.pass.tail + i, rotated.data(),
+                          v + r * o.v.stride);
       counts_.written += o.cache.row_bytes().value;
     }
   }
@@ -86,7 +87,7 @@ void CpuBackend::run(const LatentAppend& o) {
       const float* c = latent + r * o.latent.stride;
       std::copy_n(c, o.cache.latent, key.data());
       std::copy_n(own, rope, key.data() + o.cache.latent);
-      held(o.cache).store(o.layer, p.kv_slots[b], p.lengths[b] + p.pass.tail + i, key.data(), c);
+      held(o.cache).store(o.layer, p.kv_slots[b], o.cache.window.held(p.lengths[b]) + p.pass.tail + i, key.data(), c);
       counts_.written += o.cache.row_bytes().value;
     }
   }
@@ -198,10 +199,13 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
   const int group = heads / o.cache.kv_heads, blocks = panels_for(values_d);
   Scratch s;
   for (int b = 0; b < p.pass.rows.sequences(); ++b) {
-    const int n = p.cu_seqlens[b + 1] - p.cu_seqlens[b], before = p.lengths[b] + p.pass.tail;
+    const int n = p.cu_seqlens[b + 1] - p.cu_seqlens[b], length = window.held(p.lengths[b]),
+              before = length + p.pass.tail;
     if (n == 0) continue;
-    // Under a mask all rows read, and compute, what one at the first uncommitted position would see.
-    const int from = window.first_key(p.tree_mask ? p.lengths[b] : before), base = from / kPanel * kPanel;
+    // Under a mask all rows read, and compute, what one at the first uncommitted position would see; of a block they see
+    // it too.
+    const bool alike = p.tree_mask || !p.pass.causal;
+    const int from = window.first_key(alike ? length : before), base = from / kPanel * kPanel;
     counts_.read += (before + n - from) * o.cache.row_bytes().value;
     cache.check_entry(p.kv_slots[b], before + n - 1);
     for (int i = 0; i < n; ++i) check(p.visible(p.cu_seqlens[b] + i, p.pass.tail + i), "a row must attend to itself");
@@ -214,7 +218,7 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
         const auto row_of = [&](int j) { return p.cu_seqlens[b] + (first + j) / group; };
         const auto head_of = [&](int j) { return head * group + (first + j) % group; };
         const auto position_of = [&](int j) {
-          return p.lengths[b] + p.visible_tail(row_of(j), row_of(j) - p.cu_seqlens[b]) - 1;
+          return p.pass.causal ? length + p.visible_tail(row_of(j), row_of(j) - p.cu_seqlens[b]) - 1 : length;
         };
         // Keys up to a row's last, counted from `base`. Under a mask every pair of the tail is computed, as a GPU's
         // tile does.
@@ -227,7 +231,7 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
         for (int j = 0; j < rows; ++j) {
           float* score = floats(s.scores) + j * stride * kPanel;
           const int own = keys_of(j), first_own = window.first_key(position_of(j));
-          p.hide({score, static_cast<std::size_t>(own)}, base, first_own, row_of(j), p.lengths[b]);
+          p.hide({score, static_cast<std::size_t>(own)}, base, first_own, row_of(j), length);
           softmax({score, static_cast<std::size_t>(own)}, sinks == nullptr ? nullptr : sinks + head_of(j));
           std::fill(score + own, score + most, 0.0F);
           counts_.flops += 2.0 * (d + values_d) * (base + own - (p.tree_mask ? from : first_own));

@@ -130,6 +130,8 @@ class CpuBackend : public Backend {
   void run(const VerifyRelaxed&);
   void run(const ForceAccepted&);
   void run(const Commit&);
+  void run(const KeepEntries&);
+  void run(const SelectEntries&);
   void run(const Advance&);
   // Attention over a cache: query(row, head, to) writes a query's columns, result(row, head) is where its sums go.
   template <class O, class Query, class Result>

@@ -74,20 +74,21 @@ void CpuCache::store(int layer, int kv_slot, int position, const float* k, const
 }
 
 void CpuCache::move(int layer, int kv_slot, int from, int to) {
-  check_entry(kv_slot, from);
-  check_entry(kv_slot, to);
   if (from == to) return;
-  for (int head = 0; head < heads_; ++head) {
-    const float* k = key(layer, kv_slot, from, head);
-    float* k_to = key(layer, kv_slot, to, head);
-    for (int c = 0; c < dim_; ++c) k_to[c * kPanel] = k[c * kPanel];
-    const float* v = value(layer, kv_slot, from, head);
-    float* v_to = value(layer, kv_slot, to, head);
-    for (int c = 0; c < value_dim_; c += kPanel) {
-      const std::ptrdiff_t block = std::ptrdiff_t{c} * capacity_;
-      std::copy_n(v + block, kPanel, v_to + block);
-    }
-  }
+  for (int head = 0; head < heads_; ++head) copy(layer, kv_slot, head, to, *this, from);
+}
+
+void CpuCache::copy(int layer, int kv_slot, int head, int to, const CpuCache& other, int entry) {
+  other.check_entry(kv_slot, entry);
+  check_entry(kv_slot, to);
+  const float* k = other.key(layer, kv_slot, entry, head);
+  float* k_to = key(layer, kv_slot, to, head);
+  for (int c = 0; c < dim_; ++c) k_to[c * kPanel] = k[c * kPanel];
+  const float* v = other.value(layer, kv_slot, entry, head);
+  float* v_to = value(layer, kv_slot, to, head);
+  for (int c = 0; c < value_dim_;
+       c += kPanel, v += std::ptrdiff_t{kPanel} * other.capacity_, v_to += std::ptrdiff_t{kPanel} * capacity_)
+    std::copy_n(v, kPanel, v_to);
 }
 
 }  // namespace draftline

@@ -18,6 +18,8 @@ class CpuCache {
   std::vector<float> entry(int layer, int kv_slot, int position) const;
   void store(int layer, int kv_slot, int position, const float* k, const float* v);
   void move(int layer, int kv_slot, int from, int to);
+  // One head's key and value of an entry of this cache are those of an entry of `from`, which has the same shape.
+  void copy(int layer, int kv_slot, int head, int to, const CpuCache& from, int entry);
   void check_entry(int kv_slot, int position) const;
 
   // The lines of one head: of panel p and column c at [p * head_dim + c]; of block b and position i at [b * capacity +
@@ -38,6 +40,12 @@ class CpuCache {
   }
   float* key(int layer, int kv_slot, int position, int head);
   float* value(int layer, int kv_slot, int position, int head);
+  const float* key(int layer, int kv_slot, int position, int head) const {
+    return const_cast<CpuCache*>(this)->key(layer, kv_slot, position, head);
+  }
+  const float* value(int layer, int kv_slot, int position, int head) const {
+    return const_cast<CpuCache*>(this)->value(layer, kv_slot, position, head);
+  }
 
   int kv_slots_, capacity_, heads_, dim_, value_dim_;
   std::size_t key_lines_, value_lines_;  // of a head

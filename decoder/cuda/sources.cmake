@@ -11,6 +11,7 @@ set(draftline_cuda_kernels
   runtime/idle.cu
   cache/latent_append.cu
   cache/movement.cu
+  cache/rings.cu
   elementwise/norm.cu
   recurrence/delta_net.cu
   runtime/random_fill.cu

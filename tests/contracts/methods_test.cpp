@@ -142,11 +142,13 @@ TEST_CASE("every cache after a run has the bits of a fresh prefill of the commit
     auto committed = live.decoder.generator.session().text;
     for (auto& t : committed) t.pop_back();  // the root is not in the cache yet
     fresh.decoder.generator.join(committed, ids);
-    for (const Cache& c : live.decoder.ops.caches())
+    for (const Cache& c : live.decoder.ops.caches()) {
+      if (c.window.ring && live.decoder.method->selection() != nullptr)
+        continue;  // what it holds depends on the prompt
       for (int b = 0; b < 3; ++b) {
         const int places[] = {b};
-        const int entries = static_cast<int>(committed[static_cast<std::size_t>(b)].size()) -
-                            (c.id > 0 ? live.decoder.method->rewrites() : 0);
+        const int entries = c.window.held(static_cast<int>(committed[static_cast<std::size_t>(b)].size()) -
+                                          (c.id > 0 ? live.decoder.method->rewrites() : 0));
         for (int layer = 0; layer < c.layers; ++layer)
           for (int key = 0; key < entries; ++key) {
             const auto one = live.cpu().cache_entry(c, layer, places[0], key),
@@ -154,6 +156,7 @@ TEST_CASE("every cache after a run has the bits of a fresh prefill of the commit
             REQUIRE(std::memcmp(one.data(), two.data(), one.size() * sizeof(float)) == 0);
           }
       }
+    }
   }
 }
 

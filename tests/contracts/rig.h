@@ -85,12 +85,15 @@ inline std::vector<Plan> all_plans() {
     for (const Plan& p : plans_of(e)) plans.push_back(p);
   return plans;
 }
-// Block drafters have layers of the target's heads, and none is known for a target with latent attention.
+// Block drafters have layers of the target's heads, and none is known for a target with latent attention; nor are
+// compressed caches of latents.
 inline std::vector<Plan> plans_for(Network network) {
   std::vector<Plan> plans = all_plans();
   if (tiny_shape(network).latent)
-    std::erase_if(plans,
-                  [](const Plan& p) { return p.method == "dflash" || p.method == "dflash2" || p.method == "dspark"; });
+    std::erase_if(plans, [](const Plan& p) {
+      return p.method == "dflash" || p.method == "dflash2" || p.method == "dspark" || p.method == "triforce" ||
+             p.method.starts_with("magicdec_");
+    });
   return plans;
 }
 inline std::string label(const Plan& p) { return p.method + " " + p.parameters; }

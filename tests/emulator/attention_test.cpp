@@ -109,7 +109,9 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   table.resize(static_cast<std::size_t>(sequences * per_kv_slot));
   const auto entries = static_cast<std::size_t>(layers * blocks * 2 * c.kv_heads * kBlockTokens * c.dim);
   std::vector<T> held(entries, from_float<T>(NAN));
-  CacheView<T> view{held.data(), table.data(), per_kv_slot, blocks, c.kv_heads, c.dim};
+  CacheView<T> view{
+      held.data(),   table.data(), per_kv_slot, blocks, c.kv_heads, c.dim, c.window.ring ? c.window.tokens : 0,
+      c.window.sinks};
   for (int b = 0; b < sequences; ++b) {
     const auto at = static_cast<std::size_t>(b);
     for (int key = 0; key < c.lengths[at] + c.tail + c.rows[at]; ++key) {
@@ -213,6 +215,16 @@ TEST_CASE("rows of a block see each other, before and behind them") {
   Case c{"block", {20, 150, 0}, {rows, rows, rows}, 4, 2, dim};
   c.block = true;
   check_case(c);
+  c.window = {40};  // all of them see what the first does
+  check_case(c);
+}
+
+TEST_CASE("a ring is read whole, however long its text is") {
+  NEEDS_DEVICE;
+  const bool tree = GENERATE(false, true);
+  const Window ring{.tokens = GENERATE(4, 33, 150), .ring = true};
+  check_case({"ring", {37, 3, 300}, {1, 1, 1}, 4, 2, 32, tree, 3, 8, 1, ring});
+  check_case({"rows behind a ring", {140, 5}, {4, 2}, 4, 1, 64, tree, 2, 64, 1, ring});
 }
 
 TEST_CASE("sequences of a batch may have many rows, one, or none") {

@@ -49,6 +49,20 @@ TEST_CASE("under a mask all rows meet what the first uncommitted position would 
   CHECK(span_of({.rows = 6, .masked = true}, 100, {}) == Span{6 * 106, 106});
 }
 
+TEST_CASE("a ring is read whole, and the rows behind it are causal") {
+  constexpr Window ring{.tokens = 10, .ring = true, .sinks = 2};
+  static_assert(ring.first_key(100) == 0 && ring.held(7) == 7 && ring.held(100) == 10);
+  static_assert(ring.entry(9) == 9 && ring.entry(10) == 2 && ring.entry(17) == 9 && ring.entry(18) == 2);
+  CHECK(span_of({.rows = 1, .tail = 3}, 7, ring) == Span{11, 11});
+  CHECK(span_of({.rows = 1, .tail = 3}, 1000, ring) == Span{14, 14});
+  CHECK(span_of({.rows = 2}, 1000, ring) == Span{11 + 12, 12});
+  // It fills at 10, from where on nothing grows: (10 * 5 + 90 * 10) / 100.
+  double mean = 0;
+  for (const auto& [context, weight] : mean_contexts(0, 102, std::vector{ring}))
+    mean += weight * std::min(context, 10.0);
+  CHECK(mean == Approx(9.5));
+}
+
 TEST_CASE("a mean over an output is taken on each side of where a window fills") {
   const std::vector<Window> windows{{101}};  // full with the row itself
   double mean = 0, weights = 0;
@@ -116,6 +130,31 @@ TEST_CASE("a step reads a window's keys in layers that have one, and memory hold
   const Prediction early = round_windows(30, plain);
   CHECK(early.breakdown.of(Phase::verify).value == Approx(products + (40 + 36.975) * key + index).epsilon(1e-6));
   CHECK(late.memory.cache.value == (8 + 3) * 16 * 128);  // 113 tokens, and 41 of the window, in blocks of 16
+}
+
+TEST_CASE("drafts over a compressed cache cost and take as much at any context; verification and prompts don't") {
+  const std::string draft = R"(, "draft_length": 3, "budget": 64, "acceptance": {"rate": 0.8}})";
+  for (const std::string name : {R"("magicdec_streaming")", R"("magicdec_snapkv")"}) {
+    INFO(name);
+    const std::string method = R"("method": {"name": )" + name + draft;
+    const Prediction at_200 = round_windows(200, method), at_1200 = round_windows(1200, method);
+    CHECK(at_1200.breakdown.of(Phase::draft).value == Approx(at_200.breakdown.of(Phase::draft).value).epsilon(1e-9));
+    // The layer without a window reads 1000 entries more: 2 KV heads of 16 columns, keys and values.
+    const double entries = 1000 * 2e-9 * 2 * 2 * 16;
+    CHECK((at_1200.breakdown.of(Phase::verify) - at_200.breakdown.of(Phase::verify)).value ==
+          Approx(entries).epsilon(1e-6));
+    CHECK(at_200.memory.draft_cache.value == at_1200.memory.draft_cache.value);
+    CHECK(at_200.memory.draft_cache.value == 5 * 16 * 128);  // 64 entries and 4 of a step, in blocks of 16
+  }
+  // Beyond a budget that holds the whole text, drafts read what a draft of the whole context does.
+  const auto drafts = [&](int budget, int prompt) {
+    return round_windows(prompt, R"("method": {"name": "magicdec_streaming", "draft_length": 3, "budget": )" +
+                                     std::to_string(budget) + R"(, "acceptance": {"rate": 0.8}})")
+        .breakdown.of(Phase::draft)
+        .value;
+  };
+  CHECK(drafts(4096, 200) == Approx(drafts(8192, 200)).epsilon(1e-9));
+  CHECK(drafts(4096, 200) > drafts(64, 200));
 }
 
 }  // namespace draftline

@@ -132,6 +132,8 @@ TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length
         R"({"method":"dflash","num_speculative_tokens":7})");
   CHECK(*sglang_flags(of(R"({"name": "dflash", "draft_length": 15})"), 15) ==
         "--speculative-algorithm DFLASH --speculative-num-draft-tokens 16");
+  CHECK(*sglang_flags(of(R"({"name": "dflash", "draft_length": 15, "window": 2048})"), 15) ==
+        "--speculative-algorithm DFLASH --speculative-dflash-draft-window-size 2048 --speculative-num-draft-tokens 16");
   CHECK(!vllm_settings(hydra, schedule, 256));  // no such method there
   CHECK(sglang_flags(eagle, 3) ==
         "--speculative-algorithm EAGLE3 --speculative-num-steps 3 --speculative-eagle-topk 1 "

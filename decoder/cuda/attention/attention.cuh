@@ -73,12 +73,12 @@ __device__ AttendWork work_of_block(const AttendArguments<T>& a, int tile_rows, 
   w.any = w.from < w.rows * a.group;
   if (!w.any) return w;
   const bool cached = a.pass.slots.lengths.data != nullptr;
-  w.length = cached ? *a.pass.slots.lengths.row(w.sequence) : 0;
+  w.length = cached ? a.cache.held(*a.pass.slots.lengths.row(w.sequence)) : 0;
   w.kv_slot = cached ? *a.pass.slots.kv_slots.row(w.sequence) : 0;
   const int last_row = min((w.from + tile_rows - 1) / a.group, w.rows - 1);
   const int keys = w.length + a.pass.tail + (a.pass.looks_ahead() ? w.rows : last_row + 1);
-  // The first key that a row of the tile sees; under a mask, one at the first uncommitted position.
-  const int row = a.pass.tree_mask.data != nullptr ? 0 : a.pass.tail + w.from / a.group;
+  // The first key that a row of the tile sees; under a mask or of a block, one at the first uncommitted position.
+  const int row = a.pass.looks_ahead() ? 0 : a.pass.tail + w.from / a.group;
   const int base = a.window.first_key(w.length + row) / stage * stage;
   const int stages = ceil_div(keys - base, stage);
   const int each = ceil_div(stages, min(a.splits, ceil_div(keys - base, kLeastKeys)));
@@ -107,7 +107,7 @@ __device__ inline bool attends_to(const PassView& p, Window window, int row, int
     if (masked && (static_cast<unsigned>(p.tree_mask.row(row)[entry / 32]) >> (entry % 32) & 1U) == 0) return false;
   }
   if (window.tokens == 0) return true;
-  if (!masked) return key >= window.first_key(length + p.tail + index);
+  if (!masked) return key >= window.first_key(p.causal ? length + p.tail + index : length);
   const int position = length + ancestors(p, row, 32 * p.tree_mask.cols) - 1;
   return (entry < 0 ? key : length + ancestors(p, row, entry)) >= window.first_key(position);
 }

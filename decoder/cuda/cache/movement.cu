@@ -58,7 +58,7 @@ __global__ void rope_append_kernel(View<const T> q, View<const T> k, View<const 
     rotates = h < kv;
     if (!rotates) h -= kv;
     from = (rotates ? k : v).row(r) + h * d;
-    const int entry = length + pass.tail + i;
+    const int entry = cache.held(length) + pass.tail + i;
     check_entry(cache, entry);
     to = cache.entry(layer, kv_slot, entry, rotates ? 0 : 1, h);
   }

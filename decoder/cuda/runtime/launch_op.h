@@ -4,6 +4,7 @@
 #pragma once
 #include "decoder/cuda/attention/latent_attention.h"
 #include "decoder/cuda/cache/latent_append.h"
+#include "decoder/cuda/cache/rings.h"
 #include "decoder/cuda/elementwise/elementwise.h"
 #include "decoder/cuda/experts/experts.h"
 #include "decoder/cuda/gemm/head_products.h"
@@ -313,6 +314,14 @@ struct LaunchOp {
     commit(ids(o.path), ids(o.cu_seqlens), s.view(BatchSlots{o.kv_slots, o.lengths, {}}), s.view<T>(o.cache),
            o.cache.layers, stream);
   }
+  void operator()(const KeepEntries& o) const {
+    keep_entries(ids(o.last), ids(o.cu_seqlens), s.view(BatchSlots{o.kv_slots, o.lengths, {}}), s.view<T>(o.from),
+                 s.view<T>(o.to), o.from.layers, o.rows, stream);
+  }
+  void operator()(const SelectEntries& o) const {
+    select_entries(in(o.q), s.view(o.pass), s.view<T>(o.from), s.view<T>(o.to), {o.layer, o.window, o.pool, o.scale},
+                   scratch(), stream);
+  }
   void operator()(const Advance& o) const { advance(ids(o.counts), out_ids(o.lengths), stream); }
 
   // Bytes of scratch memory that an op needs.
@@ -323,6 +332,10 @@ struct LaunchOp {
   std::size_t scratch_of(const MixtureOfExperts& o) const { return expert_scratch<T>(shape_of(o)); }
   std::size_t scratch_of(const Attend& o) const { return attend_scratch<T>(shape(o)); }
   std::size_t scratch_of(const LatentAttend& o) const { return latent_scratch<T>(shape(o)); }
+  std::size_t scratch_of(const SelectEntries& o) const {
+    const Rows& rows = s.tape->pass(o.pass).rows;
+    return select_scratch(rows.sequences(), rows.widest, o.from.kv_heads);
+  }
   std::size_t scratch_of(const Argmax& o) const {
     return choose_scratch(o.x.rows, o.x.cols, 1, s.device.multiprocessors);
   }

@@ -60,7 +60,9 @@ struct CudaBackend::State {
             d.block_count,
             c.kv_heads,
             c.head_dim,
-            c.latent > 0 ? 1 : 2};
+            c.latent > 0 ? 1 : 2,
+            c.window.ring ? c.window.tokens : 0,
+            c.window.sinks};
   }
   template <class T, class S>
   cuda::StateView<T, S> view(const StateCache& c) const {

@@ -44,6 +44,12 @@ struct CacheView {
   T* data = nullptr;
   const int* blocks = nullptr;
   int blocks_per_kv_slot = 0, block_count = 0, kv_heads = 0, head_dim = 0, sides = 2;
+  int ring = 0, sinks = 0;  // as of Window: committed entries that there is room for; 0: all
+  // Committed entries that are held of a text, and the entry of a committed position.
+  DRAFTLINE_BOTH int held(int length) const { return ring > 0 && length > ring ? ring : length; }
+  DRAFTLINE_BOTH int place(int position) const {
+    return ring > 0 && position >= ring ? sinks + (position - sinks) % (ring - sinks) : position;
+  }
   // The head_dim columns of one head of entry `key`. `kv`: 0 for its key, 1 for its value.
   DRAFTLINE_BOTH T* entry(int layer, int kv_slot, int key, int kv, int head) const {
     const int block = blocks[kv_slot * blocks_per_kv_slot + key / kBlockTokens];

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/cuda/cache/rings.h"
+
+#include "core/errors.h"
+#include "decoder/cuda/runtime/block.cuh"
+
+namespace draftline::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// grid (layers, sequences, keys and values of each head). A thread owns a column.
+template <class T>
+__global__ void keep_entries_kernel(View<const int> last, View<const int> cu_seqlens, BatchSlotsView slots,
+                                    CacheView<T> from, CacheView<T> to, int rows) {
+  const int layer = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
+  const int kv = static_cast<int>(blockIdx.z) / from.kv_heads, head = static_cast<int>(blockIdx.z) % from.kv_heads;
+  const int c = static_cast<int>(threadIdx.x);
+  const int length = slots.lengths.row(b)[0], kv_slot = slots.kv_slots.row(b)[0];
+  const int n = last.row(b)[0] - cu_seqlens.row(b)[0] + 1;
+  if (c >= from.head_dim) return;
+  for (int i = 0; i < rows; ++i) {
+    const int position = length + (n <= rows ? min(i, n - 1) : i < to.sinks ? i : n - rows + i);
+    to.entry(layer, kv_slot, to.place(position), kv, head)[c] = from.entry(layer, kv_slot, position, kv, head)[c];
+  }
+}
+
+// The weights with which the last rows' queries of a KV head attend to each entry before them, added up. `score`: room
+// for one row's.
+template <class T>
+__device__ void add_weights(View<const T> q, int first, int rows, int window, int group, int kv_head, int kv_slot,
+                            const CacheView<T>& from, const EntryRanking& r, float* score, float* sum) {
+  const int d = from.head_dim, old = rows - window, thread = static_cast<int>(threadIdx.x);
+  for (int j = thread; j < old; j += kThreads) sum[j] = 0;
+  for (int row = old; row < rows; ++row)
+    for (int h = 0; h < group; ++h) {
+      const T* query = q.row(first + row) + (kv_head * group + h) * d;
+      float top = -INFINITY, all = 0;
+      for (int j = thread; j <= row; j += kThreads) {
+        const T* key = from.entry(r.layer, kv_slot, j, 0, kv_head);
+        float s = 0;
+        for (int c = 0; c < d; ++c) s += to_float(query[c]) * to_float(key[c]);
+        score[j] = r.scale * s;
+        top = fmaxf(top, score[j]);
+      }
+      top = block_reduce(top, Largest{});
+      for (int j = thread; j <= row; j += kThreads) all += score[j] = expf(score[j] - top);
+      all = block_reduce(all, Plus{});
+      for (int j = thread; j < old; j += kThreads) sum[j] += score[j] / all;
+    }
+  __syncthreads();
+}
+
+// The `room`-th largest of n numbers that are not negative, whose bits have their order.
+__device__ unsigned ranked(const float* x, int n, int room) {
+  unsigned least = 0;
+  for (unsigned bit = 1U << 30; bit > 0; bit /= 2) {
+    int count = 0;
+    for (int j = static_cast<int>(threadIdx.x); j < n; j += kThreads) count += __float_as_uint(x[j]) >= (least | bit);
+    if (block_reduce(count, Plus{}) >= room) least |= bit;
+  }
+  return least;
+}
+
+// grid (KV heads, sequences). `widest`: rows of a sequence, of which scratch memory has three for each block.
+template <class T>
+__global__ void select_entries_kernel(View<const T> q, PassView pass, CacheView<T> from, CacheView<T> to,
+                                      EntryRanking r, float* scratch, int widest) {
+  const int kv_head = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
+  const int thread = static_cast<int>(threadIdx.x), d = from.head_dim;
+  const int first = pass.cu_seqlens.row(b)[0], n = pass.cu_seqlens.row(b + 1)[0] - first;
+  const int kv_slot = pass.slots.kv_slots.row(b)[0];
+  const int window = min(r.window, n), old = n - window;
+  const bool all = n <= to.ring;
+  const int room = all ? old : to.ring - window;
+  float* mean = scratch + static_cast<std::ptrdiff_t>(b * static_cast<int>(gridDim.x) + kv_head) * 3 * widest;
+  float* sum = mean + widest;
+  int* chosen = reinterpret_cast<int*>(sum + widest);  // best first
+  if (all) {
+    for (int j = thread; j < old; j += kThreads) chosen[j] = j;
+  } else {
+    add_weights(q, first, n, window, q.cols / d / from.kv_heads, kv_head, kv_slot, from, r, mean, sum);
+    for (int j = thread; j < old; j += kThreads) {
+      const int begin = max(0, j - r.pool / 2), end = min(old, j - r.pool / 2 + r.pool);
+      float s = 0;
+      for (int i = begin; i < end; ++i) s += sum[i];
+      mean[j] = s / static_cast<float>(r.pool);
+    }
+    __syncthreads();
+    const unsigned least = ranked(mean, old, room);
+    for (int j = thread; j < old; j += kThreads) {
+      const unsigned mine = __float_as_uint(mean[j]);
+      if (mine < least) continue;
+      int rank = 0;
+      for (int i = 0; i < old; ++i) {
+        const unsigned other = __float_as_uint(mean[i]);
+        rank += other > mine || (other == mine && i < j);
+      }
+      if (rank < room) chosen[rank] = j;
+    }
+  }
+  __syncthreads();
+  for (int e = thread; e < (room + window) * d; e += kThreads) {
+    const int i = e / d, c = e % d, entry = i < room ? chosen[i] : old + i - room;
+    const int place = i >= room ? to.place(entry) : all ? i : to.place(n + room - 1 - i);
+    for (int kv = 0; kv < 2; ++kv)
+      to.entry(r.layer, kv_slot, place, kv, kv_head)[c] = from.entry(r.layer, kv_slot, entry, kv, kv_head)[c];
+  }
+}
+
+}  // namespace
+
+template <class T>
+void keep_entries(View<const int> last, View<const int> cu_seqlens, const BatchSlotsView& slots, CacheView<T> from,
+                  CacheView<T> to, int layers, int rows, cudaStream_t s) {
+  launch(keep_entries_kernel<T>, grid_of(layers, last.rows, 2 * from.kv_heads),
+         dim3(static_cast<unsigned>(32 * ceil_div(from.head_dim, 32))), 0, s, last, cu_seqlens, slots, from, to, rows);
+}
+
+std::size_t select_scratch(int sequences, int widest, int kv_heads) {
+  return kCounterBytes + 3 * sizeof(float) * static_cast<std::size_t>(sequences) * static_cast<std::size_t>(widest) *
+                             static_cast<std::size_t>(kv_heads);
+}
+
+template <class T>
+void select_entries(View<const T> q, const PassView& pass, CacheView<T> from, CacheView<T> to, const EntryRanking& r,
+                    const Scratch& scratch, cudaStream_t s) {
+  check(scratch.bytes >= select_scratch(pass.sequences, pass.widest, from.kv_heads),
+        "choosing entries: its scratch is too small");
+  launch(select_entries_kernel<T>, grid_of(from.kv_heads, pass.sequences), dim3(kThreads), 0, s, q, pass, from, to, r,
+         behind_counters<float>(scratch), pass.widest);
+}
+
+#define FOR_FORMAT(T)                                                                                                  \
+  template void keep_entries(View<const int>, View<const int>, const BatchSlotsView&, CacheView<T>, CacheView<T>, int, \
+                             int, cudaStream_t);                                                                       \
+  template void select_entries(View<const T>, const PassView&, CacheView<T>, CacheView<T>, const EntryRanking&,        \
+                               const Scratch&, cudaStream_t)
+FOR_FORMAT(float);
+FOR_FORMAT(bf16);
+
+}  // namespace draftline::cuda

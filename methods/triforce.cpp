@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// TriForce (Sun et al. 2024, section 4): a small network drafts for the target over a compressed cache, token by token,
+// and what that agrees to is verified by the target over the whole text. In each round of the middle the small network
+// adds one token behind those that are sure, and one pass of all rows makes one or two more sure; the host reads how
+// many. gamma -> draft_length. The cache is filled as SnapKV's, by the prompt's last row and the mean over 8 neighbours;
+// the authors take whole chunks of 8 and always the first. The small network sees a window of its text, of which the
+// authors keep the first entries too. Its best tokens and those of the middle are drafted, whatever the temperature.
+#include <algorithm>
+
+#include "methods/draft_network.h"
+#include "methods/entries.h"
+#include "methods/ring_target.h"
+
+namespace draftline::methods {
+
+namespace {
+
+constexpr int kUsualLength = 6, kUsualWindow = 512;  // of the authors' scripts
+constexpr Compression::Chosen kChosen{.window = 1, .pool = 8};
+
+class TriForce : public Method {
+ public:
+  TriForce(Context& c, DraftNetwork small, int budget, int draft_length, double middle_rate)
+      : small_(std::move(small)),
+        selection_{make_rings(c, {.budget = budget}, draft_length), kChosen.window, kChosen.pool},
+        middle_(c.target.over(selection_.rings)),
+        length_(draft_length),
+        middle_rate_(middle_rate) {}
+  bool static_plan() const override { return false; }
+  int depth() const override { return length_; }
+  const PromptSelection* selection() const override { return &selection_; }
+
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    small_.prefill(ops, s, c);  // after a step too: a chain's rows lie in their order, and what is rejected lies behind
+    if (c.rows.prompts) return;
+    for (const RingOf& r : selection_.rings) ops.keep_entries(r.whole, r.ring, c.last, c.rows, s.slots);
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    const int b = s.sequences, rows = length_ + 1;
+    const Rows each = ops.uniform(b, rows);
+    const Tensor parents = ops.constant(chain_parents({rows}), 1, b),
+                 tokens = s.state(ops, "triforce.tokens", rows, 1, DType::int32),
+                 newest = s.state(ops, "triforce.newest", 1, 1, DType::int32),  // row of the last token that is sure
+        sure = s.state(ops, "triforce.sure", 1, 1, DType::int32);
+    std::vector<int> first, roots, shifted, behind;
+    for (int q = 0; q < b; ++q) {
+      first.push_back(q * rows);
+      for (int i = 0; i < rows; ++i) {
+        roots.push_back(q);
+        shifted.push_back(i == 0 ? q : b + q * rows + i - 1);  // of [roots; the tokens after each row]
+        behind.push_back(q * rows + std::min(i + 1, rows - 1));
+      }
+    }
+    ops.store(tokens, ops.gather(s.root, ops.constant(roots)));
+    ops.store(newest, ops.constant(first));
+    for (int round = 1; round <= length_; ++round) {
+      const Tensor states = small_.states(ops, tokens, ops.pass({each, s.slots})),
+                   draft = ops.argmax(small_.logits(ops, ops.gather(states, newest)));
+      const Tensor drafted =
+          ops.gather(ops.concat_rows({tokens, draft, ops.constant({0})}), ops.follow_path(newest, each, each, 1).y);
+      Stream x{middle_.embed(ops, drafted)};
+      middle_.run(ops, x, ops.pass({each, s.slots}));
+      const Tensor predicted = ops.argmax(middle_.logits(ops, middle_.final_norm(ops, x)));
+      const VerdictTensors v = ops.verify_greedy(predicted, drafted, parents, each, length_);
+      ops.store(tokens, ops.gather(ops.concat_rows({s.root, v.next}), ops.constant(shifted)));
+      ops.store(newest, ops.gather(ops.constant(behind), v.last));
+      ops.store(sure, v.counts);
+      const auto counts = ops.decide(
+          sure, [](std::span<const int> raw) { return std::vector<int>(raw.begin(), raw.end()); },
+          std::vector<int>(static_cast<std::size_t>(b), usually_sure(round)));
+      if (std::all_of(counts.begin(), counts.end(), [&](int n) { return n >= length_; })) break;
+    }
+    return {.rows = each, .tokens = tokens, .parents = parents, .depth = length_};
+  }
+
+ private:
+  int usually_sure(int rounds) const { return static_cast<int>(rounds * (1 + middle_rate_)); }
+  DraftNetwork small_;
+  PromptSelection selection_;
+  Transformer middle_;
+  int length_;
+  double middle_rate_;
+};
+
+std::unique_ptr<Method> make_triforce(const MethodSpec& spec, Context& c) {
+  constexpr int kMostWindow = 1 << 24;
+  const Reader& in = spec.in();
+  const int length = spec.draft_length().value_or(kUsualLength);
+  const auto window = in.find("draft_budget"), rate = in.find("middle_rate");
+  check_keys(spec, c.target);
+  return std::make_unique<TriForce>(c,
+                                    DraftNetwork(spec, c, {}, window ? window->integer(1, kMostWindow) : kUsualWindow),
+                                    read_budget(spec, length, kChosen.window), length, rate ? rate->ratio() : 0.5);
+}
+
+}  // namespace
+
+Entry triforce() {
+  return {.name = "triforce",
+          .title = "a small network drafts for the target over a compressed cache, and that for the target over all",
+          .source = "sun2024triforce",
+          .locator = "section 4",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft: a transformer of the same vocabulary; draft_length (6); budget: KV entries of each sequence in "
+              "the middle (4096); draft_budget: that the small network sees (512); middle_rate: share of its drafts "
+              "that the middle takes, for prices (0.5, a guess)",
+          .make = make_triforce,
+          .examples = {R"("draft": "half", "draft_length": 3, "budget": 6, "draft_budget": 5)",
+                       R"("draft": "half", "draft_length": 4, "budget": 12)"},
+          .lengths = {.most = 64,
+                      .fit = [](const MethodSpec& spec,
+                                const TransformerShape&) { return fits_budget(spec, kChosen.window); }},
+          .draft_network = true};
+}
+
+}  // namespace draftline::methods
