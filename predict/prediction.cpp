@@ -2,10 +2,10 @@
 #include "predict/prediction.h"
 
 #include "core/notes.h"
-#include "decoder/priced/backend.h"
 #include "inputs/serving_choice.h"
 #include "model/kernel_time.h"
 #include "predict/mean_contexts.h"
+#include "predict/plan.h"
 
 namespace draftline {
 
@@ -45,49 +45,6 @@ AttentionChoice attention_of(const Setup& s) {
   return attention_choice(*s.device, s.engine->attention, s.precision.kv_cache,
                           s.transformer->latent ? AttentionForm::absorbed : AttentionForm::ordinary);
 }
-
-// One method on one transformer. Its steps are recorded once per batch size, on the backend that computes nothing.
-struct Predictor::Plan {
-  Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find,
-       const Decoder::FindDrafter& drafter)
-      : decoder({*s.transformer, precision, kSlots, 1, s.parallel, {}, m.acceptance.ranks(), 1, drafter, kSlots},
-                m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
-    decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
-  }
-  static constexpr int kSlots = 1 << 17;
-  static inline const std::vector<std::vector<int>> kUsual;  // empty: decide() returns its usual answer
-
-  // Record a decode step, or the prefill of one prompt. The tapes are valid until the next recording.
-  std::vector<SegmentRun> record_step(int batch_size, std::optional<int> hits = {}) {
-    begin();
-    std::vector<std::vector<int>> drafts;
-    if (hits) {
-      drafts.emplace_back(static_cast<std::size_t>(batch_size));
-      std::fill_n(drafts.front().begin(), *hits, decoder.method->drafts_of_hit());
-      decoder.ops.follow(&drafts);
-    }
-    decoder.generator.assume(batch_size, 1);
-    decoder.generator.step();
-    decoder.ops.follow(&kUsual);
-    return std::move(segments);
-  }
-  std::vector<SegmentRun> record_prefill(int tokens) {
-    begin();
-    decoder.generator.assume(0, 0);
-    decoder.generator.join({std::vector<int>(static_cast<std::size_t>(tokens))}, {0});
-    decoder.generator.assume(0, 0);
-    return std::move(segments);
-  }
-  void begin() {
-    segments.clear();
-    decoder.ops.forget();
-    decoder.ops.follow(&kUsual);
-  }
-
-  Decoder decoder;
-  std::vector<SegmentRun> segments;
-  std::map<std::pair<int, int>, Recorded> steps, prefills;  // by batch size and hits, or by tokens
-};
 
 // Recorded steps are kept for other devices and engines. The memory of activations is computed only on request.
 const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int size, bool with_activations,
@@ -131,13 +88,15 @@ std::optional<std::string> Predictor::refuses(Plan& p, const Setup& s) {
   return std::nullopt;
 }
 
+double Predictor::verifying_share(const Plan& p, const MethodChoice& m) {
+  return m.acceptance.verifying_share({m.spec, *p.decoder.method});
+}
+
 ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
   ExpectedStep step;
-  const bool speculating = p.decoder.method->depth() > 0;
   for (const auto& [hits, share] : hits_of(s.batch_size, hit_share)) {
     const auto some = hits < s.batch_size ? std::optional(hits) : std::nullopt;
-    step.add(share,
-             {recorded(p, Recording::step, s.batch_size, false, some).outline, as_served(s), *s.engine, speculating});
+    step.add(share, placed(p, s, recorded(p, Recording::step, s.batch_size, false, some).outline));
   }
   return step;
 }
@@ -157,19 +116,20 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, double hi
 }
 
 // A price refers to its device: one that is not the scenario's own is kept.
-const Device& Predictor::as_served(const Setup& s) {
-  if (s.engine->bandwidth_share == 1) return *s.device;
-  const auto [it, fresh] = served_.try_emplace({s.device, s.engine->bandwidth_share});
+const Device& Predictor::as_served(const Device& d, const Engine& e) {
+  if (e.bandwidth_share == 1) return d;
+  const auto [it, fresh] = served_.try_emplace({&d, e.bandwidth_share});
   if (fresh) {
-    auto slower = std::make_unique<Device>(*s.device);
-    slower->bandwidth = s.engine->bandwidth_share * s.device->bandwidth;
+    auto slower = std::make_unique<Device>(d);
+    slower->bandwidth = e.bandwidth_share * d.bandwidth;
     it->second = std::move(slower);
   }
   return *it->second;
 }
 
 ExpectedStep Predictor::expected_step(const Setup& s, const MethodChoice& m) {
-  return expected(plan(s, m), s.of_replica(), m.acceptance.hit_share());
+  Plan& p = plan(s, m);
+  return expected(p, s.of_replica(), verifying_share(p, m));
 }
 
 StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
@@ -179,7 +139,7 @@ StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
 }
 
 StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
-  return {recorded(plan(s, m), Recording::prefill, tokens).outline, as_served(s), for_prompt(*s.engine, tokens), false};
+  return prompt_price(plan(s, m), s, tokens);
 }
 
 std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const MethodChoice& m) {
@@ -209,45 +169,14 @@ int Predictor::verified_rows(const Setup& s, const MethodChoice& m) {
 
 const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
 
-// The window of a cache that gives back what lies before it.
-static std::optional<int> slides(const Cache& c) {
-  return c.window.tokens > 0 && !c.window.chunked ? std::optional(c.window.tokens) : std::nullopt;
-}
-
-// Of a sequence whose steps verify so many rows: as long as the verdict is out, each row's state is kept, whatever the
-// context. The convolution reads the rows before the first of them.
-static Bytes state_bytes(const Ops& ops, int rows) {
-  Bytes sum;
-  for (const StateCache& c : ops.state_caches())
-    sum += c.layers * (rows * c.state_bytes() + (c.net.kernel - 2 + rows) * c.row_bytes());
-  return sum;
-}
-
-Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batched_tokens) {
-  Plan& p = plan(s, m);
-  MemoryFootprint all{};
-  all.weights = p.decoder.target_bytes;
-  all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
-  all.activations = *recorded(p, Recording::step, s.of_replica().batch_size, true).activations;
-  all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
-  Bytes per_token;
-  for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
-  KeptTokens kept;
-  for (const Cache& c : p.decoder.ops.caches())
-    if (const auto window = slides(c)) kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
-  kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.batch_size).slots()) / per_token;
-  const Bytes weights = all.weights + all.draft_weights;
-  return {weights, all.total() - weights, per_token, std::move(kept)};
-}
-
 std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodChoice& m) {
   return plan(s, m).record_step(s.of_replica().batch_size);
 }
 
 std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const MethodChoice& m) {
-  if (s.parallel.tensor() == 1 || !m.spec.entry().draft_network) return std::nullopt;
+  if (s.parallel.tensor() == 1 || !m.spec.entry().draft_network || m.drafter_device) return std::nullopt;
   if (refuses_shards(find_(m.spec.in().at("draft")), {s.parallel.tensor()})) return std::nullopt;
-  return MethodChoice{m.spec.with_sharded_draft(), m.acceptance};
+  return m.with(m.spec.with_sharded_draft());
 }
 
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
@@ -282,7 +211,7 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
     if (m.acceptance.given()) at.fail("it drafts nothing: \"acceptance\" has no meaning here");
     return 1;
   }
-  if (m.acceptance.hit_share() < 1 && method.drafts_of_hit() == 0)
+  if (m.acceptance.hit_share() < 1 && (method.drafts_of_hit() == 0 || method.drafts_ahead() > 0))
     at.at("acceptance").at("hit_share").fail(std::string(m.spec.name()) + " drafts in every step: it looks nothing up");
   const auto at_context = [&](double context) {
     const auto length = m.acceptance.mean_length({m.spec, method, verified_rows}, context);
@@ -290,7 +219,7 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
     at.find("acceptance").value_or(at).fail(std::get<std::string>(length));
     return 1.0;
   };
-  if (m.acceptance.table() == nullptr) return at_context(0);
+  if (m.acceptance.table() == nullptr || method.drafts_ahead() > 0) return at_context(0);
   double mean = 0;
   for (const auto& [context, share] : contexts(m, method, verified_rows, s, {})) mean += share * at_context(context);
   if (const auto note =
@@ -299,26 +228,16 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
   return mean;
 }
 
-Seconds Predictor::prefill(Plan& plan, const Setup& s) {
-  auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
-  if (fresh)
-    it->second = StepPrice(recorded(plan, Recording::prefill, s.prompt_tokens).outline, as_served(s),
-                           for_prompt(*s.engine, s.prompt_tokens), false)(0);
-  return it->second;
-}
-
 ChunkPrices& Predictor::chunks(Plan& plan, const Setup& s) {
   constexpr std::size_t kMostTables = 256;  // keeps memory flat over huge sweeps
   if (chunks_.size() > kMostTables) chunks_.clear();
-  const auto price = [this, &plan, device = &as_served(s), engine = s.engine](int tokens) {
-    return StepPrice(recorded(plan, Recording::prefill, tokens).outline, *device, for_prompt(*engine, tokens), false);
-  };
+  const auto price = [this, &plan, s](int tokens) { return prompt_price(plan, s, tokens); };
   return chunks_.try_emplace({&plan, s.device, s.engine}, price, s.engine->prompt_graphs.value_or(0)).first->second;
 }
 
 // What requests see of a full batch, with the scheduler that the engine has on this device unless it is given another.
 RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m, double acceptance_length) {
-  const double hit_share = m.acceptance.hit_share();
+  const double hit_share = verifying_share(plan, m);
   const Priced& full = priced(plan, s, hit_share);
   const MeanContexts steps = contexts(m, *plan.decoder.method, full.rows, s, full.step->windows());
   const auto decode = [&](int sequences) {
@@ -326,8 +245,7 @@ RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m,
     fewer.batch_size = sequences;
     const ExpectedStep& price = *priced(plan, fewer, hit_share).step;
     const StepBreakdown step = mean_step(price, steps);
-    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token,
-                      std::max(Seconds{}, step.host() - price.host_least())};
+    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token, price.idle(step)};
   };
   const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
   const LoopedRequests requests{s.batch_size,
@@ -340,40 +258,25 @@ RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m,
   return request_cycle(requests, decode, chunks(plan, s));
 }
 
-MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const Setup& s) const {
-  MemoryFootprint m;
-  m.weights = plan.decoder.target_bytes;
-  m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
-  const int text = s.prompt_tokens + s.output_tokens;
-  for (const Cache& c : plan.decoder.ops.caches()) {
-    const int kept = std::min(text, slides(c).value_or(text));
-    const double slots = cached_tokens({s.batch_size, kept, priced.slots, CacheLayout::paged, 16, 0});
-    (plan.decoder.target.owns(c) ? m.cache : m.draft_cache) += slots * c.layers * c.row_bytes();
-  }
-  m.cache += s.batch_size * state_bytes(plan.decoder.ops, priced.slots);
-  m.activations = priced.activations;
-  return m;
-}
-
 std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const MethodChoice& m) {
   const Setup s = all.of_replica();
   Plan& p = plan(s, m);
   const int depth = p.decoder.method->depth();
   const bool speculating = depth > 0;
   if (const auto why = refuses(p, s)) return *why;
-  const Priced& mine = priced(p, s, m.acceptance.hit_share());
+  if (const auto why = refuses_drafter_device(p, s)) return *why;
+  const Priced& mine = priced(p, s, verifying_share(p, m));
   Prediction out{};
   out.verified_rows = mine.rows;
   out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows, s);
-  out.memory = memory(p, mine, s);
+  const Footprints footprints = memory(p, mine, s);
+  out.memory = footprints.target;
+  if (footprints.drafter) out.drafter = DrafterUse{*footprints.drafter, 0};
   const int context = s.prompt_tokens + s.output_tokens;
   if (const auto most = s.transformer->max_positions; most && context > *most)
     return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " +
            std::to_string(*most) + " positions";
-  if (!fits(out.memory, *s.device, s.gpu_memory_utilization))
-    return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " +
-           to_text(s.device->memory) + ", of which " + to_text(s.gpu_memory_utilization * s.device->memory) +
-           " may be used";
+  if (const auto why = lacks_memory(p, footprints, s)) return *why;
 
   const double middle = s.prompt_tokens + (s.output_tokens - 2) / 2.0;
   const auto step_of = [&](const ExpectedStep& price, const MeanContexts& steps, double length) {
@@ -382,9 +285,12 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
     return b;
   };
   const auto throughput = [&](const StepBreakdown& step, double length) { return all.batch_size * length / step.time; };
-  out.breakdown =
-      step_of(*mine.step, contexts(m, *p.decoder.method, mine.rows, s, mine.step->windows()), out.acceptance_length);
+  const MeanContexts steps = contexts(m, *p.decoder.method, mine.rows, s, mine.step->windows());
+  out.breakdown = step_of(*mine.step, steps, out.acceptance_length);
   out.step_time = out.breakdown.time;
+  if (out.drafter)
+    for (const auto& [length, share] : steps)
+      out.drafter->busy += share * (mine.step->drafting(length) / out.step_time);
   out.work = mine.step->work(middle);
   out.throughput = throughput(out.breakdown, out.acceptance_length);
   out.prefill_time = prefill(p, s);
@@ -399,7 +305,8 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
     const StepBreakdown plain = step_of(usual, mean_contexts(s.prompt_tokens, s.output_tokens, usual.windows()), 1);
     out.speedup = out.throughput / throughput(plain, 1);
     out.speedup_with_prefill = cycle(baseline, s, autoregressive(), 1).e2e / out.request.e2e;
-    out.interval = prediction_interval(errors, out.breakdown, &plain);
+    // The errors are those of the target's device.
+    if (!out.drafter) out.interval = prediction_interval(errors, out.breakdown, &plain);
   } else {
     out.speedup = out.speedup_with_prefill = 1;
     out.interval = prediction_interval(errors, out.breakdown, nullptr);

@@ -101,6 +101,17 @@ StepOutline::StepOutline(std::span<const SegmentRun> runs) {
   layers = accessed.layers;
 }
 
+StepOutline StepOutline::part(Part of) const {
+  StepOutline own = *this;
+  for (Segment& s : own.segments)
+    std::erase_if(s.ops, [&](const Op& op) {
+      return (kinds[static_cast<std::size_t>(op.kind)].phase == Phase::draft) != (of == Part::drafter);
+    });
+  std::erase_if(own.segments, [](const Segment& s) { return s.ops.empty(); });
+  if (of == Part::drafter) own.searches = 0;
+  return own;
+}
+
 std::size_t StepOutline::ops() const {
   std::size_t n = 0;
   for (const Segment& s : segments) n += s.ops.size();
