@@ -70,7 +70,8 @@ class Acceptance {
   // `context`: committed tokens, if by_context().
   std::variant<double, std::string> mean_length(const BuiltMethod&, double context = 0) const;
   std::variant<double, std::string> mean_length_of_hits(const BuiltMethod&, double context = 0) const;
-  // The share of a sequence's steps that verify drafts: hit_share(), or that of post-verify where drafts are made ahead.
+  // The share of a sequence's steps that verify drafts: hit_share(), or that of post-verify where drafts are made ahead
+  // (model/draft_ahead).
   double verifying_share(const BuiltMethod&) const;
   // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
   // of a trace from its first token.
