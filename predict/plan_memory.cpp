@@ -60,10 +60,10 @@ Predictor::Footprints Predictor::memory(const Plan& plan, const Priced& priced, 
   m.cache += s.batch_size * state_bytes(plan.decoder.ops, priced.slots);
   m.activations = priced.activations;
   if (!plan.drafter_device) return {m, std::nullopt};
-  // The activations of each part are bounded by those of the whole step.
-  return {
-      {.weights = m.weights, .cache = m.cache, .activations = m.activations},
-      MemoryFootprint{.draft_weights = m.draft_weights, .draft_cache = m.draft_cache, .activations = m.activations}};
+  MemoryFootprint drafter = m;  // the activations of each part are bounded by those of the whole step
+  drafter.weights = drafter.cache = {};
+  m.draft_weights = m.draft_cache = {};
+  return {m, drafter};
 }
 
 std::optional<std::string> Predictor::lacks_memory(const Plan& p, const Footprints& f, const Setup& s) {

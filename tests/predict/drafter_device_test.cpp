@@ -65,7 +65,6 @@ TEST_CASE("where it drafts ahead, a step is as long as the longer side, and both
   CHECK(slow.breakdown.of(Phase::verify) == Seconds{});
   CHECK(slow.breakdown.of(Phase::draft).value > 0);
   CHECK(slow.drafter->busy == Approx(1).epsilon(0.01));
-  CHECK(slow.breakdown.host() + slow.breakdown.device() == slow.step_time);
   // On one device the two follow each other, and it takes about the sum of both.
   const Prediction one = at("", 1);
   CHECK(!one.drafter.has_value());
@@ -94,10 +93,11 @@ TEST_CASE("the drafter's weights and cache lie on its own device, and have to fi
   CHECK(near.memory.weights + near.memory.cache + near.drafter->memory.draft_weights +
             near.drafter->memory.draft_cache + near.memory.activations ==
         local.memory.total());
-  // 32 KiB of keys and values a token: 700,000 tokens of 768 + 16 slots are 24 GB, more than an L4 has.
-  const std::string mistakes = mistakes_of(drafting("draft_model", R"({"device": "l4", "latency": "1 us"})"),
-                                           R"("batch_size": 900, "precision": "fp8")");
-  CHECK(contains(mistakes, "on the drafter's device, l4 has"));
+  // 32 KiB of keys and values a token: 400 x 784 slots are 10.3 GB beside 2.5 GB of weights. An RTX 3060 has 12.9 GB, of
+  // which 11.6 may be used.
+  const std::string mistakes =
+      mistakes_of(drafting("draft_model", R"({"device": "rtx-3060", "latency": "1 us"})"), R"("batch_size": 400)");
+  CHECK(contains(mistakes, "on the drafter's device, rtx-3060 has"));
 }
 
 TEST_CASE("what can't draft on a device of its own says why") {
