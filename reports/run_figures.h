@@ -108,7 +108,7 @@ inline const Figures<Outcome>& run_figures() {
        "time of a step that all-reduces take, and messages to a drafter's own device; only with several devices",
        {.whole = step, .show_if = [](const Scenario& s) { return several_devices(s) || drafter_devices(s); }, .detail = true}},
       {"breakdown/cpu", "cpu_s", "CPU", "s", predicted,
-       of([](P p) { return p.breakdown.host() - p.breakdown.drafting; }),
+       of([](P p) { return std::max(Seconds{}, p.breakdown.host() - p.breakdown.drafting); }),
        "time of a step that the device waits for the CPU side of the engine, but while drafting", {.whole = step, .detail = true}},
       {"peak_memory", "peak_memory_bytes", "memory", "B", predicted, of([](P p) { return p.memory.total(); }),
        "of each device; of the target's, where the drafter has one of its own", {.detail = true}},

@@ -60,7 +60,7 @@ TEST_CASE("a drafter equal to its target emits a whole window in each step but t
 TEST_CASE("a window is kept if all before it was right, and lost otherwise", "[contract]") {
   const std::vector<int> prompt{3, 1, 4, 1, 5};
   Rig plain({"autoregressive", ""}, Rig::Kind::cpu_planned, 1);
-  const std::vector<int> output = plain.run({prompt}, {44, {}, 1}).front().tokens;
+  const std::vector<int> output = plain.run({prompt}, {120, {}, 1}).front().tokens;
   const auto right = right_behind(prompt, output);
   REQUIRE(std::count(right.begin(), right.end(), true) > 5);
   REQUIRE(std::count(right.begin(), right.end(), false) > 5);
@@ -68,7 +68,7 @@ TEST_CASE("a window is kept if all before it was right, and lost otherwise", "[c
     INFO("window " << window);
     Rig rig(pearl(window), Rig::Kind::cpu_planned, 1);
     const auto expected = steps_of(right, window);
-    auto steps = rig.run({prompt}, {44, {}, 1}).front().accepted;
+    auto steps = rig.run({prompt}, {120, {}, 1}).front().accepted;
     REQUIRE(steps.size() >= expected.size());
     steps.resize(expected.size());
     CHECK(steps == expected);
