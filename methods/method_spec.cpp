@@ -39,6 +39,17 @@ std::string plain(const Json& object) {
   return text;
 }
 
+// A drafter's own device: "l40s (vllm, 50 us)".
+std::string place(const Json& own) {
+  std::string text, more;
+  for (const auto& [key, value] : own.items())
+    if (key == "device") text = value.dump();
+    else more += (more.empty() ? "" : ", ") + value.dump();
+  std::erase_if(text, [](char c) { return c == '"'; });
+  std::erase_if(more, [](char c) { return c == '"'; });
+  return more.empty() ? text : text + " (" + more + ")";
+}
+
 const methods::Entry& entry_named(const Reader& name) {
   const methods::Entry* entry = methods::named(name);
   return entry != nullptr ? *entry : methods::all().front();
@@ -96,8 +107,7 @@ std::string MethodSpec::label() const {
   Json shown = *parameters_;
   if (const auto draft = shown.find("draft"); draft != shown.end() && draft->is_object() && draft->contains("name"))
     shown["draft"] = draft->at("name");  // of a network that is described
-  if (const auto own = shown.find(kDrafterDevice); own != shown.end() && own->is_object() && own->contains("device"))
-    *own = own->at("device");
+  if (const auto own = shown.find(kDrafterDevice); own != shown.end() && own->is_object()) *own = place(*own);
   std::string label = std::string(entry_->name) + " " + plain(shown);
   std::erase(label, '"');
   return label;
