@@ -93,8 +93,8 @@ TEST_CASE("the drafter's weights and cache lie on its own device, and have to fi
   CHECK(near.memory.weights + near.memory.cache + near.drafter->memory.draft_weights +
             near.drafter->memory.draft_cache + near.memory.activations ==
         local.memory.total());
-  // 32 KiB of keys and values a token: 400 x 784 slots are 10.3 GB beside 2.5 GB of weights. An RTX 3060 has 12.9 GB, of
-  // which 11.6 may be used.
+  // 32 KiB of keys and values a token: 400 x 784 slots are 10.3 GB beside 2.5 GB of weights. An RTX 3060 has 12.9 GB,
+  // of which 11.6 may be used.
   const std::string mistakes =
       mistakes_of(drafting("draft_model", R"({"device": "rtx-3060", "latency": "1 us"})"), R"("batch_size": 400)");
   CHECK(contains(mistakes, "on the drafter's device, rtx-3060 has"));
