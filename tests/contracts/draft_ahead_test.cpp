@@ -11,6 +11,8 @@ using namespace draftline::test;
 
 namespace {
 
+constexpr double kNoise = 0.3;  // so much that drafts are wrong as often as right
+
 Plan pearl(int window, const std::string& draft = "half") {
   return {"pearl", R"(,"draft":")" + draft + R"(","draft_length":)" + std::to_string(window)};
 }
@@ -20,7 +22,7 @@ Plan pearl(int window, const std::string& draft = "half") {
 std::vector<bool> right_behind(const std::vector<int>& prompt, const std::vector<int>& output) {
   std::vector<bool> right;
   for (std::size_t i = 0; i + 1 < output.size(); ++i) {
-    Rig one({"draft_model", R"(,"draft":"half","draft_length":1)"}, Rig::Kind::cpu_planned, 1);
+    Rig one({"draft_model", R"(,"draft":"half","draft_length":1)"}, Rig::Kind::cpu_planned, 1, Network::llama, kNoise);
     std::vector<int> text = prompt;
     text.insert(text.end(), output.begin(), output.begin() + static_cast<std::ptrdiff_t>(i));
     one.decoder.generator.join({text}, {0});
@@ -60,15 +62,15 @@ TEST_CASE("a drafter equal to its target emits a whole window in each step but t
 TEST_CASE("a window is kept if all before it was right, and lost otherwise", "[contract]") {
   const std::vector<int> prompt{3, 1, 4, 1, 5};
   Rig plain({"autoregressive", ""}, Rig::Kind::cpu_planned, 1);
-  const std::vector<int> output = plain.run({prompt}, {120, {}, 1}).front().tokens;
+  const std::vector<int> output = plain.run({prompt}, {80, {}, 1}).front().tokens;
   const auto right = right_behind(prompt, output);
   REQUIRE(std::count(right.begin(), right.end(), true) > 5);
   REQUIRE(std::count(right.begin(), right.end(), false) > 5);
   for (const int window : {2, 3, 5}) {
     INFO("window " << window);
-    Rig rig(pearl(window), Rig::Kind::cpu_planned, 1);
+    Rig rig(pearl(window), Rig::Kind::cpu_planned, 1, Network::llama, kNoise);
     const auto expected = steps_of(right, window);
-    auto steps = rig.run({prompt}, {120, {}, 1}).front().accepted;
+    auto steps = rig.run({prompt}, {80, {}, 1}).front().accepted;
     REQUIRE(steps.size() >= expected.size());
     steps.resize(expected.size());
     CHECK(steps == expected);
