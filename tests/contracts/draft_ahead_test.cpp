@@ -11,7 +11,7 @@ using namespace draftline::test;
 
 namespace {
 
-constexpr double kNoise = 0.3;  // so much that drafts are wrong as often as right
+constexpr double kNoise = 0.3;  // so much that drafts are often wrong
 
 Plan pearl(int window, const std::string& draft = "half") {
   return {"pearl", R"(,"draft":")" + draft + R"(","draft_length":)" + std::to_string(window)};
