@@ -72,6 +72,10 @@ class Method {
   // Of a method that looks its drafts up, and drafts nothing where it finds none: how many are priced where it finds
   // some. Its one decide() answers so many drafts for each sequence. 0: it drafts in every step.
   virtual int drafts_of_hit() const { return 0; }
+  // Of a method that drafts its next window while this one is verified: the drafts of a window. It drafts in every
+  // step; drafts_of_hit() are those that are verified where the window before was right throughout. 0: it awaits the
+  // verdict.
+  virtual int drafts_ahead() const { return 0; }
   // How many of the newest committed entries of its own caches the next step writes again.
   virtual int rewrites() const { return 0; }
   // Records the drafting ops. It may read values on the host through Ops::decide().

@@ -37,7 +37,7 @@ std::variant<DraftPlan, std::string> replay_plan(const Acceptance::Traced& trace
   const bool known = methods::find(document.root().at("name").text()) != nullptr;
   std::optional<MethodSpec> recorded = known ? std::optional(MethodSpec(document.root())) : std::nullopt;
   if (recorded && traced.same_drafter) recorded = with_drafter_of(m.spec, *recorded);
-  const bool as_recorded = recorded && *recorded == m.spec;
+  const bool as_recorded = recorded && *recorded == m.spec.without_drafter_device();
   if (as_recorded && h.steps()) return DraftPlan::chain(m.method.usual_depth());
   if (as_recorded && h.lengths()) return DraftPlan::recorded(h);
   if (!h.ranks()) return *trace.refuses(DraftPlan::chain(m.method.usual_depth()));
@@ -122,7 +122,57 @@ const RankAcceptance& Acceptance::ranks() const {
   return kUnknown;
 }
 
+std::variant<DraftAhead, std::string> Acceptance::window(const BuiltMethod& m) const {
+  using Window = std::variant<DraftAhead, std::string>;
+  const int drafts = m.method.drafts_ahead();
+  const auto of_levels = [&](std::size_t levels, const char* what, auto rate) -> Window {
+    if (levels < static_cast<std::size_t>(drafts))
+      return "fewer " + std::string(what) + " (" + std::to_string(levels) + ") than drafts of a window (" +
+             std::to_string(drafts) + ")";
+    std::vector<double> rates;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(drafts); ++j) rates.push_back(rate(j));
+    return DraftAhead(rates);
+  };
+  const auto of_mean = [&](double tokens) -> Window {
+    if (tokens <= drafts) return DraftAhead::of_mean_length(tokens, drafts);
+    return "a \"mean_length\" above the longest possible: a window of " + std::to_string(drafts) +
+           " that is drafted ahead emits at most " + std::to_string(drafts) + " tokens a step";
+  };
+  return std::visit(
+      Match{[&](std::monostate) -> Window { return DraftAhead::alike(0, drafts); },
+            [&](const Rates& r) {
+              return of_levels(r.conditional.size(), "rates", [&](auto j) { return r.conditional[j]; });
+            },
+            [&](const Rate& r) -> Window { return DraftAhead::alike(r.conditional, drafts); },
+            [&](const MeanLength& l) { return of_mean(l.tokens); },
+            [&](const Ranks& r) {
+              return of_levels(r.levels.size(), "levels of \"ranks\"", [&](auto j) { return r.levels[j].front(); });
+            },
+            [&](const Traced& t) {
+              const Length mean = replayed(t, m);
+              const auto* tokens = std::get_if<double>(&mean);
+              return tokens != nullptr ? of_mean(*tokens) : Window(std::get<std::string>(mean));
+            },
+            [&](const AcceptanceTable&) -> Window {
+              return "a table of rates does not fit a method that drafts ahead: give \"rates\", \"rate\" or "
+                     "\"mean_length\"";
+            }},
+      form_);
+}
+
+double Acceptance::verifying_share(const BuiltMethod& m) const {
+  if (m.method.drafts_ahead() == 0) return hit_share_;
+  const auto ahead = window(m);
+  const auto* known = std::get_if<DraftAhead>(&ahead);
+  return known != nullptr ? known->post_verify_share() : 1;
+}
+
 Length Acceptance::mean_length(const BuiltMethod& m, double context) const {
+  if (m.method.drafts_ahead() > 0 && given() && trace() == nullptr) {
+    const auto ahead = window(m);
+    if (const auto* why = std::get_if<std::string>(&ahead)) return *why;
+    return std::get<DraftAhead>(ahead).mean_length();
+  }
   const Length of_hits = mean_length_of_hits(m, context);
   const auto* tokens = std::get_if<double>(&of_hits);
   if (tokens == nullptr || trace() != nullptr) return of_hits;  // a trace holds the steps without a hit already
@@ -162,6 +212,12 @@ DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const 
     return DraftOutcomes::from_rates(rates);
   };
   const auto alike = [&](double rate) { return drawn(std::vector<double>(drafts, rate)); };
+  if (m.method.drafts_ahead() > 0 && given() && trace() == nullptr) {  // each step is drawn from the stationary states
+    const DraftAhead ahead = std::get<DraftAhead>(window(m));
+    std::vector<double> rates(ahead.pending_rates().begin(), ahead.pending_rates().end());
+    rates.front() *= ahead.post_verify_share();
+    return DraftOutcomes::from_rates(rates);
+  }
   return std::visit(
       Match{[&](std::monostate) { return DraftOutcomes(); },
             [&](const Rates& r) {

@@ -13,6 +13,7 @@
 #include "inputs/catalogue.h"
 #include "methods/method.h"
 #include "model/acceptance_table.h"
+#include "model/draft_ahead.h"
 #include "model/tree_search.h"
 #include "trace/draft_outcomes.h"
 #include "trace/trace.h"
@@ -70,6 +71,9 @@ class Acceptance {
   // `context`: committed tokens, if by_context().
   std::variant<double, std::string> mean_length(const BuiltMethod&, double context = 0) const;
   std::variant<double, std::string> mean_length_of_hits(const BuiltMethod&, double context = 0) const;
+  // The share of a sequence's steps that verify drafts: hit_share(), or that of post-verify where drafts are made ahead
+  // (model/draft_ahead).
+  double verifying_share(const BuiltMethod&) const;
   // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
   // of a trace from its first token.
   DraftOutcomes outcomes(const BuiltMethod&, bool from_start) const;
@@ -81,6 +85,8 @@ class Acceptance {
   Acceptance of_other_lengths(int draft_length) const;
 
  private:
+  // Of a method that drafts ahead, or the reason why this form does not apply. Of a trace by its mean length.
+  std::variant<DraftAhead, std::string> window(const BuiltMethod&) const;
   Form form_;
   std::string text_;
   double hit_share_ = 1;

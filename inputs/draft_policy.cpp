@@ -44,7 +44,7 @@ DraftPolicy read_draft_policy(const Reader& in) {
 
 void check_drafts(const DraftPolicy& p, int draft_length, bool chain) {
   if (p.kind == DraftPolicy::Kind::confidence && !chain)
-    p.place->fail("chooses among the drafts of a chain, and the method drafts a tree");
+    p.place->fail("chooses among the drafts of a chain, and the method drafts a tree or whole windows");
   for (const DraftPolicy::Rule& r : p.rules)
     if (r.place && r.drafts > draft_length)
       r.place->fail("must be at most " + std::to_string(draft_length) + ", got " + std::to_string(*r.drafts));

@@ -19,7 +19,7 @@ bool take_chain(MethodChoice& m, const Engine& e, const TransformerShape& target
 }
 
 bool divide(MethodChoice& m, const Engine& e) {
-  if (!e.shards_drafts || !m.spec.entry().draft_network || m.spec.says_shard_draft()) return false;
+  if (!e.shards_drafts || !m.spec.entry().draft_network || m.spec.says_shard_draft() || m.drafter_device) return false;
   m.spec = m.spec.with_draft_sharded_if_possible();
   return true;
 }

@@ -20,6 +20,7 @@ constexpr int kMostBatch = 1 << 16, kMostTokens = 1 << 24;
 MethodChoice read_method_choice(const Reader& in, Catalogue& catalogue) {
   MethodChoice m{MethodSpec(in)};
   if (const auto acceptance = in.find("acceptance")) m.acceptance = read_acceptance(*acceptance, m.spec, catalogue);
+  m.drafter_device = read_drafter_device(m.spec, catalogue);
   return m;
 }
 

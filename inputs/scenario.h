@@ -10,16 +10,20 @@
 #include "core/reader.h"
 #include "inputs/acceptance.h"
 #include "inputs/catalogue.h"
+#include "inputs/drafter_device.h"
 #include "inputs/precision.h"
 #include "inputs/serving_choice.h"
 #include "methods/method_spec.h"
 
 namespace draftline {
 
-// One method of the product, with its acceptance.
+// One method of the product, with its acceptance, and where it drafts.
 struct MethodChoice {
   MethodSpec spec;
   Acceptance acceptance = {};
+  std::shared_ptr<const DrafterDevice> drafter_device = {};  // null: the target's
+
+  MethodChoice with(MethodSpec other) const { return {std::move(other), acceptance, drafter_device}; }
 };
 
 struct Scenario {

@@ -8,6 +8,7 @@ namespace draftline::methods {
 Entry autoregressive();
 Entry draft_model();
 Entry pard();
+Entry pearl();
 Entry medusa();
 Entry medusa_typical();
 Entry eagle1();

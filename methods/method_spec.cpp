@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr const char *kShardDraft = "shard_draft", *kDraftLength = "draft_length";
+constexpr const char *kShardDraft = "shard_draft", *kDraftLength = "draft_length", *kDrafterDevice = "drafter_device";
 constexpr const char* kNumSpeculativeTokens = "num_speculative_tokens";  // vLLM's name of the draft length
 // Parameters of the drafts and of how they are judged, not of the drafter.
 constexpr std::array<const char*, 7> kOfDrafts{
@@ -37,6 +37,17 @@ std::string plain(const Json& object) {
     else text += ":" + value.dump();
   }
   return text;
+}
+
+// A drafter's own device: "l40s (vllm, 50 us)".
+std::string place(const Json& own) {
+  std::string text, more;
+  for (const auto& [key, value] : own.items())
+    if (key == "device") text = value.dump();
+    else more += (more.empty() ? "" : ", ") + value.dump();
+  std::erase_if(text, [](char c) { return c == '"'; });
+  std::erase_if(more, [](char c) { return c == '"'; });
+  return more.empty() ? text : text + " (" + more + ")";
 }
 
 const methods::Entry& entry_named(const Reader& name) {
@@ -96,6 +107,7 @@ std::string MethodSpec::label() const {
   Json shown = *parameters_;
   if (const auto draft = shown.find("draft"); draft != shown.end() && draft->is_object() && draft->contains("name"))
     shown["draft"] = draft->at("name");  // of a network that is described
+  if (const auto own = shown.find(kDrafterDevice); own != shown.end() && own->is_object()) *own = place(*own);
   std::string label = std::string(entry_->name) + " " + plain(shown);
   std::erase(label, '"');
   return label;
@@ -151,8 +163,18 @@ MethodSpec MethodSpec::with_parameter(const std::string& key, const Json& value)
   return other;
 }
 
+MethodSpec MethodSpec::without_drafter_device() const {
+  MethodSpec other = *this;
+  if (!parameters_->contains(kDrafterDevice)) return other;
+  Json parameters = *parameters_;
+  parameters.erase(kDrafterDevice);
+  other.parameters_ = std::make_shared<const Json>(std::move(parameters));
+  return other;
+}
+
 bool MethodSpec::same_drafter(const MethodSpec& other) const {
   const auto drafter = [](Json parameters) {
+    parameters.erase(kDrafterDevice);
     for (const char* key : kOfDrafts) parameters.erase(key);
     for (const char* network : {"draft", "checkpoint"})
       if (const auto named = parameters.find(network); named != parameters.end() && named->is_string())

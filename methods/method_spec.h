@@ -56,6 +56,8 @@ class MethodSpec {
   // Whether both have the same network or heads, regardless of draft length and tree. Networks are compared by file
   // name.
   bool same_drafter(const MethodSpec&) const;
+  // The same method on the target's device: a "drafter_device" (inputs/drafter_device) changes no token.
+  MethodSpec without_drafter_device() const;
 
   // To be called after a decoder was built. Throws InputErrors with all mistakes of the document; parameters that were
   // not read are mistakes.

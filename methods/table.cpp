@@ -11,6 +11,7 @@ std::span<const Entry> all() {
   static const std::array table{autoregressive(),
                                 draft_model(),
                                 pard(),
+                                pearl(),
                                 medusa(),
                                 medusa_typical(),
                                 eagle1(),

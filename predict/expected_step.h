@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "decoder/priced/step_price.h"
+#include "predict/placed_step.h"
 
 namespace draftline {
 
@@ -15,20 +15,24 @@ std::vector<std::pair<int, double>> hits_of(int sequences, double hit_share);
 
 class ExpectedStep {
  public:
-  void add(double share, StepPrice price) { parts_.emplace_back(share, std::move(price)); }
+  void add(double share, PlacedStep price) { parts_.emplace_back(share, std::move(price)); }
 
   Seconds operator()(double length, const PromptsBetween& between = {}) const {
-    return mean([&](const StepPrice& p) { return p(length, between); });
+    return mean([&](const PlacedStep& p) { return p(length, between); });
+  }
+  // How long a drafter's own device works in a step; 0: it has none.
+  Seconds drafting(double length) const {
+    return mean([&](const PlacedStep& p) { return p.drafting(length); });
   }
   StepBreakdown breakdown(double length) const {
     StepBreakdown b;
     for (const auto& [share, price] : parts_) b.add(price.breakdown(length), share);
     return b;
   }
-  Work work(double length) const {
+  Work work(double length) const {  // on the target's device
     Work w;
     for (const auto& [share, price] : parts_) {
-      const Work one = price.work(length);
+      const Work one = price.target().work(length);
       w += Work{share * one.flops, share * one.read, share * one.written};
     }
     return w;
@@ -36,8 +40,11 @@ class ExpectedStep {
   std::vector<Window> windows() const {
     return parts_.empty() ? std::vector<Window>{} : parts_.front().second.windows();
   }
-  Seconds host_least() const {
-    return mean([](const StepPrice& p) { return p.host_least(); });
+  // Of a mean of its breakdowns: how long the target's device idles for its host, which more work for it would hide.
+  Seconds idle(const StepBreakdown& step) const {
+    const bool apart = !parts_.empty() && parts_.front().second.apart();
+    const Seconds least = mean([](const PlacedStep& p) { return p.target().host_least(); });
+    return std::max(Seconds{}, (apart ? step.host() - step.drafting : step.host()) - least);
   }
 
  private:
@@ -47,7 +54,7 @@ class ExpectedStep {
     for (const auto& [share, price] : parts_) sum += share * f(price);
     return sum;
   }
-  std::vector<std::pair<double, StepPrice>> parts_;
+  std::vector<std::pair<double, PlacedStep>> parts_;
 };
 
 }  // namespace draftline

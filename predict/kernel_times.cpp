@@ -52,19 +52,27 @@ std::vector<KernelTime> kernel_times(Predictor& predictor, const Setup& s, const
   const StepOutline outline(segments);
   const std::vector<OpPrice> prices = op_prices(segments, lengths, predictor.as_served(s), *s.engine, speculating);
   const LayerTime of_layer(*s.engine, outline);
+  const DrafterDevice* own = m.drafter_device.get();
+  const Engine& drafters_engine = own != nullptr && own->engine ? *own->engine : *s.engine;
+  const LayerTime of_draft_layer(drafters_engine, outline);
+  std::vector<OpPrice> drafters;
+  if (own != nullptr)
+    drafters = op_prices(segments, lengths, predictor.as_served(*own->device, drafters_engine), drafters_engine, false);
   std::vector<KernelTime> all;
   std::size_t next = 0;
   for (const StepOutline::Segment& segment : outline.segments)
     for (const StepOutline::Op& op : segment.ops()) {
       const Kernel& kernel = outline.kinds[static_cast<std::size_t>(op.kind)].kernel;
-      const OpPrice& price = prices[next++];
+      const bool drafts = own != nullptr && prices[next].phase == Phase::draft;
+      const OpPrice& price = (drafts ? drafters : prices)[next];
+      ++next;
       const std::string shape = std::visit(ShapeText{}, kernel);
       auto same = std::find_if(all.begin(), all.end(), [&](const KernelTime& k) {
         return k.phase == price.phase && k.op == price.key && k.shape == shape;
       });
       if (same == all.end()) same = all.insert(all.end(), {price.phase, std::string(price.key), shape, 0, {}});
       ++same->count;
-      same->time += price.time + of_layer(kind_of(kernel), price.phase);
+      same->time += price.time + (drafts ? of_draft_layer : of_layer)(kind_of(kernel), price.phase);
     }
   return all;
 }

@@ -50,37 +50,6 @@ AttentionChoice attention_of(const Setup& s) {
 
 const Method& Predictor::method(const Setup& s, const MethodChoice& m) { return *plan(s, m).decoder.method; }
 
-// The window of a cache that gives back what lies before it.
-static std::optional<int> slides(const Cache& c) {
-  return c.window.tokens > 0 && !c.window.chunked ? std::optional(c.window.tokens) : std::nullopt;
-}
-
-// Of a sequence whose steps verify so many rows: as long as the verdict is out, each row's state is kept, whatever the
-// context. The convolution reads the rows before the first of them.
-static Bytes state_bytes(const Ops& ops, int rows) {
-  Bytes sum;
-  for (const StateCache& c : ops.state_caches())
-    sum += c.layers * (rows * c.state_bytes() + (c.net.kernel - 2 + rows) * c.row_bytes());
-  return sum;
-}
-
-Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batched_tokens) {
-  Plan& p = plan(s, m);
-  MemoryFootprint all{};
-  all.weights = p.decoder.target_bytes;
-  all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
-  all.activations = *recorded(p, Recording::step, s.of_replica().batch_size, true).activations;
-  all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
-  Bytes per_token;
-  for (const Cache& c : p.decoder.ops.caches()) per_token += c.layers * c.row_bytes();
-  KeptTokens kept;
-  for (const Cache& c : p.decoder.ops.caches())
-    if (const auto window = slides(c)) kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
-  kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.batch_size).slots()) / per_token;
-  const Bytes weights = all.weights + all.draft_weights;
-  return {weights, all.total() - weights, per_token, std::move(kept)};
-}
-
 void Predictor::validate(const Setup& s, const MethodChoice& m) {
   const auto known = plans_.size();
   Plan& p = plan(s, m);
@@ -113,7 +82,7 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
     if (m.acceptance.given()) at.fail("it drafts nothing: \"acceptance\" has no meaning here");
     return 1;
   }
-  if (m.acceptance.hit_share() < 1 && method.drafts_of_hit() == 0)
+  if (m.acceptance.hit_share() < 1 && (method.drafts_of_hit() == 0 || method.drafts_ahead() > 0))
     at.at("acceptance").at("hit_share").fail(std::string(m.spec.name()) + " drafts in every step: it looks nothing up");
   const auto at_context = [&](double context) {
     const auto length = m.acceptance.mean_length({m.spec, method, verified_rows}, context);
@@ -121,7 +90,7 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
     at.find("acceptance").value_or(at).fail(std::get<std::string>(length));
     return 1.0;
   };
-  if (m.acceptance.table() == nullptr) return at_context(0);
+  if (m.acceptance.table() == nullptr || method.drafts_ahead() > 0) return at_context(0);
   double mean = 0;
   for (const auto& [context, share] : contexts(m, method, verified_rows, s, {})) mean += share * at_context(context);
   if (const auto note =
@@ -130,20 +99,10 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
   return mean;
 }
 
-Seconds Predictor::prefill(Plan& plan, const Setup& s) {
-  auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
-  if (fresh)
-    it->second = StepPrice(recorded(plan, Recording::prefill, s.prompt_tokens).outline, as_served(s),
-                           for_prompt(*s.engine, s.prompt_tokens), false)(0);
-  return it->second;
-}
-
 ChunkPrices& Predictor::chunks(Plan& plan, const Setup& s) {
   constexpr std::size_t kMostTables = 256;  // keeps memory flat over huge sweeps
   if (chunks_.size() > kMostTables) chunks_.clear();
-  const auto price = [this, &plan, device = &as_served(s), engine = s.engine](int tokens) {
-    return StepPrice(recorded(plan, Recording::prefill, tokens).outline, *device, for_prompt(*engine, tokens), false);
-  };
+  const auto price = [this, &plan, s](int tokens) { return prompt_price(plan, s, tokens); };
   return chunks_.try_emplace({&plan, s.device, s.engine}, price, s.engine->prompt_graphs.value_or(0)).first->second;
 }
 
@@ -171,14 +130,13 @@ const Predictor::Baseline& Predictor::baseline(const Setup& s) {
 // What requests see of a full batch, with the scheduler that the engine has on this device unless it is given another.
 RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m, double acceptance_length,
                               const MeanStep& full) {
-  const double hit_share = m.acceptance.hit_share();
+  const double hit_share = verifying_share(plan, m);
   const auto decode = [&](int sequences) {
     Setup fewer = s;
     fewer.batch_size = sequences;
     const ExpectedStep& price = *priced(plan, fewer, hit_share).step;
     const StepBreakdown step = sequences == s.batch_size ? full.step : mean_step(price, full.contexts);
-    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token,
-                      std::max(Seconds{}, step.host() - price.host_least())};
+    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token, price.idle(step)};
   };
   const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
   const LoopedRequests requests{s.batch_size,
@@ -189,21 +147,6 @@ RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m,
                                 limits.max_num_batched_tokens,
                                 limits.batching == SchedulerLimits::Batching::prefill_first};
   return request_cycle(requests, decode, chunks(plan, s));
-}
-
-MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const Setup& s) const {
-  MemoryFootprint m;
-  m.weights = plan.decoder.target_bytes;
-  m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
-  const int text = s.prompt_tokens + s.output_tokens;
-  for (const Cache& c : plan.decoder.ops.caches()) {
-    const int kept = std::min(text, slides(c).value_or(text));
-    const double slots = cached_tokens({s.batch_size, kept, priced.slots, CacheLayout::paged, 16, 0});
-    (plan.decoder.target.owns(c) ? m.cache : m.draft_cache) += slots * c.layers * c.row_bytes();
-  }
-  m.cache += s.batch_size * state_bytes(plan.decoder.ops, priced.slots);
-  m.activations = priced.activations;
-  return m;
 }
 
 // Files hold what is physical, but no reader knows what all their coefficients together make of a step.
@@ -224,19 +167,19 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   const int depth = p.decoder.method->depth();
   const bool speculating = depth > 0;
   if (const auto why = refuses(p, s)) return *why;
-  const Priced& mine = priced(p, s, m.acceptance.hit_share());
+  if (const auto why = refuses_drafter_device(p, s)) return *why;
+  const Priced& mine = priced(p, s, verifying_share(p, m));
   Prediction out{};
   out.verified_rows = mine.rows;
   out.acceptance_length = acceptance_length(m, *p.decoder.method, mine.rows, s);
-  out.memory = memory(p, mine, s);
+  const Footprints footprints = memory(p, mine, s);
+  out.memory = footprints.target;
+  if (footprints.drafter) out.drafter = DrafterUse{*footprints.drafter, 0};
   const int context = s.prompt_tokens + s.output_tokens;
   if (const auto most = s.transformer->max_positions; most && context > *most)
     return "a text of " + std::to_string(context) + " tokens, " + s.transformer->name + " has " +
            std::to_string(*most) + " positions";
-  if (!fits(out.memory, *s.device, s.gpu_memory_utilization))
-    return "needs " + to_text(out.memory.total()) + " on each device, " + s.device->name + " has " +
-           to_text(s.device->memory) + ", of which " + to_text(s.gpu_memory_utilization * s.device->memory) +
-           " may be used";
+  if (const auto why = lacks_memory(p, footprints, s)) return *why;
 
   const double middle = s.prompt_tokens + (s.output_tokens - 2) / 2.0;
   const auto throughput = [&](const StepBreakdown& step, double length) { return all.batch_size * length / step.time; };
@@ -244,6 +187,9 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   out.breakdown = mean.step;
   out.breakdown.time += s.batch_size * out.acceptance_length * s.engine->token;
   out.step_time = out.breakdown.time;
+  if (out.drafter)
+    for (const auto& [length, share] : mean.contexts)
+      out.drafter->busy += share * (mine.step->drafting(length) / out.step_time);
   out.work = mine.step->work(middle);
   out.throughput = throughput(out.breakdown, out.acceptance_length);
   out.prefill_time = prefill(p, s);
@@ -256,7 +202,8 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
     const Baseline& plain = baseline(s);
     out.speedup = out.throughput / throughput(plain.step, 1);
     out.speedup_with_prefill = plain.e2e / out.request.e2e;
-    out.interval = prediction_interval(errors, out.breakdown, &plain.step);
+    // The errors are those of the target's device.
+    if (!out.drafter) out.interval = prediction_interval(errors, out.breakdown, &plain.step);
   } else {
     out.speedup = out.speedup_with_prefill = 1;
     out.interval = prediction_interval(errors, out.breakdown, nullptr);

@@ -23,6 +23,12 @@
 
 namespace draftline {
 
+// The drafter's own device, where it has one.
+struct DrafterUse {
+  MemoryFootprint memory;  // draft weights and cache; activations are bounded by those of the whole step
+  double busy;             // share of the time that it works
+};
+
 struct Prediction {
   int verified_rows;         // per sequence and step
   Seconds step_time;         // mean over the output
@@ -36,8 +42,9 @@ struct Prediction {
   PerSecond throughput_with_prefill;
   double speedup_with_prefill;
   Seconds prefill_time;    // of one prompt
-  MemoryFootprint memory;  // of each device
-  Work work;               // FLOP and bytes of a step in the middle of the output, on each device
+  MemoryFootprint memory;  // of each device; of the target's, where the drafter has its own
+  std::optional<DrafterUse> drafter;
+  Work work;  // FLOP and bytes of a step in the middle of the output, on each device
   std::optional<PredictionInterval> interval;
   bool attention_measured = true;  // the engine's library over its cache, on this device; else the nearest stands in
 };
@@ -98,10 +105,22 @@ class Predictor {
     Bytes weights, activations, per_token;
     KeptTokens kept;
     Bytes taken(int stages = 1) const { return weights / stages + activations; }  // on a device of one pipeline stage
+    // On the drafter's own device: the bytes that are left for its cache, and those of one token.
+    struct Drafter {
+      Bytes left, per_token;
+    };
+    std::optional<Drafter> drafter = {};
+    // The tokens that every cache can hold, if `left` bytes are left on the target's device.
+    double tokens(Bytes left) const {
+      const double own = left / per_token;
+      return drafter ? std::min(own, drafter->left / drafter->per_token) : own;
+    }
   };
   Room room(const Setup&, const MethodChoice&, int batched_tokens);
 
-  const Device& as_served(const Setup&);  // the device, with the memory bandwidth that its engine's kernels reach
+  // A device, with the memory bandwidth that its engine's kernels reach.
+  const Device& as_served(const Device&, const Engine&);
+  const Device& as_served(const Setup& s) { return as_served(*s.device, *s.engine); }
 
   // The tapes of one decode step. They are valid until the method is used again.
   std::vector<SegmentRun> recorded_step(const Setup&, const MethodChoice&);
@@ -130,6 +149,11 @@ class Predictor {
   // `size`: sequences of a step, or tokens of a prompt. `hits`: how many sequences of the step have drafts; none: all.
   // The result is valid until the next call.
   const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false, std::optional<int> hits = {});
+  // Why its drafter can't have a device of its own here; none: it can, or has none.
+  static std::optional<std::string> refuses_drafter_device(const Plan&, const Setup&);
+  static double verifying_share(const Plan&, const MethodChoice&);  // Acceptance::verifying_share
+  PlacedStep placed(const Plan&, const Setup&, const StepOutline&);
+  StepPrice prompt_price(Plan&, const Setup&, int tokens);  // on the target's device
   ExpectedStep expected(Plan&, const Setup&, double hit_share);
   const Priced& priced(Plan&, const Setup&, double hit_share);
   // The mean acceptance length over the output; mistakes are noted at the acceptance, and 1 is returned.
@@ -150,7 +174,13 @@ class Predictor {
   };
   const Baseline& baseline(const Setup&);
   ChunkPrices& chunks(Plan&, const Setup&);
-  MemoryFootprint memory(const Plan&, const Priced&, const Setup&) const;
+  struct Footprints {
+    MemoryFootprint target;                  // of each of the target's devices
+    std::optional<MemoryFootprint> drafter;  // of the drafter's own
+  };
+  Footprints memory(const Plan&, const Priced&, const Setup&) const;
+  // Why they do not fit; none: they do.
+  static std::optional<std::string> lacks_memory(const Plan&, const Footprints&, const Setup&);
 
   Decoder::FindTransformer find_;
   Decoder::FindDrafter drafter_;

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,7 +18,8 @@ struct Predictor::Plan {
   Plan(const Setup& s, const Precision& precision, const MethodChoice& m, const Decoder::FindTransformer& find,
        const Decoder::FindDrafter& drafter)
       : decoder({*s.transformer, precision, kSlots, 1, s.parallel, {}, m.acceptance.ranks(), 1, drafter, kSlots},
-                m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }) {
+                m.spec, find, [](const WeightStore&) { return std::make_unique<PricedBackend>(); }),
+        drafter_device(m.drafter_device) {
     decoder.ops.on_segment = [this](const SegmentRun& run) { segments.push_back(run); };
   }
   static constexpr int kSlots = 1 << 17;
@@ -50,7 +52,12 @@ struct Predictor::Plan {
     decoder.ops.follow(&kUsual);
   }
 
+  const Engine& drafters_engine(const Setup& s) const {
+    return drafter_device->engine ? *drafter_device->engine : *s.engine;
+  }
+
   Decoder decoder;
+  std::shared_ptr<const DrafterDevice> drafter_device;  // null: it drafts on the target's
   std::vector<SegmentRun> segments;
   std::map<std::pair<int, int>, Recorded> steps, prefills;  // by batch size and hits, or by tokens
 };

@@ -64,13 +64,15 @@ std::optional<std::string> Predictor::refuses(Plan& p, const Setup& s) {
   return std::nullopt;
 }
 
+double Predictor::verifying_share(const Plan& p, const MethodChoice& m) {
+  return m.acceptance.verifying_share({m.spec, *p.decoder.method});
+}
+
 ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
   ExpectedStep step;
-  const bool speculating = p.decoder.method->depth() > 0;
   for (const auto& [hits, share] : hits_of(s.batch_size, hit_share)) {
     const auto some = hits < s.batch_size ? std::optional(hits) : std::nullopt;
-    step.add(share,
-             {recorded(p, Recording::step, s.batch_size, false, some).outline, as_served(s), *s.engine, speculating});
+    step.add(share, placed(p, s, recorded(p, Recording::step, s.batch_size, false, some).outline));
   }
   return step;
 }
@@ -90,19 +92,20 @@ const Predictor::Priced& Predictor::priced(Plan& plan, const Setup& s, double hi
 }
 
 // A price refers to its device: one that is not the scenario's own is kept.
-const Device& Predictor::as_served(const Setup& s) {
-  if (s.engine->bandwidth_share == 1) return *s.device;
-  const auto [it, fresh] = served_.try_emplace({s.device, s.engine->bandwidth_share});
+const Device& Predictor::as_served(const Device& d, const Engine& e) {
+  if (e.bandwidth_share == 1) return d;
+  const auto [it, fresh] = served_.try_emplace({&d, e.bandwidth_share});
   if (fresh) {
-    auto slower = std::make_unique<Device>(*s.device);
-    slower->bandwidth = s.engine->bandwidth_share * s.device->bandwidth;
+    auto slower = std::make_unique<Device>(d);
+    slower->bandwidth = e.bandwidth_share * d.bandwidth;
     it->second = std::move(slower);
   }
   return *it->second;
 }
 
 ExpectedStep Predictor::expected_step(const Setup& s, const MethodChoice& m) {
-  return expected(plan(s, m), s.of_replica(), m.acceptance.hit_share());
+  Plan& p = plan(s, m);
+  return expected(p, s.of_replica(), verifying_share(p, m));
 }
 
 StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
@@ -112,7 +115,7 @@ StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
 }
 
 StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
-  return {recorded(plan(s, m), Recording::prefill, tokens).outline, as_served(s), for_prompt(*s.engine, tokens), false};
+  return prompt_price(plan(s, m), s, tokens);
 }
 
 std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const MethodChoice& m) {
@@ -145,9 +148,9 @@ std::vector<SegmentRun> Predictor::recorded_step(const Setup& s, const MethodCho
 }
 
 std::optional<MethodChoice> Predictor::with_sharded_draft(const Setup& s, const MethodChoice& m) {
-  if (s.parallel.tensor() == 1 || !m.spec.entry().draft_network) return std::nullopt;
+  if (s.parallel.tensor() == 1 || !m.spec.entry().draft_network || m.drafter_device) return std::nullopt;
   if (refuses_shards(find_(m.spec.in().at("draft")), {s.parallel.tensor()})) return std::nullopt;
-  return MethodChoice{m.spec.with_sharded_draft(), m.acceptance};
+  return m.with(m.spec.with_sharded_draft());
 }
 
 }  // namespace draftline

@@ -22,6 +22,12 @@ inline bool several_devices(const Scenario& s) {
   return std::any_of(s.parallel.begin(), s.parallel.end(), [](const Parallelism& p) { return p.devices > 1; });
 }
 
+// Whether any method drafts on a device of its own, and the messages to it are communication.
+inline bool drafter_devices(const Scenario& s) {
+  return std::any_of(s.methods.begin(), s.methods.end(),
+                     [](const MethodChoice& m) { return m.drafter_device != nullptr; });
+}
+
 // Tokens/s as text: a whole number, with three digits below 10.
 inline std::string token_rate(double rate) {
   return rate < 9.995 ? significant(rate, 3) : std::to_string(std::lround(rate));
@@ -99,13 +105,20 @@ inline const Figures<Outcome>& run_figures() {
        "time of a step that committing the accepted tokens takes"},
       {"breakdown/communication", "communication_s", "comm", "s", predicted,
        of([](P p) { return p.breakdown.communication(); }),
-       "time of a step that all-reduces take; only with several devices",
-       {.whole = step, .show_if = several_devices, .detail = true}},
+       "time of a step that all-reduces take, and messages to a drafter's own device; only with several devices",
+       {.whole = step, .show_if = [](const Scenario& s) { return several_devices(s) || drafter_devices(s); }, .detail = true}},
       {"breakdown/cpu", "cpu_s", "CPU", "s", predicted,
-       of([](P p) { return p.breakdown.host() - p.breakdown.drafting; }),
+       of([](P p) { return std::max(Seconds{}, p.breakdown.host() - p.breakdown.drafting); }),
        "time of a step that the device waits for the CPU side of the engine, but while drafting", {.whole = step, .detail = true}},
       {"peak_memory", "peak_memory_bytes", "memory", "B", predicted, of([](P p) { return p.memory.total(); }),
-       "of each device", {.detail = true}},
+       "of each device; of the target's, where the drafter has one of its own", {.detail = true}},
+      {"drafter_memory", "drafter_memory_bytes", "", "B", predicted,
+       of([](P p) { return p.drafter ? Reading(p.drafter->memory.total()) : Reading(); }),
+       "of the drafter's own device; where a scenario has one", {.in_csv_if = drafter_devices}},
+      {"drafter_busy", "drafter_busy", "drafter busy", "", predicted,
+       of([](P p) { return p.drafter ? Reading(p.drafter->busy) : Reading(); }),
+       "share of the time that the drafter's own device works; where a scenario has one",
+       {.text = percent, .show_if = drafter_devices, .in_csv_if = drafter_devices, .detail = true}},
       {"prefill_time", "", "", "s", predicted, of([](P p) { return p.prefill_time; }), "of one prompt"},
       {"arithmetic_intensity", "", "", "FLOP/B", predicted, of([](P p) { return p.work.flops / p.work.bytes(); }),
        "of a step in the middle of the output"},

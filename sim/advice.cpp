@@ -49,7 +49,7 @@ double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
   s.batch_size = 1;
   s.batch_size = batch_limit(limits, predictor.verified_rows(s, m));
   const Predictor::Room room = predictor.room(s, m, limits.max_num_batched_tokens);
-  return (s.gpu_memory_utilization * s.device->memory - room.taken()) / room.per_token;
+  return room.tokens(s.gpu_memory_utilization * s.device->memory - room.taken());
 }
 
 RateAdvice advise_rate(ServingSweep& serving, const Point& p, std::size_t plain_method, std::uint64_t seed) {

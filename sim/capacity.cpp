@@ -122,6 +122,11 @@ void check_plannable(const Scenario& s) {
       root.at("workload").fail("a plan needs arrivals with a rate");
       break;
     }
+  for (const MethodChoice& m : s.methods)
+    if (m.drafter_device)
+      m.spec.in()
+          .at("drafter_device")
+          .fail("a plan buys devices of one kind; `simulate` serves with a drafter on a device of its own");
   if (const auto& prices = s.serving->prices.per_hour; !prices.empty())
     for (const auto& device : s.devices)
       if (!prices.contains(device->name)) root.at("prices").fail("has no price of " + device->name);

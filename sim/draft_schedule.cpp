@@ -11,7 +11,8 @@ DraftSchedule::DraftSchedule(Predictor& predictor, const Setup& s, const MethodC
   if (m.spec.draft_length() != depth || predictor.verified_rows(s, m) != depth + 1) return;  // no chain
   const Acceptance acceptance = m.acceptance.of_other_lengths(depth);
   for (int k = 1; k <= m.acceptance.longest_chain().value_or(kMostDrafts); ++k)
-    if (const auto spec = m.spec.with_draft_length(k, *s.transformer)) lengths_.push_back({*spec, acceptance});
+    if (const auto spec = m.spec.with_draft_length(k, *s.transformer))
+      lengths_.push_back({*spec, acceptance, m.drafter_device});
 }
 
 std::optional<BestLength> DraftSchedule::best(int prompt_tokens, int batch_size, int least, int most) {

@@ -48,13 +48,23 @@ void ServingSweep::validate() {
             .fail(device->name +
                   " has no known link; a device file may have or borrow one: "
                   "\"links\" (docs/your_own.md)");
+  const bool apart = std::any_of(s.methods.begin(), s.methods.end(),
+                                 [](const MethodChoice& m) { return m.drafter_device != nullptr; });
+  for (const ServingChoice& c : s.serving->choices)
+    if (apart && (c.fleet.stages > 1 || c.fleet.prefill_replicas > 0)) {
+      root.at(c.fleet.stages > 1 ? "pipeline_parallel" : "disaggregation")
+          .fail("a drafter on a device of its own beside it is not modelled: leave one of them out");
+      break;
+    }
   Point p{};
   for (std::size_t i = 0; i < s.engines.size() * s.methods.size(); ++i) {
     p.engine = i / s.methods.size(), p.method = i % s.methods.size();
     const MethodChoice& m = s.method(p);
     const int depth = sweep_.predictor().method(sweep_.setup(p), m).usual_depth();
     for (const ServingChoice& c : s.serving->choices) {
-      if (depth > 0) check_drafts(c.policy, depth, sweep_.predictor().verified_rows(sweep_.setup(p), m) == depth + 1);
+      const Method& built = sweep_.predictor().method(sweep_.setup(p), m);
+      const bool chain = sweep_.predictor().verified_rows(sweep_.setup(p), m) == depth + 1 && built.drafts_ahead() == 0;
+      if (depth > 0) check_drafts(c.policy, depth, chain);
       if (c.policy.kind == DraftPolicy::Kind::oracle && m.acceptance.table() != nullptr &&
           m.acceptance.table()->by_length())
         root.at("policy").fail(
@@ -76,7 +86,7 @@ std::vector<std::unique_ptr<MethodChoice>> ServingSweep::variants(const Setup& s
   if (depth > 0) all.front() = std::make_unique<MethodChoice>(autoregressive());
   for (int k = 1; chain && k < depth; ++k)
     if (const auto shorter = m.spec.with_draft_length(k, *s.transformer))
-      all[static_cast<std::size_t>(k)] = std::make_unique<MethodChoice>(MethodChoice{*shorter, m.acceptance});
+      all[static_cast<std::size_t>(k)] = std::make_unique<MethodChoice>(m.with(*shorter));
   all.back() = std::make_unique<MethodChoice>(m);
   return all;
 }
@@ -158,6 +168,10 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   limits.kept = room.kept;
   limits.kv_blocks =
       choice.kv_blocks.value_or(static_cast<std::int64_t>(std::max(0.0, left / (limits.block_size * room.per_token))));
+  if (room.drafter && !choice.kv_blocks)  // both caches grow block by block
+    limits.kv_blocks = std::min(
+        limits.kv_blocks,
+        static_cast<std::int64_t>(std::max(0.0, room.drafter->left / (limits.block_size * room.drafter->per_token))));
   if (limits.kv_blocks * limits.block_size <= drafting.rows)
     throw InputErrors("no room for a KV cache: " + to_text(room.taken(stages)) + " are taken of " + to_text(usable) +
                       " on each device");
@@ -198,18 +212,32 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   out.kv_blocks = point->limits.kv_blocks;
   out.batch_limit = point->limits.max_num_seqs;
   out.servers = point->fleet.servers();
-  out.devices = out.servers * point->setup.parallel.devices;
-  out.power_watts = point->setup.device->power_watts.value_or(0);
-  const auto& prices = serving.prices.per_hour;
-  if (const auto price = prices.find(point->setup.device->name); price != prices.end()) out.price = price->second;
+  const Device& target = *point->setup.device;
+  const auto price_of = [&](const Device& d) {
+    const auto known = serving.prices.per_hour.find(d.name);
+    return known == serving.prices.per_hour.end() ? 0 : known->second;
+  };
+  int each = point->setup.parallel.devices;
+  out.power_watts = target.power_watts.value_or(0);
+  out.price = price_of(target);
+  if (const auto own = scenario().method(p).drafter_device) {
+    // A mean is unknown where one of both is.
+    const auto mean = [&](double of_target, double of_drafter) {
+      return of_target > 0 && of_drafter > 0 ? (each * of_target + of_drafter) / (each + 1) : 0;
+    };
+    out.power_watts = mean(out.power_watts, own->device->power_watts.value_or(0));
+    out.price = mean(out.price, price_of(*own->device));
+    ++each;
+  }
+  out.devices = out.servers * each;
   for (int i = 0; i < serving.replications.value_or(1); ++i)
     out.runs.push_back(
         point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
-  const TransformerShape& target = *point->setup.transformer;
+  const TransformerShape& network = *point->setup.transformer;
   if (const auto longest = out.runs.front().figures.longest_text;
-      target.max_positions && longest > *target.max_positions)
+      network.max_positions && longest > *network.max_positions)
     out.warnings.push_back("texts of up to " + std::to_string(longest) + " tokens are simulated, though " +
-                           target.name + " has " + std::to_string(*target.max_positions) + " positions");
+                           network.name + " has " + std::to_string(*network.max_positions) + " positions");
   for (const ServingRun& run : out.runs)
     if (const std::string some = refusals(run.figures, point->limits); !some.empty()) {
       out.warnings.push_back(some + ": refused");

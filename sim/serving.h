@@ -22,8 +22,9 @@ struct ServingResult {
   std::int64_t kv_blocks = 0;  // of each server
   int batch_limit = 0;         // largest number of sequences in a step, by max_num_seqs and the token budget
   int servers = 1;
-  int devices = 1;                    // of all servers
-  double power_watts = 0, price = 0;  // of one device: design power in W, price per hour; 0: unknown
+  int devices = 1;  // of all servers, drafters' own included
+  // Of one device: design power in W, price per hour; 0: unknown. A mean where a drafter has a device of its own.
+  double power_watts = 0, price = 0;
   std::vector<std::string> warnings;  // sentences
 
   static auto members(auto& s) {

@@ -82,7 +82,7 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
             start,
             (end - start + tokens / 2) / tokens,
             step_ticks(first.host()),
-            std::max<Ticks>(0, step_ticks(first.host() - b.price->host_least()))};
+            step_ticks(b.price->idle(first))};
   }
   return line;
 }

@@ -120,4 +120,18 @@ std::size_t StepOutline::bytes() const {
   return bytes;
 }
 
+StepOutline StepOutline::part(Part of) const {
+  StepOutline own = *this;
+  for (Segment& s : own.segments) {
+    auto kept = std::make_shared<std::vector<Op>>(s.ops());
+    std::erase_if(*kept, [&](const Op& op) {
+      return (kinds[static_cast<std::size_t>(op.kind)].phase == Phase::draft) != (of == Part::drafter);
+    });
+    s.shared_ops = std::move(kept);
+  }
+  std::erase_if(own.segments, [](const Segment& s) { return s.ops().empty(); });
+  if (of == Part::drafter) own.looks_up = false, own.trees = 0;
+  return own;
+}
+
 }  // namespace draftline

@@ -44,6 +44,11 @@ struct StepOutline {
   // Holds the ops of another outline instead of its own where these are equal.
   void share_ops(const StepOutline&);
 
+  // What one of two devices runs of the step: the drafter's ops or all others, without the segments that it has no part
+  // in.
+  enum class Part : std::uint8_t { drafter, target };
+  StepOutline part(Part) const;
+
   std::vector<Kind> kinds;
   std::vector<Work> work;  // of each kind; of attention none, as it depends on the context
   std::vector<Segment> segments;

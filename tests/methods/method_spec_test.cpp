@@ -51,6 +51,17 @@ TEST_CASE("a method's draft length is typed, the rest stays together, and its ac
   CHECK(MethodSpec().label() == "autoregressive");
 }
 
+TEST_CASE("a drafter's own device is part of a method's name, and leaves it the same drafter") {
+  const MethodSpec near = spec(R"({"name": "draft_model", "draft": "small", "draft_length": 3})"),
+                   far = spec(R"({"name": "draft_model", "draft": "small", "draft_length": 3,
+                                  "drafter_device": {"device": "l40s", "latency": "50 us", "engine": "vllm"}})");
+  CHECK(far.label() == "draft_model draft:small,drafter_device:l40s (vllm, 50 us)");
+  CHECK(!(far == near));
+  CHECK(far.same_drafter(near));
+  CHECK(far.without_drafter_device() == near);
+  CHECK(near.without_drafter_device() == near);
+}
+
 TEST_CASE("methods are equal by name, draft length and parameters, wherever they stand") {
   const MethodSpec m = spec(R"({"name": "self_spec", "threshold": 1, "draft_length": 2})");
   CHECK(m == spec(R"({"draft_length": 2, "threshold": 1.0, "name": "self_spec"})"));

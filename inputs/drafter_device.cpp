@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inputs/drafter_device.h"
+
+#include "methods/method.h"
+
+namespace draftline {
+
+std::shared_ptr<const DrafterDevice> read_drafter_device(const MethodSpec& method, Catalogue& catalogue) {
+  const auto in = method.in().find("drafter_device");
+  if (!in) return nullptr;
+  auto drafter = std::make_shared<DrafterDevice>();
+  drafter->device = catalogue.device(in->at("device"));
+  drafter->latency = in->at("latency").quantity<Seconds>(0);
+  if (const auto engine = in->find("engine")) drafter->engine = catalogue.engine(*engine);
+  if (const auto bandwidth = in->find("bandwidth")) drafter->bandwidth = bandwidth->quantity<BytesPerSecond>();
+  in->done();
+  if (!method.entry().draft_network)
+    in->fail(std::string(method.name()) +
+             " has no draft network of its own: what it drafts from, as the target's hidden states, is on the target's "
+             "device");
+  else if (method.shards_draft())
+    in->fail("a drafter on a device of its own is not divided among the target's: leave \"shard_draft\" out");
+  return drafter->device ? drafter : nullptr;
+}
+
+}  // namespace draftline

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device of the drafter's own, beside the target's (docs/prediction.md, "A drafter on a device of its own"): what
+// runs there, and how long messages take between the two.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "inputs/catalogue.h"
+#include "methods/method_spec.h"
+
+namespace draftline {
+
+struct DrafterDevice {
+  std::shared_ptr<const Device> device;
+  std::shared_ptr<const Engine> engine;  // null: the target's
+  Seconds latency;                       // of a message of no bytes, from one engine's host to the other's
+  std::optional<BytesPerSecond> bandwidth;
+
+  Seconds message(Bytes b) const { return bandwidth ? latency + b / *bandwidth : latency; }
+};
+
+// The "drafter_device" of a method's object: {"device": .., "latency": .., "engine": .., "bandwidth": ..}; null if it
+// has none, or after a mistake, which is noted at the key.
+std::shared_ptr<const DrafterDevice> read_drafter_device(const MethodSpec&, Catalogue&);
+
+}  // namespace draftline

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// PEARL (Liu et al. 2025): the draft network drafts its next window of gamma tokens while the target verifies this one,
+// so that on a device of its own (a scenario's "drafter_device") drafting and verifying take the longer of both times,
+// not their sum. gamma -> draft_length. On one device the same tokens come one after the other.
+//
+// Pre-verify: the target computes the root, and the drafter a window behind it, whose first token is judged in the same
+// step. Post-verify: the first token of the window before is the root, its others are verified, and the next window is
+// drafted behind them, as if they were right. What is drafted ahead is kept if all before it was right, and it begins
+// with the token that the target adds (model/draft_ahead). Of sampled text drafts are the drafter's best tokens, which
+// the target's own draws judge.
+#include <map>
+
+#include "methods/batch_index.h"
+#include "methods/draft_network.h"
+#include "methods/entries.h"
+#include "methods/host_rows.h"
+
+namespace draftline::methods {
+
+namespace {
+
+class Pearl : public Method {
+ public:
+  Pearl(DraftNetwork draft, int window) : draft_(std::move(draft)), window_(window) {}
+  bool static_plan() const override { return false; }
+  int depth() const override { return window_ - 1; }
+  int drafts_of_hit() const override { return window_ - 1; }
+  int drafts_ahead() const override { return window_; }
+  void extend(Ops& ops, const Session& s, const Committed& c) override {
+    if (c.prefill) draft_.prefill(ops, s, c);
+  }
+
+  Proposal propose(Ops& ops, Session& s) override {
+    keep_present(windows_, s.ids);
+    const std::vector<int> pending = decide_pending(ops, s);
+    HostRows rows(s.sequences);
+    std::vector<int> newest;  // the token behind which each sequence drafts: the last pending draft, or the root
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      const auto drafts = pending_drafts(s.ids[i], pending[i]);
+      rows.add(TokenTree::chain(pending[i]), drafts);
+      newest.push_back(!drafts.empty() ? drafts.back() : s.text[i].empty() ? 0 : s.text[i].back());
+    }
+    keep_windows(s, pending, draft_ahead(ops, s, newest, pending));
+    ops.phase = Phase::verify;
+    return rows.proposal(ops, s, "pearl", HostRows::Mask::none);
+  }
+
+ private:
+  struct Window {
+    std::size_t begin;        // where in the text its first token would be
+    std::vector<int> tokens;  // [gamma]
+  };
+
+  // How many drafts of each sequence are pending: all of a window but its first token, if that has just been emitted.
+  std::vector<int> decide_pending(Ops& ops, const Session& s) const {
+    const auto emitted = [&](std::size_t i) {
+      const auto w = windows_.find(s.ids[i]);
+      const auto& text = s.text[i];
+      return w != windows_.end() && text.size() == w->second.begin + 1 && text.back() == w->second.tokens.front();
+    };
+    return ops.decide(
+        {},
+        [&](std::span<const int>) {
+          std::vector<int> pending;
+          for (std::size_t i = 0; i < s.ids.size(); ++i) pending.push_back(emitted(i) ? window_ - 1 : 0);
+          return pending;
+        },
+        std::vector<int>(s.ids.size(), window_ - 1));
+  }
+
+  std::vector<int> pending_drafts(int id, int count) const {
+    const auto w = windows_.find(id);
+    if (count == 0) return {};
+    if (w == windows_.end())
+      return std::vector<int>(static_cast<std::size_t>(count));  // while pricing there is no text
+    return {w->second.tokens.end() - count, w->second.tokens.end()};
+  }
+
+  // The tokens of each sequence's next window, [sequences * gamma]. The entries of pending drafts but the last are in
+  // the drafter's cache already, beyond the committed ones: so it keeps lengths of its own.
+  std::vector<int> draft_ahead(Ops& ops, const Session& s, const std::vector<int>& newest,
+                               const std::vector<int>& pending) const {
+    std::vector<int> lengths = s.lengths;
+    for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] += pending[i];
+    BatchSlots slots = s.slots;
+    slots.lengths = ops.input("pearl.lengths", lengths);
+    Tensor token = ops.input("pearl.newest", newest);
+    std::vector<Tensor> drafts;
+    for (int j = 0; j < window_; ++j) {
+      const PassRef pass = ops.pass({.rows = ops.uniform(s.sequences, 1), .slots = slots, .tail = j, .ahead = pending});
+      token = draft_.target_ids(ops, ops.argmax(draft_.logits(ops, draft_.states(ops, token, pass))));
+      drafts.push_back(token);
+    }
+    const Tensor window = ops.persistent("pearl.window", s.sequences * window_, 1, DType::int32);
+    const auto by_sequence = BatchIndex::interleave(s.sequences, window_);
+    ops.store(window, ops.gather(ops.concat_rows(drafts), ops.constant(by_sequence)));
+    return ops.fetch(window);
+  }
+
+  void keep_windows(const Session& s, const std::vector<int>& pending, const std::vector<int>& tokens) {
+    for (std::size_t i = 0; i < s.ids.size(); ++i) {
+      const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(i) * window_;
+      windows_[s.ids[i]] = {s.text[i].size() + static_cast<std::size_t>(pending[i]), {first, first + window_}};
+    }
+  }
+
+  DraftNetwork draft_;
+  int window_;
+  std::map<int, Window> windows_;  // by the sequence's id
+};
+
+}  // namespace
+
+Entry pearl() {
+  return {.name = "pearl",
+          .title = "a smaller network drafts ahead while the target verifies",
+          .source = "liu2025pearl",
+          .locator = "pre-verify and post-verify; parallel_speculative_decoding of its code",
+          .lossless = Losslessness::lossless,
+          .parameters =
+              "draft: a transformer of the same vocabulary; draft_length (4): of a window, at least 2; drafting and "
+              "verifying overlap on a \"drafter_device\" alone",
+          .make = [](const MethodSpec& spec, Context& c) -> std::unique_ptr<Method> {
+            const int window = spec.draft_length().value_or(4);
+            if (window < 2) draft_length_in(spec.in())->fail("a window that is drafted ahead has at least 2 drafts");
+            return std::make_unique<Pearl>(DraftNetwork(spec, c), std::max(2, window));
+          },
+          .examples = {R"("draft": "half", "draft_length": 2)", R"("draft": "half", "draft_length": 4)"},
+          .lengths = {.most = 64,
+                      .fit = [](const MethodSpec& s, const TransformerShape&) { return *s.draft_length() >= 2; }},
+          .draft_network = true};
+}
+
+}  // namespace draftline::methods

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prices of what runs where, if the drafter has a device of its own.
+#include <algorithm>
+
+#include "model/kernel_time.h"
+#include "predict/recorded_plan.h"
+
+namespace draftline {
+
+std::optional<std::string> Predictor::refuses_drafter_device(const Plan& p, const Setup& s) {
+  if (!p.drafter_device) return std::nullopt;
+  const Device& own = *p.drafter_device->device;
+  if (s.parallel.attention_replicas > 1)
+    return "a drafter on a device of its own beside data-parallel attention is not modelled";
+  if (served_precision(s.precision, own).draft != served_precision(s.precision, *s.device).draft)
+    return own.name + " computes the draft network's format otherwise than " + s.device->name +
+           ": say \"draft\" in \"precision\" so that both do alike";
+  return std::nullopt;
+}
+
+// Token ids alone: the drafts of all sequences, and what the target emits. Where both sides work at the same time they
+// meet once, and both messages are under way together.
+static Seconds messages(const DrafterDevice& d, int sequences, int drafts, bool ahead) {
+  const auto ids = [&](int each) { return bytes_of(DType::int32, 1.0 * sequences * each); };
+  const Seconds to_target = d.message(ids(drafts)), to_drafter = d.message(ids(ahead ? drafts : drafts + 1));
+  return ahead ? std::max(to_target, to_drafter) : to_target + to_drafter;
+}
+
+PlacedStep Predictor::placed(const Plan& p, const Setup& s, const StepOutline& outline) {
+  const Method& method = *p.decoder.method;
+  const bool speculating = method.depth() > 0;
+  if (!p.drafter_device) return StepPrice(outline, as_served(s), *s.engine, speculating);
+  const DrafterDevice& own = *p.drafter_device;
+  const Engine& engine = p.drafters_engine(s);
+  const bool ahead = method.drafts_ahead() > 0;
+  const int drafts = ahead ? method.drafts_ahead() : outline.verified_rows - 1;
+  return {StepPrice(outline.part(StepOutline::Part::target), as_served(s), *s.engine, speculating),
+          {StepPrice(outline.part(StepOutline::Part::drafter), as_served(*own.device, engine), engine, false),
+           messages(own, s.batch_size, drafts, ahead), ahead}};
+}
+
+StepPrice Predictor::prompt_price(Plan& p, const Setup& s, int tokens) {
+  const StepOutline& outline = recorded(p, Recording::prefill, tokens).outline;
+  const Engine engine = for_prompt(*s.engine, tokens);
+  if (!p.drafter_device) return {outline, as_served(s), engine, false};
+  return {outline.part(StepOutline::Part::target), as_served(s), engine, false};
+}
+
+Seconds Predictor::prefill(Plan& plan, const Setup& s) {
+  auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
+  if (!fresh) return it->second;
+  it->second = prompt_price(plan, s, s.prompt_tokens)(0);
+  if (plan.drafter_device) {  // which reads the prompt at the same time
+    const Engine& engine = plan.drafters_engine(s);
+    const StepPrice drafters(
+        recorded(plan, Recording::prefill, s.prompt_tokens).outline.part(StepOutline::Part::drafter),
+        as_served(*plan.drafter_device->device, engine), for_prompt(engine, s.prompt_tokens), false);
+    it->second = std::max(it->second, drafters(0));
+  }
+  return it->second;
+}
+
+}  // namespace draftline

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The price of a step whose drafter runs on the target's device or on one of its own. Two devices either take turns, as
+// drafts await the verdict, or work at the same time, on a window and the next one:
+//
+//   in turn  step = draft + verify + two messages      ahead  step = max(draft, verify) + an exchange of messages
+//
+// Of work at the same time the breakdown has what the step waits for: the longer side alone.
+#pragma once
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "decoder/priced/step_price.h"
+
+namespace draftline {
+
+class PlacedStep {
+ public:
+  struct Drafter {
+    StepPrice price;
+    Seconds messages;    // that a step waits for
+    bool ahead = false;  // drafts while the target verifies
+  };
+  PlacedStep(StepPrice all) : target_(std::move(all)) {}
+  PlacedStep(StepPrice target, Drafter drafter) : target_(std::move(target)), drafter_(std::move(drafter)) {}
+
+  Seconds operator()(double length, const PromptsBetween& between = {}) const;
+  StepBreakdown breakdown(double length) const;
+  Seconds drafting(double length) const;  // how long the drafter's own device works; 0: it has none
+  bool apart() const { return drafter_.has_value(); }
+  std::vector<Window> windows() const;
+  const StepPrice& target() const { return target_; }
+
+ private:
+  StepPrice target_;
+  std::optional<Drafter> drafter_;
+};
+
+}  // namespace draftline

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a method takes of its devices' memory.
+#include <algorithm>
+
+#include "core/quantity_text.h"
+#include "predict/recorded_plan.h"
+
+namespace draftline {
+
+// The window of a cache that gives back what lies before it.
+static std::optional<int> slides(const Cache& c) {
+  return c.window.tokens > 0 && !c.window.chunked ? std::optional(c.window.tokens) : std::nullopt;
+}
+
+// Of a sequence whose steps verify so many rows: as long as the verdict is out, each row's state is kept, whatever the
+// context. The convolution reads the rows before the first of them.
+static Bytes state_bytes(const Ops& ops, int rows) {
+  Bytes sum;
+  for (const StateCache& c : ops.state_caches())
+    sum += c.layers * (rows * c.state_bytes() + (c.net.kernel - 2 + rows) * c.row_bytes());
+  return sum;
+}
+
+Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batched_tokens) {
+  Plan& p = plan(s, m);
+  MemoryFootprint all{};
+  all.weights = p.decoder.target_bytes;
+  all.draft_weights = p.decoder.weights.bytes() - p.decoder.target_bytes;
+  all.activations = *recorded(p, Recording::step, s.of_replica().batch_size, true).activations;
+  all.activations = std::max(all.activations, *recorded(p, Recording::prefill, batched_tokens, true).activations);
+  const bool apart = p.drafter_device != nullptr;
+  Bytes per_token, drafters;
+  for (const Cache& c : p.decoder.ops.caches())
+    (apart && !p.decoder.target.owns(c) ? drafters : per_token) += c.layers * c.row_bytes();
+  KeptTokens kept;
+  for (const Cache& c : p.decoder.ops.caches())
+    if (const auto window = slides(c); window && (!apart || p.decoder.target.owns(c)))
+      kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
+  kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.batch_size).slots()) / per_token;
+  const Bytes weights = all.weights + all.draft_weights;
+  Room room{apart ? all.weights : weights, all.total() - weights, per_token, std::move(kept)};
+  if (apart)
+    room.drafter = {s.gpu_memory_utilization * p.drafter_device->device->memory - all.draft_weights - all.activations,
+                    drafters};
+  return room;
+}
+
+Predictor::Footprints Predictor::memory(const Plan& plan, const Priced& priced, const Setup& s) const {
+  MemoryFootprint m;
+  m.weights = plan.decoder.target_bytes;
+  m.draft_weights = plan.decoder.weights.bytes() - plan.decoder.target_bytes;
+  const int text = s.prompt_tokens + s.output_tokens;
+  for (const Cache& c : plan.decoder.ops.caches()) {
+    const int kept = std::min(text, slides(c).value_or(text));
+    const bool drafters = !plan.decoder.target.owns(c);
+    const int lookahead = priced.slots + (drafters ? plan.decoder.method->drafts_ahead() : 0);
+    const double slots = cached_tokens({s.batch_size, kept, lookahead, CacheLayout::paged, 16, 0});
+    (drafters ? m.draft_cache : m.cache) += slots * c.layers * c.row_bytes();
+  }
+  m.cache += s.batch_size * state_bytes(plan.decoder.ops, priced.slots);
+  m.activations = priced.activations;
+  if (!plan.drafter_device) return {m, std::nullopt};
+  MemoryFootprint drafter = m;  // the activations of each part are bounded by those of the whole step
+  drafter.weights = drafter.cache = {};
+  m.draft_weights = m.draft_cache = {};
+  return {m, drafter};
+}
+
+std::optional<std::string> Predictor::lacks_memory(const Plan& p, const Footprints& f, const Setup& s) {
+  const double share = s.gpu_memory_utilization;
+  const auto lacks = [&](const MemoryFootprint& m, const Device& d, const char* where) -> std::optional<std::string> {
+    if (fits(m, d, share)) return std::nullopt;
+    return "needs " + to_text(m.total()) + " on " + where + ", " + d.name + " has " + to_text(d.memory) +
+           ", of which " + to_text(share * d.memory) + " may be used";
+  };
+  const auto why = lacks(f.target, *s.device, "each device");
+  return why || !f.drafter ? why : lacks(*f.drafter, *p.drafter_device->device, "the drafter's device");
+}
+
+}  // namespace draftline
