@@ -359,10 +359,10 @@ MemoryFootprint Predictor::memory(const Plan& plan, const Priced& priced, const 
 
 // Files hold what is physical, but no reader knows what all their coefficients together make of a step.
 static bool are_numbers(const Prediction& p) {
-  const std::array figures{p.step_time.value,     p.throughput.value,           p.speedup,
-                           p.request.ttft.value,  p.request.e2e.value,          p.throughput_with_prefill.value,
-                           p.prefill_time.value,  p.speedup_with_prefill,       p.work.flops.value,
-                           p.work.bytes().value,  p.memory.total().value};
+  const std::array figures{p.step_time.value,    p.throughput.value,     p.speedup,
+                           p.request.ttft.value, p.request.e2e.value,    p.throughput_with_prefill.value,
+                           p.prefill_time.value, p.speedup_with_prefill, p.work.flops.value,
+                           p.work.bytes().value, p.memory.total().value};
   if (!std::all_of(figures.begin(), figures.end(), [](double v) { return std::isfinite(v); })) return false;
   if (!p.interval) return true;
   const auto finite = [](const Interval& i) { return std::isfinite(i.low) && std::isfinite(i.high); };

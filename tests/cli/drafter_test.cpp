@@ -158,7 +158,8 @@ TEST_CASE("a trace knows its drafter by the weights, not by the folder's name") 
     scenario_with("./eagle");
     const Ran other = draftline(verb + std::string(" s.json"));
     CHECK(other.code == 2);
-    CHECK(contains(other.err, "s.json#/method/acceptance/trace: the trace was recorded with other weights of the drafter"));
+    CHECK(contains(other.err,
+                   "s.json#/method/acceptance/trace: the trace was recorded with other weights of the drafter"));
   }
   fs::remove(weights);  // the folder holds no more than the configuration now
   CHECK(scenario_with("./eagle").code == 0);

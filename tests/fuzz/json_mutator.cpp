@@ -29,10 +29,17 @@ class Mutator {
   }
 
  private:
-  static constexpr std::array<const char*, 22> kNumbers{
-      "0",     "-1",    "1",    "2",          "0.5",        "3",                   "1e-30",               "1e30",
-      "1e-12", "1e6",   "1000", "5e-324",     "1e308",      "-1e308",              "2147483647",          "2147483648",
-      "1e-6",  "65536", "4096", "1073741824", "1.00000001", "9223372036854775807"};
+  static constexpr std::array<const char*, 22> kNumbers{"0",          "-1",
+                                                        "1",          "2",
+                                                        "0.5",        "3",
+                                                        "1e-30",      "1e30",
+                                                        "1e-12",      "1e6",
+                                                        "1000",       "5e-324",
+                                                        "1e308",      "-1e308",
+                                                        "2147483647", "2147483648",
+                                                        "1e-6",       "65536",
+                                                        "4096",       "1073741824",
+                                                        "1.00000001", "9223372036854775807"};
 
   std::size_t below(std::size_t n) { return random_() % n; }
   Json* any(const std::vector<Json*>& some) { return some[below(some.size())]; }

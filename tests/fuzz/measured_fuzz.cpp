@@ -27,7 +27,8 @@ void calibrate(const Document& document) {
 }
 
 void read_benchmark(const std::string& name, std::string_view bytes) {
-  for (const ServedRun& run : read_served_runs(input_file(name, bytes).string() + "@batch=4,transformer=llama-3.1-8b")) {
+  for (const ServedRun& run :
+       read_served_runs(input_file(name, bytes).string() + "@batch=4,transformer=llama-3.1-8b")) {
     is_figure(run.time.value, "time");
     is_figure(run.context, "context");
     is_figure(run.batch_size, "batch_size");

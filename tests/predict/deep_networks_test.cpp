@@ -7,8 +7,8 @@
 namespace draftline {
 
 static double cpu_seconds_of_prediction(int layers) {
-  const std::string target = R"({"hidden": 64, "heads": 4, "intermediate": 96, "vocabulary": 1000, "layers": )" +
-                             std::to_string(layers) + "}";
+  const std::string target =
+      R"({"hidden": 64, "heads": 4, "intermediate": 96, "vocabulary": 1000, "layers": )" + std::to_string(layers) + "}";
   const ScenarioText text(R"({"device": "cpu", "engine": "hf-eager", "transformer": )" + target +
                           R"(, "method": {"name": "self_spec", "acceptance": {"rate": 0.6}}})");
   const std::clock_t from = std::clock();
