@@ -35,7 +35,7 @@ void read_groups(const Reader& in, Experts& e) {
   else e.groups_per_token = e.groups;
   if (e.count % e.groups != 0) groups->fail("must divide the experts, " + std::to_string(e.count));
   else if (e.groups_per_token > e.groups) best->fail("must be at most n_group, " + std::to_string(e.groups));
-  else if (e.count / e.groups * e.groups_per_token < e.per_token)
+  else if (best && e.count / e.groups * e.groups_per_token < e.per_token)
     best->fail("that many groups have fewer experts than a token takes, " + std::to_string(e.per_token));
 }
 

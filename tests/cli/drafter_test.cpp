@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trained and random drafters of `decode`: what is refused, and that every output tells which weights drafted.
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -149,9 +150,11 @@ TEST_CASE("a trace knows its drafter by the weights, not by the folder's name") 
 
   const fs::path weights = folder / "model.safetensors";
   fs::permissions(weights, fs::perms::owner_write, fs::perm_options::add);
-  {  // the last value of the last tensor
+  {  // the first value of the first tensor
     std::fstream file(weights, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-4, std::ios::end);
+    std::uint64_t header = 0;
+    file.read(reinterpret_cast<char*>(&header), sizeof header);
+    file.seekp(static_cast<std::streamoff>(sizeof header + header));
     file.write("\0\0\0\x3f", 4);
   }
   for (const char* verb : {"run", "advise --no-load"}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to predict a network of many layers on a CPU, where each weight's time depends on when it was last read.
+// What it costs to predict a network of many layers on a CPU, where the time of each weight depends on when it was last
+// read.
 #include <ctime>
 
 #include "tests/inputs/scenario_text.h"
