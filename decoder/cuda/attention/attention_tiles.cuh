@@ -69,11 +69,12 @@ template <class S>
 struct QueryRows {
   const bf16 *row[2], *apart[2];
   __device__ void load(int step, unsigned (&a)[4]) const {
-    const int t = lane_of() % 4;
+    const bool own = 16 * step < S::own;
+    const int t = lane_of() % 4, column = 16 * step - (own ? 0 : S::own) + 2 * t;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const bf16* from = 16 * step < S::own ? row[r % 2] : apart[r % 2] - S::own;
-      a[r] = row[r % 2] == nullptr ? 0U : *reinterpret_cast<const unsigned*>(from + 16 * step + 2 * t + 8 * (r / 2));
+      const bf16* from = own ? row[r % 2] : apart[r % 2];
+      a[r] = from == nullptr ? 0U : *reinterpret_cast<const unsigned*>(from + column + 8 * (r / 2));
     }
   }
 };
