@@ -12,7 +12,7 @@ namespace draftline {
 // Recorded steps are kept for other devices and engines. The memory of activations is computed only on request.
 const Predictor::Recorded& Predictor::recorded(Plan& plan, Recording what, int size, bool with_activations,
                                                std::optional<int> hits) {
-  constexpr std::size_t kMostBytes = std::size_t{80} << 20;
+  constexpr std::size_t kMostBytes = std::size_t{160} << 20;
   auto& all = what == Recording::prefill ? plan.prefills : plan.steps;
   const std::pair key{size, hits.value_or(size)};
   if (const auto known = all.find(key); known != all.end()) {
