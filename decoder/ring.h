@@ -12,7 +12,7 @@ struct RingOf {
   Cache whole, ring;  // a cache of some layers, and the one that keeps a part of it
 };
 
-// By the attention of a prompt's last `window` rows, over the mean of `pool` neighbours (SelectEntries in decoder/op.h).
+// By the attention of a prompt's last `window` rows, over the mean of `pool` neighbours (SelectEntries, decoder/op.h).
 struct PromptSelection {
   std::vector<RingOf> rings;
   int window = 0, pool = 1;

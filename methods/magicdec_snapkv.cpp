@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MagicDec with SnapKV's cache (Sadhukhan et al. 2025, section 4; Li et al. 2024, algorithm 1): the target drafts over
 // `budget` entries of each text and KV head. A prompt's are those to which its last `window` rows attend most, by the
-// mean over `pool` neighbours, and these rows' own. Entries of new tokens take the places of those that were attended to
-// least, as in TriForce's retrieval cache; the authors' own grows by them instead.
+// mean over `pool` neighbours, and these rows' own. Entries of new tokens take the places of those that were attended
+// to least, as in TriForce's retrieval cache; the authors' own grows by them instead.
 #include "methods/entries.h"
 #include "methods/ring_target.h"
 

@@ -36,7 +36,7 @@ Entry magicdec_streaming() {
               "budget: KV entries of each sequence that drafts read (4096); sinks: of these the text's first "
               "(16); draft_length (7)",
           .make = make_magicdec_streaming,
-          .examples = {R"("budget": 11, "sinks": 2, "draft_length": 3)"},
+          .examples = {R"("budget": 5, "sinks": 1, "draft_length": 2)"},
           .lengths = {.most = 64, .fit = [](const MethodSpec& spec, const TransformerShape&) {
                         return fits_budget(spec, read_sinks(spec));
                       }}};

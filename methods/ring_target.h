@@ -39,7 +39,7 @@ class RingTarget : public Method {
   int length_;
 };
 
-// Reads the parameter "budget": at least the rows of a step and the `staying` entries, so that a ring has room for both.
+// Reads the parameter "budget": at least the rows of a step and the `staying` entries: a ring has room for both.
 int read_budget(const MethodSpec&, int draft_length, int staying);
 bool fits_budget(const MethodSpec&, int staying);  // whether the draft length of a spec does
 // Notes a mistake where the target's cache holds latents.

@@ -2,7 +2,7 @@
 // TriForce (Sun et al. 2024, section 4): a small network drafts for the target over a compressed cache, token by token,
 // and what that agrees to is verified by the target over the whole text. In each round of the middle the small network
 // adds one token behind those that are sure, and one pass of all rows makes one or two more sure; the host reads how
-// many. gamma -> draft_length. The cache is filled as SnapKV's, by the prompt's last row and the mean over 8 neighbours;
+// many. gamma -> draft_length. The cache is filled as SnapKV's, by the prompt's last row and a mean over 8 neighbours;
 // the authors take whole chunks of 8 and always the first. The small network sees a window of its text, of which the
 // authors keep the first entries too. Its best tokens and those of the middle are drafted, whatever the temperature.
 #include <algorithm>

@@ -7,12 +7,14 @@
 
 namespace draftline {
 
-std::optional<std::string> Predictor::refuses_drafter_device(const Plan& p, const Setup& s) {
-  if (!p.drafter_device) return std::nullopt;
-  const Device& own = *p.drafter_device->device;
+std::optional<std::string> Predictor::refuses_drafter_device(const Setup& s, const MethodChoice& m) {
+  if (!m.drafter_device) return std::nullopt;
+  const Device& own = *m.drafter_device->device;
+  Setup there = s;
+  there.device = &own;
   if (s.parallel.attention_replicas > 1)
     return "a drafter on a device of its own beside data-parallel attention is not modelled";
-  if (served_precision(s.precision, own).draft != served_precision(s.precision, *s.device).draft)
+  if (precision(there, m).draft != precision(s, m).draft)
     return own.name + " computes the draft network's format otherwise than " + s.device->name +
            ": say \"draft\" in \"precision\" so that both do alike";
   return std::nullopt;

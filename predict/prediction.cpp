@@ -167,7 +167,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   const int depth = p.decoder.method->depth();
   const bool speculating = depth > 0;
   if (const auto why = refuses(p, s)) return *why;
-  if (const auto why = refuses_drafter_device(p, s)) return *why;
+  if (const auto why = refuses_drafter_device(s, m)) return *why;
   const Priced& mine = priced(p, s, verifying_share(p, m));
   Prediction out{};
   out.verified_rows = mine.rows;

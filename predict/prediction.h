@@ -150,7 +150,7 @@ class Predictor {
   // The result is valid until the next call.
   const Recorded& recorded(Plan&, Recording, int size, bool with_activations = false, std::optional<int> hits = {});
   // Why its drafter can't have a device of its own here; none: it can, or has none.
-  static std::optional<std::string> refuses_drafter_device(const Plan&, const Setup&);
+  std::optional<std::string> refuses_drafter_device(const Setup&, const MethodChoice&);
   static double verifying_share(const Plan&, const MethodChoice&);  // Acceptance::verifying_share
   PlacedStep placed(const Plan&, const Setup&, const StepOutline&);
   StepPrice prompt_price(Plan&, const Setup&, int tokens);  // on the target's device

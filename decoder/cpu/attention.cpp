@@ -202,8 +202,8 @@ void CpuBackend::attend(const O& o, int heads, float scale, const float* sinks, 
     const int n = p.cu_seqlens[b + 1] - p.cu_seqlens[b], length = window.held(p.lengths[b]),
               before = length + p.pass.tail;
     if (n == 0) continue;
-    // Under a mask all rows read, and compute, what one at the first uncommitted position would see; of a block they see
-    // it too.
+    // Under a mask all rows read, and compute, what one at the first uncommitted position would see; those of a block
+    // see it too.
     const bool alike = p.tree_mask || !p.pass.causal;
     const int from = window.first_key(alike ? length : before), base = from / kPanel * kPanel;
     counts_.read += (before + n - from) * o.cache.row_bytes().value;
