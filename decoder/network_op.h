@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops of networks: products, norms, gates, experts, attention in its forms, recurrences, and what devices that share
-// a network say to each other. As decoder/op.h, which includes it: n counts rows.
+// The ops of networks: products, norms, gates, experts, attention in its forms, recurrences, and what devices that
+// share a network say to each other. As decoder/op.h, which includes it: n counts rows.
 #pragma once
 #include <string_view>
 

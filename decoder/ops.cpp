@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/ops_emit.h"
+#include "decoder/ops.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "decoder/ops_emit.h"
 
 namespace draftline {
 
@@ -257,7 +259,6 @@ void Ops::keep_entries(Cache from, Cache to, Tensor last, const Rows& rows, cons
   check(to.window.ring && to.layers == from.layers && to.columns() == from.columns() && to.dtype == from.dtype,
         "keep_entries: into a ring of layers of the same shape");
   check(rows.prompts || rows.widest <= to.window.tokens - to.window.sinks, "keep_entries: a ring with room for a step");
-  if (teacher != nullptr) teacher->keeps_entries();
   const int per = std::min(rows.widest, to.window.tokens);
   emit(KeepEntries{last, rows.cu_seqlens, slots.kv_slots, slots.lengths, from, to, per});
 }

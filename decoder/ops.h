@@ -156,7 +156,7 @@ class Ops {
   // A value may steer the host only here: live it is read and judged, priced it is the next answer of the script, and
   // past the script's end the usual one.
   using Rule = std::function<std::vector<int>(std::span<const int>)>;
-  // Notes that the host looks drafts up before the segment, in the text and in so many suffix trees, which takes it time.
+  // Notes that the host looks drafts up before the segment, in the text and in so many suffix trees: it takes time.
   void look_up(int trees);
   std::vector<int> decide(std::optional<Tensor> from, const Rule&, const std::vector<int>& usual);
   std::vector<int> fetch(Tensor from);                       // text only: never steers ops
@@ -174,7 +174,6 @@ class Ops {
     virtual Tensor best(Tensor logits) = 0;
     virtual Tensor mapped(Tensor ids, Weight offsets) = 0;
     virtual Pass pass(Pass p) { return p; }
-    virtual void keeps_entries() {}  // in a ring, which can't be shared by positions of one text
   };
   Teacher* teacher = nullptr;
   const std::vector<Cache>& caches() const { return caches_; }

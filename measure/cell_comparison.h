@@ -9,7 +9,7 @@ namespace draftline {
 
 class CellComparison {
  public:
-  // `rate`: the acceptance rate, where steps are alike whatever is accepted. `find`: draft networks. All must outlive it.
+  // `rate`: the acceptance rate, where steps are alike whatever is accepted. `find`: draft networks. All outlive it.
   CellComparison(const MeasuredCell&, const Setup&, double rate, Predictor&, const Decoder::FindTransformer& find);
   ValidationCell result();
 

@@ -75,8 +75,7 @@ std::string RunReport::intervals() const {
     return off(&Interval::low) + " to +" + off(&Interval::high) + " %";
   };
   std::string which = "a median point";
-  if (step_times_.size() < table_.rows())
-    which += " of the " + std::to_string(step_times_.size()) + " whose devices know them";
+  if (step_times_.size() < table_.rows()) which += " of the " + std::to_string(step_times_.size()) + " that know them";
   return "90 % intervals, from kernels' errors (" + which + "): step " + middle(step_times_) +
          (speedups_.empty() ? "" : ", speedup " + middle(speedups_)) + "\n";
 }

@@ -25,7 +25,7 @@ class PositionBatch : public RankTeacher {
   };
   // Records the ranks or lengths at the first `positions` output positions of each text, `at_once` positions at a time,
   // to[i] for text i. `first_id`: the id of the first text's sequence. InputErrors if a given token is not the
-  // target's; NotByRank if the method can't be recorded so, NotAtOnce if it can one position after the other.
+  // target's; NotByRank if the method can't be recorded so.
   void record(const std::vector<Text>&, int first_id, int positions, int at_once, std::vector<TracedPrompt*> to);
 
   // The cache entries behind the text that `at_once` positions need.
@@ -37,7 +37,6 @@ class PositionBatch : public RankTeacher {
     if (!drafting_) throw NotByRank{};
     return RankTeacher::best(logits);
   }
-  void keeps_entries() override { throw NotAtOnce{}; }
 
  private:
   void take(const std::vector<Text>&, int from, const std::vector<TracedPrompt*>& to);

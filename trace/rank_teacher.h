@@ -13,7 +13,6 @@
 namespace draftline {
 
 struct NotByRank {};
-struct NotAtOnce {};  // what is drafted at each position needs a cache of its own
 enum class Noted : std::uint8_t { ranks, lengths };
 
 class RankTeacher : public Ops::Teacher {

@@ -147,20 +147,15 @@ std::vector<TracedPrompt> record_ranks(const Tracing& t, const Decoder& own, Tra
     if (!chain) continue;
     try {
       decoder = t.make(*chain);
+      chain->finish();
       break;
-    } catch (const InputErrors&) {}  // this machine has not enough memory for so many heads
+    } catch (const InputErrors&) { decoder.reset(); }  // no memory for so many heads
   }
   if (!decoder || decoder->method->depth() == 0 || !decoder->method->static_plan()) return {};
-  const auto recorded = [&](int at_once) {
-    auto traced = record_positions(t, *decoder, Noted::ranks, at_once, prompts);
+  try {
+    auto traced = record_positions(t, *decoder, Noted::ranks, t.positions_at_once, prompts);
     h.depth = decoder->method->depth();
     return traced;
-  };
-  try {
-    return recorded(t.positions_at_once);
-  } catch (const NotAtOnce&) {
-    decoder = t.make(*chain);
-    return recorded(0);
   } catch (const NotByRank&) { return {}; }
 }
 
@@ -170,9 +165,13 @@ std::vector<TracedPrompt> record_lengths(const Tracing& t, const std::vector<std
       return record_positions(t, *t.make(t.method), Noted::lengths, at_once, prompts);
     } catch (const NotByRank&) {  // thrown only if several positions are recorded at once
       check(at_once > 0, "lengths can be noted step by step");
-    } catch (const NotAtOnce&) {}
+    }
   }
   return {};
+}
+
+bool keeps_a_ring(const Ops& ops) {
+  return std::any_of(ops.caches().begin(), ops.caches().end(), [](const Cache& c) { return c.window.ring; });
 }
 
 // Whether the method drafts a tree without a fixed shape, found by recording a step that is not run.
@@ -193,6 +192,8 @@ std::vector<TracedPrompt> record_trace(const Tracing& t, const std::vector<std::
   else if (!h.sampling.greedy()) h.steps_because = "sampled text depends on the path; its seed is stored";
   else if (!decoder->method->static_plan())
     h.steps_because = "what it drafts depends on its own path or on a decision taken while drafting";
+  else if (keeps_a_ring(decoder->ops))
+    h.steps_because = "it drafts over a compressed cache, which the steps before have filled";
   if (!h.steps_because.empty()) {
     h.depth = depth;
     return record_steps(t, prompts);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recorded step without its tapes: all that its price takes from them. Ops that every device and engine price alike
-// are one kind, so that a network's equal layers are looked at once. It is small, and steps of other sizes share most of
-// it: steps can be kept and priced on many devices.
+// are one kind, so that a network's equal layers are looked at once. It is small, and steps of other sizes share most
+// of it: steps can be kept and priced on many devices.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -109,9 +109,9 @@ Outcome compare(const Case& c, int layers = 2, int layer = 1) {
   table.resize(static_cast<std::size_t>(sequences * per_kv_slot));
   const auto entries = static_cast<std::size_t>(layers * blocks * 2 * c.kv_heads * kBlockTokens * c.dim);
   std::vector<T> held(entries, from_float<T>(NAN));
-  CacheView<T> view{
-      held.data(),   table.data(), per_kv_slot, blocks, c.kv_heads, c.dim, c.window.ring ? c.window.tokens : 0,
-      c.window.sinks};
+  CacheView<T> view{held.data(),   table.data(), per_kv_slot, blocks,
+                    c.kv_heads,    c.dim,        2,           c.window.ring ? c.window.tokens : 0,
+                    c.window.sinks};
   for (int b = 0; b < sequences; ++b) {
     const auto at = static_cast<std::size_t>(b);
     for (int key = 0; key < c.lengths[at] + c.tail + c.rows[at]; ++key) {

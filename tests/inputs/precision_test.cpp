@@ -43,7 +43,7 @@ TEST_CASE("an object has a format for each class of tensor, under our names or v
 }
 
 TEST_CASE("what is said twice has one name") {
-  CHECK(precision(R"({"weights": "fp8", "draft": "bf16", "kv_cache": "bf16"})") == precision(R"("fp8")"));
+  CHECK(precision(R"({"weights": "fp8", "draft": "bf16", "kv_cache": "bf16"})").name == precision(R"("fp8")").name);
 }
 
 TEST_CASE("activations in another 16-bit format take what is not quantised with them") {

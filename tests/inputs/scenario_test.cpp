@@ -155,7 +155,7 @@ TEST_CASE("each mistake has one message at its place") {
       Case{with_method(R"({"name": "zzzzzz"})"),
            "#/method/name: unknown method \"zzzzzz\"; see `draftline list methods`"},
       Case{with_method(R"({"name": "autoregressive", "draft_length": 2})"),
-           "#/method/draft_length: unknown key; known here: \"acceptance\", \"name\""},
+           "#/method/draft_length: unknown key; known here: \"acceptance\", \"drafter_device\", \"name\""},
       Case{with_method(R"({"name": "autoregressive", "acceptance": {"rate": 0.5}})"),
            "#/method: it drafts nothing: \"acceptance\" has no meaning here"},
       Case{eagle(R"("draft_length": 2)"),

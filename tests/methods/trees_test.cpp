@@ -18,6 +18,7 @@ class Watched : public Method {
  public:
   explicit Watched(Method& method) : method_(method) {}
   std::vector<int> auxiliary_layers() const override { return method_.auxiliary_layers(); }
+  const PromptSelection* selection() const override { return method_.selection(); }
   int depth() const override { return method_.depth(); }
 
   Proposal propose(Ops& ops, Session& s) override {

@@ -226,15 +226,15 @@ TEST_CASE("what is wrong in a config is refused at its place") {
   auto two = with(with(llama(), "hidden_size", 0), "vocab_size", 0);  // both at once
   CHECK(contains(mistakes_of(two), "#/hidden_size"));
   CHECK(contains(mistakes_of(two), "#/vocab_size"));
-  CHECK_FALSE(mistakes_of(json::array()).empty());
-  CHECK_FALSE(mistakes_of(json::object()).empty());
+  CHECK(mistakes_of(json::array()) != "none");
+  CHECK(mistakes_of(json::object()) != "none");
 }
 
 TEST_CASE("a mixture of experts that a shape can't express is refused") {
   json moe = with(llama(), "architectures", {"Qwen3MoeForCausalLM"});
   moe.update(
       {{"num_key_value_heads", 2}, {"num_experts", 8}, {"num_experts_per_tok", 2}, {"moe_intermediate_size", 32}});
-  REQUIRE(mistakes_of(moe).empty());
+  REQUIRE(mistakes_of(moe) == "none");
   CHECK(contains(mistakes_of(with(moe, "mlp_only_layers", {0})), "#/mlp_only_layers"));
   CHECK(contains(mistakes_of(with(moe, "decoder_sparse_step", 2)), "#/decoder_sparse_step"));
   CHECK(contains(mistakes_of(with(moe, "num_experts_per_tok", 9)),

@@ -37,8 +37,12 @@ TEST_CASE("a host that looks drafts up is waited for: once a step, and for each 
   for (const int batch : {1, 32})
     CHECK((at("suffix_decoding", batch).step_time - at("prompt_lookup", batch).step_time).value ==
           Approx((batch * e.search).value));
-  REQUIRE(e.step_searching > e.step_speculating);
-  CHECK(at("prompt_lookup", 1).breakdown.host() >= e.step_searching);
+  // vLLM overlaps steps, but not where its host looks drafts up.
+  const std::string overlaps =
+      R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm-0.19", "method": )";
+  const auto host = [&](const std::string& method) { return prediction(overlaps + method + "}").breakdown.host(); };
+  CHECK(host(R"({"name": "prompt_lookup", "acceptance": {"rate": 0.8, "hit_share": 0}})") >= Seconds{1.17e-3});
+  CHECK(host(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.8}})") < Seconds{1.17e-3});
 }
 
 TEST_CASE("acceptance by context: steps gather where fewer drafts are accepted") {

@@ -26,7 +26,7 @@ ValidationReport report_of(std::vector<ValidationCell> cells) {
 TEST_CASE("a report begins with how calm the machine was") {
   const std::string quiet = machine_calm(report_of({cell(0.05, 0.01), cell(0.01, 0.02), cell(0.03, 0.01)}));
   CHECK(contains(quiet, "free in 88 % of"));
-  CHECK(contains(quiet, "repeat within 1 %"));
+  CHECK(contains(quiet, "repeat within 1.0 %"));
   CHECK(contains(quiet, "1 of 3 cells"));  // the second: its noise is larger than its error
   CHECK_FALSE(contains(quiet, "last-level cache"));
 
@@ -34,7 +34,7 @@ TEST_CASE("a report begins with how calm the machine was") {
   for (ValidationCell& c : drifted) c.drift = MemoryDrift{1.25, 1.5}, c.without_drift = -0.2;
   const std::string said = machine_calm(report_of(drifted));
   CHECK(contains(said, "1.25 to 1.25 (median 1.25) times as long"));
-  CHECK(contains(said, "memory 1.5 to 1.5 (median 1.5)"));
+  CHECK(contains(said, "memory 1.50 to 1.50 (median 1.50)"));
   CHECK(contains(said, "would be 20 % (median) and 20 % (P90)"));
 }
 
