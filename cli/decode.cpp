@@ -266,8 +266,8 @@ int decode(const DecodeOptions& o, const Common& common) {
     w.end_object();
   }
   w.end_array();
-  // Forced acceptance is a choice of input; so is what a random drafter is accepted beside a trained target, of which it
-  // says nothing.
+  // Forced acceptance is a choice of input; so is what a random drafter is accepted beside a trained target, of which
+  // it says nothing.
   const bool assumed = forced || (source.target_kind() == "checkpoint" && weights.random_drafter());
   w.figure("acceptance_length", acceptance_length, "tokens", assumed ? FigureKind::input : FigureKind::measured);
   w.figure("throughput", tokens / seconds, "tokens/s", FigureKind::measured);

@@ -40,8 +40,8 @@ class Interruptible {
   static bool asked() { return asked_ != 0; }
   static int exit_code() { return exit_code_of_signal(asked() ? asked_.load() : SIGINT); }
   static void ask_too() { asked_ = SIGINT; }  // for Ctrl-C that another rank received
-  // Also where none lives: for ranks but 0, which tell rank 0 of Ctrl-C when they ask it for work. If they ended at once,
-  // mpirun would end all ranks, and what is finished would be lost.
+  // Also where none lives: for ranks but 0, which tell rank 0 of Ctrl-C when they ask it for work. If they ended at
+  // once, mpirun would end all ranks, and what is finished would be lost.
   static void always_ask() {
     if (std::signal(SIGINT, ask) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
   }
