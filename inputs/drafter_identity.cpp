@@ -40,8 +40,7 @@ DrafterIdentity identity_of_drafter(const MethodSpec& m, Catalogue& catalogue) {
   if (m.entry().draft_network)
     if (const auto draft = looked_up(m, "draft")) return of_network(*draft, catalogue);
   if (m.entry().checkpoint)
-    if (const auto checkpoint = looked_up(m, "checkpoint"))
-      return of_folder(*checkpoint, m.name().starts_with("medusa") ? DrafterKind::medusa : DrafterKind::eagle);
+    if (const auto checkpoint = looked_up(m, "checkpoint")) return of_folder(*checkpoint, *m.entry().checkpoint);
   return {};
 }
 

@@ -4,8 +4,8 @@
 // drafts may be verified together (Sun et al. 2024).
 #include <array>
 
-#include "methods/batch_index.h"
 #include "methods/draft_network.h"
+#include "methods/drafted_chain.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -21,24 +21,14 @@ class DraftModel : public Method {
   void extend(Ops& ops, const Session& s, const Committed& c) override { draft_.extend(ops, s, c); }
 
   Proposal propose(Ops& ops, Session& s) override {
-    const int b = s.sequences;
     Tensor token;
-    std::vector<Tensor> drafts, distributions;
+    DraftedChain chain(ops, s);
     for (int j = 0; j < length_; ++j) {
-      const Tensor logits = j == 0 ? draft_.first(ops, s) : draft_.next(ops, s, token, ops.uniform(b, 1), j);
-      if (s.sampling.greedy() || draft_.reduced()) {
-        token = draft_.target_ids(ops, ops.argmax(logits));
-      } else {
-        const auto drawn = ops.sample(logits, s.slots, s.sampling, j + 1);
-        token = drawn.tokens;
-        distributions.push_back(drawn.q);
-      }
-      drafts.push_back(token);
+      const Tensor logits = j == 0 ? draft_.first(ops, s) : draft_.next(ops, s, token, ops.uniform(s.sequences, 1), j);
+      token = draft_.reduced() ? chain.add(draft_.target_ids(ops, ops.argmax(logits))) : chain.next(logits);
     }
-    const Tensor order = ops.constant(BatchIndex::interleave(b, length_));
-    Proposal p = propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), length_);
-    if (!distributions.empty()) p.q = ops.gather(ops.concat_rows(distributions), order);
-    if (!distributions.empty() && block_) p.rule = AcceptRule::block;
+    Proposal p = chain.proposal(length_);
+    if (chain.drawn() && block_) p.rule = AcceptRule::block;
     return p;
   }
 

@@ -5,6 +5,7 @@
 // W1[token] whether the draft survives, for a scheduler. gamma -> block_size, drafts that are verified -> draft_length.
 #include "methods/batch_index.h"
 #include "methods/block_drafter.h"
+#include "methods/drafted_chain.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -30,27 +31,18 @@ class DSpark : public Method {
     const int b = s.sequences, n = drafter_.shape().block, vocabulary = target_.vocabulary();
     const Tensor states = drafter_.states(ops, s);
     const Tensor logits = reshape(target_.logits(ops, states), b, n * vocabulary);
-    std::vector<Tensor> drafts, before, distributions;
+    DraftedChain chain(ops, s);
+    std::vector<Tensor> before;
     Tensor token = s.root;
     for (int j = 0; j < n; ++j) {
       before.push_back(ops.embed(before_, token));
       const Tensor biased = ops.add(columns(logits, j * vocabulary, vocabulary), ops.linear(before.back(), after_));
-      if (s.sampling.greedy()) {
-        token = ops.argmax(biased);
-      } else {
-        const auto drawn = ops.sample(biased, s.slots, s.sampling, j + 1);
-        token = drawn.tokens;
-        distributions.push_back(drawn.q);
-      }
-      drafts.push_back(token);
+      token = chain.next(biased);
     }
     const Tensor order = ops.constant(BatchIndex::interleave(b, n));
     const Tensor features = ops.gather({states, ops.gather(ops.concat_rows(before), order)});
     ops.store(s.state(ops, "dspark.confidence", n, 1, ops.activations()), ops.linear(features, confidence_));
-    Proposal p = propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), length_);
-    if (!distributions.empty())
-      p.q = ops.gather(ops.concat_rows(distributions), ops.constant(BatchIndex::interleave(b, length_)));
-    return p;
+    return chain.proposal(length_);
   }
 
  private:

@@ -87,7 +87,7 @@ Entry eagle1() {
           .examples = {R"("draft_length": 3)", R"("draft_length": 3, "draft_vocabulary": 9)",
                        R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0], [0, 0, 0, 0]]})"},
           .lengths = {.most = 32, .tree_by_default = true},
-          .checkpoint = true};
+          .checkpoint = DrafterKind::eagle};
 }
 
 }  // namespace draftline::methods

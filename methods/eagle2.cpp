@@ -31,7 +31,7 @@ Entry entry_of(const Paper& paper) {
       .examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})",
                    R"("tree": {"top_k": 3, "passes": 2, "nodes": 9}, "draft_vocabulary": 9)"},
       .lengths = {.most = 64, .tree_by_default = true},
-      .checkpoint = true};
+      .checkpoint = DrafterKind::eagle};
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ Entry entry() {
       "draft_vocabulary (32000), or checkpoint: a folder of trained weights";
   e.examples = {R"("draft_length": 1)", R"("draft_length": 4)", R"("tree": {"top_k": 3, "passes": 3, "nodes": 11})"};
   e.lengths = {.most = 64, .tree_by_default = true};
-  e.checkpoint = true;
+  e.checkpoint = DrafterKind::eagle3;
   return e;
 }
 

@@ -109,7 +109,7 @@ Entry medusa() {
       .make = [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
       .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
       .lengths = {.most = 16, .tree_by_default = true},
-      .checkpoint = true};
+      .checkpoint = DrafterKind::medusa};
 }
 
 Entry medusa_typical() {
@@ -129,7 +129,7 @@ Entry medusa_typical() {
               },
           .examples = {R"("tree": {"nodes": [[0], [1], [0, 0], [1, 0], [0, 0, 1]]}, "epsilon": 0.05)"},
           .lengths = {.most = 16, .tree_by_default = true},
-          .checkpoint = true};
+          .checkpoint = DrafterKind::medusa};
 }
 
 }  // namespace draftline::methods

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -56,7 +57,7 @@ struct Entry {
   std::vector<std::string_view> examples = {""};
   DraftLengths lengths = {};
   bool draft_network = false;  // whether it has the parameters "draft" (a transformer) and "shard_draft"
-  bool checkpoint = false;     // whether it has the parameter "checkpoint", a folder with its trained weights
+  std::optional<DrafterKind> checkpoint = {};  // of its trained drafters, if it has the parameter "checkpoint"
 };
 
 std::span<const Entry> all();

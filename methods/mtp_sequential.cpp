@@ -90,7 +90,7 @@ Entry mtp_sequential() {
       },
       .examples = {R"("draft_length": 1)", R"("draft_length": 3)", R"("tree": {"top_k": 2, "passes": 2, "nodes": 6})"},
       .lengths = {.most = 64},
-      .checkpoint = true};
+      .checkpoint = DrafterKind::mtp};
 }
 
 }  // namespace draftline::methods

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "methods/batch_index.h"
+#include "methods/drafted_chain.h"
 
 namespace draftline::methods {
 
@@ -27,26 +27,14 @@ RingTarget::RingTarget(Context& c, const Compression& how, int draft_length)
 }
 
 Proposal RingTarget::propose(Ops& ops, Session& s) {
-  const int b = s.sequences;
   Tensor token = s.root;
-  std::vector<Tensor> drafts, distributions;
+  DraftedChain chain(ops, s);
   for (int j = 0; j < length_; ++j) {
     Stream x{draft_.embed(ops, token)};
-    draft_.run(ops, x, ops.pass({ops.uniform(b, 1), s.slots, {}, j}));
-    const Tensor logits = draft_.logits(ops, draft_.final_norm(ops, x));
-    if (s.sampling.greedy()) {
-      token = ops.argmax(logits);
-    } else {
-      const auto drawn = ops.sample(logits, s.slots, s.sampling, j + 1);
-      token = drawn.tokens;
-      distributions.push_back(drawn.q);
-    }
-    drafts.push_back(token);
+    draft_.run(ops, x, ops.pass({ops.uniform(s.sequences, 1), s.slots, {}, j}));
+    token = chain.next(draft_.logits(ops, draft_.final_norm(ops, x)));
   }
-  const Tensor order = ops.constant(BatchIndex::interleave(b, length_));
-  Proposal p = propose_chain(ops, s, ops.gather(ops.concat_rows(drafts), order), length_);
-  if (!distributions.empty()) p.q = ops.gather(ops.concat_rows(distributions), order);
-  return p;
+  return chain.proposal(length_);
 }
 
 void RingTarget::extend(Ops& ops, const Session& s, const Committed& c) {

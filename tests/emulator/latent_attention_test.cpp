@@ -160,6 +160,13 @@ TEST_CASE("64 rows x heads share a tile where a block's memory has room for thei
   CHECK_FALSE(plan_latent<float>(served).tensor_cores);
 }
 
+TEST_CASE("latents of more columns than a kernel sums are refused, not run") {
+  NEEDS_DEVICE;
+  const LatentShape wide{1, 1, 1, 513, 64, 16, 8, shared_of_device()};
+  const Workspace work(latent_scratch<float>(wide));
+  CHECK_THROWS_AS(latent_attend<float>({}, {}, {}, {}, 0, kScale, wide, work.scratch(), {}, nullptr), InputErrors);
+}
+
 TEST_CASE("prompts attend to keys and values that were expanded for each head as on the CPU") {
   NEEDS_DEVICE;
   const auto run = []<class T>(T, const ExpandedShape& s, const std::vector<int>& rows) {

@@ -93,7 +93,7 @@ void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, in
                           .capacity = cache.blocks_per_kv_slot * kBlockTokens,
                           .sms = sms};
   const AttendPlan plan = plan_attend<T>(shape);
-  check(dim <= kMostColumns, "attention: at most 512 columns a head");
+  check_columns(dim);
   check(scratch.bytes >= attend_scratch<T>(shape), "attention: its scratch is too small");
   const AttendArguments<T> a{.q = q,
                              .pass = pass,
@@ -118,7 +118,7 @@ void attend(View<const T> q, const PassView& pass, const CacheView<T>& cache, in
 template <class T>
 void group_attend(View<const T> q, View<const T> k, View<const T> v, int group, int head_dim, bool causal, View<T> y,
                   cudaStream_t stream) {
-  check(head_dim <= kMostColumns, "attention: at most 512 columns a head");
+  check_columns(head_dim);
   launch(group_attend_rows<T>, grid_of(ceil_div(q.rows * (q.cols / head_dim), kRowWarps)), grid_of(32 * kRowWarps),
          rows_shared(head_dim), stream, q, k, v, group, head_dim, causal, score_scale(head_dim), y);
 }

@@ -2,11 +2,20 @@
 // Attention without tensor cores: each warp has a row and a head; its lanes take keys for the scores, then columns for
 // the sums.
 #pragma once
+#include <string>
+
+#include "core/errors.h"
 #include "decoder/cuda/attention/attention.cuh"
 
 namespace draftline::cuda {
 
 constexpr int kRowWarps = 4, kMostColumns = 512;  // of a value
+
+inline void check_columns(int columns) {
+  if (columns > kMostColumns)
+    throw InputErrors("on CUDA attention takes heads, or latents, of at most " + std::to_string(kMostColumns) +
+                      " columns; these have " + std::to_string(columns));
+}
 
 inline std::size_t rows_shared(int dim) {
   return static_cast<std::size_t>(kRowWarps * (dim + 32)) * sizeof(float) + kRowWarps * sizeof(Share);

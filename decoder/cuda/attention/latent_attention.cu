@@ -92,7 +92,7 @@ template <class T>
 void latent_attend(View<const T> q, View<const T> q_rope, const PassView& pass, const CacheView<T>& cache, int layer,
                    float scale, const LatentShape& shape, const Scratch& scratch, View<T> y, cudaStream_t stream) {
   const AttendPlan plan = plan_latent<T>(shape);
-  check(shape.rank <= kMostColumns, "latent attention: at most 512 columns a latent");
+  check_columns(shape.rank);
   check(scratch.bytes >= latent_scratch<T>(shape), "latent attention: its scratch is too small");
   const AttendArguments<T> a{.q = q,
                              .pass = pass,
@@ -126,7 +126,7 @@ void latent_attend(View<const T> q, View<const T> q_rope, const PassView& pass, 
 template <class T>
 void expanded_attend(const ExpandedShape& shape, View<const T> q, View<const T> q_rope, View<const T> kv,
                      View<const T> k_rope, const PassView& pass, float scale, View<T> y, cudaStream_t stream) {
-  check(shape.value <= kMostColumns, "latent attention: at most 512 columns a value");
+  check_columns(shape.value);
   ExpandedArguments<T> a{};
   a.q = q;
   a.q_rope = q_rope;

@@ -22,7 +22,7 @@ std::size_t latent_scratch(const LatentShape&);  // bytes
 
 // q [total, heads * rank], q_rope [total, heads * rope] over a cache of rank + rope columns -> y [total, heads * rank].
 // `scale`: of scores. Scratch: latent_scratch() bytes, of which the first kCounterBytes are zero before the first use.
-// A Bug if it is too small, or if a latent has more than 512 columns.
+// A Bug if it is too small. Throws InputErrors if a latent has more than 512 columns.
 template <class T>
 void latent_attend(View<const T> q, View<const T> q_rope, const PassView&, const CacheView<T>&, int layer, float scale,
                    const LatentShape&, const Scratch&, View<T> y, cudaStream_t);
@@ -32,7 +32,7 @@ struct ExpandedShape {
 };
 // Causal among the rows of each sequence, before which nothing is cached: q [total, heads * (nope + rope)], whose
 // rotated columns are q_rope's [total, heads * rope]; kv [total, heads * (nope + value)], k_rope [total, rope] ->
-// y [total, heads * value]. A Bug if a value has more than 512 columns.
+// y [total, heads * value]. Throws InputErrors if a value has more than 512 columns.
 template <class T>
 void expanded_attend(const ExpandedShape&, View<const T> q, View<const T> q_rope, View<const T> kv,
                      View<const T> k_rope, const PassView&, float scale, View<T> y, cudaStream_t);
