@@ -102,6 +102,9 @@ std::vector<MeasuredPoint> cpu_grid(double last_level_cache, GridSize size) {
   for (const auto& [in, out] : {std::pair{128, 384}, {256, 256}, {192, 128}})  // a small network's
     for (const double share : {0.06, 0.15, 0.35})
       for (const int rows : {1, 4, 16}) g.gemm(rows, in, out, copies_within(share * last_level_cache, 4.0 * in * out));
+  for (const auto& [in, out] : {std::pair{256, 512}, {640, 384}})  // of networks about as large as the LLC
+    for (const double share : {0.7, 1.0, 1.4})
+      for (const int rows : {1, 4}) g.gemm(rows, in, out, copies_within(share * last_level_cache, 4.0 * in * out));
   for (const auto& [in, out] : {std::pair{640, 768}, {768, 2048}, {2048, 1152}})
     for (const int milliseconds : {1, 3, 10})
       for (const int rows : {1, 5}) g.gemm(rows, in, out, 1, 1000 * milliseconds);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <numeric>
 
+#include "decoder/cpu/huge_pages.h"
 #include "decoder/generate.h"
 #include "probes/cpu_bench.h"
 
@@ -72,7 +73,7 @@ BatchSlots batch_of(Ops& ops, int sequences, int length) {
 }
 
 // Reads all values into many sums, so that no addition waits for the one before it.
-float read_all(const std::vector<float>& from) {
+float read_all(const std::pmr::vector<float>& from) {
   constexpr std::size_t kLanes = 64;
   float sum[kLanes] = {};
   for (std::size_t i = 0; i + kLanes <= from.size(); i += kLanes)
@@ -83,12 +84,12 @@ float read_all(const std::vector<float>& from) {
 // Other data that is accessed before each sample: as much as the point's reuse distance demands.
 struct OtherData {
   explicit OtherData(const MeasuredPoint& p)
-      : data(static_cast<std::size_t>(p.at("reuse_kib", 0)) * 1024 / sizeof(float), 1.0F) {}
+      : data(static_cast<std::size_t>(p.at("reuse_kib", 0)) * 1024 / sizeof(float), 1.0F, huge_pages()) {}
   SamplingPlan plan() {
     if (data.empty()) return {};
     return {.before = [this] { sink = read_all(data); }};
   }
-  std::vector<float> data;
+  std::pmr::vector<float> data;
   volatile float sink = 0;
 };
 
@@ -250,7 +251,7 @@ void probe_rope_append(MeasuredPoint& p, Seconds time_budget, ClockReference& re
 
 void probe_memory(MeasuredPoint& p, Seconds time_budget, ClockReference& reference) {
   const auto n = static_cast<std::size_t>(p.at("kib")) * 1024 / sizeof(float);
-  std::vector<float> from(n), to(p.op == "copy" ? n : 0);
+  std::pmr::vector<float> from(n, huge_pages()), to(p.op == "copy" ? n : 0, huge_pages());
   for (std::size_t i = 0; i < n; ++i) from[i] = noise(i);
   volatile float sink = 0;
   if (p.op == "copy") {

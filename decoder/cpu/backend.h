@@ -11,6 +11,7 @@
 
 #include "decoder/backend.h"
 #include "decoder/cpu/cache.h"
+#include "decoder/cpu/huge_pages.h"
 #include "decoder/cpu/states.h"
 
 namespace draftline {
@@ -147,12 +148,13 @@ class CpuBackend : public Backend {
   const Tape* tape_ = nullptr;
   const ArenaPlan* plan_ = nullptr;
   std::vector<std::vector<std::uint32_t>> persistent_, temps_;
-  std::vector<std::uint32_t> arena_;
+  std::pmr::vector<std::uint32_t> arena_{huge_pages()};
   std::deque<std::vector<int>> staged_;
   std::vector<CpuCache> caches_;
   std::vector<CpuStates> states_;
   std::unordered_map<int, std::vector<float>> weights_;
-  std::unordered_map<int, std::vector<PanelLine>> panels_;
+  std::pmr::monotonic_buffer_resource panel_memory_{huge_pages()};
+  std::unordered_map<int, std::pmr::vector<PanelLine>> panels_;
   std::unordered_map<const Tape*, ArenaPlan> plans_;
   std::vector<std::pair<Rope, std::vector<float>>> frequencies_;
 };

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "decoder/cpu/huge_pages.h"
+
 namespace draftline {
 
 CpuCache::CpuCache(const Cache& c, int kv_slots, int capacity, bool filled)
@@ -14,7 +16,9 @@ CpuCache::CpuCache(const Cache& c, int kv_slots, int capacity, bool filled)
       dim_(c.head_dim),
       value_dim_(c.value_columns() / c.kv_heads),
       key_lines_(static_cast<std::size_t>(panels_for(capacity)) * static_cast<std::size_t>(c.head_dim)),
-      value_lines_(static_cast<std::size_t>(panels_for(value_dim_)) * static_cast<std::size_t>(capacity)) {
+      value_lines_(static_cast<std::size_t>(panels_for(value_dim_)) * static_cast<std::size_t>(capacity)),
+      keys_(huge_pages()),
+      values_(huge_pages()) {
   PanelLine poison;
   std::fill_n(poison.column, kPanel, std::bit_cast<float>(kPoison));
   const std::size_t all = first(c.layers, 0, 0);

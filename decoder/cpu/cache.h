@@ -2,6 +2,7 @@
 // Keys and values of one Cache. A head's keys of a sequence lie in panels of 16 positions with a line for each column,
 // its values in blocks of 16 columns with a line for each position, so that attention streams both line by line.
 #pragma once
+#include <memory_resource>
 #include <vector>
 
 #include "decoder/cpu/lines.h"
@@ -49,7 +50,7 @@ class CpuCache {
 
   int kv_slots_, capacity_, heads_, dim_, value_dim_;
   std::size_t key_lines_, value_lines_;  // of a head
-  std::vector<PanelLine> keys_, values_;
+  std::pmr::vector<PanelLine> keys_, values_;
 };
 
 }  // namespace draftline

@@ -35,7 +35,7 @@ WIDEST_VECTORS void tile_of(int rows, const float* x, std::ptrdiff_t x_stride, i
 }  // namespace
 
 const PanelLine* CpuBackend::panels(const Weight& w) {
-  auto& packed = panels_[w.id];
+  auto& packed = panels_.try_emplace(w.id, &panel_memory_).first->second;
   if (packed.empty()) {
     const float* plain = weight(w, false);
     const int n = panels_for(w.out);

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "decoder/cpu/huge_pages.h"
 #include "decoder/cpu/lines.h"
 
 namespace draftline {
@@ -11,7 +12,9 @@ CpuStates::CpuStates(const StateCache& c, int kv_slots)
     : cache_(c),
       kv_slots_(kv_slots),
       state_(static_cast<std::size_t>(c.net.state_elements())),
-      columns_(static_cast<std::size_t>(c.net.convolved_columns())) {
+      columns_(static_cast<std::size_t>(c.net.convolved_columns())),
+      states_(huge_pages()),
+      rows_(huge_pages()) {
   const auto slots = static_cast<std::size_t>(c.layers) * static_cast<std::size_t>(kv_slots);
   const float poison = std::bit_cast<float>(kPoison);
   states_.assign(slots * static_cast<std::size_t>(c.states) * state_, poison);

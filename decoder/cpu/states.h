@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The states of one StateCache, and the rows that its convolutions may read again.
 #pragma once
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -24,7 +25,7 @@ class CpuStates {
   StateCache cache_;
   int kv_slots_;
   std::size_t state_, columns_;  // elements of each
-  std::vector<float> states_, rows_;
+  std::pmr::vector<float> states_, rows_;
 };
 
 }  // namespace draftline
