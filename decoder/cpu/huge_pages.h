@@ -7,7 +7,8 @@
 
 namespace draftline {
 
-// Aligns blocks of 2 MB or more to pages of that size, and asks the system for such pages. Lives as long as the program.
+// Aligns blocks of 2 MB or more to pages of that size, and asks the system for such pages. It lives as long as the
+// program.
 std::pmr::memory_resource* huge_pages();
 
 }  // namespace draftline

@@ -77,7 +77,8 @@ TEST_CASE("a point that can't run says why") {
   CHECK(probe_cpu(point("fft", {}), Seconds{0}, reference).skipped == "no such op on the CPU");
 }
 
-TEST_CASE("the grid names every shape once; GEMMs have weights within the LLC, about as large, past it, and after a pause") {
+TEST_CASE(
+    "the grid names every shape once; GEMMs have weights within the LLC, about as large, past it, and after a pause") {
   const double cache = 8 << 20;
   std::set<std::pair<std::string, std::map<std::string, int>>> seen;
   int cold = 0, within = 0, about = 0, paused = 0, trees = 0;
