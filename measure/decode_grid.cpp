@@ -94,8 +94,7 @@ class DecodingGrid {
       const auto [plain, method] = on_.decodings(c);
       const auto before = on_.memory_times();
       MeasuredCell m = measure(c, plain, method, asked_.turns, asked_.time_budget);
-      if (const auto after = on_.memory_times(); before && after && m.skipped.empty())
-        m.memory = {0.5 * (before->llc + after->llc), 0.5 * (before->memory + after->memory)};
+      if (const auto after = on_.memory_times(); before && after && m.skipped.empty()) m.memory = mean(*before, *after);
       return m;
     } catch (const OutOfDeviceMemory& e) {
       on_.forget();

@@ -31,7 +31,10 @@ struct CpuGemmFit {
   Seconds tile;                 // a group of rows on a panel, whatever the inputs
   std::array<Seconds, 4> step;  // one input of a panel, for a group of 1, 2, 3 and 4 rows
   CpuByteCost reach;            // of weights
-  double blend = 3;             // how sharply arithmetic and streaming meet
+  // Added to the arithmetic on weights from memory, as a share of it: the more instructions each line takes, the fewer
+  // lines a core asks for ahead of the one that it waits for.
+  double memory_stall = 0;
+  double blend = 3;  // how sharply arithmetic and streaming meet
   Origin origin{};
 };
 

@@ -35,7 +35,8 @@ Seconds cpu_time(const CpuModel& fit, const Gemm& k, const ReuseDistance& distan
   const int groups = (k.rows + kCpuRowGroup - 1) / kCpuRowGroup, rest = k.rows - (groups - 1) * kCpuRowGroup;
   const auto group = [&](int rows, const ReuseDistance& here) {
     const Seconds arithmetic = in * f.step[static_cast<std::size_t>(rows - 1)] + f.tile;
-    return streamed(arithmetic, bytes, f.reach, f.reach.served_by(here, fit.caches), f.blend);
+    const auto served = f.reach.served_by(here, fit.caches);
+    return streamed(arithmetic, bytes, f.reach, served, f.blend) + served[2] * f.memory_stall * arithmetic.value;
   };
   double one_panel = group(groups > 1 ? kCpuRowGroup : rest, distance);
   if (groups > 1) {

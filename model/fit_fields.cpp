@@ -94,7 +94,7 @@ constexpr std::array<FitField<Chunk>, 6> kChunk{{
 constexpr double kFree = std::numeric_limits<double>::infinity();
 constexpr double kMostShare = 1.5;  // of a cache: bytes accessed in turn, back and forth, hit a little past its size
 using CpuGemm = CpuGemmFit;
-constexpr std::array<FitField<CpuGemm>, 12> kCpuGemm{{
+constexpr std::array<FitField<CpuGemm>, 13> kCpuGemm{{
     {"fixed", seconds, 0, kAny, 200 * ns, 0, kFree, [](CpuGemm& f) -> double& { return f.fixed.value; }},
     {"tile", seconds, 0, kAny, 20 * ns, 0, kFree, [](CpuGemm& f) -> double& { return f.tile.value; }},
     {"step_1", seconds, 0, kAny, 10 * ns, 0, kFree, [](CpuGemm& f) -> double& { return f.step[0].value; }},
@@ -106,6 +106,8 @@ constexpr std::array<FitField<CpuGemm>, 12> kCpuGemm{{
     {"llc_byte", per_byte, 0, kAny, 0.05 * ns, 0, kFree, [](CpuGemm& f) -> double& { return f.reach.byte[1].value; },
      "last_byte"},
     {"memory_byte", per_byte, 0, kAny, 0.1 * ns, 0, kFree, [](CpuGemm& f) -> double& { return f.reach.byte[2].value; }},
+    {"memory_stall", ratio, 0, kLarge, 0.2, 0, kFree, [](CpuGemm& f) -> double& { return f.memory_stall; }, nullptr,
+     true},
     {"cache_share", ratio, kTiny, kLarge, 0.7, 0, kMostShare,
      [](CpuGemm& f) -> double& { return f.reach.cache_share; }},
     {"llc_share", ratio, kTiny, kLarge, 0.5, 0, 1, [](CpuGemm& f) -> double& { return f.reach.llc_share; },

@@ -18,6 +18,13 @@ std::optional<MemoryTimes> memory_times(const Measured& m) {
   return std::nullopt;
 }
 
+MemoryTimes mean(const MemoryTimes& a, const MemoryTimes& b) {
+  const auto half = [](Seconds x, Seconds y) { return 0.5 * (x + y); };
+  MemoryTimes m{half(a.llc, b.llc), half(a.memory, b.memory)};
+  if (a.whole_llc && b.whole_llc) m.whole_llc = half(*a.whole_llc, *b.whole_llc);
+  return m;
+}
+
 int matrices_of_llc(Bytes llc) {
   constexpr double kMatrix = 4.0 * kMemoryReferenceColumns * kMemoryReferenceColumns, kMost = 512e6;
   return std::max(1, static_cast<int>(std::min(llc.value, kMost) / kMatrix));

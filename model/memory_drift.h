@@ -15,6 +15,7 @@ struct MemoryTimes {
   Seconds llc, memory;
   std::optional<Seconds> whole_llc = {};  // older files have none
 };
+MemoryTimes mean(const MemoryTimes&, const MemoryTimes&);
 // What that part of the reference reads: matrices, each multiplied by one row.
 inline constexpr int kMemoryReferenceColumns = 512;
 int matrices_of_llc(Bytes llc);

@@ -33,6 +33,7 @@ TEST_CASE("the largest of a file's memory references is that of memory; a file w
   m.points.push_back(reading(32000, 2e-3));
   CHECK(memory_times(m)->memory == Seconds{5e-3});
   CHECK(memory_times(m)->whole_llc == Seconds{2e-3});
+  CHECK(mean(*memory_times(m), {{}, {}, Seconds{4e-3}}).whole_llc == Seconds{3e-3});
   m.points = {reading(6000, 3e-4), reading(54000, 5e-3)};
   m.points.back().skipped = "no room";
   CHECK_FALSE(memory_times(m));
