@@ -22,6 +22,7 @@ CpuModel known() {
   f.gemm.tile = Seconds{5 * kNs};
   f.gemm.step = {Seconds{10 * kNs}, Seconds{12 * kNs}, Seconds{18 * kNs}, Seconds{20 * kNs}};
   f.gemm.reach = {{Seconds{0.03 * kNs}, Seconds{0.08 * kNs}, Seconds{0.15 * kNs}}, 0.9, 0.6};
+  f.gemm.memory_stall = 0.4;
   f.gemm.blend = 1.5;
   f.co_runner_traffic = BytesPerSecond{3e9};
   f.attention.fixed = Seconds{100 * kNs};
@@ -148,6 +149,7 @@ TEST_CASE("a fit gives back the CPU that made the times") {
   const CpuCalibration c = calibrate_cpu(measured_by(truth, 0));
   CHECK(c.fit.gemm.step[3].value == Approx(truth.gemm.step[3].value).epsilon(0.01));
   CHECK(c.fit.gemm.reach.byte[2].value == Approx(truth.gemm.reach.byte[2].value).epsilon(0.03));
+  CHECK(c.fit.gemm.memory_stall == Approx(truth.gemm.memory_stall).epsilon(0.03));
   CHECK(c.fit.co_runner_traffic.value == Approx(truth.co_runner_traffic.value).epsilon(0.03));
   CHECK(c.fit.attention.pair.value == Approx(truth.attention.pair.value).epsilon(0.03));
   CHECK(c.fit.attention.step.value == Approx(truth.attention.step.value).epsilon(0.03));
@@ -185,6 +187,7 @@ std::map<std::string, double> coefficients_of(const CpuModel& f, const std::stri
                   {"step_2", g.step[1].value},
                   {"step_3", g.step[2].value},
                   {"step_4", g.step[3].value},
+                  {"memory_stall", g.memory_stall},
                   {"blend", g.blend},
                   {"co_runner_traffic", f.co_runner_traffic.value}},
                  g.reach);
@@ -240,7 +243,7 @@ TEST_CASE("noise, outliers and points of two minds move no coefficient by more t
       outside += moved > kOf90 * deviation;
     }
   }
-  CHECK(all == 13 + 12 + 8 + 1 + 6 * 2);
+  CHECK(all == 14 + 12 + 8 + 1 + 6 * 2);
   CHECK(outside <= all / 5);
 }
 
@@ -296,7 +299,7 @@ TEST_CASE("thin data are warned of, and coefficients that they don't show") {
   const CpuCalibration c = calibrate_cpu(m);
   std::string all;
   for (const auto& w : c.quality[0].warnings) all += w + "\n";
-  CHECK(all.find("points for 13 coefficients") != std::string::npos);
+  CHECK(all.find("points for 14 coefficients") != std::string::npos);
   CHECK(all.find("\"step_4\" is hardly seen") != std::string::npos);
   m.points.clear();
   CHECK_THROWS_AS(calibrate_cpu(m), InputErrors);
