@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/decode_options.h"
+#include "cli/decode_report.h"
 #include "cli/decode_trace.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "core/json_writer.h"
 #include "core/rng.h"
 #include "decoder/cpu/backend.h"
 #include "decoder/priced/backend.h"
@@ -23,7 +23,6 @@
 #include "measure/forced_acceptance.h"
 #include "methods/decoder.h"
 #include "reports/point.h"
-#include "reports/table.h"
 #include "trace/tracing.h"
 
 namespace draftline::cli {
@@ -73,210 +72,185 @@ InputFiles algorithms_read(const std::string& file) {
   return Document::from_file(file).root().input_files();
 }
 
-// All input files: networks, checkpoints by their content, and files that options name.
-InputFiles files_read(const DecodeOptions& o, const Catalogue& catalogue, const DecodedWeights& weights) {
-  InputFiles files = catalogue.input_files();
-  files.merge(weights.input_files());
-  for (const std::string& file : {o.accept_trace, o.continuations})
-    if (!file.empty()) files[file] = fingerprint_of_bytes(file);
-  return files;
-}
+class DecodeCommand {
+ public:
+  DecodeCommand(const DecodeOptions& o, const Common& common)
+      : o_(o),
+        data_(common.data),
+        catalogue_(common.data),
+        shape_(catalogue_.transformer(o.transformer, "--transformer")),
+        prompts_(read_prompts(o, shape_->vocabulary)),
+        method_(method_asked(o.method)),
+        slots_(std::min(o.batch_size, static_cast<int>(prompts_.size()))),
+        weights_(checkpoint(o.transformer), o.draft_noise, o.seed) {
+    check_options();
+    if (!o_.limits.empty()) limits_ = catalogue_.device(o_.limits, "--limits");
+    algorithms_ = cuda_algorithms(o_.algorithms);
+    algorithms_before_ = algorithms_read(o_.algorithms);
+    for (const auto& p : prompts_) longest_ = std::max(longest_, static_cast<int>(p.size()));
+    capacity_ = longest_ + o_.new_tokens + kMostTail;
+  }
 
-int decode(const DecodeOptions& o, const Common& common) {
-  Catalogue catalogue(common.data);
-  const auto shape = catalogue.transformer(o.transformer, "--transformer");
-  const auto prompts = read_prompts(o, shape->vocabulary);
-  std::size_t longest = 0;
-  for (const auto& p : prompts) longest = std::max(longest, p.size());
+  int run() {
+    const auto dry = make_priced(method_);
+    if (!o_.random_drafter) weights_.refuse_random_drafter(dry->weights, method_.entry());
+    const WeightNames names = weights_.names(dry->weights);
+    if (!o_.trace.empty()) return record(names);
+    size_caches(*dry);
+    const auto decoder = make(method_);
+    const std::string forced_by = force_acceptance(*decoder);
+    return decode(*decoder, {names, forced_by});
+  }
 
-  const MethodSpec method = method_asked(o.method);
-  const DType format = o.format();
-  if (!o.cuda() && format != DType::fp32) throw InputErrors("--precision: the CPU decodes in fp32");
-  if (!o.cuda() && !o.algorithms.empty())
-    throw InputErrors("--algorithms: only --device cuda has several to choose from");
-  check_outputs({{"--trace", o.trace}, {"--algorithms", o.algorithms}}, {o.continuations, o.accept_trace});
-  if (!o.trace.empty() && o.new_tokens < 2)
-    throw InputErrors(
-        "--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
-  if (o.cuda() && !o.trace.empty()) throw InputErrors("--trace: traces are recorded on the CPU");
-  if (!o.trace.empty() && shape->delta_net)
-    throw InputErrors(
-        "--trace: of networks with recurrent states no traces are recorded: a trace computes rows again whose "
-        "states are gone");
-  int capacity = static_cast<int>(longest) + o.new_tokens + kMostTail, states = Transformer::kMostStates;
-  std::shared_ptr<const Device> limits;
-  if (!o.limits.empty()) limits = catalogue.device(o.limits, "--limits");
-  const int slots = std::min(o.batch_size, static_cast<int>(prompts.size()));
-  constexpr int kPositions = 64;  // traced together: enough rows for the CPU; more would increase masked attention
-  const int at_once = o.trace.empty() ? 1 : std::max(1, kPositions / slots);
-  DecodedWeights source(checkpoint(o.transformer), o.draft_noise, o.seed);
-  const auto algorithms = cuda_algorithms(o.algorithms);
-  const auto write_inputs = [&, timed_before = algorithms_read(o.algorithms)](JsonWriter& w) {
-    InputFiles files = files_read(o, catalogue, source);
-    files.insert(timed_before.begin(), timed_before.end());
-    write_input_files(w, files, common.data);
-  };
-  bool priced = false;
-  const auto find_drafter = [&](const Reader& in, DrafterKind kind) { return source.drafter_at(in, kind); };
-  const auto make = [&](const MethodSpec& m) {
+ private:
+  void check_options() const {
+    if (!o_.cuda() && o_.format() != DType::fp32) throw InputErrors("--precision: the CPU decodes in fp32");
+    if (!o_.cuda() && !o_.algorithms.empty())
+      throw InputErrors("--algorithms: only --device cuda has several to choose from");
+    check_outputs({{"--trace", o_.trace}, {"--algorithms", o_.algorithms}}, {o_.continuations, o_.accept_trace});
+    if (o_.forced() && !o_.sampling.greedy())
+      throw InputErrors("--accept and --accept-trace are judged greedily: they can't be combined with --temperature");
+    if (o_.trace.empty()) return;
+    if (o_.new_tokens < 2)
+      throw InputErrors(
+          "--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
+    if (o_.cuda()) throw InputErrors("--trace: traces are recorded on the CPU");
+    if (shape_->delta_net)
+      throw InputErrors(
+          "--trace: of networks with recurrent states no traces are recorded: a trace computes rows again whose "
+          "states are gone");
+  }
+
+  // Positions of a text that are traced together: enough rows for the CPU; more would increase masked attention.
+  int positions_at_once() const {
+    constexpr int kPositions = 64;
+    return o_.trace.empty() ? 1 : std::max(1, kPositions / slots_);
+  }
+
+  std::unique_ptr<Decoder> make(const MethodSpec& m, const Decoder::MakeBackend& backend) {
     return std::make_unique<Decoder>(
-        Decoder::Options{*shape, Precision(format), slots, capacity, {}, o.sampling, {}, at_once, find_drafter, states},
-        m,
-        [&](const Reader& in) {
-          const auto draft = catalogue.transformer(in);
-          if (!draft) return TransformerShape{};
-          const std::string folder = in.text();
-          if (folder != o.transformer) source.draft_from(checkpoint(folder));
-          return *draft;
-        },
-        [&](const WeightStore& store) -> std::unique_ptr<Backend> {
-          if (priced) return std::make_unique<PricedBackend>();
-          if (o.cuda()) return make_cuda_backend(store, source, {format, !o.no_graphs, o.seed, {}, algorithms, false});
-          return std::make_unique<CpuBackend>(store, source,
-                                              CpuBackend::Options{CpuBackend::Mode::planned, o.seed, false});
-        });
-  };
-  const auto make_dry = [&](const MethodSpec& m) {
-    priced = true;
-    auto decoder = make(m);
+        Decoder::Options{.target = *shape_,
+                         .precision = Precision(o_.format()),
+                         .slots = slots_,
+                         .capacity = capacity_,
+                         .sampling = o_.sampling,
+                         .positions_per_slot = positions_at_once(),
+                         .drafter = [this](const Reader& in, DrafterKind k) { return weights_.drafter_at(in, k); },
+                         .states = states_},
+        m, [this](const Reader& in) { return draft_network(in); }, backend);
+  }
+  std::unique_ptr<Decoder> make(const MethodSpec& m) {
+    return make(m, [this](const WeightStore& store) -> std::unique_ptr<Backend> {
+      if (o_.cuda())
+        return make_cuda_backend(store, weights_, {o_.format(), !o_.no_graphs, o_.seed, {}, algorithms_, false});
+      return std::make_unique<CpuBackend>(store, weights_,
+                                          CpuBackend::Options{CpuBackend::Mode::planned, o_.seed, false});
+    });
+  }
+  // Computes nothing: says which weights and how much memory the decoder needs.
+  std::unique_ptr<Decoder> make_priced(const MethodSpec& m) {
+    auto decoder = make(m, [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
     m.finish();
-    priced = false;
     return decoder;
-  };
-  const auto dry = make_dry(method);
-  if (!o.random_drafter) source.refuse_random_drafter(dry->weights, method.entry());
-  const WeightNames weights = source.names(dry->weights);
-  if (!o.trace.empty()) {
+  }
+  TransformerShape draft_network(const Reader& in) {
+    const auto draft = catalogue_.transformer(in);
+    if (!draft) return {};
+    if (const std::string folder = in.text(); folder != o_.transformer) weights_.draft_from(checkpoint(folder));
+    return *draft;
+  }
+
+  void size_caches(Decoder& dry) {
+    if (dry.method->static_plan()) states_ = rows_behind_text(dry, slots_, longest_) + 1;
+    if (!o_.cuda()) return check_memory(dry, slots_, capacity_);
+    // On a GPU caches are only as large as steps need.
+    const int text = longest_ + o_.new_tokens;
+    capacity_ = text + rows_behind_text(dry, slots_, text);
+  }
+
+  // All input files: networks, checkpoints by their content, and files that options name.
+  InputFiles files_read() const {
+    InputFiles files = catalogue_.input_files();
+    files.merge(weights_.input_files());
+    for (const std::string& file : {o_.accept_trace, o_.continuations})
+      if (!file.empty()) files[file] = fingerprint_of_bytes(file);
+    files.insert(algorithms_before_.begin(), algorithms_before_.end());
+    return files;
+  }
+
+  int record(const WeightNames& names) {
     Tracing t;
-    t.make = [&](const MethodSpec& m) {
-      check_memory(*make_dry(m), slots, capacity);
+    t.make = [this](const MethodSpec& m) {
+      check_memory(*make_priced(m), slots_, capacity_);
       return make(m);
     };
-    t.method = method;
-    t.slots = slots;
-    t.new_tokens = o.new_tokens;
-    t.depth = o.trace_depth;
-    t.positions_at_once = at_once;
+    t.method = method_;
+    t.slots = slots_;
+    t.new_tokens = o_.new_tokens;
+    t.depth = o_.trace_depth;
+    t.positions_at_once = positions_at_once();
     t.spare = kMostTail;
-    t.end_of_text = o.end_of_text;
-    if (!o.continuations.empty())
-      t.continuations = read_continuations(o.continuations, prompts.size(), shape->vocabulary);
-    Progress tracing("tracing", prompts.size());
-    t.progress = [&](std::size_t done) { tracing.at(done); };
-    const DrafterIdentity drafter{weights.drafter, identity_of_drafter(method, catalogue).config};
-    return record_decode_trace(o, *shape, weights, drafter, t, prompts, write_inputs);
-  }
-  if (dry->method->static_plan()) states = rows_behind_text(*dry, slots, static_cast<int>(longest)) + 1;
-  if (o.cuda())  // on a GPU caches are only as large as steps need
-    capacity = static_cast<int>(longest) + o.new_tokens +
-               rows_behind_text(*dry, slots, static_cast<int>(longest) + o.new_tokens);
-  else check_memory(*dry, slots, capacity);
-  const auto decoder_of_method = make(method);
-  Decoder& decoder = *decoder_of_method;
-  const bool forced = !o.accept.empty() || !o.accept_trace.empty();
-  if (forced && !o.sampling.greedy())
-    throw InputErrors("--accept and --accept-trace are judged greedily: they can't be combined with --temperature");
-  if (!o.accept.empty()) decoder.generator.force_acceptance(accept_by_rates(o.accept, *decoder.method, o.seed));
-  std::string forced_by;  // whose weights were random when the trace was recorded that forces acceptance
-  if (!o.accept_trace.empty()) {
-    const Trace trace = Trace::read(o.accept_trace);
-    forced_by = trace.header().random_weights();
-    decoder.generator.force_acceptance(accept_by_trace(trace, o.accept_trace, *decoder.method, method));
+    t.end_of_text = o_.end_of_text;
+    if (!o_.continuations.empty())
+      t.continuations = read_continuations(o_.continuations, prompts_.size(), shape_->vocabulary);
+    Progress progress("tracing", prompts_.size());
+    t.progress = [&](std::size_t done) { progress.at(done); };
+    const DrafterIdentity drafter{names.drafter, identity_of_drafter(method_, catalogue_).config};
+    return record_decode_trace(o_, *shape_, names, drafter, t, prompts_,
+                               [this](JsonWriter& w) { write_input_files(w, files_read(), data_); });
   }
 
-  Progress progress("decoding", prompts.size());
-  constexpr int kWarmUp = 4;  // steps in which a device captures graphs and chooses algorithms
-  DecodeTiming timing(decoder, o.warm_up >= 0 ? o.warm_up : o.cuda() ? kWarmUp : 0);
-  Limits run{o.new_tokens, o.end_of_text, slots};
-  run.after_turn = [&](bool prefill, int emitted) { timing.after_turn(prefill, emitted); };
-  std::vector<Generated> texts;
-  std::string failure;
-  const auto start = std::chrono::steady_clock::now();
-  try {
-    generate(
-        decoder.generator, prompts, run, [&](std::size_t done) { progress.at(done); }, texts);
-  } catch (const DeviceError& e) { failure = e.what(); }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-
-  double emitted = 0, steps = 0, tokens = 0;
-  for (const Generated& g : texts) {
-    for (const int a : g.accepted) emitted += a;
-    steps += static_cast<double>(g.accepted.size());
-    tokens += static_cast<double>(g.tokens.size());
+  // Returns whose weights were random when the trace was recorded that forces acceptance; "" if none were.
+  std::string force_acceptance(Decoder& decoder) const {
+    if (!o_.accept.empty()) decoder.generator.force_acceptance(accept_by_rates(o_.accept, *decoder.method, o_.seed));
+    if (o_.accept_trace.empty()) return {};
+    const Trace trace = Trace::read(o_.accept_trace);
+    decoder.generator.force_acceptance(accept_by_trace(trace, o_.accept_trace, *decoder.method, method_));
+    return trace.header().random_weights();
   }
-  const double acceptance_length = steps > 0 ? emitted / steps : 1;
-  const auto ended = [&] {
-    if (o.cuda()) keep_cuda_algorithms(algorithms.get(), o.algorithms);
-    if (!failure.empty()) throw DeviceError(failure);
+
+  int decode(Decoder& decoder, const DecodedBy& by) {
+    Progress progress("decoding", prompts_.size());
+    constexpr int kWarmUp = 4;  // steps in which a device captures graphs and chooses algorithms
+    DecodeTiming timing(decoder, o_.warm_up >= 0 ? o_.warm_up : o_.cuda() ? kWarmUp : 0);
+    Limits run{o_.new_tokens, o_.end_of_text, slots_};
+    run.after_turn = [&](bool prefill, int emitted) { timing.after_turn(prefill, emitted); };
+    DecodeResult result{.shape = *shape_,
+                        .method = method_,
+                        .by = by,
+                        .target_kind = std::string(weights_.target_kind()),
+                        .slots = slots_,
+                        .prompts = prompts_,
+                        .limits = limits_.get(),
+                        .timing = timing};
+    const auto start = std::chrono::steady_clock::now();
+    try {
+      generate(
+          decoder.generator, prompts_, run, [&](std::size_t done) { progress.at(done); }, result.texts);
+    } catch (const DeviceError& e) { result.failure = e.what(); }
+    result.time = Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+    if (o_.cuda())
+      result.cuda = DecodeResult::Cuda{cuda_facts(*decoder.backend), cuda_algorithms_timed(algorithms_.get())};
+    if (o_.json) write_decode_json(std::cout, o_, result, files_read(), data_);
+    else print_decoded(o_, result);
+    if (o_.cuda()) keep_cuda_algorithms(algorithms_.get(), o_.algorithms);
+    if (!result.failure.empty()) throw DeviceError(result.failure);
     return 0;
-  };
-  if (!o.json) {
-    for (const Generated& g : texts) {
-      for (std::size_t i = 0; i < g.tokens.size(); ++i) std::cout << (i ? " " : "") << g.tokens[i];
-      std::cout << "\n";
-    }
-    std::cerr << tokens / seconds << " tokens/s, " << acceptance_length
-              << " tokens per sequence and step (bonus included" << (forced ? "; forced" : "")
-              << (forced_by.empty() ? "" : " by a trace of a random " + forced_by) << weights.warning() << ")\n";
-    timing.print(std::cerr, limits.get(), format);
-    return ended();
   }
-  constexpr int kSchemaVersion = 1;
-  JsonWriter w(std::cout);
-  w.begin_object();
-  write_program(w, kSchemaVersion);
-  write_inputs(w);
-  w.key("resolved");
-  w.begin_object();
-  w.member("transformer", shape->name);
-  w.member("weights", source.target_kind());
-  w.member("drafter_weights", weights.drafter_json());
-  w.member("method", method.in().json());
-  w.member("batch_size", slots);
-  w.member("new_tokens", o.new_tokens);
-  w.member("temperature", o.sampling.temperature);
-  w.member("top_k", o.sampling.top_k);
-  w.member("top_p", o.sampling.top_p);
-  w.member("seed", o.seed);
-  w.member("device", o.device);
-  w.member("precision", draftline::name(format));
-  if (o.cuda()) {
-    const CudaFacts f = cuda_facts(*decoder.backend);
-    w.member("device_name", f.device);
-    w.member("driver", f.driver);
-    w.member("runtime", f.runtime);
-    w.member("graphs", !o.no_graphs);
-    if (!o.algorithms.empty()) w.member("algorithms", o.algorithms);
-    w.member("products_timed", cuda_algorithms_timed(algorithms.get()));
-  }
-  w.member("acceptance", forced ? "forced" : "decoded");
-  if (!o.accept.empty()) w.list("accept", o.accept);
-  if (!o.accept_trace.empty()) w.member("accept_trace", o.accept_trace);
-  if (!forced_by.empty()) w.member("accept_trace_random_weights", forced_by);
-  if (limits) w.member("limits", limits->name);
-  w.end_object();
-  if (!failure.empty()) w.member("failed", failure);
-  w.key("texts");
-  w.begin_array();
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    w.begin_object();
-    w.list("prompt", prompts[i]);
-    w.list("tokens", texts[i].tokens);
-    w.list("emitted_per_step", texts[i].accepted);
-    w.end_object();
-  }
-  w.end_array();
-  // Forced acceptance is a choice of input; so is what a random drafter is accepted beside a trained target, of which
-  // it says nothing.
-  const bool assumed = forced || (source.target_kind() == "checkpoint" && weights.random_drafter());
-  w.figure("acceptance_length", acceptance_length, "tokens", assumed ? FigureKind::input : FigureKind::measured);
-  w.figure("throughput", tokens / seconds, "tokens/s", FigureKind::measured);
-  w.figure("wall_time", seconds, "s", FigureKind::measured);
-  timing.write(w, limits.get(), format);
-  w.end_object();
-  w.finish();
-  return ended();
-}
+
+  const DecodeOptions& o_;
+  std::filesystem::path data_;
+  Catalogue catalogue_;
+  std::shared_ptr<const TransformerShape> shape_;
+  std::vector<std::vector<int>> prompts_;
+  MethodSpec method_;
+  int slots_;
+  DecodedWeights weights_;
+  int longest_ = 0, capacity_ = 0, states_ = Transformer::kMostStates;
+  std::shared_ptr<const Device> limits_;
+  std::shared_ptr<cuda::ProductChoices> algorithms_;
+  InputFiles algorithms_before_;
+};
 
 }  // namespace
 
@@ -285,7 +259,9 @@ void add_decode(CLI::App& app, Action& chosen) {
       "decode", "the reference decoder on the CPU or on CUDA: any method, any batch, token ids in and out");
   auto o = std::make_shared<DecodeOptions>();
   add_decode_options(*verb, *o);
-  verb->callback([o, &chosen] { chosen = {AcrossRanks::refuses, [o](const Common& c) { return decode(*o, c); }}; });
+  verb->callback([o, &chosen] {
+    chosen = {AcrossRanks::refuses, [o](const Common& c) { return DecodeCommand(*o, c).run(); }};
+  });
 }
 
 }  // namespace draftline::cli

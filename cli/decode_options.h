@@ -26,6 +26,7 @@ struct DecodeOptions {
   int warm_up = -1;  // steps; -1: the default of the device
   std::vector<double> accept;
   bool cuda() const { return device == "cuda"; }
+  bool forced() const { return !accept.empty() || !accept_trace.empty(); }
   DType format() const { return precision.empty() ? (cuda() ? DType::bf16 : DType::fp32) : *dtype_named(precision); }
 };
 

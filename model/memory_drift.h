@@ -27,7 +27,7 @@ struct MemoryDrift {           // now, over while the machine was probed
   double capacity = 1;         // of the LLC: 0.5 to 2, as a reading says no more
 };
 MemoryDrift drift(const MemoryTimes& now, const MemoryTimes& probed, const CpuModel& as_probed);
-// The machine as it is now: each byte from the LLC or from memory costs as many times as much, and the LLC keeps as many
+// The machine as it is now: each byte from the LLC or from memory costs so many times as much, and the LLC keeps so many
 // times as many.
 CpuModel drifted(CpuModel, const MemoryDrift&);
 
