@@ -64,7 +64,7 @@ DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind ki
 }
 
 void DrafterFolder::add_layer(const std::string& tensors, const LayerOptions& options) {
-  for (StoredWeight& w : stored_layer(config_.layer, "layer.", tensors, options)) add(std::move(w));
+  for (StoredWeight& w : stored_layer(files_, config_.layer, "layer.", tensors, options)) add(std::move(w));
 }
 
 // Most drafters store a copy of the target's embedding; one with other values has its own.

@@ -14,7 +14,7 @@ namespace draftline {
 
 namespace {
 
-constexpr std::array<std::string_view, 20> kArchitectures{"LlamaForCausalLM",
+constexpr std::array<std::string_view, 22> kArchitectures{"LlamaForCausalLM",
                                                           "MistralForCausalLM",
                                                           "Mistral3ForConditionalGeneration",
                                                           "Qwen2ForCausalLM",
@@ -33,7 +33,9 @@ constexpr std::array<std::string_view, 20> kArchitectures{"LlamaForCausalLM",
                                                           "MixtralForCausalLM",
                                                           "Qwen3NextForCausalLM",
                                                           "Qwen3_5ForCausalLM",
-                                                          "Qwen3_5ForConditionalGeneration"};
+                                                          "Qwen3_5ForConditionalGeneration",
+                                                          "Qwen3_5MoeForCausalLM",
+                                                          "Qwen3_5MoeForConditionalGeneration"};
 
 std::filesystem::path checked(const std::filesystem::path& folder) {
   std::error_code failure;
@@ -92,7 +94,7 @@ std::vector<StoredWeight> HuggingFaceFolder::network_weights() const {
 }
 
 std::vector<StoredWeight> HuggingFaceFolder::layer_weights(int layer) const {
-  return stored_layer(shape_, layer_prefix(layer), trunk_ + layer_prefix(layer), {.kind = shape_.layer(layer)});
+  return stored_layer(files_, shape_, layer_prefix(layer), trunk_ + layer_prefix(layer), {.kind = shape_.layer(layer)});
 }
 
 void HuggingFaceFolder::check_tensors() const {

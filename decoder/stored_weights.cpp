@@ -18,7 +18,8 @@ int StoredPart::column_of(int stored) const {
 std::vector<std::uint64_t> StoredPart::stored_shape() const {
   const auto i = static_cast<std::uint64_t>(of == 0 ? in : of), o = static_cast<std::uint64_t>(rows == 0 ? out : rows);
   if (convolution) return {o, 1, i};
-  if (const auto n = static_cast<std::uint64_t>(stacked); n > 0) return {n, i / n, o};
+  if (const auto n = static_cast<std::uint64_t>(stacked); n > 0)
+    return transposed ? std::vector{n, o / n, i} : std::vector{n, i / n, o};
   if (!transposed) return {i, o};
   return in == 1 ? std::vector{o} : std::vector{o, i};
 }
@@ -194,19 +195,34 @@ static void add_stacked_experts(const TransformerShape& s, const std::string& ou
   add_shared_expert(s, ours, mlp + "shared_expert.", all);
 }
 
-static void add_experts(const TransformerShape& s, const std::string& ours, const std::string& theirs, Weights& all) {
+// One tensor [experts, out, in] for all experts, each of which lies in it as a matrix of its own would.
+static Parts stacked_parts(const std::string& tensor, int experts, int in, int out) {
+  Parts parts;
+  add_groups(parts, tensor, in, experts, out, 0, out);
+  for (StoredPart& p : parts) p.stacked = experts;
+  return parts;
+}
+
+static void add_experts(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
+                        const std::string& theirs, Weights& all) {
   if (s.architecture == "GptOssForCausalLM" || is_llama4(s)) return add_stacked_experts(s, ours, theirs, all);
   const bool mixtral = s.architecture == "MixtralForCausalLM";
   const std::string mlp = theirs + (mixtral ? "block_sparse_moe." : "mlp.");
   const std::string gate = mixtral ? "w1" : "gate_proj", up = mixtral ? "w3" : "up_proj",
                     back = mixtral ? "w2" : "down_proj";
   const int hidden = s.hidden, count = s.experts->count, inner = s.experts->intermediate;
+  const std::string experts = mlp + "experts.";
   Parts gate_up, down;
-  for (int e = 0; e < count; ++e) {
-    const std::string expert = mlp + "experts." + std::to_string(e) + ".";
-    gate_up.push_back({expert + gate + ".weight", hidden, inner});
-    gate_up.push_back({expert + up + ".weight", hidden, inner});
-    down.push_back({expert + back + ".weight", inner, hidden});
+  if (files.has(experts + "gate_up_proj")) {  // as Qwen3.5 is published
+    gate_up = stacked_parts(experts + "gate_up_proj", count, hidden, 2 * inner);
+    down = stacked_parts(experts + "down_proj", count, inner, hidden);
+  } else {
+    for (int e = 0; e < count; ++e) {
+      const std::string expert = experts + std::to_string(e) + ".";
+      gate_up.push_back({expert + gate + ".weight", hidden, inner});
+      gate_up.push_back({expert + up + ".weight", hidden, inner});
+      down.push_back({expert + back + ".weight", inner, hidden});
+    }
   }
   all.push_back(stored_matrix(ours + "router", mlp + "gate.weight", hidden, count));
   if (s.experts->choice_bias)
@@ -216,8 +232,8 @@ static void add_experts(const TransformerShape& s, const std::string& ours, cons
   add_shared_expert(s, ours, mlp + (s.experts->shared_gate ? "shared_expert." : "shared_experts."), all);
 }
 
-std::vector<StoredWeight> stored_layer(const TransformerShape& s, const std::string& ours, const std::string& theirs,
-                                       const LayerOptions& options) {
+std::vector<StoredWeight> stored_layer(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
+                                       const std::string& theirs, const LayerOptions& options) {
   const int hidden = s.hidden, inner = s.intermediate;
   Weights all;
   const auto norm = [&](const std::string& name, const std::string& tensor) {
@@ -231,7 +247,7 @@ std::vector<StoredWeight> stored_layer(const TransformerShape& s, const std::str
   norm("mlp_norm", s.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm");
   if (s.post_norms) norm("mlp_post_norm", "post_feedforward_layernorm");
   if (options.kind.experts) {
-    add_experts(s, ours, theirs, all);
+    add_experts(files, s, ours, theirs, all);
     return all;
   }
   const std::string mlp = theirs + (is_llama4(s) ? "feed_forward." : "mlp.");
@@ -249,6 +265,7 @@ bool TensorCheck::enough() const { return mistakes_.size() >= kMostMessages; }
 void TensorCheck::expect(const std::vector<StoredWeight>& weights) {
   for (const StoredWeight& weight : weights)
     for (const StoredPart& part : weight.parts) {
+      if (!asked_.insert(part.tensor).second) continue;  // one tensor may hold many parts
       const StoredTensor* t = files_.find(part.tensor);
       if (t == nullptr) {
         mistakes_.push_back(files_.shown_folder() + ": tensor " + in_quotes(part.tensor) + " is missing");

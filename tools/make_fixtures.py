@@ -192,15 +192,30 @@ NETWORKS["qwen3_next"] = dict(
         num_experts=6, num_experts_per_tok=2, rope_theta=10000.0, attention_bias=False, **HYBRID))
 
 if USED == NEWER:  # of which the older versions know nothing
+    HYBRID.pop("partial_rotary_factor")
+    QWEN3_5 = dict(
+        hidden_size=32, attention_bias=False,
+        rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25,
+                             mrope_section=[1, 1, 0], mrope_interleaved=True), **HYBRID)
+    EXPERTS = dict(moe_intermediate_size=20, shared_expert_intermediate_size=28, num_experts=6, num_experts_per_tok=2)
     NETWORKS = {
         # The same with dense MLPs, and the delta networks' inputs in matrices of their own.
         "qwen3_5": dict(
             make=transformers.Qwen3_5ForCausalLM, dtype=torch.bfloat16, norms_less_one=True,
-            config=transformers.Qwen3_5TextConfig(
-                hidden_size=32, intermediate_size=56, attention_bias=False,
-                rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25,
-                                     mrope_section=[1, 1, 0], mrope_interleaved=True),
-                **{k: v for k, v in HYBRID.items() if k != "partial_rotary_factor"})),
+            config=transformers.Qwen3_5TextConfig(intermediate_size=56, **QWEN3_5)),
+        # Experts, in tensors of their own.
+        "qwen3_5_moe": dict(
+            make=transformers.Qwen3_5MoeForCausalLM, dtype=torch.bfloat16, norms_less_one=True,
+            config=transformers.Qwen3_5MoeTextConfig(**EXPERTS, **QWEN3_5)),
+        # A network that also sees, as published: all experts of a layer in one tensor.
+        "qwen3_5_moe_vision": dict(
+            make=transformers.Qwen3_5MoeForConditionalGeneration, dtype=torch.bfloat16, norms_less_one=True,
+            saved=dict(save_original_format=False),
+            config=transformers.Qwen3_5MoeConfig(
+                text_config=dict(**EXPERTS, **QWEN3_5), tie_word_embeddings=False,
+                vision_config=dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=2, patch_size=2,
+                                   temporal_patch_size=1, spatial_merge_size=1, out_hidden_size=32,
+                                   num_position_embeddings=4))),
     }
 
 
@@ -233,8 +248,12 @@ class OnlyDouble(TorchDispatchMode):
         return result
 
 
+# Plain loops, not fused kernels, which lack fp64.
+PLAIN = dict(attn_implementation="eager") | (dict(experts_implementation="eager") if USED == NEWER else {})
+
+
 def load(entry, folder, dtype):
-    network = entry["make"].from_pretrained(folder, dtype=dtype, attn_implementation="eager")
+    network = entry["make"].from_pretrained(folder, dtype=dtype, **PLAIN)
     return network.eval()
 
 
@@ -252,7 +271,7 @@ def logits_in_double(entry, folder, prompts):
         torch.set_default_dtype(double)
         try:
             with OnlyDouble():
-                config = transformers.AutoConfig.from_pretrained(folder, attn_implementation="eager")
+                config = transformers.AutoConfig.from_pretrained(folder, **PLAIN)
                 config.dtype = None
                 network = entry["make"](config)
                 network.load_state_dict(stored)
@@ -269,7 +288,8 @@ def make(name, entry, root, generator):
     network = entry["make"](entry["config"])
     randomise(network, generator, entry.get("norms_less_one", False))
     network.to(entry["dtype"])
-    network.save_pretrained(folder, safe_serialization=True, max_shard_size=entry.get("shard", "1GB"))
+    network.save_pretrained(folder, safe_serialization=True, max_shard_size=entry.get("shard", "1GB"),
+                            **entry.get("saved", {}))
     (folder / "generation_config.json").unlink(missing_ok=True)
 
     prompts = [torch.randint(3, VOCABULARY, (n,), generator=generator).tolist() for n in PROMPT_LENGTHS]
