@@ -53,7 +53,7 @@ std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKi
 DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind kind, const HuggingFaceFolder& target)
     : config_(read_config(folder, kind)), files_(folder, stem_of(folder, kind)) {
   check_sizes(folder, config_, target.shape());
-  TensorCheck check(files_);
+  TensorCheck check({files_, config_.layer.checkpoint});
   switch (kind) {
     case DrafterKind::eagle: add_eagle(target, check); break;
     case DrafterKind::eagle3: add_eagle3(target, check); break;
@@ -214,7 +214,7 @@ void DrafterFolder::load(const std::string& name, int in, int out, std::span<flo
     std::copy(id_offsets_.begin(), id_offsets_.end(), to.begin());
     return;
   }
-  load_stored(files_, weights_, name, in, out, to);
+  load_stored({files_, config_.layer.checkpoint}, weights_, name, in, out, to);
 }
 
 }  // namespace draftline

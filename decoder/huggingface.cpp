@@ -98,7 +98,7 @@ std::vector<StoredWeight> HuggingFaceFolder::layer_weights(int layer) const {
 }
 
 void HuggingFaceFolder::check_tensors() const {
-  TensorCheck check(files_);
+  TensorCheck check({files_, shape_.checkpoint});
   check.expect(network_weights());
   for (int layer = 0; layer < shape_.layers && !check.enough(); ++layer) check.expect(layer_weights(layer));
   // No computation reads rotary frequencies, which older files hold, nor what is not part of the network.
@@ -120,7 +120,7 @@ void HuggingFaceFolder::load(const std::string& name, int in, int out, std::span
       std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), number).ec == std::errc())
     layer = number;
   const bool in_layer = layer && *layer >= 0 && *layer < shape_.layers;
-  load_stored(files_, in_layer ? layer_weights(*layer) : network_weights(), name, in, out, to);
+  load_stored({files_, shape_.checkpoint}, in_layer ? layer_weights(*layer) : network_weights(), name, in, out, to);
 }
 
 }  // namespace draftline

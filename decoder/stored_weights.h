@@ -3,13 +3,12 @@
 // shape, and their values. Names of a layer's tensors are those of transformers (version 4.57; Qwen3.5: 5.23).
 #pragma once
 #include <functional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "decoder/checkpoint_files.h"
 #include "decoder/layer.h"
+#include "decoder/stored_values.h"
 
 namespace draftline {
 
@@ -54,7 +53,7 @@ std::vector<StoredWeight> stored_layer(const CheckpointFiles&, const Transformer
 // Collects what is wrong with a checkpoint's tensors.
 class TensorCheck {
  public:
-  explicit TensorCheck(const CheckpointFiles& files) : files_(files) {}
+  explicit TensorCheck(StoredValues values) : files_(values.files()), values_(std::move(values)) {}
   void expect(const std::vector<StoredWeight>&);
   void use(const std::string& tensor) { used_.insert(tensor); }
   bool any() const { return !mistakes_.empty(); }
@@ -66,13 +65,14 @@ class TensorCheck {
 
  private:
   const CheckpointFiles& files_;
+  StoredValues values_;
   std::vector<std::string> mistakes_;
-  std::set<std::string, std::less<>> asked_, used_;  // asked_: of parts
+  StoredValues::Names asked_, used_;  // asked_: of parts
 };
 
 // Fills `to` with the weight `name` of `weights`. Throws InputErrors if it is not among them or has another shape than
 // [in, out]. Reads a tensor in parts, so that it needs little memory besides `to`. Safe to call from several threads.
-void load_stored(const CheckpointFiles&, const std::vector<StoredWeight>& weights, const std::string& name, int in,
+void load_stored(const StoredValues&, const std::vector<StoredWeight>& weights, const std::string& name, int in,
                  int out, std::span<float> to);
 
 }  // namespace draftline
