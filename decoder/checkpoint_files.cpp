@@ -96,12 +96,15 @@ std::uint64_t CheckpointFiles::fingerprint() const {
     sum.add(name);
     sum.add(t.dtype);
     for (const std::uint64_t n : t.shape) sum.add(n);
-    if (!SafetensorsFile::can_read(t)) continue;
-    std::vector<float> values(std::min(kValues, t.elements));
-    for (std::uint64_t sample = 0; sample < kSamples; ++sample) {
-      files_[file].read(name, (t.elements - values.size()) / (kSamples - 1) * sample, values);
-      for (const float v : values) sum.add(static_cast<double>(v));
-    }
+    const auto sample = [&](auto values, auto add) {
+      values.resize(std::min(kValues, t.elements));
+      for (std::uint64_t i = 0; i < kSamples; ++i) {
+        files_[file].read(name, (t.elements - values.size()) / (kSamples - 1) * i, values);
+        for (const auto v : values) add(v);
+      }
+    };
+    if (SafetensorsFile::can_read(t)) sample(std::vector<float>(), [&](float v) { sum.add(static_cast<double>(v)); });
+    else if (SafetensorsFile::has_bytes(t)) sample(std::vector<std::uint8_t>(), [&](std::uint8_t v) { sum.add(v); });
   }
   return sum.value();
 }

@@ -53,7 +53,7 @@ std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKi
 DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind kind, const HuggingFaceFolder& target)
     : config_(read_config(folder, kind)), files_(folder, stem_of(folder, kind)) {
   check_sizes(folder, config_, target.shape());
-  TensorCheck check(files_);
+  TensorCheck check({files_, config_.layer.checkpoint});
   switch (kind) {
     case DrafterKind::eagle: add_eagle(target, check); break;
     case DrafterKind::eagle3: add_eagle3(target, check); break;
@@ -64,7 +64,7 @@ DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind ki
 }
 
 void DrafterFolder::add_layer(const std::string& tensors, const LayerOptions& options) {
-  for (StoredWeight& w : stored_layer(config_.layer, "layer.", tensors, options)) add(std::move(w));
+  for (StoredWeight& w : stored_layer(files_, config_.layer, "layer.", tensors, options)) add(std::move(w));
 }
 
 // Most drafters store a copy of the target's embedding; one with other values has its own.
@@ -170,40 +170,48 @@ void DrafterFolder::add_medusa(const HuggingFaceFolder& target, TensorCheck& che
   check.refuse_others([](const std::string&) { return false; });
 }
 
+namespace {
+
+struct MtpForm {  // names in a module's files, without ".weight"
+  std::string module, layer, token_norm, state_norm, join, out_norm;
+  bool state_first = false;  // the join reads the state before the token; ours the token first
+};
+
+std::vector<MtpForm> mtp_forms(int layers) {
+  const std::string behind = "model.layers." + std::to_string(layers) + ".", mimo = "model.mtp_layers.0.";
+  return {{behind, behind, "enorm", "hnorm", "eh_proj", "shared_head.norm"},
+          {mimo, mimo, "token_layernorm", "hidden_layernorm", "input_proj", "final_layernorm", true},
+          {"mtp.", "mtp.layers.0.", "pre_fc_norm_embedding", "pre_fc_norm_hidden", "fc", "norm"}};
+}
+
+}  // namespace
+
 void DrafterFolder::add_mtp(const HuggingFaceFolder& target, TensorCheck& check) {
   const int d = config_.layer.hidden;
-  const std::string behind = "model.layers." + std::to_string(config_.layer.layers) + ".", mimo = "model.mtp_layers.0.";
-  if (!files_.has(behind + "eh_proj.weight") && !files_.has(mimo + "input_proj.weight")) {
-    const bool next = files_.has("mtp.fc.weight");
-    return check.fail(files_.shown_folder() + ": has no MTP module that can be read: neither \"" + behind +
-                      "eh_proj.weight\" nor \"" + mimo + "input_proj.weight\"" +
-                      (next ? "; \"mtp.*\" is Qwen3-Next's, whose gated attention is not modelled" : ""));
+  const auto forms = mtp_forms(config_.layer.layers);
+  const auto form = std::find_if(forms.begin(), forms.end(),
+                                 [&](const MtpForm& f) { return files_.has(f.module + f.join + ".weight"); });
+  if (form == forms.end()) {
+    std::string known;
+    for (const MtpForm& f : forms) known += (known.empty() ? "" : ", ") + in_quotes(f.module + f.join + ".weight");
+    return check.fail(files_.shown_folder() + ": has no MTP module that can be read: none of " + known);
   }
-  const bool deepseek = files_.has(behind + "eh_proj.weight");
-  const std::string module = deepseek ? behind : mimo;
-  const auto vector = [&](const std::string& ours, const std::string& theirs) {
-    add(stored_vector(ours, module + theirs + ".weight", d));
+  const auto norm = [&](const std::string& ours, const std::string& theirs) {
+    add(stored_norm(config_.layer, ours, form->module + theirs, d));
   };
-  if (deepseek) {
-    vector("token_norm", "enorm");
-    vector("state_norm", "hnorm");
-    vector("out_norm", "shared_head.norm");
-    add(stored_matrix("join", module + "eh_proj.weight", 2 * d, d));
-  } else {
-    vector("token_norm", "token_layernorm");
-    vector("state_norm", "hidden_layernorm");
-    vector("out_norm", "final_layernorm");
-    StoredPart token{module + "input_proj.weight", d, d}, state = token;  // MiMo joins the state first, we the token
-    token.first = d;
-    token.of = state.of = 2 * d;
-    add(side_by_side("join", 2 * d, d, {token, state}));
-  }
-  add_layer(module, {.kind = {.experts = config_.layer.experts.has_value()}});
+  norm("token_norm", form->token_norm);
+  norm("state_norm", form->state_norm);
+  norm("out_norm", form->out_norm);
+  StoredPart token{form->module + form->join + ".weight", d, d}, state = token;
+  token.of = state.of = 2 * d;
+  (form->state_first ? token : state).first = d;
+  add(side_by_side("join", 2 * d, d, {token, state}));
+  add_layer(form->layer, {.kind = {.experts = config_.layer.experts.has_value()}});
   check.expect(weights_);
-  add_embedding(module + "embed_tokens.weight", target, check);
-  check_head(module + "shared_head.head.weight", target, check);
+  add_embedding(form->module + "embed_tokens.weight", target, check);
+  check_head(form->module + "shared_head.head.weight", target, check);
   check.refuse_others([&](const std::string& tensor) {
-    return !tensor.starts_with(module) || tensor.ends_with("rotary_emb.inv_freq");
+    return !tensor.starts_with(form->module) || tensor.ends_with("rotary_emb.inv_freq");
   });
 }
 
@@ -214,7 +222,7 @@ void DrafterFolder::load(const std::string& name, int in, int out, std::span<flo
     std::copy(id_offsets_.begin(), id_offsets_.end(), to.begin());
     return;
   }
-  load_stored(files_, weights_, name, in, out, to);
+  load_stored({files_, config_.layer.checkpoint}, weights_, name, in, out, to);
 }
 
 }  // namespace draftline

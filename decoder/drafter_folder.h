@@ -6,7 +6,9 @@
 //   Medusa     medusa_lm_head.safetensors: 0.0.linear.*, 0.1.weight; or model.safetensors: blocks.0.layers.0.*,
 //              lm_heads.0.weight (vLLM)
 //   MTP        behind the target's layers: model.layers.L.{enorm, hnorm, eh_proj, shared_head.norm, ..} (DeepSeek-V3);
-//              model.mtp_layers.0.{token_layernorm, hidden_layernorm, input_proj, final_layernorm, ..} (MiMo)
+//              model.mtp_layers.0.{token_layernorm, hidden_layernorm, input_proj, final_layernorm, ..} (MiMo);
+//              mtp.{pre_fc_norm_embedding, pre_fc_norm_hidden, fc, norm, layers.0.*} (Qwen3-Next, Qwen3.5; vLLM's
+//              qwen3_next_mtp.py)
 #pragma once
 #include <string>
 #include <vector>

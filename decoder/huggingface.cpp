@@ -14,7 +14,7 @@ namespace draftline {
 
 namespace {
 
-constexpr std::array<std::string_view, 20> kArchitectures{"LlamaForCausalLM",
+constexpr std::array<std::string_view, 22> kArchitectures{"LlamaForCausalLM",
                                                           "MistralForCausalLM",
                                                           "Mistral3ForConditionalGeneration",
                                                           "Qwen2ForCausalLM",
@@ -33,7 +33,9 @@ constexpr std::array<std::string_view, 20> kArchitectures{"LlamaForCausalLM",
                                                           "MixtralForCausalLM",
                                                           "Qwen3NextForCausalLM",
                                                           "Qwen3_5ForCausalLM",
-                                                          "Qwen3_5ForConditionalGeneration"};
+                                                          "Qwen3_5ForConditionalGeneration",
+                                                          "Qwen3_5MoeForCausalLM",
+                                                          "Qwen3_5MoeForConditionalGeneration"};
 
 std::filesystem::path checked(const std::filesystem::path& folder) {
   std::error_code failure;
@@ -92,11 +94,11 @@ std::vector<StoredWeight> HuggingFaceFolder::network_weights() const {
 }
 
 std::vector<StoredWeight> HuggingFaceFolder::layer_weights(int layer) const {
-  return stored_layer(shape_, layer_prefix(layer), trunk_ + layer_prefix(layer), {.kind = shape_.layer(layer)});
+  return stored_layer(files_, shape_, layer_prefix(layer), trunk_ + layer_prefix(layer), {.kind = shape_.layer(layer)});
 }
 
 void HuggingFaceFolder::check_tensors() const {
-  TensorCheck check(files_);
+  TensorCheck check({files_, shape_.checkpoint});
   check.expect(network_weights());
   for (int layer = 0; layer < shape_.layers && !check.enough(); ++layer) check.expect(layer_weights(layer));
   // No computation reads rotary frequencies, which older files hold, nor what is not part of the network.
@@ -118,7 +120,7 @@ void HuggingFaceFolder::load(const std::string& name, int in, int out, std::span
       std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), number).ec == std::errc())
     layer = number;
   const bool in_layer = layer && *layer >= 0 && *layer < shape_.layers;
-  load_stored(files_, in_layer ? layer_weights(*layer) : network_weights(), name, in, out, to);
+  load_stored({files_, shape_.checkpoint}, in_layer ? layer_weights(*layer) : network_weights(), name, in, out, to);
 }
 
 }  // namespace draftline

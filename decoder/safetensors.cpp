@@ -332,4 +332,16 @@ void SafetensorsFile::read(const std::string& name, std::uint64_t first, std::sp
   });
 }
 
+bool SafetensorsFile::has_bytes(const StoredTensor& t) {
+  return t.dtype == "U8" || t.dtype == "F8_E4M3" || t.dtype == "F8_E8M0";
+}
+
+void SafetensorsFile::read(const std::string& name, std::uint64_t first, std::span<std::uint8_t> to) const {
+  const StoredTensor& t = stored(name, first, to.size());
+  if (!has_bytes(t))
+    throw InputErrors(place(name) + ": values of dtype " + t.dtype + " can't be used; U8, F8_E4M3 and F8_E8M0 can");
+  each_value(name, first, to.size(), 1,
+             [&](const char* from, std::uint64_t i) { to[i] = static_cast<std::uint8_t>(*from); });
+}
+
 }  // namespace draftline

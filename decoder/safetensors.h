@@ -40,6 +40,10 @@ class SafetensorsFile {
   // The same of I64 and I32.
   void read(const std::string& name, std::uint64_t first, std::span<std::int64_t> to) const;
 
+  // The bytes of U8, F8_E4M3 and F8_E8M0 as they are.
+  static bool has_bytes(const StoredTensor&);
+  void read(const std::string& name, std::uint64_t first, std::span<std::uint8_t> to) const;
+
   std::string place(const std::string& tensor) const;  // where a tensor is, for messages: `file: tensor "x"`
 
  private:

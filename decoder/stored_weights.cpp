@@ -18,7 +18,8 @@ int StoredPart::column_of(int stored) const {
 std::vector<std::uint64_t> StoredPart::stored_shape() const {
   const auto i = static_cast<std::uint64_t>(of == 0 ? in : of), o = static_cast<std::uint64_t>(rows == 0 ? out : rows);
   if (convolution) return {o, 1, i};
-  if (const auto n = static_cast<std::uint64_t>(stacked); n > 0) return {n, i / n, o};
+  if (const auto n = static_cast<std::uint64_t>(stacked); n > 0)
+    return transposed ? std::vector{n, o / n, i} : std::vector{n, i / n, o};
   if (!transposed) return {i, o};
   return in == 1 ? std::vector{o} : std::vector{o, i};
 }
@@ -166,9 +167,18 @@ static void add_shared_expert(const TransformerShape& s, const std::string& ours
         stored_matrix(ours + "shared.gate", theirs.substr(0, theirs.size() - 1) + "_gate.weight", s.hidden, 1));
 }
 
-// Experts in one tensor for all: Llama 4 and gpt-oss, which stores a gate's column beside that which it gates.
-static void add_stacked_experts(const TransformerShape& s, const std::string& ours, const std::string& theirs,
-                                Weights& all) {
+// One tensor [experts, out, in] for all experts, each of which lies in it as a matrix of its own would.
+static Parts stacked_parts(const std::string& tensor, int experts, int in, int out, StoredPart::Pairs pairs = {}) {
+  Parts parts;
+  add_groups(parts, tensor, in, experts, out, 0, out);
+  for (StoredPart& p : parts) p.stacked = experts, p.pairs = pairs;
+  return parts;
+}
+
+// Experts in one tensor for all: Llama 4 and gpt-oss, which stores a gate's column beside that which it gates and, in
+// MXFP4, matrices as linear layers have them.
+static void add_stacked_experts(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
+                                const std::string& theirs, Weights& all) {
   const Experts& e = s.experts.value();
   const std::string mlp = theirs + (is_llama4(s) ? "feed_forward." : "mlp."), experts = mlp + "experts.";
   const int hidden = s.hidden, inner = e.intermediate;
@@ -176,8 +186,10 @@ static void add_stacked_experts(const TransformerShape& s, const std::string& ou
   const auto stacked = [&](const std::string& name, const std::string& tensor, int in, int out,
                            StoredPart::Pairs pairs) {
     const int rows = e.count * in;
-    all.push_back(
-        side_by_side(ours + name, rows, out, {{experts + tensor, rows, out, 0, 0, false, pairs, 0, e.count}}));
+    Parts parts{{experts + tensor, rows, out, 0, 0, false, pairs, 0, e.count}};
+    if (StoredValues::in_mxfp4(files, experts + tensor))
+      parts = stacked_parts(experts + tensor, e.count, in, out, pairs);
+    all.push_back(side_by_side(ours + name, rows, out, std::move(parts)));
   };
   all.push_back(stored_matrix(ours + "router", mlp + "router.weight", hidden, e.count));
   stacked("experts.gate_up", "gate_up_proj", hidden, 2 * inner, gates);
@@ -194,19 +206,26 @@ static void add_stacked_experts(const TransformerShape& s, const std::string& ou
   add_shared_expert(s, ours, mlp + "shared_expert.", all);
 }
 
-static void add_experts(const TransformerShape& s, const std::string& ours, const std::string& theirs, Weights& all) {
-  if (s.architecture == "GptOssForCausalLM" || is_llama4(s)) return add_stacked_experts(s, ours, theirs, all);
+static void add_experts(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
+                        const std::string& theirs, Weights& all) {
+  if (s.architecture == "GptOssForCausalLM" || is_llama4(s)) return add_stacked_experts(files, s, ours, theirs, all);
   const bool mixtral = s.architecture == "MixtralForCausalLM";
   const std::string mlp = theirs + (mixtral ? "block_sparse_moe." : "mlp.");
   const std::string gate = mixtral ? "w1" : "gate_proj", up = mixtral ? "w3" : "up_proj",
                     back = mixtral ? "w2" : "down_proj";
   const int hidden = s.hidden, count = s.experts->count, inner = s.experts->intermediate;
+  const std::string experts = mlp + "experts.";
   Parts gate_up, down;
-  for (int e = 0; e < count; ++e) {
-    const std::string expert = mlp + "experts." + std::to_string(e) + ".";
-    gate_up.push_back({expert + gate + ".weight", hidden, inner});
-    gate_up.push_back({expert + up + ".weight", hidden, inner});
-    down.push_back({expert + back + ".weight", inner, hidden});
+  if (files.has(experts + "gate_up_proj") || files.has(experts + "down_proj")) {  // as Qwen3.5 is published
+    gate_up = stacked_parts(experts + "gate_up_proj", count, hidden, 2 * inner);
+    down = stacked_parts(experts + "down_proj", count, inner, hidden);
+  } else {
+    for (int e = 0; e < count; ++e) {
+      const std::string expert = experts + std::to_string(e) + ".";
+      gate_up.push_back({expert + gate + ".weight", hidden, inner});
+      gate_up.push_back({expert + up + ".weight", hidden, inner});
+      down.push_back({expert + back + ".weight", inner, hidden});
+    }
   }
   all.push_back(stored_matrix(ours + "router", mlp + "gate.weight", hidden, count));
   if (s.experts->choice_bias)
@@ -216,8 +235,8 @@ static void add_experts(const TransformerShape& s, const std::string& ours, cons
   add_shared_expert(s, ours, mlp + (s.experts->shared_gate ? "shared_expert." : "shared_experts."), all);
 }
 
-std::vector<StoredWeight> stored_layer(const TransformerShape& s, const std::string& ours, const std::string& theirs,
-                                       const LayerOptions& options) {
+std::vector<StoredWeight> stored_layer(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
+                                       const std::string& theirs, const LayerOptions& options) {
   const int hidden = s.hidden, inner = s.intermediate;
   Weights all;
   const auto norm = [&](const std::string& name, const std::string& tensor) {
@@ -231,7 +250,7 @@ std::vector<StoredWeight> stored_layer(const TransformerShape& s, const std::str
   norm("mlp_norm", s.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm");
   if (s.post_norms) norm("mlp_post_norm", "post_feedforward_layernorm");
   if (options.kind.experts) {
-    add_experts(s, ours, theirs, all);
+    add_experts(files, s, ours, theirs, all);
     return all;
   }
   const std::string mlp = theirs + (is_llama4(s) ? "feed_forward." : "mlp.");
@@ -249,19 +268,8 @@ bool TensorCheck::enough() const { return mistakes_.size() >= kMostMessages; }
 void TensorCheck::expect(const std::vector<StoredWeight>& weights) {
   for (const StoredWeight& weight : weights)
     for (const StoredPart& part : weight.parts) {
-      const StoredTensor* t = files_.find(part.tensor);
-      if (t == nullptr) {
-        mistakes_.push_back(files_.shown_folder() + ": tensor " + in_quotes(part.tensor) + " is missing");
-        continue;
-      }
-      used_.insert(part.tensor);
-      const auto wanted = part.stored_shape();
-      if (t->shape != wanted)
-        mistakes_.push_back(files_.place(part.tensor) + ": its shape is " + shape_text(t->shape) +
-                            ", but config.json makes it " + shape_text(wanted));
-      if (!SafetensorsFile::can_read(*t))
-        mistakes_.push_back(files_.place(part.tensor) + ": values of dtype " + t->dtype +
-                            " can't be used; F32, F16 and BF16 can");
+      if (!asked_.insert(part.tensor).second) continue;  // one tensor may hold many parts
+      values_.expect(part.tensor, part.stored_shape(), used_, mistakes_);
     }
 }
 
@@ -284,8 +292,8 @@ void TensorCheck::finish() {
 // ---- values
 
 // One contiguous run of values.
-static void copy_as_stored(const SafetensorsFile& file, const StoredPart& p, std::span<float> values) {
-  file.read(p.tensor, 0, values);
+static void copy_as_stored(const StoredValues& from, const StoredPart& p, std::span<float> values) {
+  from.read(p.tensor, 0, static_cast<std::uint64_t>(p.out), values);
   if (p.plus != 0)
     for (float& v : values) v += p.plus;
   if (p.pairs.every == 0) return;
@@ -298,12 +306,11 @@ static void copy_as_stored(const SafetensorsFile& file, const StoredPart& p, std
   }
 }
 
-static void copy(const CheckpointFiles& files, const StoredPart& p, std::span<float> to, int columns) {
-  const SafetensorsFile& file = files.file_of(p.tensor);
+static void copy(const StoredValues& from, const StoredPart& p, std::span<float> to, int columns) {
   const auto in = static_cast<std::size_t>(p.in), stride = static_cast<std::size_t>(columns);
   if (!p.transposed || p.in == 1) {
     const auto first = static_cast<std::size_t>(p.row) * stride + static_cast<std::size_t>(p.column);
-    return copy_as_stored(file, p, to.subspan(first, in * static_cast<std::size_t>(p.out)));
+    return copy_as_stored(from, p, to.subspan(first, in * static_cast<std::size_t>(p.out)));
   }
   // Several stored rows are read at a time, so that most values are written in contiguous runs.
   constexpr int kRows = 64;
@@ -312,7 +319,7 @@ static void copy(const CheckpointFiles& files, const StoredPart& p, std::span<fl
   for (int first = 0; first < p.out; first += kRows) {
     const auto now = static_cast<std::size_t>(std::min(kRows, p.out - first));
     rows.resize(now * of);
-    file.read(p.tensor, static_cast<std::uint64_t>(p.skipped + first) * of, rows);
+    from.read(p.tensor, static_cast<std::uint64_t>(p.skipped + first) * of, of, rows);
     float* corner = to.data() + static_cast<std::size_t>(p.row) * stride;
     std::array<std::size_t, kRows> column;
     for (std::size_t r = 0; r < now; ++r)
@@ -322,16 +329,16 @@ static void copy(const CheckpointFiles& files, const StoredPart& p, std::span<fl
   }
 }
 
-void load_stored(const CheckpointFiles& files, const std::vector<StoredWeight>& weights, const std::string& name,
-                 int in, int out, std::span<float> to) {
-  const std::string where = files.shown_folder() + ": weight " + in_quotes(name);
+void load_stored(const StoredValues& values, const std::vector<StoredWeight>& weights, const std::string& name, int in,
+                 int out, std::span<float> to) {
+  const std::string where = values.files().shown_folder() + ": weight " + in_quotes(name);
   const auto it = std::find_if(weights.begin(), weights.end(), [&](const StoredWeight& w) { return w.name == name; });
   if (it == weights.end()) throw InputErrors(where + " is not in the folder");
   if (it->in != in || it->out != out)
     throw InputErrors(where + " is [" + std::to_string(it->in) + ", " + std::to_string(it->out) + "], but [" +
                       std::to_string(in) + ", " + std::to_string(out) + "] was asked for");
   check(to.size() == static_cast<std::size_t>(in) * static_cast<std::size_t>(out), "room for the weight");
-  for (const StoredPart& part : it->parts) copy(files, part, to, out);
+  for (const StoredPart& part : it->parts) copy(values, part, to, out);
 }
 
 }  // namespace draftline

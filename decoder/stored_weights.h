@@ -3,13 +3,12 @@
 // shape, and their values. Names of a layer's tensors are those of transformers (version 4.57; Qwen3.5: 5.23).
 #pragma once
 #include <functional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "decoder/checkpoint_files.h"
 #include "decoder/layer.h"
+#include "decoder/stored_values.h"
 
 namespace draftline {
 
@@ -25,7 +24,7 @@ struct StoredPart {
     int every = 0, from = 0;
   } pairs = {};
   float plus = 0;             // added to every value: Gemma and Qwen3-Next store norms less one
-  int stacked = 0;            // matrices of so many experts, [experts, in, out]; 0: one matrix
+  int stacked = 0;            // matrices of so many experts, [experts, out, in], or not transposed; 0: one matrix
   int first = 0, of = 0;      // where the part is inputs first .. first + in of a matrix [out, of]; of 0: all of it
   int skipped = 0, rows = 0;  // where it is rows skipped .. skipped + out of a matrix [rows, in]; rows 0: all of it
   bool convolution = false;   // stored [out, 1, in]
@@ -46,14 +45,15 @@ StoredWeight stored_matrix(const std::string& name, const std::string& tensor, i
 StoredWeight stored_vector(const std::string& name, const std::string& tensor, int n);
 // The same of a norm; `tensor` without ".weight".
 StoredWeight stored_norm(const TransformerShape&, const std::string& name, const std::string& tensor, int n);
-// The weights of make_layer() (decoder/layer), whose names begin with `ours`; the tensors' begin with `theirs`.
-std::vector<StoredWeight> stored_layer(const TransformerShape&, const std::string& ours, const std::string& theirs,
-                                       const LayerOptions& = {});
+// The weights of make_layer() (decoder/layer), whose names begin with `ours`; the tensors' begin with `theirs`. The
+// files are asked which of several forms they have.
+std::vector<StoredWeight> stored_layer(const CheckpointFiles&, const TransformerShape&, const std::string& ours,
+                                       const std::string& theirs, const LayerOptions& = {});
 
 // Collects what is wrong with a checkpoint's tensors.
 class TensorCheck {
  public:
-  explicit TensorCheck(const CheckpointFiles& files) : files_(files) {}
+  explicit TensorCheck(StoredValues values) : files_(values.files()), values_(std::move(values)) {}
   void expect(const std::vector<StoredWeight>&);
   void use(const std::string& tensor) { used_.insert(tensor); }
   bool any() const { return !mistakes_.empty(); }
@@ -65,13 +65,14 @@ class TensorCheck {
 
  private:
   const CheckpointFiles& files_;
+  StoredValues values_;
   std::vector<std::string> mistakes_;
-  std::set<std::string, std::less<>> used_;
+  StoredValues::Names asked_, used_;  // asked_: of parts
 };
 
 // Fills `to` with the weight `name` of `weights`. Throws InputErrors if it is not among them or has another shape than
 // [in, out]. Reads a tensor in parts, so that it needs little memory besides `to`. Safe to call from several threads.
-void load_stored(const CheckpointFiles&, const std::vector<StoredWeight>& weights, const std::string& name, int in,
+void load_stored(const StoredValues&, const std::vector<StoredWeight>& weights, const std::string& name, int in,
                  int out, std::span<float> to);
 
 }  // namespace draftline

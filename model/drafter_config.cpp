@@ -99,13 +99,17 @@ void read_medusa(const Reader& in, DrafterConfig& d) {
 
 void read_mtp(const Reader& in, DrafterConfig& d) {
   d.layer = read_transformer(in);
-  const Reader modules = in.at("num_nextn_predict_layers");
-  if (modules.integer(0, kMostHeads) != 1)
-    modules.fail("one module, applied again and again, is modelled: not none and not several");
-  d.normed_state = d.layer.architecture == "MiMoForCausalLM";
+  const bool hybrid = d.layer.delta_net.has_value();
+  const Reader tower = given(in, "text_config").value_or(in);
+  auto modules = given(tower, hybrid ? "mtp_num_hidden_layers" : "num_nextn_predict_layers");
+  if (!modules && !hybrid) modules = tower.at("num_nextn_predict_layers");  // Qwen3-Next has one and doesn't say so
+  if (modules && modules->integer(0, kMostHeads) != 1)
+    modules->fail("one module, applied again and again, is modelled: not none and not several");
+  if (hybrid) refuse(tower, "mtp_use_dedicated_embeddings", "a module with an embedding of its own is not modelled");
+  d.normed_state = hybrid || d.layer.architecture == "MiMoForCausalLM";
   if (in.failed() || d.layer.layers == 0) return;
-  const LayerKind last = d.layer.layer(d.layer.layers - 1);  // the module's layer is like it
-  if (last.attention != AttentionKind::full) in.fail("a module without full attention is not modelled");
+  const LayerKind last = d.layer.layer(d.layer.layers - 1);  // the module's layer is like it, but attends in a hybrid
+  if (!hybrid && last.attention != AttentionKind::full) in.fail("a module without full attention is not modelled");
   if (!last.experts) d.layer.experts.reset();
   d.layer.layer_kinds.clear();
 }

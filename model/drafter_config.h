@@ -21,7 +21,8 @@ struct DrafterConfig {
   bool norm_before_residual = false;  // EAGLE-3: the residual is the normed state
   bool norm_before_fc = false;        // EAGLE-3: a norm over the three states together
   bool norm_each_state = false;       // EAGLE-3.1: a norm over each of them
-  // The next pass of the drafter reads its state after the last norm (MiMo's MTP; EAGLE-3 with "norm_output").
+  // The next pass of the drafter reads its state after the last norm (MTP of MiMo and Qwen3-Next; EAGLE-3 with
+  // "norm_output").
   bool normed_state = false;
   bool own_embedding = false;  // its embedding is not the target's; only its weights tell
   int heads = 0, blocks = 1;   // Medusa: heads, and residual blocks of each

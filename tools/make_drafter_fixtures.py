@@ -6,7 +6,8 @@ drafts after texts of its target, by a reference of its own.
 Needs Python 3.11 and exactly these versions (a virtual environment outside the repository):
     pip install safetensors==0.6.2 numpy==2.2.6
 Use:
-    python tools/make_drafter_fixtures.py [FOLDER]        default: tests/fixtures/drafters beside this script's folder
+    python tools/make_drafter_fixtures.py [FOLDER [DRAFTER ..]]
+default: all, in tests/fixtures/drafters beside this script's folder
 
 Each folder holds config.json, the weights, and expected.json: the target's greedy texts, and for every output token p
 and level j the drafter's logarithm of the probability of token p + 1 + j, and its rank among the drafter's candidates,
@@ -22,6 +23,7 @@ import sys
 
 import numpy as np
 import safetensors
+from layer_reference import HybridLayer, Layer, rms, silu
 from safetensors.numpy import load_file, save_file
 
 PINNED = {"safetensors": "0.6.2", "numpy": "2.2.6"}
@@ -35,80 +37,16 @@ class TooClose(Exception):
     """Rounding could turn a decision."""
 
 
-# ---- the reference: x [tokens, hidden], matrices as they are stored, [out, in]
-
-def rms(x, weight, eps):
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + x.dtype.type(eps)) * weight
-
-
-def silu(x):
-    return x / (1 + np.exp(-x))
-
-
-def frequencies(c):
-    inv = 1.0 / c["rope_theta"] ** (np.arange(0, c["head_dim"], 2) / c["head_dim"])
-    s = c.get("rope_scaling")
-    if s is None:
-        return inv
-    assert s["rope_type"] == "llama3"
-    length = 2 * np.pi / inv
-    low, high, old = s["low_freq_factor"], s["high_freq_factor"], s["original_max_position_embeddings"]
-    smooth = np.clip((old / length - low) / (high - low), 0, 1)
-    return (1 - smooth) * inv / s["factor"] + smooth * inv
-
-
-def rope(x, positions, c):
-    angles = positions[:, None] * frequencies(c)[None, :]
-    cos, sin = np.cos(angles)[:, None, :].astype(x.dtype), np.sin(angles)[:, None, :].astype(x.dtype)
-    a, b = np.split(x, 2, -1)
-    return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
-
-
-class Layer:
-    """A Llama layer's attention and MLP; keys and values of earlier rows are given and returned."""
-
-    def __init__(self, weights, prefix, c):
-        self.w, self.p, self.c = weights, prefix, c
-
-    def get(self, name):
-        return self.w[self.p + name]
-
-    def norm(self, x, name):
-        return rms(x, self.get(name + ".weight"), self.c["rms_norm_eps"])
-
-    def attention(self, y, past=None):
-        c, dim = self.c, self.c["head_dim"]
-
-        def heads(letter):
-            out = y @ self.get(f"self_attn.{letter}_proj.weight").T
-            bias = self.w.get(self.p + f"self_attn.{letter}_proj.bias")
-            return (out if bias is None else out + bias).reshape(len(y), -1, dim)
-
-        q, k, v = heads("q"), heads("k"), heads("v")
-        before = 0 if past is None else len(past[0])
-        positions = before + np.arange(len(y))
-        q, k = rope(q, positions, c), rope(k, positions, c)
-        if past is not None:
-            k, v = np.concatenate([past[0], k]), np.concatenate([past[1], v])
-        group = q.shape[1] // k.shape[1]
-        scores = np.einsum("qhd,khd->hqk", q, np.repeat(k, group, 1)) / np.sqrt(y.dtype.type(dim))
-        visible = np.arange(len(k))[None, :] <= positions[:, None]
-        scores = np.where(visible[None], scores, -np.inf)
-        weights = np.exp(scores - scores.max(-1, keepdims=True))
-        weights /= weights.sum(-1, keepdims=True)
-        mixed = np.einsum("hqk,khd->qhd", weights, np.repeat(v, group, 1)).reshape(len(y), -1)
-        return mixed @ self.get("self_attn.o_proj.weight").T, (k, v)
-
-    def mlp(self, y):
-        gate, up = y @ self.get("mlp.gate_proj.weight").T, y @ self.get("mlp.up_proj.weight").T
-        return (silu(gate) * up) @ self.get("mlp.down_proj.weight").T
-
+# ---- the reference
 
 class Target:
     def __init__(self, folder, dtype):
-        self.c = json.loads((folder / "config.json").read_text())
+        config = json.loads((folder / "config.json").read_text())
+        self.c = config.get("text_config", config)
         self.w = {k: v.astype(dtype) for k, v in load_file(folder / "model.safetensors").items()}
-        self.embedding, self.head = self.w["model.embed_tokens.weight"], self.w["lm_head.weight"]
+        self.hybrid = self.c is not config
+        self.p = "model.language_model." if self.hybrid else "model."
+        self.embedding, self.head = self.w[self.p + "embed_tokens.weight"], self.w["lm_head.weight"]
 
     def states(self, tokens):
         """The states that enter each layer, and the last one after the final norm."""
@@ -116,10 +54,10 @@ class Target:
         entering = []
         for i in range(self.c["num_hidden_layers"]):
             entering.append(x)
-            layer = Layer(self.w, f"model.layers.{i}.", self.c)
+            layer = (HybridLayer if self.hybrid else Layer)(self.w, f"{self.p}layers.{i}.", self.c)
             x = x + layer.attention(layer.norm(x, "input_layernorm"))[0]
             x = x + layer.mlp(layer.norm(x, "post_attention_layernorm"))
-        return entering + [rms(x, self.w["model.norm.weight"], self.c["rms_norm_eps"])]
+        return entering + [rms(x, self.hybrid + self.w[self.p + "norm.weight"], self.c["rms_norm_eps"])]
 
     def continued(self, prompt, count):
         tokens = list(prompt)
@@ -209,28 +147,51 @@ class Eagle3(Drafter):
 
 
 class Mtp(Drafter):
+    """The names of its norms and its join, of token, state, join and result; whether the state is joined first, and
+    whether the next pass reads the normed state."""
+    NAMES, STATE_FIRST, NORMED = ("enorm", "hnorm", "eh_proj", "shared_head.norm"), False, False
+    LAYER = Layer
+
     def __init__(self, weights, config, target):
-        super().__init__(weights, config, target)
-        mimo = config["architectures"] == ["MiMoForCausalLM"]
-        self.p = "model.mtp_layers.0." if mimo else f"model.layers.{config['num_hidden_layers']}."
-        self.mimo = mimo
-        self.names = ("token_layernorm", "hidden_layernorm", "input_proj", "final_layernorm") if mimo else (
-            "enorm", "hnorm", "eh_proj", "shared_head.norm")
+        super().__init__(weights, config.get("text_config", config), target)
+        self.p = self.layer_p = f"model.layers.{self.c['num_hidden_layers']}."
 
     def norm(self, x, which):
-        return rms(x, self.w[self.p + self.names[which] + ".weight"], self.c["rms_norm_eps"])
+        return rms(x, self.w[self.p + self.NAMES[which] + ".weight"], self.c["rms_norm_eps"])
 
     def forward(self, state, tokens, past=None):
-        layer = Layer(self.w, self.p, self.c)
+        layer = self.LAYER(self.w, self.layer_p, self.c)
         parts = [self.norm(self.embed(tokens), 0), self.norm(state, 1)]
-        x = np.concatenate(parts[::-1] if self.mimo else parts, -1) @ self.w[self.p + self.names[2] + ".weight"].T
+        joined = np.concatenate(parts[::-1] if self.STATE_FIRST else parts, -1)
+        x = joined @ self.w[self.p + self.NAMES[2] + ".weight"].T
         mixed, past = layer.attention(layer.norm(x, "input_layernorm"), past)
         x = x + mixed
         x = x + layer.mlp(layer.norm(x, "post_attention_layernorm"))
-        return (self.norm(x, 3) if self.mimo else x), past
+        return (self.norm(x, 3) if self.NORMED else x), past
 
     def logits(self, state):
-        return (state if self.mimo else self.norm(state, 3)) @ self.t.head.T
+        return (state if self.NORMED else self.norm(state, 3)) @ self.t.head.T
+
+
+class MimoMtp(Mtp):
+    NAMES, STATE_FIRST = ("token_layernorm", "hidden_layernorm", "input_proj", "final_layernorm"), True
+    NORMED = True
+
+    def __init__(self, weights, config, target):
+        super().__init__(weights, config, target)
+        self.p = self.layer_p = "model.mtp_layers.0."
+
+
+class QwenMtp(Mtp):
+    NAMES, NORMED = ("pre_fc_norm_embedding", "pre_fc_norm_hidden", "fc", "norm"), True
+    LAYER = HybridLayer
+
+    def __init__(self, weights, config, target):
+        super().__init__(weights, config, target)
+        self.p, self.layer_p = "mtp.", "mtp.layers.0."
+
+    def norm(self, x, which):  # stored less one
+        return rms(x, 1 + self.w[self.p + self.NAMES[which] + ".weight"], self.c["rms_norm_eps"])
 
 
 class Medusa(Drafter):
@@ -383,6 +344,46 @@ def make_target_with_mtp(rng, architecture):
     return config, w
 
 
+def hybrid_layer(rng, prefix, c):
+    hidden, inner, experts, dim = c["hidden_size"], c["moe_intermediate_size"], c["num_experts"], c["head_dim"]
+    shared, q, kv = c["shared_expert_intermediate_size"], c["num_attention_heads"] * dim, c["num_key_value_heads"] * dim
+
+    def stacked(out, inputs):
+        return np.stack([matrix(rng, out, inputs) for _ in range(experts)])
+
+    w = {"mlp.gate.weight": 2 * matrix(rng, experts, hidden), "mlp.experts.gate_up_proj": stacked(2 * inner, hidden),
+         "mlp.experts.down_proj": stacked(hidden, inner), "mlp.shared_expert_gate.weight": matrix(rng, 1, hidden),
+         "mlp.shared_expert.gate_proj.weight": matrix(rng, shared, hidden),
+         "mlp.shared_expert.up_proj.weight": matrix(rng, shared, hidden),
+         "mlp.shared_expert.down_proj.weight": matrix(rng, hidden, shared),
+         "input_layernorm.weight": norm_weight(rng, hidden) - 1,
+         "post_attention_layernorm.weight": norm_weight(rng, hidden) - 1}
+    w |= {"self_attn.q_proj.weight": matrix(rng, 2 * q, hidden), "self_attn.k_proj.weight": matrix(rng, kv, hidden),
+          "self_attn.v_proj.weight": matrix(rng, kv, hidden), "self_attn.o_proj.weight": matrix(rng, hidden, q),
+          "self_attn.q_norm.weight": norm_weight(rng, dim) - 1, "self_attn.k_norm.weight": norm_weight(rng, dim) - 1}
+    return {prefix + k: v for k, v in w.items()}
+
+
+def make_qwen_with_mtp(rng, _):
+    """Without delta networks, of whose targets no traces are recorded."""
+    c = dict(model_type="qwen3_5_moe_text", hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, head_dim=16, vocab_size=64, hidden_act="silu", rms_norm_eps=1e-6,
+             max_position_embeddings=256, layer_types=["full_attention"] * 2,
+             linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=8, linear_value_head_dim=12,
+             linear_conv_kernel_dim=4, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=20,
+             shared_expert_intermediate_size=28, tie_word_embeddings=False, mtp_num_hidden_layers=1,
+             rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25))
+    config = dict(architectures=["Qwen3_5MoeForConditionalGeneration"], model_type="qwen3_5_moe", text_config=c)
+    trunk = "model.language_model."
+    w = {trunk + "embed_tokens.weight": 0.5 * rng.standard_normal((64, 32)), "lm_head.weight": 1.5 * matrix(rng, 64, 32),
+         trunk + "norm.weight": norm_weight(rng, 32) - 1, "mtp.norm.weight": norm_weight(rng, 32) - 1,
+         "mtp.pre_fc_norm_embedding.weight": norm_weight(rng, 32) - 1,
+         "mtp.pre_fc_norm_hidden.weight": norm_weight(rng, 32) - 1, "mtp.fc.weight": matrix(rng, 32, 64)}
+    for i in range(2):
+        w |= hybrid_layer(rng, f"{trunk}layers.{i}.", c)
+    return config, w | hybrid_layer(rng, "mtp.layers.0.", c)
+
+
 def rounded(weights, dtype):
     return {k: v if v.dtype.kind in "iub" or v.dtype == np.float32 else v.astype(dtype).copy()
             for k, v in weights.items()}
@@ -396,8 +397,9 @@ FIXTURES = {  # folder: method, how its files are made, the reference, the weigh
     "medusa_vllm": ("medusa", make_vllm_medusa, Medusa, "model", np.float16),
     "mtp_deepseek": ("mtp_sequential", lambda rng, _: make_target_with_mtp(rng, "LlamaForCausalLM"), Mtp, "model",
                      np.float32),
-    "mtp_mimo": ("mtp_sequential", lambda rng, _: make_target_with_mtp(rng, "MiMoForCausalLM"), Mtp, "model",
+    "mtp_mimo": ("mtp_sequential", lambda rng, _: make_target_with_mtp(rng, "MiMoForCausalLM"), MimoMtp, "model",
                  np.float32),
+    "mtp_qwen": ("mtp_sequential", make_qwen_with_mtp, QwenMtp, "model", np.float16),
 }
 
 
@@ -411,8 +413,8 @@ def make_fixture(name, folder, llama, attempt):
     folder.mkdir(parents=True)
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     save_file(weights, folder / f"{stem}.safetensors")
-    target = folder if reference is Mtp else ROOT / "llama"
-    words = json.loads((target / "config.json").read_text())["vocab_size"]
+    target = folder if issubclass(reference, Mtp) else ROOT / "llama"
+    words = Target(target, dtype).c["vocab_size"]
     prompts = [rng.integers(3, words, n).tolist() for n in (21, 5)]
 
     def load(wide, of):
@@ -433,7 +435,7 @@ def main():
         sys.exit(f"pinned versions are {PINNED}, installed are {used}")
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "drafters"
     llama = load_file(ROOT / "llama/model.safetensors")
-    for name in FIXTURES:
+    for name in sys.argv[2:] or FIXTURES:
         for attempt in range(100):
             try:
                 make_fixture(name, root / name, llama, attempt)

@@ -26,7 +26,8 @@ import numpy
 import safetensors
 import torch
 import transformers
-from safetensors.torch import save_file
+import transformers.integrations.mxfp4
+from safetensors.torch import load_file, save_file
 from torch.utils._python_dispatch import TorchDispatchMode
 
 PINNED = {"torch": "2.7.1", "transformers": "4.57.6", "safetensors": "0.6.2", "numpy": "2.2.6"}
@@ -179,6 +180,14 @@ NETWORKS = {
 }
 
 
+# Experts' matrices in MXFP4, as they are published; with several blocks in a row, or one.
+NETWORKS["gpt_oss_mxfp4"] = dict(
+    make=transformers.GptOssForCausalLM, dtype=torch.bfloat16, mxfp4=True,
+    config=transformers.GptOssConfig(
+        hidden_size=96, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=16, num_local_experts=3, num_experts_per_tok=2, sliding_window=6, rope_theta=500.0,
+        layer_types=["sliding_attention", "full_attention"], rope_scaling=None, **COMMON))
+
 # Gated delta networks, three to one layer of gated attention; norms are stored less 1, but for those behind the delta
 # rule; experts beside a shared one with a gate.
 HYBRID = dict(
@@ -192,15 +201,30 @@ NETWORKS["qwen3_next"] = dict(
         num_experts=6, num_experts_per_tok=2, rope_theta=10000.0, attention_bias=False, **HYBRID))
 
 if USED == NEWER:  # of which the older versions know nothing
+    HYBRID.pop("partial_rotary_factor")
+    QWEN3_5 = dict(
+        hidden_size=32, attention_bias=False,
+        rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25,
+                             mrope_section=[1, 1, 0], mrope_interleaved=True), **HYBRID)
+    EXPERTS = dict(moe_intermediate_size=20, shared_expert_intermediate_size=28, num_experts=6, num_experts_per_tok=2)
     NETWORKS = {
         # The same with dense MLPs, and the delta networks' inputs in matrices of their own.
         "qwen3_5": dict(
             make=transformers.Qwen3_5ForCausalLM, dtype=torch.bfloat16, norms_less_one=True,
-            config=transformers.Qwen3_5TextConfig(
-                hidden_size=32, intermediate_size=56, attention_bias=False,
-                rope_parameters=dict(rope_type="default", rope_theta=10000.0, partial_rotary_factor=0.25,
-                                     mrope_section=[1, 1, 0], mrope_interleaved=True),
-                **{k: v for k, v in HYBRID.items() if k != "partial_rotary_factor"})),
+            config=transformers.Qwen3_5TextConfig(intermediate_size=56, **QWEN3_5)),
+        # Experts, in tensors of their own.
+        "qwen3_5_moe": dict(
+            make=transformers.Qwen3_5MoeForCausalLM, dtype=torch.bfloat16, norms_less_one=True,
+            config=transformers.Qwen3_5MoeTextConfig(**EXPERTS, **QWEN3_5)),
+        # A network that also sees, as published: all experts of a layer in one tensor.
+        "qwen3_5_moe_vision": dict(
+            make=transformers.Qwen3_5MoeForConditionalGeneration, dtype=torch.bfloat16, norms_less_one=True,
+            saved=dict(save_original_format=False),
+            config=transformers.Qwen3_5MoeConfig(
+                text_config=dict(**EXPERTS, **QWEN3_5), tie_word_embeddings=False,
+                vision_config=dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=2, patch_size=2,
+                                   temporal_patch_size=1, spatial_merge_size=1, out_hidden_size=32,
+                                   num_position_embeddings=4))),
     }
 
 
@@ -222,6 +246,30 @@ def randomise(network, generator, norms_less_one=False):
                 values.copy_(0.3 * torch.randn(values.shape, generator=generator, dtype=torch.float64))
 
 
+def in_mxfp4(network, generator):
+    """Gives the experts' matrices values that MXFP4 holds, as transformers reads them; returns the blocks and scales."""
+    stored = {}
+    for name, weight in network.named_parameters():
+        if name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            experts, inputs, outputs = weight.shape
+            blocks = torch.randint(256, (experts, outputs, inputs // 32, 16), generator=generator, dtype=torch.uint8)
+            scales = torch.randint(121, 126, blocks.shape[:3], generator=generator, dtype=torch.uint8)
+            with torch.no_grad():
+                weight.copy_(transformers.integrations.mxfp4.convert_moe_packed_tensors(blocks, scales))
+            stored |= {name + "_blocks": blocks, name + "_scales": scales}
+    return stored
+
+
+def store_instead(folder, packed):
+    """Of each X_blocks and X_scales of `packed` the folder holds these, and X no more."""
+    kept = {k: v for k, v in load_file(folder / "model.safetensors").items() if k + "_blocks" not in packed}
+    save_file(kept | packed, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=[
+        "model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"])
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
 class OnlyDouble(TorchDispatchMode):
     """Refuses to run an operation that makes floats other than fp64."""
 
@@ -233,8 +281,12 @@ class OnlyDouble(TorchDispatchMode):
         return result
 
 
+# Plain loops, not fused kernels, which lack fp64.
+PLAIN = dict(attn_implementation="eager") | (dict(experts_implementation="eager") if USED == NEWER else {})
+
+
 def load(entry, folder, dtype):
-    network = entry["make"].from_pretrained(folder, dtype=dtype, attn_implementation="eager")
+    network = entry["make"].from_pretrained(folder, dtype=dtype, **PLAIN)
     return network.eval()
 
 
@@ -252,7 +304,7 @@ def logits_in_double(entry, folder, prompts):
         torch.set_default_dtype(double)
         try:
             with OnlyDouble():
-                config = transformers.AutoConfig.from_pretrained(folder, attn_implementation="eager")
+                config = transformers.AutoConfig.from_pretrained(folder, **PLAIN)
                 config.dtype = None
                 network = entry["make"](config)
                 network.load_state_dict(stored)
@@ -268,8 +320,10 @@ def make(name, entry, root, generator):
     torch.manual_seed(SEED)
     network = entry["make"](entry["config"])
     randomise(network, generator, entry.get("norms_less_one", False))
+    packed = in_mxfp4(network, generator) if entry.get("mxfp4") else None
     network.to(entry["dtype"])
-    network.save_pretrained(folder, safe_serialization=True, max_shard_size=entry.get("shard", "1GB"))
+    network.save_pretrained(folder, safe_serialization=True, max_shard_size=entry.get("shard", "1GB"),
+                            **entry.get("saved", {}))
     (folder / "generation_config.json").unlink(missing_ok=True)
 
     prompts = [torch.randint(3, VOCABULARY, (n,), generator=generator).tolist() for n in PROMPT_LENGTHS]
@@ -277,6 +331,8 @@ def make(name, entry, root, generator):
     double = logits_in_double(entry, folder, prompts)
     error = max((s.double() - d).abs().max().item() for s, d in zip(single, double))
     size = max(d.abs().max().item() for d in double)
+    if packed:
+        store_instead(folder, packed)
     save_file({f"logits.{i}": d.float().contiguous() for i, d in enumerate(double)}, folder / "expected.safetensors")
     expected = dict(made_by="tools/make_fixtures.py", versions=USED, seed=SEED, prompts=prompts,
                     largest_logit=size, largest_error_of_fp32=error)

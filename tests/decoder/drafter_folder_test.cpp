@@ -4,6 +4,7 @@
 
 #include "tests/core/messages.h"
 #include "tests/decoder/spoilt_folder.h"
+#include "tests/decoder/stored_folder.h"
 
 using namespace draftline;
 
@@ -123,8 +124,8 @@ TEST_CASE("a target without an MTP module that can be read says which tensors ar
   const Spoilt s("llama");
   s.config("num_nextn_predict_layers", 1);
   CHECK(contains(message_of(s, DrafterKind::mtp),
-                 "llama: has no MTP module that can be read: neither \"model.layers.3.eh_proj.weight\" nor "
-                 "\"model.mtp_layers.0.input_proj.weight\""));
+                 "llama: has no MTP module that can be read: none of \"model.layers.3.eh_proj.weight\", "
+                 "\"model.mtp_layers.0.input_proj.weight\", \"mtp.fc.weight\""));
 }
 
 TEST_CASE("the tensors of an MTP module are a target's own only where its config.json says so") {
@@ -133,6 +134,89 @@ TEST_CASE("the tensors of an MTP module are a target's own only where its config
   s.config("num_nextn_predict_layers", 0);
   CHECK(contains(mistake_of([&] { HuggingFaceFolder{s.folder}; }),
                  "tensor \"model.layers.2.eh_proj.weight\": a network as config.json describes it has no such weight"));
+}
+
+// The fixture `s`, with a module behind its layers as DeepSeek-V3 and GLM-4.5 publish it: a layer like the last.
+static void add_module(const Spoilt& s) {
+  const int layers = s.json("config.json").at("num_hidden_layers");
+  const std::string last = "model.layers." + std::to_string(layers - 1) + ".",
+                    module = "model.layers." + std::to_string(layers) + ".";
+  std::vector<Stored> all = stored_in(s.folder / "model.safetensors"), more;
+  const auto vector = [&](const std::string& name) {
+    more.push_back({module + name, "F32", {32}, fp32_bytes(std::vector<float>(32, 1))});
+  };
+  for (const Stored& t : all) {
+    if (t.name.starts_with(last)) more.push_back({module + t.name.substr(last.size()), t.dtype, t.shape, t.bytes});
+    if (t.name == "model.embed_tokens.weight")
+      more.push_back({module + "embed_tokens.weight", t.dtype, t.shape, t.bytes});
+    if (t.name == "lm_head.weight") more.push_back({module + "shared_head.head.weight", t.dtype, t.shape, t.bytes});
+  }
+  for (const char* name : {"enorm.weight", "hnorm.weight", "shared_head.norm.weight"}) vector(name);
+  more.push_back({module + "eh_proj.weight", "F32", {32, 64}, fp32_bytes(std::vector<float>(32 * 64, 0.5F))});
+  all.insert(all.end(), more.begin(), more.end());
+  write_bytes(s.folder / "model.safetensors", safetensors(all));
+  s.config("num_nextn_predict_layers", 1);
+}
+
+TEST_CASE("the module behind DeepSeek-V3's and GLM-4.5's layers has their attention and experts") {
+  const std::string network = GENERATE("deepseek_v3", "glm4_moe");
+  CAPTURE(network);
+  const Spoilt s(network);
+  add_module(s);
+  HuggingFaceFolder target(s.folder);
+  DrafterFolder module(s.folder, DrafterKind::mtp, target);
+  CHECK_FALSE(module.config().own_embedding);
+  const auto of_target = [&](const std::string& name, int in, int out) {
+    std::vector<float> to(static_cast<std::size_t>(in) * static_cast<std::size_t>(out));
+    target.load("layers.2." + name, in, out, to);
+    return to;
+  };
+  const auto same = [&](const std::string& name, int in, int out) {
+    CAPTURE(name);
+    CHECK(loaded(module, "layer." + name, in, out) == of_target(name, in, out));
+  };
+  const int experts = target.shape().experts->count;
+  same("router", 32, experts);
+  same("router.choice_bias", 1, experts);
+  same("experts.gate_up", experts * 32, 40);
+  same("experts.down", experts * 20, 32);
+  same("shared.down", 20, 32);
+  if (network == "deepseek_v3") same("latent.down", 32, 22 + 18 + 8);
+  else same("qkv_bias", 1, 48 + 2 * 16);
+  CHECK(loaded(module, "join", 64, 32) == std::vector<float>(64 * 32, 0.5F));
+}
+
+TEST_CASE("each tensor of an MTP module is refused by its name where it is missing") {
+  const auto [fixture, prefix] = GENERATE(table<std::string, std::string>({{"drafters/mtp_deepseek", "model.layers.2."},
+                                                                           {"drafters/mtp_mimo", "model.mtp_layers.0."},
+                                                                           {"drafters/mtp_qwen", "mtp."},
+                                                                           {"deepseek_v3", "model.layers.3."},
+                                                                           {"glm4_moe", "model.layers.3."}}));
+  const Spoilt whole(fixture), s(fixture);
+  for (const Spoilt* each : {&whole, &s})
+    if (!fixture.starts_with("drafters/")) add_module(*each);
+  const std::vector<Stored> all = stored_in(s.folder / "model.safetensors");
+  const HuggingFaceFolder target(whole.folder);
+  CHECK(message_of(s, DrafterKind::mtp, target) == "none");
+  int missed = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string& name = all[i].name;
+    if (!name.starts_with(prefix) || name.ends_with("embed_tokens.weight") || name.ends_with("shared_head.head.weight"))
+      continue;  // copies of the target's, which a module may lack
+    std::vector<Stored> rest = all;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    write_bytes(s.folder / "model.safetensors", safetensors(rest));
+    CAPTURE(name);
+    const std::string message = message_of(s, DrafterKind::mtp, target);
+    // The matrix that joins the two inputs tells in which form a module is stored.
+    const bool join =
+        name.ends_with("eh_proj.weight") || name.ends_with("input_proj.weight") || name == "mtp.fc.weight";
+    CHECK(contains(message,
+                   join ? "has no MTP module that can be read: none of " : "tensor \"" + name + "\" is missing"));
+    CHECK(contains(message, name));
+    ++missed;
+  }
+  CHECK(missed >= 13);  // three norms, the join, the attention and the MLP of a plain layer, and its two norms
 }
 
 TEST_CASE("a bias that a drafter does not have is zero, and a weight that it lacks is an error") {

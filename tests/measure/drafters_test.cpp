@@ -69,7 +69,8 @@ TEST_CASE("a published drafter gives the target's tokens the ranks and probabili
                                                                            {"medusa", "medusa"},
                                                                            {"medusa_vllm", "medusa"},
                                                                            {"mtp_deepseek", "mtp_sequential"},
-                                                                           {"mtp_mimo", "mtp_sequential"}}));
+                                                                           {"mtp_mimo", "mtp_sequential"},
+                                                                           {"mtp_qwen", "mtp_sequential"}}));
   CAPTURE(fixture, method);
   const auto folder = kFixtures / "drafters" / fixture;
   const Json expected = Json::parse(std::ifstream(folder / "expected.json"));

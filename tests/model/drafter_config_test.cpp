@@ -2,6 +2,8 @@
 // config.json of drafters: the forms in which they are published, and what is refused.
 #include "model/drafter_config.h"
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/core/messages.h"
@@ -94,4 +96,19 @@ TEST_CASE("drafters that the networks of methods can't hold are refused at the k
   CHECK(contains(mistake(target, mtp), "missing key \"num_nextn_predict_layers\""));
   target["num_nextn_predict_layers"] = 3;
   CHECK(contains(mistake(target, mtp), "#/num_nextn_predict_layers: one module, applied again and again, is modelled"));
+}
+
+TEST_CASE("a hybrid's module attends whatever the last layer does; Qwen3-Next has one without saying so") {
+  Json hybrid = Json::parse(
+      std::ifstream(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/transformers/qwen3-next-80b-a3b.json"));
+  const DrafterConfig next = read(hybrid, DrafterKind::mtp);
+  CHECK(next.normed_state);
+  CHECK(next.layer.output_gate);
+  CHECK(next.layer.experts.has_value());
+  CHECK(next.layer.layer(0).attention == AttentionKind::full);
+  hybrid["mtp_num_hidden_layers"] = 2;
+  CHECK(contains(mistake(hybrid, DrafterKind::mtp), "#/mtp_num_hidden_layers: one module, applied again and again"));
+  hybrid["mtp_num_hidden_layers"] = 1;
+  hybrid["mtp_use_dedicated_embeddings"] = true;
+  CHECK(contains(mistake(hybrid, DrafterKind::mtp), "#/mtp_use_dedicated_embeddings: a module with an embedding"));
 }
