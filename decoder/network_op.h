@@ -140,8 +140,9 @@ struct MixtureOfExperts {  // [n, hidden] -> [n, hidden]
   int sequences;   // that the rows belong to, as far as it is known (0)
   double overlap;  // of what neighbouring rows of a sequence choose: it decides what the op costs, not what it computes
   int devices;     // that share the experts, each whole ones
+  double balancedness;  // of the devices' rows, as in model/work.h
   Out y;
-  FIELDS(x, w, choice, clamped, sequences, overlap, devices, y)
+  FIELDS(x, w, choice, clamped, sequences, overlap, devices, balancedness, y)
 };
 // g sigmoid(slope g) (u + 1), g being at most `limit` and u within +-limit (gpt-oss model card, 2025, section 2.2).
 inline constexpr struct { float slope = 1.702F, limit = 7; } kClampedSwiglu;

@@ -98,7 +98,8 @@ struct KernelOf {
                      .sequences = o.sequences,
                      .overlap = o.overlap,
                      .block_scaled = o.w.gate_up.format != nullptr && o.w.gate_up.format->block_scaled(),
-                     .devices = o.devices};
+                     .devices = o.devices,
+                     .balancedness = o.balancedness};
   }
   static DType expert_inputs(const MixtureOfExperts& o) {
     return o.w.gate_up.format != nullptr ? o.w.gate_up.format->inputs.value_or(o.x.dtype) : o.x.dtype;

@@ -89,6 +89,7 @@ Tensor Ops::mixture_of_experts(Tensor x, const ExpertWeights& w, const Experts& 
                                .sequences = sequences,
                                .overlap = e.overlap,
                                .devices = e.parallel.expert_parallel ? e.parallel.devices : 1,
+                               .balancedness = e.parallel.expert_balancedness,
                                .y = temp(x.rows, x.cols)})
       .y;
 }

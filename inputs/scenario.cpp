@@ -59,6 +59,19 @@ void read_routing(const Reader& in, Scenario& s) {
   if (!any && !in.failed()) in.fail("there is no network with experts to route to");
 }
 
+// The busiest device has at most all rows.
+void refuse_balancedness(const Reader& in, const std::vector<Parallelism>& all) {
+  const auto given = in.find("expert_balancedness");
+  if (!given) return;
+  for (const Parallelism& p : all) {
+    if (p.expert_parallel && p.expert_balancedness * p.devices >= 1) continue;
+    given->fail(!p.expert_parallel
+                    ? "is of devices with whole experts: expert_parallel must be true"
+                    : "must be at least 1 / " + std::to_string(p.devices) + ", where one of the devices has all rows");
+    return;
+  }
+}
+
 std::vector<Parallelism> read_parallelism(const Reader& in) {
   constexpr int kMostDevices = 1024;
   const auto count = [](const Reader& r) { return r.positive_int(kMostDevices); };
@@ -66,13 +79,17 @@ std::vector<Parallelism> read_parallelism(const Reader& in) {
   const auto devices = alternatives(in, "tensor_parallel", 1, count);
   const auto replicas = alternatives(in, "data_parallel_attention", 1, count);
   const auto whole_experts = alternatives<char>(in, "expert_parallel", false, flag);
+  const auto balanced =
+      alternatives<double>(in, "expert_balancedness", 0.0, [](const Reader& r) { return r.number(1e-4, 1); });
   const auto all_to_all = in.find("expert_exchange");
   constexpr std::array<std::string_view, 2> kExchanges{"all_gather", "all_to_all"};
   const bool sent = all_to_all && all_to_all->choice(kExchanges) == 1;
   std::vector<Parallelism> all;
   for (const int n : devices)
     for (const int parts : replicas)
-      for (const char whole : whole_experts) all.push_back({n, parts, whole != 0, sent});
+      for (const char whole : whole_experts)
+        for (const double b : balanced) all.push_back({n, parts, whole != 0, sent, b});
+  refuse_balancedness(in, all);
   for (const Parallelism& p : all)
     if (sent && (p.attention_replicas < 2 || p.attention_replicas != p.devices || !p.expert_parallel)) {
       all_to_all->fail(

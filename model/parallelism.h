@@ -10,8 +10,12 @@ namespace draftline {
 // sequences of its own, so that tensor parallelism divides all but the experts within a part.
 struct Parallelism {
   // A number of devices is tensor parallelism among them.
-  constexpr Parallelism(int n = 1, int replicas = 1, bool whole_experts = false, bool sent = false)
-      : devices(n), attention_replicas(replicas), expert_parallel(whole_experts), all_to_all(sent) {}
+  constexpr Parallelism(int n = 1, int replicas = 1, bool whole_experts = false, bool sent = false, double balanced = 0)
+      : devices(n),
+        attention_replicas(replicas),
+        expert_parallel(whole_experts),
+        all_to_all(sent),
+        expert_balancedness(balanced) {}
 
   int devices;
   int attention_replicas;
@@ -19,6 +23,8 @@ struct Parallelism {
   // Rows of other replicas reach only the devices of their experts, not all (DeepEP and its like). Replicas are then
   // single devices.
   bool all_to_all;
+  // Of whole experts: mean over maximum of the rows that devices get, 1 / devices to 1; 0: that of independent draws.
+  double expert_balancedness;
 
   int tensor() const { return devices / attention_replicas; }  // devices that share a layer's attention
   auto operator<=>(const Parallelism&) const = default;

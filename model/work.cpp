@@ -24,17 +24,19 @@ double busiest_experts_touched(const ExpertMlp& k) {
   if (k.devices == 1) return touched;
   const double mean = touched / k.devices, chance = touched / k.experts, whole = k.experts;
   const double variance = mean * (1 - chance) * (1 - 1.0 / k.devices) * whole / (whole - 1);
-  return std::min({mean + expected_excess(variance, k.devices), touched, std::ceil(whole / k.devices)});
+  const double most = std::min({mean + expected_excess(variance, k.devices), touched, std::ceil(whole / k.devices)});
+  return k.balancedness > 0 ? std::min(most, busiest_expert_rows(k)) : most;
 }
 
 double busiest_expert_rows(const ExpertMlp& k) {
   const double rows = static_cast<double>(k.rows) * k.per_token;
   if (k.devices == 1) return rows;
   const double mean = rows / k.devices, whole = k.experts, share = 1.0 / k.devices;
+  const double most = k.rows * std::min<double>(k.per_token, std::ceil(whole * share));
+  if (k.balancedness > 0) return std::min(mean / k.balancedness, most);
   const double one = k.per_token * share * (1 - share) * (whole - k.per_token) / (whole - 1);  // of one draw's choices
   const double draws = independent_draws(k), variance = draws > 0 ? one * k.rows * k.rows / draws : 0;
-  return std::min(mean + expected_excess(variance, k.devices),
-                  k.rows * std::min<double>(k.per_token, std::ceil(whole * share)));
+  return std::min(mean + expected_excess(variance, k.devices), most);
 }
 
 Bytes weight_bytes(DType t, double elements, double scale_bits) {

@@ -117,6 +117,7 @@ struct ExpertMlp {
       0;  // share of a row's choices that it takes over from the row before it in its sequence, beyond chance
   bool block_scaled = false;  // as of a Gemm
   int devices = 1;            // that share the experts, each whole ones; the busiest of them is meant
+  double balancedness = 0;    // mean over maximum of the devices' rows; 0: that of independent draws
   bool operator==(const ExpertMlp&) const = default;
 };
 // The rows choose as n = sequences + (rows - sequences) (1 - overlap) independent draws of k experts.
@@ -124,7 +125,8 @@ double independent_draws(const ExpertMlp&);
 // Expected number of distinct experts that the rows choose, on all devices: E (1 - (1 - k/E)^n).
 double experts_touched(const ExpertMlp&);
 // What the busiest device has of it: experts with at least one row, and rows of all its experts. The numbers of equal
-// devices are taken as normally distributed, with the variance of draws without replacement and the given sum.
+// devices are taken as normally distributed, with the variance of draws without replacement and the given sum. A known
+// balancedness b gives the rows instead, mean / b; no device has more experts with rows than rows.
 double busiest_experts_touched(const ExpertMlp&);
 double busiest_expert_rows(const ExpertMlp&);
 

@@ -31,6 +31,8 @@ void write_parallelism(JsonWriter& w, const std::vector<Parallelism>& all) {
     w.list("data_parallel_attention", values([](const Parallelism& p) { return p.attention_replicas; }));
   if (std::any_of(all.begin(), all.end(), [](const Parallelism& p) { return p.expert_parallel; }))
     w.list("expert_parallel", values([](const Parallelism& p) { return p.expert_parallel; }));
+  if (all.front().expert_balancedness > 0)
+    w.list("expert_balancedness", values([](const Parallelism& p) { return p.expert_balancedness; }));
 }
 
 // Of each transformer, as "auto" is its checkpoint's.

@@ -62,6 +62,7 @@ inline Figures<PointOf> point_figures(const Scenario* of = nullptr) {
   const auto has_whole_experts = [](S s) {
     return std::any_of(s.parallel.begin(), s.parallel.end(), [](const auto& one) { return one.expert_parallel; });
   };
+  const auto says_balancedness = [](S s) { return s.parallel.front().expert_balancedness > 0; };
   const auto several = [](auto list) { return [list](S s) { return (s.*list).size() > 1; }; };
   Figures<PointOf> all{
       // clang-format off
@@ -84,6 +85,13 @@ inline Figures<PointOf> point_figures(const Scenario* of = nullptr) {
        },
        "whether each device has whole experts; where a scenario says so",
        {.show_if = differ(&Parallelism::expert_parallel), .in_csv_if = has_whole_experts}},
+      {"expert_balancedness", "expert_balancedness", "balancedness", "", {},
+       [](P p) {
+         const double balanced = p.scenario.parallel[p.point.parallel].expert_balancedness;
+         return balanced > 0 ? Reading(balanced) : Reading();
+       },
+       "mean over maximum of the rows that devices get; where a scenario says so",
+       {.show_if = differ(&Parallelism::expert_balancedness), .in_csv_if = says_balancedness}},
       {"transformer", "transformer", "transformer", "", {},
        [](P p) { return p.scenario.transformers[p.point.transformer]->name; },
        "the target", {.show_if = several(&Scenario::transformers)}},

@@ -103,6 +103,18 @@ std::string RunReport::requests() const {
          std::to_string(scenario_.output_tokens[farthest_->point.output]) + " tokens).";
 }
 
+// Where the busiest device's rows are estimated, not given.
+std::string RunReport::experts() const {
+  const auto& all = scenario_.parallel;
+  if (std::none_of(all.begin(), all.end(), [](const Parallelism& p) {
+        return p.expert_parallel && p.devices > 1 && p.expert_balancedness == 0;
+      }))
+    return {};
+  return "Rows are taken to choose experts at random, none of which is hot: \"expert_balancedness\" says what your "
+         "server "
+         "logs.";
+}
+
 void RunReport::write(const std::string& text) {
   if (!text.empty()) to_.stream << paragraph(text, to_.width);
 }
@@ -121,6 +133,7 @@ void RunReport::finish() {
       write(requests());
       if (!requests().empty()) write("Under a load, with queues: `draftline simulate` and a \"workload\".");
       to_.stream << intervals();
+      write(experts());
       if (stands_in_) write("warning: " + std::string(kAttentionNotMeasured));
       write(scenario_.note);
       if (skipped_ > 0)

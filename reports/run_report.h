@@ -25,6 +25,7 @@ class RunReport {
   std::string intervals() const;
   void note_request(const Outcome&);
   std::string requests() const;
+  std::string experts() const;
   void write(const std::string& text);  // in lines of the width; nothing if it is empty
 
   Output to_;

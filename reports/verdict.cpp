@@ -97,9 +97,11 @@ std::string setup_text(const Scenario& s, const Point& p) {
          (parallel.attention_replicas > 1
               ? ", attention in " + std::to_string(parallel.attention_replicas) + " replicas"
               : "") +
-         (parallel.expert_parallel ? ", whole experts" : "") + ", " + s.transformers[p.transformer]->name + " in " +
-         precision_at(s, p).name + ", " + version_of(*s.engines[p.engine]) + ", " +
-         std::to_string(s.prompt_tokens[p.prompt]) + " + " + std::to_string(s.output_tokens[p.output]) + " tokens";
+         (parallel.expert_parallel ? ", whole experts" : "") +
+         (parallel.expert_balancedness > 0 ? " of balancedness " + significant(parallel.expert_balancedness) : "") +
+         ", " + s.transformers[p.transformer]->name + " in " + precision_at(s, p).name + ", " +
+         version_of(*s.engines[p.engine]) + ", " + std::to_string(s.prompt_tokens[p.prompt]) + " + " +
+         std::to_string(s.output_tokens[p.output]) + " tokens";
 }
 
 std::string schedule_text(const Scenario& s, const Advice& a) {

@@ -131,6 +131,27 @@ TEST_CASE("the busiest of devices with whole experts has what draws give it") {
   CHECK(expected_load(apart).touched == busiest_experts_touched(apart));
 }
 
+TEST_CASE("a known balancedness says how many rows the busiest device has") {
+  for (const int rows : {1, 16, 512}) {
+    INFO(rows);
+    ExpertMlp drawn{rows, 2048, 768, 128, 8};
+    drawn.devices = 8;
+    ExpertMlp known = drawn;  // 8 choices of a row on 8 devices: as many rows each as the pass has
+    for (const double balancedness : {1.0, 0.8, 0.25}) {
+      known.balancedness = balancedness;
+      CHECK(busiest_expert_rows(known) == Approx(rows / balancedness));
+      CHECK(busiest_experts_touched(known) <= busiest_experts_touched(drawn));
+      CHECK(busiest_experts_touched(known) <= busiest_expert_rows(known));
+      CHECK(work(known).flops.value ==
+            Approx(work(drawn).flops.value + 6.0 * 2048 * 768 * (rows / balancedness - busiest_expert_rows(drawn))));
+    }
+    known.balancedness = 1;
+    CHECK(busiest_expert_rows(known) <= busiest_expert_rows(drawn));
+    known.balancedness = 1.0 / 8;
+    CHECK(busiest_expert_rows(known) == 8.0 * rows);  // all
+  }
+}
+
 TEST_CASE("more rows never have fewer tiles") {
   ExpertLoad before;
   for (int rows = 1; rows < 20000; rows = rows * 9 / 8 + 1) {

@@ -40,6 +40,33 @@ TEST_CASE("replicas of the attention gather rows for the experts and scatter the
   CHECK(replicated.throughput.value == Approx(62 / replicated.step_time.value));
 }
 
+TEST_CASE("a balancedness in place of random draws: the busiest device computes and receives so many more rows") {
+  const auto step = [](const std::string& more) {
+    return prediction(R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b",
+      "engine": "vllm-0.19", "method": {"name": "autoregressive"}, "expert_parallel": true)" +
+                      more + "}")
+        .breakdown;
+  };
+  const auto experts = [&](const std::string& more) { return step(more).of(Phase::verify, KernelKind::experts); };
+  const std::string sent = R"(, "data_parallel_attention": 4, "expert_exchange": "all_to_all")";
+  for (const char* batch : {"4", "64", "2048"}) {
+    INFO(batch);
+    const std::string usual = sent + R"(, "batch_size": )" + batch, known = usual + R"(, "expert_balancedness": )";
+    CHECK(experts(known + "1") <= experts(usual));
+    CHECK(step(known + "1").communication() == step(usual).communication());
+    CHECK(experts(known + "0.5") >= experts(known + "0.8"));
+    // 3.6 of 4 devices have experts of a row; the busiest receives all rows at most.
+    CHECK(step(known + "0.95").communication() > step(known + "1").communication());
+    CHECK(step(known + "0.9").communication() < step(known + "0.8").communication());
+    CHECK(step(known + "0.25").communication() == step(known + "0.8").communication());
+  }
+  CHECK(experts(sent + R"(, "batch_size": 2048, "expert_balancedness": 0.5)") >
+        1.2 * experts(sent + R"(, "batch_size": 2048, "expert_balancedness": 1)"));
+  // Gathered rows reach every device anyway.
+  const std::string gathered = R"(, "data_parallel_attention": 4, "batch_size": 64)";
+  CHECK(step(gathered + R"(, "expert_balancedness": 0.5)").communication() == step(gathered).communication());
+}
+
 TEST_CASE("devices that can't share experts are refused at their keys") {
   const auto why = [](const std::string& transformer, const std::string& more) {
     return ScenarioText(
@@ -54,10 +81,11 @@ TEST_CASE("devices that can't share experts are refused at their keys") {
       "expert_exchange: rows are sent to experts' devices"));
   CHECK(
       contains(why("llama-3.1-8b", R"("tensor_parallel": 4, "expert_parallel": true)"), "llama-3.1-8b has no experts"));
-  CHECK(contains(
-      why("qwen3-30b-a3b",
-          R"("tensor_parallel": 4, "data_parallel_attention": 4, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 10})"),
-      "the simulator has no data-parallel attention"));
+  const std::string whole = R"("tensor_parallel": 4, "expert_parallel": true, "expert_balancedness": )";
+  CHECK(contains(why("qwen3-30b-a3b", whole + "0.2"), "#/expert_balancedness: must be at least 1 / 4"));
+  CHECK(contains(why("qwen3-30b-a3b", whole + "1.2"), "#/expert_balancedness: must be at most 1, got 1.2"));
+  CHECK(contains(why("qwen3-30b-a3b", R"("tensor_parallel": 4, "expert_balancedness": 0.8)"),
+                 "#/expert_balancedness: is of devices with whole experts: expert_parallel must be true"));
 }
 
 }  // namespace draftline
