@@ -52,7 +52,7 @@ void read_fleet(const Reader& in, ServingChoice& c) {
   if (const auto n = in.find("pipeline_parallel")) c.fleet.stages = n->positive_int(1024);
   if (const auto routing = in.find("routing")) {
     static constexpr std::array<std::string_view, 2> names{"round_robin", "least_loaded"};
-    c.fleet.routing = static_cast<FleetShape::Routing>(routing->choice(names));
+    c.fleet.routing = c.fleet.between_parts = static_cast<FleetShape::Routing>(routing->choice(names));
   }
   if (const auto apart = in.find("disaggregation")) {
     c.fleet.prefill_replicas = apart->at("prefill_replicas").positive_int(4096);

@@ -52,11 +52,15 @@ struct FleetShape {
   // memory. The cost of batches of unequal size is not modelled.
   int stages = 1;
   enum class Routing { round_robin, least_loaded } routing = Routing::round_robin;
+  // Data-parallel attention: parts of each server, with a scheduler, a queue and a KV pool each. All step together.
+  int parts = 1;
+  Routing between_parts = Routing::least_loaded;
   // Disaggregation: the number of additional replicas that compute prompts, while `replicas` decode; 0: none. Keys and
   // values are transferred between them.
   int prefill_replicas = 0;
   double transfer_fixed = 0, transfer_per_token = 0;  // picoseconds
   int servers() const { return (replicas + prefill_replicas) * stages; }
+  int schedulers() const { return servers() * parts; }
 };
 
 struct LatencyTargets {

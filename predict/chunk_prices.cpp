@@ -39,6 +39,12 @@ std::size_t context_cell(std::int64_t length) {
   return 1 + 4 * e + static_cast<std::size_t>((length >> (e + 4)) & 3);
 }
 
+Seconds joint_time(const StepBreakdown& step) {
+  Seconds time = step.communication();
+  for (const Phase phase : {Phase::draft, Phase::verify, Phase::commit}) time += step.of(phase, KernelKind::experts);
+  return time;
+}
+
 const StepPrice& ChunkPrices::of_prompts() {
   constexpr int kPromptRows = 256;  // so many that an engine treats them as a prompt, not as drafts
   // Short prompts may be replayed as graphs, but steps of prompts alone are most often long.
@@ -52,6 +58,7 @@ ChunkPrices::Prompt& ChunkPrices::prompt(std::size_t node) {
     p.price = std::make_unique<StepPrice>(price_(token_node(node)));
     const StepBreakdown first = p.price->breakdown(0);
     p.products = first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication();
+    p.joint = first.of(Phase::verify, KernelKind::experts) + first.communication();
   }
   return p;
 }
@@ -72,6 +79,15 @@ Seconds ChunkPrices::products_between(int rows) {
   const Seconds at_low = prompt(cell).products;
   if (rows == low) return at_low;
   return between(at_low, prompt(cell + 1).products, static_cast<double>(rows - low) / (high - low));
+}
+
+Seconds ChunkPrices::joint(int rows) {
+  if (rows == 0) return {};
+  const std::size_t cell = token_cell(rows);
+  const int low = token_node(cell), high = token_node(cell + 1);
+  const Seconds at_low = prompt(cell).joint;
+  if (rows == low) return at_low;
+  return between(at_low, prompt(cell + 1).joint, static_cast<double>(rows - low) / (high - low));
 }
 
 Seconds ChunkPrices::rest_at(std::size_t tokens_node, std::size_t node) {

@@ -20,6 +20,10 @@ struct Chunk {
 std::int64_t context_node(std::size_t i);
 std::size_t context_cell(std::int64_t length);
 
+// Of a step: what replicas of the attention do with each other's rows, the experts and the exchange for them. All
+// communication counts as that, so the sums over a replica's own devices too.
+Seconds joint_time(const StepBreakdown&);
+
 class ChunkPrices {
  public:
   using PriceOfPrompt = std::function<StepPrice(int tokens)>;
@@ -29,6 +33,8 @@ class ChunkPrices {
 
   // The part of the target's pass over so many rows that does not depend on their context: all but attention.
   Seconds products(int rows);
+  // The part of products() that is joint_time().
+  Seconds joint(int rows);
   // The rest of a chunk: attention, and the drafter's pass over it.
   Seconds rest(const Chunk&);
   // What a chunk of a prompt adds to a step in which `rows` other rows are computed.
@@ -40,7 +46,7 @@ class ChunkPrices {
  private:
   struct Prompt {  // of one number of tokens
     std::unique_ptr<StepPrice> price;
-    Seconds products;
+    Seconds products, joint;
     std::vector<Seconds> rest;  // by context; below 0: not computed yet
   };
   Prompt& prompt(std::size_t node);

@@ -36,7 +36,7 @@ Predictor::Room Predictor::room(const Setup& s, const MethodChoice& m, int batch
   for (const Cache& c : p.decoder.ops.caches())
     if (const auto window = slides(c); window && (!apart || p.decoder.target.owns(c)))
       kept.windows.push_back({*window, c.layers * c.row_bytes() / per_token});
-  kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.batch_size).slots()) / per_token;
+  kept.states = state_bytes(p.decoder.ops, recorded(p, Recording::step, s.of_replica().batch_size).slots()) / per_token;
   const Bytes weights = all.weights + all.draft_weights;
   Room room{apart ? all.weights : weights, all.total() - weights, per_token, std::move(kept)};
   if (apart)

@@ -74,9 +74,6 @@ void Sweep::validate(const Parallelism& p) {
   const Reader in = replicated      ? at("data_parallel_attention", p.attention_replicas)
                     : p.devices > 1 ? at("tensor_parallel", p.devices)
                                     : root.at("expert_parallel");
-  if (replicated && scenario_.serving)
-    in.fail(
-        "the simulator has no data-parallel attention; `run` and `advise` price it in scenarios without a workload");
   for (const auto& device : scenario_.devices)
     if (p.devices > 1 && !device->links.connects(p.devices))
       in.fail(device->name + " has no known link for " + std::to_string(p.devices) +

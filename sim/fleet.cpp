@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/routing.h"
+
 namespace draftline {
 
 namespace {
@@ -13,12 +15,7 @@ namespace {
 using Servers = std::vector<std::unique_ptr<Server>>;
 
 Server& route(const FleetShape& shape, Servers& servers, std::int64_t turn) {
-  if (shape.routing == FleetShape::Routing::round_robin)
-    return *servers[static_cast<std::size_t>(turn) % servers.size()];
-  return **std::min_element(servers.begin(), servers.end(), [](const auto& a, const auto& b) {
-    return a->in_flight() != b->in_flight() ? a->in_flight() < b->in_flight()
-                                            : a->outstanding_tokens() < b->outstanding_tokens();
-  });
+  return routed(shape.routing, servers, turn);
 }
 
 // Advances the servers whose state the router uses to a time.
@@ -95,9 +92,10 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
 
   Servers decoders, prefillers;
   const int decoding = shape_.replicas * shape_.stages;
-  for (int i = 0; i < decoding; ++i) decoders.push_back(std::make_unique<Server>(i, limits_, drafting, cost_, figures));
+  for (int i = 0; i < decoding; ++i)
+    decoders.push_back(std::make_unique<Server>(i, shape_, limits_, drafting, cost_, figures));
   for (int i = 0; i < shape_.prefill_replicas * shape_.stages; ++i)
-    prefillers.push_back(std::make_unique<Server>(decoding + i, limits_, Drafting{}, cost_, figures));
+    prefillers.push_back(std::make_unique<Server>(decoding + i, shape_, limits_, Drafting{}, cost_, figures));
   Servers& front = prefillers.empty() ? decoders : prefillers;
   std::vector<ServedRequest> computed;  // requests whose prompts the prefill servers have computed
   for (const auto& p : prefillers) p->hand_over([&](const ServedRequest& r) { computed.push_back(r); });

@@ -4,61 +4,84 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/routing.h"
+
 namespace draftline {
 
-Server::Server(int index, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost,
-               ServingFigures& figures)
-    : index_(index),
-      limits_(limits),
-      drafting_(drafting),
-      figures_(figures),
-      blocks_(limits_),
-      chooser_(drafting_.policy, drafting_.lengths, cost),
-      scheduler_(limits_, drafting_, running_, blocks_, chooser_, figures),
-      executor_(index, drafting_, running_, blocks_, chooser_, cost, figures) {}
+struct Server::Part {
+  Part(int number, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost, ServingFigures& figures)
+      : index(number),
+        blocks(limits),
+        chooser(drafting.policy, drafting.lengths, cost),
+        scheduler(limits, drafting, running, blocks, chooser, figures),
+        executor(index, drafting, running, blocks, chooser, cost, figures) {}
+  int in_flight() const { return scheduler.in_flight(); }
+  std::int64_t outstanding_tokens() const { return scheduler.outstanding_tokens(); }
+  bool runs() const { return plan.kind != StepPlan::Kind::idle; }
 
-Sequence Server::sequence_of(const Request& r) const {
+  const int index;
+  RunningBatch running;
+  KvBlockManager blocks;
+  DraftChooser chooser;
+  Scheduler scheduler;
+  StepExecutor executor;
+  StepPlan plan;  // of the next step, or of the one that is being run
+  StepRun run;
+  std::span<const ServedRequest> served;
+};
+
+Server::Server(int index, const FleetShape& shape, const SchedulerLimits& limits, const Drafting& drafting,
+               StepCost& cost, ServingFigures& figures)
+    : limits_(limits), drafting_(drafting), between_parts_(shape.between_parts), figures_(figures) {
+  for (int i = 0; i < shape.parts; ++i)
+    parts_.push_back(std::make_unique<Part>(index * shape.parts + i, limits_, drafting_, cost, figures));
+}
+Server::~Server() = default;
+
+// ---- requests
+
+Sequence Server::sequence_of(const Request& r, int server) const {
   Sequence s;
   s.record.request = r;
-  s.record.server = index_;
+  s.record.server = server;
   s.record.started = s.record.first_token = -1;
   s.prefill_tokens = r.prompt;
   if (drafting_.outcomes != nullptr) s.text = drafting_.outcomes->text(drafting_.seed, r.id, r.prompt);
   return s;
 }
 
-void Server::enqueue(const Sequence& s, Ticks arrival) {
-  if (!scheduler_.anything_runs()) now_ = std::max(now_, arrival);  // the clock of an idle server does not advance
-  scheduler_.submit(s);
+Server::Part& Server::next_part() { return routed(between_parts_, parts_, turn_++); }
+
+void Server::enqueue(Part& part, const Sequence& s, Ticks arrival) {
+  const bool idle =
+      std::none_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->scheduler.anything_runs(); });
+  if (idle) now_ = std::max(now_, arrival);  // the clock of an idle server does not advance
+  part.scheduler.submit(s);
 }
 
-void Server::submit(const Request& r) { enqueue(sequence_of(r), r.arrival); }
+void Server::submit(const Request& r) {
+  Part& part = next_part();
+  enqueue(part, sequence_of(r, part.index), r.arrival);
+}
 
 void Server::submit_prefilled(const ServedRequest& record, Ticks arrival) {
-  Sequence s = sequence_of(record.request);
+  Part& part = next_part();
+  Sequence s = sequence_of(record.request, part.index);
   s.record = record;
-  s.record.server = index_;
+  s.record.server = part.index;
   s.generated = 1;
   s.swapped = true;
   s.last_emission = record.first_token;
-  enqueue(s, arrival);
+  enqueue(part, s, arrival);
 }
 
 void Server::hand_over(Handover handover) {
   handover_ = std::move(handover);
-  scheduler_.set_prefill_only();
+  for (const auto& p : parts_) p->scheduler.set_prefill_only();
 }
 
-void Server::advance(Ticks until) {
-  while (now_ < until) {
-    const StepPlan plan = scheduler_.schedule(now_);
-    if (plan.kind == StepPlan::Kind::idle) return;
-    now_ += executor_.execute(plan, now_, until);
-    if (now_ > to_ticks(kLongestTime))
-      throw InputErrors("the workload takes this server more than " + to_text(kLongestTime) +
-                        ": beyond simulated time");
-    for (const ServedRequest& r : scheduler_.finish_step(now_)) leave(r);
-  }
+void Server::close() {
+  for (const auto& p : parts_) p->scheduler.close();
 }
 
 void Server::leave(const ServedRequest& r) {
@@ -68,6 +91,92 @@ void Server::leave(const ServedRequest& r) {
   }
   figures_.record_request(r);
   if (on_served) on_served(r);
+}
+
+// ---- steps
+
+// Whether any part has something to run.
+bool Server::plan() {
+  bool any = false;
+  for (const auto& p : parts_) {
+    p->plan = p->scheduler.schedule(now_);
+    any |= p->runs();
+  }
+  return any;
+}
+
+// What experts see of each part on average, rounded up: a part without requests runs a row for the others.
+StepLoad Server::mean_load() const {
+  StepLoad sum;
+  for (const auto& p : parts_) {
+    const StepLoad one = p->executor.load(p->plan);
+    sum.sequences += one.sequences;
+    sum.prompt_tokens += one.prompt_tokens;
+    sum.drafts = std::max(sum.drafts, one.drafts);
+  }
+  const auto parts = static_cast<int>(parts_.size());
+  return {(sum.sequences + parts - 1) / parts, sum.drafts, (sum.prompt_tokens + parts - 1) / parts};
+}
+
+void Server::step(Ticks until) {
+  const StepLoad mean = mean_load();
+  runs_.clear();
+  for (const auto& p : parts_) {
+    if (!p->runs()) continue;
+    p->run = p->executor.begin(p->plan, mean);
+    runs_.push_back(&p->run);
+  }
+  step_together(runs_, until - now_);
+  std::int64_t steps = runs_.front()->steps;
+  for (const auto& p : parts_)
+    if (p->runs() && runs_.size() > 1) steps = p->executor.fitting(p->plan, steps);
+  for (const auto& p : parts_)
+    if (p->runs()) steps = p->executor.reserve(p->plan, steps);
+  for (const auto& p : parts_) {
+    if (!p->runs()) continue;
+    p->run.steps = steps;
+    p->executor.end(p->plan, p->run, now_);
+  }
+  now_ += runs_.front()->time();
+}
+
+void Server::advance(Ticks until) {
+  while (now_ < until) {
+    if (!plan()) return;
+    step(until);
+    if (now_ > to_ticks(kLongestTime))
+      throw InputErrors("the workload takes this server more than " + to_text(kLongestTime) +
+                        ": beyond simulated time");
+    for (const auto& p : parts_) p->served = p->scheduler.finish_step(now_);
+    for (const auto& p : parts_)
+      for (const ServedRequest& r : p->served) leave(r);
+  }
+}
+
+// ---- load
+
+int Server::in_flight() const {
+  int sum = 0;
+  for (const auto& p : parts_) sum += p->in_flight();
+  return sum;
+}
+
+int Server::waiting() const {
+  int sum = 0;
+  for (const auto& p : parts_) sum += p->scheduler.waiting();
+  return sum;
+}
+
+std::int64_t Server::outstanding_tokens() const {
+  std::int64_t sum = 0;
+  for (const auto& p : parts_) sum += p->outstanding_tokens();
+  return sum;
+}
+
+std::int64_t Server::blocks_in_use() const {
+  std::int64_t sum = 0;
+  for (const auto& p : parts_) sum += p->blocks.blocks_in_use();
+  return sum;
 }
 
 }  // namespace draftline

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One serving engine: the scheduler plans a step, the executor runs it, and time moves to its end.
+// One serving engine: the scheduler plans a step, the executor runs it, and time moves to its end. With data-parallel
+// attention it has several parts, each with a scheduler, a queue and a KV pool. A router gives each request to a part.
+// All parts step together, as experts compute the rows of all: a step takes as long as the slowest part's.
 #pragma once
 #include <functional>
+#include <memory>
+#include <vector>
 
 #include "sim/step_executor.h"
 
@@ -12,8 +16,10 @@ class Server {
   // Receives each request whose prompt this server has computed and another server decodes (disaggregation).
   using Handover = std::function<void(const ServedRequest&)>;
 
-  // The costs and figures must outlive the server; the other arguments are copied. `index`: its number in records.
-  Server(int index, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);
+  // The costs and figures must outlive the server; the other arguments are copied. `index`: its number; in records each
+  // part has one, the parts of a server in a row. The limits are those of each part.
+  Server(int index, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&, ServingFigures&);
+  ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -22,33 +28,36 @@ class Server {
   void submit_prefilled(const ServedRequest&, Ticks arrival);
   void hand_over(Handover);  // makes this a prefill server
   // Runs all steps that start before `until`. Throws InputErrors beyond simulated time (core/clock), and as
-  // Scheduler::schedule() and StepExecutor::execute() do.
+  // Scheduler::schedule() and StepExecutor::begin() do.
   void advance(Ticks until);
-  void close() { scheduler_.close(); }  // no more requests will arrive, so that static batches need not be full
+  void close();  // no more requests will arrive, so that static batches need not be full
 
-  int in_flight() const { return scheduler_.in_flight(); }
-  int waiting() const { return scheduler_.waiting(); }
-  std::int64_t outstanding_tokens() const { return scheduler_.outstanding_tokens(); }
-  std::int64_t blocks_in_use() const { return blocks_.blocks_in_use(); }
+  int in_flight() const;
+  int waiting() const;
+  std::int64_t outstanding_tokens() const;
+  std::int64_t blocks_in_use() const;
   Ticks now() const { return now_; }
   std::function<void(const ServedRequest&)>
       on_served;  // called for each finished request; a closed loop sends the next
 
  private:
-  Sequence sequence_of(const Request&) const;
-  void enqueue(const Sequence&, Ticks arrival);
+  struct Part;
+  Sequence sequence_of(const Request&, int server) const;
+  Part& next_part();
+  void enqueue(Part&, const Sequence&, Ticks arrival);
+  bool plan();
+  StepLoad mean_load() const;
+  void step(Ticks until);
   void leave(const ServedRequest&);
 
-  const int index_;
   const SchedulerLimits limits_;
   const Drafting drafting_;
+  const FleetShape::Routing between_parts_;
   ServingFigures& figures_;
-  RunningBatch running_;
-  KvBlockManager blocks_;
-  DraftChooser chooser_;
-  Scheduler scheduler_;
-  StepExecutor executor_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<StepRun*> runs_;  // of the parts that run in the planned step
   Handover handover_;
+  std::int64_t turn_ = 0;
   Ticks now_ = 0;
 };
 

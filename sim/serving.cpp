@@ -36,11 +36,27 @@ ServingSweep::ServingSweep(const std::filesystem::path& scenario, const std::fil
 ServingSweep::ServingSweep(Document scenario, const std::filesystem::path& data) : sweep_(std::move(scenario), data) {}
 ServingSweep::ServingSweep(Scenario scenario, const std::filesystem::path& data) : sweep_(std::move(scenario), data) {}
 
+// What the parts of data-parallel attention are not modelled with, at its place.
+static void refuse_beside_parts(const Scenario& s) {
+  if (std::none_of(s.parallel.begin(), s.parallel.end(), [](const auto& p) { return p.attention_replicas > 1; }))
+    return;
+  const Reader root = s.document.root();
+  const auto refuse = [](const Reader& in) { in.fail("is not modelled beside data_parallel_attention"); };
+  for (const ServingChoice& c : s.serving->choices) {
+    if (c.fleet.stages > 1) return refuse(root.at("pipeline_parallel"));
+    if (c.fleet.prefill_replicas > 0) return refuse(root.at("disaggregation"));
+    if (c.policy.kind != DraftPolicy::Kind::fixed) return refuse(root.at("policy"));
+    if (c.limits.batching == SchedulerLimits::Batching::fixed)
+      return refuse(root.at("scheduler").at("static_batching"));
+  }
+}
+
 void ServingSweep::validate() {
   const Scenario& s = scenario();
   const Reader root = s.document.root();
   if (!s.serving) throw InputErrors(root.place() + ": has no \"workload\" to simulate; `draftline run` predicts it");
   sweep_.validate();
+  refuse_beside_parts(s);
   for (const ServingChoice& c : s.serving->choices)
     for (const auto& device : s.devices)
       if (c.fleet.stages > 1 && !device->links.connects(2))
@@ -162,7 +178,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
   const int stages = choice.fleet.stages;
   limits.max_num_seqs = std::max(1, limits.max_num_seqs / stages);
   limits.max_num_seqs = batch_limit(limits, drafting.rows);
-  setup.batch_size = limits.max_num_seqs;
+  setup.batch_size = limits.max_num_seqs * setup.parallel.attention_replicas;
   const Predictor::Room room = predictor.room(setup, method, limits.max_num_batched_tokens);
   const Bytes usable = setup.gpu_memory_utilization * setup.device->memory, left = usable - room.taken(stages);
   limits.kept = room.kept;
@@ -177,6 +193,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
                       " on each device");
   if (limits.swap) limits.swap_per_token = (room.per_token / choice.host_link).value * kTicksPerSecond;
   point->fleet = choice.fleet;
+  point->fleet.parts = setup.parallel.attention_replicas;
   point->fleet.transfer_fixed = choice.transfer_fixed.value * kTicksPerSecond;
   if (point->fleet.prefill_replicas > 0)
     point->fleet.transfer_per_token = (room.per_token / choice.transfer_rate).value * kTicksPerSecond;
@@ -211,7 +228,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   ServingResult out;
   out.kv_blocks = point->limits.kv_blocks;
   out.batch_limit = point->limits.max_num_seqs;
-  out.servers = point->fleet.servers();
+  out.servers = point->fleet.schedulers();
   const Device& target = *point->setup.device;
   const auto price_of = [&](const Device& d) {
     const auto known = serving.prices.per_hour.find(d.name);
@@ -229,7 +246,7 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
     out.price = mean(out.price, price_of(*own->device));
     ++each;
   }
-  out.devices = out.servers * each;
+  out.devices = point->fleet.servers() * each;
   for (int i = 0; i < serving.replications.value_or(1); ++i)
     out.runs.push_back(
         point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
@@ -244,8 +261,8 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
       break;
     }
   if (!attention_of(point->setup).measured) out.warnings.emplace_back(kAttentionNotMeasured);
-  if (o.oracle && point->drafting.lengths.size() > 1 && point->drafting.outcomes != nullptr &&
-      !point->outcomes.by_length()) {
+  if (o.oracle && point->fleet.parts == 1 && point->drafting.lengths.size() > 1 &&
+      point->drafting.outcomes != nullptr && !point->outcomes.by_length()) {
     point->drafting.policy.kind = DraftPolicy::Kind::oracle;
     out.oracle = point->run(o.seed, serving.targets);
   }

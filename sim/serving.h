@@ -18,7 +18,8 @@ namespace draftline {
 struct ServingResult {
   std::vector<ServingRun> runs;  // one for each seed
   std::optional<ServingRun>
-      oracle;                  // the first seed with the oracle policy; none if there is no draft length to choose
+      oracle;  // the first seed with the oracle policy; none if there is no draft length to choose
+  // A server's parts (data-parallel attention) count as servers here.
   std::int64_t kv_blocks = 0;  // of each server
   int batch_limit = 0;         // largest number of sequences in a step, by max_num_seqs and the token budget
   int servers = 1;

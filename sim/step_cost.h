@@ -37,6 +37,10 @@ class StepCost {
   // cache in total.
   virtual Ticks prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) = 0;
 
+  // Data-parallel attention: how much of a step's time the experts and their exchange take, if each part of a server
+  // has so many sequences and prompt tokens. The times above are those of parts that are all alike.
+  virtual Ticks joint(int /*sequences*/, int /*drafts*/, int /*prompt_tokens*/) { return 0; }
+
   // Wall time on this machine that was spent on computing step times.
   virtual Seconds pricing_time() const { return {}; }
 

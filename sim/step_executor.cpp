@@ -31,7 +31,30 @@ std::int64_t steps_whose_sum_fits(Ticks first, Ticks rise, std::int64_t most) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostTicks / last));
 }
 
+// How much longer a step takes for work of its device that the host did not leave room for.
+Ticks beyond_slack(Ticks device, const StepCost::Line& line) {
+  return device > 0 ? std::max<Ticks>(0, device - line.slack) : device;
+}
+Ticks host_wait(Ticks device, const StepCost::Line& line) {
+  return line.host - std::clamp<Ticks>(device, 0, line.slack);
+}
+
 }  // namespace
+
+void step_together(std::span<StepRun* const> runs, Ticks room) {
+  const auto slower = [](const StepRun* a, const StepRun* b) {
+    return std::pair(a->first, a->rise) < std::pair(b->first, b->rise);
+  };
+  const StepRun slowest = **std::max_element(runs.begin(), runs.end(), slower);
+  std::int64_t steps = slowest.steps;
+  for (const StepRun* r : runs) {
+    steps = std::min(steps, r->steps);
+    if (r->rise > slowest.rise) steps = std::min(steps, (slowest.first - r->first) / (r->rise - slowest.rise) + 1);
+  }
+  steps = steps_whose_sum_fits(slowest.first, slowest.rise, steps);
+  steps = steps_that_start_within(room, slowest.first, slowest.rise, steps);
+  for (StepRun* r : runs) r->first = slowest.first, r->rise = slowest.rise, r->steps = steps;
+}
 
 StepExecutor::StepExecutor(int server, const Drafting& drafting, RunningBatch& running, KvBlockManager& blocks,
                            DraftChooser& chooser, StepCost& cost, ServingFigures& figures)
@@ -43,29 +66,67 @@ StepExecutor::StepExecutor(int server, const Drafting& drafting, RunningBatch& r
       cost_(cost),
       figures_(figures) {}
 
-Ticks StepExecutor::execute(const StepPlan& plan, Ticks now, Ticks until) {
-  StepRun run = plan.kind == StepPlan::Kind::prefill       ? prefill(plan)
-                : plan.kind == StepPlan::Kind::single_step ? single_step(plan, now)
-                                                           : steady_decode(plan, now, until);
-  run.start = now;
-  run.sequences = static_cast<int>(running_.size());
+StepLoad StepExecutor::load(const StepPlan& plan) const {
+  StepLoad load;
+  if (plan.kind == StepPlan::Kind::idle) return load;
+  if (plan.kind != StepPlan::Kind::prefill) load = {running_.slots(), plan.draft_length};
+  for (const Chunk& c : plan.chunks) load.prompt_tokens += c.tokens;
+  return load;
+}
+
+StepRun StepExecutor::begin(const StepPlan& plan, const StepLoad& mean) {
+  const StepLoad own = load(plan);
+  const auto joint = [&](const StepLoad& l) { return cost_.joint(l.sequences, l.drafts, l.prompt_tokens); };
+  const Ticks others = mean == own ? 0 : joint(mean) - joint(own);
+  StepRun run = plan.kind == StepPlan::Kind::prefill       ? prefill(plan, others)
+                : plan.kind == StepPlan::Kind::single_step ? single_step(plan, others)
+                                                           : steady_decode(plan, others);
   run.drafts = plan.draft_length;
-  for (const Chunk& c : plan.chunks) run.prompt_tokens += c.tokens;
+  run.prompt_tokens = own.prompt_tokens;
   run.waiting = plan.waiting;
   run.server = server_;
   run.kv_blocks_before = plan.kv_blocks_in_use;
-  run.kv_blocks = blocks_.blocks_in_use();
-  figures_.record_step(run);
-  return run.time();
+  return run;
 }
 
-StepRun StepExecutor::prefill(const StepPlan& plan) {
+std::int64_t StepExecutor::fitting(const StepPlan& plan, std::int64_t steps) const {
+  return plan.kind == StepPlan::Kind::steady_decode ? blocks_.steps_that_fit(running_, steps) : steps;
+}
+
+std::int64_t StepExecutor::reserve(const StepPlan& plan, std::int64_t steps) {
+  if (plan.kind != StepPlan::Kind::steady_decode || blocks_.extend(running_, static_cast<int>(steps))) return steps;
+  const std::int64_t fit = blocks_.steps_that_fit(running_, steps);
+  check(blocks_.extend(running_, static_cast<int>(fit)), "a decode step was planned without KV blocks");
+  return fit;
+}
+
+void StepExecutor::end(const StepPlan& plan, StepRun run, Ticks now) {
+  const bool steady = plan.kind == StepPlan::Kind::steady_decode;
+  run.start = now;
+  run.emitted *= run.steps;
+  run.host_wait *= run.steps;
+  run.context = running_.context();
+  if (plan.kind == StepPlan::Kind::prefill || running_.empty()) {
+    prompt_time_ += run.first;
+  } else {
+    if (drafting_.outcomes != nullptr)
+      figures_.record_acceptance(static_cast<std::int64_t>(running_.size()) * run.steps, run.emitted);
+    record_gaps(now, run);
+    if (plan.draft_length > 0) running_.emit_accepted(accepted_, now + run.time());
+    else running_.emit(static_cast<int>(run.steps), now + run.time());
+    if (plan.draft_length == 0) chooser_.record_plain_steps(run.steps);
+  }
+  if (steady) run.context = running_.context();
+  run.sequences = static_cast<int>(running_.size());
+  run.kv_blocks = blocks_.blocks_in_use();
+  figures_.record_step(run);
+}
+
+StepRun StepExecutor::prefill(const StepPlan& plan, Ticks others) {
   const StepCost::Line line = cost_.decode(0, 0, 0);
-  const Ticks device = cost_.prefill(0, 0, 0, plan.chunks);
-  const Ticks time = line.at(0) + std::max<Ticks>(0, device - line.slack) + blocks_.take_swap_time();
-  prompt_time_ += time;
-  return {
-      .first = time, .steps = 1, .context = running_.context(), .host_wait = line.host - std::min(device, line.slack)};
+  const Ticks device = cost_.prefill(0, 0, 0, plan.chunks) + others;
+  const Ticks time = line.at(0) + beyond_slack(device, line) + blocks_.take_swap_time();
+  return {.first = time, .steps = 1, .host_wait = host_wait(device, line)};
 }
 
 StepCost::Line StepExecutor::price(const StepPlan& plan, std::int64_t context) {
@@ -75,60 +136,34 @@ StepCost::Line StepExecutor::price(const StepPlan& plan, std::int64_t context) {
   return verifying(cost_, drafting_.lengths, running_.slots(), each, context);
 }
 
-StepRun StepExecutor::single_step(const StepPlan& plan, Ticks now) {
+StepRun StepExecutor::single_step(const StepPlan& plan, Ticks others) {
   const auto n = static_cast<int>(running_.size());
   const std::int64_t context = running_.slot_context();
   const StepCost::Line line = price(plan, context);
-  const Ticks device = plan.chunks.empty() ? 0 : cost_.prefill(n, plan.draft_length, context, plan.chunks);
-  const Ticks wait = wait_before_decoding(plan.draft_length);
-  Ticks time = line.at(context) + std::max<Ticks>(0, device - line.slack) + wait;
-  if (n == 0) prompt_time_ += time;
+  const Ticks chunks = plan.chunks.empty() ? 0 : cost_.prefill(n, plan.draft_length, context, plan.chunks);
+  const Ticks device = chunks + others, wait = wait_before_decoding(plan.draft_length);
   const std::int64_t emitted = plan.draft_length > 0 ? draw_acceptance(plan) : n;
-  time += emitted * cost_.token();
-
-  const StepRun run{.first = time,
-                    .steps = 1,
-                    .emitted = emitted,
-                    .context = running_.context(),
-                    .host_wait = line.host - std::min(device, line.slack)};
-  if (n == 0) return run;
-  if (drafting_.outcomes != nullptr) figures_.record_acceptance(n, emitted);
-  record_gaps(now, run);
-  if (plan.draft_length > 0) {
-    running_.emit_accepted(accepted_, now + time);
-  } else {
-    running_.emit(1, now + time);
-    chooser_.record_plain_steps(1);
-  }
-  return run;
+  return {.first = line.at(context) + beyond_slack(device, line) + wait + emitted * cost_.token(),
+          .steps = 1,
+          .emitted = emitted,
+          .host_wait = host_wait(device, line)};
 }
 
-// Runs until `until`, the batch's first completion, the end of the price's linear piece, or the last free KV block.
-StepRun StepExecutor::steady_decode(const StepPlan& plan, Ticks now, Ticks until) {
+// Up to the batch's first completion or the end of the price's linear piece.
+StepRun StepExecutor::steady_decode(const StepPlan& plan, Ticks others) {
   const auto n = static_cast<std::int64_t>(running_.size());
   const std::int64_t context = running_.slot_context();
   const StepCost::Line line = cost_.decode(running_.slots(), plan.draft_length, context);
   const Ticks wait = wait_before_decoding(plan.draft_length);
-  const Ticks first = line.at(context) + n * cost_.token() + wait, rise = line.per_token * n;
-
   std::int64_t steps = running_.steps_to_first_completion();
   steps = std::min(steps, (line.to - context + n - 1) / n);
   steps = std::min(steps, chooser_.steps_to_next_choice());
   if (wait > 0) steps = 1;
-  steps = steps_whose_sum_fits(first, rise, steps);
-  steps = steps_that_start_within(until - now, first, rise, steps);
-  if (!blocks_.extend(running_, static_cast<int>(steps))) {
-    steps = blocks_.steps_that_fit(running_, steps);
-    check(blocks_.extend(running_, static_cast<int>(steps)), "a decode step was planned without KV blocks");
-  }
-
-  StepRun run{.first = first, .rise = rise, .steps = steps, .emitted = n * steps, .host_wait = line.host * steps};
-  record_gaps(now, run);
-  running_.emit(static_cast<int>(steps), now + run.time());
-  run.context = running_.context();
-  chooser_.record_plain_steps(steps);
-  if (drafting_.outcomes != nullptr) figures_.record_acceptance(run.emitted, run.emitted);
-  return run;
+  return {.first = line.at(context) + beyond_slack(others, line) + n * cost_.token() + wait,
+          .rise = line.per_token * n,
+          .steps = steps,
+          .emitted = n,
+          .host_wait = host_wait(others, line)};
 }
 
 // Fills accepted_ and returns the number of tokens that the batch emits.

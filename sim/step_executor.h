@@ -1,24 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executes a planned step: computes its time, draws the tokens that each sequence emits, and records both. Plain decode
-// steps of an unchanged batch are executed together in closed form.
+// steps of an unchanged batch are executed together in closed form. Steps of parts that wait for each other are begun,
+// given one time, and ended.
 #pragma once
 #include "sim/scheduler.h"
 
 namespace draftline {
+
+// What a part of a server has in a step.
+struct StepLoad {
+  int sequences = 0, drafts = 0, prompt_tokens = 0;  // drafts: draft length
+  bool operator==(const StepLoad&) const = default;
+};
+
+// Gives steps that begin and end together the time of the slowest. So many of them are taken that the same one is the
+// slowest in all, each run allows it, and they start within `room`. At least one run.
+void step_together(std::span<StepRun* const>, Ticks room);
 
 class StepExecutor {
  public:
   // All references must outlive the executor. `server`: its number in records.
   StepExecutor(int server, const Drafting&, RunningBatch&, KvBlockManager&, DraftChooser&, StepCost&, ServingFigures&);
 
-  // Executes a plan that is not idle and returns the time that it took. Each of its steps starts before `until`. Throws
-  // InputErrors if a step takes hours (core/clock).
-  Ticks execute(const StepPlan&, Ticks now, Ticks until);
+  StepLoad load(const StepPlan&) const;
+  // The time of a plan that is not idle, of one step and of as many more as its batch stays as it is. `mean`: the load
+  // of all parts of the server, of each on average. Throws InputErrors if a step takes hours (core/clock).
+  StepRun begin(const StepPlan&, const StepLoad& mean);
+  // For how many of these steps there are KV blocks; at least one.
+  std::int64_t fitting(const StepPlan&, std::int64_t steps) const;
+  // Allocates KV blocks for as many of these steps as there are any for, and returns their number.
+  std::int64_t reserve(const StepPlan&, std::int64_t steps);
+  // Ends the steps that began at `now`: their sequences emit tokens. Times and number of the steps may be others than
+  // those of begin().
+  void end(const StepPlan&, StepRun, Ticks now);
 
  private:
-  StepRun prefill(const StepPlan&);
-  StepRun single_step(const StepPlan&, Ticks now);
-  StepRun steady_decode(const StepPlan&, Ticks now, Ticks until);
+  StepRun prefill(const StepPlan&, Ticks others);
+  StepRun single_step(const StepPlan&, Ticks others);
+  StepRun steady_decode(const StepPlan&, Ticks others);
   StepCost::Line price(const StepPlan&, std::int64_t context);  // of a single step
   std::int64_t draw_acceptance(const StepPlan&);
   Ticks wait_before_decoding(int draft_length);

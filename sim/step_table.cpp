@@ -45,6 +45,12 @@ void StepTable::allow(int sequences) const {
   step_ticks(sequences * static_cast<double>(by_drafts_.size()) * setup_.engine->token);  // of a step's tokens
 }
 
+Setup StepTable::of_all(int sequences) const {
+  Setup s = setup_;
+  s.batch_size = sequences * setup_.parallel.attention_replicas;
+  return s;
+}
+
 StepTable::Batch& StepTable::batch(int sequences, int drafts) {
   auto& of_drafts = batches_[static_cast<std::size_t>(drafts)];
   const auto n = static_cast<std::size_t>(sequences);
@@ -54,9 +60,7 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
     const Stopwatch running(pricing_time_);
     const MethodChoice* method = by_drafts_[static_cast<std::size_t>(drafts)];
     check(method != nullptr, "no method drafts so many");
-    Setup s = setup_;
-    s.batch_size = sequences;
-    b.price = std::make_unique<ExpectedStep>(predictor_.expected_step(s, *method));
+    b.price = std::make_unique<ExpectedStep>(predictor_.expected_step(of_all(sequences), *method));
   }
   return b;
 }
@@ -118,9 +122,7 @@ Seconds StepTable::beside_prompt(int sequences, int drafts, std::int64_t context
   Batch& b = batch(sequences, drafts);
   if (!b.beside) {
     const Stopwatch running(pricing_time_);
-    Setup s = setup_;
-    s.batch_size = sequences;
-    b.beside.emplace(predictor_.beside_prompt(s, *by_drafts_[static_cast<std::size_t>(drafts)]));
+    b.beside.emplace(predictor_.beside_prompt(of_all(sequences), *by_drafts_[static_cast<std::size_t>(drafts)]));
   }
   if (!*b.beside) return {};
   const auto at_node = [&](std::size_t node) {
@@ -150,6 +152,18 @@ Ticks StepTable::prefill(int sequences, int drafts, std::int64_t context, std::s
   }
   const int decoding = sequences == 0 ? 0 : sequences * rows(drafts);
   return step_ticks(std::max(Seconds{}, chunks_.added(decoding, tokens) + rest + hops(tokens)));
+}
+
+// Neither experts nor their exchange depend on the context.
+Ticks StepTable::joint(int sequences, int drafts, int prompt_tokens) {
+  const int decoding = sequences == 0 ? 0 : sequences * rows(drafts);
+  Seconds time = chunks_.joint(decoding + prompt_tokens) - chunks_.joint(decoding);
+  if (sequences > 0) {
+    Batch& b = batch(sequences, drafts);
+    if (!b.joint) b.joint = joint_time(b.price->breakdown(0));
+    time += *b.joint;
+  }
+  return step_ticks(std::max(Seconds{}, time));
 }
 
 }  // namespace draftline

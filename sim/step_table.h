@@ -18,7 +18,8 @@ namespace draftline {
 class StepTable : public StepCost {
  public:
   // `by_drafts[k]`: the method with draft length k, null if it is not used. `prompts`: the method whose prefill is
-  // priced. `stages`: of a pipeline; passing hidden states to the next stage costs an all-reduce of two devices. The
+  // priced. Sequences and tokens are those of one replica of the attention, of which all have as many. `stages`: of a
+  // pipeline; passing hidden states to the next stage costs an all-reduce of two devices. The
   // references must outlive the table.
   StepTable(Predictor&, const Setup&, std::vector<const MethodChoice*> by_drafts, const MethodChoice& prompts,
             int stages = 1);
@@ -27,6 +28,7 @@ class StepTable : public StepCost {
   Line decode(int sequences, int drafts, std::int64_t context) override;
   Ticks after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) override;
   Ticks prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) override;
+  Ticks joint(int sequences, int drafts, int prompt_tokens) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
   void allow(int sequences) const;  // throws InputErrors if the host time of so many sequences' tokens is hours
@@ -36,11 +38,13 @@ class StepTable : public StepCost {
   struct Batch {  // for one batch size and draft length
     std::unique_ptr<ExpectedStep> price;
     std::vector<Line> cells;  // by context; to == 0: not computed yet
+    std::optional<Seconds> joint;
     // What attention takes more where its launches compute prompts' chunks too; none: nothing. By context.
     std::optional<std::optional<BesidePrompt>> beside;
     std::map<std::size_t, Seconds> more;
   };
   Batch& batch(int sequences, int drafts);
+  Setup of_all(int sequences) const;  // if each replica of the attention has so many
   Seconds hops(int rows) const;
   Seconds beside_prompt(int sequences, int drafts, std::int64_t context);
 

@@ -74,11 +74,15 @@ Case random_case(std::uint64_t seed) {
     c.drafting.policy.kind = static_cast<DraftPolicy::Kind>(below(5));
     c.drafting.policy.rules = {{1, 3}, {4, 1}, {8, 0}};
   }
+  if (below(3) == 0 && c.limits.batching != Batching::fixed && c.fleet.prefill_replicas == 0) {
+    c.fleet.parts = 2 + below(3);
+    c.fleet.between_parts = static_cast<FleetShape::Routing>(below(2));
+  }
   c.text = "seed " + std::to_string(seed) + ", batching " + std::to_string(static_cast<int>(c.limits.batching)) +
            ", batch " + std::to_string(c.limits.max_num_seqs) + ", blocks " + std::to_string(c.limits.kv_blocks) +
            " of " + std::to_string(c.limits.block_size) + ", drafts " + std::to_string(c.drafting.draft_length) +
            ", policy " + std::to_string(static_cast<int>(c.drafting.policy.kind)) + ", servers " +
-           std::to_string(c.fleet.servers()) + (c.limits.swap ? ", swap" : "");
+           std::to_string(c.fleet.servers()) + " of " + std::to_string(c.fleet.parts) + (c.limits.swap ? ", swap" : "");
   return c;
 }
 
@@ -120,8 +124,11 @@ TEST_CASE("whatever the scheduler does, every request is served once, wholly, in
     CHECK(r.figures.all_tokens == output);
 
     std::int64_t decoded = 0;
-    std::map<int, Ticks> free_from;  // of each server
+    std::map<int, Ticks> free_from;                                                          // of each part
+    std::map<std::pair<int, Ticks>, std::tuple<Ticks, Ticks, std::int64_t>> steps_of_parts;  // by server and start
     for (const StepRun& s : log.runs) {
+      const std::tuple times(s.first, s.rise, s.steps);
+      REQUIRE(steps_of_parts.try_emplace({s.server / c.fleet.parts, s.start}, times).first->second == times);
       REQUIRE(s.start >= free_from[s.server]);
       REQUIRE(s.first > 0);
       free_from[s.server] = s.start + s.steps * s.first + s.rise * (s.steps * (s.steps - 1) / 2);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data-parallel attention: parts of a server with a queue and a KV pool each, that step together.
+#include "sim/serving.h"
+#include "sim/step_table.h"
+#include "tests/core/messages.h"
+#include "tests/inputs/scenario_text.h"
+#include "tests/sim/plain_cost.h"
+
+namespace draftline {
+
+namespace {
+
+Workload of_lengths(std::vector<RecordedRequest> requests, int concurrency) {
+  Workload w;
+  w.requests = static_cast<std::int64_t>(requests.size());
+  auto trace = std::make_shared<WorkloadTrace>();
+  trace->requests = std::move(requests);
+  w.length_trace = trace;
+  w.prompt.kind = w.output.kind = Lengths::Kind::trace;
+  w.arrivals.kind = ArrivalProcess::Kind::closed;
+  w.arrivals.concurrency = concurrency;
+  return w;
+}
+
+FleetShape parts(int n) {
+  FleetShape shape;
+  shape.parts = n;
+  return shape;
+}
+
+// Of each sequence 2 ns and of each prompt token 500 ps are others' rows too.
+struct JointCost : PlainCost {
+  Ticks joint(int sequences, int, int prompt_tokens) override { return 2000 * sequences + 500 * prompt_tokens; }
+};
+
+const std::string kMixture = R"({"device": "h100-sxm", "tensor_parallel": 4, "transformer": "qwen3-30b-a3b",
+  "engine": "vllm-0.19", "expert_parallel": true, "data_parallel_attention": 4, )";
+
+ServingResult served(const std::string& rest) {
+  const FreshFolder folder;
+  std::ofstream(folder.path() / "s.json") << kMixture << rest << "}";
+  ServingSweep sweep(folder.path() / "s.json", kData);
+  sweep.validate();
+  ServingOutcome o = sweep.at(0, {});
+  REQUIRE(std::holds_alternative<ServingResult>(o.result));
+  return std::get<ServingResult>(std::move(o.result));
+}
+
+}  // namespace
+
+TEST_CASE("parts step together: what the slowest takes, and experts' rows on average") {
+  // Prompts of 100 and 10 tokens, 20 ns each, then two steps of 1.01 us: 0 [A100 | B10] 2 [A | B] 3.01 [A | B] 4.02.
+  PlainCost apart;
+  apart.per_context = 0;
+  JointCost joint;
+  joint.per_context = 0;
+  for (auto& [cost, first, end] : {std::tuple<PlainCost*, Ticks, Ticks>{&apart, 2'000'000, 4'020'000},
+                                   // 110 tokens are 55 a part, 45 fewer than the 100 that the step is priced with.
+                                   {&joint, 2'000'000 - 45 * 500, 4'020'000 - 45 * 500}}) {
+    Log log;
+    Fleet(parts(2), {}, {}, *cost).run(of_lengths({{0, 100, 3, 0}, {0, 10, 3, 0}}, 2), 0, {}, &log);
+    REQUIRE(log.requests.size() == 2);
+    for (const ServedRequest& r : log.requests) {
+      CHECK(r.first_token == first);
+      CHECK(r.last_token == end);
+    }
+    CHECK(log.requests[0].server != log.requests[1].server);
+  }
+}
+
+TEST_CASE("a part without requests adds nothing but a row, and the next request goes to it") {
+  PlainCost cost;
+  cost.per_context = 0;
+  Log log;
+  // A alone: 20 x 100 ns, then steps of 1.01 us. B and C arrive in a loop of two: each goes to the empty part.
+  Fleet(parts(2), {}, {}, cost).run(of_lengths({{0, 100, 40, 0}, {0, 100, 3, 0}, {0, 100, 3, 0}}, 2), 0, {}, &log);
+  REQUIRE(log.requests.size() == 3);
+  CHECK(log.requests[0].server == 1);  // B, which is replaced by C
+  CHECK(log.requests[1].server == 1);
+  CHECK(log.requests[2].server == 0);
+  CHECK(log.requests[1].request.arrival == log.requests[0].last_token);
+}
+
+TEST_CASE("unequal prompts make parts wait for each other") {
+  const auto end = [](int one, int other, FleetShape::Routing how) {
+    std::vector<RecordedRequest> all;
+    for (int i = 0; i < 40; ++i) all.push_back({0, i % 2 == 0 ? one : other, 20, 0});
+    PlainCost cost;
+    FleetShape in_turn = parts(2);
+    in_turn.between_parts = how;
+    return Fleet(in_turn, {}, {}, cost).run(of_lengths(all, 8), 0, {}).figures.end;
+  };
+  using enum FleetShape::Routing;
+  CHECK(end(100, 100, round_robin) < end(190, 10, round_robin));  // one part gets all long ones
+  CHECK(end(190, 10, least_loaded) < end(190, 10, round_robin));  // each gets as many of both
+}
+
+TEST_CASE("each part has a KV pool of its own: none holds what all together could") {
+  SchedulerLimits limits;
+  limits.kv_blocks = 100;  // 1600 tokens
+  PlainCost cost;
+  const auto refused = [&](double prompt) {
+    const Workload w = poisson(1e3, 20, {Lengths::Kind::uniform, prompt, prompt + 1}, fixed_length(2));
+    return Fleet(parts(4), limits, {}, cost).run(w, 1, {}).figures.refused;
+  };
+  CHECK(refused(1590) == 0);
+  CHECK_THROWS_AS(refused(1700), InputErrors);
+}
+
+TEST_CASE("a closed loop of equal requests on equal parts is what `run` says of them") {
+  struct Case {
+    int batch, prompt, output;
+  };
+  for (const Case& c : {Case{4, 3000, 64}, Case{32, 512, 256}, Case{192, 200, 500}}) {
+    INFO(c.batch << " x " << c.prompt << " + " << c.output);
+    const std::string lengths = R"("method": {"name": "autoregressive"}, "prompt_tokens": )" +
+                                std::to_string(c.prompt) + R"(, "output_tokens": )" + std::to_string(c.output);
+    const Prediction p = prediction(kMixture + R"("batch_size": )" + std::to_string(c.batch) + ", " + lengths + "}");
+    const ServingResult r = served(lengths + R"(, "scheduler": {"max_num_seqs": )" + std::to_string(c.batch / 4) +
+                                   R"(}, "workload": {"arrivals": {"process": "closed", "concurrency": )" +
+                                   std::to_string(c.batch) + R"(}, "requests": )" + std::to_string(20 * c.batch) +
+                                   R"(, "warm_up": )" + std::to_string(2 * c.batch) + "}");
+    const ServingFigures& f = r.runs.front().figures;
+    CHECK(r.devices == 4);
+    CHECK(p.request.e2e.value == Approx(f.e2e.mean().value).epsilon(0.05));
+    CHECK(p.throughput_with_prefill.value == Approx(f.throughput().value).epsilon(0.07));
+  }
+}
+
+TEST_CASE("what parts share of a step is its experts and their exchange") {
+  const auto s = ScenarioText(kMixture + R"("method": {"name": "autoregressive"}})").sweep();
+  const Setup setup = s->setup(point_at(s->scenario(), 0));
+  const MethodChoice& plain = autoregressive();
+  StepTable table(s->predictor(), setup, {&plain}, plain);
+  Setup all = setup;
+  all.batch_size = 4 * 16;
+  const StepBreakdown step = s->predictor().step_price(all, plain).breakdown(1000);
+  const Ticks joint = table.joint(16, 0, 0);
+  CHECK(to_seconds(joint).value ==
+        Approx((step.of(Phase::verify, KernelKind::experts) + step.communication()).value).epsilon(1e-6));
+  CHECK(joint < table.decode(16, 0, 16'000).at(16'000));
+  CHECK(table.joint(17, 0, 0) > joint);
+  const Chunk chunk{1000, 0};
+  CHECK(table.joint(16, 0, 1000) - joint < table.prefill(16, 0, 16'000, {&chunk, 1}));
+  CHECK(table.joint(16, 0, 1000) > table.joint(16, 0, 500));
+}
+
+TEST_CASE("what is not modelled beside data-parallel attention is refused at its place") {
+  const auto why = [](const std::string& more) {
+    const FreshFolder folder;
+    std::ofstream(folder.path() / "s.json")
+        << kMixture << R"("method": {"name": "autoregressive"}, "workload": {"arrivals": {"process": "poisson",
+           "rate": "1 /s"}, "requests": 10}, )"
+        << more << "}";
+    return mistake_of([&] { ServingSweep(folder.path() / "s.json", kData).validate(); });
+  };
+  CHECK(
+      contains(why(R"("pipeline_parallel": 2)"), "pipeline_parallel: is not modelled beside data_parallel_attention"));
+  CHECK(contains(why(R"("disaggregation": {"prefill_replicas": 1, "bandwidth": "10 GB/s"})"),
+                 "disaggregation: is not modelled"));
+  CHECK(contains(why(R"("policy": "goodput")"), "policy: is not modelled"));
+  CHECK(contains(why(R"("scheduler": {"static_batching": true})"), "static_batching: is not modelled"));
+}
+
+}  // namespace draftline
