@@ -283,8 +283,7 @@ Span span_of(const SegmentRun& run, int pass, std::span<const int> lengths, Wind
   const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   Span s;
   for (std::size_t b = 0; b < rows_each.size(); ++b)
-    s += span_of(PassRows{.rows = rows_each[b], .tail = p.tail, .masked = !causal(p)},
-                 lengths[b] + (ahead.empty() ? 0 : ahead[b]), window);
+    s += span_of(rows_of(p, rows_each[b]), lengths[b] + (ahead.empty() ? 0 : ahead[b]), window);
   return s;
 }
 

@@ -23,6 +23,8 @@ double pairs_before(Window w, double n) {
 
 }  // namespace
 
+PassRows rows_of(const Pass& p, int rows) { return {rows, p.tail, p.tree_mask || !p.causal}; }
+
 Span span_of(const PassRows& p, double length, Window w) {
   const double n = p.rows, old = length + p.tail;
   if (p.rows == 0) return {};
@@ -40,7 +42,7 @@ PassSpan::PassSpan(const SegmentRun& run, int pass) {
   const Pass& p = run.tape->passes[index];
   const auto &rows_each = run.rows[index], &ahead = run.ahead[index];
   for (std::size_t b = 0; b < rows_each.size(); ++b) {
-    const Alike one{{rows_each[b], p.tail, p.tree_mask.has_value()}, ahead.empty() ? 0 : ahead[b], 1};
+    const Alike one{rows_of(p, rows_each[b]), ahead.empty() ? 0 : ahead[b], 1};
     if (one.rows.rows == 0) continue;
     const auto same = std::find_if(alike_.begin(), alike_.end(),
                                    [&](const Alike& a) { return a.rows == one.rows && a.ahead == one.ahead; });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Query-key pairs that a pass computes and cache entries that it reads, as a function of the committed length. Without
-// a window both are affine in it. Pairs within the tail are dense under a mask and causal without one. Under a mask no
-// host knows where in the text a row stands, so windows begin where that of the first uncommitted position does. A ring
-// is read whole.
+// a window both are affine in it. Pairs within the tail are dense under a mask and within a block, whose rows attend to
+// each other in both directions, else causal. Under a mask no host knows where in the text a row stands, so windows
+// begin where that of the first uncommitted position does, as a block's do. A ring is read whole.
 #pragma once
 #include <span>
 #include <vector>
@@ -14,9 +14,10 @@ namespace draftline {
 
 struct PassRows {  // of one sequence: `tail` uncommitted entries lie before them
   int rows = 0, tail = 0;
-  bool masked = false;
+  bool masked = false;  // or a block
   bool operator==(const PassRows&) const = default;
 };
+PassRows rows_of(const Pass&, int rows);
 // `length`: committed; a mean of lengths if it is no whole number.
 Span span_of(const PassRows&, double length, Window = {});
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "decoder/pass_span.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
 
@@ -104,6 +105,23 @@ TEST_CASE("declared FLOP and bytes are those that the CPU's loops touch", "[cont
     CHECK(rig.totals.work.read.value == counted.read);
     CHECK(rig.totals.work.written.value == counted.written);
     CHECK(rig.totals.ops == counted.ops);
+  }
+}
+
+TEST_CASE("a step is priced at the pairs and entries that its passes are counted with", "[contract]") {
+  constexpr int kLength = 40;
+  const std::vector<int> lengths(3, kLength);
+  for (const Plan& plan : all_plans()) {
+    INFO(label(plan));
+    Rig rig(plan, Rig::Kind::cpu_planned, 3);
+    rig.decoder.generator.join(prompts(3, 8), {0, 1, 2});
+    for (int i = 0; i < 3; ++i) rig.decoder.generator.step();
+    for (const SegmentRun& run : rig.steps.back())
+      for (int pass = 0; pass < static_cast<int>(run.tape->passes.size()); ++pass)
+        for (const Window w : {Window{}, Window{7}, Window{.tokens = 9, .ring = true}}) {
+          CHECK(PassSpan(run, pass).at(kLength, w).pairs == span_of(run, pass, lengths, w).pairs);
+          CHECK(PassSpan(run, pass).at(kLength, w).keys == span_of(run, pass, lengths, w).keys);
+        }
   }
 }
 
