@@ -67,7 +67,8 @@ Entry draft_model() {
                        R"("draft": "half", "draft_length": 3, "rejection_sample_method": "block")",
                        R"("draft": "half", "draft_length": 3, "draft_vocabulary": 8)"},
           .lengths = {.most = 64},
-          .draft_network = true};
+          .draft_network = true,
+          .of_drafts = {"rejection_sample_method"}};
 }
 
 }  // namespace draftline::methods

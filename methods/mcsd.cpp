@@ -67,7 +67,8 @@ Entry mcsd() {
           .examples = {R"("draft": "half", "widths": [2, 2])",
                        R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},
           .lengths = {.most = 32},
-          .draft_network = true};
+          .draft_network = true,
+          .of_drafts = {"widths", "replacement"}};
 }
 
 }  // namespace draftline::methods

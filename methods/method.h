@@ -58,6 +58,8 @@ struct Entry {
   DraftLengths lengths = {};
   bool draft_network = false;  // whether it has the parameters "draft" (a transformer) and "shard_draft"
   std::optional<DrafterKind> checkpoint = {};  // of its trained drafters, if it has the parameter "checkpoint"
+  // Parameters of the drafts and of how they are judged, not of the drafter; "tree" is one of every method.
+  std::vector<std::string_view> of_drafts = {};
 };
 
 std::span<const Entry> all();

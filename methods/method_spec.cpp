@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "methods/method_spec.h"
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "methods/method.h"
@@ -15,9 +13,7 @@ namespace {
 
 constexpr const char *kShardDraft = "shard_draft", *kDraftLength = "draft_length", *kDrafterDevice = "drafter_device";
 constexpr const char* kNumSpeculativeTokens = "num_speculative_tokens";  // vLLM's name of the draft length
-// Parameters of the drafts and of how they are judged, not of the drafter.
-constexpr std::array<const char*, 7> kOfDrafts{
-    "tree", "widths", "budget", "depth", "rank_acceptance", "replacement", "rejection_sample_method"};
+constexpr const char* kTree = "tree";
 
 Json parameters_in(const Reader& object) {
   Json all = Json::object();
@@ -58,6 +54,13 @@ const methods::Entry& entry_named(const Reader& name) {
 // The last name of a path, of a folder too: "drafter" of "./drafter/".
 std::string last_name(const std::filesystem::path& path) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+// The parameters without those of the drafts.
+Json of_drafter(const methods::Entry& entry, Json parameters) {
+  parameters.erase(kTree);
+  for (const std::string_view key : entry.of_drafts) parameters.erase(std::string(key));
+  return parameters;
 }
 
 // Whether this is a sweep without alternatives, a mistake that inputs/axes notes.
@@ -122,14 +125,12 @@ std::optional<MethodSpec> MethodSpec::with_draft_length(int drafts, const Transf
 }
 
 std::optional<MethodSpec> MethodSpec::as_chain(int drafts, const TransformerShape& target) const {
-  Json drafter = *parameters_;
-  for (const char* key : kOfDrafts) drafter.erase(key);
-  return MethodSpec(*entry_, drafter, in_.file()).with_draft_length(drafts, target);
+  return MethodSpec(*entry_, of_drafter(*entry_, *parameters_), in_.file()).with_draft_length(drafts, target);
 }
 
 bool MethodSpec::drafts_default_tree() const {
   return entry_->lengths.tree_by_default && !draft_length_ &&
-         std::none_of(kOfDrafts.begin(), kOfDrafts.end(), [&](const char* key) { return parameters_->contains(key); });
+         of_drafter(*entry_, *parameters_).size() == parameters_->size();
 }
 
 bool MethodSpec::says_shard_draft() const { return parameters_->contains(kShardDraft); }
@@ -173,9 +174,9 @@ MethodSpec MethodSpec::without_drafter_device() const {
 }
 
 bool MethodSpec::same_drafter(const MethodSpec& other) const {
-  const auto drafter = [](Json parameters) {
+  const auto drafter = [this](const Json& all) {
+    Json parameters = of_drafter(*entry_, all);
     parameters.erase(kDrafterDevice);
-    for (const char* key : kOfDrafts) parameters.erase(key);
     for (const char* network : {"draft", "checkpoint"})
       if (const auto named = parameters.find(network); named != parameters.end() && named->is_string())
         *named = last_name(named->get<std::string>());

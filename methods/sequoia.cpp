@@ -63,7 +63,8 @@ Entry sequoia() {
       .make = make_sequoia,
       .examples = {R"("draft": "half", "budget": 9, "depth": 4, "rank_acceptance": [0.5, 0.2, 0.1])"},
       .lengths = {.most = 32},
-      .draft_network = true};
+      .draft_network = true,
+      .of_drafts = {"budget", "depth", "rank_acceptance"}};
 }
 
 }  // namespace draftline::methods

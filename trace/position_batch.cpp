@@ -41,6 +41,7 @@ Pass PositionBatch::pass(Pass p) {
 void PositionBatch::record(const std::vector<Text>& texts, int first_id, int positions, int at_once,
                            std::vector<TracedPrompt*> to) {
   texts_ = static_cast<int>(texts.size());
+  first_id_ = first_id;
   std::vector<std::vector<int>> prompts;
   std::vector<int> ids(texts.size()), lengths;
   std::iota(ids.begin(), ids.end(), first_id);
@@ -109,18 +110,18 @@ void PositionBatch::take(const std::vector<Text>& texts, int from, const std::ve
   ops_.phase = Phase::commit;
   ops_.advance(slots.lengths, ops_.constant({each_}, 1, texts_));
   note(prompt_of);
-  if (predicted) check_given(texts, from, ops_.fetch(*predicted));
+  if (!predicted) return;
+  const auto own = ops_.fetch(*predicted);
+  for (int q = 0; q < all; ++q) check_given(texts[at(q / each_)], first_id_ + q / each_, from + q % each_, own[at(q)]);
 }
 
-void PositionBatch::check_given(const std::vector<Text>& texts, int from, const std::vector<int>& predicted) const {
-  for (std::size_t t = 0; t < texts.size(); ++t)
-    for (int i = 0; i < each_ && from + i < texts[t].given; ++i) {
-      const int token = texts[t].tokens[at(texts[t].prompt + from + i)], own = predicted[t * at(each_) + at(i)];
-      if (token != own)
-        throw InputErrors("the given text of prompt " + std::to_string(t) + " is not the target's: its token " +
-                          std::to_string(from + i) + " is " + std::to_string(token) + ", the target says " +
-                          std::to_string(own));
-    }
+void check_given(const PositionBatch::Text& text, int id, int position, int own) {
+  if (position >= text.given) return;
+  const int token = text.tokens[at(text.prompt + position)];
+  if (token != own)
+    throw InputErrors("the given text of prompt " + std::to_string(id) + " is not the target's: its token " +
+                      std::to_string(position) + " is " + std::to_string(token) + ", the target says " +
+                      std::to_string(own));
 }
 
 }  // namespace draftline

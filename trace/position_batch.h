@@ -40,13 +40,13 @@ class PositionBatch : public RankTeacher {
 
  private:
   void take(const std::vector<Text>&, int from, const std::vector<TracedPrompt*>& to);
-  void check_given(const std::vector<Text>&, int from, const std::vector<int>& predicted) const;
 
   const Transformer& target_;
   Method& method_;
   int depth_;
   Generator generator_;
   bool drafting_ = false;
+  int first_id_ = 0;
   int texts_ = 0, each_ = 0;  // texts, and positions of each, in the batch
   struct Block {              // the cache entries that a drafting pass wrote
     int first, rows;          // first entry behind the text's committed ones; rows of each sequence
@@ -54,5 +54,8 @@ class PositionBatch : public RankTeacher {
   std::vector<Block> blocks_;
   int tail_ = 0;  // first entry of a sequence's own rows: 0, or -1 if it overwrites its newest committed entry
 };
+
+// InputErrors unless the target's own token at an output position is that of the text, if it was given one there.
+void check_given(const PositionBatch::Text&, int id, int position, int own);
 
 }  // namespace draftline

@@ -92,8 +92,13 @@ void record_one_by_one(const Tracing& t, Decoder& decoder, Noted noted, const st
     prompts.emplace_back(text.tokens.begin(), text.tokens.begin() + text.prompt);
     ids.push_back(first_id + static_cast<int>(ids.size()));
   }
+  const auto check_newest = [&](int position) {
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      check_given(texts[i], ids[i], position, generator.session().text[i].back());
+  };
   generator.join(prompts, ids);
   for (int position = 0; position < t.new_tokens; ++position) {
+    check_newest(position);
     std::vector<std::vector<int>> truth;
     for (const auto& text : texts) {
       const auto next = text.tokens.begin() + text.prompt + position + 1;
@@ -106,9 +111,14 @@ void record_one_by_one(const Tracing& t, Decoder& decoder, Noted noted, const st
   for (std::size_t i = texts.size(); i-- > 0;) generator.leave(static_cast<int>(i));
 }
 
+bool keeps_a_ring(const Ops& ops) {
+  return std::any_of(ops.caches().begin(), ops.caches().end(), [](const Cache& c) { return c.window.ring; });
+}
+
 std::vector<TracedPrompt> record_positions(const Tracing& t, Decoder& decoder, Noted noted, int at_once,
                                            const std::vector<std::vector<int>>& prompts) {
   const int depth = decoder.method->depth();
+  if (keeps_a_ring(decoder.ops)) at_once = 0;  // its entries are of one position
   const auto texts = texts_of(t, decoder, prompts, t.new_tokens + depth);
   PositionBatch batch(decoder, depth, noted);
   std::vector<TracedPrompt> all(prompts.size());
@@ -170,10 +180,6 @@ std::vector<TracedPrompt> record_lengths(const Tracing& t, const std::vector<std
   return {};
 }
 
-bool keeps_a_ring(const Ops& ops) {
-  return std::any_of(ops.caches().begin(), ops.caches().end(), [](const Cache& c) { return c.window.ring; });
-}
-
 // Whether the method drafts a tree without a fixed shape, found by recording a step that is not run.
 bool grows_a_tree(Decoder& d) {
   if (d.method->tree() != nullptr) return false;
@@ -192,8 +198,6 @@ std::vector<TracedPrompt> record_trace(const Tracing& t, const std::vector<std::
   else if (!h.sampling.greedy()) h.steps_because = "sampled text depends on the path; its seed is stored";
   else if (!decoder->method->static_plan())
     h.steps_because = "what it drafts depends on its own path or on a decision taken while drafting";
-  else if (keeps_a_ring(decoder->ops))
-    h.steps_because = "it drafts over a compressed cache, which the steps before have filled";
   if (!h.steps_because.empty()) {
     h.depth = depth;
     return record_steps(t, prompts);

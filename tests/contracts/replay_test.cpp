@@ -155,8 +155,9 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
   CHECK(by_length == std::set<std::string>{"clover", "dflash", "dflash2", "dspark", "eagle2", "eagle3", "eagle3_1",
                                            "hass", "mtp_sequential", "p_eagle", "pard", "space"});
   CHECK(lengths.size() >= 3);  // acceptance lies between never and always
-  for (const char* name : {"draft_model", "medusa", "eagle1", "eagle2", "eagle3", "hass", "specformer", "mcsd",
-                           "sequoia", "mtp_heads", "mtp_sequential", "hydra", "hydra_plus", "s3d", "layerskip"}) {
+  for (const char* name :
+       {"draft_model", "medusa", "eagle1", "eagle2", "eagle3", "hass", "specformer", "mcsd", "sequoia", "mtp_heads",
+        "mtp_sequential", "hydra", "hydra_plus", "s3d", "layerskip", "magicdec_streaming", "magicdec_snapkv"}) {
     INFO(name);
     CHECK(by_rank.contains(name));
   }
@@ -195,12 +196,13 @@ TEST_CASE("a trace is the same whether positions are taken one by one, some or a
 }
 
 TEST_CASE("a given text that is not the target's is refused", "[contract]") {
-  const auto questions = prompts(2, 12);
+  const auto questions = prompts(5, 12);
   const Plan medusa{"medusa", R"(, "draft_length": 2)"};
   const Recorded honest = record(medusa, questions);
   std::vector<std::vector<int>> said;
   for (const TracedPrompt& p : honest.prompts) said.push_back(p.tokens);
-  said[1][3] = (said[1][3] + 1) % 12;
-  CHECK_THROWS_WITH(record(medusa, questions, kAtOnce, said),
-                    Catch::Matchers::StartsWith("the given text of prompt 1 is not the target's: its token 3 is "));
+  said[kSlots][3] = (said[kSlots][3] + 1) % 12;  // of the second batch
+  for (const int at_once : {0, kAtOnce})
+    CHECK_THROWS_WITH(record(medusa, questions, at_once, said),
+                      Catch::Matchers::StartsWith("the given text of prompt 3 is not the target's: its token 3 is "));
 }

@@ -122,6 +122,15 @@ TEST_CASE("a chain of the same drafter leaves its tree behind, and a network is 
   CHECK(!tree.same_drafter(spec(R"({"name": "sequoia", "draft": "a/small"})")));
 }
 
+TEST_CASE("the budget of a compressed cache is the drafter's, that of a tree is the drafts'") {
+  const MethodSpec cache = spec(R"({"name": "magicdec_streaming", "budget": 64})");
+  CHECK(!cache.same_drafter(spec(R"({"name": "magicdec_streaming", "budget": 128})")));
+  CHECK(cache.as_chain(3, target())->parameters().dump() == R"({"budget":64})");
+  const MethodSpec tree = spec(R"({"name": "sequoia", "draft": "small", "budget": 9})");
+  CHECK(tree.same_drafter(spec(R"({"name": "sequoia", "draft": "small", "budget": 63})")));
+  CHECK(tree.as_chain(3, target())->parameters().dump() == R"({"draft":"small"})");
+}
+
 TEST_CASE("a draft network that is divided is one more parameter") {
   const MethodSpec m = spec(R"({"name": "draft_model", "draft": "small"})");
   CHECK(!m.shards_draft());

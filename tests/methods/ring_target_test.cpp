@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the target drafts over a part of its own cache.
 #include <algorithm>
+#include <map>
 
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
@@ -42,6 +43,39 @@ TEST_CASE("more budget, more drafts that are accepted") {
   };
   CHECK(at("5") < at("16"));
   CHECK(at("16") < at("40"));
+}
+
+TEST_CASE("what a ring holds follows from the text, wherever the steps began that committed it") {
+  const auto rings = [](Plan plan, int drafts, Network network) {  // by sequence and committed length
+    plan.parameters += R"(,"budget":9,"draft_length":)" + std::to_string(drafts);
+    Rig rig(plan, Rig::Kind::cpu_planned, 3, network);
+    const Cache ring = rig.decoder.ops.caches().back();
+    REQUIRE(ring.window.ring);
+    rig.decoder.generator.join(prompts(3, 21), {0, 1, 2});
+    std::map<std::pair<int, int>, std::vector<std::vector<float>>> held;
+    for (int step = 0; step < 20; ++step) {
+      rig.decoder.generator.step();
+      for (int sequence = 0; sequence < 3; ++sequence) {
+        const int length = rig.decoder.generator.session().lengths[static_cast<std::size_t>(sequence)];
+        for (int layer = 0; layer < ring.layers; ++layer)
+          for (int entry = 0; entry < ring.window.held(length); ++entry)
+            held[{sequence, length}].push_back(rig.cpu().cache_entry(ring, layer, sequence, entry));
+      }
+    }
+    return held;
+  };
+  for (const Network network : {Network::llama, Network::windows})
+    for (const Plan& plan : {Plan{"magicdec_streaming", R"(,"sinks":2)"}, Plan{"magicdec_snapkv", R"(,"window":2)"}}) {
+      INFO(plan.method << ", network " << static_cast<int>(network));
+      const auto short_steps = rings(plan, 1, network), long_steps = rings(plan, 3, network);
+      int compared = 0;
+      for (const auto& [where, entries] : long_steps)
+        if (const auto same = short_steps.find(where); same != short_steps.end()) {
+          CHECK(same->second == entries);
+          compared += where.second > 9 ? 1 : 0;  // entries were overwritten
+        }
+      CHECK(compared > 15);
+    }
 }
 
 TEST_CASE("it has no weights of its own, and its cache holds the budget and a step's rows") {
