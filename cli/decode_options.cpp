@@ -44,12 +44,14 @@ void add_decode_options(CLI::App& verb, DecodeOptions& o) {
   verb.add_option("--trace", o.trace, "records the acceptance of every position to this file (gzip of JSON lines)");
   verb.add_option("--trace-depth", o.trace_depth, "levels recorded, where the method has as many")
       ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs("--trace");
   verb.add_option(
-      "--continuations", o.continuations,
-      "with --trace: the target's own greedy text, a line of ids per prompt as\ndecode prints it; checked, and "
-      "not decoded again");
-  verb.add_option("--task", o.task, "what the prompts are, for the trace's header");
+          "--continuations", o.continuations,
+          "with --trace: the target's own greedy text, a line of ids per prompt as\ndecode prints it; checked, and "
+          "not decoded again")
+      ->needs("--trace");
+  verb.add_option("--task", o.task, "what the prompts are, for the trace's header")->needs("--trace");
   verb.add_option("--device", o.device, "where to decode")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
@@ -62,12 +64,16 @@ void add_decode_options(CLI::App& verb, DecodeOptions& o) {
   verb.add_option("--accept", o.accept,
                   "forces acceptance by these rates, one for each draft in turn: all is drafted\nand verified, the "
                   "decision is theirs. For timings with random weights")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->excludes("--trace");  // which says what is accepted, and times nothing
   verb.add_option("--accept-trace", o.accept_trace, "forces the acceptance of a recorded trace instead")
-      ->excludes("--accept");
+      ->excludes("--accept")
+      ->excludes("--trace");
   verb.add_option("--warm-up", o.warm_up, "first steps that are not timed; 4 on cuda, 0 on the cpu if not given")
-      ->check(CLI::Range(0, 1 << 20));
-  verb.add_option("--limits", o.limits, "a device of `list devices` whose datasheet the timings are set against");
+      ->check(CLI::Range(0, 1 << 20))
+      ->excludes("--trace");
+  verb.add_option("--limits", o.limits, "a device of `list devices` whose datasheet the timings are set against")
+      ->excludes("--trace");
   verb.add_flag("--json", o.json, "texts, steps and timings as one JSON document");
 }
 

@@ -189,4 +189,20 @@ TEST_CASE("a tree that grows with the text is replayed from its own trace alone"
   CHECK(contains(refused.err, "other.json#/method/acceptance: the trace holds the lengths of "));
 }
 
+TEST_CASE("a trace says what is accepted and is not timed: options of the contrary are refused, not ignored") {
+  const Program draftline;
+  draftline.write("tiny.json", kTarget.dump());
+  const std::string decode = "decode --transformer ./tiny.json --method medusa --new-tokens 4 ";
+  for (const std::string option : {"--accept 0.5,0.5,0.5", "--accept-trace other.gz", "--warm-up 2", "--limits a100"}) {
+    const Ran r = draftline(decode + "--trace t.gz " + option);
+    INFO(option << ": " << r.err);
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, "--trace excludes " + option.substr(0, option.find(' '))));
+    CHECK_FALSE(std::filesystem::exists(draftline.path("t.gz")));
+  }
+  const Ran r = draftline(decode + "--task chat");
+  CHECK(r.code == 2);
+  CHECK(contains(r.err, "--task requires --trace"));
+}
+
 }  // namespace draftline
