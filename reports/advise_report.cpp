@@ -85,7 +85,9 @@ void put_reasons(const Output& to, const Scenario& scenario, const Advice& a) {
   out << "  " << loss_sentence(telling(a)) << "\n";
   out << "  " << need_sentence(a) << "\n";
   if (a.batches.front().sharded_speedup) out << "  " << shard_sentence(a) << "\n";
-  if (a.pool_lost > 0.005) out << "  KV pool: the drafter takes " << percent(*a.pool_lost) << " of it.\n";
+  if (a.pool_lost > 0.005 && scenario.method(a.point).drafter_device)
+    out << "  KV pool: a sequence needs room in both caches, which hold " << percent(*a.pool_lost) << " less.\n";
+  else if (a.pool_lost > 0.005) out << "  KV pool: the drafter takes " << percent(*a.pool_lost) << " of it.\n";
   out << "\n";
 
   const auto columns = columns_of(batch_figures(a), a, Format::table);
@@ -139,7 +141,7 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
   constexpr std::size_t kMostSetups = 6;
   for (std::size_t i = 0; i < std::min(best.size(), kMostSetups); ++i) {
     const Advice& a = advices[best[i]];
-    const std::string setup = setup_text(s, a.point), gain = gain_sentence(a);
+    const std::string setup = setup_text(s, a.point), gain = gain_sentence(s, a);
     if (best.size() > 1) out << "On " << setup << ":\n  ";
     out << capital(verdict_sentence(s, a)) << "\n";
     if (!gain.empty()) out << (best.size() > 1 ? "  " : "") << gain << "\n";

@@ -28,7 +28,9 @@ constexpr std::array<Names, 15> kNames{{{"eagle1", "eagle", "EAGLE"},
                                         {"prompt_lookup", "ngram", "NGRAM"},
                                         {"suffix_decoding", "suffix", ""}}};
 
+// Neither engine has a drafter on a device of its own.
 Names names_of(const MethodSpec& m) {
+  if (m != m.without_drafter_device()) return {};
   const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const Names& n) { return n.method == m.name(); });
   return found == kNames.end() ? Names{} : *found;
 }

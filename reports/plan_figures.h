@@ -39,7 +39,7 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
       // clang-format off
       {"meets_targets", "", "", "", {}, [](P p) { return p.meets_targets(); }, "some number of replicas meets them"},
       {"replicas", "replicas", "", "", {}, of([](O o) { return o.replicas; }), "the smallest number that will do"},
-      {"devices", "devices", "devices", "", {}, of([](O o) { return o.devices; }), "of all replicas"},
+      {"devices", "devices", "devices", "", {}, of([](O o) { return o.devices; }), "of all replicas, drafters' own included"},
       {"nodes", "nodes", "nodes", "", {}, of([](O o) { return o.nodes; }),
        "with `devices_per_node`: whole nodes that hold the devices", {.show_if = comes_in_nodes}},
       {"cost", "cost", "cost/h", priced ? "price/h" : "devices", predicted, of([](O o) { return o.cost; }),

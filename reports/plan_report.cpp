@@ -56,10 +56,13 @@ void write_json(const Output& to, const Scenario& s, const std::vector<FleetOpti
   w.finish();
 }
 
-// "2 x l40s, eagle3 with 4 drafts"
+// "2 x l40s, eagle3 with 4 drafts"; of drafters with devices of their own "2 x h100-sxm and 2 x l4 that draft, ..".
 std::string name_of(const FleetOption& o, const Scenario& s) {
   const MethodSpec& m = s.method(o.point).spec;
-  std::string text = std::to_string(o.devices) + " x " + s.devices[o.point.device]->name;
+  const auto& apart = s.method(o.point).drafter_device;
+  const int drafters = apart ? o.replicas : 0;
+  std::string text = std::to_string(o.devices - drafters) + " x " + s.devices[o.point.device]->name;
+  if (apart) text += " and " + std::to_string(drafters) + " x " + apart->device->name + " that draft";
   if (const int ranks = s.parallel[o.point.parallel].devices; ranks > 1)
     text += ", " + std::to_string(ranks) + " for each of " + std::to_string(o.replicas) +
             (o.replicas == 1 ? " replica" : " replicas");

@@ -42,8 +42,27 @@ std::string by_batch(const std::vector<ScheduledLength>& schedule) {
   return text + drafts(schedule.back().draft_length) + " above";
 }
 
-std::string gains(const BatchAdvice& b) {
-  return significant(b.request_speedup) + "x at batch " + std::to_string(b.batch_size);
+std::string gains(const BatchAdvice& b, double by = 1) {
+  return significant(b.request_speedup / by) + "x at batch " + std::to_string(b.batch_size);
+}
+
+// What plain decoding does not have, and the gain over as many devices, or as costly ones, that decode plainly.
+std::string drafters_sentence(const Scenario& s, const Point& p, const BatchAdvice& first, const BatchAdvice& last) {
+  const auto& apart = s.method(p).drafter_device;
+  if (!apart) return {};
+  const std::string &own = apart->device->name, &target = s.devices[p.device]->name;
+  const int targets = s.parallel[p.parallel].devices;
+  double more = 1.0 / targets;
+  bool priced = false;
+  if (s.serving) {
+    const auto& prices = s.serving->prices.per_hour;
+    priced = prices.contains(own) && prices.contains(target);
+    if (priced) more *= prices.at(own) / prices.at(target);
+  }
+  std::string text = " The drafter takes 1 x " + own + " more, " + significant(1 + more) + " times the " +
+                     (priced ? "price" : "devices") + ": by that the gain is " + gains(first, 1 + more);
+  if (&first != &last) text += " and " + gains(last, 1 + more);
+  return text + ".";
 }
 
 }  // namespace
@@ -78,7 +97,7 @@ std::string verdict_sentence(const Scenario& s, const Advice& a) {
   return text;
 }
 
-std::string gain_sentence(const Advice& a) {
+std::string gain_sentence(const Scenario& s, const Advice& a) {
   const BatchAdvice *first = nullptr, *last = nullptr;
   for (const BatchAdvice& b : a.batches)
     if (b.batch_size <= a.pays_to_batch) {
@@ -88,7 +107,8 @@ std::string gain_sentence(const Advice& a) {
   if (first == nullptr) return {};
   std::string text = "Requests gain " + gains(*first), decoding = significant(first->speedup) + "x";
   if (last != first) text += " and " + gains(*last), decoding += " and " + significant(last->speedup) + "x";
-  return text + "; decoding alone, without their prompts, " + decoding + ".";
+  return text + "; decoding alone, without their prompts, " + decoding + "." +
+         drafters_sentence(s, a.point, *first, *last);
 }
 
 std::string setup_text(const Scenario& s, const Point& p) {
@@ -125,7 +145,7 @@ void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, 
   const MethodSpec& m = s.method(a.point).spec;
   inputs.write(w, a.point);
   w.member("verdict", verdict_sentence(s, a));
-  if (const std::string gain = gain_sentence(a); !gain.empty()) w.member("gains", gain);
+  if (const std::string gain = gain_sentence(s, a); !gain.empty()) w.member("gains", gain);
   w.member("pays_to_batch", a.pays_to_batch);
   w.figure("gain", a.gain, "", FigureKind::predicted);
   w.objects("settings", schedules(a), [&](const std::vector<ScheduledLength>& one) {

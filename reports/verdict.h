@@ -19,7 +19,8 @@ std::vector<std::size_t> best_of_setups(const std::vector<Advice>&, const std::v
 
 std::string verdict_sentence(const Scenario&, const Advice&);  // "use eagle3, k = 3, up to batch 96; above that ..."
 // What requests gain, and decoding alone, at the smallest and the largest batch of the table at which it pays; or "".
-std::string gain_sentence(const Advice&);
+// With a drafter's own device, what is left of that by devices, or by price where prices are known.
+std::string gain_sentence(const Scenario&, const Advice&);
 // "h100-sxm, TP 2, llama-3.1-8b in bf16, vllm-0.19, 256 tokens out"
 std::string setup_text(const Scenario&, const Point&);
 // Lines of text: the best draft lengths by batch, of each prompt length where they differ, and settings of engines.

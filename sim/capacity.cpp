@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace draftline {
@@ -18,17 +19,47 @@ std::string missed(const ServingRun& r, const SchedulerLimits& limits, const Lat
   return r.diverges ? "the queue grows" : "";
 }
 
-// What so many replicas of `each` devices take and cost. One of more devices than a node has takes nodes of its own.
+// What a server is made of: devices that hold the target, and one of the drafter's own, where it has one.
+struct ServerDevices {
+  int targets;
+  std::string device, drafter;  // drafter: "" if there is none
+  int all() const { return targets + (drafter.empty() ? 0 : 1); }
+};
+
+// What devices take and cost, in whole nodes where they come so.
 struct Bought {
   std::optional<int> nodes;
-  double cost;
+  double cost = 0;
+  void add(const std::string& device, int devices, std::optional<int> whole, const Prices& prices) {
+    if (!whole) {
+      cost += devices * prices.of(device);
+      return;
+    }
+    nodes = nodes.value_or(0) + *whole;
+    cost += 1.0 * *whole * *prices.node_of(device) * prices.of(device);
+  }
 };
-Bought bought(int servers, int each, const std::string& device, const Prices& prices) {
-  const auto node = prices.node_of(device);
-  if (!node) return {std::nullopt, servers * each * prices.of(device)};
-  const int in_a_node = *node / each, nodes_of_one = (each + *node - 1) / *node;
-  const int nodes = in_a_node > 0 ? (servers + in_a_node - 1) / in_a_node : servers * nodes_of_one;
-  return {nodes, 1.0 * nodes * *node * prices.of(device)};
+
+constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
+
+// A server whose devices exceed a node has nodes of its own. A drafter talks to its target's host, in whichever node:
+// those of the targets' kind take what these leave free.
+Bought bought(int servers, const ServerDevices& each, const Prices& prices) {
+  Bought all;
+  const auto node = prices.node_of(each.device);
+  const bool alike = each.drafter == each.device;
+  std::optional<int> nodes;
+  if (node) {
+    const int in_a_node = *node / each.targets;
+    nodes = in_a_node > 0 ? divided_up(servers, in_a_node) : servers * divided_up(each.targets, *node);
+    if (alike) nodes = std::max(*nodes, divided_up(servers * each.all(), *node));
+  }
+  all.add(each.device, servers * (alike ? each.all() : each.targets), nodes, prices);
+  if (alike || each.drafter.empty()) return all;
+  const auto drafters_node = prices.node_of(each.drafter);
+  all.add(each.drafter, servers, drafters_node ? std::optional(divided_up(servers, *drafters_node)) : std::nullopt,
+          prices);
+  return all;
 }
 
 // The whole workload on fleets of one point, each replication of each fleet at most once.
@@ -122,14 +153,14 @@ void check_plannable(const Scenario& s) {
       root.at("workload").fail("a plan needs arrivals with a rate");
       break;
     }
-  for (const MethodChoice& m : s.methods)
-    if (m.drafter_device)
-      m.spec.in()
-          .at("drafter_device")
-          .fail("a plan buys devices of one kind; `simulate` serves with a drafter on a device of its own");
-  if (const auto& prices = s.serving->prices.per_hour; !prices.empty())
-    for (const auto& device : s.devices)
-      if (!prices.contains(device->name)) root.at("prices").fail("has no price of " + device->name);
+  if (const auto& prices = s.serving->prices.per_hour; !prices.empty()) {
+    std::set<std::string> wanted;
+    for (const auto& device : s.devices) wanted.insert(device->name);
+    for (const MethodChoice& m : s.methods)
+      if (m.drafter_device) wanted.insert(m.drafter_device->device->name);
+    for (const std::string& device : wanted)
+      if (!prices.contains(device)) root.at("prices").fail("has no price of " + device);
+  }
   s.document.finish();
 }
 
@@ -155,8 +186,10 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   }
 
   constexpr int kReplications = 3;
-  const int each = scenario.parallel[option.point.parallel].devices * point->fleet.stages,
-            most = most_devices / each - point->fleet.prefill_replicas,
+  const auto& drafters = scenario.method(option.point).drafter_device;
+  const ServerDevices each{scenario.parallel[option.point.parallel].devices * point->fleet.stages,
+                           scenario.devices[option.point.device]->name, drafters ? drafters->device->name : ""};
+  const int most = most_devices / each.all() - point->fleet.prefill_replicas,
             replications = scenario.serving->replications.value_or(kReplications);
   Trials trials(*point, targets, seed, most);
   const std::optional<int> first = trials.smallest(1, 0);
@@ -166,17 +199,17 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
     else enough = trials.smallest(*enough + 1, met), met = 0;
   }
   if (!enough) {
-    option.obstacle = "more than " + std::to_string(most_devices) + " devices are needed" + trials.last_miss(each);
+    option.obstacle =
+        "more than " + std::to_string(most_devices) + " devices are needed" + trials.last_miss(each.all());
     return option;
   }
   option.replicas = *enough;
   const int servers = option.replicas + point->fleet.prefill_replicas;
-  option.devices = servers * each;
-  const std::string& device = scenario.devices[option.point.device]->name;
-  const Bought fleet = bought(servers, each, device, prices);
+  option.devices = servers * each.all();
+  const Bought fleet = bought(servers, each, prices);
   option.nodes = fleet.nodes;
   option.cost = fleet.cost;
-  option.cost_with_spare = bought(servers + 1, each, device, prices).cost;
+  option.cost_with_spare = bought(servers + 1, each, prices).cost;
   for (int i = 0; i < replications; ++i) {
     option.runs.push_back(*trials.at(option.replicas, i));
     ReplicationFleet alone{option.cost, option.runs.back().e2e_mean};
@@ -184,7 +217,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
     for (int fewer = option.replicas - 1; fewer >= least; --fewer) {
       const FleetRun* run = trials.at(fewer, i);
       if (run == nullptr) break;
-      alone = {bought(fewer + point->fleet.prefill_replicas, each, device, prices).cost, run->e2e_mean};
+      alone = {bought(fewer + point->fleet.prefill_replicas, each, prices).cost, run->e2e_mean};
     }
     option.alone.push_back(alone);
   }

@@ -27,7 +27,7 @@ struct ReplicationFleet {
 struct FleetOption {
   Point point;
   std::string obstacle;           // why no fleet meets the targets, then only `point` is set; "" if one does
-  int replicas = 0, devices = 0;  // the smallest fleet; devices include those of prefill servers
+  int replicas = 0, devices = 0;  // the smallest fleet; devices include those of prefill servers and drafters
   std::optional<int> nodes;       // that hold the devices, where these come in whole nodes
   double cost = 0;                // price per hour, of whole nodes; the number of devices if no prices are known
   double cost_with_spare = 0;     // with one replica more (N + 1): the targets are met while one is out of service
@@ -44,7 +44,8 @@ struct FleetOption {
 };
 Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; there must be some
 
-// Throws InputErrors unless the scenario has latency targets, arrivals with a rate, and prices of all devices or none.
+// Throws InputErrors unless the scenario has latency targets, arrivals with a rate, and prices of all devices, those of
+// drafters among them, or none.
 void check_plannable(const Scenario&);
 
 // The smallest fleet, of at most `most_devices` devices, with which the scenario's point `index` meets the targets in

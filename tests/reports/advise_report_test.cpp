@@ -143,4 +143,25 @@ TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length
   CHECK(settings.at("prompt_tokens") == 512);
 }
 
+TEST_CASE("a drafter's own device is counted beside what it gains, and no engine is told to have one") {
+  const std::string method = R"({"name": "pearl", "draft": "llama-3.2-1b", "draft_length": 2,
+                                 "acceptance": {"rate": 0.8},
+                                 "drafter_device": {"device": "h200", "latency": "50 us"}})";
+  const Answered a(method, R"(, "batch_size": [1, 2])");
+  const std::string text = a.text(Format::table, false, 400);
+  INFO(text);
+  REQUIRE(a.advices.front().pays_to_batch > 0);
+  const double gain = a.advices.front().batches.front().request_speedup;
+  CHECK(contains(text, " The drafter takes 1 x h200 more, 2.00 times the devices: by that the gain is " +
+                           significant(gain / 2) + "x at batch 1"));
+  const Answered four(method, R"(, "tensor_parallel": 4, "prices": {"h100-sxm": 2.5, "h200": 1},
+      "workload": {"arrivals": {"process": "closed", "concurrency": 1}, "requests": 1})");
+  CHECK(contains(four.text(Format::json), "1.10 times the price"));
+  const Document with_device = Document::from_text(
+      R"({"name": "draft_model", "draft": "small", "draft_length": 2, "drafter_device": {"device": "h200", "latency": "50 us"}})",
+      "s.json");
+  CHECK(!vllm_settings(MethodSpec(with_device.root()), {}, 256));
+  CHECK(!sglang_flags(MethodSpec(with_device.root()), 2));
+}
+
 }  // namespace draftline

@@ -77,9 +77,52 @@ TEST_CASE("servers that are not modelled with a drafter's own device are refused
   const std::string load = R"("workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 100})";
   CHECK(mistakes(with(load + R"(, "disaggregation": {"prefill_replicas": 1, "bandwidth": "50 GB/s"})", pearl("l4"))) ==
         "#/disaggregation: a drafter on a device of its own beside it is not modelled: leave one of them out");
-  CHECK(mistakes(with(load + R"(, "slo": {"ttft_p99": "500 ms"})", pearl("l4")), true) ==
-        "#/method/drafter_device: a plan buys devices of one kind; `simulate` serves with a drafter on a device of its "
-        "own");
+}
+
+TEST_CASE("a plan buys each replica a device for its drafter, in whole nodes of its kind") {
+  const auto planned = [](const std::string& method, const std::string& more) {
+    const FreshFolder folder;
+    std::ofstream(folder.path() / "s.json") << with(
+        R"("workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 60},
+           "slo": {"ttft_p99": "1 s"}, "replications": 1, )" +
+            more,
+        method);
+    ServingSweep sweep(folder.path() / "s.json", kData);
+    sweep.validate();
+    check_plannable(sweep.scenario());
+    const FleetOption o = smallest_fleet(sweep, 0, sweep.scenario().serving->prices, 64, 1);
+    REQUIRE(o.obstacle == "");
+    CHECK(o.replicas == 1);
+    CHECK(o.devices == 2);
+    return std::tuple(o.nodes, o.cost, o.cost_with_spare);
+  };
+  using Nodes = std::optional<int>;
+  const std::string prices = R"("prices": {"h100-sxm": 3, "l4": 1})";
+  CHECK(planned(pearl("l4"), prices) == std::tuple(Nodes(), 4.0, 8.0));
+  CHECK(planned(pearl("h100-sxm"), prices) == std::tuple(Nodes(), 6.0, 12.0));
+  // Drafters of the targets' kind take what these leave free: two servers are four of eight devices, and two nodes of
+  // two.
+  CHECK(planned(pearl("h100-sxm"), prices + R"(, "devices_per_node": 8)") == std::tuple(Nodes(1), 24.0, 24.0));
+  CHECK(planned(pearl("h100-sxm"), prices + R"(, "devices_per_node": 2)") == std::tuple(Nodes(1), 6.0, 12.0));
+  // Others have nodes of their own, or come one by one.
+  CHECK(planned(pearl("l4"), prices + R"(, "devices_per_node": 8)") == std::tuple(Nodes(2), 32.0, 32.0));
+  CHECK(planned(pearl("l4"), prices + R"(, "devices_per_node": {"h100-sxm": 8})") == std::tuple(Nodes(1), 25.0, 26.0));
+  CHECK(mistakes(with(R"("workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 60},
+                         "slo": {"ttft_p99": "1 s"}, "prices": {"h100-sxm": 3})",
+                      pearl("l4")),
+                 true) == "#/prices: has no price of l4");
+}
+
+TEST_CASE("a policy that switches speculation off leaves the drafter's own device idle, and its messages unsent") {
+  const auto tpot = [](const std::string& method, const std::string& policy = "") {
+    return served(with(kLoop + policy, method)).runs.front().figures.tpot.mean().value;
+  };
+  const std::string near = pearl("l4"), off = R"(, "policy": {"draft_length_by_batch_size": {"1": 0}})";
+  std::string far = near;
+  far.replace(far.find("20 us"), 5, "20 ms");
+  CHECK(tpot(far) > tpot(near) + 5e-3);
+  CHECK(tpot(far, off) == Approx(tpot(near, off)));
+  CHECK(tpot(far, off) == Approx(tpot(R"({"name": "autoregressive"})")).epsilon(0.01));
 }
 
 }  // namespace draftline
