@@ -66,9 +66,13 @@ void ServingSweep::validate() {
                   "\"links\" (docs/your_own.md)");
   const bool apart = std::any_of(s.methods.begin(), s.methods.end(),
                                  [](const MethodChoice& m) { return m.drafter_device != nullptr; });
+  const bool parts =
+      std::any_of(s.parallel.begin(), s.parallel.end(), [](const auto& p) { return p.attention_replicas > 1; });
   for (const ServingChoice& c : s.serving->choices)
-    if (apart && (c.fleet.stages > 1 || c.fleet.prefill_replicas > 0)) {
-      root.at(c.fleet.stages > 1 ? "pipeline_parallel" : "disaggregation")
+    if (apart && (parts || c.fleet.stages > 1 || c.fleet.prefill_replicas > 0)) {
+      root.at(parts                ? "data_parallel_attention"
+              : c.fleet.stages > 1 ? "pipeline_parallel"
+                                   : "disaggregation")
           .fail("a drafter on a device of its own beside it is not modelled: leave one of them out");
       break;
     }
