@@ -27,8 +27,8 @@ struct MemoryDrift {           // now, over while the machine was probed
   double capacity = 1;         // of the LLC: 0.5 to 2, as a reading says no more
 };
 MemoryDrift drift(const MemoryTimes& now, const MemoryTimes& probed, const CpuModel& as_probed);
-// The machine as it is now: each byte from the LLC or from memory costs so many times as much, and the LLC keeps so many
-// times as many.
+// The machine as it is now: a byte from the LLC costs `llc` times as much, one from memory `memory` times, and the LLC
+// keeps `capacity` times as much.
 CpuModel drifted(CpuModel, const MemoryDrift&);
 
 }  // namespace draftline
