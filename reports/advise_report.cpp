@@ -6,6 +6,7 @@
 #include <set>
 
 #include "reports/advise_figures.h"
+#include "reports/paragraph.h"
 #include "reports/point.h"
 #include "reports/verdict.h"
 
@@ -132,7 +133,7 @@ void put_ranking(const Output& to, const Scenario& s, const std::vector<Advice>&
 
 void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& advices, bool every) {
   std::ostream& out = to.stream;
-  if (!s.question.empty()) out << s.question << "\n";
+  if (!s.question.empty()) out << paragraph(s.question, to.width);
   const auto order = ranking(advices), best = best_of_setups(advices, order);
   const auto capital = [](std::string text) {
     text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
@@ -160,7 +161,7 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
     out << skipped << " can't run; the first: " << first->obstacle << "\n";
   }
   if (order.size() > 1 && !every) out << "The reasons of every method: --all\n";
-  if (!s.note.empty()) out << s.note << "\n";
+  if (!s.note.empty()) out << paragraph(s.note, to.width);
   out.flush();
   if (!out) throw OutputError("standard output can't be written");
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "reports/paragraph.h"
 #include "reports/plan_figures.h"
 #include "reports/point.h"
 
@@ -126,9 +127,9 @@ void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> op
   if (to.format == Format::csv) {
     out << table.to_csv();
   } else {
-    if (!s.question.empty()) out << s.question << "\n";
+    if (!s.question.empty()) out << paragraph(s.question, to.width);
     out << (any ? recommendation(options, s) : "No option meets the targets.\n") << table.to_text(to.width);
-    if (!s.note.empty()) out << s.note << "\n";
+    if (!s.note.empty()) out << paragraph(s.note, to.width);
   }
   out.flush();
   if (!out) throw OutputError("standard output can't be written");

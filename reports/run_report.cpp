@@ -111,8 +111,7 @@ std::string RunReport::experts() const {
       }))
     return {};
   return "Rows are taken to choose experts at random, none of which is hot: \"expert_balancedness\" says what your "
-         "server "
-         "logs.";
+         "server logs.";
 }
 
 void RunReport::write(const std::string& text) {

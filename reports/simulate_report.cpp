@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "reports/paragraph.h"
+
 namespace draftline {
 
 namespace {
@@ -66,21 +68,24 @@ void SimulateReport::finish() {
       return;
     case Format::csv: to_.stream << table_.to_csv(); break;
     case Format::table: {
-      if (!scenario_.question.empty()) to_.stream << scenario_.question << "\n";
+      const auto write = [this](const std::string& text) {
+        if (!text.empty()) to_.stream << paragraph(text, to_.width);
+      };
+      write(scenario_.question);
       to_.stream << table_.to_text(to_.width);
       const Serving& s = *scenario_.serving;
       if (const auto warm_up = s.choices.front().workload.warm_up; warm_up > 0)
         to_.stream << "The first " << warm_up << " requests warm the servers up and are left out.\n";
       if (const int runs = s.replications.value_or(1); runs > 1)
         to_.stream << "Means of " << runs << " runs; --json has their intervals.\n";
-      if (!scenario_.note.empty()) to_.stream << scenario_.note << "\n";
+      write(scenario_.note);
       if (skipped_ > 0)
-        to_.stream << skipped_ << (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") << reason_
-                   << "\n";
+        write(std::to_string(skipped_) + (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") +
+              reason_);
       if (preemptions_ > 0)
         to_.stream << "Where KV blocks ran out, sequences were preempted, up to " << preemptions_
                    << " times in a run.\n";
-      for (const std::string& w : warnings_) to_.stream << "warning: " << w << "\n";
+      for (const std::string& w : warnings_) write("warning: " + w);
       break;
     }
   }
