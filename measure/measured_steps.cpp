@@ -51,7 +51,6 @@ MeasuredCell read_cell(const Reader& in) {
   if (const auto memory = in.find("memory_reference")) {
     const auto time = [&](const char* level) { return Seconds{memory->at(level).number(1e-12, kMostTime)}; };
     c.memory = {time("llc"), time("memory")};
-    if (memory->find("whole_llc")) c.memory->whole_llc = time("whole_llc");
     memory->done();
   }
   if (const auto history = in.find("history"))
@@ -108,7 +107,6 @@ void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
       w.object("memory_reference", [&] {
         w.member("llc", c.memory->llc.value);
         w.member("memory", c.memory->memory.value);
-        if (c.memory->whole_llc) w.member("whole_llc", c.memory->whole_llc->value);
       });
     w.objects("plain", c.plain, write);
     w.objects("turns", c.turns, write);

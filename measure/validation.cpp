@@ -42,7 +42,7 @@ bool Validation::steered(const std::string& transformer, const MethodSpec& metho
 ValidationCell Validation::compare(const MeasuredCell& m) {
   ValidationCell as_probed = compare(m, device_);
   if (!m.memory || !probed_ || device_.cpu() == nullptr) return as_probed;
-  const MemoryDrift since = drift(*m.memory, *probed_, *device_.cpu());
+  const MemoryDrift since = drift(*m.memory, *probed_);
   Device& now = beside_cells_.emplace_back(device_);
   *now.cpu() = drifted(*device_.cpu(), since);
   ValidationCell cell = compare(m, now);

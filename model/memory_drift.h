@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drift: how fast the last-level cache (LLC) and memory of a shared CPU answer now, and how much of the LLC co-runners
-// leave, beside how it was while the machine was probed. A clock reference can't see it, as it is arithmetic alone.
+// Drift: how fast the last-level cache (LLC) and memory of a shared CPU answer now, beside how fast they did while the
+// machine was probed. A clock reference can't see it, as it is arithmetic alone.
 #pragma once
 #include <optional>
 
@@ -9,26 +9,21 @@
 
 namespace draftline {
 
-// Of one reading of the memory reference (probes/memory_reference): the times to read what fits the LLC, what does not,
-// and, again and again, as much as the LLC holds, of which co-runners evict a part.
+// Of one reading of the memory reference (probes/memory_reference): the times to read what fits the LLC, and what does
+// not.
 struct MemoryTimes {
   Seconds llc, memory;
-  std::optional<Seconds> whole_llc = {};  // older files have none
 };
-MemoryTimes mean(const MemoryTimes&, const MemoryTimes&);
-// What that part of the reference reads: matrices, each multiplied by one row.
-inline constexpr int kMemoryReferenceColumns = 512;
-int matrices_of_llc(Bytes llc);
-// Of a measured file: the points `memory_reference`. None: an older file, or a GPU's.
+// Of a measured file: the two points `memory_reference`. None: an older file, or a GPU's.
 std::optional<MemoryTimes> memory_times(const Measured&);
 
-struct MemoryDrift {           // now, over while the machine was probed
-  double llc = 1, memory = 1;  // times
-  double capacity = 1;         // of the LLC: 0.5 to 2, as a reading says no more
+MemoryTimes mean(const MemoryTimes&, const MemoryTimes&);
+
+struct MemoryDrift {  // times now over times while the machine was probed
+  double llc = 1, memory = 1;
 };
-MemoryDrift drift(const MemoryTimes& now, const MemoryTimes& probed, const CpuModel& as_probed);
-// The machine as it is now: a byte from the LLC costs `llc` times as much, one from memory `memory` times, and the LLC
-// keeps `capacity` times as much.
+MemoryDrift drift(const MemoryTimes& now, const MemoryTimes& probed);
+// The machine as it is now: each byte from the LLC or from memory costs as many times as much.
 CpuModel drifted(CpuModel, const MemoryDrift&);
 
 }  // namespace draftline

@@ -10,7 +10,7 @@ namespace draftline {
 
 namespace {
 
-constexpr int kMatrixColumns = kMemoryReferenceColumns;
+constexpr int kMatrixColumns = 512;
 constexpr double kMatrix = 4.0 * kMatrixColumns * kMatrixColumns;  // bytes
 
 // As large as a small network, beyond what L2 holds, and well within the LLC, of which co-runners have a part.
@@ -18,9 +18,9 @@ double llc_bytes(double l2, double llc) {
   constexpr double kShare = 1.0 / 6, kOfL2 = 4, kOwnShare = 0.7;
   return std::min(std::max(kShare * llc, kOfL2 * l2), kOwnShare * llc);
 }
-// So much that the LLC keeps nothing of it; a virtual machine may report the LLC of a whole host.
+// Half as much again as the LLC; a virtual machine may report the LLC of a whole host.
 double memory_bytes(double llc) {
-  constexpr double kBeyond = 3, kMost = 768e6;
+  constexpr double kBeyond = 1.5, kMost = 512e6;
   return std::min(kBeyond * llc, kMost);
 }
 
@@ -31,8 +31,7 @@ struct MemoryReference::Weights {
   CpuBench bench{1};
   const Tape* tape = nullptr;
   int matrices;
-  explicit Weights(double bytes) : Weights(std::max(1, static_cast<int>(bytes / kMatrix))) {}
-  explicit Weights(int n) : matrices(n) {
+  explicit Weights(double bytes) : matrices(std::max(1, static_cast<int>(bytes / kMatrix))) {
     const Tensor x = bench.random("x", 1, kMatrixColumns, 1);
     bench.finish();
     for (int i = 0; i < matrices; ++i)
@@ -65,25 +64,21 @@ struct MemoryReference::Weights {
 MemoryReference::MemoryReference(double l2_cache, double last_level_cache, ClockReference& reference)
     : reference_(reference),
       llc_(std::make_unique<Weights>(llc_bytes(l2_cache, last_level_cache))),
-      whole_llc_(std::make_unique<Weights>(matrices_of_llc(Bytes{last_level_cache}))),
       memory_(std::make_unique<Weights>(memory_bytes(last_level_cache))) {}
 MemoryReference::~MemoryReference() = default;
 
 MemoryTimes MemoryReference::read() {
   constexpr int kOfMemory = 2, kOfLlc = 3;
   const double memory = memory_->timed(kOfMemory, reference_);
-  whole_llc_->run();
-  const double whole_llc = whole_llc_->timed(kOfLlc, reference_);
   llc_->run();
   const double llc = llc_->timed(kOfLlc, reference_);
   memory_times_.push_back(memory);
-  whole_llc_times_.push_back(whole_llc);
   llc_times_.push_back(llc);
-  return {Seconds{llc}, Seconds{memory}, Seconds{whole_llc}};
+  return {Seconds{llc}, Seconds{memory}};
 }
 
 std::vector<MeasuredPoint> MemoryReference::points() const {
-  return {llc_->point(llc_times_), whole_llc_->point(whole_llc_times_), memory_->point(memory_times_)};
+  return {llc_->point(llc_times_), memory_->point(memory_times_)};
 }
 
 }  // namespace draftline

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a CPU's last-level cache (LLC) and memory answer, and how much of the LLC co-runners leave: GEMMs of one row
-// over weights that fit the LLC, over weights that are much larger, and over weights as large as the LLC. As the clock
-// reference it is read again and again, so that what is measured minutes apart on a shared machine can be compared
-// (model/memory_drift).
+// How fast a CPU's last-level cache (LLC) and memory answer: GEMMs of one row over weights that fit the LLC, and over
+// weights that do not. As the clock reference it is read again and again, so that what is measured minutes apart on a
+// shared machine can be compared (model/memory_drift).
 #pragma once
 #include <memory>
 #include <vector>
@@ -24,8 +23,8 @@ class MemoryReference {
  private:
   struct Weights;
   ClockReference& reference_;
-  std::unique_ptr<Weights> llc_, whole_llc_, memory_;
-  std::vector<double> llc_times_, whole_llc_times_, memory_times_;
+  std::unique_ptr<Weights> llc_, memory_;
+  std::vector<double> llc_times_, memory_times_;
 };
 
 }  // namespace draftline

@@ -29,9 +29,7 @@ std::string drift_sentence(const std::vector<ValidationCell>& cells) {
   const ErrorSummary as_probed = summarize(without);
   return " Beside the cells the last-level cache took " + range(levels[0]) +
          " times as long to answer as while the machine was probed, memory " + range(levels[1]) +
-         ", and co-runners left " + range(levels[2]) +
-         " times as much of the cache; each cell is predicted with what was read beside it. For the machine as probed "
-         "the errors of speedups "
+         "; each cell is predicted with what was read beside it. For the machine as probed the errors of speedups "
          "would be " +
          two_digits(*as_probed.median) + " (median) and " + two_digits(*as_probed.p90) + " (P90).";
 }
@@ -39,18 +37,14 @@ std::string drift_sentence(const std::vector<ValidationCell>& cells) {
 }  // namespace
 
 std::vector<LevelDrift> level_drift(const std::vector<ValidationCell>& cells) {
-  std::vector<double> llc, memory, capacity;
+  std::vector<double> llc, memory;
   for (const ValidationCell& c : cells)
-    if (c.drift) {
-      llc.push_back(c.drift->llc);
-      memory.push_back(c.drift->memory);
-      capacity.push_back(c.drift->capacity);
-    }
+    if (c.drift) llc.push_back(c.drift->llc), memory.push_back(c.drift->memory);
   if (llc.empty()) return {};
   const auto of = [](const char* level, const std::vector<double>& all) {
     return LevelDrift{level, all.size(), quantile(all, 0.1), quantile(all, 0.5), quantile(all, 0.9)};
   };
-  return {of("LLC", llc), of("memory", memory), of("LLC capacity", capacity)};
+  return {of("LLC", llc), of("memory", memory)};
 }
 
 std::vector<double> weights_by_noise(const std::vector<ValidationCell>& cells) {

@@ -8,9 +8,9 @@
 
 namespace draftline {
 
-// Of the times to read weights from the LLC and from memory, and of what the LLC keeps: beside cells over while probed.
+// The times to read weights from a level of the caches, beside cells over while probed.
 struct LevelDrift {
-  std::string level;  // "LLC", "memory", "LLC capacity"
+  std::string level;  // "LLC", "memory"
   std::size_t cells = 0;
   double low = 1, median = 1, high = 1;  // P10, P50, P90 over the cells
 };

@@ -202,7 +202,7 @@ Table fit_table(const std::vector<FitQuality>& fits) {
 }
 
 Table drift_table(const std::vector<LevelDrift>& drift) {
-  Table t({"time to read weights from, or capacity", "cells", "beside cells / while probed: P10", "median", "P90"});
+  Table t({"time to read weights from", "cells", "beside cells / while probed: P10", "median", "P90"});
   for (const LevelDrift& d : drift) t.add({d.level, d.cells, Cell(d.low, 3), Cell(d.median, 3), Cell(d.high, 3)});
   return t;
 }
