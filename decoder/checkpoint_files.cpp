@@ -91,15 +91,17 @@ const SafetensorsFile& CheckpointFiles::file_of(const std::string& tensor) const
 std::uint64_t CheckpointFiles::fingerprint() const {
   constexpr std::uint64_t kSamples = 8, kValues = 32;
   Fingerprint sum;
-  for (const auto& [name, file] : file_of_) {
-    const StoredTensor& t = files_[file].tensors().find(name)->second;
+  for (const auto& held : file_of_) {
+    const std::string& name = held.first;
+    const SafetensorsFile& file = files_[held.second];
+    const StoredTensor& t = file.tensors().find(name)->second;
     sum.add(name);
     sum.add(t.dtype);
     for (const std::uint64_t n : t.shape) sum.add(n);
     const auto sample = [&](auto values, auto add) {
       values.resize(std::min(kValues, t.elements));
       for (std::uint64_t i = 0; i < kSamples; ++i) {
-        files_[file].read(name, (t.elements - values.size()) / (kSamples - 1) * i, values);
+        file.read(name, (t.elements - values.size()) / (kSamples - 1) * i, values);
         for (const auto v : values) add(v);
       }
     };
