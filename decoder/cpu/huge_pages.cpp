@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/cpu/huge_pages.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 #ifdef __linux__
@@ -12,22 +15,39 @@ namespace draftline {
 
 namespace {
 
+constexpr std::size_t kPage = std::size_t{2} << 20;
+
+#ifdef __linux__
+// A mapping of its own: what malloc returns may have been used before, and then keeps its small pages.
+void* map(std::size_t whole) {
+  void* mapped = mmap(nullptr, whole + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* const from = static_cast<std::byte*>(mapped);
+  const std::size_t before = (kPage - reinterpret_cast<std::uintptr_t>(from) % kPage) % kPage;
+  if (before > 0) munmap(from, before);
+  munmap(from + before + whole, kPage - before);
+  madvise(from + before, whole, MADV_HUGEPAGE);  // a hint: small pages do as well
+  return from + before;
+}
+void unmap(void* block, std::size_t whole) { munmap(block, whole); }
+#else
+void* map(std::size_t whole) { return std::aligned_alloc(kPage, whole); }
+void unmap(void* block, std::size_t) { std::free(block); }
+#endif
+
 class HugePages : public std::pmr::memory_resource {
-  static constexpr std::size_t kPage = std::size_t{2} << 20;
+  static std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     if (bytes < kPage) return std::pmr::new_delete_resource()->allocate(bytes, alignment);
-    const std::size_t whole = (bytes + kPage - 1) / kPage * kPage;
-    void* block = whole < bytes ? nullptr : std::aligned_alloc(kPage, whole);
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() - 2 * kPage;
+    void* block = bytes > kMost ? nullptr : map(whole_pages(bytes));
     if (block == nullptr) throw std::bad_alloc();
-#ifdef MADV_HUGEPAGE
-    madvise(block, whole, MADV_HUGEPAGE);  // a hint: small pages do as well
-#endif
     return block;
   }
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
     if (bytes < kPage) return std::pmr::new_delete_resource()->deallocate(block, bytes, alignment);
-    std::free(block);
+    unmap(block, whole_pages(bytes));
   }
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 };

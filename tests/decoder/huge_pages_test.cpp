@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/cpu/huge_pages.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <new>
@@ -21,3 +22,16 @@ TEST_CASE("large blocks begin at a page of 2 MB, and what no memory holds is ref
   CHECK(grows.back() == 1);
   CHECK_THROWS_AS(huge_pages()->allocate(std::numeric_limits<std::size_t>::max() - 64, 64), std::bad_alloc);
 }
+
+#ifdef __linux__
+TEST_CASE("a large block is new from the system: small pages that were used before are not its") {
+  constexpr std::size_t kSmall = 4000, kLarge = std::size_t{8} << 20;
+  {
+    std::vector<std::vector<char>> heap;
+    for (std::size_t i = 0; i < 4 * kLarge / kSmall; ++i) heap.emplace_back(kSmall, '1');
+  }
+  auto* const block = static_cast<char*>(huge_pages()->allocate(kLarge, 64));
+  CHECK(std::all_of(block, block + kLarge, [](char c) { return c == 0; }));
+  huge_pages()->deallocate(block, kLarge, 64);
+}
+#endif
