@@ -199,6 +199,8 @@ std::vector<TracedPrompt> record_trace(const Tracing& t, const std::vector<std::
   else if (!decoder->method->static_plan())
     h.steps_because = "what it drafts depends on its own path or on a decision taken while drafting";
   if (!h.steps_because.empty()) {
+    if (!t.continuations.empty())
+      throw InputErrors("--continuations: steps are recorded, which decode the text themselves: " + h.steps_because);
     h.depth = depth;
     return record_steps(t, prompts);
   }

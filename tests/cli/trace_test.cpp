@@ -133,6 +133,10 @@ TEST_CASE("a text that is known is not decoded again for a trace, and a wrong on
     CHECK(contains(r.err, message));
     CHECK_FALSE(std::filesystem::exists(draftline.path("no.gz")));
   }
+
+  const Ran steps = draftline(of + eagle + "no.gz --temperature 0.7 --continuations text.txt");
+  CHECK(steps.code == 2);
+  CHECK(contains(steps.err, "--continuations: steps are recorded, which decode the text themselves: sampled text"));
 }
 
 TEST_CASE("a trace of a checkpoint serves that checkpoint alone") {
