@@ -13,14 +13,14 @@ namespace draftline::cli {
 
 namespace {
 
-struct Options {
+struct AdviseOptions {
   std::string scenario;
   bool json = false, no_load = false, all = false;
   int jobs = 1;
   std::uint64_t seed = 0;
 };
 
-int advise_all(const Options& o, const Common& common) {
+int advise_all(const AdviseOptions& o, const Common& common) {
   const DocumentText text(o.scenario);
   const auto make = [&] { return std::make_shared<AdviceSweep>(text.document(), common.data, !o.no_load); };
   const auto first = make();
@@ -51,7 +51,7 @@ int advise_all(const Options& o, const Common& common) {
 
 void add_advise(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("advise", "does speculation pay, up to which batch and load, and what eats the gain");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<AdviseOptions>();
   verb->add_option("scenario", o->scenario, "a scenario file, as for run; with a \"workload\" its load is used")
       ->required();
   verb->add_flag("--json", o->json, "one JSON document on standard output");

@@ -18,7 +18,7 @@ namespace draftline::cli {
 
 namespace {
 
-struct Options : CalibrationInput {
+struct CalibrateOptions : CalibrationInput {
   std::filesystem::path out, engine_out, compare_out;
   std::vector<std::string> compare;
   ServedOptions served;
@@ -44,7 +44,7 @@ void warn_of_source(const std::string& source, const std::filesystem::path& data
             << (near ? "; did you mean \"" + *near + "\"?" : "") << "\n";
 }
 
-int calibrate_engine(const Options& o, const Common& common) {
+int calibrate_engine(const CalibrateOptions& o, const Common& common) {
   if (!o.measured.empty())
     throw InputErrors("--served: the files stand behind it; \"" + o.measured.string() + "\" is one too many");
   if (!o.out.empty())
@@ -68,7 +68,7 @@ int calibrate_engine(const Options& o, const Common& common) {
 }
 
 // Compares this calibration with one device, or two devices with each other. `m`: null for tables.
-Comparison compare(const Options& o, const Measured* m, const CalibratedDevice& calibrated) {
+Comparison compare(const CalibrateOptions& o, const Measured* m, const CalibratedDevice& calibrated) {
   const auto named = [&](const std::string& name) {
     return device_of(named_or_file(name, o.data / "devices"), o.data / "devices");
   };
@@ -116,7 +116,7 @@ std::string device_text(const CalibrationInput& o, const MeasuredFile& m, const 
 }
 
 // Files that this reads, none of which may be written.
-std::vector<std::filesystem::path> inputs_of(const Options& o) {
+std::vector<std::filesystem::path> inputs_of(const CalibrateOptions& o) {
   std::vector<std::filesystem::path> all{o.measured, o.device, o.transformer,
                                          network_file(o.transformer, o.data / "transformers")};
   for (const std::string& name : o.compare) all.emplace_back(name);
@@ -132,7 +132,7 @@ bool is_table(std::filesystem::path file) {
   return file.extension() == ".csv" || file.extension() == ".parquet" || file.extension() == ".txt";
 }
 
-int calibrate(Options o, const Common& common) {
+int calibrate(CalibrateOptions o, const Common& common) {
   o.data = common.data;
   if (!o.served.files.empty()) return calibrate_engine(o, common);
   if (o.measured.empty())
@@ -195,7 +195,7 @@ CalibratedFiles calibrate_files(const std::filesystem::path& measured, const std
 void add_calibrate(CLI::App& app, Action& chosen) {
   auto* verb =
       app.add_subcommand("calibrate", "fits a device to what was measured; prints its errors on unseen shapes");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CalibrateOptions>();
   verb->add_option("measured", o->measured,
                    "a measured file (draftline probe), or a folder of tables of kernels: gemm, generation_attention,\n"
                    "context_attention, mla_generation_module, mla_context_module, context_mla, moe, nccl,\n"

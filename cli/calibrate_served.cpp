@@ -18,7 +18,7 @@ namespace draftline::cli {
 
 namespace {
 
-std::string percent(double share) { return (share > 0 ? "+" : "") + significant(100 * share, 2) + " %"; }
+std::string signed_percent(double share) { return (share > 0 ? "+" : "") + significant(100 * share, 2) + " %"; }
 
 std::string value_text(const EngineTerm& term, double v) { return term.is_time ? to_text(Seconds{v}) : significant(v); }
 
@@ -35,9 +35,9 @@ void print_runs(std::ostream& out, const ServedPoints& served, const ServedFit& 
                           points[i].setup.batch_size,
                           static_cast<int>(std::lround(run.context)),
                           to_text(run.time / run.steps),
-                          percent(fit.runs[i].shipped),
-                          percent(fit.runs[i].fitted),
-                          percent(fit.runs[i].left_out)};
+                          signed_percent(fit.runs[i].shipped),
+                          signed_percent(fit.runs[i].fitted),
+                          signed_percent(fit.runs[i].left_out)};
     if (speculates) row.insert(row.begin() + 3, Cell(run.tokens_per_step));
     table.add(std::move(row));
   }
@@ -53,7 +53,7 @@ void print_summary(std::ostream& out, const ServedFit& fit) {
       mean += r.*error / static_cast<double>(fit.runs.size());
     }
     out << what << " a run is " << significant(100 * quantile(sizes, 0.5), 2) << " % off at the median, "
-        << significant(100 * quantile(sizes, 1), 2) << " % at worst, " << percent(mean) << " on average\n";
+        << significant(100 * quantile(sizes, 1), 2) << " % at worst, " << signed_percent(mean) << " on average\n";
   };
   said("As shipped,", &FittedRun::shipped);
   said("Fitted to all others,", &FittedRun::left_out);

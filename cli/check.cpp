@@ -19,9 +19,7 @@ namespace {
 using namespace gate;
 namespace fs = std::filesystem;
 
-enum ExitCode { kFine = 0, kMoved = 1, kInput = 2 };
-
-struct Options {
+struct CheckOptions {
   std::vector<fs::path> pins, against, measured;
   fs::path scenarios, anchors, junit, markdown, reference;
   bool approve = false, exact = false, json = false;
@@ -34,7 +32,7 @@ struct Options {
   }
 };
 
-int finish(const Options& o, const GateReport& report) {
+int finish(const CheckOptions& o, const GateReport& report) {
   if (!o.junit.empty()) write_text_file(o.junit, gate_junit(report));
   if (!o.markdown.empty()) write_text_file(o.markdown, gate_markdown(report));
   if (o.json) write_gate_json(std::cout, report);
@@ -42,7 +40,7 @@ int finish(const Options& o, const GateReport& report) {
   return report.fine() ? kFine : kMoved;
 }
 
-int check_against(const Options& o, const Common& common) {
+int check_against(const CheckOptions& o, const Common& common) {
   const fs::path& old_file = o.against.front();
   const Json was = read_results(old_file);
   const Json is =
@@ -52,7 +50,7 @@ int check_against(const Options& o, const Common& common) {
   return finish(o, {{compare_documents(was, is, name, o.exact ? 0 : o.tolerance)}, {}});
 }
 
-int check_measured(const Options& o) {
+int check_measured(const CheckOptions& o) {
   const auto comparison = compare_measured(o.measured.front(), o.measured.back(), o.within);
   if (o.json) write_measured_json(std::cout, comparison);
   else std::cout << measured_text(comparison, static_cast<std::size_t>(text_width()));
@@ -62,7 +60,7 @@ int check_measured(const Options& o) {
 }
 
 // The named pin files, and that of --scenarios with a pin for each scenario of the folder.
-std::vector<PinFile> read_all_pins(const Options& o) {
+std::vector<PinFile> read_all_pins(const CheckOptions& o) {
   std::vector<PinFile> files;
   for (const fs::path& file : o.pins) files.push_back(read_pins(file));
   if (o.scenarios.empty()) return files;
@@ -87,7 +85,7 @@ InputFiles contents(const std::vector<PinFile>& files) {
   return contents;
 }
 
-int check_pins(const Options& o, const Common& common) {
+int check_pins(const CheckOptions& o, const Common& common) {
   const std::vector<PinFile> files = read_all_pins(o);
   std::vector<std::pair<const PinFile*, const Pin*>> all;
   for (const PinFile& file : files)
@@ -141,7 +139,7 @@ int check_pins(const Options& o, const Common& common) {
   return kFine;
 }
 
-int check_all(Options o, const Common& common) {
+int check_all(CheckOptions o, const Common& common) {
   if (o.asked() > 1)
     throw InputErrors(
         "name pin files (or --scenarios DIR, --anchors FILE), or give --against, or --measured: one of them");
@@ -163,7 +161,7 @@ int check_all(Options o, const Common& common) {
 
 void add_check(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("check", "did a prediction move: pinned answers asked again; exit 1 where one did");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CheckOptions>();
   verb->add_option("pins", o->pins, "files of pinned predictions (docs/ci.md)")->check(CLI::ExistingFile);
   verb->add_option("--scenarios", o->scenarios, "every scenario of this folder, pinned in its pins.json")
       ->check(CLI::ExistingDirectory);

@@ -17,7 +17,7 @@ namespace draftline::cli {
 
 namespace {
 
-struct Options {
+struct ListOptions {
   std::string kind;
   bool json = false;
 };
@@ -157,7 +157,7 @@ Listing list_papers(const Common& common) {
   return l;
 }
 
-int list(const Options& o, const Common& common) {
+int list(const ListOptions& o, const Common& common) {
   Catalogue catalogue(common.data);
   const Listing l = o.kind == "methods"        ? list_methods(catalogue)
                     : o.kind == "devices"      ? list_devices(catalogue)
@@ -194,7 +194,7 @@ int list(const Options& o, const Common& common) {
 
 void add_list(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("list", "what is known: methods, devices, transformers, engines, papers");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ListOptions>();
   verb->add_option("kind", o->kind, "methods, devices, transformers, engines or papers")
       ->required()
       ->check(CLI::IsMember({"methods", "devices", "transformers", "engines", "papers"}));

@@ -37,8 +37,6 @@ int interrupted_after(std::size_t done, std::size_t points) {
 
 namespace {
 
-enum ExitCode { kFine = 0, kInput = 2, kDevice = 3, kBug = 4 };
-
 // The folder data/ of the installed program, or that of the source tree.
 std::filesystem::path find_data() {
   std::error_code none;

@@ -12,12 +12,12 @@ namespace draftline::cli {
 
 namespace {
 
-struct Options {
+struct PapersOptions {
   std::vector<std::string> names{"specformer", "s3d", "clover", "space"};
   bool json = false, csv = false, markdown = false;
 };
 
-int papers(const Options& o, const Common& common) {
+int papers(const PapersOptions& o, const Common& common) {
   constexpr int kSchemaVersion = 1;
   std::vector<Paper> all;
   for (const std::string& name : o.names)
@@ -57,7 +57,7 @@ int papers(const Options& o, const Common& common) {
 void add_papers(CLI::App& app, Action& chosen) {
   auto* verb =
       app.add_subcommand("papers", "regenerate the papers' tables: paper, ours, error, and what each cell needs");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PapersOptions>();
   verb->add_option("names", o->names, "which papers; all that are known if none is named")
       ->check(CLI::IsMember({"specformer", "s3d", "clover", "space"}));
   auto* json = verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");

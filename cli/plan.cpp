@@ -11,14 +11,14 @@ namespace draftline::cli {
 
 namespace {
 
-struct Options {
+struct PlanOptions {
   std::string scenario;
   bool json = false, csv = false;
   int jobs = 1, most_devices = 1024;
   std::uint64_t seed = 0;
 };
 
-int plan(const Options& o, const Common& common) {
+int plan(const PlanOptions& o, const Common& common) {
   const DocumentText text(o.scenario);
   const auto first = std::make_shared<ServingSweep>(text.document(), common.data);
   first->validate();
@@ -59,7 +59,7 @@ int plan(const Options& o, const Common& common) {
 
 void add_plan(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("plan", "the cheapest fleet that meets the latency targets of a workload");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PlanOptions>();
   verb->add_option("scenario", o->scenario,
                    "a scenario with \"workload\", \"slo\" and, if wished, \"prices\" (per device and hour)")
       ->required();

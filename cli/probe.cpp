@@ -32,7 +32,7 @@ using namespace measure;
 
 namespace {
 
-struct Options : ProbeOptions {
+struct ProbeArguments : ProbeOptions {
   bool json = false;
 };
 
@@ -259,7 +259,7 @@ bool probe_into(const ProbeOptions& o) {
 
 namespace {
 
-int probe(const Options& o) {
+int probe(const ProbeArguments& o) {
   const bool all = probe_into(o);
   const Measured m = read_file(o.out, read_measured);
   if (o.json) write_measured(std::cout, m);
@@ -272,7 +272,7 @@ int probe(const Options& o) {
 
 void add_probe(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("probe", "times the decoder's ops on this machine and writes a measured file");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ProbeArguments>();
   verb->add_option("--device", o->device, "what to time")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   verb->add_option("--out", o->out, "the measured file; an interrupted one is completed")->capture_default_str();
   verb->add_option("--grid", o->grid, "small: a few shapes, to see that it works")

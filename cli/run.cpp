@@ -14,7 +14,7 @@ namespace draftline::cli {
 
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string scenario;
   bool json = false, csv = false, dry_run = false, explain = false;
   int jobs = 1;
@@ -22,7 +22,7 @@ struct Options {
   std::size_t from = 0;
 };
 
-int run(const Options& o, const Common& common) {
+int run(const RunOptions& o, const Common& common) {
   const DocumentText scenario(o.scenario);
   Sweep first(scenario.document(), common.data);
   if (first.scenario().serving)
@@ -74,7 +74,7 @@ int run(const Options& o, const Common& common) {
 
 void add_run(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("run", "what if: predict every point of a scenario");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RunOptions>();
   verb->add_option("scenario", o->scenario, "a scenario file; any value in it may be a list (see scenarios/)")
       ->required();
   auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output, written as it goes");

@@ -15,7 +15,7 @@ namespace draftline::cli {
 
 namespace {
 
-struct Options {
+struct SimulateOptions {
   std::string scenario;
   bool json = false, csv = false, dry_run = false, no_oracle = false, timing = false;
   int jobs = 1;
@@ -24,7 +24,7 @@ struct Options {
   ServingRecords::Files records;
 };
 
-int simulate(const Options& o, const Common& common) {
+int simulate(const SimulateOptions& o, const Common& common) {
   const DocumentText text(o.scenario);
   const auto first = std::make_shared<ServingSweep>(text.document(), common.data);
   first->validate();
@@ -104,7 +104,7 @@ int simulate(const Options& o, const Common& common) {
 
 void add_simulate(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("simulate", "serve a workload: arrivals, batches, KV blocks, speculation");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<SimulateOptions>();
   verb->add_option("scenario", o->scenario, "a scenario file with a \"workload\" (docs/simulator.md)")->required();
   auto* json = verb->add_flag("--json", o->json, "one JSON document on standard output");
   verb->add_flag("--csv", o->csv, "CSV on standard output")->excludes(json);

@@ -24,7 +24,7 @@ using namespace measure;
 
 namespace {
 
-struct Options {
+struct ValidateOptions {
   std::string device = "cpu", grid = "standard";
   std::filesystem::path out = "validation", measured, markdown;
   std::string datasheet;
@@ -58,7 +58,7 @@ T from_file(const std::filesystem::path& file, Read read) {
 
 class Validating {
  public:
-  Validating(const Options& o, const Common& common)
+  Validating(const ValidateOptions& o, const Common& common)
       : o_(o),
         common_(common),
         networks_(common.data),
@@ -227,7 +227,7 @@ class Validating {
             o_.full ? std::nullopt : std::optional(Seconds{o_.of_decoding()})};
   }
 
-  const Options& o_;
+  const ValidateOptions& o_;
   const Common& common_;
   Networks networks_;
   ClockReference reference_{Seconds{0.5}};
@@ -244,7 +244,7 @@ class Validating {
 
 void add_validate(CLI::App& app, Action& chosen) {
   auto* verb = app.add_subcommand("validate", "probe, calibrate, decode, predict: predicted beside measured, here");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ValidateOptions>();
   verb->add_option("--device", o->device, "what to validate")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
