@@ -11,7 +11,7 @@ string(REPLACE "," ";" rooms "${ROOMS}")
 string(REPLACE "," ";" alone "${ALONE}")
 
 # What the build compiles. A source in the build's own folders may do nothing but include one of the tree's kernels, or
-# several sources (cmake/unity.cmake), which preset dev compiles by themselves.
+# several sources (cmake/unity.cmake), which a build without them, as preset tidy's, compiles by themselves.
 set(compiled)
 file(STRINGS ${COMPILED} entries REGEX "\"file\": \"")
 foreach(entry IN LISTS entries)

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # A third of what the program costs to compile is parsing the headers of the standard library and of third parties.
-# DRAFTLINE_PRECOMPILE parses them once for targets that are compiled alike: ON for all, `tests` for tests and the command
-# line alone, which read the largest headers. Preset dev has the latter, so that a library's source that forgets an
-# #include is seen.
-set(DRAFTLINE_PRECOMPILE OFF CACHE STRING "parse the headers of the standard library once a build: OFF, tests or ON")
+# DRAFTLINE_PRECOMPILE parses them once for targets that are compiled alike. A build without it, as preset tidy's, sees a
+# source that forgets an #include.
+option(DRAFTLINE_PRECOMPILE "parse the headers of the standard library once a build" OFF)
 
 # draftline_precompile(TARGET HEADER x.h) compiles cmake/precompiled/x.h for it; draftline_precompile(TARGET FROM owner)
 # shares the owner's.
 function(draftline_precompile target how from)
-  if(NOT DRAFTLINE_PRECOMPILE OR (DRAFTLINE_PRECOMPILE STREQUAL "tests" AND NOT target MATCHES "_(tests|catch|cli)$"))
+  if(NOT DRAFTLINE_PRECOMPILE)
     return()
   endif()
   if(how STREQUAL HEADER)

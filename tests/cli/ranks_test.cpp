@@ -44,7 +44,7 @@ int times(const std::string& what, const std::string& in) {
 
 }  // namespace
 
-TEST_CASE("several ranks print what one prints") {
+TEST_CASE("several ranks print what one prints", "[once]") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Folder draftline;
   const std::string asked = GENERATE("run run.json --json", "run run.json --csv --from 700", "simulate served.json",

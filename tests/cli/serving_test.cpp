@@ -172,7 +172,7 @@ TEST_CASE("Ctrl-C, and what ends a session or a job, keep what is finished and s
   CHECK(d.at("results").size() < 1500);
 }
 
-TEST_CASE("a signal that we were told to ignore is ignored") {
+TEST_CASE("a signal that we were told to ignore is ignored", "[once]") {
   const Program draftline;
   const Ran r = interrupted(draftline, "HUP", "env --ignore-signal=HUP");
   CHECK(r.code == 0);

@@ -63,7 +63,7 @@ const std::string kProgram = "'" DRAFTLINE_PROGRAM "' ", kScenarios = std::strin
 
 }  // namespace
 
-TEST_CASE("tables are no wider than the terminal") {
+TEST_CASE("tables are no wider than the terminal", "[once]") {
   for (const auto& [verb, scenario] :
        {std::pair("run", "when_to_switch_off"), std::pair("run", "tensor_parallel"), std::pair("run", "context_length"),
         std::pair("advise --no-load", "draft_budget"), std::pair("simulate", "serving_load"),

@@ -83,7 +83,7 @@ TEST_CASE("a server whose engine is not known is given back within its intervals
         Approx(1).epsilon(0.02));
 }
 
-TEST_CASE("nine in ten of servers drawn from the priors lie within their intervals") {
+TEST_CASE("nine in ten of servers drawn from the priors lie within their intervals", "[once]") {
   const auto terms = terms_of(shipped(), *Catalogue(kData).device("h100-sxm"), false);
   std::mt19937 random(5);
   std::normal_distribution<double> normal;
