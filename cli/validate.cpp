@@ -102,10 +102,11 @@ class Validating {
                             bar->at(cell, waits_for);
                           },
                           [](const std::string& sentence) { std::cerr << sentence << "\n"; }};
-    const GridSteps grid =
+    GridSteps grid =
         o_.has("decode") ? decode_grid(grid_asked(), *on_, *validation_, core_, watcher) : GridSteps{};
     bar.reset();
     ValidationReport report{o_.device, on_->title(), std::string(build_commit()), o_.rate, fits_, {}, {}, {}, {}, 0};
+    take_out_bursts(grid.steps.cells);
     for (const MeasuredCell& c : grid.steps.cells) {
       if (!asked(c.transformer, c.method, c.batch_size)) continue;
       if (c.skipped.empty()) report.cells.push_back(validation_->compare(c));

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/fit_quality.h"
+
 namespace draftline {
 
 std::optional<MemoryTimes> memory_times(const Measured& m) {
@@ -16,6 +18,21 @@ std::optional<MemoryTimes> memory_times(const Measured& m) {
 
 MemoryTimes mean(const MemoryTimes& a, const MemoryTimes& b) {
   return {0.5 * (a.llc + b.llc), 0.5 * (a.memory + b.memory)};
+}
+
+std::vector<MemoryTimes> without_bursts(const std::vector<MemoryTimes>& readings) {
+  constexpr std::size_t kOnEitherSide = 2;
+  std::vector<MemoryTimes> all;
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    const std::size_t from = i - std::min(i, kOnEitherSide), to = std::min(i + kOnEitherSide + 1, readings.size());
+    std::vector<double> llc, memory;
+    for (std::size_t j = from; j < to; ++j) {
+      llc.push_back(readings[j].llc.value);
+      memory.push_back(readings[j].memory.value);
+    }
+    all.push_back({Seconds{quantile(llc, 0.5)}, Seconds{quantile(memory, 0.5)}});
+  }
+  return all;
 }
 
 MemoryDrift drift(const MemoryTimes& now, const MemoryTimes& probed) {

@@ -33,6 +33,19 @@ TEST_CASE("the larger of a file's two memory references is that of memory; a fil
   CHECK_FALSE(memory_times(m));
 }
 
+TEST_CASE("a burst in one reading is not taken for the machine's speed, a lasting change is") {
+  std::vector<MemoryTimes> read;
+  for (const double memory : {2.0, 2.2, 60.0, 2.1, 2.0, 2.3, 4.0, 4.2, 4.1}) read.push_back({Seconds{1}, Seconds{memory}});
+  const auto steady = without_bursts(read);
+  REQUIRE(steady.size() == read.size());
+  CHECK(steady[0].memory == Seconds{2.2});
+  CHECK(steady[2].memory == Seconds{2.1});
+  CHECK(steady[3].memory == Seconds{2.2});
+  CHECK(steady[8].memory == Seconds{4.1});
+  CHECK(steady[2].llc == Seconds{1});
+  CHECK(without_bursts({}).empty());
+}
+
 TEST_CASE("a drifted machine pays more for a byte of that level alone") {
   const auto device = read_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data" / "devices" / "cpu.json",
                                 [](const Reader& in) { return read_device(in); });
