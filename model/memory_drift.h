@@ -20,7 +20,8 @@ std::optional<MemoryTimes> memory_times(const Measured&);
 
 MemoryTimes mean(const MemoryTimes&, const MemoryTimes&);
 // Of readings in the order of their time: each level is the median of five readings, the reading itself and the two on
-// either side. A co-runner's burst of some milliseconds is in a reading, but not in what is timed for a second beside it.
+// either side. A co-runner's burst of some milliseconds is in a reading, but not in what is timed for a second beside
+// it.
 std::vector<MemoryTimes> without_bursts(const std::vector<MemoryTimes>&);
 
 struct MemoryDrift {  // times now over times while the machine was probed

@@ -35,7 +35,8 @@ TEST_CASE("the larger of a file's two memory references is that of memory; a fil
 
 TEST_CASE("a burst in one reading is not taken for the machine's speed, a lasting change is") {
   std::vector<MemoryTimes> read;
-  for (const double memory : {2.0, 2.2, 60.0, 2.1, 2.0, 2.3, 4.0, 4.2, 4.1}) read.push_back({Seconds{1}, Seconds{memory}});
+  for (const double memory : {2.0, 2.2, 60.0, 2.1, 2.0, 2.3, 4.0, 4.2, 4.1})
+    read.push_back({Seconds{1}, Seconds{memory}});
   const auto steady = without_bursts(read);
   REQUIRE(steady.size() == read.size());
   CHECK(steady[0].memory == Seconds{2.2});
