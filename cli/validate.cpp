@@ -102,8 +102,7 @@ class Validating {
                             bar->at(cell, waits_for);
                           },
                           [](const std::string& sentence) { std::cerr << sentence << "\n"; }};
-    GridSteps grid =
-        o_.has("decode") ? decode_grid(grid_asked(), *on_, *validation_, core_, watcher) : GridSteps{};
+    GridSteps grid = o_.has("decode") ? decode_grid(grid_asked(), *on_, *validation_, core_, watcher) : GridSteps{};
     bar.reset();
     ValidationReport report{o_.device, on_->title(), std::string(build_commit()), o_.rate, fits_, {}, {}, {}, {}, 0};
     take_out_bursts(grid.steps.cells);

@@ -316,7 +316,7 @@ TEST_CASE("a key's old name is read, and said on standard error once for each fi
   }
 }
 
-TEST_CASE("the output does not depend on the number of jobs of a check") {
+TEST_CASE("the output does not depend on the number of jobs of a check", "[once]") {
   const Folder draftline;
   draftline.write("served.json", kServed);
   draftline.write("pins.json", R"({"schema_version": 1, "pins": [{"verb": "simulate", "scenario": "served.json"},

@@ -147,7 +147,7 @@ TEST_CASE("where rank 0 can't write, all ranks end with its exit code") {
   CHECK(times(one.err, several.err) == 1);
 }
 
-TEST_CASE("Ctrl-C that one rank receives ends all of them, with one message and what is finished") {
+TEST_CASE("Ctrl-C that one rank receives ends all of them, with one message and what is finished", "[once]") {
   if (const std::string why = no_ranks(); !why.empty()) SKIP_TEST(why);
   const Program draftline;
   std::string rates;

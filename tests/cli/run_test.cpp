@@ -286,7 +286,7 @@ TEST_CASE("a list or a table that can't be written is no success") {
   }
 }
 
-TEST_CASE("output that can't be written is said and is no success") {
+TEST_CASE("output that can't be written is said and is no success", "[once]") {
   const Program draftline;
   draftline.write("s.json", scenario());
   const std::string format = GENERATE("", " --json", " --csv");

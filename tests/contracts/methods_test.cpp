@@ -178,7 +178,8 @@ TEST_CASE("every cache after a run has the bits of a fresh prefill of the commit
   }
 }
 
-TEST_CASE("sampled text has the target's distribution: the first tokens of many texts, by chi-squared", "[contract]") {
+TEST_CASE("sampled text has the target's distribution: the first tokens of many texts, by chi-squared",
+          "[contract][once]") {
   // Texts of 3 tokens behind one prompt, against autoregressive texts of another seed: a two-sample test. Cells with
   // fewer than 16 texts in both together are pooled. The rules themselves are proved exactly in tests/decoder.
   const Sampling sampling{0.9, 0, 0.95};

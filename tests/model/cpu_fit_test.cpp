@@ -247,7 +247,7 @@ TEST_CASE("noise, outliers and points of two minds move no coefficient by more t
   CHECK(outside <= all / 5);
 }
 
-TEST_CASE("a 90 % interval holds 85 to 95 % of the points that a fit has not seen") {
+TEST_CASE("a 90 % interval holds 85 to 95 % of the points that a fit has not seen", "[once]") {
   const double noise = GENERATE(0.02, 0.15);
   const CpuModel truth = known();
   const CpuCalibration c = calibrate_cpu(measured_by(truth, noise));

@@ -101,7 +101,7 @@ TEST_CASE("nine in ten of servers drawn from the priors lie within their interva
   CHECK(inside >= 0.83 * all);  // 120 intervals: 0.9 less two and a half standard errors
 }
 
-TEST_CASE("a step and a layer can't be told apart on one network, and can on two") {
+TEST_CASE("a step and a layer can't be told apart on one network, and can on two", "[once]") {
   Engine truth = shipped();
   truth.step = Seconds{0.4e-3};
   truth.step_speculating = Seconds{0.5e-3};
@@ -123,7 +123,7 @@ TEST_CASE("a step and a layer can't be told apart on one network, and can on two
   CHECK(term(two, "layer").learned > term(one, "layer").learned);
 }
 
-TEST_CASE("speculative runs of two draft lengths tell what a pass waits from what a step costs") {
+TEST_CASE("speculative runs of two draft lengths tell what a pass waits from what a step costs", "[once]") {
   Engine truth = shipped();
   truth.step_speculating = Seconds{0.7e-3};
   truth.draft_pass = Seconds{0.7e-3};  // more than the device's time of a pass
