@@ -153,7 +153,7 @@ class CpuBackend : public Backend {
   std::vector<CpuCache> caches_;
   std::vector<CpuStates> states_;
   std::unordered_map<int, std::vector<float>> weights_;
-  std::pmr::monotonic_buffer_resource panel_memory_{huge_pages()};
+  HugePageArena panel_memory_;
   std::unordered_map<int, std::pmr::vector<PanelLine>> panels_;
   std::unordered_map<const Tape*, ArenaPlan> plans_;
   std::vector<std::pair<Rope, std::vector<float>>> frequencies_;

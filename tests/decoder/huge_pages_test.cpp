@@ -12,15 +12,23 @@
 using namespace draftline;
 
 TEST_CASE("large blocks begin at a page of 2 MB, and what no memory holds is refused") {
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  for (const std::size_t bytes : {kPage, kPage + 64, 5 * kPage - 64}) {
+  for (const std::size_t bytes : {kHugePage, kHugePage + 64, 5 * kHugePage - 64}) {
     const std::pmr::vector<char> block(bytes, '1', huge_pages());
-    CHECK(reinterpret_cast<std::uintptr_t>(block.data()) % kPage == 0);
+    CHECK(reinterpret_cast<std::uintptr_t>(block.data()) % kHugePage == 0);
   }
   std::pmr::vector<float> grows(huge_pages());
   for (int i = 0; i < 1'000'000; ++i) grows.push_back(1);  // through small blocks into large ones
   CHECK(grows.back() == 1);
   CHECK_THROWS_AS(huge_pages()->allocate(std::numeric_limits<std::size_t>::max() - 64, 64), std::bad_alloc);
+}
+
+TEST_CASE("small blocks of an arena lie in pages of 2 MB too, the first as all others") {
+  constexpr std::size_t kMatrix = std::size_t{1} << 20;
+  HugePageArena arena;
+  auto* const first = static_cast<char*>(arena.allocate(kMatrix, 64));
+  CHECK(reinterpret_cast<std::uintptr_t>(first) % kHugePage == 0);
+  const auto* const second = static_cast<char*>(arena.allocate(kMatrix / 2, 64));
+  CHECK(second == first + kMatrix);
 }
 
 #ifdef __linux__
