@@ -3,10 +3,12 @@
 // engine to the measurements.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "measure/probing.h"
 #include "model/fit_quality.h"
 
 namespace draftline::cli {
@@ -18,9 +20,11 @@ struct ProbeOptions {
   // Seconds to wait for other programs to leave a CPU core; none: three quarters of `seconds`, 0 on the small grid.
   std::optional<double> wait;
 };
-// Measures this machine and writes the measured file, or completes it if it exists. Returns false if Ctrl-C interrupted
-// it; measured points are kept. Throws InputErrors if the file is of another machine or program, and DeviceError.
-bool probe_into(const ProbeOptions&);
+GridSize grid_size(const ProbeOptions&);
+measure::ProbingAsked probing_asked(const ProbeOptions&);
+std::unique_ptr<measure::ProbedDevice> probed_gpu(GridSize);  // throws DeviceError if there is none
+// Shows progress as a bar on standard error, listens to Ctrl-C and says sentences on standard error.
+measure::Watcher watcher_with_bar(const std::string& title);
 
 struct CalibratedFiles {
   std::string device, engine;       // JSON texts; `engine` is "" if the host was not measured

@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline probe`: times the ops of a decoder on this machine and writes a measured file. Results are saved every few
 // seconds; started again with the same file, it continues.
-#include <algorithm>
-#include <chrono>
-#include <functional>
 #include <iostream>
-#include <set>
 
 #include "cli/command.h"
 #include "cli/interruptible.h"
 #include "cli/measuring.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "core/build_info.h"
-#include "core/errors.h"
 #include "core/quantity_text.h"
-#include "core/text_file.h"
-#include "measure/free_core.h"
-#include "probes/cpu_grid.h"
-#include "probes/cpu_probe.h"
+#include "core/reader.h"
 #include "probes/cuda_grid.h"
 #include "probes/cuda_probe.h"
-#include "probes/host_probe.h"
-#include "probes/machine.h"
-#include "probes/memory_reference.h"
-#include "probes/stopwatch.h"
 
 namespace draftline::cli {
 
@@ -36,231 +23,69 @@ struct ProbeArguments : ProbeOptions {
   bool json = false;
 };
 
-void save(const Measured& m, const std::filesystem::path& file) {
-  AtomicFile out(file);
-  write_measured(out.stream(), m);
-  out.commit();
-}
-
-// The points of an earlier run. Throws InputErrors if that was on another machine or by another program.
-std::vector<MeasuredPoint> earlier(const Measured& now, const std::filesystem::path& file) {
-  std::error_code none;
-  if (!std::filesystem::exists(file, none)) return {};
-  const Measured before = read_file(file, read_measured);
-  now.must_go_on(before, file);
-  return before.points;
-}
-
-// The device that is probed: its description, the points of its grid, and the function that times one of them.
-struct Subject {
-  std::string title;
-  std::function<std::map<std::string, double>()> machine;
-  std::vector<MeasuredPoint> grid;
-  std::function<MeasuredPoint(const MeasuredPoint&, Seconds time_budget)> measure;
-  std::function<Seconds(const MeasuredPoint&)> overhead = {};  // time besides the samples; null: as long as these
-  std::function<std::vector<std::string>()> remarks = {};
-  std::function<double()> usual = {};  // time of the clock reference on a free core, as known so far
-  FreeCore::Read read = {};            // reads the clock reference
-};
-
-Subject this_cpu(GridSize size) {
-  const Machine machine = this_machine();
-  constexpr Seconds kWatch{2}, kGlance{0.05};
-  auto reference = std::make_shared<ClockReference>(size == GridSize::full ? kWatch : kGlance);
-  auto memory = std::make_shared<MemoryReference>(machine.l2_cache, machine.last_level_cache, *reference);
-  memory->read();
-  std::vector<MeasuredPoint> grid = cpu_grid(machine.last_level_cache, size);
-  for (const MeasuredPoint& p : host_grid()) grid.push_back(p);
-  // Last, as they summarise readings taken all the while.
-  for (const MeasuredPoint& p : memory->points()) grid.push_back({.op = p.op, .shape = p.shape});
-  grid.push_back({.op = "clock_reference", .shape = {}});
-  return {machine.cpu,
-          [machine] {
-            return std::map<std::string, double>{{"l1_cache", machine.l1_cache},
-                                                 {"l2_cache", machine.l2_cache},
-                                                 {"last_level_cache", machine.last_level_cache},
-                                                 {"memory", machine.memory},
-                                                 {"cores", static_cast<double>(machine.cores)}};
-          },
-          std::move(grid),
-          [reference, memory, since = Stopwatch()](const MeasuredPoint& p, Seconds time_budget) mutable {
-            constexpr Seconds kBetweenReadings{0.25};
-            for (const MeasuredPoint& all : memory->points())
-              if (all.same_shape(p)) return all;
-            if (since.wall() > kBetweenReadings) {
-              memory->read();
-              since = Stopwatch();
-            }
-            return p.op.ends_with("_host") ? probe_host(p, time_budget, *reference)
-                                           : probe_cpu(p, time_budget, *reference);
-          },
-          {},
-          {},
-          [reference] { return reference->usual(); },
-          [reference](int more) { return reference->read(more); }};
-}
-
-Subject this_gpu(GridSize size) {
-  auto device = std::make_shared<CudaProbe>();
-  const auto facts = device->machine();
-  return {device->title(),
-          [device] { return device->machine(); },
-          cuda_grid(facts.at("l2_cache"), size, static_cast<int>(facts.at("devices"))),
-          [device](const MeasuredPoint& p, Seconds time_budget) { return device->measure(p, time_budget); },
-          expected_overhead,
-          [device] { return device->remarks(); }};
-}
-
-using Clock = std::chrono::steady_clock;
-
-// Divides the time budget among the points: each gets its overhead, and an equal part of the rest. If overheads are
-// longer than estimated, later points get less time, so that the total stays within the budget.
-class Schedule {
+class ProbedGpu : public ProbedDevice {
  public:
-  Schedule(const Subject& subject, const std::vector<MeasuredPoint>& todo, Seconds whole) {
-    const auto all = static_cast<double>(subject.grid.size());
-    const Seconds half = whole * (0.5 / all);
-    Seconds beside;
-    for (const MeasuredPoint& p : subject.grid) beside += subject.overhead ? subject.overhead(p) : half;
-    constexpr double kLeastShare = 0.25;  // least share of the time that is for samples
-    time_budget_ = std::max(whole - beside, kLeastShare * whole) * (1 / all);
-    adapts_ = static_cast<bool>(subject.overhead);
-    for (const MeasuredPoint& p : todo) overhead_.push_back(subject.overhead ? subject.overhead(p) : half);
-    for (const Seconds o : overhead_) expected_ += o + time_budget_;
-    left_ = expected_;
+  explicit ProbedGpu(GridSize size) : size_(size) {}
+  std::string title() const override { return probe_.title(); }
+  std::map<std::string, double> machine() const override { return probe_.machine(); }
+  ProbeOrder order() const override {
+    const auto facts = probe_.machine();
+    auto grid = cuda_grid(facts.at("l2_cache"), size_, static_cast<int>(facts.at("devices")));
+    const std::size_t all = grid.size();
+    return {std::move(grid), all};
   }
-  Seconds expected() const { return expected_; }
-  Seconds done() const { return expected_ - left_; }
-  Seconds elapsed() const { return Seconds{std::chrono::duration<double>(Clock::now() - start_).count()}; }
-  Seconds time_budget_for(std::size_t i) const {
-    if (!adapts_) return time_budget_;
-    Seconds beside;
-    for (std::size_t j = i; j < overhead_.size(); ++j) beside += overhead_[j];
-    constexpr double kLeastShare = 0.125;
-    const Seconds share = (expected_ - elapsed() - beside) * (1 / static_cast<double>(overhead_.size() - i));
-    return std::clamp(share, kLeastShare * time_budget_, time_budget_);
-  }
-  void finished(std::size_t i) { left_ -= overhead_[i] + time_budget_; }
+  MeasuredPoint measure(const MeasuredPoint& p, Seconds time_budget) override { return probe_.measure(p, time_budget); }
+  std::optional<Seconds> overhead(const MeasuredPoint& p) const override { return expected_overhead(p); }
+  std::vector<std::string> remarks() const override { return probe_.remarks(); }
 
  private:
-  Seconds time_budget_, expected_, left_;
-  std::vector<Seconds> overhead_;
-  bool adapts_ = false;
-  Clock::time_point start_ = Clock::now();
+  GridSize size_;
+  CudaProbe probe_;
 };
 
 }  // namespace
 
-bool probe_into(const ProbeOptions& o) {
-  constexpr double kSecondsOnCpu = 80, kSecondsOnGpu = 150, kToWait = 0.75;
-  const bool gpu = o.device == "cuda";
-  const GridSize size = o.grid == "small" ? GridSize::small : GridSize::full;
-  const double seconds = o.seconds.value_or(gpu ? kSecondsOnGpu : kSecondsOnCpu);
-  const Subject subject = gpu ? this_gpu(size) : this_cpu(size);
-  Measured m;
-  m.device = o.device;
-  m.title = subject.title;
-  m.commit = build_commit();
-  m.model = build_model();
-  m.source = "draftline-probe";
-  m.locator = "draftline probe --device " + o.device + " on this machine";
-  m.arguments = {"probe", "--device", o.device, "--grid", o.grid, "--seconds", significant(seconds, 6)};
-  m.machine = subject.machine();
-  m.points = earlier(m, o.out);
+GridSize grid_size(const ProbeOptions& o) { return o.grid == "small" ? GridSize::small : GridSize::full; }
 
-  std::vector<MeasuredPoint> todo = subject.grid;
-  const std::size_t all = todo.size();
-  std::erase_if(todo, [&](const MeasuredPoint& p) {
-    return std::any_of(m.points.begin(), m.points.end(), [&](const auto& q) { return q.same_shape(p); });
-  });
-  if (todo.size() < all)
-    std::cerr << o.out.string() << ": " << all - todo.size() << " of " << all << " points are there already\n";
-  std::set<std::string> said;
-  const auto remark = [&](bool at_end) {
-    if (!subject.remarks) return;
-    for (const std::string& r : subject.remarks())
-      if (at_end ? !said.contains(r) : said.insert(r).second) std::cerr << r << "\n";
-  };
-  remark(false);
-  const auto keep = [&] {
-    m.machine = subject.machine();
-    save(m, o.out);
-  };
-  constexpr auto kBetweenSaves = std::chrono::seconds(3);
-  auto saved = Clock::now() - kBetweenSaves;  // saves after the first point, to detect early if that is impossible
-  Schedule schedule(subject, todo, Seconds{seconds});
-  const auto in_seconds = [](Seconds t) { return significant(t.value, 3) + " s"; };
-  if (gpu && !todo.empty())
-    std::cerr << "probing " << todo.size() << " points of " << m.title << ", about " << in_seconds(schedule.expected())
-              << "\n";
-  int discarded = 0, skipped = 0, taken = 0;
-  std::size_t i = 0, again = 0;
-  struct Judged {
-    std::size_t at;
-    double usual;  // time of the clock reference that was assumed
-    bool shared;   // whether other programs used the core meanwhile
-  };
-  std::vector<Judged> judged;
-  FreeCore core(subject.read, Seconds{o.wait.value_or(size == GridSize::small ? 0 : kToWait * seconds)},
-                Interruptible::asked);
-  {
-    constexpr double kTicks = 1000;  // the bar counts expected milliseconds, for a correct estimate of the time left
-    const Interruptible interruptible;
-    Progress progress("probing", static_cast<std::size_t>(kTicks * schedule.expected().value) + 1);
-    const auto wait = [&] {
-      core.wait([&] {
-        progress.at(static_cast<std::size_t>(kTicks * schedule.done().value), "other programs to leave the core");
-      });
-    };
-    for (; i < todo.size() && !Interruptible::asked(); ++i) {
-      try {
-        wait();
-        m.points.push_back(subject.measure(todo[i], schedule.time_budget_for(i)));
-      } catch (const DeviceError&) {  // measured points are kept
-        save(m, o.out);
-        throw;
-      }
-      if (subject.usual) judged.push_back({m.points.size() - 1, subject.usual(), !core.stayed_free()});
-      if (Clock::now() - saved > kBetweenSaves) {
-        keep();
-        saved = Clock::now();
-      }
-      schedule.finished(i);
-      progress.at(static_cast<std::size_t>(kTicks * schedule.done().value));
-    }
-    // Other programs used the core, perhaps so long that their share of it seemed normal.
-    constexpr double kSlower = 1.05, kMostTime = 2;
-    for (const Judged& j : judged)
-      if (i == todo.size() && (j.shared || j.usual > kSlower * subject.usual()) && !Interruptible::asked() &&
-          schedule.elapsed() < Seconds{kMostTime * seconds}) {
-        wait();
-        m.points[j.at] = subject.measure(m.points[j.at], schedule.time_budget_for(0));
-        ++again;
-      }
-  }
-  for (std::size_t p = m.points.size() - i; p < m.points.size(); ++p) {
-    discarded += m.points[p].discarded;
-    taken += m.points[p].discarded + m.points[p].samples;
-    skipped += !m.points[p].skipped.empty();
-  }
-  keep();
-  remark(true);
-  if (gpu && i > 0)
-    std::cerr << i << " points took " << in_seconds(schedule.elapsed()) << "; " << in_seconds(schedule.done())
-              << " were expected\n";
-  if (const std::string waited = core.report(); !waited.empty()) std::cerr << waited << "\n";
-  if (again > 0) std::cerr << again << " points were timed again: others had had the core\n";
-  if (discarded > 0)
-    std::cerr << discarded << " of " << taken
-              << " samples were discarded: the clock, or another program, slowed them\n";
-  if (skipped > 0) std::cerr << skipped << " points could not run; the file says why\n";
-  return i == todo.size();
+ProbingAsked probing_asked(const ProbeOptions& o) {
+  constexpr double kSecondsOnCpu = 80, kSecondsOnGpu = 150, kToWait = 0.75;
+  const double seconds = o.seconds.value_or(o.device == "cuda" ? kSecondsOnGpu : kSecondsOnCpu);
+  return {o.out,
+          o.device,
+          {"probe", "--device", o.device, "--grid", o.grid, "--seconds", significant(seconds, 6)},
+          Seconds{seconds},
+          Seconds{o.wait.value_or(grid_size(o) == GridSize::small ? 0 : kToWait * seconds)}};
+}
+
+std::unique_ptr<ProbedDevice> probed_gpu(GridSize size) { return std::make_unique<ProbedGpu>(size); }
+
+Watcher watcher_with_bar(const std::string& title) {
+  const auto bar = std::make_shared<std::optional<Progress>>();
+  return {Interruptible::asked,
+          [bar, title](std::size_t done, std::size_t all, const std::string& waits_for) {
+            if (!*bar) bar->emplace(title, all);
+            (*bar)->at(done, waits_for);
+          },
+          [bar](const std::string& sentence) {
+            bar->reset();  // clears its line
+            std::cerr << sentence << "\n";
+          }};
 }
 
 namespace {
 
 int probe(const ProbeArguments& o) {
-  const bool all = probe_into(o);
+  constexpr Seconds kWatch{2}, kGlance{0.05};
+  const GridSize size = grid_size(o);
+  std::optional<CpuReferences> references;
+  if (o.device == "cpu") references.emplace(size == GridSize::full ? kWatch : kGlance);
+  const auto device = references ? probed_cpu(size, *references) : probed_gpu(size);
+  bool all = true;
+  {
+    const Interruptible interruptible;
+    const Watcher watcher = watcher_with_bar("probing");
+    all = Probing(probing_asked(o), *device, watcher).finish(watcher);
+  }
   const Measured m = read_file(o.out, read_measured);
   if (o.json) write_measured(std::cout, m);
   else std::cout << o.out.string() << ": " << m.points.size() << " points of " << m.title << "\n";

@@ -63,8 +63,8 @@ class Validating {
         common_(common),
         networks_(common.data),
         core_(
-            o.gpu() ? FreeCore::Read() : [this](int more) { return reference_.read(more); }, Seconds{o.of_waiting()},
-            Interruptible::asked) {
+            o.gpu() ? FreeCore::Read() : [this](int more) { return references().clock.read(more); },
+            Seconds{o.of_waiting()}, Interruptible::asked) {
     if (o.gpu() && o.has("calibrate") && o.datasheet.empty())
       throw InputErrors("--datasheet: a GPU's peaks can't be timed; name its device, or a device file");
     std::error_code failed;
@@ -76,34 +76,16 @@ class Validating {
   }
 
   int run() {
-    if (o_.has("probe") && o_.measured.empty() &&
-        !probe_into({o_.device, small() ? "small" : "full", measured(), o_.of_probing(), o_.of_waiting()}))
-      return interrupted();
+    if (o_.has("probe") && o_.measured.empty() && !probe()) return interrupted();
     if (o_.has("calibrate")) calibrate();
     if (!o_.has("decode") && !o_.has("serving")) return 0;
-    if (o_.gpu()) on_ = this_gpu(networks_, o_.rate, file("algorithms.json"));
     cells_ = cells_asked();
-    if (!on_) {
-      tell_at_clock_of_probe();
-      on_ = this_cpu(networks_, most(&GridCell::batch_size), most(&GridCell::context), reference_);
-    }
-    for (const char* name : {"device.json", "engine.json"})
-      if (std::error_code none; !std::filesystem::exists(file(name), none))
-        throw InputErrors(file(name).string() + ": no such file; the part \"calibrate\" writes it (--parts)");
-    device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
-    engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
-    validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate,
-                                               on_->format(), memory_while_probed());
+    if (o_.gpu()) on_ = this_gpu(networks_, o_.rate, file("algorithms.json"));
+    else on_ = this_cpu(networks_, most(&GridCell::batch_size), most(&GridCell::context), references());
+    load_calibration();
     const Interruptible interruptible;
-    std::optional<Progress> bar;
-    const Watcher watcher{Interruptible::asked,
-                          [&](std::size_t cell, std::size_t cells, const std::string& waits_for) {
-                            if (!bar) bar.emplace("decoding", cells);
-                            bar->at(cell, waits_for);
-                          },
-                          [](const std::string& sentence) { std::cerr << sentence << "\n"; }};
-    GridSteps grid = o_.has("decode") ? decode_grid(grid_asked(), *on_, *validation_, core_, watcher) : GridSteps{};
-    bar.reset();
+    GridSteps grid = o_.has("decode") ? decode() : GridSteps{};
+    if (probing_ && !finish_probing()) return interrupted();
     ValidationReport report{o_.device, on_->title(), std::string(build_commit()), o_.rate, fits_, {}, {}, {}, {}, 0};
     take_out_bursts(grid.steps.cells);
     for (const MeasuredCell& c : grid.steps.cells) {
@@ -137,17 +119,66 @@ class Validating {
         all.merge(InputFiles(Document::from_file(f).root().input_files()));
     return all;
   }
+  CpuReferences& references() {
+    constexpr Seconds kWatch{2}, kGlance{0.5};
+    if (!references_) references_.emplace(small() ? kGlance : kWatch);
+    return *references_;
+  }
+
+  // On a CPU that decodes too, most points are left for the time between the cells (probing_), so that a drift of the
+  // machine is in both. Returns false if it was interrupted.
+  bool probe() {
+    const ProbeOptions o{o_.device, small() ? "small" : "full", measured(), o_.of_probing(), o_.of_waiting()};
+    probed_ = o_.gpu() ? probed_gpu(grid_size(o)) : probed_cpu(grid_size(o), references());
+    const Interruptible interruptible;
+    const Watcher watcher = watcher_with_bar("probing");
+    probing_ = std::make_unique<Probing>(probing_asked(o), *probed_, watcher);
+    const bool in_slices = !o_.gpu() && o_.has("calibrate") && o_.has("decode");
+    const bool enough = in_slices ? probing_->until(0, watcher) : probing_->finish(watcher);
+    if (probing_->whole()) probing_.reset(), probed_.reset();
+    return enough;
+  }
+  bool finish_probing() {
+    const bool all = probing_->finish(watcher_with_bar("probing"));
+    probing_.reset();
+    if (!all) return false;
+    calibrate();
+    load_calibration();
+    return true;
+  }
+
+  GridSteps decode() {
+    GridAsked grid = grid_asked();
+    const Watcher watcher = watcher_with_bar("decoding"), silent{.interrupted = watcher.interrupted};
+    if (probing_) grid.between_cells = [&](double over) { probing_->until(over, silent); };
+    return decode_grid(grid, *on_, *validation_, core_, watcher);
+  }
+
+  // The device and the engine by which steps are predicted, and the clock at which they are compared.
+  void load_calibration() {
+    if (!o_.gpu()) tell_at_clock_of_probe();
+    for (const char* name : {"device.json", "engine.json"})
+      if (std::error_code none; !std::filesystem::exists(file(name), none))
+        throw InputErrors(file(name).string() + ": no such file; the part \"calibrate\" writes it (--parts)");
+    validation_.reset();
+    device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
+    engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
+    validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate,
+                                               on_->format(), memory_while_probed());
+  }
+
   // The clock at which steps are compared is that of probing; older files do not have it.
   void tell_at_clock_of_probe() {
     constexpr double kFarthest = 3;  // with a busy SMT sibling a core takes 1.7 times as long
     std::error_code none;
     if (!std::filesystem::exists(measured(), none)) return;
+    ClockReference& clock = references().clock;
     for (const MeasuredPoint& p : read_file(measured(), read_measured).points) {
       if (p.op != "clock_reference" || !p.skipped.empty()) continue;
-      if (std::abs(std::log(p.median.value / reference_.usual())) > std::log(kFarthest))
+      if (std::abs(std::log(p.median.value / clock.usual())) > std::log(kFarthest))
         throw InputErrors(measured().string() + "#/points: the clock reference took " + to_text(p.median) +
-                          ", here it takes " + to_text(Seconds{reference_.usual()}) + ": it is another machine's");
-      reference_.normalise_to(p.median.value);
+                          ", here it takes " + to_text(Seconds{clock.usual()}) + ": it is another machine's");
+      clock.normalise_to(p.median.value);
     }
   }
   std::optional<MemoryTimes> memory_while_probed() const {
@@ -158,9 +189,11 @@ class Validating {
   void say_who_had_the_core() const {
     constexpr double kFreer = 1.15;
     if (const std::string waited = core_.report(); !waited.empty()) std::cerr << waited << "\n";
-    if (!o_.gpu() && reference_.typical() > kFreer * reference_.usual())
+    if (!references_) return;
+    const ClockReference& clock = references_->clock;
+    if (clock.typical() > kFreer * clock.usual())
       std::cerr << measured().string() << ": co-runners had the core while it was probed (the clock reference took "
-                << to_text(Seconds{reference_.typical()}) << ", now it takes " << to_text(Seconds{reference_.usual()})
+                << to_text(Seconds{clock.typical()}) << ", now it takes " << to_text(Seconds{clock.usual()})
                 << "): probe again, in another folder\n";
   }
   static int interrupted() {
@@ -230,8 +263,10 @@ class Validating {
   const ValidateOptions& o_;
   const Common& common_;
   Networks networks_;
-  ClockReference reference_{Seconds{0.5}};
+  std::optional<CpuReferences> references_;  // of a CPU, once they are needed
   FreeCore core_;
+  std::unique_ptr<ProbedDevice> probed_;
+  std::unique_ptr<Probing> probing_;  // while points are left to probe between the cells
   std::unique_ptr<ValidationDevice> on_;
   std::vector<GridCell> cells_;
   Device device_;

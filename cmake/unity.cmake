@@ -13,6 +13,8 @@ if(DRAFTLINE_UNITY)
   set_source_files_properties(${reach_for_a_gpu} TARGET_DIRECTORY draftline_measure
     PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # which takes a source that another includes for a header, where this would matter
-    target_compile_options(draftline_reports PRIVATE -Wno-subobject-linkage)
+    foreach(room IN ITEMS measure reports)
+      target_compile_options(draftline_${room} PRIVATE -Wno-subobject-linkage)
+    endforeach()
   endif()
 endif()

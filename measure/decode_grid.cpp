@@ -23,6 +23,7 @@ class DecodingGrid {
     const std::size_t once = todo_.size();  // cells that co-runners disturbed are appended behind these
     std::size_t i = 0, again = 0;
     for (; i < todo_.size() && !watcher_.interrupted(); ++i) {
+      do_between(static_cast<double>(std::min(i, once)) / static_cast<double>(once));
       if (asked_.time && (elapsed() > *asked_.time || too_long(todo_[i]))) {
         result_.left_out += i < once;
         continue;
@@ -48,7 +49,8 @@ class DecodingGrid {
 
  private:
   using Clock = std::chrono::steady_clock;
-  Seconds elapsed() const { return Seconds{std::chrono::duration<double>(Clock::now() - start_).count()}; }
+  static Seconds since(Clock::time_point t) { return Seconds{std::chrono::duration<double>(Clock::now() - t).count()}; }
+  Seconds elapsed() const { return since(start_) - between_; }
   static MeasuredCell empty(const GridCell& c) {
     return {.transformer = c.transformer, .method = c.method, .batch_size = c.batch_size, .context = c.context};
   }
@@ -80,6 +82,14 @@ class DecodingGrid {
     if (todo_.size() < asked_.cells.size())
       watcher_.say(asked_.file.string() + ": " + std::to_string(asked_.cells.size() - todo_.size()) + " of " +
                    std::to_string(asked_.cells.size()) + " cells are there already");
+  }
+
+  void do_between(double over) {
+    if (!asked_.between_cells) return;
+    if (asked_.time) over = std::max(over, std::min(elapsed() / *asked_.time, 1.0));
+    const auto from = Clock::now();
+    asked_.between_cells(over);
+    between_ += since(from);
   }
 
   bool too_long(const GridCell& c) {
@@ -127,7 +137,7 @@ class DecodingGrid {
   std::vector<GridCell> todo_;
   GridSteps result_;
   Clock::time_point start_ = Clock::now();
-  Seconds saved_;
+  Seconds between_, saved_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // The decoding part of `draftline validate`: times the cells of its grid one by one and saves them to a file meanwhile.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct GridAsked {
   int turns = 1;
   Seconds time_budget;
   std::optional<Seconds> time;  // for all cells, about; then slow cells, and those that are left, are skipped
+  // Called before each cell with the share of the work that is over; its own time is not counted.
+  std::function<void(double over)> between_cells = {};
 };
 struct GridSteps {
   MeasuredSteps steps;

@@ -48,11 +48,7 @@ MeasuredCell read_cell(const Reader& in) {
     op.done();
     c.ops.push_back(std::move(o));
   }
-  if (const auto memory = in.find("memory_reference")) {
-    const auto time = [&](const char* level) { return Seconds{memory->at(level).number(1e-12, kMostTime)}; };
-    c.memory = {time("llc"), time("memory")};
-    memory->done();
-  }
+  c.memory = read_memory_times(in);
   if (const auto history = in.find("history"))
     for (const Reader& step : history->items()) {
       auto& answers = c.history.emplace_back();
@@ -103,11 +99,7 @@ void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
       w.member("skipped", c.skipped);
       return;
     }
-    if (c.memory)
-      w.object("memory_reference", [&] {
-        w.member("llc", c.memory->llc.value);
-        w.member("memory", c.memory->memory.value);
-      });
+    write_memory_times(w, c.memory);
     w.objects("plain", c.plain, write);
     w.objects("turns", c.turns, write);
     if (!c.history.empty()) w.member("history", nlohmann::json(c.history));

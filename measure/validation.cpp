@@ -59,16 +59,6 @@ ValidationCell Validation::compare(const MeasuredCell& m, const Device& device) 
 
 // ---- over many cells
 
-void take_out_bursts(std::vector<MeasuredCell>& cells) {
-  std::vector<MemoryTimes> read;
-  for (const MeasuredCell& c : cells)
-    if (c.memory) read.push_back(*c.memory);
-  read = without_bursts(read);
-  auto next = read.begin();
-  for (MeasuredCell& c : cells)
-    if (c.memory) c.memory = *next++;
-}
-
 namespace {
 
 // The batch at which the speedup falls through 1, interpolated linearly over the logarithm of the batch.

@@ -131,9 +131,6 @@ class Validation {
   Predictor predictor_;
 };
 
-// Takes bursts (model/memory_drift) out of what was read beside the cells, which are in the order of their time.
-void take_out_bursts(std::vector<MeasuredCell>&);
-
 std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>&);
 
 // The error budget: how much a kind of op contributes to the errors of steps, as means over the cells of (predicted -

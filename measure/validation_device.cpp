@@ -5,7 +5,6 @@
 #include "measure/cuda_decoding.h"
 #include "measure/decode_device.h"
 #include "probes/machine.h"
-#include "probes/memory_reference.h"
 
 namespace draftline::measure {
 
@@ -17,8 +16,8 @@ constexpr float kLateLayers = 0.35F;
 // On a CPU weights take long to make, so a decoder is used for all batches and contexts.
 class CpuDevice : public ValidationDevice {
  public:
-  CpuDevice(const Networks& networks, int slots, int longest, ClockReference& reference)
-      : networks_(networks), slots_(slots), longest_(longest), reference_(reference) {}
+  CpuDevice(const Networks& networks, int slots, int longest, CpuReferences& references)
+      : networks_(networks), slots_(slots), longest_(longest), references_(references) {}
   std::string title() const override { return this_machine().cpu; }
   DType format() const override { return DType::fp32; }
   Pair decodings(const GridCell& c) override {
@@ -27,9 +26,9 @@ class CpuDevice : public ValidationDevice {
   std::unique_ptr<Decoding> server(const std::string& network, const MethodSpec& method, int slots,
                                    int longest) override {
     forget();
-    return std::make_unique<CpuDecoding>(networks_, network, method, slots, longest, reference_, kLateLayers);
+    return std::make_unique<CpuDecoding>(networks_, network, method, slots, longest, references_.clock, kLateLayers);
   }
-  std::optional<MemoryTimes> memory_times() override { return memory_.read(); }
+  std::optional<MemoryTimes> memory_times() override { return references_.memory.read(); }
   void forget() override {
     plain_ = {};
     method_ = {};
@@ -44,13 +43,13 @@ class CpuDevice : public ValidationDevice {
   Decoding& known(Known& k, const std::string& network, const MethodSpec& method) {
     if (k.decoding && k.network == network && k.method == method) return *k.decoding;
     k = {};
-    k = {network, method, std::make_unique<CpuDecoding>(networks_, network, method, slots_, longest_, reference_)};
+    k = {network, method,
+         std::make_unique<CpuDecoding>(networks_, network, method, slots_, longest_, references_.clock)};
     return *k.decoding;
   }
   const Networks& networks_;
   int slots_, longest_;
-  ClockReference& reference_;
-  MemoryReference memory_{this_machine().l2_cache, this_machine().last_level_cache, reference_};
+  CpuReferences& references_;
   Known plain_, method_;
 };
 
@@ -108,8 +107,8 @@ class GpuDevice : public ValidationDevice {
 }  // namespace
 
 std::unique_ptr<ValidationDevice> this_cpu(const Networks& networks, int slots, int longest_context,
-                                           ClockReference& reference) {
-  return std::make_unique<CpuDevice>(networks, slots, longest_context, reference);
+                                           CpuReferences& references) {
+  return std::make_unique<CpuDevice>(networks, slots, longest_context, references);
 }
 std::unique_ptr<ValidationDevice> this_gpu(const Networks& networks, double rate,
                                            const std::filesystem::path& algorithms) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "measure/decoding.h"
+#include "probes/memory_reference.h"
 
 namespace draftline::measure {
 
@@ -26,8 +27,8 @@ class ValidationDevice {
   virtual void forget() = 0;  // drops all decoders, as one of them failed
 };
 
-// `slots`, `longest_context`: the largest batch and context of any cell.
-std::unique_ptr<ValidationDevice> this_cpu(const Networks&, int slots, int longest_context, ClockReference&);
+// `slots`, `longest_context`: the largest batch and context of any cell. The references must outlive it.
+std::unique_ptr<ValidationDevice> this_cpu(const Networks&, int slots, int longest_context, CpuReferences&);
 // `rate`: the acceptance rate of drafts. `algorithms`: the file in which algorithms of matrix products are kept. Throws
 // DeviceError if there is no GPU.
 std::unique_ptr<ValidationDevice> this_gpu(const Networks&, double rate, const std::filesystem::path& algorithms);

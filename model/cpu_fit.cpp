@@ -10,6 +10,7 @@
 #include "model/fit_fields.h"
 #include "model/least_squares.h"
 #include "model/measured_work.h"
+#include "model/memory_drift.h"
 
 namespace draftline {
 namespace {
@@ -156,6 +157,11 @@ Seconds predicted(const CpuModel& fit, const MeasuredPoint& p) {
                   {p.at("copies", 1) * cpu_cache_bytes(k, span) + Bytes{1024.0 * p.at("reuse_kib", 0)}, {}});
 }
 
+// The machine as it was beside a point, `usual` being what the memory reference read in the median.
+static CpuModel beside(const CpuModel& fit, const MeasuredPoint& p, const std::optional<MemoryTimes>& usual) {
+  return p.memory && usual ? drifted(fit, drift(*p.memory, *usual)) : fit;
+}
+
 // All ops in one fit, as they share what a byte costs and the clock; each is judged by itself, the interval is of all.
 static void fit_elements(const Measured& m, CpuCalibration& c) {
   constexpr double kMillisecond = 1e-3;
@@ -201,11 +207,11 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
       else e.of[op] = {Seconds{v[at]}, op == kAdd ? Seconds{} : Seconds{v[at + 1]}};
     return e;
   };
-  const Predict predict = [&](const std::vector<double>& v, const MeasuredPoint& p) {
+  const Predict predict = [&, usual = memory_times(m)](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuModel f;
     f.caches = c.fit.caches;
     f.elements = elements_of(v);
-    return predicted(f, p).value;
+    return predicted(beside(f, p, usual), p).value;
   };
   const Fitted whole = fit(coefficients, points, predict);
   c.fit.elements = elements_of(whole.values);
@@ -232,7 +238,10 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
   c.elements.spread = spread;
 }
 
-CpuCalibration calibrate_cpu(const Measured& m) {
+CpuCalibration calibrate_cpu(const Measured& measured) {
+  Measured m = measured;
+  take_out_bursts(m.points);
+  const auto usual = memory_times(m);
   const double llc = m.of_machine("last_level_cache");
   const auto gemms = points_of(m, "gemm"), attentions = points_of(m, "attention");
   if (gemms.empty() || attentions.empty())
@@ -255,12 +264,12 @@ CpuCalibration calibrate_cpu(const Measured& m) {
     if (k.name == "memory_byte") k.start = 1.0 / c.read_bandwidth;
   }
   of_gemm.push_back({"co_runner_traffic", 0.1 * c.read_bandwidth / kGiga});
-  const Predict gemm = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
+  const Predict gemm = [&caches = c.fit.caches, &usual](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuModel f;
     f.caches = caches;
     f.gemm = fit_of_values<CpuGemmFit>(v);
     f.co_runner_traffic = BytesPerSecond{kGiga * v.back()};
-    return predicted(f, p).value;
+    return predicted(beside(f, p, usual), p).value;
   };
   const Fitted g = fit(of_gemm, gemms, gemm);
   c.fit.gemm = fit_of_values<CpuGemmFit>(g.values);
@@ -268,11 +277,11 @@ CpuCalibration calibrate_cpu(const Measured& m) {
   c.quality.push_back(judge(of_gemm, gemms, gemm, g));
 
   const std::vector<Coefficient> of_attention = coefficients_of(CpuAttentionFit{});
-  const Predict attention = [&caches = c.fit.caches](const std::vector<double>& v, const MeasuredPoint& p) {
+  const Predict attention = [&caches = c.fit.caches, &usual](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuModel f;
     f.caches = caches;
     f.attention = fit_of_values<CpuAttentionFit>(v);
-    return predicted(f, p).value;
+    return predicted(beside(f, p, usual), p).value;
   };
   const Fitted a = fit(of_attention, attentions, attention);
   c.fit.attention = fit_of_values<CpuAttentionFit>(a.values);

@@ -10,6 +10,7 @@
 namespace draftline {
 
 static constexpr int kSchema = 1;
+static constexpr double kLeastTime = 1e-12, kMostTime = 1e6;  // seconds
 
 int MeasuredPoint::at(const std::string& name) const {
   const auto it = shape.find(name);
@@ -75,7 +76,7 @@ static const std::vector<ShapeOf>& shapes() {
 }
 
 static Seconds read_time(const Reader& in) {
-  constexpr Seconds kLeast{1e-12}, kMost{1e6};
+  constexpr Seconds kLeast{kLeastTime}, kMost{kMostTime};
   const auto t = in.quantity<Seconds>();
   if (t < kLeast || kMost < t) in.fail("is no time that an op can take");
   return std::clamp(t, kLeast, kMost);
@@ -113,6 +114,7 @@ static MeasuredPoint read_point(const Reader& in) {
     if (p.low > p.median || p.median > p.high) in.at("median").fail("must lie between low and high");
     p.samples = in.at("samples").positive_int();
     p.discarded = in.at("discarded").integer(0);
+    p.memory = read_memory_times(in);
   }
   in.done();
   return p;
@@ -129,6 +131,23 @@ std::map<std::string, std::string> named(const InputFiles& files, const std::fil
   std::map<std::string, std::string> names;
   for (const auto& [file, fingerprint] : files) names[input_name(file, data)] = to_hex(fingerprint);
   return names;
+}
+
+std::optional<MemoryTimes> read_memory_times(const Reader& in) {
+  const auto memory = in.find("memory_reference");
+  if (!memory) return std::nullopt;
+  const auto time = [&](const char* level) { return Seconds{memory->at(level).number(kLeastTime, kMostTime)}; };
+  const MemoryTimes times{time("llc"), time("memory")};
+  memory->done();
+  return times;
+}
+
+void write_memory_times(JsonWriter& w, const std::optional<MemoryTimes>& times) {
+  if (!times) return;
+  w.object("memory_reference", [&] {
+    w.member("llc", times->llc.value);
+    w.member("memory", times->memory.value);
+  });
 }
 
 Provenance read_provenance(const Reader& in) {
@@ -204,6 +223,7 @@ void write_measured(std::ostream& out, const Measured& m) {
       w.member("high", seconds(p.high));
       w.member("samples", p.samples);
       w.member("discarded", p.discarded);
+      write_memory_times(w, p.memory);
     }
   });
   w.end_object();

@@ -13,12 +13,19 @@
 
 namespace draftline {
 
+// Of one reading of the memory reference (probes/memory_reference) on a CPU: the times to read what fits the last-level
+// cache (LLC), and what does not.
+struct MemoryTimes {
+  Seconds llc, memory;
+};
+
 struct MeasuredPoint {
   std::string op;                            // "gemm", "attention", "add", ...
   std::map<std::string, int> shape;          // "rows", "in", "out", ...
   Seconds median = {}, low = {}, high = {};  // quartiles
   int samples = 0, discarded = 0;            // discarded: taken while the clock was off
   std::string skipped = {};                  // why it could not run; then there are no times
+  std::optional<MemoryTimes> memory = {};    // of the memory reference just before, on a CPU
   bool same_shape(const MeasuredPoint& o) const { return op == o.op && shape == o.shape; }
   int at(const std::string& name) const;  // InputErrors if the shape has no such number
   int at(const std::string& name, int otherwise) const;
@@ -36,6 +43,8 @@ struct Provenance {
 };
 // Fingerprints as they are written, by names that do not depend on where the folder `data` lies.
 std::map<std::string, std::string> named(const InputFiles&, const std::filesystem::path& data);
+std::optional<MemoryTimes> read_memory_times(const Reader&);  // of an object's key "memory_reference", if it is there
+void write_memory_times(JsonWriter&, const std::optional<MemoryTimes>&);
 Provenance read_provenance(const Reader&);  // the keys of an object that has others too
 void write_provenance(JsonWriter&, const Provenance&);
 

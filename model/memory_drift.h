@@ -10,12 +10,8 @@
 
 namespace draftline {
 
-// Of one reading of the memory reference (probes/memory_reference): the times to read what fits the LLC, and what does
-// not.
-struct MemoryTimes {
-  Seconds llc, memory;
-};
-// Of a measured file: the two points `memory_reference`. None: an older file, or a GPU's.
+// Of a measured file: the two points `memory_reference`, which are medians of many readings. None: an older file, or a
+// GPU's.
 std::optional<MemoryTimes> memory_times(const Measured&);
 
 MemoryTimes mean(const MemoryTimes&, const MemoryTimes&);
@@ -23,6 +19,18 @@ MemoryTimes mean(const MemoryTimes&, const MemoryTimes&);
 // either side. A co-runner's burst of some milliseconds is in a reading, but not in what is timed for a second beside
 // it.
 std::vector<MemoryTimes> without_bursts(const std::vector<MemoryTimes>&);
+// Takes bursts out of what was read beside points or cells (their member `memory`), which are in the order of their
+// time.
+template <class Timed>
+void take_out_bursts(std::vector<Timed>& all) {
+  std::vector<MemoryTimes> read;
+  for (const Timed& t : all)
+    if (t.memory) read.push_back(*t.memory);
+  read = without_bursts(read);
+  auto next = read.begin();
+  for (Timed& t : all)
+    if (t.memory) t.memory = *next++;
+}
 
 struct MemoryDrift {  // times now over times while the machine was probed
   double llc = 1, memory = 1;

@@ -5,6 +5,7 @@
 
 #include "model/fit_quality.h"
 #include "probes/cpu_bench.h"
+#include "probes/machine.h"
 
 namespace draftline {
 
@@ -80,5 +81,8 @@ MemoryTimes MemoryReference::read() {
 std::vector<MeasuredPoint> MemoryReference::points() const {
   return {llc_->point(llc_times_), memory_->point(memory_times_)};
 }
+
+CpuReferences::CpuReferences(Seconds watch)
+    : clock(watch), memory(this_machine().l2_cache, this_machine().last_level_cache, clock) {}
 
 }  // namespace draftline

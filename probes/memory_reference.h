@@ -27,4 +27,11 @@ class MemoryReference {
   std::vector<double> llc_times_, memory_times_;
 };
 
+// What is read all the while that a CPU is measured.
+struct CpuReferences {
+  explicit CpuReferences(Seconds watch);  // as ClockReference's
+  ClockReference clock;
+  MemoryReference memory;
+};
+
 }  // namespace draftline

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/rng.h"
+#include "model/memory_drift.h"
 #include "tests/catch.h"
 
 using namespace draftline;
@@ -276,6 +277,32 @@ TEST_CASE("a 90 % interval holds 85 to 95 % of the points that a fit has not see
     CHECK(q.coverage > 0.85);
     CHECK(q.coverage < 0.95);
   }
+}
+
+TEST_CASE("a fit to points that drifted gives back the CPU as it usually was, if memory was read beside them") {
+  const CpuModel truth = known();
+  const MemoryTimes usual{Seconds{3e-4}, Seconds{5e-3}};
+  const MemoryDrift slow{1.4, 1.9};
+  Measured m = measured_by(truth, 0);
+  constexpr std::size_t kStretch = 20;  // points: a neighbour comes and goes
+  for (std::size_t i = 0; i < m.points.size(); ++i) {
+    MeasuredPoint& p = m.points[i];
+    if (p.op == "read") continue;
+    const MemoryDrift now = i / kStretch % 2 == 0 ? MemoryDrift{} : slow;
+    p.low = p.median = p.high = predicted(drifted(truth, now), p);
+    p.memory = {now.llc * usual.llc, now.memory * usual.memory};
+  }
+  for (const auto& [kib, time] : {std::pair(5000, usual.llc), {50000, usual.memory}})
+    m.points.push_back(
+        {.op = "memory_reference", .shape = {{"kib", kib}}, .median = time, .low = time, .high = time, .samples = 9});
+  const CpuCalibration c = calibrate_cpu(m);
+  CHECK(c.fit.gemm.reach.byte[2].value == Approx(truth.gemm.reach.byte[2].value).epsilon(0.03));
+  CHECK(c.fit.attention.reach.byte[2].value == Approx(truth.attention.reach.byte[2].value).epsilon(0.03));
+  CHECK(c.fit.attention.memory_start.value == Approx(truth.attention.memory_start.value).epsilon(0.03));
+  CHECK(c.fit.elements.lines.byte[2].value == Approx(truth.elements.lines.byte[2].value).epsilon(0.03));
+  CHECK(c.quality[0].p90 < 0.02);
+  for (MeasuredPoint& p : m.points) p.memory.reset();
+  CHECK(calibrate_cpu(m).quality[0].p90 > 0.1);  // the same points, and nothing to tell them apart
 }
 
 TEST_CASE("an op that no probe has timed is priced as a gate, if a file may lack it") {
