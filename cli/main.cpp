@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 
 #include "cli/command.h"
 #include "cli/interruptible.h"
@@ -57,9 +58,12 @@ void keep_standard_streams() {
     if (fcntl(stream, F_GETFD) == -1 && open("/dev/null", O_RDONLY) == -1) _exit(kDevice);
 }
 
-// Messages may quote a user's file, so control characters are escaped.
+// Messages may quote a user's file, so control characters are escaped. All of them are written at once: mpirun would
+// print words of its own between two parts.
 void say(const Ending& ending) {
-  for (const std::string& m : ending.messages) std::cerr << printable(m, m.npos) << "\n";
+  std::string lines;
+  for (const std::string& m : ending.messages) lines += printable(m, m.npos) + "\n";
+  std::cerr << lines;
 }
 
 // The result of act(), with exceptions converted to exit codes and messages.
@@ -136,7 +140,9 @@ int run(int argc, char** argv, Launched l) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
+    std::ostringstream wrong;
+    const int code = app.exit(e, std::cout, wrong);
+    std::cerr << wrong.str();
     if (!std::cout.flush()) throw OutputError("standard output can't be written");
     if (code == 0) return kFine;
     if (l.rank > 0) Ranks(l).fail({kInput, {e.what()}});  // a file may be missing only on this rank's machine
