@@ -31,28 +31,30 @@ bool KvBlockManager::allocate_up_to(Sequence& s, std::int64_t tokens) {
   return true;
 }
 
-bool KvBlockManager::extend(RunningBatch& running, int tokens) {
-  const std::span<const int> lengths = running.lengths(), held = running.kv_blocks();
-  extended_.resize(held.size());
+template <class Blocks>
+bool KvBlockManager::extend(RunningBatch& running, Blocks wanted) {
+  const std::span<const int> lengths = running.lengths();
+  const std::span<int> held = running.kv_blocks();
   std::int64_t more = 0;
-  const int add = tokens + block_size_ - 1;
-  const bool uneven = !limits_.kept.all_alike();
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    extended_[i] =
-        std::max(uneven ? blocks_for(std::int64_t{lengths[i]} + tokens) : (lengths[i] + add) >> shift_, held[i]);
-    more += extended_[i] - held[i];
-  }
+  for (std::size_t i = 0; i < held.size(); ++i) more += std::max(0, wanted(lengths[i]) - held[i]);
   if (more == 0) return true;
   if (!allocate(more)) return false;
-  running.exchange_kv_blocks(extended_);
+  for (std::size_t i = 0; i < held.size(); ++i) held[i] = std::max(held[i], wanted(lengths[i]));
   return true;
+}
+
+bool KvBlockManager::extend(RunningBatch& running, int tokens) {
+  if (!limits_.kept.all_alike())
+    return extend(running, [&](int length) { return blocks_for(std::int64_t{length} + tokens); });
+  return extend(running,
+                [add = tokens + block_size_ - 1, shift = shift_](int length) { return (length + add) >> shift; });
 }
 
 bool KvBlockManager::extend_sequence(RunningBatch& running, std::size_t i, int tokens) {
   const int blocks = blocks_for(std::int64_t{running.lengths()[i]} + tokens), more = blocks - running.kv_blocks()[i];
   if (more <= 0) return true;
   if (!allocate(more)) return false;
-  running.set_kv_blocks(i, blocks);
+  running.kv_blocks()[i] = blocks;
   return true;
 }
 

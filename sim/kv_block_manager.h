@@ -45,6 +45,8 @@ class KvBlockManager {
 
  private:
   PrefixCache::Blocks reusable_prefix(const Sequence&) const;
+  template <class Blocks>
+  bool extend(RunningBatch&, Blocks wanted);  // wanted(length of a sequence): its blocks
 
   const SchedulerLimits limits_;
   const int block_size_, shift_;
@@ -54,7 +56,6 @@ class KvBlockManager {
   std::int64_t free_;
   PrefixCache prefixes_;
   Ticks swap_time_ = 0;
-  std::vector<int> extended_;  // KV blocks by batch slot; a member so that its memory is reused
 };
 
 }  // namespace draftline

@@ -2,6 +2,7 @@
 #include "sim/running_batch.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace draftline {
 
@@ -73,13 +74,16 @@ void RunningBatch::emit(int steps, Ticks end) {
 }
 
 void RunningBatch::emit_accepted(std::span<const int> accepted, Ticks end) {
-  for (std::size_t i = 0; i < size(); ++i) {
+  int all = 0, least = std::numeric_limits<int>::max();
+  for (std::size_t i = 0; i < accepted.size(); ++i) {
     const int emitted = std::min(accepted[i] + 1, remaining_[i]);
     lengths_[i] += emitted;
     remaining_[i] -= emitted;
-    context_ += emitted;
+    all += emitted;
+    least = std::min(least, remaining_[i]);
   }
-  first_completion_ = kUnknown;
+  context_ += all;
+  first_completion_ = least;
   ++steps_;
   last_emission_ = end;
   joined_ = 0;

@@ -31,14 +31,13 @@ class RunningBatch {
   std::span<const int> lengths() const { return lengths_; }      // tokens in the KV cache, by batch slot
   std::span<const int> remaining() const { return remaining_; }  // output tokens still to emit, by batch slot
   std::span<const int> kv_blocks() const { return kv_blocks_; }
+  std::span<int> kv_blocks() { return kv_blocks_; }
   int generated(std::size_t i) const { return sequences_[i].record.request.output - remaining_[i]; }
   std::int64_t context() const { return context_; }  // tokens in the KV cache of all sequences
 
   void join(const Sequence&);
   Sequence remove_last();                                 // the batch must not be empty
   void remove_finished(std::vector<Sequence>& finished);  // moves the sequences with no token left to `finished`
-  void set_kv_blocks(std::size_t i, int blocks) { kv_blocks_[i] = blocks; }
-  void exchange_kv_blocks(std::vector<int>& blocks) { kv_blocks_.swap(blocks); }
 
   // Each sequence emits one token in each of `steps` steps, the last of which ends at `end`.
   void emit(int steps, Ticks end);

@@ -20,31 +20,36 @@ std::int64_t Scheduler::outstanding_tokens() const {
 
 // ---- planning
 
-StepPlan Scheduler::schedule(Ticks now) {
-  for (;;) {
+const StepPlan& Scheduler::schedule(Ticks now) {
+  for (bool planned = false; !planned;) {
     chunks_.clear();
-    std::optional<StepPlan> next;
-    if (limits_.batching == Batching::fixed) next = plan_fixed_batch(now);
-    else if (limits_.batching == Batching::prefill_first) next = can_admit() ? plan_prefill(now) : plan_decode();
-    else next = !prefilling_.empty() || can_admit() ? plan_mixed_step(now) : plan_decode();
-    if (next) return *next;
+    if (limits_.batching == Batching::fixed) planned = plan_fixed_batch(now);
+    else if (limits_.batching == Batching::prefill_first) planned = can_admit() ? plan_prefill(now) : plan_decode();
+    else planned = !prefilling_.empty() || can_admit() ? plan_mixed_step(now) : plan_decode();
   }
+  return plan_;
 }
 
-StepPlan Scheduler::plan(StepPlan::Kind kind, int draft_length, std::int64_t kv_blocks_in_use) {
-  return {kind, draft_length, std::exchange(admitted_, {}), chunks_, waiting(), kv_blocks_in_use};
+bool Scheduler::plan(StepPlan::Kind kind, int draft_length, std::int64_t kv_blocks_in_use) {
+  plan_ = {kind, draft_length, std::exchange(admitted_, {}), chunks_, waiting(), kv_blocks_in_use};
+  return true;
 }
 
-std::optional<StepPlan> Scheduler::plan_fixed_batch(Ticks now) {
+bool Scheduler::plan_none() {
+  plan_ = {};
+  return true;
+}
+
+bool Scheduler::plan_fixed_batch(Ticks now) {
   if (anything_runs()) return plan_decode();
   running_.release_slots();
   const bool full = waiting() >= limits_.max_num_seqs;
-  if (waiting_.empty() || (!full && !closed_)) return StepPlan{};
+  if (waiting_.empty() || (!full && !closed_)) return plan_none();
   return plan_prefill(now);
 }
 
 // A step of whole prompts, without decoding.
-std::optional<StepPlan> Scheduler::plan_prefill(Ticks now) {
+bool Scheduler::plan_prefill(Ticks now) {
   constexpr int kMostTokens = 1 << 26;
   const std::int64_t before = blocks_.blocks_in_use();
   int tokens = 0;
@@ -68,26 +73,26 @@ std::optional<StepPlan> Scheduler::plan_prefill(Ticks now) {
     chunks_.push_back({mine, cached});
     prefilling_.push_back(s);
   }
-  if (chunks_.empty()) return std::nullopt;
+  if (chunks_.empty()) return false;
   return plan(StepPlan::Kind::prefill, 0, before);
 }
 
 // One decode step of all running sequences, with prompt chunks within the rest of the token budget.
-std::optional<StepPlan> Scheduler::plan_mixed_step(Ticks now) {
+bool Scheduler::plan_mixed_step(Ticks now) {
   const std::int64_t before = blocks_.blocks_in_use();
   const bool all_run_on = reserve_decoding(drafting_.rows);
   grant_chunks(now, all_run_on);
-  if (running_.empty() && chunks_.empty()) return std::nullopt;
+  if (running_.empty() && chunks_.empty()) return false;
   return plan(StepPlan::Kind::single_step, choose_draft_length(), before);
 }
 
-std::optional<StepPlan> Scheduler::plan_decode() {
+bool Scheduler::plan_decode() {
   if (running_.empty()) {
     check(waiting_.empty(), "a request waits although nothing runs");
-    return StepPlan{};
+    return plan_none();
   }
   const int draft_length = choose_draft_length();
-  if (!reserve_decoding(draft_length == 0 ? 1 : drafting_.rows)) return std::nullopt;
+  if (!reserve_decoding(draft_length == 0 ? 1 : drafting_.rows)) return false;
   return plan(draft_length == 0 ? StepPlan::Kind::steady_decode : StepPlan::Kind::single_step, draft_length,
               blocks_.blocks_in_use());
 }

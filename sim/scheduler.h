@@ -5,7 +5,6 @@
 // batching follows vLLM's V1 engine (docs/simulator.md).
 #pragma once
 #include <deque>
-#include <optional>
 
 #include "sim/draft_chooser.h"
 #include "sim/drafting.h"
@@ -37,9 +36,9 @@ class Scheduler {
   void close() { closed_ = true; }  // no more requests will arrive, so that static batches need not be full
   void set_prefill_only() { prefill_only_ = true; }  // another server decodes; sequences leave with their first token
 
-  // Plans a step that starts at `now` and allocates its KV blocks. InputErrors if a static batch has over 2^26 prompt
-  // tokens.
-  StepPlan schedule(Ticks now);
+  // Plans a step that starts at `now` and allocates its KV blocks; valid until the next call. InputErrors if a static
+  // batch has over 2^26 prompt tokens.
+  const StepPlan& schedule(Ticks now);
   // The planned step has ended at `now`: computed prompts emit their first token and join the running batch. Returns
   // the requests that leave the server, valid until the next call.
   std::span<const ServedRequest> finish_step(Ticks now);
@@ -51,12 +50,13 @@ class Scheduler {
 
  private:
   using Batching = SchedulerLimits::Batching;
-  // Each returns a plan, or none if it only preempted or swapped in sequences.
-  std::optional<StepPlan> plan_fixed_batch(Ticks now);
-  std::optional<StepPlan> plan_prefill(Ticks now);
-  std::optional<StepPlan> plan_mixed_step(Ticks now);
-  std::optional<StepPlan> plan_decode();
-  StepPlan plan(StepPlan::Kind, int draft_length, std::int64_t kv_blocks_in_use);
+  // Each returns whether it has planned the step; if not, it only preempted or swapped in sequences.
+  bool plan_fixed_batch(Ticks now);
+  bool plan_prefill(Ticks now);
+  bool plan_mixed_step(Ticks now);
+  bool plan_decode();
+  bool plan(StepPlan::Kind, int draft_length, std::int64_t kv_blocks_in_use);
+  bool plan_none();
 
   bool can_admit() const;
   Sequence admit_next(Ticks now);
@@ -78,6 +78,7 @@ class Scheduler {
   DraftChooser& chooser_;
   ServingFigures& figures_;
   std::deque<Sequence> waiting_, prefilling_;
+  StepPlan plan_;
   std::vector<Chunk> chunks_;  // of the planned step: chunks_[i] belongs to prefilling_[i]
   std::vector<int> would_accept_;
   std::vector<double> survival_;

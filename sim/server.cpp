@@ -17,7 +17,6 @@ struct Server::Part {
         executor(index, drafting, running, blocks, chooser, cost, figures) {}
   int in_flight() const { return scheduler.in_flight(); }
   std::int64_t outstanding_tokens() const { return scheduler.outstanding_tokens(); }
-  bool runs() const { return plan.kind != StepPlan::Kind::idle; }
 
   const int index;
   RunningBatch running;
@@ -25,8 +24,7 @@ struct Server::Part {
   DraftChooser chooser;
   Scheduler scheduler;
   StepExecutor executor;
-  StepPlan plan;  // of the next step, or of the one that is being run
-  StepRun run;
+  const StepPlan* plan = nullptr;  // of the next step, or of the one that is being run
   std::span<const ServedRequest> served;
 };
 
@@ -97,19 +95,19 @@ void Server::leave(const ServedRequest& r) {
 
 // Whether any part has something to run.
 bool Server::plan() {
-  bool any = false;
+  running_.clear();
   for (const auto& p : parts_) {
-    p->plan = p->scheduler.schedule(now_);
-    any |= p->runs();
+    p->plan = &p->scheduler.schedule(now_);
+    if (p->plan->kind != StepPlan::Kind::idle) running_.push_back(p.get());
   }
-  return any;
+  return !running_.empty();
 }
 
 // What experts see of each part on average, rounded up: a part without requests runs a row for the others.
 StepLoad Server::mean_load() const {
   StepLoad sum;
-  for (const auto& p : parts_) {
-    const StepLoad one = p->executor.load(p->plan);
+  for (const Part* p : running_) {
+    const StepLoad one = p->executor.load(*p->plan);
     sum.sequences += one.sequences;
     sum.prompt_tokens += one.prompt_tokens;
     sum.drafts = std::max(sum.drafts, one.drafts);
@@ -119,24 +117,17 @@ StepLoad Server::mean_load() const {
 }
 
 void Server::step(Ticks until) {
-  const StepLoad mean = mean_load();
+  const bool alone = parts_.size() == 1;
+  const StepLoad mean = alone ? StepLoad{} : mean_load();
   runs_.clear();
-  for (const auto& p : parts_) {
-    if (!p->runs()) continue;
-    p->run = p->executor.begin(p->plan, mean);
-    runs_.push_back(&p->run);
-  }
+  for (Part* p : running_)
+    runs_.push_back(&p->executor.begin(*p->plan, alone ? 0 : p->executor.beyond_own_experts(*p->plan, mean)));
   step_together(runs_, until - now_);
   std::int64_t steps = runs_.front()->steps;
-  for (const auto& p : parts_)
-    if (p->runs() && runs_.size() > 1) steps = p->executor.fitting(p->plan, steps);
-  for (const auto& p : parts_)
-    if (p->runs()) steps = p->executor.reserve(p->plan, steps);
-  for (const auto& p : parts_) {
-    if (!p->runs()) continue;
-    p->run.steps = steps;
-    p->executor.end(p->plan, p->run, now_);
-  }
+  if (running_.size() > 1)
+    for (const Part* p : running_) steps = p->executor.fitting(*p->plan, steps);
+  for (Part* p : running_) steps = p->executor.reserve(*p->plan, steps);
+  for (Part* p : running_) p->executor.end(*p->plan, steps, now_);
   now_ += runs_.front()->time();
 }
 
@@ -147,8 +138,8 @@ void Server::advance(Ticks until) {
     if (now_ > to_ticks(kLongestTime))
       throw InputErrors("the workload takes this server more than " + to_text(kLongestTime) +
                         ": beyond simulated time");
-    for (const auto& p : parts_) p->served = p->scheduler.finish_step(now_);
-    for (const auto& p : parts_)
+    for (Part* p : running_) p->served = p->scheduler.finish_step(now_);
+    for (const Part* p : running_)
       for (const ServedRequest& r : p->served) leave(r);
   }
 }

@@ -55,7 +55,8 @@ class Server {
   const FleetShape::Routing between_parts_;
   ServingFigures& figures_;
   std::vector<std::unique_ptr<Part>> parts_;
-  std::vector<StepRun*> runs_;  // of the parts that run in the planned step
+  std::vector<Part*> running_;  // the parts that run in the planned step
+  std::vector<StepRun*> runs_;  // of running_, in that order
   Handover handover_;
   std::int64_t turn_ = 0;
   Ticks now_ = 0;

@@ -43,17 +43,18 @@ Ticks host_wait(Ticks device, const StepCost::Line& line) {
 
 void step_together(std::span<StepRun* const> runs, Ticks room) {
   const auto slower = [](const StepRun* a, const StepRun* b) {
-    return std::pair(a->first, a->rise) < std::pair(b->first, b->rise);
+    return a->first != b->first ? a->first < b->first : a->rise < b->rise;
   };
-  const StepRun slowest = **std::max_element(runs.begin(), runs.end(), slower);
+  const StepRun& slowest = **std::max_element(runs.begin(), runs.end(), slower);
+  const Ticks first = slowest.first, rise = slowest.rise;
   std::int64_t steps = slowest.steps;
   for (const StepRun* r : runs) {
     steps = std::min(steps, r->steps);
-    if (r->rise > slowest.rise) steps = std::min(steps, (slowest.first - r->first) / (r->rise - slowest.rise) + 1);
+    if (r->rise > rise) steps = std::min(steps, (first - r->first) / (r->rise - rise) + 1);
   }
-  steps = steps_whose_sum_fits(slowest.first, slowest.rise, steps);
-  steps = steps_that_start_within(room, slowest.first, slowest.rise, steps);
-  for (StepRun* r : runs) r->first = slowest.first, r->rise = slowest.rise, r->steps = steps;
+  steps = steps_whose_sum_fits(first, rise, steps);
+  steps = steps_that_start_within(room, first, rise, steps);
+  for (StepRun* r : runs) r->first = first, r->rise = rise, r->steps = steps;
 }
 
 StepExecutor::StepExecutor(int server, const Drafting& drafting, RunningBatch& running, KvBlockManager& blocks,
@@ -74,19 +75,20 @@ StepLoad StepExecutor::load(const StepPlan& plan) const {
   return load;
 }
 
-StepRun StepExecutor::begin(const StepPlan& plan, const StepLoad& mean) {
+Ticks StepExecutor::beyond_own_experts(const StepPlan& plan, const StepLoad& mean) const {
   const StepLoad own = load(plan);
   const auto joint = [&](const StepLoad& l) { return cost_.joint(l.sequences, l.drafts, l.prompt_tokens); };
-  const Ticks others = mean == own ? 0 : joint(mean) - joint(own);
-  StepRun run = plan.kind == StepPlan::Kind::prefill       ? prefill(plan, others)
-                : plan.kind == StepPlan::Kind::single_step ? single_step(plan, others)
-                                                           : steady_decode(plan, others);
-  run.drafts = plan.draft_length;
-  run.prompt_tokens = own.prompt_tokens;
-  run.waiting = plan.waiting;
-  run.server = server_;
-  run.kv_blocks_before = plan.kv_blocks_in_use;
-  return run;
+  return mean == own ? 0 : joint(mean) - joint(own);
+}
+
+StepRun& StepExecutor::begin(const StepPlan& plan, Ticks others) {
+  run_ = {.steps = 1, .drafts = plan.draft_length, .waiting = plan.waiting, .server = server_};
+  run_.kv_blocks_before = plan.kv_blocks_in_use;
+  for (const Chunk& c : plan.chunks) run_.prompt_tokens += c.tokens;
+  if (plan.kind == StepPlan::Kind::prefill) prefill(plan, others);
+  else if (plan.kind == StepPlan::Kind::single_step) single_step(plan, others);
+  else steady_decode(plan, others);
+  return run_;
 }
 
 std::int64_t StepExecutor::fitting(const StepPlan& plan, std::int64_t steps) const {
@@ -100,33 +102,34 @@ std::int64_t StepExecutor::reserve(const StepPlan& plan, std::int64_t steps) {
   return fit;
 }
 
-void StepExecutor::end(const StepPlan& plan, StepRun run, Ticks now) {
+void StepExecutor::end(const StepPlan& plan, std::int64_t steps, Ticks now) {
   const bool steady = plan.kind == StepPlan::Kind::steady_decode;
-  run.start = now;
-  run.emitted *= run.steps;
-  run.host_wait *= run.steps;
-  run.context = running_.context();
+  run_.steps = steps;
+  run_.start = now;
+  run_.emitted *= steps;
+  run_.host_wait *= steps;
+  run_.context = running_.context();
   if (plan.kind == StepPlan::Kind::prefill || running_.empty()) {
-    prompt_time_ += run.first;
+    prompt_time_ += run_.first;
   } else {
     if (drafting_.outcomes != nullptr)
-      figures_.record_acceptance(static_cast<std::int64_t>(running_.size()) * run.steps, run.emitted);
-    record_gaps(now, run);
-    if (plan.draft_length > 0) running_.emit_accepted(accepted_, now + run.time());
-    else running_.emit(static_cast<int>(run.steps), now + run.time());
-    if (plan.draft_length == 0) chooser_.record_plain_steps(run.steps);
+      figures_.record_acceptance(static_cast<std::int64_t>(running_.size()) * steps, run_.emitted);
+    record_gaps(now);
+    if (plan.draft_length > 0) running_.emit_accepted(accepted_, now + run_.time());
+    else running_.emit(static_cast<int>(steps), now + run_.time());
+    if (plan.draft_length == 0) chooser_.record_plain_steps(steps);
   }
-  if (steady) run.context = running_.context();
-  run.sequences = static_cast<int>(running_.size());
-  run.kv_blocks = blocks_.blocks_in_use();
-  figures_.record_step(run);
+  if (steady) run_.context = running_.context();
+  run_.sequences = static_cast<int>(running_.size());
+  run_.kv_blocks = blocks_.blocks_in_use();
+  figures_.record_step(run_);
 }
 
-StepRun StepExecutor::prefill(const StepPlan& plan, Ticks others) {
+void StepExecutor::prefill(const StepPlan& plan, Ticks others) {
   const StepCost::Line line = cost_.decode(0, 0, 0);
   const Ticks device = cost_.prefill(0, 0, 0, plan.chunks) + others;
-  const Ticks time = line.at(0) + beyond_slack(device, line) + blocks_.take_swap_time();
-  return {.first = time, .steps = 1, .host_wait = host_wait(device, line)};
+  run_.first = line.at(0) + beyond_slack(device, line) + blocks_.take_swap_time();
+  run_.host_wait = host_wait(device, line);
 }
 
 StepCost::Line StepExecutor::price(const StepPlan& plan, std::int64_t context) {
@@ -136,21 +139,19 @@ StepCost::Line StepExecutor::price(const StepPlan& plan, std::int64_t context) {
   return verifying(cost_, drafting_.lengths, running_.slots(), each, context);
 }
 
-StepRun StepExecutor::single_step(const StepPlan& plan, Ticks others) {
+void StepExecutor::single_step(const StepPlan& plan, Ticks others) {
   const auto n = static_cast<int>(running_.size());
   const std::int64_t context = running_.slot_context();
   const StepCost::Line line = price(plan, context);
   const Ticks chunks = plan.chunks.empty() ? 0 : cost_.prefill(n, plan.draft_length, context, plan.chunks);
   const Ticks device = chunks + others, wait = wait_before_decoding(plan.draft_length);
-  const std::int64_t emitted = plan.draft_length > 0 ? draw_acceptance(plan) : n;
-  return {.first = line.at(context) + beyond_slack(device, line) + wait + emitted * cost_.token(),
-          .steps = 1,
-          .emitted = emitted,
-          .host_wait = host_wait(device, line)};
+  run_.emitted = plan.draft_length > 0 ? draw_acceptance(plan) : n;
+  run_.first = line.at(context) + beyond_slack(device, line) + wait + run_.emitted * cost_.token();
+  run_.host_wait = host_wait(device, line);
 }
 
 // Up to the batch's first completion or the end of the price's linear piece.
-StepRun StepExecutor::steady_decode(const StepPlan& plan, Ticks others) {
+void StepExecutor::steady_decode(const StepPlan& plan, Ticks others) {
   const auto n = static_cast<std::int64_t>(running_.size());
   const std::int64_t context = running_.slot_context();
   const StepCost::Line line = cost_.decode(running_.slots(), plan.draft_length, context);
@@ -158,12 +159,11 @@ StepRun StepExecutor::steady_decode(const StepPlan& plan, Ticks others) {
   std::int64_t steps = running_.steps_to_first_completion();
   steps = std::min(steps, (line.to - context + n - 1) / n);
   steps = std::min(steps, chooser_.steps_to_next_choice());
-  if (wait > 0) steps = 1;
-  return {.first = line.at(context) + beyond_slack(others, line) + n * cost_.token() + wait,
-          .rise = line.per_token * n,
-          .steps = steps,
-          .emitted = n,
-          .host_wait = host_wait(others, line)};
+  run_.steps = wait > 0 ? 1 : steps;
+  run_.first = line.at(context) + beyond_slack(others, line) + n * cost_.token() + wait;
+  run_.rise = line.per_token * n;
+  run_.emitted = n;
+  run_.host_wait = host_wait(others, line);
 }
 
 // Fills accepted_ and returns the number of tokens that the batch emits.
@@ -189,15 +189,15 @@ Ticks StepExecutor::wait_before_decoding(int draft_length) {
                                     std::exchange(prompt_time_, 0), joined);
 }
 
-void StepExecutor::record_gaps(Ticks now, const StepRun& run) {
+void StepExecutor::record_gaps(Ticks now) {
   const auto n = static_cast<std::int64_t>(running_.size());
   if (running_.last_emission() == now) {
-    figures_.record_gaps(run.first, run.rise, run.steps, n);
+    figures_.record_gaps(run_.first, run_.rise, run_.steps, n);
     return;
   }
   for (const Sequence& s : running_.sequences())
-    figures_.record_gaps(now + run.first - std::max(running_.last_emission(), s.last_emission), 0, 1, 1);
-  if (run.steps > 1) figures_.record_gaps(run.first + run.rise, run.rise, run.steps - 1, n);
+    figures_.record_gaps(now + run_.first - std::max(running_.last_emission(), s.last_emission), 0, 1, 1);
+  if (run_.steps > 1) figures_.record_gaps(run_.first + run_.rise, run_.rise, run_.steps - 1, n);
 }
 
 }  // namespace draftline

@@ -23,25 +23,28 @@ class StepExecutor {
   StepExecutor(int server, const Drafting&, RunningBatch&, KvBlockManager&, DraftChooser&, StepCost&, ServingFigures&);
 
   StepLoad load(const StepPlan&) const;
-  // The time of a plan that is not idle, of one step and of as many more as its batch stays as it is. `mean`: the load
-  // of all parts of the server, of each on average. Throws InputErrors if a step takes hours (core/clock).
-  StepRun begin(const StepPlan&, const StepLoad& mean);
+  // How much longer the experts take for the rows of all parts than if each had this one's rows; less is negative.
+  // `mean`: the load of all parts of the server, of each on average.
+  Ticks beyond_own_experts(const StepPlan&, const StepLoad& mean) const;
+  // The time of a plan that is not idle, of one step and of as many more as its batch stays as it is. `others`: device
+  // time for the rows of other parts. Throws InputErrors if a step takes hours (core/clock). The result is valid until
+  // the next call, and its times may be changed before end().
+  StepRun& begin(const StepPlan&, Ticks others);
   // For how many of these steps there are KV blocks; at least one.
   std::int64_t fitting(const StepPlan&, std::int64_t steps) const;
   // Allocates KV blocks for as many of these steps as there are any for, and returns their number.
   std::int64_t reserve(const StepPlan&, std::int64_t steps);
-  // Ends the steps that began at `now`: their sequences emit tokens. Times and number of the steps may be others than
-  // those of begin().
-  void end(const StepPlan&, StepRun, Ticks now);
+  // Ends so many steps that began at `now`: their sequences emit tokens.
+  void end(const StepPlan&, std::int64_t steps, Ticks now);
 
  private:
-  StepRun prefill(const StepPlan&, Ticks others);
-  StepRun single_step(const StepPlan&, Ticks others);
-  StepRun steady_decode(const StepPlan&, Ticks others);
+  void prefill(const StepPlan&, Ticks others);
+  void single_step(const StepPlan&, Ticks others);
+  void steady_decode(const StepPlan&, Ticks others);
   StepCost::Line price(const StepPlan&, std::int64_t context);  // of a single step
   std::int64_t draw_acceptance(const StepPlan&);
   Ticks wait_before_decoding(int draft_length);
-  void record_gaps(Ticks now, const StepRun&);
+  void record_gaps(Ticks now);
 
   const int server_;
   const Drafting& drafting_;
@@ -51,6 +54,7 @@ class StepExecutor {
   StepCost& cost_;
   ServingFigures& figures_;
   Ticks prompt_time_ = 0;  // of steps that only computed prompts, since the last decode step
+  StepRun run_;
   std::vector<int> accepted_;
 };
 

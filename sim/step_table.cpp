@@ -126,15 +126,16 @@ Seconds StepTable::beside_prompt(int sequences, int drafts, std::int64_t context
   }
   if (!*b.beside) return {};
   const auto at_node = [&](std::size_t node) {
-    const auto [known, fresh] = b.more.try_emplace(node);
-    if (fresh) {
+    if (b.more.size() <= node) b.more.resize(node + 1);
+    std::optional<Seconds>& known = b.more[node];
+    if (!known) {
       const auto attention = [&](const StepPrice& price) {
         return price.breakdown(static_cast<double>(context_node(node))).of(Phase::verify, KernelKind::attention);
       };
       const BesidePrompt& p = **b.beside;
-      known->second = attention(p.beside) - attention(p.apart) - p.launches;
+      known = attention(p.beside) - attention(p.apart) - p.launches;
     }
-    return known->second;
+    return *known;
   };
   const std::int64_t length = context / sequences;
   const std::size_t cell = context_cell(length);

@@ -4,7 +4,6 @@
 // linear. A mixed step costs its decode step, plus the growth of the target's GEMMs by the chunk's rows, their
 // attention and the drafter's pass over them; device time that is idle because of the host is used first.
 #pragma once
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -41,7 +40,7 @@ class StepTable : public StepCost {
     std::optional<Seconds> joint;
     // What attention takes more where its launches compute prompts' chunks too; none: nothing. By context.
     std::optional<std::optional<BesidePrompt>> beside;
-    std::map<std::size_t, Seconds> more;
+    std::vector<std::optional<Seconds>> more;
   };
   Batch& batch(int sequences, int drafts);
   Setup of_all(int sequences) const;  // if each replica of the attention has so many
