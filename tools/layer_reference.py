@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoder layers in numpy, for make_drafter_fixtures.py. x is [tokens, hidden], matrices are as stored, [out, in]; the
+"""Decoder layers in numpy, for drafter_reference.py. x is [tokens, hidden], matrices are as stored, [out, in]; the
 precision is that of the weights.
 """
 import numpy as np
