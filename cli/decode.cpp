@@ -115,16 +115,12 @@ class DecodeCommand {
       throw InputErrors(
           "--new-tokens: the first token comes from the prompt, so a trace of its steps needs two at least");
     if (o_.cuda()) throw InputErrors("--trace: traces are recorded on the CPU");
-    if (shape_->delta_net)
-      throw InputErrors(
-          "--trace: of networks with recurrent states no traces are recorded: a trace computes rows again whose "
-          "states are gone");
   }
 
   // Positions of a text that are traced together: enough rows for the CPU; more would increase masked attention.
   int positions_at_once() const {
     constexpr int kPositions = 64;
-    return o_.trace.empty() ? 1 : std::max(1, kPositions / slots_);
+    return o_.trace.empty() || shape_->delta_net ? 1 : std::max(1, kPositions / slots_);
   }
 
   std::unique_ptr<Decoder> make(const MethodSpec& m, const Decoder::MakeBackend& backend) {

@@ -37,7 +37,7 @@ std::variant<DraftPlan, std::string> replay_plan(const Acceptance::Traced& trace
   const bool known = methods::find(document.root().at("name").text()) != nullptr;
   std::optional<MethodSpec> recorded = known ? std::optional(MethodSpec(document.root())) : std::nullopt;
   if (recorded && traced.same_drafter) recorded = with_drafter_of(m.spec, *recorded);
-  const bool as_recorded = recorded && recorded->without_drafter_device() == m.spec.without_drafter_device();
+  const bool as_recorded = recorded && recorded->as_decoded() == m.spec.as_decoded();
   if (as_recorded && h.steps()) return DraftPlan::chain(m.method.usual_depth());
   if (as_recorded && h.lengths()) return DraftPlan::recorded(h);
   if (!h.ranks()) return *trace.refuses(DraftPlan::chain(m.method.usual_depth()));

@@ -63,6 +63,14 @@ Json of_drafter(const methods::Entry& entry, Json parameters) {
   return parameters;
 }
 
+// The parameters that a token can depend on.
+Json of_decoding(const methods::Entry& entry, Json parameters) {
+  parameters.erase(kDrafterDevice);
+  parameters.erase(kShardDraft);
+  for (const std::string_view key : entry.of_prices) parameters.erase(std::string(key));
+  return parameters;
+}
+
 // Whether this is a sweep without alternatives, a mistake that inputs/axes notes.
 bool is_empty_list(const Reader& in) { return in.is_array() && in.items().empty(); }
 
@@ -173,10 +181,16 @@ MethodSpec MethodSpec::without_drafter_device() const {
   return other;
 }
 
+MethodSpec MethodSpec::as_decoded() const {
+  MethodSpec other = *this;
+  other.parameters_ = std::make_shared<const Json>(of_decoding(*entry_, *parameters_));
+  other.shards_draft_ = other.shards_if_possible_ = false;
+  return other;
+}
+
 bool MethodSpec::same_drafter(const MethodSpec& other) const {
   const auto drafter = [this](const Json& all) {
-    Json parameters = of_drafter(*entry_, all);
-    parameters.erase(kDrafterDevice);
+    Json parameters = of_decoding(*entry_, of_drafter(*entry_, all));
     for (const char* network : {"draft", "checkpoint"})
       if (const auto named = parameters.find(network); named != parameters.end() && named->is_string())
         *named = last_name(named->get<std::string>());

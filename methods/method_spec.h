@@ -56,8 +56,11 @@ class MethodSpec {
   // Whether both have the same network or heads, regardless of draft length and tree. Networks are compared by file
   // name.
   bool same_drafter(const MethodSpec&) const;
-  // The same method on the target's device: a "drafter_device" (inputs/drafter_device) changes no token.
+  // The same method on the target's device ("drafter_device": inputs/drafter_device).
   MethodSpec without_drafter_device() const;
+  // Without the parameters that change no token: where its drafter runs, whether its network is divided, and what only
+  // its price depends on.
+  MethodSpec as_decoded() const;
 
   // To be called after a decoder was built. Throws InputErrors with all mistakes of the document; parameters that were
   // not read are mistakes.

@@ -305,7 +305,8 @@ Entry ouroboros() {
           .examples = {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
                        R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},
           .lengths = {.most = 64},
-          .draft_network = true};
+          .draft_network = true,
+          .of_prices = {"drafted_per_pass"}};
 }
 
 }  // namespace draftline::methods

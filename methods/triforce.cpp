@@ -112,7 +112,8 @@ Entry triforce() {
           .lengths = {.most = 64,
                       .fit = [](const MethodSpec& spec,
                                 const TransformerShape&) { return fits_budget(spec, kChosen.window); }},
-          .draft_network = true};
+          .draft_network = true,
+          .of_prices = {"middle_rate"}};
 }
 
 }  // namespace draftline::methods

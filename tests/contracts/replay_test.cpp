@@ -24,6 +24,7 @@ struct Recorded {
 };
 
 struct Building {  // a rig per decoder, kept alive for as long as the recording lasts
+  Network network = Network::llama;
   std::unique_ptr<Decoder> operator()(const MethodSpec& method) const {
     auto random = std::make_shared<RandomWeights>(7, [](const std::string& name) {
       static const std::vector<std::string> weak{"hass.", "eagle1.", "eagle2.", "eagle3."};
@@ -33,7 +34,7 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
     alive->push_back(random);
     alive->push_back(source);
     auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{.target = tiny_shape(Network::llama),
+        Decoder::Options{.target = tiny_shape(network),
                          .slots = kSlots,
                          .capacity = kCapacity,
                          .positions_per_slot = kAtOnce},
@@ -52,9 +53,9 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
 };
 
 Recorded record(const Plan& plan, const std::vector<std::vector<int>>& questions, int at_once = kAtOnce,
-                const std::vector<std::vector<int>>& continuations = {}) {
+                const std::vector<std::vector<int>>& continuations = {}, Network network = Network::llama) {
   Tracing t;
-  t.make = Building{};
+  t.make = Building{network};
   t.method = MethodSpec(Rig::text_of(plan).root());
   t.slots = kSlots;
   t.new_tokens = kTokens;
@@ -65,7 +66,7 @@ Recorded record(const Plan& plan, const std::vector<std::vector<int>>& questions
   Recorded r;
   r.header.target = "tiny";
   r.header.weights = "random";
-  r.header.fingerprint = target_fingerprint(tiny_shape(Network::llama), "random");
+  r.header.fingerprint = target_fingerprint(tiny_shape(network), "random");
   r.prompts = record_trace(t, questions, r.header);
   return r;
 }
@@ -160,6 +161,23 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
         "mtp_sequential", "hydra", "hydra_plus", "s3d", "layerskip", "magicdec_streaming", "magicdec_snapkv"}) {
     INFO(name);
     CHECK(by_rank.contains(name));
+  }
+}
+
+TEST_CASE("of a target with recurrent states the steps of a live run are traced", "[contract]") {
+  const auto questions = prompts(5, 12);
+  for (const Plan& plan : {Plan{"draft_model", R"(, "draft": "half", "draft_length": 3)"}, {"mtp_sequential", ""},
+                           {"eagle3", R"(, "draft_length": 3)"}, {"prompt_lookup", ""}}) {
+    INFO(label(plan));
+    const Recorded r = record(plan, questions, kAtOnce, {}, Network::hybrid);
+    REQUIRE(r.header.steps());
+    const Trace trace = through_file(r);
+    Rig live(plan, Rig::Kind::cpu_planned, kSlots, Network::hybrid);
+    const auto run = live.run(questions, {kTokens, kEndOfText, kSlots});
+    for (std::size_t i = 0; i < run.size(); ++i) {
+      CHECK(trace.steps(static_cast<int>(i)) == run[i].accepted);
+      CHECK(r.prompts[i].tokens == run[i].tokens);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 #include "inputs/acceptance.h"
 
 #include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
 
 using namespace draftline;
 
@@ -87,6 +88,27 @@ TEST_CASE("a table's outcomes are those of the context and of as many drafts as 
   CHECK(drawn(1, 1000) == Approx(0.9).margin(0.01));  // of 20000 draws: more than four standard errors
   CHECK(drawn(1, 4000) == Approx(0.5).margin(0.015));
   CHECK(drawn(2, 1000) == Approx(1.2).margin(0.025));
+}
+
+TEST_CASE("recorded steps are those of a method, however it is priced") {
+  TraceHeader h;
+  h.method = R"({"name": "triforce", "draft": "small", "draft_length": 4})";
+  h.steps_because = "what it drafts depends on its own path";
+  h.depth = 4;
+  const FreshFolder folder;
+  const auto file = folder.path() / "steps.jsonl.gz";
+  write_trace(file, h, {{.prompt_tokens = 3, .tokens = {1, 2, 3, 4, 5, 6}, .steps = {4, 2}}});
+  const Acceptance steps(Acceptance::Traced{std::make_shared<Trace>(Trace::read(file)), {}});
+  const Chain drafts(4);
+  const auto length = [&](const std::string& more) {
+    const auto text = Document::from_text(
+        R"({"name": "triforce", "draft": "small", "draft_length": 4)" + more + "}", "scenario.json");
+    const MethodSpec spec(text.root());
+    return steps.mean_length({spec, drafts, 5});
+  };
+  CHECK(std::get<double>(length("")) == 3);
+  CHECK(std::get<double>(length(R"(, "middle_rate": 0.8)")) == 3);
+  CHECK(std::holds_alternative<std::string>(length(R"(, "budget": 100)")));
 }
 
 TEST_CASE("a mean length is one of its chain: other lengths go by its rate") {

@@ -62,6 +62,25 @@ TEST_CASE("a drafter's own device is part of a method's name, and leaves it the 
   CHECK(near.without_drafter_device() == near);
 }
 
+TEST_CASE("what only a price reads changes neither a method's drafter nor what it decodes") {
+  for (const auto& [recorded, asked] : {std::pair{R"({"name": "triforce", "draft": "small"})",
+                                                  R"({"name": "triforce", "draft": "small", "middle_rate": 0.8})"},
+                                        {R"({"name": "ouroboros", "draft": "small", "drafted_per_pass": 2})",
+                                         R"({"name": "ouroboros", "draft": "small", "drafted_per_pass": 3})"},
+                                        {R"({"name": "suffix_decoding", "mean_drafts": 5})",
+                                         R"({"name": "suffix_decoding"})"},
+                                        {R"({"name": "draft_model", "draft": "small"})",
+                                         R"({"name": "draft_model", "draft": "small", "shard_draft": true})"}}) {
+    INFO(asked);
+    CHECK(!(spec(recorded) == spec(asked)));
+    CHECK(spec(recorded).as_decoded() == spec(asked).as_decoded());
+    CHECK(spec(recorded).same_drafter(spec(asked)));
+  }
+  const MethodSpec six = spec(R"({"name": "triforce", "draft": "small", "budget": 6})"),
+                   seven = spec(R"({"name": "triforce", "draft": "small", "budget": 7})");
+  CHECK(!(six.as_decoded() == seven.as_decoded()));
+}
+
 TEST_CASE("methods are equal by name, draft length and parameters, wherever they stand") {
   const MethodSpec m = spec(R"({"name": "self_spec", "threshold": 1, "draft_length": 2})");
   CHECK(m == spec(R"({"draft_length": 2, "threshold": 1.0, "name": "self_spec"})"));
