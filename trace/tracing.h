@@ -29,8 +29,8 @@ struct Tracing {
 
 // Records a trace of the prompts, [prompts][tokens], and sets the header's method, reasons and depths. Ranks are
 // recorded if the drafts are the best tokens of a chain; lengths if the tree grows with the text or the drafts come
-// from elsewhere; steps if the drafts depend on the path, or the target keeps recurrent states. InputErrors if a given continuation is not the target's, or
-// is given where steps are recorded, which decode the text themselves.
+// from elsewhere; steps if the drafts depend on the path, or the target keeps recurrent states. InputErrors if a given
+// continuation is not the target's, or is given where steps are recorded, which decode the text themselves.
 std::vector<TracedPrompt> record_trace(const Tracing&, const std::vector<std::vector<int>>& prompts, TraceHeader&);
 
 // The plan that replays a method from ranks; none if it has a tree without a fixed shape.

@@ -34,10 +34,8 @@ struct Building {  // a rig per decoder, kept alive for as long as the recording
     alive->push_back(random);
     alive->push_back(source);
     auto decoder = std::make_unique<Decoder>(
-        Decoder::Options{.target = tiny_shape(network),
-                         .slots = kSlots,
-                         .capacity = kCapacity,
-                         .positions_per_slot = kAtOnce},
+        Decoder::Options{
+            .target = tiny_shape(network), .slots = kSlots, .capacity = kCapacity, .positions_per_slot = kAtOnce},
         method,
         [](const Reader& in) {
           static_cast<void>(in.text());
@@ -166,8 +164,10 @@ TEST_CASE("the steps that a trace replays are those of a live run, prompt by pro
 
 TEST_CASE("of a target with recurrent states the steps of a live run are traced", "[contract]") {
   const auto questions = prompts(5, 12);
-  for (const Plan& plan : {Plan{"draft_model", R"(, "draft": "half", "draft_length": 3)"}, {"mtp_sequential", ""},
-                           {"eagle3", R"(, "draft_length": 3)"}, {"prompt_lookup", ""}}) {
+  for (const Plan& plan : {Plan{"draft_model", R"(, "draft": "half", "draft_length": 3)"},
+                           {"mtp_sequential", ""},
+                           {"eagle3", R"(, "draft_length": 3)"},
+                           {"prompt_lookup", ""}}) {
     INFO(label(plan));
     const Recorded r = record(plan, questions, kAtOnce, {}, Network::hybrid);
     REQUIRE(r.header.steps());

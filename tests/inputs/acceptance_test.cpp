@@ -101,8 +101,8 @@ TEST_CASE("recorded steps are those of a method, however it is priced") {
   const Acceptance steps(Acceptance::Traced{std::make_shared<Trace>(Trace::read(file)), {}});
   const Chain drafts(4);
   const auto length = [&](const std::string& more) {
-    const auto text = Document::from_text(
-        R"({"name": "triforce", "draft": "small", "draft_length": 4)" + more + "}", "scenario.json");
+    const auto text = Document::from_text(R"({"name": "triforce", "draft": "small", "draft_length": 4)" + more + "}",
+                                          "scenario.json");
     const MethodSpec spec(text.root());
     return steps.mean_length({spec, drafts, 5});
   };

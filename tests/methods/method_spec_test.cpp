@@ -63,14 +63,14 @@ TEST_CASE("a drafter's own device is part of a method's name, and leaves it the 
 }
 
 TEST_CASE("what only a price reads changes neither a method's drafter nor what it decodes") {
-  for (const auto& [recorded, asked] : {std::pair{R"({"name": "triforce", "draft": "small"})",
-                                                  R"({"name": "triforce", "draft": "small", "middle_rate": 0.8})"},
-                                        {R"({"name": "ouroboros", "draft": "small", "drafted_per_pass": 2})",
-                                         R"({"name": "ouroboros", "draft": "small", "drafted_per_pass": 3})"},
-                                        {R"({"name": "suffix_decoding", "mean_drafts": 5})",
-                                         R"({"name": "suffix_decoding"})"},
-                                        {R"({"name": "draft_model", "draft": "small"})",
-                                         R"({"name": "draft_model", "draft": "small", "shard_draft": true})"}}) {
+  for (const auto& [recorded, asked] :
+       {std::pair{R"({"name": "triforce", "draft": "small"})",
+                  R"({"name": "triforce", "draft": "small", "middle_rate": 0.8})"},
+        {R"({"name": "ouroboros", "draft": "small", "drafted_per_pass": 2})",
+         R"({"name": "ouroboros", "draft": "small", "drafted_per_pass": 3})"},
+        {R"({"name": "suffix_decoding", "mean_drafts": 5})", R"({"name": "suffix_decoding"})"},
+        {R"({"name": "draft_model", "draft": "small"})",
+         R"({"name": "draft_model", "draft": "small", "shard_draft": true})"}}) {
     INFO(asked);
     CHECK(!(spec(recorded) == spec(asked)));
     CHECK(spec(recorded).as_decoded() == spec(asked).as_decoded());
