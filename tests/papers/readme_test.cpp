@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The errors that README.md and docs/accuracy.md print are those that the papers' tables have today.
+#include <algorithm>
+#include <iomanip>
+#include <sstream>
+
+#include "core/text_file.h"
+#include "papers/inferred_paper.h"
+#include "papers/throughput_paper.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+namespace {
+
+using Which = std::function<bool(const PaperCell&)>;
+
+bool every(const PaperCell&) { return true; }
+Which of_column(const std::string& name) {
+  return [name](const PaperCell& c) { return c.column == name; };
+}
+Which speedup_of(const std::vector<std::string>& methods) {
+  return [methods](const PaperCell& c) {
+    return c.column == "speedup" && std::find(methods.begin(), methods.end(), c.text("method")) != methods.end();
+  };
+}
+
+std::string percent(double share, int decimals) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(decimals) << 100 * share;
+  return text.str();
+}
+
+struct Errors {
+  Errors(const Paper& paper, const std::string& table, const Which& which) {
+    const auto t =
+        std::find_if(paper.tables.begin(), paper.tables.end(), [&](const auto& x) { return x.table == table; });
+    REQUIRE(t != paper.tables.end());
+    credible = t->summary(true, which);
+    cells = std::to_string(credible.cells) + " of " + std::to_string(t->summary(false, which).cells);
+  }
+  std::string one_decimal() const {
+    return percent(*credible.median, 1) + " / " + percent(*credible.p90, 1) + " / " + percent(*credible.largest, 1);
+  }
+  std::string two_digits() const {
+    const auto digits = [](double share) { return percent(share, 100 * share < 9.95 ? 1 : 0); };
+    return digits(*credible.median) + " / " + digits(*credible.p90) + " / " + digits(*credible.largest);
+  }
+  ErrorSummary credible;
+  std::string cells;
+};
+
+}  // namespace
+
+TEST_CASE("README and docs/accuracy.md print the errors of the papers' tables that today's predictions have") {
+  const std::string data = DRAFTLINE_SOURCE_DIR "/data", readme = read_text_file(DRAFTLINE_SOURCE_DIR "/README.md");
+  std::string accuracy = read_text_file(DRAFTLINE_SOURCE_DIR "/docs/accuracy.md");
+  std::erase(accuracy, '*');  // what misses its target is bold
+  const Paper specformer = predict_throughput_paper(data, "specformer"), s3d = predict_inferred_paper(data, "s3d"),
+              space = predict_inferred_paper(data, "space"), clover = predict_inferred_paper(data, "clover");
+  struct Row {
+    std::string in_readme, in_accuracy;
+    Errors errors;
+  };
+  for (const Row& row : {
+           Row{"| SpecFormer | 1, its own rows",
+               "Table 1, speedup, its own rows",
+               {specformer, "table1", speedup_of({"specformer"})}},
+           Row{"| | 1, HASS and EAGLE-3",
+               "Table 1, speedup, HASS and EAGLE-3",
+               {specformer, "table1", speedup_of({"hass", "eagle3"})}},
+           Row{"| | 3", "Table 3, speedup", {specformer, "table3", speedup_of({"specformer"})}},
+           Row{"| S3D | 2", "", {s3d, "table2", of_column("throughput")}},
+           Row{"| | 3", "Table 3, tokens/s", {s3d, "table3", of_column("throughput")}},
+           Row{"| SPACE | 1", "Table 1 (greedy), speedup", {space, "table1", every}},
+           Row{"| | 3, with requests/s", "Table 3 (TGI, 8 devices), requests/s and speedup", {space, "table3", every}},
+           Row{"| | 7", "Table 7 (sampled), speedup", {space, "table7", every}},
+           Row{"| Clover | 1, with tokens/s", "Table 1, tokens/s and speedup", {clover, "table1", every}},
+           Row{"| | 2, tokens/s", "Table 2 without Tab, tokens/s", {clover, "table2", every}},
+       }) {
+    const std::string short_row = row.in_readme + " | " + row.errors.cells + " | " + row.errors.two_digits() + " % |\n",
+                      long_row = "| " + row.in_accuracy + " | " + row.errors.cells + " | " + row.errors.one_decimal();
+    INFO(short_row << long_row);
+    CHECK(readme.find(short_row) != std::string::npos);
+    if (!row.in_accuracy.empty()) CHECK(accuracy.find(long_row) != std::string::npos);
+  }
+}
