@@ -120,7 +120,8 @@ class DecodeCommand {
   // Positions of a text that are traced together: enough rows for the CPU; more would increase masked attention.
   int positions_at_once() const {
     constexpr int kPositions = 64;
-    return o_.trace.empty() || shape_->delta_net ? 1 : std::max(1, kPositions / slots_);
+    const bool positions = !o_.trace.empty() && shape_->layers_of(AttentionKind::delta_net) == 0;
+    return positions ? std::max(1, kPositions / slots_) : 1;
   }
 
   std::unique_ptr<Decoder> make(const MethodSpec& m, const Decoder::MakeBackend& backend) {

@@ -20,7 +20,7 @@ static TransformerShape read_shape(const MethodSpec& spec, const Context& c) {
   if (shape.vocabulary != c.target.shape.vocabulary && c.target.ranks == 1)
     draft.fail("its vocabulary has " + std::to_string(shape.vocabulary) + " tokens, the target's " +
                std::to_string(c.target.shape.vocabulary));
-  if (shape.delta_net)
+  if (shape.layers_of(AttentionKind::delta_net) > 0)
     draft.fail(
         "has layers with a recurrent state: such a network is not modelled as a draft, as a draft reads its last "
         "token again after a step");

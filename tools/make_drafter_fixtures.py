@@ -188,7 +188,7 @@ def hybrid_layer(rng, prefix, c):
 
 
 def make_qwen_with_mtp(rng, _):
-    """Without delta networks, of whose targets no traces are recorded."""
+    """Without delta networks, of whose targets traces hold steps alone."""
     c = dict(model_type="qwen3_5_moe_text", hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, head_dim=16, vocab_size=64, hidden_act="silu", rms_norm_eps=1e-6,
              max_position_embeddings=256, layer_types=["full_attention"] * 2,

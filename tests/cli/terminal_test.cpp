@@ -15,6 +15,12 @@ namespace draftline {
 
 namespace {
 
+bool has_terminals() {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal >= 0) close(terminal);
+  return terminal >= 0;
+}
+
 // What a command shows on a terminal until it ends, or until `enough` of what it has shown; it is killed then.
 std::string on_terminal(const std::string& command, unsigned short columns,
                         const std::function<bool(const std::string&)>& enough = {}) {
@@ -64,6 +70,7 @@ const std::string kProgram = "'" DRAFTLINE_PROGRAM "' ", kScenarios = std::strin
 }  // namespace
 
 TEST_CASE("tables are no wider than the terminal", "[once]") {
+  if (!has_terminals()) SKIP_TEST("this system has no pseudo-terminals");
   for (const auto& [verb, scenario] :
        {std::pair("run", "when_to_switch_off"), std::pair("run", "tensor_parallel"), std::pair("run", "context_length"),
         std::pair("advise --no-load", "draft_budget"), std::pair("simulate", "serving_load"),
@@ -77,6 +84,7 @@ TEST_CASE("tables are no wider than the terminal", "[once]") {
 }
 
 TEST_CASE("progress is shown while a single piece of work takes long") {
+  if (!has_terminals()) SKIP_TEST("this system has no pseudo-terminals");
   const Program draftline;
   draftline.write("long.json", R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
     "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}}, "slo": {"ttft_p99": "1 s"},
