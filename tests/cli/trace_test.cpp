@@ -209,4 +209,27 @@ TEST_CASE("a trace says what is accepted and is not timed: options of the contra
   CHECK(contains(r.err, "--task requires --trace"));
 }
 
+TEST_CASE("a network with recurrent states is traced by the steps of a live run, which `run` then takes") {
+  const Program draftline;
+  const std::string hybrid = DRAFTLINE_SOURCE_DIR "/tests/fixtures/qwen3_5";
+  const Ran traced =
+      draftline("decode --transformer '" + hybrid +
+                "' --method mtp_sequential --random-drafter --prompt '1 2 3' --new-tokens 24 --trace t.gz");
+  INFO(traced.err);
+  REQUIRE(traced.code == 0);
+  CHECK(contains(traced.err, "steps: the target's recurrent states"));
+  draftline.write("s.json",
+                  nlohmann::json{{"device", "h100-sxm"},
+                                 {"engine", "vllm"},
+                                 {"transformer", hybrid},
+                                 {"prompt_tokens", 3},
+                                 {"output_tokens", 24},
+                                 {"method", {{"name", "mtp_sequential"}, {"acceptance", {{"trace", "./t.gz"}}}}}}
+                      .dump());
+  const Ran r = draftline("run s.json --csv");
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(contains(r.out, "mtp_sequential"));
+}
+
 }  // namespace draftline
