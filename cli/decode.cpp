@@ -120,8 +120,7 @@ class DecodeCommand {
   // Positions of a text that are traced together: enough rows for the CPU; more would increase masked attention.
   int positions_at_once() const {
     constexpr int kPositions = 64;
-    const bool positions = !o_.trace.empty() && shape_->layers_of(AttentionKind::delta_net) == 0;
-    return positions ? std::max(1, kPositions / slots_) : 1;
+    return o_.trace.empty() ? 1 : std::max(1, kPositions / slots_);
   }
 
   std::unique_ptr<Decoder> make(const MethodSpec& m, const Decoder::MakeBackend& backend) {

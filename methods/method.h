@@ -60,7 +60,7 @@ struct Entry {
   std::optional<DrafterKind> checkpoint = {};  // of its trained drafters, if it has the parameter "checkpoint"
   // Parameters of the drafts and of how they are judged, not of the drafter; "tree" is one of every method.
   std::vector<std::string_view> of_drafts = {};
-  std::vector<std::string_view> of_prices = {};  // parameters that a price reads, and no run
+  std::vector<std::string_view> of_prices = {};  // parameters on which prices depend, and no token
 };
 
 std::span<const Entry> all();
