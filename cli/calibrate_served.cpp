@@ -9,9 +9,9 @@
 #include "cli/options.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
-#include "model/calibrated_files.h"
-#include "model/fit_quality.h"
-#include "model/served_profile.h"
+#include "model/calibration/calibrated_files.h"
+#include "model/devices/fit_quality.h"
+#include "model/engines/served_profile.h"
 #include "reports/table.h"
 
 namespace draftline::cli {

@@ -3,8 +3,8 @@
 #pragma once
 #include <ostream>
 
-#include "model/calibrated_files.h"
-#include "model/compared_devices.h"
+#include "model/calibration/calibrated_files.h"
+#include "model/calibration/compared_devices.h"
 
 namespace draftline::cli {
 

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "decoder/sampling.h"
-#include "model/dtype.h"
+#include "model/transformers/dtype.h"
 
 namespace draftline::cli {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "measure/probing.h"
-#include "model/fit_quality.h"
+#include "model/devices/fit_quality.h"
 
 namespace draftline::cli {
 

@@ -5,7 +5,7 @@
 // latents, which is less arithmetic (LatentAttention::most_absorbed; vLLM's MLACommonImpl).
 #pragma once
 #include "decoder/ops.h"
-#include "model/transformer_shape.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "decoder/latent_attention.h"
 #include "decoder/ops.h"
-#include "model/transformer_shape.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 

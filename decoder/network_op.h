@@ -6,7 +6,7 @@
 
 #include "decoder/op_fields.h"
 #include "decoder/tensor.h"
-#include "model/transformer_shape.h"
+#include "model/transformers/transformer_shape.h"
 #include "model/work.h"
 
 namespace draftline {

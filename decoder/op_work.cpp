@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "decoder/pass_span.h"
-#include "model/cpu_time.h"
+#include "model/kernels/cpu_time.h"
 
 namespace draftline {
 

@@ -7,8 +7,8 @@
 
 #include "core/errors.h"
 #include "decoder/weights.h"
-#include "model/dtype.h"
-#include "model/transformer_shape.h"
+#include "model/transformers/dtype.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 

@@ -18,9 +18,9 @@ std::vector<LayerUse> layers_between(int from, int to);
 
 class Transformer {
  public:
-  // `shape`: the share of one rank (shard() of model/transformer_shape) if ranks > 1. `capacity`: cache entries per
-  // sequence. `prefix`: begins the names of its weights, so that several networks may share a store. `states`: of each
-  // sequence in layers with a recurrent state, one more than the most rows that a pass verifies.
+  // `shape`: the share of one rank (shard() of model/transformers/transformer_shape) if ranks > 1. `capacity`: cache
+  // entries per sequence. `prefix`: begins the names of its weights, so that several networks may share a store.
+  // `states`: of each sequence in layers with a recurrent state, one more than the most rows that a pass verifies.
   Transformer(const TransformerShape& shape, WeightStore&, Ops&, int capacity, const std::string& prefix = "",
               int ranks = 1, int states = kMostStates);
   static constexpr int kMostStates = 65;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/precision.h"
+#include "model/transformers/precision.h"
 
 namespace draftline {
 
@@ -38,8 +38,8 @@ class WeightSource {
   virtual std::vector<NormalTerm> formula(const std::string&, int /*in*/, int /*out*/) { return {}; }
 };
 
-// All weights that networks have asked for, each in the format of its class (model/precision): the target's first, then
-// a drafter's.
+// All weights that networks have asked for, each in the format of its class (model/transformers/precision): the
+// target's first, then a drafter's.
 class WeightStore {
  public:
   explicit WeightStore(Precision p) : precision_(std::make_shared<const Precision>(std::move(p))) {}

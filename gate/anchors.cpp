@@ -6,8 +6,8 @@
 #include "core/errors.h"
 #include "core/text_file.h"
 #include "gate/renamed.h"
-#include "model/calibrated_files.h"
-#include "model/compared_devices.h"
+#include "model/calibration/calibrated_files.h"
+#include "model/calibration/compared_devices.h"
 
 namespace draftline::gate {
 

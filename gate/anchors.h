@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gate/answers.h"
-#include "model/error_summary.h"
+#include "model/calibration/error_summary.h"
 
 namespace draftline::gate {
 

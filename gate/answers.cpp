@@ -10,7 +10,7 @@
 #include "core/fingerprint.h"
 #include "core/json_parse.h"
 #include "core/text_file.h"
-#include "model/calibrated_files.h"
+#include "model/calibration/calibrated_files.h"
 #include "papers/inferred_paper.h"
 #include "papers/throughput_paper.h"
 #include "reports/advise_report.h"

@@ -9,9 +9,9 @@
 
 #include "core/errors.h"
 #include "measure/validation.h"
-#include "model/fit_quality.h"
-#include "model/measured.h"
-#include "model/rank_test.h"
+#include "model/calibration/measured.h"
+#include "model/calibration/rank_test.h"
+#include "model/devices/fit_quality.h"
 #include "reports/point.h"
 #include "reports/table.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "inputs/drafter_identity.h"
-#include "model/acceptance.h"
+#include "model/acceptance/acceptance.h"
 #include "trace/tracing.h"
 
 namespace draftline {

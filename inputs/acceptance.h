@@ -12,9 +12,9 @@
 #include "core/reader.h"
 #include "inputs/catalogue.h"
 #include "methods/method.h"
-#include "model/acceptance_table.h"
-#include "model/draft_ahead.h"
-#include "model/tree_search.h"
+#include "model/acceptance/acceptance_table.h"
+#include "model/acceptance/draft_ahead.h"
+#include "model/acceptance/tree_search.h"
 #include "trace/draft_outcomes.h"
 #include "trace/trace.h"
 
@@ -72,7 +72,7 @@ class Acceptance {
   std::variant<double, std::string> mean_length(const BuiltMethod&, double context = 0) const;
   std::variant<double, std::string> mean_length_of_hits(const BuiltMethod&, double context = 0) const;
   // The share of a sequence's steps that verify drafts: hit_share(), or that of post-verify where drafts are made ahead
-  // (model/draft_ahead).
+  // (model/acceptance/draft_ahead).
   double verifying_share(const BuiltMethod&) const;
   // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
   // of a trace from its first token.

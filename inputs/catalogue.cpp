@@ -5,10 +5,10 @@
 
 #include "core/json_parse.h"
 #include "core/notes.h"
-#include "decoder/huggingface.h"
+#include "decoder/checkpoint/huggingface.h"
 #include "inputs/routing.h"
 #include "inputs/workload.h"
-#include "model/described_transformer.h"
+#include "model/transformers/described_transformer.h"
 #include "trace/trace.h"
 
 namespace draftline {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "core/reader.h"
-#include "model/device.h"
-#include "model/drafter_config.h"
-#include "model/host_time.h"
-#include "model/transformer_shape.h"
+#include "model/devices/device.h"
+#include "model/engines/host_time.h"
+#include "model/transformers/drafter_config.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 
@@ -29,7 +29,7 @@ class Catalogue {
 
   // `in` holds a name, or the path of a file relative to its own file. A mistake is noted at `in` and returns null.
   std::shared_ptr<const Device> device(const Reader& in);
-  // also a config.json, or a folder with one, or shapes alone (model/described_transformer)
+  // also a config.json, or a folder with one, or shapes alone (model/transformers/described_transformer)
   std::shared_ptr<const TransformerShape> transformer(const Reader& in);
   std::shared_ptr<const Engine> engine(const Reader& in);  // a name without version: the newest profile;
                                                            // an unknown version: the nearest, with a note

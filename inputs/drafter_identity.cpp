@@ -2,7 +2,7 @@
 #include "inputs/drafter_identity.h"
 
 #include "core/fingerprint.h"
-#include "decoder/drafter_folder.h"
+#include "decoder/checkpoint/drafter_folder.h"
 #include "methods/method.h"
 
 namespace draftline {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "core/reader.h"
-#include "model/precision.h"
-#include "model/transformer_shape.h"
+#include "model/transformers/precision.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 
 struct PrecisionChoice {
-  // Names of formats (model/precision); none: not said.
+  // Names of formats (model/transformers/precision); none: not said.
   std::optional<std::string> weights = {}, attention = {}, experts = {}, lm_head = {}, draft = {};
   std::optional<DType> activations = {}, kv_cache = {}, embedding = {};
 

@@ -4,7 +4,7 @@
 // at their places.
 #pragma once
 #include "core/reader.h"
-#include "model/transformer_shape.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 

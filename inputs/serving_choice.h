@@ -10,9 +10,9 @@
 #include "inputs/draft_policy.h"
 #include "inputs/serving_limits.h"
 #include "inputs/workload.h"
-#include "model/device.h"
-#include "model/host_time.h"
-#include "model/memory.h"
+#include "model/devices/device.h"
+#include "model/devices/memory.h"
+#include "model/engines/host_time.h"
 
 namespace draftline {
 

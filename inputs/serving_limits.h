@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/quantity.h"
-#include "model/memory.h"
+#include "model/devices/memory.h"
 
 namespace draftline {
 

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "decoder/priced/backend.h"
-#include "model/acceptance.h"
-#include "model/fit_quality.h"
+#include "model/acceptance/acceptance.h"
+#include "model/devices/fit_quality.h"
 
 namespace draftline {
 

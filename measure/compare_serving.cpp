@@ -9,7 +9,7 @@
 #include "core/build_info.h"
 #include "core/text_file.h"
 #include "measure/live_server.h"
-#include "model/fit_quality.h"
+#include "model/devices/fit_quality.h"
 #include "sim/serving.h"
 #include "trace/trace.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/input_files.h"
-#include "decoder/drafter_folder.h"
+#include "decoder/checkpoint/drafter_folder.h"
 #include "decoder/random_weights.h"
 #include "methods/method.h"
 
@@ -33,8 +33,8 @@ class DecodedWeights : public WeightSource {
   // noise of this standard deviation, relative to that of random weights. `seed`: of weights and noise.
   DecodedWeights(std::unique_ptr<HuggingFaceFolder> target, double draft_noise, std::uint64_t seed);
   void draft_from(std::unique_ptr<HuggingFaceFolder> draft) { draft_ = std::move(draft); }
-  // Opens the drafter's folder (decoder/drafter_folder) that a reader names. Mistakes are noted there, also that the
-  // target has no checkpoint.
+  // Opens the drafter's folder (decoder/checkpoint/drafter_folder) that a reader names. Mistakes are noted there, also
+  // that the target has no checkpoint.
   DrafterConfig drafter_at(const Reader&, DrafterKind);
   void load(const std::string& name, int in, int out, std::span<float> to) override;
   std::vector<NormalTerm> formula(const std::string& name, int in, int out) override;

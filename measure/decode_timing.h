@@ -10,7 +10,7 @@
 #include "core/json_writer.h"
 #include "decoder/op_work.h"
 #include "methods/decoder.h"
-#include "model/device.h"
+#include "model/devices/device.h"
 
 namespace draftline::measure {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "model/fit_quality.h"
+#include "model/devices/fit_quality.h"
 
 namespace draftline::measure {
 

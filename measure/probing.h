@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "measure/watcher.h"
-#include "model/measured.h"
+#include "model/calibration/measured.h"
 #include "probes/cpu_grid.h"
 #include "probes/memory_reference.h"
 

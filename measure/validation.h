@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "model/error_summary.h"
-#include "model/measured.h"
-#include "model/memory_drift.h"
+#include "model/calibration/error_summary.h"
+#include "model/calibration/measured.h"
+#include "model/calibration/memory_drift.h"
 #include "predict/prediction.h"
 
 namespace draftline {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <map>
 
-#include "methods/draft_network.h"
-#include "methods/early_stop.h"
+#include "methods/drafting/draft_network.h"
+#include "methods/drafting/early_stop.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {

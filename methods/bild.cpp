@@ -2,8 +2,8 @@
 // BiLD (Kim et al. 2023, section 3), lossy: the draft network drafts until its confidence is low (fallback; that draft
 // is dropped) or it has drafted `draft_length` tokens. The target accepts drafts until the first with -ln p above a
 // limit (rollback) and adds its own best token. Drafts are verified in order; the authors' code skips some.
-#include "methods/draft_network.h"
-#include "methods/early_stop.h"
+#include "methods/drafting/draft_network.h"
+#include "methods/drafting/early_stop.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {

@@ -5,8 +5,8 @@
 // use the target's embedding. The tree has `nodes` nodes, upper levels first, within a nucleus and a share of the best.
 #include <algorithm>
 
+#include "methods/drafting/feature_drafter.h"
 #include "methods/entries.h"
-#include "methods/feature_drafter.h"
 
 namespace draftline::methods {
 

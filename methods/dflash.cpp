@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DFlash (Chen et al. 2026, section 4): a block of the root and K masks goes through the block drafter in one pass, and
 // each mask's row predicts one draft. K + 1 -> block_size, the drafts that are verified -> draft_length.
-#include "methods/block_drafter.h"
+#include "methods/drafting/block_drafter.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {

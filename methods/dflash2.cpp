@@ -4,7 +4,7 @@
 // behind a scores U(b) + <A[a] * H h, B[b]> with the LM head's U, codebooks A and B of rank r, and the mask's state h.
 #include <algorithm>
 
-#include "methods/block_drafter.h"
+#include "methods/drafting/block_drafter.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {

@@ -4,8 +4,8 @@
 // drafts may be verified together (Sun et al. 2024).
 #include <array>
 
-#include "methods/draft_network.h"
-#include "methods/drafted_chain.h"
+#include "methods/drafting/draft_network.h"
+#include "methods/drafting/drafted_chain.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {

@@ -3,9 +3,9 @@
 // gamma rows gives gamma drafts. From left to right the logits of each row get a bias by the token before it,
 // W1[token] W2 of rank r (equation 5), and the draft is chosen. A confidence head (equation 7) estimates from state and
 // W1[token] whether the draft survives, for a scheduler. gamma -> block_size, drafts that are verified -> draft_length.
-#include "methods/batch_index.h"
-#include "methods/block_drafter.h"
-#include "methods/drafted_chain.h"
+#include "methods/drafting/batch_index.h"
+#include "methods/drafting/block_drafter.h"
+#include "methods/drafting/drafted_chain.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // EAGLE (Li et al. 2024, sections 3 and 4): its network drafts a tree of fixed shape level by level. Sampled
 // text draws a node's children without replacement, but of a reduced vocabulary the best ones.
-#include "methods/eagle.h"
+#include "methods/drafting/eagle.h"
+#include "methods/drafting/rank_proposal.h"
+#include "methods/drafting/static_tree.h"
 #include "methods/entries.h"
-#include "methods/rank_proposal.h"
-#include "methods/static_tree.h"
 
 namespace draftline::methods {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EAGLE-2 (Li et al. 2024b, section 4): EAGLE's network with a tree grown by joint probability. HASS (Zhang et al.
 // 2025) trains the same network on its own outputs; only its weights differ.
-#include "methods/eagle.h"
+#include "methods/drafting/eagle.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {

@@ -5,10 +5,10 @@
 // last behind the final norm, which the LM head reads too.
 #include <algorithm>
 
-#include "methods/eagle3_network.h"
+#include "methods/drafting/eagle3_network.h"
+#include "methods/drafting/feature_drafter.h"
+#include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"
-#include "methods/feature_drafter.h"
-#include "methods/published_drafter.h"
 
 namespace draftline::methods {
 

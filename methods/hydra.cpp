@@ -4,10 +4,10 @@
 // of each node of a static tree. In Hydra++ a decoder layer over the hidden states gives the state.
 #include <algorithm>
 
+#include "methods/drafting/feature_drafter.h"
+#include "methods/drafting/rank_proposal.h"
+#include "methods/drafting/static_tree.h"
 #include "methods/entries.h"
-#include "methods/feature_drafter.h"
-#include "methods/rank_proposal.h"
-#include "methods/static_tree.h"
 
 namespace draftline::methods {
 

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "core/rng.h"
+#include "methods/drafting/host_rows.h"
 #include "methods/entries.h"
-#include "methods/host_rows.h"
 
 namespace draftline::methods {
 

@@ -5,10 +5,10 @@
 // a step has two rows, [newest committed token, root].
 #include <algorithm>
 
-#include "methods/batch_index.h"
-#include "methods/early_stop.h"
+#include "methods/drafting/batch_index.h"
+#include "methods/drafting/early_stop.h"
+#include "methods/drafting/feature_drafter.h"
 #include "methods/entries.h"
-#include "methods/feature_drafter.h"
 
 namespace draftline::methods {
 

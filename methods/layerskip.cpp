@@ -2,7 +2,7 @@
 // LayerSkip (Elhoushi et al. 2024, section 4): the target's first `exit` layers, with its final norm and LM head,
 // draft. Verification runs only the later layers and reuses the hidden states and KV cache of the first. The target was
 // trained with layer dropout and early-exit losses.
-#include "methods/batch_index.h"
+#include "methods/drafting/batch_index.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {

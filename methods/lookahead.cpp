@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 
+#include "methods/drafting/host_rows.h"
+#include "methods/drafting/ngram_window.h"
 #include "methods/entries.h"
-#include "methods/host_rows.h"
-#include "methods/ngram_window.h"
 
 namespace draftline::methods {
 

@@ -3,8 +3,8 @@
 // `budget` entries of each text and KV head. A prompt's are those to which its last `window` rows attend most, by the
 // mean over `pool` neighbours, and these rows' own. Entries of new tokens take the places of those that were attended
 // to least, as in TriForce's retrieval cache; the authors' own grows by them instead.
+#include "methods/drafting/ring_target.h"
 #include "methods/entries.h"
-#include "methods/ring_target.h"
 
 namespace draftline::methods {
 

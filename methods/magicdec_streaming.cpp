@@ -3,8 +3,8 @@
 // drafts over the first `sinks` entries of a text and its last ones, `budget` together. The authors' own cache counts
 // positions within itself and is filled by a second pass over the prompt; here keys keep the text's positions, and the
 // prompt's are copied.
+#include "methods/drafting/ring_target.h"
 #include "methods/entries.h"
-#include "methods/ring_target.h"
 
 namespace draftline::methods {
 

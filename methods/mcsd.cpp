@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // MCSD (Yang et al. 2024): a draft network drafts a tree with several candidates per node, drawn with or without
 // replacement and verified one after the other. k-configuration -> widths: children per node of each level.
+#include "methods/drafting/network_tree.h"
+#include "methods/drafting/rank_proposal.h"
 #include "methods/entries.h"
-#include "methods/network_tree.h"
-#include "methods/rank_proposal.h"
 
 namespace draftline::methods {
 

@@ -4,9 +4,9 @@
 // Cartesian tree. The heads run only on the last accepted row.
 #include <algorithm>
 
+#include "methods/drafting/published_drafter.h"
+#include "methods/drafting/rank_proposal.h"
 #include "methods/entries.h"
-#include "methods/published_drafter.h"
-#include "methods/rank_proposal.h"
 
 namespace draftline::methods {
 

@@ -14,8 +14,8 @@
 #include "decoder/method.h"
 #include "decoder/transformer.h"
 #include "methods/method_spec.h"
-#include "model/drafter_config.h"
-#include "model/tree_search.h"
+#include "model/acceptance/tree_search.h"
+#include "model/transformers/drafter_config.h"
 
 namespace draftline::methods {
 

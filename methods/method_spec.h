@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/reader.h"
-#include "model/transformer_shape.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 

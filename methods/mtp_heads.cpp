@@ -3,9 +3,9 @@
 // target's last layer passes through a decoder layer of its own; final norm and LM head are the target's.
 #include <algorithm>
 
+#include "methods/drafting/feature_drafter.h"
+#include "methods/drafting/rank_proposal.h"
 #include "methods/entries.h"
-#include "methods/feature_drafter.h"
-#include "methods/rank_proposal.h"
 
 namespace draftline::methods {
 

@@ -3,9 +3,9 @@
 // next token's embedding and of the state, 2d -> d, one decoder layer, its own norm, the target's LM head. The one
 // module is applied repeatedly for more drafts. The first state is the target's after its final norm. Its
 // layer is as the target's last: with latent attention and a mixture of experts where that has them.
+#include "methods/drafting/feature_drafter.h"
+#include "methods/drafting/published_drafter.h"
 #include "methods/entries.h"
-#include "methods/feature_drafter.h"
-#include "methods/published_drafter.h"
 
 namespace draftline::methods {
 

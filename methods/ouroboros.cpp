@@ -7,10 +7,10 @@
 #include <map>
 #include <numeric>
 
-#include "methods/draft_network.h"
+#include "methods/drafting/draft_network.h"
+#include "methods/drafting/host_rows.h"
+#include "methods/drafting/ngram_window.h"
 #include "methods/entries.h"
-#include "methods/host_rows.h"
-#include "methods/ngram_window.h"
 
 namespace draftline::methods {
 

@@ -4,10 +4,10 @@
 // and a mask token; the newest pair predicts the first draft, the masks the others. K -> draft_length.
 #include <algorithm>
 
-#include "methods/eagle3_network.h"
+#include "methods/drafting/eagle3_network.h"
+#include "methods/drafting/feature_drafter.h"
+#include "methods/drafting/masked_rows.h"
 #include "methods/entries.h"
-#include "methods/feature_drafter.h"
-#include "methods/masked_rows.h"
 
 namespace draftline::methods {
 

@@ -2,9 +2,9 @@
 // PARD (An et al. 2025, arXiv 2504.18583, section 3; vLLM's `parallel_drafting` of a draft model): a draft network that
 // was tuned to predict behind masks drafts all K tokens in one causal pass. Its rows are the newly committed tokens,
 // the root, and K - 1 mask tokens; the root's row predicts the first draft, the masks the others. K -> draft_length.
-#include "methods/draft_network.h"
+#include "methods/drafting/draft_network.h"
+#include "methods/drafting/masked_rows.h"
 #include "methods/entries.h"
-#include "methods/masked_rows.h"
 
 namespace draftline::methods {
 

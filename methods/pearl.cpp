@@ -6,14 +6,13 @@
 // Pre-verify: the target computes the root, and the drafter a window behind it, whose first token is judged in the same
 // step. Post-verify: the first token of the window before is the root, its others are verified, and the next window is
 // drafted behind them, as if they were right. What is drafted ahead is kept if all before it was right, and it begins
-// with the token that the target adds (model/draft_ahead). Of sampled text drafts are the drafter's best tokens, which
-// the target's own draws judge.
-#include <map>
+// with the token that the target adds (model/acceptance/draft_ahead). Of sampled text drafts are the drafter's best
+// tokens, which the target's own draws judge. nclude <map>
 
-#include "methods/batch_index.h"
-#include "methods/draft_network.h"
+#include "methods/drafting/batch_index.h"
+#include "methods/drafting/draft_network.h"
+#include "methods/drafting/host_rows.h"
 #include "methods/entries.h"
-#include "methods/host_rows.h"
 
 namespace draftline::methods {
 

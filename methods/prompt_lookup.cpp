@@ -3,8 +3,8 @@
 // to 1, leftmost first. The `draft_length` tokens after it are the drafts, if so many exist.
 #include <algorithm>
 
+#include "methods/drafting/host_rows.h"
 #include "methods/entries.h"
-#include "methods/host_rows.h"
 
 namespace draftline::methods {
 

@@ -5,10 +5,10 @@
 // depth of a tree.
 #include <algorithm>
 
-#include "methods/batch_index.h"
+#include "methods/drafting/batch_index.h"
+#include "methods/drafting/partial_target.h"
+#include "methods/drafting/rank_proposal.h"
 #include "methods/entries.h"
-#include "methods/partial_target.h"
-#include "methods/rank_proposal.h"
 
 namespace draftline::methods {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "methods/early_stop.h"
+#include "methods/drafting/early_stop.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {

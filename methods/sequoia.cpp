@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequoia (Chen et al. 2024): a draft network drafts a tree, drawn without replacement, of the shape with the largest
-// mean acceptance length for a number of nodes, by the measured acceptance of each rank (model/tree_search).
+// mean acceptance length for a number of nodes, by the measured acceptance of each rank (model/acceptance/tree_search).
 #include <numeric>
 
+#include "methods/drafting/network_tree.h"
+#include "methods/drafting/rank_proposal.h"
 #include "methods/entries.h"
-#include "methods/network_tree.h"
-#include "methods/rank_proposal.h"
-#include "model/tree_search.h"
+#include "model/acceptance/tree_search.h"
 
 namespace draftline::methods {
 

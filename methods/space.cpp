@@ -6,9 +6,9 @@
 // lossless). The drafts of the first step, as a prompt has no masks, repeat the prompt's prediction. k -> draft_length.
 #include <algorithm>
 
-#include "methods/batch_index.h"
+#include "methods/drafting/batch_index.h"
+#include "methods/drafting/partial_target.h"
 #include "methods/entries.h"
-#include "methods/partial_target.h"
 
 namespace draftline::methods {
 

@@ -5,8 +5,8 @@
 // Table 4: a vector per position instead of W_P; a causal mask among the drafts; wider attention and SwiGLU.
 #include <algorithm>
 
+#include "methods/drafting/feature_drafter.h"
 #include "methods/entries.h"
-#include "methods/feature_drafter.h"
 
 namespace draftline::methods {
 

@@ -4,9 +4,9 @@
 // the draft, a chain of varying length; of the two trees that with the higher score. alpha -> max_spec_factor.
 #include <algorithm>
 
+#include "methods/drafting/host_rows.h"
+#include "methods/drafting/suffix_tree.h"
 #include "methods/entries.h"
-#include "methods/host_rows.h"
-#include "methods/suffix_tree.h"
 
 namespace draftline::methods {
 

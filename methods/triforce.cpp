@@ -7,9 +7,9 @@
 // authors keep the first entries too. Its best tokens and those of the middle are drafted, whatever the temperature.
 #include <algorithm>
 
-#include "methods/draft_network.h"
+#include "methods/drafting/draft_network.h"
+#include "methods/drafting/ring_target.h"
 #include "methods/entries.h"
-#include "methods/ring_target.h"
 
 namespace draftline::methods {
 

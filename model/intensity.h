@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/quantity.h"
-#include "model/dtype.h"
-#include "model/transformer_shape.h"
+#include "model/transformers/dtype.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 

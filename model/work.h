@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "core/quantity.h"
-#include "model/dtype.h"
+#include "model/transformers/dtype.h"
 
 namespace draftline {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/acceptance.h"
+#include "model/acceptance/acceptance.h"
 #include "papers/cost_fit.h"
 #include "papers/inferred_rates.h"
 #include "papers/peak_memory.h"

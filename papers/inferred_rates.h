@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "model/acceptance.h"
+#include "model/acceptance/acceptance.h"
 #include "papers/paper_stack.h"
 
 namespace draftline {

@@ -14,8 +14,8 @@
 
 #include "core/json_writer.h"
 #include "core/reader.h"
-#include "model/device.h"
-#include "model/error_summary.h"
+#include "model/calibration/error_summary.h"
+#include "model/devices/device.h"
 #include "model/work.h"
 #include "papers/fitted_cost.h"
 

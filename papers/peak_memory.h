@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peak memory of a paper's system while it serves one sequence, by the accounting of model/memory: weights, the
-// drafter's modules, KV caches in the layout of the system's code, and the logits of a prompt. The "memory" of a file
-// of data/papers describes the code of each method, with sources. Nothing is calibrated.
+// The peak memory of a paper's system while it serves one sequence, by the accounting of model/devices/memory: weights,
+// the drafter's modules, KV caches in the layout of the system's code, and the logits of a prompt. The "memory" of a
+// file of data/papers describes the code of each method, with sources. Nothing is calibrated.
 #pragma once
 #include <map>
 
-#include "model/memory.h"
+#include "model/devices/memory.h"
 #include "papers/paper_stack.h"
 
 namespace draftline {

@@ -27,7 +27,7 @@ Seconds joint_time(const StepBreakdown&);
 class ChunkPrices {
  public:
   using PriceOfPrompt = std::function<StepPrice(int tokens)>;
-  // `prompt_graphs`: an engine's, rows up to which it replays prompts as graphs (model/host_time); 0: none.
+  // `prompt_graphs`: an engine's, rows up to which it replays prompts as graphs (model/engines/host_time); 0: none.
   explicit ChunkPrices(PriceOfPrompt price, int prompt_graphs = 0)
       : price_(std::move(price)), prompt_graphs_(prompt_graphs) {}
 

@@ -2,7 +2,7 @@
 // Prices of what runs where, if the drafter has a device of its own.
 #include <algorithm>
 
-#include "model/kernel_time.h"
+#include "model/kernels/kernel_time.h"
 #include "predict/recorded_plan.h"
 
 namespace draftline {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model/device.h"
-#include "model/host_time.h"
+#include "model/devices/device.h"
+#include "model/engines/host_time.h"
 
 namespace draftline {
 

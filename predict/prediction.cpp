@@ -5,7 +5,7 @@
 
 #include "core/notes.h"
 #include "inputs/serving_choice.h"
-#include "model/kernel_time.h"
+#include "model/kernels/kernel_time.h"
 #include "predict/mean_contexts.h"
 #include "predict/recorded_plan.h"
 

@@ -15,7 +15,7 @@
 #include "decoder/priced/step_price.h"
 #include "inputs/scenario.h"
 #include "methods/decoder.h"
-#include "model/memory.h"
+#include "model/devices/memory.h"
 #include "predict/expected_step.h"
 #include "predict/mean_contexts.h"
 #include "predict/prediction_interval.h"

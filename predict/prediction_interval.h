@@ -8,8 +8,8 @@
 
 #include "core/json_writer.h"
 #include "decoder/priced/step_breakdown.h"
-#include "model/attention_library.h"
-#include "model/operand_fits.h"
+#include "model/devices/attention_library.h"
+#include "model/kernels/operand_fits.h"
 
 namespace draftline {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "inputs/served_runs.h"
-#include "model/prior_fit.h"
-#include "model/served_profile.h"
+#include "model/calibration/prior_fit.h"
+#include "model/engines/served_profile.h"
 #include "predict/engine_terms.h"
 #include "predict/prediction.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "model/kernel_time.h"
+#include "model/kernels/kernel_time.h"
 #include "predict/prediction.h"
 #include "predict/recorded_plan.h"
 

@@ -4,7 +4,7 @@
 #pragma once
 #include <vector>
 
-#include "model/measured.h"
+#include "model/calibration/measured.h"
 
 namespace draftline {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "model/measured.h"
+#include "model/calibration/measured.h"
 #include "probes/samples.h"
 
 namespace draftline {

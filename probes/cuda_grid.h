@@ -5,7 +5,7 @@
 #pragma once
 #include <vector>
 
-#include "model/measured.h"
+#include "model/calibration/measured.h"
 #include "probes/cpu_grid.h"
 
 namespace draftline {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "model/measured.h"
+#include "model/calibration/measured.h"
 
 namespace draftline {
 

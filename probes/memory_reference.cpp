@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "model/fit_quality.h"
+#include "model/devices/fit_quality.h"
 #include "probes/cpu_bench.h"
 #include "probes/machine.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast a CPU's last-level cache (LLC) and memory answer: GEMMs of one row over weights that fit the LLC, and over
 // weights that do not. As the clock reference it is read again and again, so that what is measured minutes apart on a
-// shared machine can be compared (model/memory_drift).
+// shared machine can be compared (model/calibration/memory_drift).
 #pragma once
 #include <memory>
 #include <vector>
 
-#include "model/memory_drift.h"
+#include "model/calibration/memory_drift.h"
 #include "probes/cpu_probe.h"
 
 namespace draftline {

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "model/measured.h"
+#include "model/calibration/measured.h"
 
 namespace draftline {
 

@@ -2,7 +2,7 @@
 #include "reports/machine_calm.h"
 
 #include "core/quantity_text.h"
-#include "model/fit_quality.h"
+#include "model/devices/fit_quality.h"
 #include "reports/table.h"
 
 namespace draftline {

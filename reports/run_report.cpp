@@ -2,7 +2,7 @@
 #include "reports/run_report.h"
 
 #include "core/quantity_text.h"
-#include "model/fit_quality.h"
+#include "model/devices/fit_quality.h"
 #include "reports/paragraph.h"
 #include "reports/point.h"
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "measure/validation.h"
-#include "model/engine_fit.h"
-#include "model/fit_quality.h"
-#include "model/measured.h"
+#include "model/calibration/engine_fit.h"
+#include "model/calibration/measured.h"
+#include "model/devices/fit_quality.h"
 
 namespace draftline {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "model/kernel_time.h"
+#include "model/kernels/kernel_time.h"
 
 namespace draftline {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "model/acceptance_table.h"
+#include "model/acceptance/acceptance_table.h"
 #include "trace/trace.h"
 
 namespace draftline {

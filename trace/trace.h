@@ -14,8 +14,8 @@
 
 #include "decoder/sampling.h"
 #include "decoder/token_tree.h"
-#include "model/transformer_shape.h"
-#include "model/tree_search.h"
+#include "model/acceptance/tree_search.h"
+#include "model/transformers/transformer_shape.h"
 
 namespace draftline {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "model/operand_fits.h"
+#include "model/kernels/operand_fits.h"
 
 namespace draftline {
 

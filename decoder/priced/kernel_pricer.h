@@ -8,7 +8,7 @@
 #include "decoder/priced/step_breakdown.h"
 #include "decoder/priced/step_outline.h"
 #include "decoder/priced/varying_op.h"
-#include "model/kernel_time.h"
+#include "model/kernels/kernel_time.h"
 
 namespace draftline {
 

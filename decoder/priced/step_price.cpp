@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "decoder/priced/kernel_pricer.h"
-#include "model/cpu_time.h"
+#include "model/kernels/cpu_time.h"
 
 namespace draftline {
 

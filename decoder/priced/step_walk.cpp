@@ -4,7 +4,7 @@
 
 #include "decoder/priced/kernel_pricer.h"
 #include "decoder/priced/step_price.h"
-#include "model/cpu_time.h"
+#include "model/kernels/cpu_time.h"
 
 namespace draftline {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/priced/varying_op.h"
 
-#include "model/cpu_time.h"
-#include "model/kernel_time.h"
+#include "model/kernels/cpu_time.h"
+#include "model/kernels/kernel_time.h"
 
 namespace draftline {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <variant>
 
-#include "model/device.h"
-#include "model/host_time.h"
+#include "model/devices/device.h"
+#include "model/engines/host_time.h"
 #include "model/work.h"
 
 namespace draftline {

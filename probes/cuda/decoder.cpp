@@ -5,7 +5,7 @@
 
 #include "decoder/cuda/runtime/backend.h"
 #include "decoder/random_weights.h"
-#include "model/fit_quality.h"
+#include "model/devices/fit_quality.h"
 #include "probes/tiny_decoder.h"
 
 namespace draftline {

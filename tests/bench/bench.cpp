@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "core/rng.h"
-#include "methods/suffix_tree.h"
-#include "model/kernel_time.h"
+#include "methods/drafting/suffix_tree.h"
+#include "model/kernels/kernel_time.h"
 #include "reports/run_report.h"
 #include "sim/capacity.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <set>
 
-#include "model/host_time.h"
+#include "model/engines/host_time.h"
 #include "tests/cuda/rig.h"
 
 using namespace draftline;

@@ -7,9 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "model/gpu_calibration.h"
+#include "model/calibration/gpu_calibration.h"
 #include "tests/cli/program.h"
-#include "tests/model/known_device.h"
+#include "tests/model/devices/known_device.h"
 
 using namespace draftline;
 using Json = nlohmann::json;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drafters' folders, whole and spoilt. What the whole ones draft is the matter of tests/measure/drafters_test.
-#include "decoder/drafter_folder.h"
+#include "decoder/checkpoint/drafter_folder.h"
 
 #include "tests/core/messages.h"
 #include "tests/decoder/spoilt_folder.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/reader.h"
-#include "decoder/huggingface.h"
+#include "decoder/checkpoint/huggingface.h"
 #include "decoder/transformer.h"
 #include "tests/catch.h"
 

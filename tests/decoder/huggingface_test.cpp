@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folders of tests/fixtures, whole and spoilt. That their weights go where the network expects them is logits_test's
 // matter.
-#include "decoder/huggingface.h"
+#include "decoder/checkpoint/huggingface.h"
 
 #include "tests/core/messages.h"
 #include "tests/decoder/spoilt_folder.h"

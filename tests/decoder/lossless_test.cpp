@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/rng.h"
-#include "model/acceptance.h"
+#include "model/acceptance/acceptance.h"
 #include "tests/catch.h"
 #include "tests/decoder/toy_decoding.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decoder/safetensors.h"
+#include "decoder/checkpoint/safetensors.h"
 
 #include <cmath>
 #include <limits>

@@ -3,7 +3,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "decoder/safetensors.h"
+#include "decoder/checkpoint/safetensors.h"
 #include "tests/decoder/safetensors_bytes.h"
 
 namespace draftline {

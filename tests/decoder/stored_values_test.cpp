@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrices of 8 and 4 bits, against values that can be worked out by hand.
-#include "decoder/stored_values.h"
+#include "decoder/checkpoint/stored_values.h"
 
-#include "decoder/huggingface.h"
+#include "decoder/checkpoint/huggingface.h"
 #include "tests/core/messages.h"
 #include "tests/decoder/spoilt_folder.h"
 #include "tests/decoder/stored_folder.h"

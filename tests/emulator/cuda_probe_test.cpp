@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/errors.h"
-#include "model/engine_fit.h"
+#include "model/calibration/engine_fit.h"
 #include "probes/cuda/clock_watch.h"
 #include "probes/cuda_grid.h"
 #include "probes/tiny_decoder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network's config.json, priced on a GPU and on a CPU; the same text as a published drafter's.
-#include "model/drafter_config.h"
+#include "model/transformers/drafter_config.h"
 #include "tests/fuzz/figures.h"
 
 using namespace draftline;

@@ -3,8 +3,8 @@
 // server. All readers get every input.
 #include "inputs/served_runs.h"
 #include "measure/validation.h"
-#include "model/calibrated_files.h"
-#include "model/measured.h"
+#include "model/calibration/calibrated_files.h"
+#include "model/calibration/measured.h"
 #include "tests/fuzz/figures.h"
 #include "tests/fuzz/input_file.h"
 

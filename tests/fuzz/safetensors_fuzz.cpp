@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A safetensors file: its header, then the values of every tensor.
-#include "decoder/safetensors.h"
+#include "decoder/checkpoint/safetensors.h"
 
 #include <vector>
 

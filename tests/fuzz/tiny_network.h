@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "model/described_transformer.h"
+#include "model/transformers/described_transformer.h"
 
 namespace draftline::fuzz {
 

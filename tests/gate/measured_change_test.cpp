@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "measure/validation.h"
-#include "model/measured.h"
+#include "model/calibration/measured.h"
 #include "tests/gate/rig.h"
 
 using namespace draftline;

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/errors.h"
-#include "model/cpu_fit.h"
+#include "model/calibration/cpu_fit.h"
 #include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
 

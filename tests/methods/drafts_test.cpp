@@ -2,7 +2,7 @@
 // What single methods promise beyond the contracts of all.
 #include <algorithm>
 
-#include "methods/early_stop.h"
+#include "methods/drafting/early_stop.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
 

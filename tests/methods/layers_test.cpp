@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a verification pass mean what a run of their path alone would say.
 
-#include "methods/partial_target.h"
+#include "methods/drafting/partial_target.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
 

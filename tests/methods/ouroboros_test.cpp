@@ -2,7 +2,7 @@
 // Ouroboros: what its sheet promises, and the n-grams that it and lookahead decoding remember.
 #include <algorithm>
 
-#include "methods/ngram_window.h"
+#include "methods/drafting/ngram_window.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a batch: their order, and those that the host puts together.
-#include "methods/batch_index.h"
-#include "methods/host_rows.h"
+#include "methods/drafting/batch_index.h"
+#include "methods/drafting/host_rows.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
 

@@ -2,7 +2,7 @@
 // The suffix tree against counting by eye, and the method against its promises.
 #include <cmath>
 
-#include "methods/suffix_tree.h"
+#include "methods/drafting/suffix_tree.h"
 #include "tests/catch.h"
 #include "tests/contracts/rig.h"
 

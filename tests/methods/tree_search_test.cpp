@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimal trees against all trees of that size.
-#include "model/tree_search.h"
+#include "model/acceptance/tree_search.h"
 
 #include <algorithm>
 #include <set>

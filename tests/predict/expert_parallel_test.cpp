@@ -2,7 +2,7 @@
 // Whole experts on each of several devices, and attention in replicas, against counts by hand.
 #include <cmath>
 
-#include "model/link_rule.h"
+#include "model/engines/link_rule.h"
 #include "predict/prediction.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"

@@ -3,7 +3,7 @@
 #include "predict/prediction.h"
 
 #include "decoder/priced/step_price.h"
-#include "model/kernel_time.h"
+#include "model/kernels/kernel_time.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 

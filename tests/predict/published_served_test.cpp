@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "model/error_summary.h"
+#include "model/calibration/error_summary.h"
 #include "predict/served_points.h"
 #include "tests/inputs/scenario_text.h"
 #include "tests/predict/published_steps.h"

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "model/error_summary.h"
+#include "model/calibration/error_summary.h"
 #include "predict/engine_terms.h"
 #include "predict/served_fit.h"
 #include "predict/served_points.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows in prices: pairs and keys by hand, a step's price as a function of the context, means over an output.
 #include "decoder/pass_span.h"
-#include "model/memory.h"
+#include "model/devices/memory.h"
 #include "predict/mean_contexts.h"
 #include "sim/kv_block_manager.h"
 #include "tests/inputs/scenario_text.h"

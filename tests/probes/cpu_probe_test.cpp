@@ -6,7 +6,7 @@
 #include "decoder/op_work.h"
 #include "decoder/ops.h"
 #include "decoder/priced/backend.h"
-#include "model/cpu_fit.h"
+#include "model/calibration/cpu_fit.h"
 
 #include "probes/cpu_grid.h"
 #include "probes/machine.h"

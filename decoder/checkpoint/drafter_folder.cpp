@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/checkpoint/drafter_folder.h"
+
+#include <algorithm>
+
+#include "core/errors.h"
+#include "core/json_parse.h"
+#include "core/reader.h"
+
+namespace draftline {
+
+namespace {
+
+DrafterConfig read_config(const std::filesystem::path& folder, DrafterKind kind) {
+  std::error_code failure;
+  if (!std::filesystem::is_directory(folder, failure))
+    throw InputErrors(printable(folder.string(), 1000) + ": no such folder");
+  return read_file(folder / "config.json", [&](const Reader& in) { return read_drafter(in, kind); });
+}
+
+std::string stem_of(const std::filesystem::path& folder, DrafterKind kind) {
+  std::error_code failure;
+  if (kind != DrafterKind::medusa) return "model";
+  for (const char* end : {".safetensors", ".pt"})
+    if (std::filesystem::exists(folder / (std::string("medusa_lm_head") + end), failure)) return "medusa_lm_head";
+  return "model";
+}
+
+std::string sizes(int drafter, int target) {
+  return std::to_string(drafter) + ", the target's is " + std::to_string(target);
+}
+
+void check_sizes(const std::filesystem::path& folder, const DrafterConfig& d, const TransformerShape& target) {
+  std::vector<std::string> mistakes;
+  const std::string config = printable((folder / "config.json").string(), 1000);
+  if (d.layer.hidden != target.hidden && d.layer.hidden > 0)
+    mistakes.push_back(config + "#: the drafter's hidden size is " + sizes(d.layer.hidden, target.hidden));
+  if (d.layer.vocabulary != target.vocabulary && d.layer.vocabulary > 0)
+    mistakes.push_back(config + "#: the drafter's vocabulary is " + sizes(d.layer.vocabulary, target.vocabulary));
+  for (const int layer : d.auxiliary_layers)
+    if (layer >= target.layers)
+      mistakes.push_back(config + "#: the drafter reads the state that enters layer " + std::to_string(layer) +
+                         ", the target has " + std::to_string(target.layers) + " layers");
+  if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
+}
+
+}  // namespace
+
+std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKind kind) {
+  return CheckpointFiles(folder, stem_of(folder, kind)).fingerprint();
+}
+
+DrafterFolder::DrafterFolder(const std::filesystem::path& folder, DrafterKind kind, const HuggingFaceFolder& target)
+    : config_(read_config(folder, kind)), files_(folder, stem_of(folder, kind)) {
+  check_sizes(folder, config_, target.shape());
+  TensorCheck check({files_, config_.layer.checkpoint});
+  switch (kind) {
+    case DrafterKind::eagle: add_eagle(target, check); break;
+    case DrafterKind::eagle3: add_eagle3(target, check); break;
+    case DrafterKind::medusa: add_medusa(target, check); break;
+    case DrafterKind::mtp: add_mtp(target, check); break;
+  }
+  check.finish();
+}
+
+void DrafterFolder::add_layer(const std::string& tensors, const LayerOptions& options) {
+  for (StoredWeight& w : stored_layer(files_, config_.layer, "layer.", tensors, options)) add(std::move(w));
+}
+
+// Most drafters store a copy of the target's embedding; one with other values has its own.
+void DrafterFolder::add_embedding(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck& check) {
+  if (!files_.has(tensor)) return;
+  StoredPart part{tensor, target.shape().vocabulary, target.shape().hidden};
+  part.transposed = false;
+  const StoredWeight embedding = side_by_side("embedding", part.in, part.out, {part});
+  check.expect({embedding});
+  if (check.any() || files_.same_values(tensor, target.files(), target.embedding_tensor())) return;
+  config_.own_embedding = true;
+  add(embedding);
+}
+
+void DrafterFolder::check_head(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck& check) {
+  if (!files_.has(tensor)) return;
+  check.use(tensor);
+  if (!SafetensorsFile::can_read(*files_.find(tensor)) ||
+      !files_.same_values(tensor, target.files(), target.head_tensor()))
+    check.fail(files_.place(tensor) + ": a drafter of this kind has the target's LM head, and this is another");
+}
+
+void DrafterFolder::add_eagle(const HuggingFaceFolder& target, TensorCheck& check) {
+  const int d = config_.layer.hidden;
+  add(stored_matrix("fc", "fc.weight", 2 * d, d));
+  if (files_.has("fc.bias")) add(stored_vector("fc_bias", "fc.bias", d));
+  else all_zeros_.emplace_back("fc_bias");
+  add_layer("layers.0.", {.input_norm = false});
+  check.expect(weights_);
+  add_embedding("embed_tokens.weight", target, check);
+  check_head("lm_head.weight", target, check);
+  check.refuse_others([](const std::string& tensor) { return tensor.ends_with("rotary_emb.inv_freq"); });
+}
+
+void DrafterFolder::add_eagle3(const HuggingFaceFolder& target, TensorCheck& check) {
+  const int d = config_.layer.hidden;
+  const std::string layer = files_.has("midlayer.hidden_norm.weight") ? "midlayer." : "layers.0.";
+  if (config_.norm_before_fc) add(stored_vector("fusion_norm", "input_norm.weight", 3 * d));
+  add(stored_matrix("fc", "fc.weight", 3 * d, d));
+  add(stored_vector("token_norm", layer + "input_layernorm.weight", d));
+  add(stored_vector("state_norm", layer + "hidden_norm.weight", d));
+  add_layer(layer, {.inputs = 2 * d, .input_norm = false});
+  add(stored_vector("out_norm", "norm.weight", d));
+  add(stored_matrix("lm_head", "lm_head.weight", d, config_.vocabulary));
+  check.expect(weights_);
+  add_embedding("embed_tokens.weight", target, check);
+  read_ids(target, check);
+  check.use("t2d");  // says of each of the target's tokens whether d2t leads to it
+  check.refuse_others([](const std::string& tensor) { return tensor.ends_with("rotary_emb.inv_freq"); });
+}
+
+void DrafterFolder::read_ids(const HuggingFaceFolder& target, TensorCheck& check) {
+  const int words = target.shape().vocabulary;
+  const StoredTensor* stored = files_.find("d2t");
+  check.use("d2t");
+  if (stored == nullptr) {
+    if (config_.vocabulary < words)
+      check.fail(files_.shown_folder() + ": tensor \"d2t\" is missing, which says which " +
+                 std::to_string(config_.vocabulary) + " of the target's " + std::to_string(words) +
+                 " tokens are drafted");
+    return;
+  }
+  const auto rows = static_cast<std::uint64_t>(config_.vocabulary);
+  if (stored->shape != std::vector{rows})
+    return check.fail(files_.place("d2t") + ": its shape is " + shape_text(stored->shape) +
+                      ", but config.json makes it " + shape_text({rows}));
+  std::vector<std::int64_t> offsets(rows);
+  files_.file_of("d2t").read("d2t", 0, offsets);
+  std::vector<bool> taken(static_cast<std::size_t>(words));
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const std::int64_t offset = offsets[i], most = std::int64_t{words} - 1 - static_cast<std::int64_t>(i);
+    if (offset < -static_cast<std::int64_t>(i) || offset > most)
+      return check.fail(files_.place("d2t") + ": value " + std::to_string(i) + " leads out of the target's vocabulary");
+    const auto id = static_cast<std::size_t>(static_cast<std::int64_t>(i) + offset);
+    if (taken[id])
+      return check.fail(files_.place("d2t") + ": value " + std::to_string(i) + " leads to token " + std::to_string(id) +
+                        ", as one before it does");
+    taken[id] = true;
+    id_offsets_.push_back(static_cast<float>(offset));
+  }
+  if (config_.vocabulary == words && std::any_of(offsets.begin(), offsets.end(), [](auto o) { return o != 0; }))
+    check.fail(files_.place("d2t") + ": a drafter of the whole vocabulary has the target's order of tokens");
+}
+
+void DrafterFolder::add_medusa(const HuggingFaceFolder& target, TensorCheck& check) {
+  const int d = target.shape().hidden, words = target.shape().vocabulary;
+  const bool vllm = files_.has("blocks.0.layers.0.weight");
+  for (int h = 0; h < config_.heads; ++h) {
+    const std::string head = std::to_string(h) + ".";
+    for (int b = 0; b < config_.blocks; ++b) {
+      const std::string ours = b == 0 ? head : head + std::to_string(b) + ".";
+      const std::string theirs =
+          vllm ? "blocks." + head + "layers." + std::to_string(b) + "." : head + std::to_string(b) + ".linear.";
+      add(stored_matrix(ours + "w", theirs + "weight", d, d));
+      if (!vllm || files_.has(theirs + "bias")) add(stored_vector(ours + "b", theirs + "bias", d));
+      else all_zeros_.push_back(ours + "b");
+    }
+    add(stored_matrix(head + "lm_head",
+                      vllm ? "lm_heads." + head + "weight" : head + std::to_string(config_.blocks) + ".weight", d,
+                      words));
+  }
+  check.expect(weights_);
+  check.refuse_others([](const std::string&) { return false; });
+}
+
+namespace {
+
+struct MtpForm {  // names in a module's files, without ".weight"
+  std::string module, layer, token_norm, state_norm, join, out_norm;
+  bool state_first = false;  // the join reads the state before the token; ours the token first
+};
+
+std::vector<MtpForm> mtp_forms(int layers) {
+  const std::string behind = "model.layers." + std::to_string(layers) + ".", mimo = "model.mtp_layers.0.";
+  return {{behind, behind, "enorm", "hnorm", "eh_proj", "shared_head.norm"},
+          {mimo, mimo, "token_layernorm", "hidden_layernorm", "input_proj", "final_layernorm", true},
+          {"mtp.", "mtp.layers.0.", "pre_fc_norm_embedding", "pre_fc_norm_hidden", "fc", "norm"}};
+}
+
+}  // namespace
+
+void DrafterFolder::add_mtp(const HuggingFaceFolder& target, TensorCheck& check) {
+  const int d = config_.layer.hidden;
+  const auto forms = mtp_forms(config_.layer.layers);
+  const auto form = std::find_if(forms.begin(), forms.end(),
+                                 [&](const MtpForm& f) { return files_.has(f.module + f.join + ".weight"); });
+  if (form == forms.end()) {
+    std::string known;
+    for (const MtpForm& f : forms) known += (known.empty() ? "" : ", ") + in_quotes(f.module + f.join + ".weight");
+    return check.fail(files_.shown_folder() + ": has no MTP module that can be read: none of " + known);
+  }
+  const auto norm = [&](const std::string& ours, const std::string& theirs) {
+    add(stored_norm(config_.layer, ours, form->module + theirs, d));
+  };
+  norm("token_norm", form->token_norm);
+  norm("state_norm", form->state_norm);
+  norm("out_norm", form->out_norm);
+  StoredPart token{form->module + form->join + ".weight", d, d}, state = token;
+  token.of = state.of = 2 * d;
+  (form->state_first ? token : state).first = d;
+  add(side_by_side("join", 2 * d, d, {token, state}));
+  add_layer(form->layer, {.kind = {.experts = config_.layer.experts.has_value()}});
+  check.expect(weights_);
+  add_embedding(form->module + "embed_tokens.weight", target, check);
+  check_head(form->module + "shared_head.head.weight", target, check);
+  check.refuse_others([&](const std::string& tensor) {
+    return !tensor.starts_with(form->module) || tensor.ends_with("rotary_emb.inv_freq");
+  });
+}
+
+void DrafterFolder::load(const std::string& name, int in, int out, std::span<float> to) {
+  if (std::find(all_zeros_.begin(), all_zeros_.end(), name) != all_zeros_.end())
+    return std::fill(to.begin(), to.end(), 0.0F);
+  if (name == "id_offsets" && id_offsets_.size() == to.size()) {
+    std::copy(id_offsets_.begin(), id_offsets_.end(), to.begin());
+    return;
+  }
+  load_stored({files_, config_.layer.checkpoint}, weights_, name, in, out, to);
+}
+
+}  // namespace draftline

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A published drafter's folder as a source of weights (model/transformers/drafter_config has its config.json). Opening
+// it checks every tensor against config.json and the target, so that loading can only fail at the values. Tensors'
+// names:
+//   EAGLE      fc, layers.0.*, embed_tokens (EAGLE's cnets1.py)
+//   EAGLE-3    midlayer.* or layers.0.*, fc, norm, lm_head, d2t, t2d, embed_tokens (cnets.py; speculators)
+//   Medusa     medusa_lm_head.safetensors: 0.0.linear.*, 0.1.weight; or model.safetensors: blocks.0.layers.0.*,
+//              lm_heads.0.weight (vLLM)
+//   MTP        behind the target's layers: model.layers.L.{enorm, hnorm, eh_proj, shared_head.norm, ..} (DeepSeek-V3);
+//              model.mtp_layers.0.{token_layernorm, hidden_layernorm, input_proj, final_layernorm, ..} (MiMo);
+//              mtp.{pre_fc_norm_embedding, pre_fc_norm_hidden, fc, norm, layers.0.*} (Qwen3-Next, Qwen3.5; vLLM's
+//              qwen3_next_mtp.py)
+#pragma once
+#include <string>
+#include <vector>
+
+#include "decoder/checkpoint/huggingface.h"
+#include "model/transformers/drafter_config.h"
+
+namespace draftline {
+
+// Of the weights in a drafter's folder (CheckpointFiles::fingerprint()), without looking whose drafter it is. Throws
+// InputErrors.
+std::uint64_t drafter_fingerprint(const std::filesystem::path& folder, DrafterKind);
+
+class DrafterFolder : public WeightSource {
+ public:
+  // Throws InputErrors with every mistake in the folder, and if it is no drafter of this target.
+  DrafterFolder(const std::filesystem::path& folder, DrafterKind, const HuggingFaceFolder& target);
+  const DrafterConfig& config() const { return config_; }
+  const std::filesystem::path& folder() const { return files_.folder(); }
+  std::uint64_t fingerprint() const { return files_.fingerprint(); }
+  // `name`: without the method's prefix, "layer.qkv". Safe to call from several threads.
+  void load(const std::string& name, int in, int out, std::span<float> to) override;
+
+ private:
+  void add(StoredWeight w) { weights_.push_back(std::move(w)); }
+  void add_layer(const std::string& tensors, const LayerOptions&);
+  void add_embedding(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
+  void check_head(const std::string& tensor, const HuggingFaceFolder& target, TensorCheck&);
+  void read_ids(const HuggingFaceFolder& target, TensorCheck&);
+  void add_eagle(const HuggingFaceFolder& target, TensorCheck&);
+  void add_eagle3(const HuggingFaceFolder& target, TensorCheck&);
+  void add_medusa(const HuggingFaceFolder& target, TensorCheck&);
+  void add_mtp(const HuggingFaceFolder& target, TensorCheck&);
+
+  DrafterConfig config_;
+  CheckpointFiles files_;
+  std::vector<StoredWeight> weights_;
+  std::vector<float> id_offsets_;       // EAGLE-3: target id - draft id
+  std::vector<std::string> all_zeros_;  // biases that the drafter does not have
+};
+
+}  // namespace draftline

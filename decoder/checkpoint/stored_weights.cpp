@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decoder/checkpoint/stored_weights.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/errors.h"
+#include "core/json_parse.h"
+
+namespace draftline {
+
+int StoredPart::column_of(int stored) const {
+  if (pairs.every == 0) return column + stored;
+  const int at = stored % pairs.every - pairs.from, half = (pairs.every - pairs.from) / 2;
+  return column + stored + (at < 0 ? 0 : at / 2 + at % 2 * half - at);
+}
+
+std::vector<std::uint64_t> StoredPart::stored_shape() const {
+  const auto i = static_cast<std::uint64_t>(of == 0 ? in : of), o = static_cast<std::uint64_t>(rows == 0 ? out : rows);
+  if (convolution) return {o, 1, i};
+  if (const auto n = static_cast<std::uint64_t>(stacked); n > 0)
+    return transposed ? std::vector{n, o / n, i} : std::vector{n, i / n, o};
+  if (!transposed) return {i, o};
+  return in == 1 ? std::vector{o} : std::vector{o, i};
+}
+
+StoredWeight side_by_side(const std::string& name, int in, int out, std::vector<StoredPart> parts) {
+  int row = 0, column = 0;
+  for (StoredPart& p : parts) {
+    p.row = row;
+    p.column = column;
+    column += p.out;
+    if (column == out) {
+      column = 0;
+      row += p.in;
+    }
+  }
+  check(row == in && column == 0, "the parts of a weight fill it");
+  return {name, in, out, std::move(parts)};
+}
+
+StoredWeight stored_matrix(const std::string& name, const std::string& tensor, int in, int out) {
+  return side_by_side(name, in, out, {{tensor, in, out}});
+}
+StoredWeight stored_vector(const std::string& name, const std::string& tensor, int n) {
+  return side_by_side(name, 1, n, {{tensor, 1, n}});
+}
+
+StoredWeight stored_norm(const TransformerShape& s, const std::string& name, const std::string& tensor, int n) {
+  StoredPart part{tensor + ".weight", 1, n};
+  if (s.architecture.starts_with("Gemma") || s.delta_net) part.plus = 1;
+  return side_by_side(name, 1, n, {part});
+}
+
+// ---- a layer
+
+using Parts = std::vector<StoredPart>;
+using Weights = std::vector<StoredWeight>;
+
+static bool is_llama4(const TransformerShape& s) { return s.architecture.starts_with("Llama4"); }
+
+static void add_latent(const TransformerShape& s, const std::string& ours, const std::string& theirs, Weights& all) {
+  const LatentAttention& l = *s.latent;
+  const auto pairs = [&](int before) {
+    return l.paired ? StoredPart::Pairs{before + l.rope_dim, before} : StoredPart::Pairs{};
+  };
+  const StoredPart latents{
+      theirs + "kv_a_proj_with_mqa.weight", s.hidden, l.kv_rank + l.rope_dim, 0, 0, true, pairs(l.kv_rank)};
+  StoredPart queries{theirs + "q_proj.weight", s.hidden, s.q_columns(), 0, 0, true, pairs(l.nope_dim)};
+  if (l.q_rank > 0) {
+    queries.tensor = theirs + "q_b_proj.weight";
+    queries.in = l.q_rank;
+    all.push_back(side_by_side(ours + "q_up", l.q_rank, s.q_columns(), {queries}));
+    all.push_back(stored_vector(ours + "q_norm", theirs + "q_a_layernorm.weight", l.q_rank));
+    queries = {theirs + "q_a_proj.weight", s.hidden, l.q_rank};
+  }
+  all.push_back(side_by_side(ours + "down", s.hidden, queries.out + latents.out, {queries, latents}));
+  all.push_back(stored_vector(ours + "kv_norm", theirs + "kv_a_layernorm.weight", l.kv_rank));
+  const int expanded = s.heads * (l.nope_dim + l.value_dim);
+  all.push_back(stored_matrix(ours + "kv_up", theirs + "kv_b_proj.weight", l.kv_rank, expanded));
+}
+
+// Rows of a stored matrix whose groups of rows, one for each head or so, hold several of ours one after the other: the
+// part of each group that begins at `from`.
+static void add_groups(Parts& parts, const std::string& tensor, int in, int groups, int rows_each, int from, int rows) {
+  for (int g = 0; g < groups; ++g) {
+    StoredPart p{tensor, in, rows};
+    p.skipped = g * rows_each + from;
+    p.rows = groups * rows_each;
+    parts.push_back(p);
+  }
+}
+
+// Each head's queries are stored before the gates of its output; ours are the gates of all heads, behind the values.
+static Parts gated_parts(const TransformerShape& s, const std::string& theirs, int in) {
+  Parts parts;
+  add_groups(parts, theirs + "q_proj.weight", in, s.heads, 2 * s.head_dim, 0, s.head_dim);
+  parts.push_back({theirs + "k_proj.weight", in, s.kv_columns()});
+  parts.push_back({theirs + "v_proj.weight", in, s.kv_columns()});
+  add_groups(parts, theirs + "q_proj.weight", in, s.heads, 2 * s.head_dim, s.head_dim, s.head_dim);
+  return parts;
+}
+
+static void add_delta_net(const TransformerShape& s, const std::string& ours, const std::string& theirs, Weights& all) {
+  const DeltaNet& d = s.delta_net.value();
+  const int hidden = s.hidden, convolved = d.convolved_columns(), values = d.value_columns(), heads = d.value_heads;
+  Parts qkvz, gates;
+  if (s.architecture == "Qwen3NextForCausalLM") {  // by key head: q, k, then v and z of its value heads; b and a
+    const int group = heads / d.key_heads, v = group * d.value_dim, each = 2 * (d.key_dim + v);
+    const std::string both = theirs + "in_proj_qkvz.weight", pair = theirs + "in_proj_ba.weight";
+    add_groups(qkvz, both, hidden, d.key_heads, each, 0, d.key_dim);
+    add_groups(qkvz, both, hidden, d.key_heads, each, d.key_dim, d.key_dim);
+    add_groups(qkvz, both, hidden, d.key_heads, each, 2 * d.key_dim, v);
+    add_groups(qkvz, both, hidden, d.key_heads, each, 2 * d.key_dim + v, v);
+    add_groups(gates, pair, hidden, d.key_heads, 2 * group, 0, group);
+    add_groups(gates, pair, hidden, d.key_heads, 2 * group, group, group);
+  } else {
+    qkvz = {{theirs + "in_proj_qkv.weight", hidden, convolved}, {theirs + "in_proj_z.weight", hidden, values}};
+    gates = {{theirs + "in_proj_b.weight", hidden, heads}, {theirs + "in_proj_a.weight", hidden, heads}};
+  }
+  StoredPart convolution{theirs + "conv1d.weight", d.kernel, convolved};
+  convolution.convolution = true;
+  all.push_back(side_by_side(ours + "qkvz", hidden, convolved + values, std::move(qkvz)));
+  all.push_back(side_by_side(ours + "gates", hidden, 2 * heads, std::move(gates)));
+  all.push_back(side_by_side(ours + "convolution", d.kernel, convolved, {convolution}));
+  all.push_back(stored_vector(ours + "a_log", theirs + "A_log", heads));
+  all.push_back(stored_vector(ours + "dt_bias", theirs + "dt_bias", heads));
+  all.push_back(stored_vector(ours + "delta_norm", theirs + "norm.weight", d.value_dim));  // not less one
+  all.push_back(stored_matrix(ours + "o", theirs + "out_proj.weight", values, hidden));
+}
+
+static void add_attention(const TransformerShape& s, const std::string& ours, const std::string& theirs, int inputs,
+                          Weights& all) {
+  const int q = s.q_columns(), kv = s.kv_columns(), results = s.latent ? s.heads * s.latent->value_dim : q;
+  const auto qkv = [&](const std::string& kind, int in) -> Parts {
+    if (s.output_gate) return gated_parts(s, theirs, in);
+    if (s.architecture == "Phi3ForCausalLM") return {{theirs + "qkv_proj." + kind, in, q + 2 * kv}};
+    const StoredPart::Pairs pairs{is_llama4(s) ? s.head_dim : 0};
+    return {{theirs + "q_proj." + kind, in, q, 0, 0, true, pairs},
+            {theirs + "k_proj." + kind, in, kv, 0, 0, true, pairs},
+            {theirs + "v_proj." + kind, in, kv}};
+  };
+  all.push_back(stored_matrix(ours + "o", theirs + "o_proj.weight", results, s.hidden));
+  if (s.latent) add_latent(s, ours + "latent.", theirs, all);
+  else all.push_back(side_by_side(ours + "qkv", inputs, (s.output_gate ? 2 : 1) * q + 2 * kv, qkv("weight", inputs)));
+  if (s.o_bias) all.push_back(stored_vector(ours + "o_bias", theirs + "o_proj.bias", s.hidden));
+  if (s.attention_sinks) all.push_back(stored_vector(ours + "sinks", theirs + "sinks", s.heads));
+  if (s.qkv_bias) all.push_back(side_by_side(ours + "qkv_bias", 1, q + 2 * kv, qkv("bias", 1)));
+  if (s.qk_norm) {
+    all.push_back(stored_norm(s, ours + "q_norm", theirs + "q_norm", s.head_dim));
+    all.push_back(stored_norm(s, ours + "k_norm", theirs + "k_norm", s.head_dim));
+  }
+}
+
+static Parts gate_and_up(const std::string& theirs, int hidden, int inner) {
+  return {{theirs + "gate_proj.weight", hidden, inner}, {theirs + "up_proj.weight", hidden, inner}};
+}
+
+static void add_shared_expert(const TransformerShape& s, const std::string& ours, const std::string& theirs,
+                              Weights& all) {
+  const int shared = s.experts->shared;
+  if (shared == 0) return;
+  all.push_back(side_by_side(ours + "shared.gate_up", s.hidden, 2 * shared, gate_and_up(theirs, s.hidden, shared)));
+  all.push_back(stored_matrix(ours + "shared.down", theirs + "down_proj.weight", shared, s.hidden));
+  if (s.experts->shared_gate)  // beside the expert
+    all.push_back(
+        stored_matrix(ours + "shared.gate", theirs.substr(0, theirs.size() - 1) + "_gate.weight", s.hidden, 1));
+}
+
+// One tensor [experts, out, in] for all experts, each of which lies in it as a matrix of its own would.
+static Parts stacked_parts(const std::string& tensor, int experts, int in, int out, StoredPart::Pairs pairs = {}) {
+  Parts parts;
+  add_groups(parts, tensor, in, experts, out, 0, out);
+  for (StoredPart& p : parts) p.stacked = experts, p.pairs = pairs;
+  return parts;
+}
+
+// Experts in one tensor for all: Llama 4 and gpt-oss, which stores a gate's column beside that which it gates and, in
+// MXFP4, matrices as linear layers have them.
+static void add_stacked_experts(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
+                                const std::string& theirs, Weights& all) {
+  const Experts& e = s.experts.value();
+  const std::string mlp = theirs + (is_llama4(s) ? "feed_forward." : "mlp."), experts = mlp + "experts.";
+  const int hidden = s.hidden, inner = e.intermediate;
+  const StoredPart::Pairs gates{is_llama4(s) ? 0 : 2 * inner};
+  const auto stacked = [&](const std::string& name, const std::string& tensor, int in, int out,
+                           StoredPart::Pairs pairs) {
+    const int rows = e.count * in;
+    Parts parts{{experts + tensor, rows, out, 0, 0, false, pairs, 0, e.count}};
+    if (StoredValues::in_mxfp4(files, experts + tensor))
+      parts = stacked_parts(experts + tensor, e.count, in, out, pairs);
+    all.push_back(side_by_side(ours + name, rows, out, std::move(parts)));
+  };
+  all.push_back(stored_matrix(ours + "router", mlp + "router.weight", hidden, e.count));
+  stacked("experts.gate_up", "gate_up_proj", hidden, 2 * inner, gates);
+  stacked("experts.down", "down_proj", inner, hidden, {});
+  if (e.bias) {
+    const auto biases = [&](const std::string& name, int n, StoredPart::Pairs pairs) {
+      const StoredPart part{experts + name + "_proj_bias", e.count, n, 0, 0, false, pairs};
+      all.push_back(side_by_side(ours + "experts." + name + "_bias", e.count, n, {part}));
+    };
+    all.push_back(stored_vector(ours + "router.bias", mlp + "router.bias", e.count));
+    biases("gate_up", 2 * inner, gates);
+    biases("down", hidden, {});
+  }
+  add_shared_expert(s, ours, mlp + "shared_expert.", all);
+}
+
+static void add_experts(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
+                        const std::string& theirs, Weights& all) {
+  if (s.architecture == "GptOssForCausalLM" || is_llama4(s)) return add_stacked_experts(files, s, ours, theirs, all);
+  const bool mixtral = s.architecture == "MixtralForCausalLM";
+  const std::string mlp = theirs + (mixtral ? "block_sparse_moe." : "mlp.");
+  const std::string gate = mixtral ? "w1" : "gate_proj", up = mixtral ? "w3" : "up_proj",
+                    back = mixtral ? "w2" : "down_proj";
+  const int hidden = s.hidden, count = s.experts->count, inner = s.experts->intermediate;
+  const std::string experts = mlp + "experts.";
+  Parts gate_up, down;
+  if (files.has(experts + "gate_up_proj") || files.has(experts + "down_proj")) {  // as Qwen3.5 is published
+    gate_up = stacked_parts(experts + "gate_up_proj", count, hidden, 2 * inner);
+    down = stacked_parts(experts + "down_proj", count, inner, hidden);
+  } else {
+    for (int e = 0; e < count; ++e) {
+      const std::string expert = experts + std::to_string(e) + ".";
+      gate_up.push_back({expert + gate + ".weight", hidden, inner});
+      gate_up.push_back({expert + up + ".weight", hidden, inner});
+      down.push_back({expert + back + ".weight", inner, hidden});
+    }
+  }
+  all.push_back(stored_matrix(ours + "router", mlp + "gate.weight", hidden, count));
+  if (s.experts->choice_bias)
+    all.push_back(stored_vector(ours + "router.choice_bias", mlp + "gate.e_score_correction_bias", count));
+  all.push_back(side_by_side(ours + "experts.gate_up", count * hidden, 2 * inner, std::move(gate_up)));
+  all.push_back(side_by_side(ours + "experts.down", count * inner, hidden, std::move(down)));
+  add_shared_expert(s, ours, mlp + (s.experts->shared_gate ? "shared_expert." : "shared_experts."), all);
+}
+
+std::vector<StoredWeight> stored_layer(const CheckpointFiles& files, const TransformerShape& s, const std::string& ours,
+                                       const std::string& theirs, const LayerOptions& options) {
+  const int hidden = s.hidden, inner = s.intermediate;
+  Weights all;
+  const auto norm = [&](const std::string& name, const std::string& tensor) {
+    all.push_back(stored_norm(s, ours + name, theirs + tensor, hidden));
+  };
+  if (options.input_norm) norm("input_norm", "input_layernorm");
+  if (options.kind.attention == AttentionKind::delta_net) add_delta_net(s, ours, theirs + "linear_attn.", all);
+  else add_attention(s, ours, theirs + "self_attn.", options.inputs.value_or(hidden), all);
+  if (s.post_norms) norm("attention_post_norm", "post_attention_layernorm");
+  if (!options.mlp) return all;
+  norm("mlp_norm", s.post_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm");
+  if (s.post_norms) norm("mlp_post_norm", "post_feedforward_layernorm");
+  if (options.kind.experts) {
+    add_experts(files, s, ours, theirs, all);
+    return all;
+  }
+  const std::string mlp = theirs + (is_llama4(s) ? "feed_forward." : "mlp.");
+  Parts gate_up = gate_and_up(mlp, hidden, inner);
+  if (s.architecture == "Phi3ForCausalLM") gate_up = {{mlp + "gate_up_proj.weight", hidden, 2 * inner}};
+  all.push_back(side_by_side(ours + "gate_up", hidden, 2 * inner, std::move(gate_up)));
+  all.push_back(stored_matrix(ours + "down", mlp + "down_proj.weight", inner, hidden));
+  return all;
+}
+
+// ---- what a checkpoint has
+
+bool TensorCheck::enough() const { return mistakes_.size() >= kMostMessages; }
+
+void TensorCheck::expect(const std::vector<StoredWeight>& weights) {
+  for (const StoredWeight& weight : weights)
+    for (const StoredPart& part : weight.parts) {
+      if (!asked_.insert(part.tensor).second) continue;  // one tensor may hold many parts
+      values_.expect(part.tensor, part.stored_shape(), used_, mistakes_);
+    }
+}
+
+void TensorCheck::refuse_others(const std::function<bool(const std::string& tensor)>& ignored) {
+  if (!mistakes_.empty()) return;
+  for (const std::string& tensor : files_.tensors())
+    if (!used_.contains(tensor) && !ignored(tensor))
+      mistakes_.push_back(files_.place(tensor) + ": a network as config.json describes it has no such weight");
+}
+
+void TensorCheck::finish() {
+  if (mistakes_.empty()) return;
+  if (mistakes_.size() > kMostMessages) {
+    mistakes_.resize(kMostMessages);
+    mistakes_.push_back(files_.shown_folder() + ": and more tensors are wrong or missing");
+  }
+  throw InputErrors(std::move(mistakes_));
+}
+
+// ---- values
+
+// One contiguous run of values.
+static void copy_as_stored(const StoredValues& from, const StoredPart& p, std::span<float> values) {
+  from.read(p.tensor, 0, static_cast<std::uint64_t>(p.out), values);
+  if (p.plus != 0)
+    for (float& v : values) v += p.plus;
+  if (p.pairs.every == 0) return;
+  const auto wide = static_cast<std::size_t>(p.out);
+  for (std::size_t row = 0; row < values.size(); row += wide) {
+    const std::vector<float> stored(values.begin() + static_cast<std::ptrdiff_t>(row),
+                                    values.begin() + static_cast<std::ptrdiff_t>(row + wide));
+    for (std::size_t i = 0; i < wide; ++i)
+      values[row + static_cast<std::size_t>(p.column_of(static_cast<int>(i)) - p.column)] = stored[i];
+  }
+}
+
+static void copy(const StoredValues& from, const StoredPart& p, std::span<float> to, int columns) {
+  const auto in = static_cast<std::size_t>(p.in), stride = static_cast<std::size_t>(columns);
+  if (!p.transposed || p.in == 1) {
+    const auto first = static_cast<std::size_t>(p.row) * stride + static_cast<std::size_t>(p.column);
+    return copy_as_stored(from, p, to.subspan(first, in * static_cast<std::size_t>(p.out)));
+  }
+  // Several stored rows are read at a time, so that most values are written in contiguous runs.
+  constexpr int kRows = 64;
+  const auto of = p.of == 0 ? in : static_cast<std::size_t>(p.of), skip = static_cast<std::size_t>(p.first);
+  std::vector<float> rows;
+  for (int first = 0; first < p.out; first += kRows) {
+    const auto now = static_cast<std::size_t>(std::min(kRows, p.out - first));
+    rows.resize(now * of);
+    from.read(p.tensor, static_cast<std::uint64_t>(p.skipped + first) * of, of, rows);
+    float* corner = to.data() + static_cast<std::size_t>(p.row) * stride;
+    std::array<std::size_t, kRows> column;
+    for (std::size_t r = 0; r < now; ++r)
+      column[r] = static_cast<std::size_t>(p.column_of(first + static_cast<int>(r)));
+    for (std::size_t i = 0; i < in; ++i)
+      for (std::size_t r = 0; r < now; ++r) corner[i * stride + column[r]] = rows[r * of + skip + i];
+  }
+}
+
+void load_stored(const StoredValues& values, const std::vector<StoredWeight>& weights, const std::string& name, int in,
+                 int out, std::span<float> to) {
+  const std::string where = values.files().shown_folder() + ": weight " + in_quotes(name);
+  const auto it = std::find_if(weights.begin(), weights.end(), [&](const StoredWeight& w) { return w.name == name; });
+  if (it == weights.end()) throw InputErrors(where + " is not in the folder");
+  if (it->in != in || it->out != out)
+    throw InputErrors(where + " is [" + std::to_string(it->in) + ", " + std::to_string(it->out) + "], but [" +
+                      std::to_string(in) + ", " + std::to_string(out) + "] was asked for");
+  check(to.size() == static_cast<std::size_t>(in) * static_cast<std::size_t>(out), "room for the weight");
+  for (const StoredPart& part : it->parts) copy(values, part, to, out);
+}
+
+}  // namespace draftline

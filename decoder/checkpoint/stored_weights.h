@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our weights as a checkpoint stores them: which tensors make a weight, whether a checkpoint has them in the right
+// shape, and their values. Names of a layer's tensors are those of transformers (version 4.57; Qwen3.5: 5.23).
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "decoder/checkpoint/stored_values.h"
+#include "decoder/layer.h"
+
+namespace draftline {
+
+// A stored matrix [out, in], or vector [out], and the row and column of our weight, which is its transpose, at which
+// its first value goes.
+struct StoredPart {
+  std::string tensor;
+  int in = 0, out = 0, row = 0, column = 0;
+  bool transposed = true;  // false: stored as we hold it, as the embedding is
+  // Of every `every` stored rows those from `from` on are rotated and lie pair by pair; ours hold the pairs' first
+  // halves, then their second. 0: none.
+  struct Pairs {
+    int every = 0, from = 0;
+  } pairs = {};
+  float plus = 0;             // added to every value: Gemma and Qwen3-Next store norms less one
+  int stacked = 0;            // matrices of so many experts, [experts, out, in], or not transposed; 0: one matrix
+  int first = 0, of = 0;      // where the part is inputs first .. first + in of a matrix [out, of]; of 0: all of it
+  int skipped = 0, rows = 0;  // where it is rows skipped .. skipped + out of a matrix [rows, in]; rows 0: all of it
+  bool convolution = false;   // stored [out, 1, in]
+
+  int column_of(int stored) const;
+  std::vector<std::uint64_t> stored_shape() const;
+};
+
+struct StoredWeight {  // the stored parts of one of our weights
+  std::string name;
+  int in = 0, out = 0;
+  std::vector<StoredPart> parts;
+};
+
+// Lays parts side by side; when the columns are full, the next part begins below.
+StoredWeight side_by_side(const std::string& name, int in, int out, std::vector<StoredPart> parts);
+StoredWeight stored_matrix(const std::string& name, const std::string& tensor, int in, int out);
+StoredWeight stored_vector(const std::string& name, const std::string& tensor, int n);
+// The same of a norm; `tensor` without ".weight".
+StoredWeight stored_norm(const TransformerShape&, const std::string& name, const std::string& tensor, int n);
+// The weights of make_layer() (decoder/layer), whose names begin with `ours`; the tensors' begin with `theirs`. The
+// files are asked which of several forms they have.
+std::vector<StoredWeight> stored_layer(const CheckpointFiles&, const TransformerShape&, const std::string& ours,
+                                       const std::string& theirs, const LayerOptions& = {});
+
+// Collects what is wrong with a checkpoint's tensors.
+class TensorCheck {
+ public:
+  explicit TensorCheck(StoredValues values) : files_(values.files()), values_(std::move(values)) {}
+  void expect(const std::vector<StoredWeight>&);
+  void use(const std::string& tensor) { used_.insert(tensor); }
+  bool any() const { return !mistakes_.empty(); }
+  bool enough() const;  // config.json may claim any number of layers and experts, so a few mistakes end a check
+  // Notes tensors that nothing used, of which `ignored` is false.
+  void refuse_others(const std::function<bool(const std::string& tensor)>& ignored);
+  void fail(std::string message) { mistakes_.push_back(std::move(message)); }
+  void finish();  // throws InputErrors if there are mistakes
+
+ private:
+  const CheckpointFiles& files_;
+  StoredValues values_;
+  std::vector<std::string> mistakes_;
+  StoredValues::Names asked_, used_;  // asked_: of parts
+};
+
+// Fills `to` with the weight `name` of `weights`. Throws InputErrors if it is not among them or has another shape than
+// [in, out]. Reads a tensor in parts, so that it needs little memory besides `to`. Safe to call from several threads.
+void load_stored(const StoredValues&, const std::vector<StoredWeight>& weights, const std::string& name, int in,
+                 int out, std::span<float> to);
+
+}  // namespace draftline

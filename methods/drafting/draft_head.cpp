@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods/drafting/draft_head.h"
+
+namespace draftline::methods {
+
+DraftHead::DraftHead(const Transformer& network, WeightStore& weights, const std::string& prefix,
+                     std::optional<int> vocabulary) {
+  if (!vocabulary) return;
+  head_ = weights.lm_head(prefix + "lm_head", network.shape.hidden, (*vocabulary + network.ranks - 1) / network.ranks);
+  if (*vocabulary < network.vocabulary()) offsets_ = weights.vector(prefix + "id_offsets", *vocabulary);
+}
+
+Tensor DraftHead::logits(Ops& ops, const Transformer& network, Tensor normed) const {
+  return head_ ? ops.gather_over_ranks(ops.linear(normed, *head_), network.ranks) : network.logits(ops, normed);
+}
+
+std::optional<int> read_draft_vocabulary(const MethodSpec& spec, const Transformer& target) {
+  const auto given = spec.in().find("draft_vocabulary");
+  return given ? std::optional(given->integer(1, target.vocabulary())) : std::nullopt;
+}
+
+}  // namespace draftline::methods

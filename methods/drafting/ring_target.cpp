@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "methods/drafting/ring_target.h"
+
+#include <algorithm>
+
+#include "methods/drafting/drafted_chain.h"
+
+namespace draftline::methods {
+
+std::vector<RingOf> make_rings(Context& c, const Compression& how, int draft_length) {
+  std::vector<RingOf> rings;
+  const Window window{.tokens = how.budget, .ring = true, .sinks = how.sinks};
+  for (const Cache& whole : c.target.caches)
+    if (whole.window == Window{}) {
+      const int capacity = std::min(how.budget, c.capacity) + draft_length + 1;
+      rings.push_back({whole, make_cache(c.ops, c.target.shape, whole.layers, capacity, window)});
+    }
+  return rings;
+}
+
+RingTarget::RingTarget(Context& c, const Compression& how, int draft_length)
+    : selection_{make_rings(c, how, draft_length)},
+      selects_(how.chosen.has_value()),
+      draft_(c.target.over(selection_.rings)),
+      length_(draft_length) {
+  if (how.chosen) selection_.window = how.chosen->window, selection_.pool = how.chosen->pool;
+}
+
+Proposal RingTarget::propose(Ops& ops, Session& s) {
+  Tensor token = s.root;
+  DraftedChain chain(ops, s);
+  for (int j = 0; j < length_; ++j) {
+    Stream x{draft_.embed(ops, token)};
+    draft_.run(ops, x, ops.pass({ops.uniform(s.sequences, 1), s.slots, {}, j}));
+    token = chain.next(draft_.logits(ops, draft_.final_norm(ops, x)));
+  }
+  return chain.proposal(length_);
+}
+
+void RingTarget::extend(Ops& ops, const Session& s, const Committed& c) {
+  if (selects_ && c.rows.prompts) return;  // the target's pass has filled the rings
+  for (const RingOf& r : selection_.rings) ops.keep_entries(r.whole, r.ring, c.last, c.rows, s.slots);
+}
+
+int read_budget(const MethodSpec& spec, int draft_length, int staying) {
+  constexpr int kMost = 1 << 24;
+  const auto given = spec.in().find("budget");
+  const int budget = given ? given->integer(1, kMost) : kUsualBudget, room = staying + draft_length + 1;
+  if (budget < room)
+    given.value_or(spec.in()).fail("must be at least " + std::to_string(room) + ": " + std::to_string(staying) +
+                                   " entries stay, and a step adds " + std::to_string(draft_length + 1));
+  return std::max(budget, room);
+}
+
+void check_keys(const MethodSpec& spec, const Transformer& target) {
+  if (target.shape.latent)
+    spec.in().fail(target.shape.name + " caches latents: of those no compressed cache is modelled");
+}
+
+bool fits_budget(const MethodSpec& spec, int staying) {
+  const auto budget = spec.in().find("budget");
+  return staying + *spec.draft_length() < (budget ? budget->integer() : kUsualBudget);
+}
+
+}  // namespace draftline::methods

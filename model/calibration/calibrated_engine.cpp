@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/text_file.h"
+#include "model/calibration/calibrated_files.h"
+
+namespace draftline {
+
+namespace {
+
+OrderedJson measured_time(Seconds t, const CalibrationInput& o) {
+  return OrderedJson{{"value", in_ns(t)}, {"kind", "measured"}, {"source", o.source}, {"locator", o.locator}};
+}
+OrderedJson known(OrderedJson value, const char* because, const CalibrationInput& o) {
+  return OrderedJson{{"value", std::move(value)},
+                     {"kind", "default"},
+                     {"source", o.source},
+                     {"locator", o.locator},
+                     {"because", because}};
+}
+
+// The profile of our decoder on a CPU: one thread is host and device.
+OrderedJson engine_of(const HostFit& f, const CalibrationInput& o) {
+  const auto measured = [&](Seconds t) { return measured_time(t, o); };
+  OrderedJson e{{"name", "draftline-cpu"},
+                {"version", "0.1"},
+                {"title", "our own decoder on one thread of a CPU"},
+                {"source", o.source},
+                {"locator", o.locator}};
+  e["graphs"] = known(false, "an interpreter walks the tape", o);
+  e["overlap"] = known(false, "one thread records, then runs", o);
+  e["issue"] = measured(f.op);
+  e["graph_launch"] = measured(f.segment);
+  e["step"] = e["step_speculating"] = measured(f.step);
+  e["draft_pass"] = known("0 s", "its ops are counted one by one", o);
+  e["token"] = measured(f.token);
+  e["sync"] = known("0 s", "what the one thread has written it can read", o);
+  e["ops"] = OrderedJson::object();
+  return e;
+}
+
+// The profile of our decoder beside a GPU. How it cuts ops into kernels, and whose compute attention, is code,
+// not measured: those rows are the profile's that comes with draftline.
+OrderedJson engine_of(const GpuHostFit& f, const CalibrationInput& o, const std::string& gpu) {
+  OrderedJson e{{"name", "draftline"},
+                {"version", "0.1"},
+                {"title", "our own decoder beside " + gpu},
+                {"source", o.source},
+                {"locator", o.locator}};
+  e["graphs"] = known(true, "every tape is captured on second sight", o);
+  e["issue"] = measured_time(f.issue, o);
+  e["record"] = measured_time(f.record, o);
+  e["graph_launch"] = measured_time(f.graph_launch, o);
+  e["step"] = e["step_speculating"] = measured_time(f.step, o);
+  e["draft_pass"] = known("0 s", "a draft pass is part of its tape's graph", o);
+  e["token"] = measured_time(f.token, o);
+  e["sync"] = measured_time(f.sync, o);
+  const OrderedJson shipped = OrderedJson::parse(read_text_file(shipped_engine(o.data)));
+  for (const char* of_the_code : {"attention", "ops"}) e[of_the_code] = shipped.at(of_the_code);
+  return e;
+}
+
+}  // namespace
+
+std::filesystem::path shipped_engine(const std::filesystem::path& data) {
+  return data / "engines" / "draftline-0.1.json";
+}
+
+bool knows_host(const Measured& m) {
+  return m.device == "cuda" ? has_gpu_host(m)
+                            : std::any_of(m.points.begin(), m.points.end(),
+                                          [](const MeasuredPoint& p) { return p.op == "step_host"; });
+}
+
+OrderedJson calibrated_engine(const CalibrationInput& o, const Measured& m) {
+  return m.device == "cuda" ? engine_of(fit_gpu_host(m), o, m.title) : engine_of(fit_host(m), o);
+}
+
+}  // namespace draftline

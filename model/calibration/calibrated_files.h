@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that `calibrate` writes: a device, and the profile of our own decoder's host, as JSON with the certificate
+// of every fitted value.
+#pragma once
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/input_files.h"
+#include "model/calibration/engine_fit.h"
+#include "model/calibration/gpu_calibration.h"
+#include "model/calibration/left_out.h"
+#include "model/devices/fit_quality.h"
+
+namespace draftline {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct CalibrationInput {
+  std::filesystem::path measured;  // a file of `probe`, or a folder of kernel tables (model/calibration/table_folder)
+  std::filesystem::path data;      // the folder data/
+  std::string device;              // of a GPU: whose datasheet holds, a name or a file
+  std::string transformer;         // of step tables: a name, a file, or a folder with a config.json
+  int tensor_parallel = 1;         // devices that shared each layer when step tables were measured
+  std::string source = "draftline-probe", locator;
+};
+
+struct CalibratedDevice {
+  OrderedJson device;
+  std::vector<FitQuality> quality;
+  std::vector<FitQuality> regimes = {};  // of a GPU's attention: parts of its quality
+  InputFiles input_files = {};           // beside the measured file: tables, the datasheet, relatives that lent a fit
+  KernelTimes times = {};                // of a GPU
+  std::vector<TableRows> tables = {};    // what of them is used, and what not
+  std::vector<std::string> lent = {};    // fits that were neither measured nor in the file of --device, and whose
+};
+// A GPU's datasheet may be alone: fits that are neither measured nor in its file are those of the shipped device that
+// is most like it, and so marked.
+CalibratedDevice calibrated_device(const CalibrationInput&, const Measured&);
+CalibratedDevice calibrated_gpu(const CalibrationInput&, const Measured&);  // of a GPU's measured file
+CalibratedDevice calibrated_from_tables(const CalibrationInput&);
+
+// Of a CPU's measured file, or a GPU's; `knows_host`: is there what it takes?
+bool knows_host(const Measured&);
+OrderedJson calibrated_engine(const CalibrationInput&, const Measured&);
+
+std::string text_of(const OrderedJson&);  // indented, but lists of numbers, and what is short, on one line
+std::filesystem::path shipped_engine(const std::filesystem::path& data);  // whose rows say how our decoder cuts ops
+// The file of a known name, or the file itself.
+std::filesystem::path named_or_file(const std::string& name, const std::filesystem::path& folder);
+std::filesystem::path network_file(const std::string& name, const std::filesystem::path& folder);  // or of a checkpoint
+Device device_of(const std::filesystem::path& file, const std::filesystem::path& shipped);
+
+std::string in_ns(Seconds);
+
+}  // namespace draftline

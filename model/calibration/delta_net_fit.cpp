@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/calibration/delta_net_fit.h"
+
+#include <cmath>
+
+#include "core/errors.h"
+#include "model/calibration/coefficient_fit.h"
+#include "model/kernels/gpu_delta_net_time.h"
+
+namespace draftline {
+namespace {
+
+// What calls of one shape leave in L2 for the next: states; rows and what a convolution kept of them.
+Bytes resident(const CausalConvolution& k) {
+  return bytes_of(k.activations, 2.0 * k.columns * (k.prompts ? k.rows : k.rows + k.sequences * (k.kernel - 1)));
+}
+Bytes resident(const DeltaRule& k) { return k.sequences * state_bytes(k); }
+
+bool of_prompts(const DeltaNetPoint& p) {
+  return std::visit([](const auto& k) { return k.prompts; }, p.kernel);
+}
+
+// Fits `part`, a member of DeltaNetFit, to the points of the kernel that it prices.
+template <class Kernel, class Part>
+void fit_part(DeltaNetFit& fit, Part DeltaNetFit::*part, bool prompts, const std::string& prefix,
+              const std::vector<DeltaNetPoint>& all, const Device& datasheet, FitSpread* spread) {
+  constexpr double kHold = 0.01;
+  std::vector<DeltaNetPoint> points;
+  for (const DeltaNetPoint& p : all)
+    if (std::holds_alternative<Kernel>(p.kernel) && of_prompts(p) == prompts) points.push_back(p);
+  if (points.empty()) throw InputErrors("delta networks: no measured point of " + prefix);
+  std::vector<Coefficient> coefficients;
+  add_coefficients(coefficients, Part{}, kHold, prefix + ".");
+  DeltaNetFit tried = fit;
+  const FittedValues best = fitted(coefficients, {}, static_cast<Eigen::Index>(points.size()),
+                                   [&](const std::vector<double>& values, Eigen::VectorXd& errors) {
+                                     tried.*part = fit_of_values<Part>(values);
+                                     for (std::size_t i = 0; i < points.size(); ++i)
+                                       errors[static_cast<Eigen::Index>(i)] =
+                                           std::log(predicted(tried, datasheet, points[i]) / points[i].time);
+                                   });
+  fit.*part = fit_of_values<Part>(best.values);
+  if (spread == nullptr) return;
+  spread->names.insert(spread->names.end(), best.spread.names.begin(), best.spread.names.end());
+  spread->covariance.insert(spread->covariance.end(), best.spread.covariance.begin(), best.spread.covariance.end());
+}
+
+}  // namespace
+
+Seconds predicted(const DeltaNetFit& f, const Device& d, const DeltaNetPoint& p) {
+  return std::visit([&](const auto& k) { return delta_net_time(f, d, k, resident(k)); }, p.kernel);
+}
+Seconds predicted(const Device& d, const DeltaNetPoint& p) { return predicted(*d.gpu().delta_net, d, p); }
+
+DeltaNetFit fit_delta_net(const std::vector<DeltaNetPoint>& points, const Device& d, FitSpread* spread) {
+  if (spread != nullptr) *spread = {};
+  DeltaNetFit fit;
+  fit_part<DeltaRule>(fit, &DeltaNetFit::rule, false, "rule", points, d, spread);
+  fit_part<CausalConvolution>(fit, &DeltaNetFit::convolution, false, "convolution", points, d, spread);
+  fit_part<CausalConvolution>(fit, &DeltaNetFit::prompt_convolution, true, "prompt_convolution", points, d, spread);
+  fit_part<DeltaRule>(fit, &DeltaNetFit::prompt_rule, true, "prompt_rule", points, d, spread);
+  return fit;
+}
+
+DeltaNetTable read_delta_net_table(const Csv& t) {
+  constexpr double kMillisecond = 1e-3;
+  constexpr int kMost = 1 << 24, kLeastPromptRows = 16;
+  const auto kernel = t.column("kernel_source"), sequences = t.column("batch_size"), rows_each = t.column("seq_len"),
+             width = t.column("d_conv"), key_heads = t.column("num_k_heads"), key_dim = t.column("head_k_dim"),
+             value_heads = t.column("num_v_heads"), value_dim = t.column("head_v_dim"), time = t.column("latency");
+  DeltaNetTable table;
+  for (std::size_t i = 0; i < t.rows(); ++i) {
+    const auto count = [&](std::size_t column) {
+      const auto value = t.integer(i, column);
+      if (value < 1 || value > kMost) t.fail(i, "a count out of range");
+      return static_cast<int>(value);
+    };
+    DeltaNetPoint p;
+    p.key_heads = count(key_heads);
+    p.value_heads = count(value_heads);
+    DeltaRule rule{.sequences = count(sequences),
+                   .widest = count(rows_each),
+                   .key_heads = p.key_heads,
+                   .value_heads = p.value_heads,
+                   .key_dim = count(key_dim),
+                   .value_dim = count(value_dim)};
+    if (static_cast<std::int64_t>(rule.sequences) * rule.widest > kMost) t.fail(i, "more rows than are modelled");
+    rule.rows = rule.sequences * rule.widest;
+    CausalConvolution convolution{.sequences = rule.sequences,
+                                  .rows = rule.rows,
+                                  .columns = 2 * p.key_heads * rule.key_dim + p.value_heads * rule.value_dim,
+                                  .kernel = count(width)};
+    const std::string_view name = t.text(i, kernel);
+    rule.prompts = name.starts_with("chunk_gated_delta_rule");
+    convolution.prompts = name == "causal_conv1d_fn";
+    if (rule.prompts || name.starts_with("fused_recurrent_gated_delta_rule")) p.kernel = rule;
+    else if (convolution.prompts || name == "causal_conv1d_update") p.kernel = convolution;
+    else t.fail(i, "an unknown kernel of delta networks");
+    if (convolution.prompts && rule.widest < kLeastPromptRows) {
+      ++table.short_prompts;
+      continue;
+    }
+    p.time = Seconds{kMillisecond * t.number(i, time)};
+    if (p.time.value <= 0) t.fail(i, "a latency must be above 0");
+    table.points.push_back(p);
+  }
+  return table;
+}
+
+}  // namespace draftline

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measured kernels of gated delta networks, and the fit of DeltaNetFit to them.
+#pragma once
+#include <variant>
+#include <vector>
+
+#include "core/csv.h"
+#include "model/devices/device.h"
+#include "model/devices/fit_quality.h"
+#include "model/work.h"
+
+namespace draftline {
+
+// A call after others of the same: what it touches is in L2 as far as it fits.
+struct DeltaNetPoint {
+  std::variant<CausalConvolution, DeltaRule> kernel;
+  Seconds time = {};
+  int key_heads = 0, value_heads = 0;  // points of one layout of heads are left out together
+};
+
+Seconds predicted(const DeltaNetFit&, const Device& datasheet, const DeltaNetPoint&);
+Seconds predicted(const Device&, const DeltaNetPoint&);  // of a GPU with a fit of delta networks
+
+// `spread`, where given, becomes how sure the coefficients are.
+DeltaNetFit fit_delta_net(const std::vector<DeltaNetPoint>&, const Device& datasheet, FitSpread* spread = nullptr);
+
+// A table of aiconfigurator (gdn.csv; milliseconds) of one rank's heads. The kernels that vLLM 0.24 runs: a step's
+// keeps its state in fp32. A convolution of prompts below 16 rows, which takes another way, is left out.
+struct DeltaNetTable {
+  std::vector<DeltaNetPoint> points;
+  int short_prompts = 0;  // rows left out
+};
+DeltaNetTable read_delta_net_table(const Csv&);
+
+}  // namespace draftline

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's side of our decoder, from a measured file: on a CPU so much a step, an op, an emitted token and a segment
+// ("step_host", "segment_host"); on a GPU also a graph's launch, a kernel's, and a read ("step_issue", "step_exposed";
+// docs/engines.md).
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/calibration/measured.h"
+
+namespace draftline {
+
+struct HostFit {
+  Seconds step, op, token, segment;
+  double median_error = 0, worst_error = 0;  // of the fit's own points
+};
+
+// InputErrors if points are missing.
+HostFit fit_host(const Measured&);
+
+struct GpuHostFit {
+  Seconds step, record, token;  // a step; each of its ops; each emitted token
+  Seconds graph_launch, issue;  // a graph; a kernel that is launched by itself
+  Seconds sync;                 // a read, beyond what is counted above
+  std::optional<Seconds>
+      credit;  // that a graph saves the device per kernel; already in kernels timed as a graph's nodes
+  // Of the time that the GPU waits for the host: median and worst relative error of batches that were not fitted.
+  int unseen = 0;
+  double median_error = 0, worst_error = 0;
+  std::vector<std::string> warnings;
+};
+bool has_gpu_host(const Measured&);
+// Fitted on batches of up to 16; InputErrors if points are missing.
+GpuHostFit fit_gpu_host(const Measured&);
+
+// What choosing a token costs, whoever does it: so much, and so much per logit (sample_fixed, sample_per_logit).
+struct SamplerFit {
+  std::string op;
+  Seconds fixed, per_logit;
+  double worst_error = 0;
+};
+std::vector<SamplerFit> fit_samplers(const Measured&);
+
+}  // namespace draftline

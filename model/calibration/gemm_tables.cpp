@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/calibration/gemm_tables.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/json_parse.h"
+
+namespace draftline {
+namespace {
+
+// How the collector times a framework's layers of a format.
+struct Timing {
+  int copies = kCollectorCopies;
+  bool by_graph = true;  // else each launch is the host's, who may take longer than the kernels
+};
+Timing timing_of(std::string_view framework, std::optional<NarrowFormat> format) {
+  if (framework != "VLLM" || !format || *format == NarrowFormat::fp8) return {};
+  return {.copies = 1, .by_graph = *format != NarrowFormat::fp8_block};
+}
+
+// What the host takes to launch a layer: the time of layers that cost the device next to nothing.
+constexpr int kMostOfSmall = 256;
+constexpr double kLeastOverHost = 3;
+
+}  // namespace
+
+bool is_called(std::optional<NarrowFormat> format, std::string_view in_table) {
+  return format ? in_table == name(*format) : in_table == "bfloat16" || in_table == "float16";
+}
+
+bool has_rate(const Device& d, NarrowFormat f) { return multiplied_in(d, operands_of(f)) == f; }
+
+void leave_out_formats(const Csv& t, std::string_view column, const Device& d, LeftOut& left_out) {
+  const std::size_t type = t.column(column);
+  for (std::size_t i = 0; i < t.rows(); ++i) {
+    const std::string_view called = t.text(i, type);
+    if (is_called({}, called)) continue;
+    const auto known = std::find_if(kNarrowFormats.begin(), kNarrowFormats.end(),
+                                    [&](NarrowFormat f) { return is_called(f, called); });
+    if (known == kNarrowFormats.end()) left_out.add(printable(called, 60) + ", a format that has no fit of its own");
+    else if (!has_rate(d, *known)) left_out.add(std::string(called) + ", in which the datasheet has no rate");
+  }
+}
+
+GemmTable read_gemm_table(const Csv& t, std::optional<NarrowFormat> format) {
+  constexpr double kMillisecond = 1e-3;
+  constexpr int kMost = 1 << 30;
+  const auto type = t.column("gemm_dtype"), m = t.column("m"), n = t.column("n"), k = t.column("k"),
+             time = t.column("latency");
+  std::optional<std::size_t> framework;  // only needed for rows of narrow operands
+  const auto count = [&](std::size_t row, std::size_t column) {
+    const auto value = t.integer(row, column);
+    if (value < 0 || value > kMost) t.fail(row, "a count out of range");
+    return static_cast<int>(value);
+  };
+  GemmTable table;
+  std::vector<double> small;
+  std::vector<bool> launched;  // by the host, of each point
+  for (std::size_t i = 0; i < t.rows(); ++i) {
+    if (!is_called(format, t.text(i, type))) continue;
+    if (format && !framework) framework = t.column("framework");
+    const Timing timing = timing_of(framework ? t.text(i, *framework) : "", format);
+    GemmPoint p{.rows = count(i, m),
+                .in = count(i, k),
+                .out = count(i, n),
+                .time = Seconds{kMillisecond * t.number(i, time)},
+                .copies = timing.copies,
+                .operands = format ? operands_of(*format) : Operands{}};
+    if (p.time.value <= 0) t.fail(i, "a latency must be above 0");
+    if (!timing.by_graph && p.in <= kMostOfSmall && p.out <= kMostOfSmall) small.push_back(p.time.value);
+    if (p.rows > 1024 || p.out < 1024 || p.out > 65536 || p.in < 1024 || p.in > 16384) {
+      ++table.outside;
+      continue;
+    }
+    table.points.push_back(p);
+    launched.push_back(!timing.by_graph);
+  }
+  if (small.empty()) return table;
+  const double least = kLeastOverHost * quantile(small, 0.5);
+  std::vector<GemmPoint> kept;
+  for (std::size_t i = 0; i < table.points.size(); ++i)
+    if (!launched[i] || table.points[i].time.value > least) kept.push_back(table.points[i]);
+  table.host_bound = static_cast<int>(table.points.size() - kept.size());
+  table.points = std::move(kept);
+  return table;
+}
+
+}  // namespace draftline

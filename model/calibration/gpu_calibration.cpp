@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/calibration/gpu_calibration.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "core/fingerprint.h"
+#include "model/calibration/measured_work.h"
+#include "model/kernels/kernel_time.h"
+
+namespace draftline {
+namespace {
+
+// More points cost time and change nothing.
+constexpr std::size_t kMostGemms = 2500, kMostAttention = 4000, kMostExperts = 2500, kMostInFold = 1500;
+
+template <class... Numbers>
+int fold_of(Numbers... n) {
+  Fingerprint f;
+  (f.add(n), ...);
+  return static_cast<int>(f.value() % kFitFolds);
+}
+// Left out together: weights of one shape, layouts of heads, whole layers of experts, and of elementwise work what
+// moves as many bytes.
+int fold_of(const GemmPoint& p) { return fold_of(p.out, p.in); }
+int fold_of(const AttentionPoint& p) { return fold_of(p.heads, p.kv_heads); }
+int fold_of(const ExpertPoint& p) { return fold_of(p.hidden, p.whole, p.experts, p.per_token); }
+int fold_of(const DeltaNetPoint& p) { return fold_of(p.key_heads, p.value_heads); }
+int fold_of(const CopyPoint& p) { return fold_of(p.bytes.value); }
+
+// Fits four fifths and judges the rest, five times. `fit` puts what it finds into the device.
+template <class Point, class Fit>
+FitQuality quality_of(const std::string& op, const std::vector<Point>& all, const Device& datasheet, Fit fit) {
+  std::vector<std::vector<double>> log_ratio(kFitFolds);
+  for (int fold = 0; fold < kFitFolds; ++fold) {
+    std::vector<Point> seen, unseen;
+    for (const Point& p : all) (fold_of(p) == fold ? unseen : seen).push_back(p);
+    if (seen.empty() || unseen.empty()) continue;
+    Device d = datasheet;
+    fit(d, thinned(seen, kMostInFold), nullptr);
+    for (const Point& p : unseen)
+      log_ratio[static_cast<std::size_t>(fold)].push_back(std::log(p.time / predicted(d, p)));
+  }
+  FitQuality q = judged(op, log_ratio);
+  q.points = static_cast<int>(all.size());
+  return q;
+}
+
+void put_gemm(Device& d, const std::vector<GemmPoint>& points, FitSpread* spread) {
+  put_gemm(d, points.front().operands, fit_gemm(points, d, spread));
+}
+void put_copy(Device& d, const std::vector<CopyPoint>& points, FitSpread* spread) {
+  d.gpu().copy = fit_copy(points, d, spread);
+}
+
+void put_experts(Device& d, const std::vector<ExpertPoint>& points, FitSpread* spread) {
+  put_experts(d, points.front().operands, fit_experts(points, d, spread));
+}
+
+void put_delta_net(Device& d, const std::vector<DeltaNetPoint>& points, FitSpread* spread) {
+  d.gpu().delta_net = fit_delta_net(points, d, spread);
+}
+
+// What attention is asked for, by which its errors are told apart.
+enum class AttentionUse { decode_cold, decode_warm, verify, prompt, chunk };
+constexpr std::array<const char*, 5> kUseNames{"cache over twice L2", "cache within twice L2",
+                                               "up to 64 rows over a context", "prompts", "chunks of prompts"};
+AttentionUse use_of(const AttentionPoint& p, const Device& d) {
+  constexpr int kMostVerified = 64;
+  if (p.rows == 1) {
+    const bool cold = p.cache == CacheState::cold || cache_bytes(p) > 2 * d.l2;
+    return cold ? AttentionUse::decode_cold : AttentionUse::decode_warm;
+  }
+  if (p.context == 0) return AttentionUse::prompt;
+  return p.rows <= kMostVerified ? AttentionUse::verify : AttentionUse::chunk;
+}
+
+// Logarithms of measured over predicted of the points that were left out, by fold.
+struct UseErrors {
+  int points = 0;
+  std::vector<std::vector<double>> log_ratio = std::vector<std::vector<double>>(kFitFolds);
+};
+using ErrorsByUse = std::map<AttentionUse, UseErrors>;
+
+// Of all these uses; each that has points is added to `regimes`.
+FitQuality quality_of_uses(const std::string& op, std::initializer_list<AttentionUse> uses, const ErrorsByUse& errors,
+                           std::vector<FitQuality>& regimes) {
+  UseErrors all;
+  for (const AttentionUse use : uses) {
+    const auto found = errors.find(use);
+    if (found == errors.end()) continue;
+    all.points += found->second.points;
+    for (std::size_t fold = 0; fold < kFitFolds; ++fold) {
+      const std::vector<double>& more = found->second.log_ratio[fold];
+      all.log_ratio[fold].insert(all.log_ratio[fold].end(), more.begin(), more.end());
+    }
+    regimes.push_back(judged(op + ", " + kUseNames[static_cast<std::size_t>(use)], found->second.log_ratio));
+    regimes.back().points = found->second.points;
+  }
+  FitQuality q = judged(op, all.log_ratio);
+  q.points = all.points;
+  return q;
+}
+
+// Points of one library over a cache of one format. The habit is the library's whatever the cache, so where it is known
+// it is kept.
+AttentionCalibration calibrated(const std::vector<AttentionPoint>& all, const Device& datasheet,
+                                std::optional<HeadLayout> habit) {
+  Device d = datasheet;
+  AttentionCalibration c;
+  ErrorsByUse of_use;
+  for (const AttentionPoint& p : all) ++of_use[use_of(p, datasheet)].points;
+  for (int fold = 0; fold < kFitFolds; ++fold) {
+    std::vector<AttentionPoint> seen, unseen;
+    for (const AttentionPoint& p : all) (fold_of(p) == fold ? unseen : seen).push_back(p);
+    if (seen.empty() || unseen.empty()) continue;
+    d.gpu().attention.fits = {fit_attention(thinned(seen, kMostInFold), datasheet, nullptr, habit)};
+    for (const AttentionPoint& p : unseen)
+      of_use[use_of(p, datasheet)].log_ratio[static_cast<std::size_t>(fold)].push_back(
+          std::log(p.time / predicted(d, p)));
+  }
+  const auto named = [&](const char* use) {
+    const auto& [library, format] = std::pair(all.front().library, all.front().format);
+    const AttentionForm form = form_of(kernel_of(all.front()));
+    const std::string_view called = kAttentionFormNames[static_cast<std::size_t>(form)];
+    const std::string of_latent = form == AttentionForm::ordinary ? "" : " (latent, " + std::string(called) + ")";
+    return use + of_latent + (library.empty() ? "" : " of " + library) + " over " + std::string(name(format));
+  };
+  c.of_decode = quality_of_uses(named("decode attention"), {AttentionUse::decode_cold, AttentionUse::decode_warm},
+                                of_use, c.regimes);
+  c.of_prefill = quality_of_uses(named("prefill attention"),
+                                 {AttentionUse::verify, AttentionUse::prompt, AttentionUse::chunk}, of_use, c.regimes);
+  FitSpread spread;
+  c.fit = fit_attention(thinned(all, kMostAttention), datasheet, &spread, habit);
+  note_spread(c.of_decode, spread);
+  return c;
+}
+
+// Points are interpolated, not fitted: each between two others of its ranks is left out in its turn.
+FitQuality quality_of(const LinkTable& table) {
+  const std::vector<LinkPoint>& all = table.points;
+  std::vector<std::vector<double>> log_ratio(kFitFolds);
+  for (std::size_t i = 1; i + 1 < all.size(); ++i) {
+    if (all[i - 1].ranks != all[i].ranks || all[i + 1].ranks != all[i].ranks) continue;
+    LinkTable others = table;
+    others.points.erase(others.points.begin() + static_cast<std::ptrdiff_t>(i));
+    log_ratio[i % kFitFolds].push_back(std::log(all[i].time / others.time(all[i].ranks, all[i].message)));
+  }
+  FitQuality q = judged(
+      std::string(kCollectiveNames[static_cast<std::size_t>(table.collective)]) + " of " + table.library, log_ratio);
+  q.points = static_cast<int>(all.size());
+  return q;
+}
+
+// Fits each format of narrow operands that has points, by itself.
+template <class Fit, class Point, class Put, class Get>
+std::vector<NarrowCalibration<Fit>> narrow_fits(const std::string& op,
+                                                const std::array<std::vector<Point>, kNarrowFormats.size()>& points,
+                                                std::size_t most, const Device& datasheet, Put put, Get get) {
+  std::vector<NarrowCalibration<Fit>> all;
+  for (const NarrowFormat format : kNarrowFormats) {
+    const std::vector<Point>& here = points[static_cast<std::size_t>(format)];
+    if (here.empty()) continue;
+    Device d = datasheet;
+    FitSpread spread;
+    FitQuality quality = quality_of(op + ", " + std::string(name(format)), here, datasheet, put);
+    put(d, thinned(here, most), &spread);
+    note_spread(quality, spread);
+    all.push_back({format, *get(d.gpu())[format], std::move(quality)});
+  }
+  return all;
+}
+
+// The ops whose time is that of the bytes they move; choosing and drawing tokens is another matter.
+bool moves_bytes(ElementOp op) {
+  return op == ElementOp::add || op == ElementOp::silu_mul || op == ElementOp::rms_norm ||
+         op == ElementOp::rope_append || op == ElementOp::argmax;
+}
+
+}  // namespace
+
+KernelTimes kernel_times(const Measured& m, const Device& datasheet) {
+  constexpr DType kFormat = DType::bf16;
+  KernelTimes times;
+  LinkTable nccl{"nccl", Collective::all_reduce, {}, {}};
+  for (const MeasuredPoint& p : m.points) {
+    if (!p.skipped.empty()) continue;
+    if (p.op == "gemm") {
+      times.gemms.push_back({p.at("rows"), p.at("in"), p.at("out"), p.median, p.at("copies")});
+    } else if (p.op == "attention") {
+      AttentionPoint a{p.at("sequences"), p.at("rows"),     p.at("context"), p.at("heads"),
+                       p.at("kv_heads"),  p.at("head_dim"), p.median,        p.at("tree") != 0};
+      if (p.at("copies", 1) * cache_bytes(a) > 2 * datasheet.l2 && p.at("copies", 1) > 1) a.cache = CacheState::cold;
+      times.attention.push_back(a);
+    } else if (p.op == "all_reduce") {
+      nccl.points.push_back({p.at("ranks"), Bytes{1024.0 * p.at("kib")}, p.median});
+    } else if (const auto op = element_op_named(p.op); op && moves_bytes(*op)) {
+      times.copies.push_back({work(copy_of(*op, p, kFormat)).bytes(), p.median});
+    } else if (p.op == "copy") {
+      times.copies.push_back({Bytes{2 * 1024.0 * p.at("kib")}, p.median});
+    }
+  }
+  std::sort(nccl.points.begin(), nccl.points.end(), [](const LinkPoint& a, const LinkPoint& b) {
+    return std::pair(a.ranks, a.message) < std::pair(b.ranks, b.message);
+  });
+  if (!nccl.points.empty()) times.links.push_back(std::move(nccl));
+  return times;
+}
+
+GpuCalibration calibrate_gpu(const KernelTimes& times, const Device& datasheet, const std::string& from) {
+  const auto none = [](const auto& points) { return points.empty(); };
+  if (times.gemms.empty() && times.attention.empty() && times.copies.empty() && times.links.empty() &&
+      times.experts.empty() && times.delta_nets.empty() &&
+      std::all_of(times.narrow_gemms.begin(), times.narrow_gemms.end(), none) &&
+      std::all_of(times.narrow_experts.begin(), times.narrow_experts.end(), none))
+    throw InputErrors(from + ": has no times of a GPU's kernels in the model's domain");
+  GpuCalibration c;
+  Device d = datasheet;
+  FitSpread spread;
+  const auto gemm_of = [](Device& at, const std::vector<GemmPoint>& p, FitSpread* s) { put_gemm(at, p, s); };
+  const auto experts_of = [](Device& at, const std::vector<ExpertPoint>& p, FitSpread* s) { put_experts(at, p, s); };
+  if (!times.gemms.empty()) {
+    c.of_gemm = quality_of("gemm", times.gemms, datasheet, gemm_of);
+    put_gemm(d, thinned(times.gemms, kMostGemms), &spread);
+    note_spread(c.of_gemm, spread);
+    c.gemm = d.gpu().gemm;
+  }
+  std::map<std::tuple<AttentionForm, int, std::string>, std::vector<AttentionPoint>> by_kernel;
+  for (const AttentionPoint& p : times.attention)
+    by_kernel[{form_of(kernel_of(p)), -bits_of(p.format), p.library}].push_back(p);
+  std::map<std::pair<std::string, AttentionForm>, HeadLayout> habits;
+  for (const auto& [kernel, points] : by_kernel) {
+    const std::pair habit_of{std::get<std::string>(kernel), std::get<AttentionForm>(kernel)};
+    const auto known = habits.find(habit_of);
+    c.attention.push_back(
+        calibrated(points, datasheet, known == habits.end() ? std::nullopt : std::optional(known->second)));
+    habits.emplace(habit_of, c.attention.back().fit.prefill.layout);
+  }
+  for (const LinkTable& table : times.links) c.links.push_back({table, quality_of(table)});
+  if (!times.experts.empty()) {
+    c.of_experts = quality_of("experts", times.experts, datasheet, experts_of);
+    put_experts(d, thinned(times.experts, kMostExperts), &spread);
+    note_spread(c.of_experts, spread);
+    c.experts = d.gpu().experts;
+  }
+  if (!times.delta_nets.empty()) {
+    c.of_delta_net = quality_of("delta networks", times.delta_nets, datasheet, put_delta_net);
+    put_delta_net(d, times.delta_nets, &spread);
+    note_spread(c.of_delta_net, spread);
+    c.delta_net = d.gpu().delta_net;
+  }
+  c.narrow_gemms = narrow_fits<GemmFit>(
+      "gemm", times.narrow_gemms, kMostGemms, datasheet, gemm_of, [](GpuModel & g) -> auto& { return g.narrow_gemm; });
+  c.narrow_experts = narrow_fits<ExpertFit>(
+      "experts", times.narrow_experts, kMostExperts, datasheet, experts_of,
+      [](GpuModel & g) -> auto& { return g.narrow_experts; });
+  if (times.copies.empty()) return c;
+  c.of_copy = quality_of("elementwise", times.copies, datasheet, put_copy);
+  put_copy(d, times.copies, &spread);
+  note_spread(c.of_copy, spread);
+  c.copy = d.gpu().copy;
+  return c;
+}
+
+}  // namespace draftline

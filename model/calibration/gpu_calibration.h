@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits a GPU to kernel times, whoever measured them, and says how well it does on shapes left out of the fit.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "model/calibration/delta_net_fit.h"
+#include "model/calibration/expert_fit.h"
+#include "model/calibration/kernel_fit.h"
+#include "model/calibration/measured.h"
+
+namespace draftline {
+
+struct KernelTimes {
+  // None of a kind: the device keeps what it has.
+  std::vector<GemmPoint> gemms;  // of 16-bit operands
+  std::vector<AttentionPoint> attention;
+  std::vector<CopyPoint> copies;
+  std::vector<LinkTable> links;
+  std::vector<ExpertPoint> experts;  // of 16-bit operands
+  std::vector<DeltaNetPoint> delta_nets;
+  // Of narrow operands in whose format the datasheet has a rate, format by format.
+  std::array<std::vector<GemmPoint>, kNarrowFormats.size()> narrow_gemms;
+  std::array<std::vector<ExpertPoint>, kNarrowFormats.size()> narrow_experts;
+};
+
+// Of our own probe. A cache whose copies exceed twice the L2 is cold.
+KernelTimes kernel_times(const Measured&, const Device& datasheet);
+
+// Sequences of one row and of several are judged apart, and within them by regime: caches that fit twice into L2 and
+// those that don't; prompts, chunks of them, and what is verified over a context.
+struct AttentionCalibration {
+  AttentionFit fit;
+  FitQuality of_decode, of_prefill;
+  std::vector<FitQuality> regimes;
+};
+
+// A fit to kernels with narrow operands.
+template <class Fit>
+struct NarrowCalibration {
+  NarrowFormat format;
+  Fit fit;
+  FitQuality quality;
+};
+
+// A table that is interpolated, not fitted, judged by what lies between two of its points.
+struct LinkCalibration {
+  LinkTable table;
+  FitQuality quality;
+};
+
+struct GpuCalibration {
+  std::optional<GemmFit> gemm;
+  std::vector<AttentionCalibration> attention;  // of each library and format of the cache; wider formats first
+  std::optional<CopyFit> copy;
+  std::optional<ExpertFit> experts;
+  std::optional<DeltaNetFit> delta_net;
+  std::vector<NarrowCalibration<GemmFit>> narrow_gemms;
+  std::vector<NarrowCalibration<ExpertFit>> narrow_experts;
+  std::vector<LinkCalibration> links;
+  FitQuality of_gemm, of_copy, of_experts, of_delta_net;
+};
+
+// `datasheet`: its fits, if any, are not used. InputErrors without any times; the text names `from`.
+GpuCalibration calibrate_gpu(const KernelTimes&, const Device& datasheet, const std::string& from);
+
+}  // namespace draftline

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each coefficient is fitted as its logarithm (a softness as its logit), with a weak prior at its start: several are
+// hardly identified alone though their sum is.
+#include "model/calibration/kernel_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <span>
+
+#include "core/errors.h"
+#include "model/calibration/coefficient_fit.h"
+#include "model/kernels/kernel_time.h"
+
+namespace draftline {
+namespace {
+
+// Of the wave softness, the last coefficient of each form that has one.
+constexpr std::array kSoftnessStarts{0.2, 0.6, 0.95};
+
+Device without_fits(Device datasheet) {
+  datasheet.model = GpuModel{};
+  return datasheet;
+}
+
+// Reads rows of 16 bits and writes them in the activations' format.
+Copy quantising_pass(const GemmPoint& p) {
+  const double elements = static_cast<double>(p.rows) * p.in;
+  return {.read = bytes_of(DType::bf16, elements), .written = bytes_of(p.operands.activations, elements)};
+}
+
+// A cache that fits twice into L2 says little about serving, where it never is there; one that doesn't says most.
+constexpr double kHotWeight = 0.15, kColdWeight = 2;
+
+}  // namespace
+
+Attention kernel_of(const AttentionPoint& p) {
+  Attention k;
+  k.sequences = p.sequences;
+  k.rows = p.sequences * p.rows;
+  k.widest = p.rows;
+  k.heads = p.heads;
+  k.kv_heads = p.kv_heads;
+  k.head_dim = p.head_dim;
+  k.value_dim = p.value_dim;
+  k.latent = p.latent;
+  k.masked = p.masked;
+  k.cache = p.format;
+  return k;
+}
+
+Span span_of(const AttentionPoint& p) {
+  const double rows = p.rows, context = p.context;
+  return {p.sequences * (rows * context + (p.masked ? rows * rows : rows * (rows + 1) / 2)),
+          p.sequences * (rows + context)};
+}
+
+Bytes cache_bytes(const AttentionPoint& p) { return bytes_of(p.format, kernel_of(p).key_columns() * span_of(p).keys); }
+
+Seconds predicted(const Device& d, const GemmPoint& p) {
+  const Gemm k{.rows = p.rows,
+               .in = p.in,
+               .out = p.out,
+               .weights = p.operands.weights,
+               .activations = p.operands.activations,
+               .block_scaled = p.operands.block_scaled,
+               .scale_bits = p.operands.scale_bits};
+  const Bytes met = p.copies * weight_bytes(k.weights, static_cast<double>(p.in) * p.out, k.scale_bits);
+  const Seconds time = kernel_time(d, k, l2_share_left(d, k, met));
+  return bits_of(k.activations) < 16 ? time + kernel_time(d, quantising_pass(p)) : time;
+}
+
+Seconds predicted(const Device& d, const AttentionPoint& p) {
+  const Attention k = kernel_of(p);
+  return gpu_time(d, attention_choice(d.gpu().attention, p.library, p.format, form_of(k)), k, span_of(p), p.cache);
+}
+
+Seconds predicted(const Device& d, const CopyPoint& p) {
+  Copy k;
+  k.read = p.bytes;
+  return kernel_time(d, k);
+}
+
+void put_gemm(Device& d, const Operands& operands, const GemmFit& fit) {
+  if (const auto format = multiplied_in(d, operands)) d.gpu().narrow_gemm[*format] = fit;
+  else d.gpu().gemm = fit;
+}
+
+GemmFit fit_gemm(const std::vector<GemmPoint>& points, const Device& datasheet, FitSpread* spread) {
+  check(!points.empty(), "a fit needs points");
+  constexpr double kHold = 0.01;
+  std::vector<Coefficient> coefficients;
+  add_coefficients(coefficients, GemmFit{}, kHold);
+  const auto fit_of = [](const std::vector<double>& v, GemmTiles tiles) {
+    GemmFit f = fit_of_values<GemmFit>(v);
+    // However fast the chip was clocked, the largest tile (harmonic size 256/3) stays within the datasheet's peak.
+    f.peak_share = std::min(f.peak_share, 1 + f.tile_half * 3 / 256);
+    f.tiles = tiles;
+    return f;
+  };
+  const Operands& operands = points.front().operands;
+  Device d = without_fits(datasheet);
+  d.gpu().copy = datasheet.gpu().copy;
+  const auto size = static_cast<Eigen::Index>(points.size());
+  GemmFit best;
+  double least = std::numeric_limits<double>::infinity();
+  const std::span tried = multiplied_in(d, operands) ? std::span(kAllGemmTiles) : std::span(kAllGemmTiles).first(1);
+  for (const GemmTiles tiles : tried) {  // for narrow operands the library's habit is found by the fit
+    const auto errors_of = [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+      put_gemm(d, operands, fit_of(v, tiles));
+      for (std::size_t i = 0; i < points.size(); ++i)
+        errors[static_cast<Eigen::Index>(i)] = std::log(predicted(d, points[i]) / points[i].time);
+    };
+    const auto [values, spread_here] = fitted(coefficients, kSoftnessStarts, size, errors_of);
+    Eigen::VectorXd errors(size);
+    errors_of(values, errors);
+    if (const double mean = errors.cwiseAbs().mean(); mean < least) {
+      least = mean;
+      best = fit_of(values, tiles);
+      if (spread != nullptr) *spread = spread_here;
+    }
+  }
+  return best;
+}
+
+namespace {
+
+// The points' errors under one layout, and the coefficients that it has.
+class AttentionErrors {
+ public:
+  AttentionErrors(const std::vector<AttentionPoint>& points, const Device& datasheet, HeadLayout layout)
+      : points_(points), device_(without_fits(datasheet)), layout_(layout) {
+    constexpr double kHold = 0.03;
+    add_coefficients(coefficients_, DecodeAttentionFit{}, kHold, "decode/");
+    of_decode_ = coefficients_.size();
+    add_coefficients(coefficients_, PrefillAttentionFit{}, kHold, "prefill/");
+    if (!walks()) coefficients_.erase(coefficients_.begin() + static_cast<std::ptrdiff_t>(of_decode_));  // per_key
+    for (const AttentionPoint& p : points)
+      weights_.push_back(p.context == 0                                                            ? 1
+                         : p.cache == CacheState::repeated && cache_bytes(p) <= 2.0 * datasheet.l2 ? kHotWeight
+                                                                                                   : kColdWeight);
+  }
+
+  AttentionFit fit_of(std::vector<double> values) const {
+    if (!walks()) values.insert(values.begin() + static_cast<std::ptrdiff_t>(of_decode_), 0.0);
+    const AttentionPoint& kernel = points_.front();
+    AttentionFit f{kernel.library, kernel.format, form_of(kernel_of(kernel)), fit_of_values<DecodeAttentionFit>(values),
+                   fit_of_values<PrefillAttentionFit>(values, of_decode_)};
+    f.decode.blend = std::max(f.decode.blend, f.prefill.blend);
+    f.prefill.layout = layout_;
+    return f;
+  }
+
+  void operator()(const std::vector<double>& values, Eigen::VectorXd& errors) {
+    device_.gpu().attention.fits.front() = fit_of(values);
+    for (std::size_t i = 0; i < points_.size(); ++i)
+      errors[static_cast<Eigen::Index>(i)] = weights_[i] * std::log(predicted(device_, points_[i]) / points_[i].time);
+  }
+
+  FittedValues best(std::span<const double> starts) {
+    return fitted(coefficients_, starts, static_cast<Eigen::Index>(points_.size()), std::ref(*this));
+  }
+  double mean(const FittedValues& at) {
+    Eigen::VectorXd errors(static_cast<Eigen::Index>(points_.size()));
+    (*this)(at.values, errors);
+    return errors.cwiseAbs().mean();
+  }
+
+ private:
+  bool walks() const { return layout_ == HeadLayout::swapped; }
+
+  const std::vector<AttentionPoint>& points_;
+  Device device_;
+  HeadLayout layout_;
+  std::vector<Coefficient> coefficients_;
+  std::size_t of_decode_ = 0;
+  std::vector<double> weights_;
+};
+
+}  // namespace
+
+namespace {
+
+// The data decide, by a fit from one start each. What explains them hardly better than a plainer layout is chance.
+HeadLayout layout_of(const std::vector<AttentionPoint>& points, const Device& datasheet) {
+  constexpr double kPlainly = 0.98;
+  HeadLayout habit = HeadLayout::packed;
+  double least = std::numeric_limits<double>::infinity();
+  for (const HeadLayout layout :
+       {HeadLayout::packed, HeadLayout::apart, HeadLayout::swapped, HeadLayout::packed_decode}) {
+    AttentionErrors errors(points, datasheet, layout);
+    if (const double mean = errors.mean(errors.best(std::span(kSoftnessStarts).subspan(1, 1))); mean < kPlainly * least)
+      least = mean, habit = layout;
+  }
+  return habit;
+}
+
+}  // namespace
+
+AttentionFit fit_attention(const std::vector<AttentionPoint>& points, const Device& datasheet, FitSpread* spread,
+                           std::optional<HeadLayout> habit) {
+  check(!points.empty(), "a fit needs points");
+  AttentionErrors errors(points, datasheet, habit ? *habit : layout_of(points, datasheet));
+  const FittedValues best = errors.best(kSoftnessStarts);
+  if (spread != nullptr) *spread = best.spread;
+  return errors.fit_of(best.values);
+}
+
+CopyFit fit_copy(const std::vector<CopyPoint>& points, const Device& datasheet, FitSpread* spread) {
+  check(!points.empty(), "a fit needs points");
+  constexpr double kHold = 0.01;
+  std::vector<Coefficient> coefficients;
+  add_coefficients(coefficients, CopyFit{}, kHold);
+  Device d = without_fits(datasheet);
+  const FittedValues best = fitted(coefficients, {}, static_cast<Eigen::Index>(points.size()),
+                                   [&](const std::vector<double>& v, Eigen::VectorXd& errors) {
+                                     d.gpu().copy = fit_of_values<CopyFit>(v);
+                                     for (std::size_t i = 0; i < points.size(); ++i)
+                                       errors[static_cast<Eigen::Index>(i)] =
+                                           std::log(predicted(d, points[i]) / points[i].time);
+                                   });
+  if (spread != nullptr) *spread = best.spread;
+  return fit_of_values<CopyFit>(best.values);
+}
+
+}  // namespace draftline

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel times measured by others: attention of the CSV tables of aiconfigurator (milliseconds), 128 columns a head, no
+// window, caches of bf16 or fp8 beside activations of bf16, each library apart; and step tables. Its GEMMs are
+// gemm_tables'.
+#pragma once
+#include <vector>
+
+#include "core/csv.h"
+#include "model/calibration/kernel_fit.h"
+#include "model/calibration/left_out.h"
+#include "model/transformers/transformer_shape.h"
+
+namespace draftline {
+
+// Heads are those of one rank, whatever the tensor parallelism that the table may name (`tp_size`).
+std::vector<AttentionPoint> read_decode_table(const Csv&, LeftOut&);
+// Rows of a library that has but a few heads' widths are left out: Triton's. Prompts of one token are left out too: the
+// library sends them to its decode kernel.
+std::vector<AttentionPoint> read_prefill_table(const Csv&, LeftOut&);
+
+// Latent attention of DeepSeek-V3's columns, absorbed, of a table of whole modules: of decoding, or of prompts. A
+// module's projections are taken away by the same module with as many rows and hardly a context, one row for each of
+// as many sequences, for prompts up to 128 of them; what that launch took is what the device's fit of other attention
+// says. Attention calls are timed apart too, but whatever takes less than 0.2 ms has there the time of the host that
+// launches it, 0.1 to 0.17 ms in no order.
+std::vector<AttentionPoint> read_absorbed_modules(const Csv&, const Device&, LeftOut&);
+// Prompts in a table of attention calls, less what the device's fit says of the products that a call holds: absorbed up
+// to 512 rows, from 1 ms on, and expanded beyond, from 0.3 ms on.
+std::vector<AttentionPoint> read_latent_prompts(const Csv&, const Device&, LeftOut&);
+
+// Step tables of LLMServingSim (microseconds): the four products of a layer of one network, and attention of decode
+// alone or of a chunk of a prompt alone, by FlashAttention 2; mixed steps are left out. Its weights are cold. The shape
+// is one rank's.
+inline constexpr int kColdCopies = 1000;
+std::vector<GemmPoint> read_step_gemms(const Csv&, const TransformerShape&, LeftOut&);
+std::vector<AttentionPoint> read_step_attention(const Csv&, const TransformerShape&, LeftOut&);
+
+}  // namespace draftline

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/calibration/lent_fits.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/text_file.h"
+
+namespace draftline {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What every GPU's file has; what else it may have is not missed.
+constexpr std::array<const char*, 3> kNeeded{"gemm", "attention", "copy"};
+
+std::vector<std::string> missing_fits(const OrderedJson& file) {
+  const OrderedJson none = OrderedJson::object();
+  const OrderedJson& fits = file.contains("fits") ? file.at("fits") : none;
+  if (!fits.is_object() || fits.contains("cpu")) return {};
+  std::vector<std::string> missing;
+  for (const char* key : kNeeded) {
+    const bool unnamed = std::string_view(key) == "attention" &&
+                         (fits.contains("decode_attention") || fits.contains("prefill_attention"));  // as of before
+    if (!fits.contains(key) && !unnamed) missing.push_back(key);
+  }
+  return missing;
+}
+
+OrderedJson with_lent(OrderedJson file, const std::vector<std::string>& missing, const std::string& relative) {
+  for (const std::string& key : missing)
+    file["fits"][key] = {{"borrowed_from", relative},
+                         {"because",
+                          "not measured; of the shipped devices with kernels of their own the nearest in "
+                          "bandwidth and peak"}};
+  return file;
+}
+
+double distance(const Device& a, const Device& b) {
+  return std::abs(std::log(a.bandwidth / b.bandwidth)) +
+         std::abs(std::log(a.peak_of(DType::bf16) / b.peak_of(DType::bf16)));
+}
+
+struct Relative {
+  std::string name;
+  Device device;
+};
+std::vector<Relative> relatives(const fs::path& shipped) {
+  std::vector<Relative> all;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(shipped, none)) {
+    if (entry.path().extension() != ".json") continue;
+    Device d = device_of(entry.path(), shipped);
+    if (d.cpu() == nullptr && !d.gpu().borrowed()) all.push_back({entry.path().stem().string(), std::move(d)});
+  }
+  if (all.empty()) throw InputErrors(shipped.string() + ": has no device with fits to lend");
+  std::sort(all.begin(), all.end(), [](const Relative& a, const Relative& b) { return a.name < b.name; });
+  return all;
+}
+
+// The parts of a block that have an origin each.
+std::vector<OrderedJson*> parts_of(OrderedJson& block) {
+  std::vector<OrderedJson*> parts;
+  if (block.contains("kernels")) {
+    for (OrderedJson& kernel : block.at("kernels"))
+      for (const char* use : {"decode", "prefill"})
+        if (kernel.contains(use)) parts.push_back(&kernel.at(use));  // else it borrows itself
+  } else if (block.contains("tables")) {
+    for (OrderedJson& table : block.at("tables")) parts.push_back(&table);
+  } else if (!block.contains("switched") && !block.contains("compute_capability")) {
+    parts.push_back(&block);
+  }
+  return parts;
+}
+
+}  // namespace
+
+DatasheetFile read_datasheet_file(const fs::path& file, const fs::path& shipped) {
+  const auto device_in = [&](const Document& d) {
+    return read_whole(d, [&](const Reader& in) { return read_device(in, shipped); });
+  };
+  const Document whole = Document::from_file(file);
+  DatasheetFile read{OrderedJson::parse(read_text_file(file)), {}, whole.root().input_files(), {}, {}};
+  const std::vector<std::string> missing = missing_fits(read.json);
+  if (!read.json.is_object() || missing.empty()) {
+    read.device = device_in(whole);
+    read.files = whole.root().input_files();
+    return read;
+  }
+  const std::vector<Relative> all = relatives(shipped);
+  const auto with = [&](const std::string& relative) {
+    return Document::from_text(with_lent(read.json, missing, relative).dump(), file);
+  };
+  const Device datasheet = device_in(with(all.front().name));
+  const auto nearest = std::min_element(all.begin(), all.end(), [&](const Relative& a, const Relative& b) {
+    return distance(a.device, datasheet) < distance(b.device, datasheet);
+  });
+  const Document completed = with(nearest->name);
+  read.device = device_in(completed);
+  read.json = with_lent(std::move(read.json), missing, nearest->name);
+  read.files.insert(completed.root().input_files().begin(), completed.root().input_files().end());
+  read.lent = missing;
+  read.relative = nearest->name;
+  return read;
+}
+
+// In place of an attention's kernel that borrows, the relative's kernels of latent attention, for which it stands.
+static void take_lent_kernels(OrderedJson& attention, const fs::path& folder, const fs::path& shipped) {
+  OrderedJson kernels = OrderedJson::array();
+  for (const OrderedJson& kernel : attention.at("kernels")) {
+    if (!kernel.contains("borrowed_from")) {
+      kernels.push_back(kernel);
+      continue;
+    }
+    const OrderedJson relative = lent(kernel, "attention", folder, shipped);
+    for (const OrderedJson& own : relative.at("kernels"))
+      if (own.contains("form")) kernels.push_back(own);
+  }
+  attention["kernels"] = std::move(kernels);
+}
+
+OrderedJson lent(OrderedJson block, const std::string& key, fs::path folder, const fs::path& shipped) {
+  std::string because;
+  while (block.contains("borrowed_from")) {  // no ring: the device was read before
+    const std::string relative = block.at("borrowed_from");
+    because += (because.empty() ? "of " : "; of ") + relative + ": " + block.at("because").get<std::string>();
+    std::error_code none;
+    const fs::path beside = folder / (relative + ".json");
+    const fs::path file = fs::exists(beside, none) ? beside : shipped / (relative + ".json");
+    const OrderedJson whole = OrderedJson::parse(read_text_file(file));
+    const OrderedJson& blocks = key == "links" ? whole : whole.at("fits");
+    const std::string there = key == "links" && !whole.contains(key) ? "all_reduce" : key;
+    if (!blocks.contains(there) && key == "links") return nullptr;
+    if (!blocks.contains(there))
+      throw InputErrors(file.string() + "#/fits: has no \"" + key + "\" to lend" +
+                        (key.ends_with("_attention") ? "; borrow \"attention\" as a whole" : ""));
+    block = blocks.at(there);
+    folder = file.parent_path();
+  }
+  if (key == "attention" && block.contains("kernels")) take_lent_kernels(block, folder, shipped);
+  if (because.empty()) return block;
+  for (OrderedJson* part : parts_of(block)) {
+    const std::string before = part->value("because", std::string());
+    (*part)["because"] = because + (before.empty() ? "" : "; there: " + before);
+    if (key == "links") continue;
+    for (const char* error : {"interval", "covariance"}) part->erase(error);  // of the relative's own kernels
+  }
+  return block;
+}
+
+}  // namespace draftline

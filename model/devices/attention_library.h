@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which library computes attention: an engine's profile says so ("attention"), by the device's compute capability and
+// the format of the KV cache; a device's file has fits of the libraries that were measured (docs/kernel_model.md).
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/reader.h"
+#include "model/devices/device.h"
+
+namespace draftline {
+
+// One line of an engine's choice: this library, if all of its conditions hold.
+struct AttentionRule {
+  std::string library;
+  std::string compute_capability;  // only on devices of this one; empty: on all
+  std::optional<DType> cache;      // only over caches of this format; none: over all
+};
+
+// The library of the first rule that holds; empty: the profile doesn't say.
+std::string attention_library(const std::vector<AttentionRule>&, std::string_view compute_capability, DType cache);
+
+// The fit that prices a library's attention over a cache. `fit` points into the model that was asked; null: not chosen.
+struct AttentionChoice {
+  const AttentionFit* fit = nullptr;
+  HeadLayout layout = HeadLayout::apart;
+  bool measured = true;  // this library over this cache; else the nearest fit stands in: of the same bits, then library
+  bool operator==(const AttentionChoice&) const = default;
+};
+
+// `library`: empty if nobody says; then the device's first over such a cache is meant. A fit that stands in for another
+// library is taken to split a context among CTAs, as most do. Of latent attention the library is the device's own,
+// whatever computes other attention.
+AttentionChoice attention_choice(const AttentionModel&, std::string_view library, DType cache,
+                                 AttentionForm form = AttentionForm::ordinary);
+
+// Of the library that these rules name on a GPU.
+AttentionChoice attention_choice(const Device&, const std::vector<AttentionRule>&, DType cache,
+                                 AttentionForm form = AttentionForm::ordinary);
+
+// "attention" of a profile; "attention" is added to `guesses` if nobody measured or documented it.
+std::vector<AttentionRule> read_attention_rules(const Reader&, std::vector<std::string>& guesses);
+
+}  // namespace draftline

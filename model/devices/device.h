@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device: what its datasheet promises and what probes found it to keep (data/devices/*.json).
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/quantity.h"
+#include "core/reader.h"
+#include "model/devices/cpu_model.h"
+#include "model/devices/gpu_model.h"
+#include "model/devices/link.h"
+#include "model/devices/origin.h"
+#include "model/transformers/dtype.h"
+
+namespace draftline {
+
+// A GPU or a CPU. Their kernels are priced by different forms: whoever needs to know which it is asks cpu().
+struct Device {
+  std::string name, title, source;
+  std::vector<Origin> datasheet;                          // one of each block of quoted values
+  std::array<FlopsPerSecond, kDTypeNames.size()> peak{};  // dense matrix rate by operand format; 0: not supported
+  BytesPerSecond bandwidth;                               // datasheet
+  Bytes memory, l2;
+  int multiprocessors = 1;
+  std::optional<double> power_watts;  // thermal design power, where it is known
+  std::variant<GpuModel, CpuModel> model;
+  Links links;                                                           // to others of its node; no tables: none
+  const CpuModel* cpu() const { return std::get_if<CpuModel>(&model); }  // null: a GPU
+  CpuModel* cpu() { return std::get_if<CpuModel>(&model); }
+  const GpuModel& gpu() const { return std::get<GpuModel>(model); }  // only of a GPU
+  GpuModel& gpu() { return std::get<GpuModel>(model); }
+  FlopsPerSecond peak_of(DType t) const { return peak[static_cast<std::size_t>(t)]; }
+};
+
+// What a device file calls the fits of kernels with narrow operands: "gemm_fp8", "experts_fp8", ...
+inline std::string gemm_key(NarrowFormat f) { return "gemm_" + std::string(name(f)); }
+inline std::string experts_key(NarrowFormat f) { return "experts_" + std::string(name(f)); }
+
+// The name is the file's. Coefficients that are borrowed are read from the relative's file in the same folder, else in
+// that of the devices that are shipped, if it is given.
+Device read_device(Reader, const std::filesystem::path& shipped = {});
+
+}  // namespace draftline

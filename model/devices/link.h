@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The connection between the devices of a node, as tables of how long its libraries take for a collective operation.
+// Which library an engine calls is the engine's rule (model/engines/link_rule.h). Units: bytes, seconds; every table
+// names its source. docs/kernel_model.md, "Links".
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/quantity.h"
+#include "core/reader.h"
+#include "model/devices/origin.h"
+#include "model/work.h"
+
+namespace draftline {
+
+// One measured call; `message` as of CollectiveCall.
+struct LinkPoint {
+  int ranks = 2;
+  Bytes message;
+  Seconds time;
+};
+
+// What one library takes. Between points log-interpolated; below the first at its time, as a call has a cost of its own
+// however small its message; beyond the last at its rate.
+struct LinkTable {
+  std::string library;  // "nccl", "one_shot", "two_shot", "symmetric_memory"
+  Collective collective = Collective::all_reduce;
+  std::vector<LinkPoint> points;  // by ranks, then message; a time is never above that of a larger message
+  Origin origin;
+
+  bool knows(int ranks) const;  // has it points for so many ranks, or more?
+  // With the points of the nearest number of ranks that is not smaller. Bug if it does not know them.
+  Seconds time(int ranks, Bytes message) const;
+};
+
+struct Links {
+  bool switched = false;           // every pair of devices has NVLink; else they meet over PCIe
+  std::string compute_capability;  // of the devices, as CUDA tells it ("9.0"); empty: not said
+  std::vector<LinkTable> tables;   // in the order of the file
+
+  const LinkTable* find(std::string_view library, Collective, int ranks) const;  // null: it does not know so many ranks
+  const LinkTable* any(Collective, int ranks) const;                             // the first that does
+  bool connects(int ranks) const { return any(Collective::all_reduce, ranks) != nullptr; }
+};
+
+// {"switched": .., "compute_capability": .., "tables": [{"library": .., "collective": .., origin, "groups": [..]}]}
+Links read_links(const Reader&);
+// A table's groups alone, as probes of one library give them: [{"ranks": n, "points": [{"message": .., "time": ..}]}]
+std::vector<LinkPoint> read_link_points(const Reader& groups);
+
+}  // namespace draftline

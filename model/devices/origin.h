@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a group of numbers in a device file comes from, and how far they can be trusted.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "core/json_writer.h"
+#include "core/reader.h"
+#include "model/devices/fit_quality.h"
+
+namespace draftline {
+
+struct Origin {
+  std::string kind;                  // quoted, measured, calibrated, derived, default or guess
+  std::string source, locator;       // a key of data/sources.json, and the place in it
+  std::string borrowed_from;         // the relative whose coefficients these are; empty: the device's own
+  std::string because;               // why a relative's, or why a guess
+  std::optional<Interval> interval;  // 90 % of measured times lie between low and high x predicted; none: not known
+  FitSpread spread;
+};
+
+// Mistakes are noted at their places.
+Origin read_origin(Reader);
+
+// Of a value of an engine profile: a guess gives its reason in place of its source. Is it a guess?
+bool read_profile_origin(const Reader&);
+
+}  // namespace draftline

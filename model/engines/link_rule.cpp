@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/engines/link_rule.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/errors.h"
+#include "model/devices/origin.h"
+#include "model/order_statistics.h"
+
+namespace draftline {
+
+namespace {
+
+const LinkTable* chosen_all_reduce(const Links& links, const EngineLinks& engine, int ranks, Bytes message) {
+  for (const LinkRule& rule : engine.all_reduce)
+    if (rule.holds(links, ranks, message))
+      if (const LinkTable* table = links.find(rule.library, Collective::all_reduce, ranks)) return table;
+  return links.any(Collective::all_reduce, ranks);
+}
+
+LinkRule read_link_rule(const Reader& in) {
+  LinkRule rule;
+  rule.library = in.at("library").text();
+  if (const auto ranks = in.find("ranks"))
+    for (const Reader& n : ranks->items()) rule.ranks.push_back(n.integer(2, 1024));
+  if (const auto below = in.find("below")) rule.below = below->quantity<Bytes>(0.0);
+  if (const auto up_to = in.find("up_to")) rule.below = up_to->quantity<Bytes>(0.0) + Bytes{1};  // whole bytes
+  if (const auto switched = in.find("switched")) rule.switched = switched->boolean();
+  if (const auto capability = in.find("compute_capability")) rule.compute_capability = capability->text();
+  in.done();
+  return rule;
+}
+
+}  // namespace
+
+bool LinkRule::holds(const Links& links, int n, Bytes message) const {
+  return (ranks.empty() || std::find(ranks.begin(), ranks.end(), n) != ranks.end()) && (!below || message < *below) &&
+         (!switched || links.switched) &&
+         (compute_capability.empty() || compute_capability == links.compute_capability);
+}
+
+Seconds collective_time(const Links& links, const EngineLinks& engine, const CollectiveCall& call,
+                        const std::string& device) {
+  if (call.ranks <= 1) return {};
+  const Seconds wait = expected_largest(call.ranks) * engine.rank_skew;
+  Bytes message = call.message;
+  if (call.collective != Collective::all_reduce) {
+    if (const LinkTable* table = links.any(call.collective, call.ranks)) return wait + table->time(call.ranks, message);
+    if (call.collective != Collective::all_to_all) message = 0.5 * message;
+  }
+  const LinkTable* table = chosen_all_reduce(links, engine, call.ranks, message);
+  if (!table)
+    throw InputErrors(device + ": no all-reduce of " + std::to_string(call.ranks) +
+                      " devices is known; give \"links\" in its file");
+  return wait + table->time(call.ranks, message);
+}
+
+EngineLinks read_engine_links(const Reader& in, std::vector<std::string>& guesses) {
+  EngineLinks links;
+  const auto note = [&](const Reader& entry, const char* name) {
+    if (read_profile_origin(entry)) guesses.push_back(std::string("links/") + name);
+    entry.done();
+  };
+  if (const auto all_reduce = in.find("all_reduce")) {
+    for (const Reader& rule : all_reduce->at("rules").items()) links.all_reduce.push_back(read_link_rule(rule));
+    note(*all_reduce, "all_reduce");
+  }
+  if (const auto skew = in.find("rank_skew")) {
+    links.rank_skew = skew->at("value").quantity<Seconds>(0.0);
+    note(*skew, "rank_skew");
+  }
+  in.done();
+  return links;
+}
+
+}  // namespace draftline

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/engines/served_profile.h"
+
+#include "core/quantity_text.h"
+#include "core/text_file.h"
+
+namespace draftline {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json written(double x, bool is_time) {
+  if (is_time) return significant(1e6 * x, 5) + " us";
+  return std::stod(significant(x, 5));
+}
+
+}  // namespace
+
+Json profile_of(const ServedProfile& p) {
+  const Json shipped = Json::parse(read_text_file(p.shipped));
+  const auto fitted = [&](const ProfileValue& v) {
+    Json entry{{"value", written(v.value, v.is_time)},
+               {"low", written(v.low, v.is_time)},
+               {"high", written(v.high, v.is_time)},
+               {"kind", v.learned ? "calibrated" : "guess"}};
+    if (!v.learned)
+      entry["because"] = "the benchmark says next to nothing of it: as " + shipped.at("name").get<std::string>() +
+                         " is shipped, or almost none";
+    else entry["source"] = p.source, entry["locator"] = p.locator;
+    return entry;
+  };
+  Json out{{"name", p.name},
+           {"version", shipped.at("version")},
+           {"title", p.title},
+           {"source", p.source},
+           {"locator", p.locator}};
+  // Keys that the shipped profile lacks go before its rows of ops, which stay last.
+  for (const auto& [key, value] : shipped.items())
+    if (!out.contains(key) && key != "ops" && key != "model" && key != "input_files" &&
+        (p.padded || key != "graph_sizes"))
+      out[key] = value;
+  for (const ProfileValue& v : p.values) out[v.key] = fitted(v);
+  out["ops"] = shipped.at("ops");
+  return out;
+}
+
+}  // namespace draftline

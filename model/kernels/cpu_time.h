@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the CPU interpreter's ops take (docs/kernel_model.md, "The CPU"). Everything is held in 32 bits, whatever
+// its declared format.
+#pragma once
+#include "model/devices/cpu_model.h"
+
+namespace draftline {
+
+inline constexpr int kCpuPanelColumns = 16, kCpuRowGroup = 4;
+
+// `distance`: of the weights; infinite: they come from memory.
+Seconds cpu_time(const CpuModel&, const Gemm&, const ReuseDistance& distance);
+// `distance`: of the keys and values of earlier steps.
+Seconds cpu_time(const CpuModel&, const Attention&, Span, const ReuseDistance& distance);
+Bytes cpu_cache_bytes(const Attention&, Span);  // of keys and values, as they are held
+// `distance`: of the cache lines that it accessed a step ago.
+Seconds cpu_time(const CpuModel&, const Copy&, const ReuseDistance& distance);
+// Lines that appended keys and values are written to: a key's columns have one each, which the keys of a panel share;
+// of a value's, sixteen share one.
+Bytes cpu_lines_appended(int sequences, int rows, int kv_heads, int head_dim);
+Seconds cpu_time(const CpuModel&, const ExpertMlp&);
+
+}  // namespace draftline

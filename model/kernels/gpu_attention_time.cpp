@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time of attention on a GPU (docs/kernel_model.md, "Attention"). Seconds, bytes and FLOP as plain doubles inside.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "model/kernels/gpu_time.h"
+#include "model/kernels/kernel_time.h"
+
+namespace draftline {
+namespace {
+
+constexpr double kKeyBlock = 128;  // keys of a block: fewer are never split
+
+// Up to the next multiple of a step.
+double up(double x, double step) {
+  const double share = x / step - 1e-9;
+  const auto whole = static_cast<double>(static_cast<std::int64_t>(share));
+  return (whole < share ? whole + 1 : whole) * step;
+}
+
+// Share of a working set that stays in L2: 1 / (1 + x^(20/3)), without the root where it is plainly 1 or 0.
+double share_in_l2(double bytes, double room) {
+  const double x = bytes / room;
+  if (x < 0.1 || x > 50) return x < 1 ? 1 : 0;
+  const double x2 = x * x, x4 = x2 * x2, x16 = x4 * x4 * x4 * x4;
+  return 1 / (1 + std::cbrt(x16 * x4));
+}
+
+constexpr double kRowStep = 16;                                               // rows of a matrix instruction
+constexpr double kPackedTile = 128, kAloneTile = 64, kWholePromptTile = 256;  // query rows, by the habit of the library
+
+// Query rows of one sequence, as the kernel lays them out for one KV head.
+struct Layout {
+  double tall = 0;        // rows of the tallest tile
+  double tiles = 0;       // CTAs
+  double first = 0;       // of these, what one row would need
+  double rows = 0;        // padded, over all tiles
+  double shortest = 0;    // rows that the longest CTA pads to, at least
+  bool walks = false;     // one CTA walks a sequence's whole context
+  bool may_split = true;  // would one row's context be split?
+};
+
+Layout packed_layout(double rows, double group) {
+  const double together = rows * group, tall = up(together, kPackedTile);  // rows that meet the same keys
+  return {.tall = kPackedTile,
+          .tiles = tall / kPackedTile,
+          .first = std::min(tall, up(group, kPackedTile)) / kPackedTile,
+          .rows = together <= kPackedTile ? up(together, kRowStep) : tall,
+          .shortest = std::min(up(rows, kRowStep), kPackedTile)};
+}
+
+// Each query head alone from one row step on; one row is swapped for its group's heads. Between them a straight line:
+// kernels differ there, and none is measured.
+Layout apart_layout(double rows, double group) {
+  const double alone = group * up(rows, kAloneTile), swapped = up(group, kAloneTile) / kAloneTile;
+  const double between = swapped + group * std::max(rows - 1, 0.0) / (kRowStep - 1);
+  const double tiles = std::min(alone / kAloneTile, between);
+  return {.tall = kAloneTile,
+          .tiles = tiles,
+          .first = std::min(tiles, swapped),
+          .rows = rows <= kAloneTile ? up(rows * group, kRowStep) : alone,
+          .shortest = std::min(up(rows, kRowStep), kAloneTile)};
+}
+
+// `beside_prompt`: the launch computes a prompt's chunk too, so that no rows are swapped.
+Layout swapped_layout(double rows, double group, bool beside_prompt) {
+  const bool splits = group > 1;
+  if (splits && rows <= 1 && !beside_prompt) return apart_layout(rows, group);
+  const double alone = group * up(rows, kAloneTile);
+  return {.tall = kAloneTile,
+          .tiles = alone / kAloneTile,
+          .first = up(group, kAloneTile) / kAloneTile,
+          .rows = alone,
+          .shortest = kAloneTile,
+          .walks = true,
+          .may_split = splits};
+}
+
+Layout packed_decode_layout(double rows, double group) {
+  Layout one = packed_layout(rows, group);
+  if (rows < kRowStep) return one;
+  const double whole = group * up(rows, kWholePromptTile);
+  return {.tall = kWholePromptTile,
+          .tiles = whole / kWholePromptTile,
+          .first = std::min(whole / kWholePromptTile, up(group, kPackedTile) / kPackedTile),
+          .rows = whole,
+          .shortest = std::min(up(rows, kRowStep), kWholePromptTile)};
+}
+
+Layout layout_of(HeadLayout habit, double rows, double group, bool beside_prompt) {
+  switch (habit) {
+    case HeadLayout::packed: return packed_layout(rows, group);
+    case HeadLayout::apart: return apart_layout(rows, group);
+    case HeadLayout::swapped: return swapped_layout(rows, group, beside_prompt);
+    case HeadLayout::packed_decode: return packed_decode_layout(rows, group);
+  }
+  return {};
+}
+
+// What splitting a context of so many keys among CTAs and joining the parts costs: nothing within a block.
+double join_share(double context) {
+  const double x = context / (1.25 * kKeyBlock), x2 = x * x;
+  return x2 * x2 / (1 + x2 * x2);
+}
+
+}  // namespace
+
+Seconds gpu_time(const Device& d, const AttentionChoice& choice, const Attention& k, Span s, CacheState state) {
+  if (k.rows <= 0 || k.sequences <= 0) return {};
+  const DecodeAttentionFit& f = choice.fit->decode;
+  const PrefillAttentionFit& g = choice.fit->prefill;
+  const double sequences = k.sequences, group = static_cast<double>(k.heads) / k.kv_heads, columns = k.head_dim;
+  const double flops_per_pair = 2 * (columns + k.values());
+  const double rows = k.rows / sequences, keys = std::max(s.keys / sequences, 0.0);
+  const double fresh = std::min(rows, keys), context = keys - fresh;
+  const double kv_pairs = sequences * k.kv_heads, multiprocessors = d.multiprocessors;
+  const Layout tiles = layout_of(choice.layout, rows, group, k.widest > 1);
+  const double split = tiles.may_split ? context : 0;  // keys that are shared out among CTAs
+
+  // Arithmetic: CTAs, each with what it costs at least, and whole blocks of query rows x keys in waves over the device.
+  const double waves = kv_pairs * tiles.tiles / multiprocessors;
+  const double rate = g.peak_share * matrix_rate(d, k.activations, k.cache).value;
+  const double block = std::min(rows, tiles.tall);
+  const double mean_keys = std::max(s.pairs, 0.0) / k.rows + (block - 1) / 2;  // of a block: its last row's, nearly
+  const double flops = flops_per_pair * kv_pairs * tiles.rows * mean_keys;
+  // The longest CTA, over this pass's keys; a context's too where it is not split.
+  const double key = flops_per_pair * tiles.shortest * multiprocessors / rate;
+  const double longest = key * std::min(rows <= tiles.tall ? rows : up(rows, tiles.tall), keys) +
+                         (tiles.walks ? (g.per_key.value > 0 ? g.per_key.value : key) * context : 0);
+  // The last wave is as long as a full one, to the degree of the softness; a context is split so that it fills the
+  // device.
+  double unevenness = 1;
+  if (waves > 1) unevenness += g.wave_softness * fresh / std::max(keys, 1.0) * (up(waves, 1) / waves - 1);
+  const double matrix = std::max(flops * unevenness / rate, longest);
+  const double units = (f.per_unit.value * tiles.first + g.per_tile.value * (tiles.tiles - tiles.first)) * kv_pairs;
+  const double compute =
+      units / multiprocessors + matrix + f.per_root_key.value * std::sqrt(std::max(split - kKeyBlock, 0.0));
+
+  // Memory: the context's keys and values from memory, what this step has just written from L2 if it fits there.
+  const double per_key = bytes_of(k.cache, k.key_columns()).value;
+  const double context_bytes = per_key * context * sequences, fresh_bytes = per_key * fresh * sequences;
+  const double own_bytes =
+      bytes_of(k.activations, static_cast<double>(k.rows) * k.heads * (columns + k.values())).value;
+  const double room = f.l2_share * d.l2.value;
+  const double share = share_in_l2(fresh_bytes + own_bytes + (state == CacheState::repeated ? context_bytes : 0), room);
+  const double context_share = state == CacheState::repeated ? share : 0;
+  const double bandwidth = d.bandwidth.value;
+  const double from_memory = 1 / (f.bandwidth_share * bandwidth), from_l2 = 1 / (f.l2_speed * bandwidth);
+  const double memory = context_bytes * ((1 - context_share) * from_memory + context_share * from_l2) +
+                        fresh_bytes * ((1 - share) / (g.write_share * bandwidth) + share * from_l2) +
+                        own_bytes * ((1 - share) / (g.bandwidth_share * bandwidth) + share * from_l2) +
+                        k.index_bytes.value * from_memory + g.per_row.value * k.rows / multiprocessors;
+
+  // The blend goes from the decode kernel's to the prefill kernel's with the rows. Of the two launches the dearer is
+  // reached with the context if it is decode's, with the rows if it is prefill's: more work is never cheaper.
+  const double one_row = rows <= 1 && tiles.walks ? 1 : kRowStep / std::max(tiles.rows, kRowStep);
+  const double sharpness = std::max(f.blend, g.blend);
+  const double blend = 1 / (1 / g.blend + (1 / sharpness - 1 / g.blend) * one_row);
+  const double fixed = std::min(f.fixed.value, g.fixed.value);
+  const double of_context = (f.fixed.value - fixed) * split / (split + 1),
+               of_rows = (g.fixed.value - fixed) * std::min((rows - 1) / (kRowStep - 1), 1.0);
+  return Seconds{fixed + of_context + of_rows + f.join.value * join_share(split) + smooth_max(compute, memory, blend)};
+}
+
+}  // namespace draftline

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time of a layer of experts on a GPU by a fit of its own (docs/kernel_model.md, "Experts"), without the router's GEMM.
+#pragma once
+#include "model/devices/device.h"
+#include "model/routing.h"
+
+namespace draftline {
+
+// `hot`: share of the weights found in L2; a step's layers push each other's out.
+Seconds expert_time(const ExpertFit&, const Device& datasheet, const ExpertMlp&, const ExpertLoad&, double hot = 0);
+
+// What is left in L2 of the weights that a call has touched if the next call touches the same.
+double expert_hot_share(const ExpertFit&, const Device& datasheet, const ExpertMlp&, const ExpertLoad&);
+
+}  // namespace draftline

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of a GPU's fits prices a GEMM or a layer of experts, by the formats of its operands.
+#pragma once
+#include <optional>
+
+#include "model/devices/device.h"
+#include "model/transformers/precision.h"
+#include "model/work.h"
+
+namespace draftline {
+
+struct Operands {
+  DType weights = DType::bf16, activations = DType::bf16;
+  bool block_scaled = false;  // 8-bit weights with a scale for each block of them
+  double scale_bits = 0;      // of the weights' scales, for each weight
+  bool operator==(const Operands&) const = default;
+};
+Operands operands_of(const Gemm&);
+Operands operands_of(const ExpertMlp&);
+Operands operands_of(NarrowFormat);  // both operands in this format
+Operands operands_of(const LinearFormat&, DType activations);
+
+// The format that these operands are multiplied in; none: 16 bits, to which a library widens what is narrower than the
+// other operand, or has no rate on this device.
+std::optional<NarrowFormat> multiplied_in(const Device&, const Operands&);
+
+// A fit, and whether it is a guess for these operands: the shares and times of another format's kernels, at the rate of
+// this one.
+struct ChosenGemmFit {
+  const GemmFit& fit;
+  bool guess = false;
+};
+ChosenGemmFit gemm_fit(const Device&, const Operands&);
+
+struct ChosenExpertFit {
+  const ExpertFit* fit;  // null: the device has none of experts, so the GEMM's prices them
+  bool guess = false;
+};
+ChosenExpertFit expert_fit(const Device&, const Operands&);
+
+}  // namespace draftline

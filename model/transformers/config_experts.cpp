@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/transformers/config_experts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/transformers/config_llama.h"
+
+namespace draftline::config {
+
+namespace {
+
+constexpr int kMostExperts = 1 << 16;
+
+void first_layers_dense(const Reader& in, TransformerShape& s) {
+  const auto found = given(in, "first_k_dense_replace");
+  if (!found) return;
+  const int dense = found->integer(0, std::max(s.layers, 0));
+  s.layer_kinds.assign(static_cast<std::size_t>(s.layers), {.experts = true});
+  std::fill_n(s.layer_kinds.begin(), dense, LayerKind{});
+}
+
+void read_shared(const Reader& in, Experts& e) {
+  const auto shared = given(in, "n_shared_experts");
+  if (!shared) return;
+  e.shared = shared->integer(0, kMostExperts);
+  if (static_cast<std::int64_t>(e.shared) * e.intermediate > kMostColumns) shared->fail("are too many");
+  else e.shared *= e.intermediate;
+}
+
+void read_groups(const Reader& in, Experts& e) {
+  const auto groups = given(in, "n_group"), best = given(in, "topk_group");
+  if (groups) e.groups = groups->positive_int(kMostExperts);
+  if (best) e.groups_per_token = best->positive_int(kMostExperts);
+  else e.groups_per_token = e.groups;
+  if (e.count % e.groups != 0) groups->fail("must divide the experts, " + std::to_string(e.count));
+  else if (e.groups_per_token > e.groups) best->fail("must be at most n_group, " + std::to_string(e.groups));
+  else if (best && e.count / e.groups * e.groups_per_token < e.per_token)
+    best->fail("that many groups have fewer experts than a token takes, " + std::to_string(e.per_token));
+}
+
+double read_scale(const Reader& in, double otherwise) {
+  const auto found = given(in, "routed_scaling_factor");
+  return found ? found->number(1e-6, 1e6) : otherwise;
+}
+
+void demand_word(const Reader& in, const char* key, std::string_view word, const std::string& why) {
+  if (const auto found = given(in, key); found && found->text() != word) found->fail(why);
+}
+
+void every_layer(const Reader& in) {
+  if (const auto step = given(in, "moe_layer_freq"); step && step->positive_int() != 1)
+    step->fail("experts in every other layer are not modelled; must be 1");
+}
+
+// What DeepSeek-V2 and its successors say of attention. "num_key_value_heads" repeats the heads.
+void read_latent(const Reader& in, TransformerShape& s) {
+  read_gated(in, s);
+  s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
+  LatentAttention l;
+  if (const auto rank = given(in, "q_lora_rank")) l.q_rank = rank->positive_int(kMostColumns);
+  l.kv_rank = needed(in, {"kv_lora_rank"}, kMostColumns);
+  l.nope_dim = needed(in, {"qk_nope_head_dim"}, 1 << 14);
+  l.rope_dim = needed(in, {"qk_rope_head_dim"}, 1 << 14);
+  l.value_dim = needed(in, {"v_head_dim"}, 1 << 14);
+  l.paired = flag(in, "rope_interleave", true);
+  if (l.rope_dim % 2 != 0) in.at("qk_rope_head_dim").fail("rope turns pairs of columns: it must be even");
+  if (static_cast<std::int64_t>(s.heads) * (l.nope_dim + std::max(l.value_dim, l.rope_dim)) > kMostColumns ||
+      static_cast<std::int64_t>(s.heads) * l.kv_rank > 16 * std::int64_t{kMostColumns})
+    in.at("num_attention_heads").fail("all heads together are too wide");
+  s.latent = l;
+  s.head_dim = l.nope_dim + l.rope_dim;
+  refuse(in, "attention_bias", kNoOutputBias);
+  read_positions(in, 4096, s);
+  read_epsilon(in, "rms_norm_eps", 1e-6, s);
+  read_tied(in, false, s);
+  // Scores grow with the stretched context: by the square of YaRN's factor.
+  auto scaling = given(in, "rope_scaling");
+  if (const auto newer = given(in, "rope_parameters")) scaling = newer;
+  if (!s.rope_scaling || s.rope_scaling->kind != RopeScaling::Kind::yarn || !scaling) return;
+  if (const auto of_all = given(*scaling, "mscale_all_dim")) {
+    const double by = yarn_scale(s.rope_scaling->factor, of_all->number(0, 1e6));
+    s.query_scale = by * by / std::sqrt(static_cast<double>(s.head_dim));
+  }
+}
+
+}  // namespace
+
+Experts read_experts(const Reader& in, const ExpertKeys& keys, int hidden) {
+  Experts e;
+  e.count = needed(in, {keys.count}, kMostExperts);
+  e.per_token = needed(in, {"num_experts_per_tok"}, kMostExperts);
+  e.intermediate = needed(in, {keys.intermediate}, kMostColumns);
+  e.normalise = flag(in, "norm_topk_prob", keys.normalise);
+  if (e.per_token > e.count)
+    in.at("num_experts_per_tok").fail("must be at most " + std::string(keys.count) + ", " + std::to_string(e.count));
+  if (static_cast<std::int64_t>(e.count) * std::max(hidden, e.intermediate) > kMostStackedRows)
+    in.at(keys.count)
+        .fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
+              " that are modelled");
+  return e;
+}
+
+void read_deepseek(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
+  refuse(in, "attention_bias", kNoOutputBias);
+  if (!given(in, "n_routed_experts")) return;
+  Experts e = read_experts(in, {.count = "n_routed_experts"}, s.hidden);
+  read_shared(in, e);
+  first_layers_dense(in, s);
+  every_layer(in);
+  demand_word(in, "scoring_func", "softmax", "only experts that are scored by softmax are modelled");
+  s.experts = e;
+}
+
+void read_deepseek_v2(const Reader& in, TransformerShape& s) {
+  read_latent(in, s);
+  Experts e = read_experts(in, {.count = "n_routed_experts"}, s.hidden);
+  read_shared(in, e);
+  e.scale = read_scale(in, 1);
+  refuse(in, "norm_topk_prob", "DeepSeek's code and transformers scale normalised weights differently: must be false");
+  demand_word(in, "scoring_func", "softmax", "only experts that are scored by softmax are modelled here");
+  const auto method = given(in, "topk_method");
+  const std::string word = method ? method->text() : "greedy";
+  if (word == "group_limited_greedy") read_groups(in, e);
+  else if (word != "greedy") method->fail("unknown; known: greedy, group_limited_greedy");
+  first_layers_dense(in, s);
+  every_layer(in);
+  s.experts = e;
+}
+
+void read_deepseek_v3(const Reader& in, TransformerShape& s) {
+  read_latent(in, s);
+  Experts e = read_experts(in, {.count = "n_routed_experts", .normalise = true}, s.hidden);
+  read_shared(in, e);
+  e.score = Experts::Score::sigmoid;
+  e.choice_bias = true;
+  e.scale = read_scale(in, 2.5);
+  demand_word(in, "scoring_func", "sigmoid", "only experts that are scored by sigmoid are modelled here");
+  demand_word(in, "topk_method", "noaux_tc", "only the choice with a bias is modelled here: noaux_tc");
+  read_groups(in, e);
+  first_layers_dense(in, s);
+  every_layer(in);
+  s.experts = e;
+}
+
+void read_glm4_moe(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5, .head_dim = 128}, s);
+  if (!given(in, "partial_rotary_factor") && s.rotary_share == 1) s.rotary_share = 0.5;
+  s.qkv_bias = flag(in, "attention_bias", false);
+  s.qk_norm = flag(in, "use_qk_norm", false);
+  Experts e = read_experts(in, {.count = "n_routed_experts", .normalise = true}, s.hidden);
+  read_shared(in, e);
+  e.score = Experts::Score::sigmoid;
+  e.choice_bias = true;
+  e.scale = read_scale(in, 1);
+  read_groups(in, e);
+  first_layers_dense(in, s);
+  s.experts = e;
+}
+
+void read_mixtral(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-5}, s);
+  s.experts = read_experts(in, {.count = "num_local_experts", .intermediate = "intermediate_size", .normalise = true},
+                           s.hidden);
+  read_sliding_window(in, {}, s);
+}
+
+}  // namespace draftline::config

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mixtures of experts in a config.json: DeepSeek's line from its first mixture on, with latent attention from V2 on,
+// and GLM-4.5 and Mixtral. Keys and their defaults are those of transformers 4.57.
+#pragma once
+#include <string_view>
+
+#include "model/transformers/config_keys.h"
+
+namespace draftline::config {
+
+struct ExpertKeys {
+  std::string_view count, intermediate = "moe_intermediate_size";
+  bool normalise = false;  // where "norm_topk_prob" is absent
+};
+Experts read_experts(const Reader&, const ExpertKeys&, int hidden);
+
+void read_deepseek(const Reader&, TransformerShape&);     // the first, DeepSeekMoE
+void read_deepseek_v2(const Reader&, TransformerShape&);  // V2 and V2-Lite
+void read_deepseek_v3(const Reader&, TransformerShape&);  // V3, R1 and Kimi-K2
+void read_glm4_moe(const Reader&, TransformerShape&);
+void read_mixtral(const Reader&, TransformerShape&);
+
+}  // namespace draftline::config

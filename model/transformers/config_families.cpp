@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function per family of architectures. Keys and their defaults are those of the transformers library's
+// configuration classes (4.57 and 5.0; ChatGLM, QWen, InternLM, Baichuan: of their own repositories).
+#include "model/transformers/config_families.h"
+
+#include <array>
+
+#include "model/transformers/config_experts.h"
+#include "model/transformers/config_hybrids.h"
+#include "model/transformers/config_llama.h"
+#include "model/transformers/config_windows.h"
+
+namespace draftline::config {
+
+namespace {
+
+void read_llama(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 2048, .epsilon = 1e-6}, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  refuse(in, "mlp_bias", "a bias in the MLP is not modelled");
+}
+
+void read_qwen_window(const Reader& in, TransformerShape& s) {
+  const bool slides = flag(in, "use_sliding_window", false) || in.has("layer_types");
+  const auto first = given(in, "max_window_layers");  // the layers before it have full attention
+  const int full = first ? first->integer(0, kMostLayers) : 28;
+  const auto window = given(in, "sliding_window");
+  std::optional<int> tokens;
+  if (slides) tokens = window ? window->positive_int(kMostPositions) : 4096;
+  read_layer_types(
+      in, AttentionKind::sliding, tokens, [full](int layer) { return layer >= full; }, s);
+}
+
+void read_qwen2(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
+  s.qkv_bias = true;
+  read_qwen_window(in, s);
+}
+
+void read_qwen3(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6, .head_dim = 128}, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  s.qk_norm = true;
+  read_qwen_window(in, s);
+}
+
+void read_qwen3_moe(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 32768, .epsilon = 1e-6}, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  s.qk_norm = true;
+  read_qwen_window(in, s);
+  s.experts = read_experts(in, {.count = "num_experts"}, s.hidden);
+  if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
+    step->fail("layers with and without experts in one model are not modelled; must be 1");
+  if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
+    dense->fail("layers with and without experts in one model are not modelled; must be empty");
+}
+
+void read_mistral(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = false, .positions = 131072, .epsilon = 1e-6}, s);
+  read_sliding_window(in, 4096, s);
+}
+
+void read_phi3(const Reader& in, TransformerShape& s) {
+  read_like_llama(in, {.kv_heads_may_lack = true, .positions = 4096, .epsilon = 1e-5}, s);
+  refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
+  read_sliding_window(in, {}, s);
+}
+
+void read_falcon(const Reader& in, TransformerShape& s) {
+  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
+  s.layers = needed(in, {"num_hidden_layers", "n_layer"}, kMostLayers);
+  s.heads = needed(in, {"num_attention_heads", "n_head"}, kMostColumns);
+  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
+  const auto width = given(in, "ffn_hidden_size");
+  s.intermediate = width ? width->positive_int(kMostColumns) : 4 * s.hidden;
+  const auto kv = given(in, {"num_kv_heads", "n_head_kv"});
+  s.kv_heads = kv ? kv->positive_int(kMostColumns) : s.heads;
+  s.head_dim = s.heads > 0 ? s.hidden / s.heads : 0;
+  if (s.heads > 0 && s.hidden % s.heads != 0)
+    in.fail("hidden size " + std::to_string(s.hidden) + " is not divided by " + std::to_string(s.heads) + " heads");
+  demand(in, "new_decoder_architecture", false,
+         "only the newer Falcon layer is modelled (40B, 180B): new_decoder_architecture must be true");
+  if (const auto norms = given(in, "num_ln_in_parallel_attn"); norms && norms->positive_int() != 2)
+    norms->fail("only two norms per layer are modelled");
+  refuse(in, "alibi", "ALiBi positions are not modelled");
+  refuse(in, "bias", "a bias in the linear layers is not modelled");
+  read_activation(in, "activation", {"gelu"});
+  read_positions(in, 2048, s);
+  read_rope(in, s);
+  read_epsilon(in, "layer_norm_epsilon", 1e-5, s);
+  read_tied(in, true, s);
+  s.parallel_attention = true;  // the newer layer is always so, whatever parallel_attn says
+  s.norm = NormKind::layer;
+  s.mlp = MlpKind::gelu;
+}
+
+void read_chatglm(const Reader& in, TransformerShape& s) {
+  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
+  s.layers = needed(in, {"num_layers"}, kMostLayers);
+  s.heads = needed(in, {"num_attention_heads"}, kMostColumns);
+  s.intermediate = needed(in, {"ffn_hidden_size"}, kMostColumns);
+  s.vocabulary = needed(in, {"padded_vocab_size", "vocab_size"}, kMostVocabulary);
+  s.max_positions = needed(in, {"seq_length"}, kMostPositions);
+  read_head_dim(in, s, "kv_channels");
+  s.kv_heads = flag(in, "multi_query_attention", false) ? needed(in, {"multi_query_group_num"}, kMostColumns) : s.heads;
+  demand(in, "rmsnorm", true, "only RMSNorm is modelled for this architecture");
+  demand(in, "post_layer_norm", true, "a model without its final norm is not modelled");
+  refuse(in, "add_bias_linear", "a bias in the MLP and the attention's output is not modelled");
+  refuse(in, "apply_residual_connection_post_layernorm", "residuals taken after the norm are not modelled");
+  s.qkv_bias = flag(in, "add_qkv_bias", false);
+  s.rotary_share = 0.5;  // fixed in the architecture: the first half of a head's columns
+  const auto ratio = given(in, "rope_ratio");
+  s.rope_theta *= ratio ? ratio->number(1e-3, 1e6) : 1;
+  read_epsilon(in, "layernorm_epsilon", 1e-5, s);
+  read_tied(in, false, s);
+}
+
+void read_qwen1(const Reader& in, TransformerShape& s) {
+  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
+  s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
+  s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
+  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
+  const int both = needed(in, {"intermediate_size"}, 2 * kMostColumns);  // of the gate and up matrices together
+  if (both % 2 != 0) in.at("intermediate_size").fail("must be even: the gate and up columns together");
+  s.intermediate = both / 2;
+  read_head_dim(in, s, "kv_channels");
+  demand(in, "no_bias", true, "a bias in the MLP and the attention's output is not modelled");
+  read_positions(in, 8192, s);
+  if (const auto share = given(in, "rotary_pct")) s.rotary_share = share->number(1e-3, 1);
+  if (const auto theta = given(in, "rotary_emb_base")) s.rope_theta = read_theta(*theta);
+  if (flag(in, "use_dynamic_ntk", true) || flag(in, "use_logn_attn", true))
+    s.notes.push_back(
+        "dynamic rope scaling and log-n attention act beyond seq_length alone and cost nothing; left out");
+  read_epsilon(in, "layer_norm_epsilon", 1e-6, s);
+  read_tied(in, false, s);
+  s.qkv_bias = true;
+}
+
+void read_internlm(const Reader& in, TransformerShape& s) {
+  read_gated(in, s);
+  read_heads(in, s, true);
+  read_head_dim(in, s);
+  read_positions(in, 2048, s);
+  s.qkv_bias = s.o_bias = flag(in, "bias", true);
+  if (const auto rotary = given(in, "rotary"); rotary && rotary->is_object()) {
+    if (const auto base = given(*rotary, "base")) s.rope_theta = read_theta(*base);
+    read_scaling(*rotary, in, s);
+  }
+  read_epsilon(in, "rms_norm_eps", 1e-6, s);
+  read_tied(in, false, s);
+}
+
+void read_baichuan(const Reader& in, TransformerShape& s) {
+  read_gated(in, s);
+  s.heads = s.kv_heads = needed(in, {"num_attention_heads"}, kMostColumns);
+  read_head_dim(in, s);
+  // The 13B models have ALiBi in place of rope, and say so by "model_max_length" in place of "max_position_embeddings".
+  if (!in.has("max_position_embeddings") && in.has("model_max_length"))
+    in.at("model_max_length").fail("Baichuan models with ALiBi positions (13B) are not modelled");
+  read_positions(in, 4096, s);
+  read_epsilon(in, "rms_norm_eps", 1e-6, s);
+  read_tied(in, false, s);
+}
+
+constexpr std::array kFamilies{
+    Family{"LlamaForCausalLM", "llama", read_llama},
+    Family{"Qwen2ForCausalLM", "qwen2", read_qwen2},
+    Family{"Qwen3ForCausalLM", "qwen3", read_qwen3},
+    Family{"Qwen3MoeForCausalLM", "qwen3_moe", read_qwen3_moe},
+    Family{"Qwen3NextForCausalLM", "qwen3_next", read_qwen3_next},
+    Family{"Qwen3_5ForConditionalGeneration", "qwen3_5", read_qwen3_5},
+    Family{"Qwen3_5ForCausalLM", "qwen3_5_text", read_qwen3_5},
+    Family{"Qwen3_5MoeForConditionalGeneration", "qwen3_5_moe", read_qwen3_5_moe},
+    Family{"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", read_qwen3_5_moe},
+    Family{"DeepseekForCausalLM", "deepseek", read_deepseek},
+    Family{"DeepseekV2ForCausalLM", "deepseek_v2", read_deepseek_v2},
+    Family{"DeepseekV3ForCausalLM", "deepseek_v3", read_deepseek_v3},
+    Family{"Glm4MoeForCausalLM", "glm4_moe", read_glm4_moe},
+    Family{"MixtralForCausalLM", "mixtral", read_mixtral},
+    Family{"MiMoForCausalLM", "mimo", read_qwen2},
+    Family{"MistralForCausalLM", "mistral", read_mistral},
+    Family{"Mistral3ForConditionalGeneration", "mistral3", read_mistral},
+    Family{"Gemma3ForCausalLM", "gemma3_text", read_gemma3},
+    Family{"Gemma3ForConditionalGeneration", "gemma3", read_gemma3},
+    Family{"GptOssForCausalLM", "gpt_oss", read_gpt_oss},
+    Family{"Llama4ForCausalLM", "llama4_text", read_llama4},
+    Family{"Llama4ForConditionalGeneration", "llama4", read_llama4},
+    Family{"Phi3ForCausalLM", "phi3", read_phi3},
+    Family{"FalconForCausalLM", "falcon", read_falcon},
+    Family{"RWForCausalLM", "RefinedWeb", read_falcon},
+    Family{"ChatGLMModel", "chatglm", read_chatglm},
+    Family{"ChatGLMForConditionalGeneration", "chatglm", read_chatglm},
+    Family{"QWenLMHeadModel", "qwen", read_qwen1},
+    Family{"InternLMForCausalLM", "internlm", read_internlm},
+    Family{"BaichuanForCausalLM", "baichuan", read_baichuan},
+    Family{"BaiChuanForCausalLM", "baichuan", read_baichuan},
+};
+
+}  // namespace
+
+std::span<const Family> families() { return kFamilies; }
+
+const Family* family(std::string_view architecture) {
+  const auto it =
+      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& f) { return f.architecture == architecture; });
+  return it == kFamilies.end() ? nullptr : &*it;
+}
+
+}  // namespace draftline::config

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and their defaults are those of Qwen3NextConfig, Qwen3_5TextConfig and Qwen3_5MoeTextConfig (transformers 5.2).
+#include "model/transformers/config_hybrids.h"
+
+#include "model/transformers/config_experts.h"
+#include "model/transformers/config_keys.h"
+
+namespace draftline::config {
+
+namespace {
+
+int or_default(const Reader& in, std::string_view key, int otherwise) {
+  const auto found = given(in, key);
+  return found ? found->positive_int(kMostColumns) : otherwise;
+}
+
+void read_delta_net(const Reader& in, TransformerShape& s) {
+  DeltaNet d{.key_heads = or_default(in, "linear_num_key_heads", 16),
+             .value_heads = or_default(in, "linear_num_value_heads", 32),
+             .key_dim = or_default(in, "linear_key_head_dim", 128),
+             .value_dim = or_default(in, "linear_value_head_dim", 128),
+             .kernel = or_default(in, "linear_conv_kernel_dim", 4)};
+  if (const auto state = given(in, "mamba_ssm_dtype")) {
+    const std::string format = state->text();
+    if (format == "float32") d.state = DType::fp32;
+    else if (format != "bfloat16" && format != "float16")
+      state->fail("a state in \"" + format + "\" is not modelled; known: float32, bfloat16, float16");
+  }
+  const auto too_many = [&](double columns) { return columns > kMostColumns; };
+  if (d.value_heads % d.key_heads != 0)
+    in.fail("the " + std::to_string(d.value_heads) + " value heads of its delta networks are not a multiple of their " +
+            std::to_string(d.key_heads) + " key heads");
+  if (too_many(1.0 * d.key_heads * d.key_dim) || too_many(1.0 * d.value_heads * d.value_dim) ||
+      too_many(1.0 * d.key_dim * d.value_dim) || d.kernel < 2)
+    in.fail("its delta networks' sizes are out of range");
+  s.delta_net = d;
+}
+
+// Every `full_attention_interval`-th layer attends, unless each layer's type is given.
+void read_layers(const Reader& in, TransformerShape& s) {
+  s.layer_kinds.assign(static_cast<std::size_t>(s.layers), LayerKind{.experts = s.experts.has_value()});
+  if (const auto types = given(in, "layer_types")) {
+    const auto all = types->items();
+    if (all.size() != s.layer_kinds.size()) {
+      types->fail("has " + std::to_string(all.size()) + " entries for " + std::to_string(s.layers) + " layers");
+      return;
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto word = all[i].text();
+      if (word == "linear_attention") s.layer_kinds[i].attention = AttentionKind::delta_net;
+      else if (word != "full_attention")
+        all[i].fail("layer type \"" + word + "\" is not modelled; known: full_attention, linear_attention");
+    }
+  } else {
+    const int interval = or_default(in, "full_attention_interval", 4);
+    for (int i = 0; i < s.layers; ++i)
+      if ((i + 1) % interval != 0) s.layer_kinds[static_cast<std::size_t>(i)].attention = AttentionKind::delta_net;
+  }
+  if (s.layers_of(AttentionKind::delta_net) == s.layers)
+    in.fail("no layer attends, and networks of delta networks alone are not modelled");
+}
+
+void read_experts_and_shared(const Reader& in, TransformerShape& s) {
+  Experts e = read_experts(in, {.count = "num_experts", .normalise = true}, s.hidden);
+  e.shared = needed(in, {"shared_expert_intermediate_size"}, kMostColumns);
+  e.shared_gate = true;
+  s.experts = e;
+}
+
+// What all of them share.
+void read_hybrid(const Reader& in, TransformerShape& s) {
+  s.hidden = needed(in, {"hidden_size"}, kMostColumns);
+  s.layers = needed(in, {"num_hidden_layers"}, kMostLayers);
+  s.vocabulary = needed(in, {"vocab_size"}, kMostVocabulary);
+  read_activation(in, "hidden_act", {"silu", "swish"});
+  s.rotary_share = 0.25;
+  read_rope(in, s);
+  read_heads(in, s, false);
+  read_head_dim(in, s, "head_dim", 256);
+  read_positions(in, 32768, s);
+  read_epsilon(in, "rms_norm_eps", 1e-6, s);
+  refuse(in, "attention_bias", "a bias in the attention is not modelled for this architecture");
+  demand(in, "attn_output_gate", true, "attention without its output's gate is not modelled for this architecture");
+  s.qk_norm = s.output_gate = true;
+  read_delta_net(in, s);
+}
+
+}  // namespace
+
+void read_qwen3_next(const Reader& in, TransformerShape& s) {
+  read_hybrid(in, s);
+  s.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
+  if (in.failed()) return;
+  read_experts_and_shared(in, s);
+  if (const auto step = given(in, "decoder_sparse_step"); step && step->positive_int() != 1)
+    step->fail("layers with and without experts in one hybrid network are not modelled; must be 1");
+  if (const auto dense = given(in, "mlp_only_layers"); dense && !dense->items().empty())
+    dense->fail("layers with and without experts in one hybrid network are not modelled; must be empty");
+  read_layers(in, s);
+  read_tied(in, false, s);
+}
+
+void read_qwen3_5(const Reader& in, TransformerShape& s) {
+  read_hybrid(in, s);
+  s.intermediate = needed(in, {"intermediate_size"}, kMostColumns);
+  if (in.failed()) return;
+  read_layers(in, s);
+  read_tied(in, false, s);
+}
+
+void read_qwen3_5_moe(const Reader& in, TransformerShape& s) {
+  read_hybrid(in, s);
+  if (in.failed()) return;
+  read_experts_and_shared(in, s);
+  // No layer has a dense MLP; a drafter's is as wide as what a token passes.
+  s.intermediate = s.experts->per_token * s.experts->intermediate + s.experts->shared;
+  read_layers(in, s);
+  read_tied(in, false, s);
+}
+
+}  // namespace draftline::config

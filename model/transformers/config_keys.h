@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What keys of a config.json mean whichever the architecture: each reader takes one key, or a few that belong together,
+// with the default of the family that asks, into the shape. A key with null counts as absent.
+#pragma once
+#include <functional>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/transformers/transformer_shape.h"
+
+namespace draftline::config {
+
+// Sizes beyond these are a slip of the pen; within them every product below fits its type.
+constexpr int kMostColumns = 1 << 20, kMostLayers = 1 << 14, kMostVocabulary = 1 << 26, kMostPositions = 1 << 30;
+constexpr int kMostStackedRows = 1 << 30;  // of all experts: matrices count their rows with int
+
+std::optional<Reader> given(const Reader&, std::string_view key);
+std::optional<Reader> given(const Reader&, std::initializer_list<std::string_view> keys);  // the first that is there
+int needed(const Reader&, std::initializer_list<std::string_view> keys, int most);
+bool flag(const Reader&, std::string_view key, bool otherwise);
+void refuse(const Reader&, std::string_view key, std::string why);                  // true
+void demand(const Reader&, std::string_view key, bool otherwise, std::string why);  // what is not true
+
+void read_epsilon(const Reader&, std::string_view key, double otherwise, TransformerShape&);
+void read_tied(const Reader&, bool otherwise, TransformerShape&);
+double read_theta(const Reader&);
+void read_activation(const Reader&, std::string_view key, std::initializer_list<std::string_view> same);
+// `kv_default`: whether an absent num_key_value_heads means as many as heads (else transformers has a constant of its
+// own, which no real file relies on, and the key is demanded).
+void read_heads(const Reader&, TransformerShape&, bool kv_default);
+// `otherwise`: of an absent key; 0: the hidden size's share.
+void read_head_dim(const Reader&, TransformerShape&, std::string_view key = "head_dim", int otherwise = 0);
+// What must hold of heads, whichever the family.
+void check_heads(const Reader&, const TransformerShape&);
+double yarn_scale(double factor, double mscale);  // by which YaRN lets attention grow (Peng et al. 2023, equation 22)
+// What `rope_scaling` holds. `config`: around it, whose positions matter to some.
+void read_scaling(const Reader&, const Reader& config, TransformerShape&);
+// rope_theta and rope_scaling, or both in rope_parameters, there perhaps by kind of layer
+void read_rope(const Reader&, TransformerShape&);
+void read_positions(const Reader&, int otherwise, TransformerShape&);
+// The kinds of attention of layers: layer_types, or, without that key, the windowed kind where `windowed` says so. A
+// window that no text fills is none. The shape's layers and positions must be known.
+using WhichLayers = std::function<bool(int)>;
+void read_layer_types(const Reader&, AttentionKind windowed_kind, std::optional<int> window,
+                      const WhichLayers& windowed, TransformerShape&);
+// `sliding_window`, of all layers unless layer_types says otherwise. `otherwise`: of an absent key; null is none.
+void read_sliding_window(const Reader&, std::optional<int> otherwise, TransformerShape&);
+
+}  // namespace draftline::config

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/transformers/config_windows.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/transformers/config_keys.h"
+
+namespace draftline::config {
+
+namespace {
+
+// Published files leave out what their class has by default.
+int size_or(const Reader& in, std::string_view key, int otherwise, int most) {
+  const auto found = given(in, key);
+  return found ? found->positive_int(most) : otherwise;
+}
+
+struct Sizes {
+  int vocabulary, hidden, intermediate, layers, heads, kv_heads, head_dim;
+};
+
+void read_sizes(const Reader& in, const Sizes& d, TransformerShape& s) {
+  s.vocabulary = size_or(in, "vocab_size", d.vocabulary, kMostVocabulary);
+  s.hidden = size_or(in, "hidden_size", d.hidden, kMostColumns);
+  s.intermediate = size_or(in, "intermediate_size", d.intermediate, kMostColumns);
+  s.layers = size_or(in, "num_hidden_layers", d.layers, kMostLayers);
+  s.heads = size_or(in, "num_attention_heads", d.heads, kMostColumns);
+  s.kv_heads = size_or(in, "num_key_value_heads", d.kv_heads, kMostColumns);
+  s.head_dim = size_or(in, "head_dim", d.head_dim, 1 << 14);
+}
+
+void read_experts(const Reader& in, int count, int per_token, TransformerShape& s) {
+  Experts e;
+  e.count = size_or(in, "num_local_experts", count, 1 << 16);
+  e.per_token = size_or(in, "num_experts_per_tok", per_token, 1 << 16);
+  e.intermediate = s.intermediate;
+  if (e.per_token > e.count)
+    in.fail("num_experts_per_tok must be at most num_local_experts, " + std::to_string(e.count));
+  if (static_cast<std::int64_t>(e.count) * std::max(s.hidden, e.intermediate) > kMostStackedRows)
+    in.fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
+            " that are modelled");
+  s.experts = e;
+}
+
+}  // namespace
+
+void read_gemma3(const Reader& in, TransformerShape& s) {
+  read_sizes(in, {262208, 2304, 9216, 26, 8, 4, 256}, s);
+  read_activation(in, "hidden_activation", {"gelu_pytorch_tanh"});
+  s.mlp = MlpKind::gated_gelu;
+  s.rope_theta = 1e6;
+  s.window_rope_theta = 10000;
+  if (const auto local = given(in, "rope_local_base_freq")) s.window_rope_theta = read_theta(*local);
+  read_rope(in, s);
+  read_positions(in, 131072, s);
+  read_epsilon(in, "rms_norm_eps", 1e-6, s);
+  read_tied(in, true, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  s.qk_norm = s.post_norms = true;
+  s.embedding_scale = std::sqrt(static_cast<double>(s.hidden));
+  const auto scalar = given(in, "query_pre_attn_scalar");
+  s.query_scale = 1 / std::sqrt(scalar ? scalar->number(1e-3, 1e9) : 256);
+  for (const auto key : {"attn_logit_softcapping", "final_logit_softcapping"})
+    if (const auto cap = given(in, key)) cap->fail("scores that are capped are not modelled");
+  refuse(in, "use_bidirectional_attention", "attention in both directions is not modelled");
+  const auto listed = given(in, {"sliding_window_pattern", "_sliding_window_pattern"});
+  const int pattern = listed ? listed->positive_int(kMostLayers) : 6;
+  read_layer_types(
+      in, AttentionKind::sliding, size_or(in, "sliding_window", 4096, kMostPositions),
+      [pattern](int layer) { return (layer + 1) % pattern != 0; }, s);
+  if (s.window == 0) s.window_rope_theta.reset();
+}
+
+void read_gpt_oss(const Reader& in, TransformerShape& s) {
+  read_sizes(in, {201088, 2880, 2880, 36, 64, 8, 64}, s);
+  read_activation(in, "hidden_act", {"silu"});
+  s.rope_theta = 150000;
+  read_rope(in, s);
+  if (!in.has("rope_scaling") && !in.has("rope_parameters"))
+    s.rope_scaling = RopeScaling{.kind = RopeScaling::Kind::yarn,
+                                 .factor = 32,
+                                 .original_context = 4096,
+                                 .whole_columns = false,
+                                 .attention_factor = 0.1 * std::log(32) + 1};
+  read_positions(in, 131072, s);
+  read_epsilon(in, "rms_norm_eps", 1e-5, s);
+  read_tied(in, false, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", true);
+  s.attention_sinks = true;
+  s.mlp = MlpKind::clamped_swiglu;
+  if (const auto limit = given(in, "swiglu_limit"); limit && limit->number(0, 1e6) != 7)
+    limit->fail("only a limit of 7 is modelled");
+  read_experts(in, 128, 4, s);
+  s.intermediate = 0;  // no layer has an MLP without experts
+  s.experts->score = Experts::Score::softmax_of_chosen;
+  s.experts->bias = true;
+  read_layer_types(
+      in, AttentionKind::sliding, size_or(in, "sliding_window", 128, kMostPositions),
+      [](int layer) { return layer % 2 == 0; }, s);
+}
+
+void read_llama4(const Reader& in, TransformerShape& s) {
+  read_sizes(in, {202048, 5120, 8192, 48, 40, 8, 128}, s);
+  read_activation(in, "hidden_act", {"silu"});
+  s.rope_theta = 500000;
+  read_rope(in, s);
+  read_positions(in, 4096 * 32, s);
+  read_epsilon(in, "rms_norm_eps", 1e-5, s);
+  read_tied(in, false, s);
+  s.qkv_bias = s.o_bias = flag(in, "attention_bias", false);
+  s.rotated_qk_norm = flag(in, "use_qk_norm", true);
+  const auto tuning = given(in, "attn_temperature_tuning");  // earlier files say 4 for yes
+  if (!tuning || (tuning->is_number() ? tuning->number(0, 1e6) > 0 : tuning->boolean())) {
+    const auto every = given(in, "floor_scale"), scale = given(in, "attn_scale");
+    s.query_growth = QueryGrowth{every ? every->number(1, 1e9) : 8192, scale ? scale->number(0, 100) : 0.1};
+  }
+  read_experts(in, 16, 1, s);
+  s.experts->score = Experts::Score::sigmoid;
+  s.experts->normalise = false;
+  s.experts->weighs_inputs = true;
+  s.experts->shared = s.intermediate;
+  s.intermediate = size_or(in, "intermediate_size_mlp", 16384, kMostColumns);
+  if (in.failed()) return;
+
+  const int step = size_or(in, "interleave_moe_layer_step", 1, kMostLayers),
+            interval = size_or(in, "no_rope_layer_interval", 4, kMostLayers);
+  for (int i = 0; i < s.layers; ++i)
+    s.layer_kinds.push_back({.experts = (i + 1) % step == 0, .rope = (i + 1) % interval != 0});
+  if (const auto listed = given(in, "moe_layers")) {
+    for (LayerKind& kind : s.layer_kinds) kind.experts = false;
+    for (const auto& layer : listed->items()) {
+      const int index = layer.integer(0, s.layers - 1);
+      if (!in.failed()) s.layer_kinds[static_cast<std::size_t>(index)].experts = true;
+    }
+  }
+  if (const auto listed = given(in, "no_rope_layers"); listed && !listed->items().empty()) {
+    const auto flags = listed->items();  // 1: the layer has rope, for all that the key says
+    if (flags.size() != s.layer_kinds.size())
+      return listed->fail("has " + std::to_string(flags.size()) + " entries for " + std::to_string(s.layers) +
+                          " layers");
+    for (std::size_t i = 0; i < flags.size(); ++i) s.layer_kinds[i].rope = flags[i].integer(0, 1) == 1;
+  }
+  const auto chunk = given(in, "attention_chunk_size");
+  std::optional<int> tokens = 8192;
+  if (chunk || in.has("attention_chunk_size"))
+    tokens = chunk ? std::optional(chunk->positive_int(kMostPositions)) : std::nullopt;
+  const std::vector<LayerKind> kinds = s.layer_kinds;
+  read_layer_types(
+      in, AttentionKind::chunked, tokens, [&](int layer) { return kinds[static_cast<std::size_t>(layer)].rope; }, s);
+}
+
+}  // namespace draftline::config

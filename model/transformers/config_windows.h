@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Families some of whose layers see a window of the text: keys and defaults of transformers' configuration classes
+// Gemma3TextConfig, GptOssConfig and Llama4TextConfig (4.57).
+#pragma once
+#include "model/transformers/transformer_shape.h"
+
+namespace draftline::config {
+
+void read_gemma3(const Reader&, TransformerShape&);
+void read_gpt_oss(const Reader&, TransformerShape&);
+void read_llama4(const Reader&, TransformerShape&);
+
+}  // namespace draftline::config

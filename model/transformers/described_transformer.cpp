@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/transformers/described_transformer.h"
+
+#include <algorithm>
+
+#include "model/transformers/config_keys.h"
+
+namespace draftline {
+
+namespace {
+
+using namespace config;
+
+Experts read_experts(const Reader& in, TransformerShape& s) {
+  Experts e;
+  e.count = in.at("count").positive_int(1 << 16);
+  e.per_token = in.at("per_token").positive_int(1 << 16);
+  e.intermediate = in.at("intermediate").positive_int(kMostColumns);
+  if (const auto shared = in.find("shared")) e.shared = shared->integer(0, kMostColumns);
+  if (e.per_token > e.count) in.at("per_token").fail("must be at most count, " + std::to_string(e.count));
+  if (static_cast<std::int64_t>(e.count) * std::max(s.hidden, e.intermediate) > kMostStackedRows)
+    in.at("count").fail("its experts' matrices together have more rows than the " + std::to_string(kMostStackedRows) +
+                        " that are modelled");
+  const auto dense = in.find("dense_layers");
+  const int first = dense ? dense->integer(0, kMostLayers) : 0;
+  if (first >= s.layers && s.layers > 0) dense->fail("leaves none of the " + std::to_string(s.layers) + " layers");
+  for (int i = 0; i < s.layers; ++i) s.layer_kinds.push_back({.experts = i >= first});
+  in.done();
+  return e;
+}
+
+void read_window(const Reader& in, TransformerShape& s) {
+  const auto window = in.find("window"), every = in.find("full_attention_every");
+  if (!window) {
+    if (every) every->fail("has a meaning with \"window\" alone");
+    return;
+  }
+  s.window = window->positive_int(kMostPositions);
+  const int full = every ? every->positive_int(kMostLayers) : 0;  // 0: no layer has full attention
+  if (s.layer_kinds.empty()) s.layer_kinds.resize(static_cast<std::size_t>(std::max(0, s.layers)));
+  for (std::size_t i = 0; i < s.layer_kinds.size(); ++i)
+    if (full == 0 || (i + 1) % static_cast<std::size_t>(full) != 0) s.layer_kinds[i].attention = AttentionKind::sliding;
+}
+
+}  // namespace
+
+TransformerShape read_described_transformer(const Reader& in) {
+  TransformerShape s;
+  const auto name = in.find("name");
+  s.name = name ? name->text() : "described";
+  s.source = "described in the scenario";
+  s.layers = in.at("layers").positive_int(kMostLayers);
+  s.hidden = in.at("hidden").positive_int(kMostColumns);
+  s.heads = in.at("heads").positive_int(kMostColumns);
+  s.intermediate = in.at("intermediate").positive_int(kMostColumns);
+  s.vocabulary = in.at("vocabulary").positive_int(kMostVocabulary);
+  const auto kv_heads = in.find("kv_heads");
+  s.kv_heads = kv_heads ? kv_heads->positive_int(kMostColumns) : s.heads;
+  read_head_dim(in, s);
+  if (const auto tied = in.find("tied_embeddings")) s.tied_embeddings = tied->boolean();
+  if (const auto most = in.find("max_positions")) s.max_positions = most->positive_int(kMostPositions);
+  if (in.failed()) return s;
+  if (const auto experts = in.find("experts")) s.experts = read_experts(*experts, s);
+  read_window(in, s);
+  check_heads(in, s);
+  in.done();
+  return s;
+}
+
+}  // namespace draftline

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/transformers/drafter_config.h"
+
+#include <algorithm>
+#include <array>
+
+#include "model/transformers/config_families.h"
+#include "model/transformers/config_keys.h"
+
+namespace draftline {
+
+namespace {
+
+using config::flag;
+using config::given;
+using config::refuse;
+
+constexpr std::string_view kLlama = "LlamaForCausalLM";
+constexpr int kMostHeads = 64;
+
+// EAGLE's files name architectures of their own for a layer that is Llama's.
+void read_llama_layer(const Reader& in, DrafterConfig& d) {
+  constexpr std::array kSame{kLlama, std::string_view("LlamaForCausalLMEagle"),
+                             std::string_view("EagleLlamaForCausalLM"), std::string_view("LlamaForCausalLMEagle3"),
+                             std::string_view("Eagle3LlamaForCausalLM")};
+  if (const auto names = given(in, "architectures"))
+    for (const Reader& name : names->items())
+      if (std::find(kSame.begin(), kSame.end(), name.text()) == kSame.end())
+        name.fail("a drafter of the architecture \"" + name.text() +
+                  "\" is not modelled; one whose layer is Llama's is");
+  d.layer = config::read_transformer_as(kLlama, in);
+  d.layer.qkv_bias = flag(in, "qkv_bias", d.layer.qkv_bias);
+}
+
+void demand_one_layer(const Reader& in, const DrafterConfig& d) {
+  if (d.layer.layers > 1) in.at("num_hidden_layers").fail("only drafters of one layer are modelled");
+}
+
+void read_eagle(const Reader& in, DrafterConfig& d) {
+  if (const auto type = given(in, "speculators_model_type"))
+    return type->fail("of the speculators library's drafters \"eagle3\" can be read alone");
+  read_llama_layer(in, d);
+  demand_one_layer(in, d);
+  refuse(in, "add_para_norm", "norms before the first matrix are not modelled");
+}
+
+// Which states an EAGLE-3 drafter was trained on. Files whose ids begin with 1 count what leaves a layer, others (and
+// vLLM and the speculators library always) what enters it; SGLang tells them apart so too (its pull request 25454).
+void read_auxiliary_layers(const Reader& in, bool speculators, DrafterConfig& d) {
+  constexpr const char* kIds = "eagle_aux_hidden_state_layer_ids";
+  auto ids = given(in, kIds);
+  if (const auto nested = given(in, "eagle_config")) {
+    if (const auto uses = given(*nested, "use_aux_hidden_state"); uses && !uses->boolean())
+      uses->fail("a drafter that reads one state of its target is not EAGLE-3 as it is modelled");
+    if (!ids) ids = given(*nested, kIds);
+  }
+  if (!ids) return;
+  for (const Reader& id : ids->items()) d.auxiliary_layers.push_back(id.integer(0, config::kMostLayers));
+  if (d.auxiliary_layers.size() != 3) return ids->fail("must be three layers of the target");
+  if (!speculators && d.auxiliary_layers.front() == 1)
+    for (int& layer : d.auxiliary_layers) ++layer;
+}
+
+void read_eagle3(const Reader& in, DrafterConfig& d) {
+  const auto type = given(in, "speculators_model_type");
+  if (type) {
+    if (type->text() != "eagle3") return type->fail("\"" + type->text() + "\" is not modelled; \"eagle3\" is");
+    const Reader layer = in.at("transformer_layer_config");
+    d.layer = read_transformer(layer);
+    demand_one_layer(layer, d);
+    d.norm_before_residual = in.at("norm_before_residual").boolean();  // its readers differ in what absence means
+    refuse(in, "fc_norm", "a norm of each of the three states is not modelled");
+  } else {
+    read_llama_layer(in, d);
+    demand_one_layer(in, d);
+    d.norm_before_residual = flag(in, "norm_before_residual", false);
+  }
+  d.norm_before_fc = flag(in, "norm_before_fc", false);
+  d.normed_state = flag(in, "norm_output", false);
+  if (const auto width = given(in, "target_hidden_size"); width && width->positive_int() != d.layer.hidden)
+    width->fail("a drafter of another hidden size than its target's is not modelled");
+  const auto own = given(in, "draft_vocab_size");
+  d.vocabulary = own ? own->positive_int(config::kMostVocabulary) : d.layer.vocabulary;
+  if (own && d.vocabulary > d.layer.vocabulary) own->fail("is larger than the target's vocabulary");
+  read_auxiliary_layers(in, type.has_value(), d);
+}
+
+void read_medusa(const Reader& in, DrafterConfig& d) {
+  const auto heads = given(in, {"medusa_num_heads", "num_heads"});
+  d.heads = heads ? heads->positive_int(kMostHeads) : in.at("medusa_num_heads").positive_int(kMostHeads);
+  const auto blocks = given(in, {"medusa_num_layers", "num_hidden_layers"});
+  d.blocks = blocks ? blocks->positive_int(kMostHeads) : 1;
+  if (const auto hidden = given(in, "hidden_size")) d.layer.hidden = hidden->positive_int(config::kMostColumns);
+  if (const auto words = given(in, "vocab_size")) d.layer.vocabulary = words->positive_int(config::kMostVocabulary);
+  if (const auto some = given(in, "truncated_vocab_size"); some && some->positive_int() != d.layer.vocabulary)
+    some->fail("heads over a part of the vocabulary are not modelled");
+  refuse(in, "original_lm_head", "heads that share one LM head are not modelled");
+}
+
+void read_mtp(const Reader& in, DrafterConfig& d) {
+  d.layer = read_transformer(in);
+  const bool hybrid = d.layer.delta_net.has_value();
+  const Reader tower = given(in, "text_config").value_or(in);
+  auto modules = given(tower, hybrid ? "mtp_num_hidden_layers" : "num_nextn_predict_layers");
+  if (!modules && !hybrid) modules = tower.at("num_nextn_predict_layers");  // Qwen3-Next has one and doesn't say so
+  if (modules && modules->integer(0, kMostHeads) != 1)
+    modules->fail("one module, applied again and again, is modelled: not none and not several");
+  if (hybrid) refuse(tower, "mtp_use_dedicated_embeddings", "a module with an embedding of its own is not modelled");
+  d.normed_state = hybrid || d.layer.architecture == "MiMoForCausalLM";
+  if (in.failed() || d.layer.layers == 0) return;
+  const LayerKind last = d.layer.layer(d.layer.layers - 1);  // the module's layer is like it, but attends in a hybrid
+  if (!hybrid && last.attention != AttentionKind::full) in.fail("a module without full attention is not modelled");
+  if (!last.experts) d.layer.experts.reset();
+  d.layer.layer_kinds.clear();
+}
+
+}  // namespace
+
+DrafterConfig read_drafter(const Reader& in, DrafterKind kind) {
+  DrafterConfig d;
+  d.kind = kind;
+  switch (kind) {
+    case DrafterKind::eagle: read_eagle(in, d); break;
+    case DrafterKind::eagle3: read_eagle3(in, d); break;
+    case DrafterKind::medusa: read_medusa(in, d); break;
+    case DrafterKind::mtp: read_mtp(in, d); break;
+  }
+  return d;
+}
+
+}  // namespace draftline

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks and scales of the named formats: OCP Microscaling Formats 1.0 (mxfp4: 32 weights share a power of two), NVFP4
+// (16 weights share an fp8 scale), DeepSeek-V3 (fp8 in blocks of 128 x 128, inputs in groups of 128), and what the
+// checkpoints of compressed-tensors, AWQ and GPTQ have unless their quantization_config says otherwise.
+#include "model/transformers/precision.h"
+
+#include <array>
+
+namespace draftline {
+
+namespace {
+
+constexpr int kFp32 = 32, kFp16 = 16, kByte = 8, kZeroPoint = 4;
+constexpr int kBlock = 128, kGroup = 128, kNvGroup = 16, kMxGroup = 32;
+
+constexpr WeightScales kOfMatrix{0, 0, kFp32}, kOfColumn{0, 1, kFp32};
+constexpr RowScales kOfRow{0, DType::fp32};
+
+constexpr LinearFormat plain(DType t) { return {t, {}, {}, {}}; }
+constexpr LinearFormat weight_only(DType t, WeightScales scales) { return {t, scales, {}, {}}; }
+constexpr LinearFormat both(DType t, WeightScales scales, RowScales rows) { return {t, scales, t, rows}; }
+
+constexpr int scale_blocks(int n, int block) { return block == 0 ? 1 : n / block + (n % block != 0); }
+
+}  // namespace
+
+Bytes WeightScales::of(int in, int out) const {
+  return Bytes{static_cast<double>(scale_blocks(in, inputs)) * scale_blocks(out, outputs) * bits / 8};
+}
+
+Precision::Precision(std::string text, const LinearFormat& layers, DType rest)
+    : name(std::move(text)),
+      activations(rest),
+      kv_cache(rest),
+      embedding(rest),
+      attention(layers),
+      mlp(layers),
+      experts(layers),
+      lm_head(plain(rest)),
+      draft(plain(rest)) {}
+
+Precision::Precision(DType all) : Precision(std::string(draftline::name(all)), plain(all), all) {}
+
+std::span<const NamedFormat> named_formats() {
+  static const std::array<NamedFormat, 12> all{{
+      {"bf16", "bfloat16", "", plain(DType::bf16), DType::bf16},
+      {"fp16", "half", "", plain(DType::fp16), DType::fp16},
+      {"fp32", "float", "", plain(DType::fp32), DType::fp32},
+      {"fp8", "fp8-w8a8", "W8A8: a scale for each matrix, inputs quantised row by row",
+       both(DType::fp8, kOfMatrix, kOfRow), DType::bf16},
+      {"fp8-block", "", "W8A8: scales of 128 x 128 weights and of 128 inputs",
+       both(DType::fp8, {kBlock, kBlock, kFp32}, {kBlock, DType::fp32}), DType::bf16},
+      {"int8-w8a8", "w8a8", "W8A8: a scale for each output, inputs quantised row by row",
+       both(DType::int8, kOfColumn, kOfRow), DType::bf16},
+      {"int8", "int8-weight-only", "W8A16: a scale for each output; bitsandbytes' int8 too",
+       weight_only(DType::int8, kOfColumn), DType::fp16},
+      {"int4", "w4a16", "W4A16: an fp16 scale for 128 inputs", weight_only(DType::int4, {kGroup, 1, kFp16}),
+       DType::fp16},
+      {"awq", "", "W4A16: an fp16 scale and a zero point for 128 inputs",
+       weight_only(DType::int4, {kGroup, 1, kFp16 + kZeroPoint}), DType::fp16},
+      {"gptq", "", "W4A16: an fp16 scale and a zero point for 128 inputs",
+       weight_only(DType::int4, {kGroup, 1, kFp16 + kZeroPoint}), DType::fp16},
+      {"nvfp4", "", "W4A4: an fp8 scale for 16 weights or inputs",
+       both(DType::fp4, {kNvGroup, 1, kByte}, {kNvGroup, DType::fp8}), DType::bf16},
+      {"mxfp4", "", "W4A4: a scale of 8 bits for 32 weights or inputs",
+       both(DType::fp4, {kMxGroup, 1, kByte}, {kMxGroup, DType::fp8}), DType::bf16},
+  }};
+  return all;
+}
+
+const NamedFormat* format_named(std::string_view name) {
+  for (const NamedFormat& f : named_formats())
+    if (f.name == name || (!f.also.empty() && f.also == name)) return &f;
+  return nullptr;
+}
+
+}  // namespace draftline

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which formats a network is served, by class of tensor (docs/prediction.md, "Precision"). The format of a linear
+// layer is that of its weights with their scales, and of what its products take: where that is narrower than the
+// activations, an engine quantises them at run time, with scales of their own.
+#pragma once
+#include <compare>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/quantity.h"
+#include "model/transformers/dtype.h"
+
+namespace draftline {
+
+// One scale for each block of a matrix [in, out].
+struct WeightScales {
+  int inputs = 0, outputs = 0;  // of a block; 0: all
+  int bits = 0;                 // of a block's scale and zero point; 0: the weights have no scales
+  Bytes of(int in, int out) const;
+  auto operator<=>(const WeightScales&) const = default;
+};
+
+// One scale for each group of a row's inputs.
+struct RowScales {
+  int group = 0;  // 0: the row
+  DType format = DType::fp32;
+  int of_row(int in) const { return group == 0 ? 1 : in / group + (in % group != 0); }
+  auto operator<=>(const RowScales&) const = default;
+};
+
+struct LinearFormat {
+  DType weights = DType::bf16;
+  WeightScales scales = {};
+  std::optional<DType> inputs = {};  // what its products take; none: activations as they are (weight-only)
+  RowScales input_scales = {};       // of quantised inputs
+  bool block_scaled() const { return bits_of(weights) == 8 && scales.inputs > 0 && scales.outputs > 1; }
+  bool same_products(const LinearFormat& o) const {  // whatever the other scales
+    return weights == o.weights && inputs == o.inputs && block_scaled() == o.block_scaled();
+  }
+  auto operator<=>(const LinearFormat&) const = default;
+};
+
+struct Precision {
+  Precision() = default;
+  explicit Precision(DType all);  // every class in one format of 16 or 32 bits
+  // The layers' matrices in this format; all else, a drafter's too, in that of the activations.
+  Precision(std::string name, const LinearFormat& layers, DType activations);
+
+  std::string name = "bf16";  // for tables: "fp8", "fp8,kv_cache:fp8"
+  DType activations = DType::bf16, kv_cache = DType::bf16, embedding = DType::bf16;
+  LinearFormat attention, mlp, experts, lm_head;  // mlp: of dense layers, and of experts that every token passes
+  LinearFormat draft;                             // of a drafter's layers; its tables have the activations' format
+  bool draft_given = false;                       // asked for: what a drafter's checkpoint has does not count then
+  auto operator<=>(const Precision&) const = default;
+};
+
+// Formats that engines and checkpoints have names for.
+struct NamedFormat {
+  std::string_view name, also, meaning;  // also: a synonym
+  LinearFormat layers;
+  DType activations;  // that engines give these checkpoints
+};
+std::span<const NamedFormat> named_formats();
+const NamedFormat* format_named(std::string_view);  // by name or synonym; null if it is unknown
+
+}  // namespace draftline

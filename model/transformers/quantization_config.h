@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formats of a quantised checkpoint: the quantization_config of its config.json (quant_method fp8,
+// compressed-tensors, modelopt, mxfp4, gptq, awq, bitsandbytes), or the hf_quant_config.json that ModelOpt writes
+// beside it. Sources: the checkpoints' files, and the readers of transformers and vLLM.
+#pragma once
+#include <optional>
+
+#include "core/reader.h"
+#include "model/transformers/transformer_shape.h"
+
+namespace draftline {
+
+// None if the checkpoint is not quantised, or by a method that is not known, which shape.notes tells; so they do of
+// modules left out that are only a part of a class. Mistakes are noted at the reader.
+std::optional<Precision> read_checkpoint_precision(const Reader& config, TransformerShape& shape);
+
+}  // namespace draftline

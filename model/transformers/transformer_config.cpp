@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reading of config.json: whose it is, then its family's keys, then what must hold whichever the family.
+
+#include <cmath>
+
+#include "model/transformers/config_families.h"
+#include "model/transformers/config_keys.h"
+#include "model/transformers/quantization_config.h"
+
+namespace draftline {
+namespace {
+
+const config::Family* family_of(const Reader& in, std::string& word) {
+  Reader place = in;
+  if (const auto list = config::given(in, "architectures")) {
+    const auto names = list->items();
+    if (names.empty()) {
+      if (list->is_array()) list->fail("must name the architecture");
+      return nullptr;
+    }
+    place = names.front();
+    word = place.text();
+    if (const auto* f = config::family(word)) return f;
+  } else if (const auto type = config::given(in, "model_type")) {
+    place = *type;
+    word = place.text();
+    for (const auto& f : config::families())
+      if (f.model_type == word) {
+        word = f.architecture;
+        return &f;
+      }
+  } else {
+    place = in.at("architectures");  // notes that it is missing
+    return nullptr;
+  }
+  std::string known;
+  for (const auto& f : config::families()) known += (known.empty() ? "" : ", ") + std::string(f.architecture);
+  if (place.is_string()) place.fail("unknown architecture \"" + word + "\"; known: " + known);
+  return nullptr;
+}
+
+std::string name_of(const std::filesystem::path& file) {
+  const auto stem = file.stem().string();
+  const auto folder = file.parent_path().filename().string();
+  return stem == "config" && !folder.empty() ? folder : stem;
+}
+
+}  // namespace
+
+static TransformerShape read_shape(const Reader& in, const config::Family* family, std::string architecture) {
+  TransformerShape s;
+  s.name = name_of(in.file());
+  s.architecture = std::move(architecture);
+  if (!family) return s;
+  // A network that also sees or hears keeps the keys of its text tower apart.
+  const auto tower = config::given(in, "text_config");
+  if (tower && !tower->is_object()) tower->fail("must be an object");
+  family->read(tower.value_or(in), s);
+  if (in.failed()) return s;
+  config::check_heads(in, s);
+  if (const auto& r = s.rope_scaling; r && r->kind == RopeScaling::Kind::longrope)
+    for (const auto* factors : {&r->short_factors, &r->long_factors})
+      if (2 * static_cast<double>(factors->size()) != std::floor(s.rotary_share * s.head_dim))
+        in.fail("longrope has " + std::to_string(factors->size()) + " factors for " +
+                std::to_string(static_cast<int>(s.rotary_share * s.head_dim) / 2) + " pairs of columns of a head");
+  s.checkpoint = read_checkpoint_precision(in, s);
+  if (const auto origin = config::given(in, "draftline_source"); origin && origin->is_object()) {
+    s.source = origin->at("source").text() + ", " + origin->at("locator").text();
+    if (const auto note = config::given(*origin, "note")) s.notes.push_back(note->text());
+  }
+  return s;
+}
+
+TransformerShape read_transformer(Reader in) {
+  std::string architecture;
+  const config::Family* family = family_of(in, architecture);
+  return read_shape(in, family, architecture);
+}
+
+TransformerShape config::read_transformer_as(std::string_view architecture, const Reader& in) {
+  return read_shape(in, family(architecture), std::string(architecture));
+}
+
+}  // namespace draftline

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shape of a decoder-only transformer, read from a Hugging Face config.json.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/quantity.h"
+#include "core/reader.h"
+#include "model/transformers/parallelism.h"
+#include "model/transformers/precision.h"
+
+namespace draftline {
+
+enum class NormKind { rms, layer };  // layer: with bias
+// gelu: two matrices, no gate. gated_gelu: by the tanh formula (Gemma). clamped_swiglu: gpt-oss.
+enum class MlpKind { gated_silu, gelu, gated_gelu, clamped_swiglu };
+
+// What a layer's attention sees of the text up to a token.
+enum class AttentionKind {
+  full,
+  sliding,   // the last `window` tokens, this one included
+  chunked,   // of its own chunk of `window` tokens, those up to this one (Llama 4)
+  delta_net  // a state of fixed size instead of keys and values (Qwen3-Next)
+};
+
+struct LayerKind {  // how a layer differs from others of its network
+  AttentionKind attention = AttentionKind::full;
+  bool experts = false;  // whether its MLP is the mixture of experts
+  bool rope = true;      // whether queries and keys are rotated
+  bool operator==(const LayerKind&) const = default;
+};
+
+struct Experts {  // a mixture-of-experts MLP
+  enum class Score { softmax, sigmoid, softmax_of_chosen };
+  int count = 0, per_token = 0, intermediate = 0;
+  bool normalise = true;                 // the chosen experts' weights sum to 1
+  int shared = 0;                        // columns of an MLP beside them that every token passes
+  bool shared_gate = false;              // what comes out of that MLP is multiplied by a gate of the token (Qwen3-Next)
+  Score score = Score::softmax;          // softmax_of_chosen: over the chosen alone (gpt-oss)
+  bool choice_bias = false;              // a bias on the scores that decides the choice, not the weights (DeepSeek-V3)
+  int groups = 1, groups_per_token = 1;  // a token's experts lie within its best groups (DeepSeek-V2)
+  double scale = 1;                      // of the chosen experts' sum
+  bool weighs_inputs = false;            // the weight multiplies what an expert reads, not what it writes (Llama 4)
+  bool bias = false;                     // of the router and of both matrices (gpt-oss)
+  Parallelism parallel = {};             // of a shard: how the group's devices share the experts
+  double overlap = 0;  // of the experts of neighbouring tokens, beyond chance; not config.json's (inputs/routing.h)
+  int stored() const;  // experts whose weights one device holds
+  bool operator==(const Experts&) const = default;
+};
+
+// Attention over a compressed latent, from which keys and values are expanded (DeepSeek-V2, 2024, section 2.1). A
+// head's first `nope_dim` columns are not rotated; its last `rope_dim` are, and all heads share that part of the key.
+struct LatentAttention {
+  int q_rank = 0;   // columns of the latent from which queries are expanded; 0: they come from the hidden state
+  int kv_rank = 0;  // columns of the latent that is cached, beside the shared part of the key
+  int nope_dim = 0, rope_dim = 0, value_dim = 0;
+  // Rows of a sequence up to which an engine absorbs a whole prompt, over a cache of 16 bits and of 8: vLLM, by the
+  // kernels that aiconfigurator's mla_context_module.csv names (FLASH_ATTN_MLA to 512 rows, FLASHMLA to 128).
+  int most_absorbed = 512, most_absorbed_8bit = 128;
+  bool paired =
+      true;  // of a stored rotated part: its columns lie pair by pair, not the pairs' halves one after another
+  bool operator==(const LatentAttention&) const = default;
+};
+
+// A gated delta network (Yang et al. 2024): a state [key_dim, value_dim] for each value head, and a causal convolution
+// over the last `kernel` tokens of queries, keys and values.
+struct DeltaNet {
+  int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0, kernel = 4;
+  DType state = DType::bf16;  // in which engines keep it: config.json's mamba_ssm_dtype, else 16 bits
+  int key_columns() const { return key_heads * key_dim; }
+  int value_columns() const { return value_heads * value_dim; }
+  int convolved_columns() const { return 2 * key_columns() + value_columns(); }
+  double state_elements() const { return static_cast<double>(value_heads) * key_dim * value_dim; }
+  bool operator==(const DeltaNet&) const = default;
+};
+
+// As config.json may describe it: frequencies stretched for a longer context.
+struct RopeScaling {
+  enum class Kind { linear, llama3, yarn, longrope } kind = Kind::linear;
+  double factor = 1, low_frequency_factor = 1, high_frequency_factor = 4;
+  int original_context = 8192;
+  // YaRN (Peng et al. 2023): turns in the original context beyond which a wave is kept, below which it is stretched.
+  double beta_fast = 32, beta_slow = 1;
+  bool whole_columns = true;  // YaRN: the columns at which that is so are rounded ("truncate")
+  std::vector<double> short_factors = {}, long_factors = {};  // longrope: of each pair of columns
+  bool long_text = false;                                     // longrope: the long ones are meant
+  double attention_factor = 1;                                // of sines and cosines
+  bool operator==(const RopeScaling&) const = default;
+};
+
+// Queries are multiplied by 1 + scale ln(1 + floor((position + 1) / every)) (Llama 4, layers without rope).
+struct QueryGrowth {
+  double every = 8192, scale = 0.1;
+  bool operator==(const QueryGrowth&) const = default;
+};
+
+struct TransformerShape {
+  std::string name;
+  std::string architecture;  // as config.json names it, "LlamaForCausalLM"
+  std::string source;        // of a shipped shape: key of data/sources.json and place in it
+  int hidden = 0, layers = 0, heads = 0, kv_heads = 0, head_dim = 0, intermediate = 0, vocabulary = 0;
+  std::optional<int> max_positions;  // longest text; every config.json gives one, a shape made by hand may not
+  bool tied_embeddings = false;      // the LM head is the embedding
+  bool qkv_bias = false;             // Qwen2
+  bool qk_norm = false;              // Qwen3: RMSNorm over each head of q and k
+  bool rotated_qk_norm = false;      // Llama 4: the same without weights, in layers with rope
+  bool parallel_attention = false;   // Falcon: attention and MLP read the same residual
+  NormKind norm = NormKind::rms;
+  MlpKind mlp = MlpKind::gated_silu;
+  double norm_epsilon = 1e-6;
+  double rope_theta = 10000;
+  double rotary_share = 1;  // of a head's columns (ChatGLM: 0.5)
+  std::optional<RopeScaling> rope_scaling;
+  std::vector<LayerKind> layer_kinds;  // one for each layer; empty: all have full attention, and experts if it has any
+  int window = 0;                      // of sliding and chunked layers, in tokens
+  std::optional<double> window_rope_theta;  // of sliding layers, whose rope is not scaled then (Gemma 3)
+  bool attention_sinks = false;             // a learned score in each head's softmax that attends to nothing (gpt-oss)
+  bool output_gate = false;                 // attention's result is multiplied by a gate of the token (Qwen3-Next)
+  bool o_bias = false;                      // of the attention's output matrix (gpt-oss)
+  bool post_norms = false;                  // a norm behind each sublayer as well as before it (Gemma 3)
+  double embedding_scale = 1;               // Gemma: the root of the hidden size
+  std::optional<double> query_scale;        // of queries against keys; none: 1 / sqrt(head_dim)
+  std::optional<QueryGrowth> query_growth;  // in layers without rope
+  std::optional<LatentAttention> latent;    // heads then have nope_dim + rope_dim columns, and kv_heads is heads
+  std::optional<DeltaNet> delta_net;        // of layers of that kind
+  std::optional<Experts> experts;
+  std::optional<Precision> checkpoint;  // formats of a quantised checkpoint (model/transformers/quantization_config)
+  std::vector<std::string> notes;       // what the file says and the shape leaves out, and why that is sound
+
+  LayerKind layer(int index) const;  // counted from 0
+  int layers_of(AttentionKind) const;
+  int q_columns() const { return heads * head_dim; }
+  int kv_columns() const { return kv_heads * head_dim; }
+  bool operator==(const TransformerShape&) const = default;
+};
+
+// Parameters of the matrices, in symbols: A, F, Y = A + F, H.
+double attention_parameters(const TransformerShape&, AttentionKind = AttentionKind::full);  // A
+double mlp_parameters(const TransformerShape&);    // F; of all experts and their router, where there are any
+double layer_parameters(const TransformerShape&);  // Y
+double matrix_parameters(
+    const TransformerShape&);                     // of all layers; Y each, but for dense ones before those with experts
+double head_parameters(const TransformerShape&);  // H: the LM head, equal in size to the embedding
+double parameters(const TransformerShape&);       // all, embeddings and norms included, tied ones once
+double active_parameters(const TransformerShape&);  // read for one token: its experts alone, no embedding table
+
+// One device's share; KV heads are replicated where there are fewer of them than devices, and what the devices don't
+// divide evenly (MLP columns, experts, vocabulary) is rounded up.
+// InputErrors if the devices don't divide the heads, or neither divide nor are a multiple of the KV heads; if replicas
+// do not divide the devices; if there are no experts to divide.
+TransformerShape shard(const TransformerShape&, const Parallelism&);
+std::optional<std::string> refuses_shards(const TransformerShape&, const Parallelism&);  // why shard() throws, if so
+
+// A config.json: keys that are not needed are left alone; a mistake for an architecture that is not known and for what
+// the shape can't express. Its name is that of the file, or of the folder of a "config.json". (In
+// transformer_config.cpp.)
+TransformerShape read_transformer(Reader);
+
+}  // namespace draftline

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/devices/link.h"
+
+#include <cmath>
+
+#include "core/errors.h"
+#include "model/engines/link_rule.h"
+#include "model/order_statistics.h"
+#include "tests/catch.h"
+
+using namespace draftline;
+
+namespace {
+
+Seconds us(double n) { return Seconds{n * 1e-6}; }
+constexpr double kKiB = 1024;
+
+// 2 ranks: 5 us to 1 KiB, 20 us at 16 KiB; 8 ranks: 10 us at 1 KiB.
+LinkTable table(std::string library, double scale = 1, Collective c = Collective::all_reduce) {
+  return {std::move(library),
+          c,
+          {{2, Bytes{kKiB}, us(5 * scale)}, {2, Bytes{16 * kKiB}, us(20 * scale)}, {8, Bytes{kKiB}, us(10 * scale)}},
+          {}};
+}
+
+Seconds sum(const Links& links, const EngineLinks& engine, int ranks, double bytes) {
+  return collective_time(links, engine, {Collective::all_reduce, Bytes{bytes}, ranks}, "a device");
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a link's table interpolates over logarithms; a tiny message costs what the smallest does, a large one its rate") {
+  const LinkTable t = table("nccl");
+  CHECK(t.time(2, Bytes{1}) == us(5));
+  CHECK(t.time(2, Bytes{4 * kKiB}).value == Approx(10e-6));  // the geometric mean of both
+  CHECK(t.time(2, Bytes{32 * kKiB}).value == Approx(40e-6));
+  CHECK(t.time(3, Bytes{kKiB}) == us(10));  // three ranks take the table of eight
+  CHECK(t.knows(8));
+  CHECK_FALSE(t.knows(9));
+}
+
+TEST_CASE("the last of n ranks is waited for: the expected largest of n standard normal values") {
+  CHECK(expected_largest(1) == 0);
+  CHECK(expected_largest(2) == Approx(1 / std::sqrt(std::acos(-1.0))));    // 1 / sqrt(pi)
+  CHECK(expected_largest(3) == Approx(1.5 / std::sqrt(std::acos(-1.0))));  // 3 / (2 sqrt(pi))
+  CHECK(expected_largest(8) == Approx(1.42360).epsilon(1e-5));             // tables of order statistics
+  CHECK(expected_largest(100) == Approx(2.50759).epsilon(1e-5));
+
+  const Links links{true, "9.0", {table("nccl")}};
+  EngineLinks engine;
+  engine.rank_skew = us(2);
+  CHECK(sum(links, engine, 1, kKiB).value == 0);
+  CHECK(sum(links, engine, 8, 0).value == Approx(10e-6 + 1.42360 * 2e-6).epsilon(1e-5));  // however small the message
+}
+
+TEST_CASE("an engine's first rule that holds, and whose library has a table, chooses; else any table serves") {
+  Links links{true, "9.0", {table("nccl", 4), table("one_shot", 1), table("two_shot", 2)}};
+  EngineLinks engine;
+  engine.all_reduce = {{"one_shot", {2}, Bytes{2 * kKiB}, false, ""},
+                       {"two_shot", {2, 8}, Bytes{32 * kKiB}, true, ""},
+                       {"symmetric_memory", {}, {}, false, "9.0"},
+                       {"nccl", {}, {}, false, ""}};
+  CHECK(sum(links, engine, 2, kKiB) == us(5));
+  CHECK(sum(links, engine, 2, 2 * kKiB) > us(10));  // not below 2 KiB: two-shot
+  CHECK(sum(links, engine, 8, kKiB) == us(20));
+  CHECK(sum(links, engine, 8, 32 * kKiB) == 32 * us(40));  // no table of symmetric memory: NCCL, at its last rate
+  CHECK(sum(links, engine, 4, kKiB) == us(40));            // no rule for four ranks but NCCL's
+  links.switched = false;                                  // over PCIe no two-shot
+  CHECK(sum(links, engine, 8, kKiB) == us(40));
+  CHECK(sum(links, {}, 2, kKiB) == us(20));  // without rules: the first table
+  links.tables.erase(links.tables.begin());
+  CHECK(sum(links, engine, 8, 64 * kKiB) == 64 * us(10));  // no NCCL: what there is
+  CHECK_THROWS_AS(sum(links, engine, 16, kKiB), InputErrors);
+  CHECK_THROWS_AS(sum({}, engine, 2, kKiB), InputErrors);
+}
+
+TEST_CASE("an all-gather has a table of its own, or takes the time of an all-reduce of half its bytes") {
+  Links links{true, "9.0", {table("nccl")}};
+  const auto gather = [&](double bytes) {
+    return collective_time(links, {}, {Collective::all_gather, Bytes{bytes}, 2}, "a device");
+  };
+  CHECK(gather(32 * kKiB) == us(20));
+  links.tables.push_back(table("nccl", 0.1, Collective::all_gather));
+  CHECK(gather(16 * kKiB) == us(2));
+}
+
+TEST_CASE("links of a device file: tables of several libraries; a mistake names its place") {
+  const auto read = [](const char* text) {
+    const Document d = Document::from_text(text, "links.json");
+    Links links = read_links(d.root());
+    d.finish();
+    return links;
+  };
+  const Links links = read(R"({"switched": true, "compute_capability": "8.0", "tables": [
+      {"library": "one_shot", "collective": "all_reduce", "kind": "guess", "source": "s", "locator": "l",
+       "groups": [{"ranks": 2, "points": [{"message": "2 KiB", "time": "3 us"}, {"message": "1 KiB", "time": "4 us"}]}]}]})");
+  CHECK(links.switched);
+  CHECK(links.compute_capability == "8.0");
+  REQUIRE(links.tables.size() == 1);
+  CHECK(links.tables[0].points[0].time == us(3));  // sorted, and never dearer than a larger message
+  CHECK(links.connects(2));
+  CHECK_FALSE(links.connects(4));
+  std::string mistake;
+  try {
+    read(
+        R"({"tables": [{"library": "x", "collective": "sum", "kind": "guess", "source": "s", "locator": "l", "groups": []}]})");
+  } catch (const InputErrors& e) { mistake = e.what(); }
+  CHECK(mistake.find("links.json#/tables/0/collective: unknown value \"sum\"") != std::string::npos);
+}
+
+TEST_CASE("an engine's links: rules in order, the skew of its ranks; what nobody measured is listed") {
+  const Document d = Document::from_text(R"({
+      "all_reduce": {"kind": "default", "source": "s", "locator": "l", "rules": [
+        {"library": "one_shot", "ranks": [2, 4], "below": "512 KiB", "switched": true, "compute_capability": "9.0"},
+        {"library": "two_shot", "up_to": "8 MiB"}, {"library": "nccl"}]},
+      "rank_skew": {"value": "3 us", "kind": "guess", "because": "why"}})",
+                                         "engine.json");
+  std::vector<std::string> guesses;
+  const EngineLinks engine = read_engine_links(d.root(), guesses);
+  d.finish();
+  REQUIRE(engine.all_reduce.size() == 3);
+  CHECK(engine.all_reduce[1].holds({}, 16, Bytes{8192 * kKiB}));
+  CHECK_FALSE(engine.all_reduce[1].holds({}, 16, Bytes{8192 * kKiB + 1}));
+  CHECK(engine.all_reduce[0].ranks == std::vector{2, 4});
+  CHECK(engine.all_reduce[0].below == Bytes{512 * kKiB});
+  CHECK(engine.rank_skew == us(3));
+  CHECK(guesses == std::vector<std::string>{"links/rank_skew"});
+}

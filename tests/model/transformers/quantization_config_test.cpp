@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the quantization_config of published families of checkpoints means, cut down to what is read.
+#include "model/transformers/quantization_config.h"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "model/transformers/ignored_modules.h"
+#include "tests/catch.h"
+#include "tests/core/fresh_folder.h"
+
+namespace draftline {
+
+namespace {
+
+using nlohmann::json;
+
+json llama(bool experts = false) {
+  json config{{"architectures", {"LlamaForCausalLM"}},
+              {"hidden_size", 64},
+              {"intermediate_size", 96},
+              {"num_hidden_layers", 4},
+              {"num_attention_heads", 4},
+              {"num_key_value_heads", 2},
+              {"vocab_size", 100},
+              {"max_position_embeddings", 128},
+              {"rms_norm_eps", 1e-5},
+              {"tie_word_embeddings", false},
+              {"hidden_act", "silu"}};
+  if (experts) {
+    config["architectures"] = {"Qwen3MoeForCausalLM"};
+    config.update({{"head_dim", 16},
+                   {"num_experts", 8},
+                   {"num_experts_per_tok", 2},
+                   {"moe_intermediate_size", 32},
+                   {"norm_topk_prob", true},
+                   {"decoder_sparse_step", 1},
+                   {"mlp_only_layers", json::array()}});
+  }
+  return config;
+}
+
+TransformerShape shape_of(const json& quantisation, json config = llama()) {
+  config["quantization_config"] = quantisation;
+  return read_whole(Document::from_text(config.dump(), "m/config.json"), read_transformer);
+}
+Precision precision_of(const json& quantisation, json config = llama()) {
+  const auto p = shape_of(quantisation, std::move(config)).checkpoint;
+  REQUIRE(p.has_value());
+  return *p;
+}
+std::string mistakes_of(const json& quantisation) {
+  try {
+    shape_of(quantisation);
+  } catch (const InputErrors& e) { return e.messages().front(); }
+  return "none";
+}
+
+const json kHead{"lm_head"};
+
+json tensors(const json& weights, const json& inputs, const json& ignore = kHead) {
+  return {
+      {"quant_method", "compressed-tensors"},
+      {"config_groups", {{"group_0", {{"targets", {"Linear"}}, {"weights", weights}, {"input_activations", inputs}}}}},
+      {"ignore", ignore}};
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint without quantization_config has no formats of its own") {
+  const auto plain = read_whole(Document::from_text(llama().dump(), "m/config.json"), read_transformer);
+  CHECK(!plain.checkpoint);
+}
+
+TEST_CASE("quant_method fp8: dynamic W8A8, and in blocks where it has their size") {
+  const Precision p = precision_of({{"quant_method", "fp8"}, {"activation_scheme", "dynamic"}});
+  CHECK(p.name == "fp8");
+  CHECK((p.mlp == format_named("fp8")->layers && p.lm_head.weights == DType::bf16));
+  const Precision blocks = precision_of({{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}});
+  CHECK(blocks.name == "fp8-block");
+  CHECK(blocks.attention.block_scaled());
+  CHECK(mistakes_of({{"quant_method", "fp8"}, {"weight_block_size", {128}}})
+            .ends_with("/quantization_config/weight_block_size: must be the two sizes of a block"));
+}
+
+TEST_CASE("modules_to_not_convert of every layer leave a class in 16 bits, of some layers they are told") {
+  const auto with = [](const json& modules) {
+    return shape_of({{"quant_method", "fp8"}, {"modules_to_not_convert", modules}});
+  };
+  CHECK(with({"self_attn"}).checkpoint->attention.weights == DType::bf16);
+  CHECK(with({"self_attn"}).checkpoint->mlp.weights == DType::fp8);
+  const TransformerShape one = with({"model.layers.0.mlp"});
+  CHECK(one.checkpoint->mlp.weights == DType::fp8);
+  REQUIRE(one.notes.size() == 1);
+  CHECK(one.notes.front() ==
+        "the checkpoint leaves a part of its MLPs in 16 bits (25 % of the products): all are priced as quantised");
+}
+
+TEST_CASE("compressed-tensors: number formats and strategies of its group, the LM head unless it is ignored") {
+  const json fp8{{"num_bits", 8}, {"type", "float"}, {"strategy", "channel"}},
+      token{{"num_bits", 8}, {"type", "float"}, {"strategy", "token"}, {"dynamic", true}};
+  const Precision p = precision_of(tensors(fp8, token));
+  CHECK(p.name == "fp8");
+  CHECK((p.mlp.inputs == DType::fp8 && p.mlp.scales.of(64, 100).value == 400));
+  CHECK(p.lm_head.weights == DType::bf16);
+  CHECK(precision_of(tensors(fp8, token, json::array())).lm_head.weights == DType::fp8);
+
+  const json int8{{"num_bits", 8}, {"type", "int"}, {"strategy", "channel"}};
+  CHECK(precision_of(tensors(int8, int8)).name == "int8-w8a8");
+  CHECK(precision_of(tensors(int8, nullptr)).name == "int8");
+  const Precision w4 =
+      precision_of(tensors({{"num_bits", 4}, {"type", "int"}, {"strategy", "group"}, {"group_size", 32}}, nullptr));
+  CHECK(w4.name == "int4");
+  CHECK(w4.mlp.scales.of(64, 1).value == 2 * 2);
+  const json fp4{{"num_bits", 4}, {"type", "float"}, {"strategy", "tensor_group"}, {"group_size", 16}};
+  CHECK(precision_of(tensors(fp4, fp4)).mlp == format_named("nvfp4")->layers);
+  CHECK(mistakes_of(tensors({{"num_bits", 3}, {"type", "int"}}, nullptr)).ends_with("only 4 and 8 bits are known"));
+}
+
+TEST_CASE("modelopt: in config.json or in the hf_quant_config.json beside it") {
+  const Precision p = precision_of({{"quant_method", "modelopt"},
+                                    {"quant_algo", "NVFP4"},
+                                    {"ignore", {"lm_head", "*.self_attn*"}},
+                                    {"kv_cache_scheme", {{"num_bits", 8}, {"type", "float"}}}});
+  CHECK((p.name == "nvfp4,kv_cache:fp8" && p.kv_cache == DType::fp8));
+  CHECK((p.mlp.weights == DType::fp4 && p.attention.weights == DType::bf16 && p.lm_head.weights == DType::bf16));
+
+  const FreshFolder folder;
+  std::ofstream(folder.path() / "config.json") << llama().dump();
+  std::ofstream(folder.path() / "hf_quant_config.json")
+      << R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}})";
+  const auto shape = read_file(folder.path() / "config.json", read_transformer);
+  REQUIRE(shape.checkpoint.has_value());
+  CHECK((shape.checkpoint->name == "fp8,kv_cache:fp8" && shape.checkpoint->kv_cache == DType::fp8));
+  CHECK(shape.checkpoint->lm_head.weights == DType::bf16);
+  std::ofstream(folder.path() / "hf_quant_config.json") << R"({"quantization": {"quant_algo": null}})";
+  const auto plain = read_file(folder.path() / "config.json", read_transformer);
+  CHECK((!plain.checkpoint && plain.notes.empty()));
+  std::ofstream(folder.path() / "hf_quant_config.json") << "{";
+  CHECK_THROWS_AS(read_file(folder.path() / "config.json", read_transformer), InputErrors);
+}
+
+TEST_CASE("mxfp4 is of experts alone") {
+  const Precision p = precision_of(
+      {{"quant_method", "mxfp4"}, {"modules_to_not_convert", {"model.layers.*.self_attn", "lm_head"}}}, llama(true));
+  CHECK((p.name == "mxfp4" && p.experts.weights == DType::fp4));
+  CHECK((p.attention.weights == DType::bf16 && p.mlp.weights == DType::bf16));
+}
+
+TEST_CASE("gptq, awq and bitsandbytes have weights alone in integers") {
+  const Precision gptq = precision_of({{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 128}, {"sym", true}});
+  CHECK(gptq.name == "gptq");
+  CHECK((gptq.mlp == format_named("gptq")->layers && !gptq.mlp.inputs && gptq.activations == DType::bf16));
+  CHECK(precision_of({{"quant_method", "gptq"}, {"bits", 8}, {"group_size", -1}}).mlp.scales.of(64, 1).value == 3);
+  json half = llama();
+  half["torch_dtype"] = "float16";
+  CHECK(precision_of({{"quant_method", "awq"}, {"bits", 4}}, half).activations == DType::fp16);
+  CHECK(precision_of({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}).name == "int8");
+  CHECK(mistakes_of({{"quant_method", "gptq"}, {"bits", 5}}).ends_with("only 4 and 8 bits are known"));
+}
+
+TEST_CASE("a method that is not known is told, and leaves precision to the scenario") {
+  const TransformerShape s = shape_of({{"quant_method", "tomorrow"}});
+  CHECK(!s.checkpoint);
+  REQUIRE(s.notes.size() == 1);
+  CHECK(s.notes.front().find("\"tomorrow\" is not known") != std::string::npos);
+}
+
+TEST_CASE("a list of modules has names, what lies below them, globs and simple regular expressions") {
+  const ModuleList list({"model.layers.1", "gate", "*.experts*", "re:.*self_attn\\.[qkv]_proj", "re:.*o_proj$",
+                         "re:model\\.layers\\.\\d+\\.norm"});
+  CHECK(list.has("model.layers.1.mlp.up_proj"));
+  CHECK(!list.has("model.layers.10.mlp.up_proj"));
+  CHECK(list.has("model.layers.0.mlp.gate"));
+  CHECK(!list.has("model.layers.0.mlp.gate_proj"));
+  CHECK(list.has("model.layers.0.mlp.experts.3.up_proj"));
+  CHECK(list.has("model.layers.0.self_attn.o_proj"));
+  CHECK(!list.has("model.layers.0.self_attn.q_proj"));
+  CHECK(list.has("model.layers.21.norm"));
+  CHECK(list.not_understood() == std::vector<std::string>{"re:.*self_attn\\.[qkv]_proj"});
+}
+
+}  // namespace draftline

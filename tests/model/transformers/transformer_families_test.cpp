@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each family's config.json, read as its publisher and transformers mean it.
+#include <fstream>
+
+#include "tests/catch.h"
+#include "tests/model/transformers/config_text.h"
+
+using namespace draftline;
+using nlohmann::json;
+
+TEST_CASE("a network that also sees keeps its text tower's keys apart") {
+  auto inner = llama();
+  inner.erase("architectures");
+  inner["num_key_value_heads"] = 2;
+  inner["sliding_window"] = nullptr;
+  const json outer = {{"architectures", {"Mistral3ForConditionalGeneration"}}, {"text_config", inner}};
+  const auto s = shape_from(outer);
+  CHECK(s.architecture == "Mistral3ForConditionalGeneration");
+  CHECK(s.hidden == 64);
+  CHECK(s.max_positions == 131072);
+  CHECK(contains(mistakes_of(with(outer, "text_config", with(inner, "hidden_size", 0))), "#/text_config/hidden_size"));
+  CHECK(contains(mistakes_of(with(outer, "text_config", 7)), "#/text_config: must be an object"));
+}
+
+TEST_CASE("Gemma 3 has five windows to a layer that sees all, four norms and a scale of its own") {
+  const json config = {{"architectures", {"Gemma3ForConditionalGeneration"}},
+                       {"text_config",
+                        {{"hidden_size", 64},
+                         {"num_hidden_layers", 8},
+                         {"sliding_window", 1024},
+                         {"rope_scaling", {{"rope_type", "linear"}, {"factor", 8.0}}}}}};
+  const auto s = shape_from(config);
+  CHECK(s.layers_of(AttentionKind::full) == 1);
+  CHECK(s.layer(5).attention == AttentionKind::full);
+  CHECK(s.window_rope_theta == 10000);
+  CHECK(s.rope_theta == 1e6);
+  CHECK(s.embedding_scale == 8);
+  CHECK(s.query_scale == 1.0 / 16);
+  CHECK(s.mlp == MlpKind::gated_gelu);
+  CHECK(s.tied_embeddings);
+  const json newer = {{"full_attention", {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 1e6}}},
+                      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 10000}}}};
+  auto as_of_5 = config;
+  as_of_5["text_config"].erase("rope_scaling");
+  as_of_5["text_config"]["rope_parameters"] = newer;
+  CHECK(shape_from(as_of_5) == s);
+  as_of_5["text_config"]["final_logit_softcapping"] = 30;
+  CHECK(contains(mistakes_of(as_of_5), "#/text_config/final_logit_softcapping"));
+}
+
+TEST_CASE("gpt-oss alternates windows of 128 with sinks in every layer; Llama 4 has chunks and layers without rope") {
+  const auto oss = shape_from({{"architectures", {"GptOssForCausalLM"}}, {"num_hidden_layers", 4}});
+  CHECK(oss.window == 128);
+  CHECK(oss.layer(0).attention == AttentionKind::sliding);
+  CHECK(oss.layer(1).attention == AttentionKind::full);
+  CHECK(oss.layer(1).experts);
+  CHECK(oss.attention_sinks);
+  CHECK(oss.rope_scaling->factor == 32);
+  const auto llama4 = shape_from({{"architectures", {"Llama4ForCausalLM"}},
+                                  {"num_hidden_layers", 8},
+                                  {"interleave_moe_layer_step", 2},
+                                  {"num_local_experts", 128}});
+  CHECK(llama4.layers_of(AttentionKind::chunked) == 6);
+  CHECK(llama4.layer(3) == LayerKind{AttentionKind::full, true, false});
+  CHECK(llama4.layer(4) == LayerKind{AttentionKind::chunked, false, true});
+  CHECK(llama4.experts->shared == 8192);
+  CHECK(llama4.intermediate == 16384);
+  CHECK(contains(mistakes_of({{"architectures", {"Llama4ForCausalLM"}}, {"no_rope_layers", {1, 0}}}),
+                 "#/no_rope_layers: has 2 entries for 48 layers"));
+}
+
+TEST_CASE("the families that name their keys otherwise are understood") {
+  const auto glm = shape_of("chatglm3-6b");
+  CHECK(glm.kv_heads == 2);
+  CHECK(glm.rotary_share == 0.5);
+  CHECK(glm.qkv_bias);
+  CHECK(glm.max_positions == 8192);
+  const auto qwen = shape_of("qwen-14b");  // intermediate_size counts gate and up together
+  CHECK(qwen.intermediate == 13696);
+  CHECK(qwen.qkv_bias);
+  const auto falcon = shape_of("falcon-40b");
+  CHECK(falcon.intermediate == 4 * 8192);
+  CHECK(falcon.kv_heads == 8);
+  CHECK(falcon.head_dim == 64);
+  CHECK(falcon.parallel_attention);
+  CHECK(falcon.norm == NormKind::layer);
+  CHECK(falcon.mlp == MlpKind::gelu);
+  CHECK(shape_of("qwen3-30b-a3b").experts == Experts{128, 8, 768, true});
+  CHECK(shape_of("deepseek-moe-16b").experts == Experts{64, 6, 1408, false, 2816});
+}
+
+TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral mean them") {
+  const auto v3 = shape_of("deepseek-v3");
+  CHECK(v3.latent == LatentAttention{1536, 512, 128, 64, 128});
+  CHECK(v3.q_columns() == 128 * 192);
+  CHECK(v3.query_scale.value() == Approx(std::pow(0.1 * std::log(40) + 1, 2) / std::sqrt(192.0)));
+  CHECK(v3.rope_scaling->attention_factor == 1);  // mscale over mscale_all_dim
+  CHECK(v3.layers_of(AttentionKind::full) == 61);
+  CHECK_FALSE(v3.layer(2).experts);
+  CHECK(v3.layer(3).experts);
+  const Experts& e = *v3.experts;
+  CHECK((e.score == Experts::Score::sigmoid && e.choice_bias && e.groups == 8 && e.groups_per_token == 4));
+  CHECK((e.scale == 2.5 && e.normalise && e.shared == 2048));
+  CHECK(v3.checkpoint->experts.block_scaled());
+  // 61 layers of 512 + 64 columns a token, on every rank; a rank of 8 has 16 heads.
+  const auto rank = shard(v3, {8});
+  CHECK(rank.heads == 16);
+  CHECK(rank.latent == v3.latent);
+  const auto lite = shape_of("deepseek-v2-lite");
+  CHECK(lite.latent->q_rank == 0);
+  CHECK((lite.experts->score == Experts::Score::softmax && !lite.experts->choice_bias && !lite.experts->normalise));
+  const auto glm = shape_of("glm-4.5");
+  CHECK((glm.qkv_bias && glm.qk_norm && glm.rotary_share == 0.5 && !glm.latent));
+  CHECK(shape_of("mixtral-8x7b").experts == Experts{8, 2, 14336, true});
+  const auto config = [](const char* key, json value) {
+    json c = json::parse(std::ifstream(kTransformers / "deepseek-v3.json"));
+    c[key] = std::move(value);
+    return mistakes_of(c);
+  };
+  CHECK(contains(config("n_group", 7), "#/n_group: must divide the experts, 256"));
+  CHECK(contains(config("topk_group", 9), "#/topk_group: must be at most n_group, 8"));
+  CHECK(contains(config("scoring_func", "softmax"), "#/scoring_func: only experts that are scored by sigmoid"));
+  CHECK(contains(config("qk_rope_head_dim", 63), "#/qk_rope_head_dim: rope turns pairs of columns"));
+  CHECK(contains(config("kv_lora_rank", 0), "#/kv_lora_rank"));
+  CHECK(contains(config("kv_lora_rank", nullptr), "#/kv_lora_rank"));
+}
