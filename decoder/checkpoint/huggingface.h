@@ -4,7 +4,8 @@
 // loading can only fail at the values themselves. Names and shapes follow transformers' modeling_llama, _mistral,
 // _qwen2, _qwen3, _qwen3_moe, _phi3, _deepseek_v2, _deepseek_v3, _glm4_moe, _mixtral, _gemma3, _gpt_oss and _llama4
 // (version 4.57), _qwen3_5 and _qwen3_5_moe (5.23), and MiMo's own modeling_mimo, which is Qwen2's. The weights of MTP
-// modules are left to decoder/checkpoint/drafter_folder. ragma once
+// modules are left to decoder/checkpoint/drafter_folder.
+#pragma once
 #include <string>
 #include <vector>
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/fingerprint.h"
+#include "model/calibration/coefficient_fit.h"
 #include "model/calibration/least_squares.h"
 #include "model/calibration/measured_work.h"
 #include "model/calibration/memory_drift.h"
@@ -19,7 +20,7 @@ constexpr double kNanosecond = 1e-9, kGiga = 1e9;
 constexpr double kHold = 0.02;  // of a prior, in points of one per factor e
 
 // Fitted as x: least + e^x, or, below a bound, least + (most - least) / (1 + e^-x).
-struct Coefficient {
+struct CpuCoefficient {
   std::string name;
   double start, least = 0, most = INFINITY;
   bool bounded() const { return std::isfinite(most); }
@@ -40,7 +41,7 @@ struct Fitted {
 
 using Predict = std::function<double(const std::vector<double>&, const MeasuredPoint&)>;
 
-Fitted fit(const std::vector<Coefficient>& coefficients, const std::vector<MeasuredPoint>& points,
+Fitted fit(const std::vector<CpuCoefficient>& coefficients, const std::vector<MeasuredPoint>& points,
            const Predict& predict) {
   const auto n = static_cast<Eigen::Index>(coefficients.size());
   Eigen::VectorXd start(n);
@@ -82,7 +83,7 @@ std::size_t fold_of(const MeasuredPoint& p) {
 
 // Logarithms of measured over predicted, of the points of each op that each fold left out.
 using LogRatios = std::map<std::string, std::vector<std::vector<double>>>;
-LogRatios left_out(const std::vector<Coefficient>& coefficients, const std::vector<MeasuredPoint>& points,
+LogRatios left_out(const std::vector<CpuCoefficient>& coefficients, const std::vector<MeasuredPoint>& points,
                    const Predict& predict) {
   LogRatios log_ratio;
   for (const auto& p : points) log_ratio[p.op].resize(kFitFolds);
@@ -96,7 +97,7 @@ LogRatios left_out(const std::vector<Coefficient>& coefficients, const std::vect
   return log_ratio;
 }
 
-FitSpread spread_of(const std::vector<Coefficient>& coefficients, const Fitted& whole) {
+FitSpread spread_of(const std::vector<CpuCoefficient>& coefficients, const Fitted& whole) {
   FitSpread spread;
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
     spread.names.push_back(coefficients[i].name);
@@ -107,7 +108,7 @@ FitSpread spread_of(const std::vector<Coefficient>& coefficients, const Fitted& 
   return spread;
 }
 
-FitQuality judge(const std::vector<Coefficient>& coefficients, const std::vector<MeasuredPoint>& points,
+FitQuality judge(const std::vector<CpuCoefficient>& coefficients, const std::vector<MeasuredPoint>& points,
                  const Predict& predict, const Fitted& whole) {
   const std::string& op = points.front().op;
   FitQuality q = judged(op, left_out(coefficients, points, predict).at(op));
@@ -117,17 +118,10 @@ FitQuality judge(const std::vector<Coefficient>& coefficients, const std::vector
 }
 
 template <class Fit>
-std::vector<Coefficient> coefficients_of(const Fit& fit) {
-  std::vector<Coefficient> all;
+std::vector<CpuCoefficient> coefficients_of(const Fit& fit) {
+  std::vector<CpuCoefficient> all;
   for (const FitField<Fit>& f : fields_of(fit)) all.push_back({f.name, f.start, f.low, f.high});
   return all;
-}
-template <class Fit>
-Fit fit_of_values(const std::vector<double>& values) {
-  Fit fit;
-  std::size_t i = 0;
-  for (const FitField<Fit>& f : fields_of(fit)) f.of(fit) = values[i++];
-  return fit;
 }
 std::vector<MeasuredPoint> points_of(const Measured& m, const std::string& op) {
   std::vector<MeasuredPoint> points;
@@ -167,14 +161,14 @@ static void fit_elements(const Measured& m, CpuCalibration& c) {
   constexpr double kMillisecond = 1e-3;
   constexpr std::size_t kAdd = static_cast<std::size_t>(ElementOp::add),
                         kGate = static_cast<std::size_t>(ElementOp::silu_mul);
-  std::vector<Coefficient> coefficients{{"byte", 0},
-                                        {"beyond_l1_byte", 0},
-                                        {"beyond_l2_byte", 0},
-                                        {"slow_for", 0.5 * kMillisecond},
-                                        {"slow_clock", 1.1, 1, 2},
-                                        {"line_l2_byte", 0.01 * kNanosecond},
-                                        {"line_llc_byte", 0.05 * kNanosecond},
-                                        {"line_memory_byte", 0.15 * kNanosecond}};
+  std::vector<CpuCoefficient> coefficients{{"byte", 0},
+                                           {"beyond_l1_byte", 0},
+                                           {"beyond_l2_byte", 0},
+                                           {"slow_for", 0.5 * kMillisecond},
+                                           {"slow_clock", 1.1, 1, 2},
+                                           {"line_l2_byte", 0.01 * kNanosecond},
+                                           {"line_llc_byte", 0.05 * kNanosecond},
+                                           {"line_memory_byte", 0.15 * kNanosecond}};
   std::array<std::size_t, kElementOpNames.size()> first{};  // of an op's coefficients
   std::vector<MeasuredPoint> points;
   for (std::size_t op = 0; op < kElementOpNames.size(); ++op) {
@@ -258,8 +252,8 @@ CpuCalibration calibrate_cpu(const Measured& measured) {
     c.peak = std::max(c.peak, flops / p.median.value);
   }
 
-  std::vector<Coefficient> of_gemm = coefficients_of(CpuGemmFit{});
-  for (Coefficient& k : of_gemm) {  // memory streams at the bandwidth that was read
+  std::vector<CpuCoefficient> of_gemm = coefficients_of(CpuGemmFit{});
+  for (CpuCoefficient& k : of_gemm) {  // memory streams at the bandwidth that was read
     if (k.name == "llc_byte") k.start = 0.3 / c.read_bandwidth;
     if (k.name == "memory_byte") k.start = 1.0 / c.read_bandwidth;
   }
@@ -276,7 +270,7 @@ CpuCalibration calibrate_cpu(const Measured& measured) {
   c.fit.co_runner_traffic = BytesPerSecond{kGiga * g.values.back()};
   c.quality.push_back(judge(of_gemm, gemms, gemm, g));
 
-  const std::vector<Coefficient> of_attention = coefficients_of(CpuAttentionFit{});
+  const std::vector<CpuCoefficient> of_attention = coefficients_of(CpuAttentionFit{});
   const Predict attention = [&caches = c.fit.caches, &usual](const std::vector<double>& v, const MeasuredPoint& p) {
     CpuModel f;
     f.caches = caches;

@@ -10,7 +10,7 @@ namespace draftline {
 namespace {
 
 constexpr std::size_t kMostGlobs = 256, kLongestGlob = 200;
-constexpr int kMostLayers = 512;  // of a network that is more than a slip of the pen
+constexpr int kMostNamed = 512;  // layers of a network that is more than a slip of the pen
 constexpr char kAnyText = '*', kOneLetter = '?';
 
 // '*' is any text and '?' any character. In time |glob| x |text|.
@@ -99,7 +99,7 @@ IgnoredShares ignored_shares(const ModuleList& list, const TransformerShape& s) 
   static constexpr std::array<std::string_view, 4> kAttention{"q_proj", "k_proj", "v_proj", "o_proj"};
   static constexpr std::array<std::string_view, 3> kMlp{"gate_proj", "up_proj", "down_proj"};
   double attention = 0, mlp = 0, experts = 0;
-  const int layers = std::min(s.layers, kMostLayers);
+  const int layers = std::min(s.layers, kMostNamed);
   int dense = 0;
   for (int i = 0; i < layers; ++i) {
     const std::string layer = "model.layers." + std::to_string(i) + ".";
