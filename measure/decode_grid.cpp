@@ -6,6 +6,7 @@
 
 #include "core/build_info.h"
 #include "core/text_file.h"
+#include "measure/tried_last.h"
 
 namespace draftline::measure {
 
@@ -31,7 +32,8 @@ class DecodingGrid {
       core_.wait([&] { watcher_.progress(std::min(i, once), once, "other programs to leave the core"); });
       try {
         keep(measured(todo_[i]));
-      } catch (const DeviceError&) {  // cells measured so far are kept
+      } catch (const DeviceError& e) {  // cells measured so far are kept, and a run that goes on begins behind this one
+        keep(left_out(todo_[i], std::string(kTriedLast) + e.what()));
         save();
         throw;
       }
@@ -54,6 +56,11 @@ class DecodingGrid {
   static MeasuredCell empty(const GridCell& c) {
     return {.transformer = c.transformer, .method = c.method, .batch_size = c.batch_size, .context = c.context};
   }
+  static MeasuredCell left_out(const GridCell& c, std::string reason) {
+    MeasuredCell m = empty(c);
+    m.skipped = std::move(reason);
+    return m;
+  }
 
   // Continues an earlier run whose cells are in the file.
   void go_on() {
@@ -75,10 +82,15 @@ class DecodingGrid {
     if (before.arguments != now.arguments)
       throw InputErrors(asked_.file.string() + ": was measured with other arguments; name another --out");
     auto& cells = result_.steps.cells = std::move(before.cells);
+    std::vector<GridCell> last;
     std::erase_if(todo_, [&](const GridCell& c) {
-      return std::any_of(cells.begin(), cells.end(),
-                         [&](const MeasuredCell& there) { return same_cell(there, empty(c)); });
+      const auto there =
+          std::find_if(cells.begin(), cells.end(), [&](const MeasuredCell& m) { return same_cell(m, empty(c)); });
+      if (there == cells.end()) return false;
+      if (there->skipped.starts_with(kTriedLast)) last.push_back(c);
+      return true;
     });
+    todo_.insert(todo_.end(), last.begin(), last.end());
     if (todo_.size() < asked_.cells.size())
       watcher_.say(asked_.file.string() + ": " + std::to_string(asked_.cells.size() - todo_.size()) + " of " +
                    std::to_string(asked_.cells.size()) + " cells are there already");
@@ -108,9 +120,7 @@ class DecodingGrid {
       return m;
     } catch (const OutOfDeviceMemory& e) {
       on_.forget();
-      MeasuredCell m = empty(c);
-      m.skipped = e.what();
-      return m;
+      return left_out(c, e.what());
     }
   }
 

@@ -9,6 +9,7 @@
 #include "core/errors.h"
 #include "core/text_file.h"
 #include "measure/free_core.h"
+#include "measure/tried_last.h"
 #include "probes/stopwatch.h"
 
 namespace draftline::measure {
@@ -148,7 +149,8 @@ class Probing::State {
   bool whole() const { return next_ >= todo_.size(); }
 
  private:
-  // Reads the points of an earlier run, and returns those that are missing.
+  // Reads the points of an earlier run, and returns those that are missing; last those at which the device failed, so
+  // that a point at which it always does costs no other.
   std::vector<MeasuredPoint> go_on(const Watcher& watcher) {
     measured_.device = asked_.device;
     measured_.title = device_.title();
@@ -163,28 +165,40 @@ class Probing::State {
       measured_.must_go_on(before, asked_.file);
       measured_.points = std::move(before.points);
     }
-    std::vector<MeasuredPoint> missing;
+    std::vector<MeasuredPoint> missing, last;
     for (std::size_t i = 0; i < order_.points.size(); ++i) {
-      if (there(order_.points[i])) continue;
-      missing.push_back(order_.points[i]);
-      enough_ += i < order_.enough;
+      const MeasuredPoint& p = order_.points[i];
+      if (const auto before = measured_at(p); before == measured_.points.end()) {
+        missing.push_back(p);
+        enough_ += i < order_.enough;
+      } else if (before->skipped.starts_with(kTriedLast)) {
+        last.push_back(p);
+      }
     }
+    missing.insert(missing.end(), last.begin(), last.end());
     if (const std::size_t all = order_.points.size(); missing.size() < all)
       watcher.say(asked_.file.string() + ": " + std::to_string(all - missing.size()) + " of " + std::to_string(all) +
                   " points are there already");
     return missing;
   }
 
-  bool there(const MeasuredPoint& p) const {
-    return std::any_of(measured_.points.begin(), measured_.points.end(),
-                       [&](const auto& q) { return q.same_shape(p); });
+  std::vector<MeasuredPoint>::const_iterator measured_at(const MeasuredPoint& p) const {
+    return std::find_if(measured_.points.begin(), measured_.points.end(),
+                        [&](const auto& q) { return q.same_shape(p); });
   }
+  bool there(const MeasuredPoint& p) const { return measured_at(p) != measured_.points.end(); }
 
   void time(const MeasuredPoint& p, Seconds time_budget) {
     constexpr Seconds kBetweenSaves{3};
+    if (const auto failed = measured_at(p); failed != measured_.points.end()) measured_.points.erase(failed);
     try {
       measured_.points.push_back(device_.measure(p, time_budget));
-    } catch (const DeviceError&) {  // measured points are kept
+    } catch (const OutOfDeviceMemory& e) {
+      measured_.points.push_back(p);
+      measured_.points.back().skipped = e.what();
+    } catch (const DeviceError& e) {  // measured points are kept, and a run that goes on begins behind this one
+      measured_.points.push_back(p);
+      measured_.points.back().skipped = std::string(kTriedLast) + e.what();
       save();
       throw;
     }

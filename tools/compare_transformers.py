@@ -45,7 +45,7 @@ def step_seconds(model, device, batch, prompt, tokens, compiled):
     if compiled:
         torch.compiler.reset()
         step = torch.compile(forward, mode="reduce-overhead", fullgraph=True, dynamic=False)
-    with torch.inference_mode():
+    with torch.no_grad():
         token = forward(ids)  # prefill, and memory for the cache
         seconds = []
         for _ in range(tokens):
@@ -63,8 +63,8 @@ def ours(options, batch):
                "--transformer", options.transformer, "--prompts", str(batch), "--batch-size", str(batch),
                "--prompt-tokens", str(options.prompt_tokens), "--new-tokens", str(options.new_tokens), "--json"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True)
-    except OSError as error:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    except (OSError, subprocess.TimeoutExpired) as error:
         return {"failed": str(error)}
     if done.returncode != 0:
         return {"failed": done.stderr.strip()}

@@ -58,11 +58,11 @@ struct DecoderProbe::Decoder {
   OneToken method;
   Generator generator;
 
-  Decoder(int l, int s, bool g)
+  Decoder(int l, int s, bool g, std::shared_ptr<cuda::ProductChoices> products)
       : layers(l),
         sequences(s),
         graphs(g),
-        device(store, weights, {.activations = kFormat, .graphs = g, .filled = true}),
+        device(store, weights, {.activations = kFormat, .graphs = g, .filled = true, .products = std::move(products)}),
         ops(clocked, kFormat, s),
         target(tiny_shape(l, kColumns), store, ops, kContext + 4 * kAtOnce),
         generator(ops, target, method) {
@@ -94,7 +94,7 @@ DecoderProbe::~DecoderProbe() = default;
 DecoderProbe::Decoder& DecoderProbe::decoder(int layers, int sequences, bool graphs) {
   if (!last_ || last_->layers != layers || last_->sequences != sequences || last_->graphs != graphs) {
     last_.reset();  // frees its memory before the next allocates
-    last_ = std::make_unique<Decoder>(layers, sequences, graphs);
+    last_ = std::make_unique<Decoder>(layers, sequences, graphs, products_);
   }
   return *last_;
 }

@@ -52,6 +52,7 @@ struct CudaTimer {
 
  private:
   double reference();
+  void keep_busy(int kernels);
   cuda::Event before_, after_;
   Matrix<float> reference_result_{1, 1};
   UsualClock clock_;

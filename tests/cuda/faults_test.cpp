@@ -72,6 +72,17 @@ TEST_CASE("out of memory says what was asked for and what there is", "[cuda]") {
   emulator::reset();
 }
 
+TEST_CASE("no memory for a graph or for pinned memory is out of memory too, and the device works on", "[cuda]") {
+  for (const char* call : {"cudaGraphInstantiate", "cudaMallocHost"}) {
+    CAPTURE(call);
+    emulator::reset();
+    emulator::fail_call_of(call, 0, cudaErrorMemoryAllocation);
+    CHECK_THROWS_AS(run_all(), OutOfDeviceMemory);
+    CHECK(run_all().size() == 3);
+  }
+  emulator::reset();
+}
+
 TEST_CASE("no device, no driver, an old driver, no cuBLASLt: each is one message", "[cuda]") {
   const auto message = [] {
     try {

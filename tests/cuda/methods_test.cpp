@@ -6,6 +6,7 @@
 
 #include "model/engines/host_time.h"
 #include "tests/cuda/rig.h"
+#include "tests/source_folder.h"
 
 using namespace draftline;
 using namespace draftline::test;
@@ -198,8 +199,7 @@ TEST_CASE("large random weights are filled on the device with the numbers of the
 
 TEST_CASE("the engine profile of our decoder declares the launches that its ops have", "[cuda]") {
   // That graphs have as many nodes as their ops declare is asserted by the backend at every capture.
-  const std::filesystem::path file = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data/engines/draftline-0.1.json";
-  const Document document = Document::from_file(file);
+  const Document document = Document::from_file(source_folder() / "data/engines/draftline-0.1.json");
   const Engine profile = read_engine(document.root());
   const std::vector<std::vector<int>> usual;
   std::set<std::string> keys;

@@ -13,10 +13,11 @@
 #include "decoder/checkpoint/huggingface.h"
 #include "decoder/transformer.h"
 #include "tests/catch.h"
+#include "tests/source_folder.h"
 
 namespace draftline::test {
 
-inline const std::filesystem::path kFixtures = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "tests/fixtures";
+inline const std::filesystem::path kFixtures = source_folder() / "tests/fixtures";
 
 struct Expected {
   std::vector<std::vector<int>> prompts;

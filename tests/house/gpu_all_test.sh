@@ -19,10 +19,11 @@ expect 2 "$gpu_all" "$folder/out" --build "$folder/build" # no draftline in it
 # shellcheck disable=SC2016
 pretend "$folder/build/draftline" 'case "$1" in
   --version) echo "0.0 (pretended)" ;;
-  probe) while [ $# -gt 1 ]; do shift; done; echo "{\"title\": \"NVIDIA H100 80GB HBM3\"}" >"$1" ;;
+  probe) while [ $# -gt 1 ]; do shift; done; echo "{\"title\": \"NVIDIA H100 80GB HBM3\"}" >"$1"
+         read -r attempts <"$ATTEMPTS"; echo $((attempts - 1)) >"$ATTEMPTS"; [ "$attempts" -le 1 ] || exit 3 ;;
   calibrate) echo "$@" ;;
   decode) echo "{\"throughput\": {\"value\": 1}}" ;;
-  validate) exit 2 ;;
+  validate) exit "${VALIDATE:-2}" ;;
 esac'
 expect 2 "$gpu_all" "$folder/out" --build "$folder/build" partiy
 grep -q 'no part "partiy"' "$folder/said" || fail "an unknown part is not named"
@@ -30,8 +31,19 @@ grep -q 'no part "partiy"' "$folder/said" || fail "an unknown part is not named"
 pretend "$folder/bin/nvidia-smi" 'echo "GPU 0: NVIDIA H100 80GB HBM3 (UUID: x)"'
 PATH=$folder/bin:$PATH
 export PATH
-pretend "$folder/build/tests/cuda/cuda_tests" 'echo "All tests passed"'
-pretend "$folder/build/tests/cuda/cuda_ops_tests" 'echo "All tests passed"'
+# The names of two cases, of which TROUBLED ends as TROUBLE says.
+# shellcheck disable=SC2016
+tests='while [ $# -gt 1 ] && [ "$1" = --warn ]; do shift 2; done
+case "$1" in
+  --list-test-names-only) echo "norms, of rows"; echo "a [long] context"; exit 2 ;;
+  "norms\, of rows"|"a \[long\] context") [ "$1" != "$TROUBLED" ] || exit "$TROUBLE"; echo "All tests passed" ;;
+  *) echo "of gpu_all: $*" ;;
+esac'
+TROUBLED='' TROUBLE=0 ATTEMPTS=$folder/attempts
+export TROUBLED TROUBLE ATTEMPTS
+echo 1 >"$ATTEMPTS"
+pretend "$folder/build/tests/cuda/cuda_tests" "$tests"
+pretend "$folder/build/tests/cuda/cuda_ops_tests" "$tests"
 pretend "$folder/bin/compute-sanitizer" 'echo "ERROR SUMMARY: 0 errors"'
 expect 0 "$gpu_all" "$folder/out" --build "$folder/build" parity sanitizer probes decoder validate
 for line in "parity | fine" "sanitizer | fine" "probes | fine" "decoder | fine" "validate | skipped"; do
@@ -41,8 +53,34 @@ for option in "--device h100-sxm" "--engine-out $folder/out/draftline-h100-sxm.j
   grep -q -- "$option" "$folder/out/probes.log" || fail "the probe's file is not calibrated: $option"
 done
 [ -s "$folder/out/measured.json" ] || fail "what was measured is missing"
+[ "$(grep -c "^passed: " "$folder/out/parity.log")" -eq 4 ] || { cat "$folder/out/parity.log"; fail "not each case by itself"; }
 [ -s "$folder/out/decode-eagle2-1.json" ] || fail "a decode's output is missing"
 
+# A device that fails at two points: the third process goes on behind them. At more: validate does.
+rm -rf "$folder/out"
+echo 3 >"$ATTEMPTS"
+expect 0 "$gpu_all" "$folder/out" --build "$folder/build" probes
+[ "$(grep -c "the device failed" "$folder/out/probes.log")" -eq 2 ] || { cat "$folder/out/probes.log"; fail "not two more attempts"; }
+echo 4 >"$ATTEMPTS"
+VALIDATE=0 expect 1 "$gpu_all" "$folder/out" --build "$folder/build" probes validate
+[ -s "$folder/out/validation/measured.json" ] || fail "validate does not go on with the points that are there"
+
+# What goes home in few files, also of a run that is ended.
+rm -rf "$folder/out"
+expect 0 "$gpu_all" "$folder/out" --build "$folder/build" --archive parity decoder
+[ "$(cd "$folder/out" && echo *)" = "report.md results.tar.gz" ] || fail "more files than two: $(ls "$folder/out")"
+tar tzf "$folder/out/results.tar.gz" | grep -q "decode-eagle2-1.json" || fail "the archive lacks a decode's output"
+rm -rf "$folder/out"
+pretend "$folder/bin/compute-sanitizer" 'sleep 3'
+"$gpu_all" "$folder/out" --build "$folder/build" --archive sanitizer >"$folder/said" 2>&1 &
+sleep 1
+kill $!
+wait $! || true
+[ -s "$folder/out/results.tar.gz" ] || fail "a run that is ended leaves nothing"
+
+rm -rf "$folder/out"
+echo 1 >"$ATTEMPTS"
+expect 0 "$gpu_all" "$folder/out" --build "$folder/build" probes
 # shellcheck disable=SC2016
 pretend "$folder/build/draftline" 'echo "$@"'
 expect 0 "$gpu_all" "$folder/out" --build "$folder/build" validate
@@ -53,12 +91,14 @@ rm "$folder/out/measured.json"
 expect 0 "$gpu_all" "$folder/out" --build "$folder/build" validate
 grep -q -- "--datasheet h100-sxm" "$folder/out/validate.json" || fail "the GPU's own name is not its datasheet's"
 
-pretend "$folder/build/tests/cuda/cuda_tests" 'echo "1 failed"; exit 1'
+TROUBLED='norms\, of rows' TROUBLE=1
 expect 1 "$gpu_all" "$folder/out" --build "$folder/build" parity validate
-grep -q "| parity | failed" "$folder/out/report.md" || fail "a failed part is not named"
-pretend "$folder/build/tests/cuda/cuda_tests" 'exit 4'
+grep -q "| parity | failed .* 2 of 4 cases passed" "$folder/out/report.md" || fail "a failed part is not named"
+[ "$(grep -c "^failed: norms, of rows" "$folder/out/parity.log")" -eq 2 ] || fail "a failed case is not named"
+TROUBLE=4
 expect 1 "$gpu_all" "$folder/out" --build "$folder/build" parity
-grep -q "| parity | failed .* skipped cases" "$folder/out/report.md" || fail "a GPU on which the tests were skipped passes for fine"
+grep -q "^skipped cases" "$folder/out/parity.log" || fail "a GPU on which the tests were skipped passes for fine"
+TROUBLED=''
 
 # cuBLASLt where only pip's folders have it: the program finds it there.
 pretend "$folder/bin/python-of-a-venv" "case \"\$*\" in *getsitepackages*) echo $folder/site-packages ;; esac"
@@ -66,9 +106,9 @@ pretend "$folder/bin/ldconfig" 'exit 0'
 mkdir -p "$folder/site-packages/nvidia/cu13/lib"
 touch "$folder/site-packages/nvidia/cu13/lib/libcublasLt.so.13"
 # shellcheck disable=SC2016
-pretend "$folder/build/tests/cuda/cuda_tests" 'echo "$LD_LIBRARY_PATH"'
+pretend "$folder/build/tests/cuda/cuda_tests" 'echo "$LD_LIBRARY_PATH"; case $1 in --list*) ;; *) exit 1 ;; esac'
 LD_LIBRARY_PATH='' PYTHON=$folder/bin/python-of-a-venv \
-  expect 0 "$gpu_all" "$folder/out" --build "$folder/build" --transformer ./tiny.json libraries parity
+  expect 1 "$gpu_all" "$folder/out" --build "$folder/build" --transformer ./tiny.json libraries parity
 grep -q "$folder/site-packages/nvidia/cu13/lib" "$folder/out/parity.log" || fail "cuBLASLt of pip's folders isn't found"
 
 # Without a GPU every part but the first says so. A machine that has one can't show it.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/errors.h"
+#include "core/text_file.h"
 #include "model/calibration/cpu_fit.h"
 #include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
@@ -82,7 +83,15 @@ TEST_CASE("slices go on where the last one ended, in one run or in several, and 
     device.fails_at = device.timed + 7;
     CHECK_THROWS_AS(probing.until(1, silent), DeviceError);
   }
-  CHECK(points_in(asked.file) == device.timed);
+  CHECK(points_in(asked.file) == device.timed + 1);
+  CHECK(read_text_file(asked.file).find("the next run tries it last: lost") != std::string::npos);
+  device.fails_at = all - 1;  // the same point, which comes last now
+  {
+    Probing again(asked, device, silent);
+    CHECK_THROWS_AS(again.finish(silent), DeviceError);
+  }
+  CHECK(points_in(asked.file) == all);
+  CHECK(device.timed == all - 1);
   device.fails_at = 100000;
   Probing again(asked, device, silent);
   CHECK(again.finish(silent));

@@ -19,6 +19,7 @@
 #include "core/errors.h"
 #include "decoder/cuda/gemm/few_rows.h"
 #include "decoder/cuda/runtime/device.h"
+#include "decoder/cuda/runtime/idle.h"
 #include "decoder/cuda/runtime/library.h"
 
 namespace draftline::cuda {
@@ -177,18 +178,26 @@ struct Blas::State {
     return true;
   }
 
-  // Evicts the weights from L2, where a step never finds those of a large network: it reads all others in between.
-  void clear_l2(const GemmShape& s) {
+  // Keeps the device busy while the host launches what is timed. Weights are evicted from L2, where a step never finds
+  // those of a large network: it reads all others in between.
+  void keep_busy(const GemmShape& s) {
+    constexpr int kAdditions = 20000;  // some 45 us
+    if (bounded_by_weights(s) && may_evict())
+      read_through(evicting.data(), evicting.bytes(), reinterpret_cast<unsigned*>(workspace.data()), sms, stream);
+    else idle(kAdditions, stream);
+  }
+  bool bounded_by_weights(const GemmShape& s) const {
     constexpr int kLarge = 64;  // weights below this part of L2 do not bound their product, wherever they are
     const auto bytes = static_cast<std::size_t>(s.in) * static_cast<std::size_t>(s.out) * (s.bf16 ? 2 : 4);
-    if (bytes < static_cast<std::size_t>(l2 / kLarge)) return;
-    if (evicting.data() == nullptr) {
-      std::size_t free = 0, total = 0;
-      must(cudaMemGetInfo(&free, &total), "free memory");
-      if (free < 16 * static_cast<std::size_t>(l2)) return;  // the little memory that is left has other uses
-      evicting = Buffer(2 * static_cast<std::size_t>(l2), "data that evict L2");
-    }
-    read_through(evicting.data(), evicting.bytes(), reinterpret_cast<unsigned*>(workspace.data()), sms, stream);
+    return bytes >= static_cast<std::size_t>(l2 / kLarge);
+  }
+  bool may_evict() {
+    if (evicting.data() != nullptr) return true;
+    std::size_t free = 0, total = 0;
+    must(cudaMemGetInfo(&free, &total), "free memory");
+    if (free < 16 * static_cast<std::size_t>(l2)) return false;  // the little memory that is left has other uses
+    evicting = Buffer(2 * static_cast<std::size_t>(l2), "data that evict L2");
+    return true;
   }
 
   // The fastest of some runs, in seconds; infinite if the algorithm does not support the product.
@@ -196,7 +205,7 @@ struct Blas::State {
     double best = std::numeric_limits<double>::infinity();
     if (!call(d, a, s, o)) return best;  // this run also loads the kernel's code
     for (int i = 0; i < kRuns; ++i) {
-      clear_l2(s);  // meanwhile the host launches what follows
+      keep_busy(s);
       begin.record(stream);
       static_cast<void>(call(d, a, s, o));
       end.record(stream);
@@ -260,9 +269,11 @@ struct Blas::State {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned(2));
     std::array<cublasLtMatmulHeuristicResult_t, kCandidates> results{};
     int found = 0;
-    api.must(api.MatmulAlgoGetHeuristic(handle.get(), d.product.get(), d.w.get(), d.x.get(), d.y.get(), d.y.get(), raw,
-                                        kCandidates, results.data(), &found),
-             "choosing an algorithm for a matrix product");
+    const cublasStatus_t status =
+        api.MatmulAlgoGetHeuristic(handle.get(), d.product.get(), d.w.get(), d.x.get(), d.y.get(), d.y.get(), raw,
+                                   kCandidates, results.data(), &found);
+    if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};  // a kernel of our own may do
+    api.must(status, "choosing an algorithm for a matrix product");
     std::vector<Algorithm> candidates;
     for (int i = 0; i < found; ++i) {
       const auto& r = results[static_cast<std::size_t>(i)];

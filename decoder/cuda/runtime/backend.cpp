@@ -94,9 +94,12 @@ void CudaBackend::State::upload() {
     const std::size_t bytes = data.size() * sizeof(int), width = static_cast<std::size_t>(u->to.cols) * sizeof(int);
     std::byte* const from = staging(bytes);
     std::memcpy(from, data.data(), bytes);
-    must(cudaMemcpy2DAsync(at(u->to), static_cast<std::size_t>(u->to.stride) * sizeof(int), from, width, width,
-                           static_cast<std::size_t>(u->to.rows), cudaMemcpyHostToDevice, stream),
-         "copying to the device");
+    const cudaError_t copied =
+        u->to.stride == u->to.cols
+            ? cudaMemcpyAsync(at(u->to), from, bytes, cudaMemcpyHostToDevice, stream)
+            : cudaMemcpy2DAsync(at(u->to), static_cast<std::size_t>(u->to.stride) * sizeof(int), from, width, width,
+                                static_cast<std::size_t>(u->to.rows), cudaMemcpyHostToDevice, stream);
+    must(copied, "copying to the device");
   }
   staged.clear();
   next_staged = 0;

@@ -13,6 +13,10 @@ void fail(cudaError_t error, const char* what) {
                          ? "; this program was compiled for other GPUs: configure the build with "
                            "-DDRAFTLINE_CUDA_ARCHITECTURES=all, or on this machine"
                          : "";
+  if (error == cudaErrorMemoryAllocation) {  // of a graph, a kernel's code or pinned memory; the device works on
+    static_cast<void>(cudaGetLastError());
+    throw OutOfDeviceMemory(std::string("out of memory: ") + what);
+  }
   throw DeviceError(std::string("the CUDA device failed: ") + what + ": " + cudaGetErrorString(error) + hint);
 }
 
