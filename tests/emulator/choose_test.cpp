@@ -343,3 +343,41 @@ TEST_CASE("a dynamic tree is grown and its rows are selected as on the CPU") {
   CHECK(d_parent.raw() == cpu.ints_of(parent));
   CHECK(d_line.raw() == cpu.ints_of(line));
 }
+
+TEST_CASE("candidates without a score come last in a dynamic tree, and are chosen where there is nothing else") {
+  NEEDS_DEVICE;
+  constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+  const Stream stream;
+  const Array<int> root(std::vector<int>{7}, 1), ids(std::vector<int>{10, 11, 12}, 3), node(std::vector<int>{0}, 1),
+      mask(std::vector<int>{1}, 1);
+  const Array<float> score(std::vector<float>{0}, 1), log_probs(std::vector<float>{kNone, -1, -2}, 3);
+
+  ExpandTreeView grown{};
+  grown.ids = ids.read(), grown.log_probs = log_probs.read(), grown.score = score.read(), grown.node = node.read();
+  grown.tree_mask = mask.read();
+  grown.width = 1, grown.keep = 2, grown.first_node = 1, grown.tail = 1;
+  const Array<int> tokens(1, 3), parents(1, 3), row(2, 1), token(2, 1), next_node(2, 1), next_mask(2, 1);
+  const Array<float> scores(1, 3), next_score(2, 1);
+  grown.tokens = tokens.view(), grown.scores = scores.view(), grown.parents = parents.view(), grown.row = row.view();
+  grown.token = token.view(), grown.next_score = next_score.view(), grown.next_node = next_node.view();
+  grown.next_tree_mask = next_mask.view();
+  expand_tree(grown, stream);
+  stream.wait();
+  CHECK(token.raw() == std::vector<int>{11, 12});
+  CHECK(next_node.raw() == std::vector<int>{2, 3});
+
+  // Two levels: 20 is the child of 10, neither has a score; 21 is the child of 11.
+  const Array<int> first_parents(std::vector<int>{-1, -1, -1}, 3), children(std::vector<int>{20, 21}, 2),
+      children_parents(std::vector<int>{0, 1}, 2);
+  const Array<float> children_scores(std::vector<float>{kNone, -1.5F}, 2);
+  const std::vector<TreeLevel> levels{{ids.read(), log_probs.read(), first_parents.read()},
+                                      {children.read(), children_scores.read(), children_parents.read()}};
+  const auto select = [&](int size) {
+    const Array<int> y(size, 1), parent(size, 1), tree_mask(size, 1);
+    select_tree(levels, root.read(), size, false, y.view(), parent.view(), tree_mask.view(), stream);
+    stream.wait();
+    return std::pair(y.raw(), parent.raw());
+  };
+  CHECK(select(4) == std::pair(std::vector<int>{7, 11, 12, 21}, std::vector<int>{-1, 0, 0, 1}));
+  CHECK(select(6) == std::pair(std::vector<int>{7, 10, 11, 12, 20, 21}, std::vector<int>{-1, 0, 0, 0, 1, 2}));
+}

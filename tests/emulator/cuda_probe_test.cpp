@@ -222,8 +222,10 @@ TEST_CASE("the steps of the emulated device make an engine's host") {
     for (const int layers : {1, 2}) add("step_issue", layers, 1, graphs);
   REQUIRE(has_gpu_host(m));
   const GpuHostFit f = fit_gpu_host(m);
-  CHECK(f.step + ops_of_plain_step(2) * f.record > Seconds{});
-  CHECK(f.step + ops_of_plain_step(2) * f.record < Seconds{1e-2});
+  // A disturbed point may make any of the three nothing.
+  const Seconds host = f.step + ops_of_plain_step(2) * f.record + f.token;
+  CHECK(host > Seconds{});
+  CHECK(host < Seconds{1e-2});
   CHECK(f.issue < Seconds{1e-3});
   CHECK(f.unseen == 0);
   emulator::reset();

@@ -112,6 +112,24 @@ __device__ inline bool attends_to(const PassView& p, Window window, int row, int
   return (entry < 0 ? key : length + ancestors(p, row, entry)) >= window.first_key(position);
 }
 
+// Of a warp's scores in the layout of mma's results (lane: rows g and g + 8 of the tile, columns 2 t and 2 t + 1 of
+// each eight keys from `first_key` on) those become -INFINITY whose key the row may not attend to. `index`: of the two
+// rows in their sequence.
+template <int keys, class T>
+__device__ void hide_unseen(float (&score)[keys / 8][4], const AttendArguments<T>& a, const AttendWork& w,
+                            const int (&index)[2], int first_key) {
+  static_assert(keys <= 64, "a bit for each score of a lane");
+  unsigned seen = 0;
+#pragma unroll 1  // attends_to() once, not once for each score: that would be 250 KB of code
+  for (int i = 0; i < keys / 2; ++i) {
+    const int row = i % 4 < 2 ? index[0] : index[1], key = first_key + 8 * (i / 4) + 2 * (lane_of() % 4) + i % 2;
+    if (key < w.end && attends_to(a.pass, a.window, w.first + row, row, w.length, key)) seen |= 1U << i;
+  }
+#pragma unroll
+  for (int i = 0; i < keys / 2; ++i)
+    if ((seen >> i & 1U) == 0) score[i / 4][i % 4] = -INFINITY;
+}
+
 // A part of a softmax: the largest score, and the sum of the weights exp(score - top).
 struct Share {
   float top, sum;

@@ -21,6 +21,8 @@ struct Tiles {
   // Of a stage: padded, so that eight rows lie in different banks.
   static constexpr int row = dim + 8, value_row = value_dim + 8;
   static constexpr bool hold_queries = narrow;  // in registers; wider ones are read again from L1
+  // Of an SM. Asked for, as nvcc would spill more to fit in one more.
+  static constexpr int blocks = many_rows && dim > 96 ? 2 : 3;
   static constexpr int result_row = value_dim + 4;
   static constexpr std::size_t stage_bytes = sizeof(bf16) * stage * (row + value_row);
   static constexpr std::size_t result_bytes =
@@ -80,7 +82,7 @@ struct QueryRows {
 };
 
 template <class S, class Arguments>
-__global__ void __launch_bounds__(S::threads) attend_tiles_kernel(Arguments a) {
+__global__ void __launch_bounds__(S::threads, S::blocks) attend_tiles_kernel(Arguments a) {
   await_previous();
   const AttendWork w = work_of_block(a, S::rows, S::stage);
   if (!w.any) return;
@@ -148,15 +150,10 @@ __global__ void __launch_bounds__(S::threads) attend_tiles_kernel(Arguments a) {
     const bool all_seen = first_key >= shown_from && first_key + S::keys <= min(hidden_from, w.end);
     float higher[2] = {top[0], top[1]};
 #pragma unroll
-    for (int j = 0; j < S::keys / 8; ++j)
+    for (int i = 0; i < S::keys / 2; ++i) score[i / 4][i % 4] *= a.scale;
+    if (!all_seen) hide_unseen<S::keys>(score, a, w, index, first_key);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int key = first_key + 8 * j + 2 * t + e % 2;
-        const bool seen = all_seen || (key < w.end && attends_to(a.pass, a.window, w.first + index[e / 2], index[e / 2],
-                                                                 w.length, key));
-        score[j][e] = seen ? score[j][e] * a.scale : -INFINITY;
-        higher[e / 2] = fmaxf(higher[e / 2], score[j][e]);
-      }
+    for (int i = 0; i < S::keys / 2; ++i) higher[i / 2 % 2] = fmaxf(higher[i / 2 % 2], score[i / 4][i % 4]);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       higher[r] = fmaxf(higher[r], __shfl_xor_sync(kWarp, higher[r], 1));

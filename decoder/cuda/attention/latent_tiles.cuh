@@ -108,15 +108,10 @@ __global__ void __launch_bounds__(S::threads) latent_tiles_kernel(AttendArgument
     const int first_key = w.begin + s * S::stage + column_warp * S::keys;
     const bool all_seen = first_key + S::keys <= min(hidden_from, w.end);
 #pragma unroll
-    for (int j = 0; j < S::keys / 8; ++j)
+    for (int i = 0; i < S::keys / 2; ++i) score[i / 4][i % 4] *= a.scale;
+    if (!all_seen) hide_unseen<S::keys>(score, a, w, index, first_key);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int key = first_key + 8 * j + 2 * t + e % 2;
-        const bool seen = all_seen || (key < w.end && attends_to(a.pass, a.window, w.first + index[e / 2], index[e / 2],
-                                                                 w.length, key));
-        score[j][e] = seen ? score[j][e] * a.scale : -INFINITY;
-        higher[e / 2] = fmaxf(higher[e / 2], score[j][e]);
-      }
+    for (int i = 0; i < S::keys / 2; ++i) higher[i / 2 % 2] = fmaxf(higher[i / 2 % 2], score[i / 4][i % 4]);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       higher[r] = fmaxf(higher[r], __shfl_xor_sync(kWarp, higher[r], 1));

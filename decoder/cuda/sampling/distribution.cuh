@@ -37,12 +37,12 @@ struct Sum {
   __device__ double value() const { return total + static_cast<double>(part); }
 };
 
-// The sum of weight(i) over [0, n), by the whole block and in a fixed order.
-template <class W, class Weight>
-__device__ double block_sum(int n, Weight weight) {
+// The sum of weight(i, values of the rows at i...) over [0, n), by the whole block and in a fixed order.
+template <class W, class Weight, class... T>
+__device__ double block_sum(int n, Weight weight, const T*... rows) {
   Sum<W> mine;
-#pragma unroll 4
-  for (int i = static_cast<int>(threadIdx.x); i < n; i += threads()) mine.add(weight(i));
+  each_of_rows(
+      n, [&](int i, auto... v) { mine.add(weight(i, v...)); }, rows...);
   return block_reduce(mine.value(), Plus{});
 }
 
@@ -84,30 +84,40 @@ __device__ int warp_locate(int begin, int end, double target, Weight weight, dou
   return __shfl_sync(kWarp, found, source);
 }
 
-// The same over [0, n), by the whole block: first it finds the tile, then the index in it.
-template <class Weight>
-__device__ int block_locate(int n, double target, Weight weight) {
-  constexpr int kMostTiles = 512;
+// The same over [0, n), by the whole block, of weight(i, values of the rows at i...): first it finds the tile, then the
+// index in it.
+template <class Weight, class... T>
+__device__ int block_locate(int n, double target, Weight weight, const T*... rows) {
+  constexpr int kMostTiles = 512, kOfWarp = 32 * kEight;
   __shared__ double tile_sums[kMostTiles];
   __shared__ int result;
-  const int tile = ceil_div(ceil_div(n, kMostTiles), 32) * 32, tiles = ceil_div(n, tile);
+  const int tile = ceil_div(ceil_div(n, kMostTiles), kOfWarp) * kOfWarp, tiles = ceil_div(n, tile);
   for (int t = warp_of(); t < tiles; t += threads() / 32) {
     double sum = 0;
-    for (int i = t * tile + lane_of(); i < min(n, (t + 1) * tile); i += 32) sum += static_cast<double>(weight(i));
+    for (int first = t * tile + kEight * lane_of(); first < min(n, (t + 1) * tile); first += kOfWarp) {
+      const auto add = [&](const auto&... eight) {
+#pragma unroll
+        for (int j = 0; j < kEight; ++j)
+          if (first + j < n) sum += static_cast<double>(weight(first + j, eight.at(j)...));
+      };
+      add(Eight<T>(rows, first, n)...);
+    }
     sum = warp_reduce(sum, Plus{});
     if (lane_of() == 0) tile_sums[t] = sum;
   }
   __syncthreads();
   if (warp_of() == 0) {
     double before = 0, ignored = 0;
+    const auto weight_at = [&](int i) { return weight(i, (rows == nullptr ? 0.0F : to_float(rows[i]))...); };
     const int t = warp_locate(
         0, tiles, target, [](int i) { return tile_sums[i]; }, before);
-    const int found = t < 0 ? -1 : warp_locate(t * tile, min(n, (t + 1) * tile), target - before, weight, ignored);
+    const int found = t < 0 ? -1 : warp_locate(t * tile, min(n, (t + 1) * tile), target - before, weight_at, ignored);
     if (lane_of() == 0) result = found;
   }
   __syncthreads();
   const int found = result;
   __syncthreads();
+  if (found < 0) __trap();  // no weight is above 0: one was NaN
   return found;
 }
 
@@ -118,30 +128,29 @@ struct Distribution {
   const T* x;
   int n, best;
   bool greedy;
-  W top, temperature;
-  unsigned cut;     // logits whose order is below have no weight
-  int last_at_cut;  // of logits at `cut`, ids above this one have no weight
+  W top, temperature, per_temperature;  // 1 / temperature
+  unsigned cut;                         // logits whose order is below have no weight
+  int last_at_cut;                      // of logits at `cut`, ids above this one have no weight
   double sum;
   W norm;  // 1 / sum
 
-  __device__ unsigned order(int i) const { return order_of(to_float(x[i])) >> kShift; }
-  __device__ W weight_of_any(int i) const {
-    const W v = (static_cast<W>(to_float(x[i])) - top) / temperature;
-    if constexpr (std::is_same_v<W, double>) return exp(v);
-    else return expf(v);
-  }
-  __device__ bool kept(int i) const {
-    const unsigned o = order(i);
+  __device__ static unsigned order(float v) { return order_of(v) >> kShift; }
+  // Of token i, whose logit is v.
+  __device__ bool kept(int i, float v) const {
+    const unsigned o = order(v);
     return o > cut || (o == cut && i <= last_at_cut);
   }
-  __device__ W weight(int i) const {
+  __device__ W weight(int i, float v) const {
     if (greedy) return i == best ? W(1) : W(0);
-    return kept(i) ? weight_of_any(i) : W(0);
+    if (!kept(i, v)) return W(0);
+    if constexpr (std::is_same_v<W, double>) return exp((static_cast<W>(v) - top) / temperature);
+    else return expf((v - top) * per_temperature);
   }
-  __device__ W probability(int i) const {
-    if constexpr (std::is_same_v<W, double>) return weight(i) / sum;
-    else return weight(i) * norm;
+  __device__ W probability(int i, float v) const {
+    if constexpr (std::is_same_v<W, double>) return weight(i, v) / sum;
+    else return weight(i, v) * norm;
   }
+  __device__ W probability(int i) const { return probability(i, to_float(x[i])); }
 
   // By the whole block.
   __device__ Distribution(const T* logits, int count, const Sampling& s)
@@ -149,24 +158,31 @@ struct Distribution {
         n(count),
         greedy(s.temperature == 0),
         temperature(static_cast<W>(s.temperature)),
+        per_temperature(W(1) / temperature),
         cut(0),
         last_at_cut(0x7fffffff),
         sum(1),
         norm(1) {
     Ranked first = 0;
-    for (int i = static_cast<int>(threadIdx.x); i < n; i += threads())
-      first = Largest{}(first, ranked(to_float(x[i]), i));
+    each_of_rows(
+        n, [&](int i, float v) { first = Largest{}(first, ranked(v, i)); }, x);
     first = block_reduce(first, Largest{});
     best = id_of(first);
     top = static_cast<W>(logit_of(first));
     if (greedy) return;
     if (s.top_k > 0 && s.top_k < n) keep_top_k(s.top_k);
-    sum = block_sum<W>(n, [this](int i) { return weight(i); });
+    sum = sum_of([this](int i, float v) { return weight(i, v); });
     if (s.top_p < 1) {
       keep_top_p(s.top_p * sum);
-      sum = block_sum<W>(n, [this](int i) { return weight(i); });
+      sum = sum_of([this](int i, float v) { return weight(i, v); });
     }
     norm = static_cast<W>(1 / sum);
+  }
+
+  // The sum of f(i, v) over the tokens, by the whole block.
+  template <class F>
+  __device__ double sum_of(F f) const {
+    return block_sum<W>(n, f, x);
   }
 
  private:
@@ -175,7 +191,7 @@ struct Distribution {
   template <class Enough>
   __device__ unsigned last_enough(Enough enough) const {
     unsigned low = 0;
-    std::uint64_t high = std::uint64_t{order(best)} + 1;
+    std::uint64_t high = std::uint64_t{order(to_float(x[best]))} + 1;
     while (high - low > 1) {
       const auto middle = static_cast<unsigned>(low + (high - low) / 2);
       if (enough(middle)) low = middle;
@@ -185,7 +201,8 @@ struct Distribution {
   }
   __device__ int count_from(unsigned least) const {
     int mine = 0;
-    for (int i = static_cast<int>(threadIdx.x); i < n; i += threads()) mine += order(i) >= least ? 1 : 0;
+    each_of_rows(
+        n, [&](int, float v) { mine += order(v) >= least ? 1 : 0; }, x);
     return block_reduce(mine, Plus{});
   }
   __device__ void keep_top_k(int k) {  // drops what is below the k-th; what is equal to it stays
@@ -193,14 +210,15 @@ struct Distribution {
   }
   // Drops tokens before which weights add up to `limit` or more; of equal weights the lowest ids come first.
   __device__ void keep_top_p(double limit) {
-    const unsigned low = last_enough(
-        [&](unsigned o) { return block_sum<W>(n, [&](int i) { return order(i) >= o ? weight(i) : W(0); }) >= limit; });
-    const double before = block_sum<W>(n, [&](int i) { return order(i) > low ? weight(i) : W(0); });
-    const auto at = [&](int i) { return order(i) == low && kept(i) ? 1.0 : 0.0; };
-    const double equals = block_sum<double>(n, at);
-    const double one = block_sum<W>(n, [&](int i) { return order(i) == low ? weight(i) : W(0); }) / equals;
+    const unsigned low = last_enough([&](unsigned o) {
+      return sum_of([&](int i, float v) { return order(v) >= o ? weight(i, v) : W(0); }) >= limit;
+    });
+    const double before = sum_of([&](int i, float v) { return order(v) > low ? weight(i, v) : W(0); });
+    const auto at = [&](int i, float v) { return order(v) == low && kept(i, v) ? 1.0 : 0.0; };
+    const double equals = block_sum<double>(n, at, x);
+    const double one = sum_of([&](int i, float v) { return order(v) == low ? weight(i, v) : W(0); }) / equals;
     const double stay = ceil((limit - before) / one);
-    last_at_cut = stay < equals ? block_locate(n, fmax(stay, 1.0) - 0.5, at) : last_at_cut;
+    last_at_cut = stay < equals ? block_locate(n, fmax(stay, 1.0) - 0.5, at, x) : last_at_cut;
     cut = low;
   }
 };

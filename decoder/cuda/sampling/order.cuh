@@ -41,4 +41,51 @@ __device__ void each_of_mine(const T* x, int begin, int end, int thread, int thr
   for (int i = head + chunks * per + thread; i < end; i += threads) f(i, to_float(x[i]));
 }
 
+inline constexpr int kEight = 8;
+// Elements `first` to `first` + 7 of a row of n; behind its end, or without a row, 0. All are requested before the
+// first is used: one load of 16 bytes, or two, where they lie so.
+template <class T>
+struct Eight {
+  static constexpr int kLoads = static_cast<int>(kEight * sizeof(T) / sizeof(uint4));
+  union {
+    uint4 whole[kLoads];
+    T part[kEight];
+  };
+  __device__ Eight(const T* row, int first, int n) {
+    const T* x = row + first;
+    if (row != nullptr && first + kEight <= n && reinterpret_cast<std::uintptr_t>(x) % sizeof(uint4) == 0) {
+#pragma unroll
+      for (int l = 0; l < kLoads; ++l) whole[l] = reinterpret_cast<const uint4*>(x)[l];
+    } else {
+#pragma unroll
+      for (int j = 0; j < kEight; ++j) part[j] = row != nullptr && first + j < n ? x[j] : from_float<T>(0);
+    }
+  }
+  __device__ float at(int j) const { return to_float(part[j]); }
+};
+
+// Calls f(i, values of the rows at i...) for this thread's share of [0, n), by the whole block. Twice eight elements of
+// each row are requested together. Shares and their order depend on n and the number of threads alone, so that sums
+// have the same bits wherever rows lie.
+template <class T>
+struct TwoEights {
+  Eight<T> near, far;
+};
+template <class F, class... T>
+__device__ void each_of_rows(int n, F f, const T*... rows) {
+  const int stride = kEight * static_cast<int>(blockDim.x);
+  const auto use = [&](int first, const auto&... eight) {
+#pragma unroll
+    for (int j = 0; j < kEight; ++j)
+      if (first + j < n) f(first + j, eight.at(j)...);
+  };
+  for (int first = kEight * static_cast<int>(threadIdx.x); first < n; first += 2 * stride) {
+    const auto use_two = [&](const auto&... two) {
+      use(first, two.near...);
+      use(first + stride, two.far...);
+    };
+    use_two(TwoEights<T>{{rows, first, n}, {rows, first + stride, n}}...);
+  }
+}
+
 }  // namespace draftline::cuda

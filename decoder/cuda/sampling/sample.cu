@@ -14,7 +14,8 @@ constexpr std::uint64_t kDraftDraw = 0, kChildDraw = std::uint64_t{1} << 32;
 template <class T>
 __device__ void write_distribution(const T* logits, int n, const Sampling& sampling, float* q) {
   const Distribution<T> p(logits, n, sampling);
-  for (int i = static_cast<int>(threadIdx.x); i < n; i += threads()) q[i] = static_cast<float>(p.probability(i));
+  each_of_rows(
+      n, [&](int i, float v) { q[i] = static_cast<float>(p.probability(i, v)); }, logits);
   __syncthreads();
 }
 
@@ -26,21 +27,21 @@ __device__ inline std::uint64_t sequence_id_of(const BatchSlotsView& slots, int 
 }
 
 template <class T>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     sample_kernel(View<const T> logits, BatchSlotsView slots, Sampling sampling, std::uint64_t seed, int ahead,
                   View<int> tokens, View<float> q) {
   const int row = static_cast<int>(blockIdx.x), n = logits.cols;
   float* mine = q.row(row);
   write_distribution(logits.row(row), n, sampling, mine);
-  const auto weight = [mine](int i) { return mine[i]; };
-  const double sum = block_sum<double>(n, weight);
+  const auto weight = [](int, float w) { return w; };
+  const double sum = block_sum<double>(n, weight, mine);
   const double u = uniform_at(seed, sequence_id_of(slots, row), position_of(slots, row, ahead), kDraftDraw);
-  const int token = block_locate(n, u * sum, weight);
+  const int token = block_locate(n, u * sum, weight, mine);
   if (threadIdx.x == 0) *tokens.row(row) = token;
 }
 
 template <class T>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     sample_children_kernel(View<const T> logits, BatchSlotsView slots, Sampling sampling, std::uint64_t seed, int ahead,
                            bool replaced, int width, View<int> tokens, View<float> q) {
   const int row = static_cast<int>(blockIdx.x), n = logits.cols, draws = tokens.cols;
@@ -48,17 +49,17 @@ __global__ void __launch_bounds__(kMostThreads)
   int* drawn = tokens.row(row);
   write_distribution(logits.row(row), n, sampling, mine);
   int gone = 0;
-  const auto weight = [&](int i) {
+  const auto weight = [&](int i, float w) {
     for (int j = 0; j < gone; ++j)
       if (drawn[j] == i) return 0.0F;
-    return mine[i];
+    return w;
   };
   for (int i = 0; i < draws; ++i) {
-    const double sum = block_sum<double>(n, weight);
+    const double sum = block_sum<double>(n, weight, mine);
     const auto trial = static_cast<std::uint64_t>(row % width * draws + i);
     const double u = uniform_at(seed, sequence_id_of(slots, row / width), position_of(slots, row / width, ahead),
                                 kChildDraw + trial);
-    const int token = sum > 0 ? block_locate(n, u * sum, weight) : drawn[i - 1];
+    const int token = sum > 0 || i == 0 ? block_locate(n, u * sum, weight, mine) : drawn[i - 1];
     if (threadIdx.x == 0) drawn[i] = token;
     if (!replaced) gone = i + 1;
     __syncthreads();

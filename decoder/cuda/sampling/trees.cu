@@ -15,12 +15,15 @@ __device__ void set_bit(int* words, int entry) {
   words[entry / 32] = static_cast<int>(static_cast<unsigned>(words[entry / 32]) | 1U << (entry % 32));
 }
 
+// A NaN would compare as false with every other score, and leave no order to choose by.
+__device__ inline float comparable(float score) { return score >= -INFINITY ? score : -INFINITY; }
+
 __global__ void expand_tree_kernel(ExpandTreeView o) {
   const int b = static_cast<int>(blockIdx.x), k = o.ids.cols, n = o.width * k, words = o.tree_mask.cols;
   auto* scores = dynamic_shared<float>();
   for (int c = static_cast<int>(threadIdx.x); c < n; c += kThreads) {
     const int r = b * o.width + c / k;
-    scores[c] = *o.score.row(r) + o.log_probs.row(r)[c % k];
+    scores[c] = comparable(*o.score.row(r) + o.log_probs.row(r)[c % k]);
     o.scores.row(b)[c] = scores[c];
     o.tokens.row(b)[c] = o.ids.row(r)[c % k];
     o.parents.row(b)[c] = *o.node.row(r);
@@ -64,7 +67,7 @@ __global__ void select_tree_kernel(const Pool pool, View<const int> root, int si
   for (int c = static_cast<int>(threadIdx.x); c < n; c += kThreads) {
     const int l = pool.level_of(c);
     level[c] = by_level ? l : 0;
-    scores[c] = pool.levels[l].scores.row(b)[c - pool.begin[l]];
+    scores[c] = comparable(pool.levels[l].scores.row(b)[c - pool.begin[l]]);
   }
   for (int i = static_cast<int>(threadIdx.x); i < size; i += kThreads) local[i] = i == 0 ? -1 : -2;
   __syncthreads();

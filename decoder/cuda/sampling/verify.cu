@@ -78,7 +78,7 @@ __device__ inline int children_of_level(const Tree& tree, const int* marks, int 
 }
 
 template <class T>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     verify_sampled_kernel(View<const T> logits, TreesView trees, View<const float> q, AcceptRule rule,
                           BatchSlotsView slots, Sampling sampling, std::uint64_t seed, int* all_marks,
                           VerdictView verdict) {
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kMostThreads)
 
 // Block verification (verify_block of decoder/verify): each sequence's rows are a chain.
 template <class T>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     verify_block_kernel(View<const T> logits, TreesView trees, View<const float> q, BatchSlotsView slots,
                         Sampling sampling, std::uint64_t seed, VerdictView verdict) {
   using W = typename Distribution<T>::W;
@@ -146,11 +146,12 @@ __global__ void __launch_bounds__(kMostThreads)
   };
   const auto drafted = [&](int row) { return q.row(tree.first - b + row); };
   const auto norm_of = [&](const float* weights) {
-    return 1 / block_sum<double>(logits.cols, [&](int t) { return static_cast<double>(weights[t]); });
+    return 1 / block_sum<double>(
+                   logits.cols, [](int, float w) { return static_cast<double>(w); }, weights);
   };
-  // What is left of p after a row: the part of reached * p above q.
-  const auto residual = [&](const Distribution<T>& p, const float* weights, double norm, double reached, int t) -> W {
-    const W left = static_cast<W>(reached) * p.probability(t) - static_cast<W>(weights[t]) * static_cast<W>(norm);
+  // What is left of p after a row: the part of reached * p above q. `v`, `w`: the token's logit and its weight in q.
+  const auto residual = [](const Distribution<T>& p, double norm, double reached, int t, float v, float w) -> W {
+    const W left = static_cast<W>(reached) * p.probability(t, v) - static_cast<W>(w) * static_cast<W>(norm);
     return left > W(0) ? left : W(0);
   };
   double reached = 1, reached_by_path = 1;
@@ -162,7 +163,8 @@ __global__ void __launch_bounds__(kMostThreads)
     if (row > 0) {
       double accepted = reached;
       if (row < n) {
-        const double left = block_sum<W>(p.n, [&](int t) { return residual(p, weights, norm, reached, t); });
+        const double left = block_sum<W>(
+            p.n, [&](int t, float v, float w) { return residual(p, norm, reached, t, v, w); }, p.x, weights);
         accepted = left + (1 - reached) > 0 ? left / (left + (1 - reached)) : 1;
       }
       if (uniform(row - 1) < accepted) last = row, reached_by_path = reached;
@@ -178,16 +180,16 @@ __global__ void __launch_bounds__(kMostThreads)
   const Distribution<T> p(logits.row(tree.first + last), logits.cols, sampling);
   const float* weights = last < n ? drafted(last) : nullptr;
   const double norm = last < n ? norm_of(weights) : 0;
-  const auto weight = [&](bool whole, int t) -> W {
-    return whole ? p.probability(t) : residual(p, weights, norm, reached_by_path, t);
-  };
   bool whole = last == n;
-  double sum = block_sum<W>(p.n, [&](int t) { return weight(whole, t); });
+  const auto weight = [&](int t, float v, float w) -> W {
+    return whole ? p.probability(t, v) : residual(p, norm, reached_by_path, t, v, w);
+  };
+  double sum = block_sum<W>(p.n, weight, p.x, weights);
   if (!(sum > 0)) {  // p equals q but for rounding
     whole = true;
-    sum = block_sum<W>(p.n, [&](int t) { return weight(whole, t); });
+    sum = block_sum<W>(p.n, weight, p.x, weights);
   }
-  const int bonus = block_locate(p.n, uniform(n) * sum, [&](int t) { return weight(whole, t); });
+  const int bonus = block_locate(p.n, uniform(n) * sum, weight, p.x, weights);
   if (threadIdx.x == 0)
     put_verdict(verdict, b, tree, last, bonus, [&](int, int next) { return next < 0 ? bonus : tree.tokens[next]; });
 }
@@ -198,8 +200,8 @@ __device__ double least_probability(const Distribution<T>& p, const Relaxed& rul
   if (rule.kind == Relaxed::Kind::loss_limit) return exp(-rule.epsilon);
   using W = typename Distribution<T>::W;
   constexpr W kInsideLog = static_cast<W>(1e-5);  // Medusa's own code adds this inside the logarithm of its entropy
-  const double entropy = -block_sum<W>(p.n, [&](int i) -> W {
-    const W v = p.probability(i);
+  const double entropy = -p.sum_of([&](int i, float logit) -> W {
+    const W v = p.probability(i, logit);
     if constexpr (std::is_same_v<W, double>) return v * log(v + kInsideLog);
     else return v * logf(v + kInsideLog);
   });
@@ -207,7 +209,7 @@ __device__ double least_probability(const Distribution<T>& p, const Relaxed& rul
 }
 
 template <class T>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     verify_relaxed_kernel(View<const T> logits, TreesView trees, Sampling sampling, Relaxed rule, int* all_marks,
                           double* all_likelihoods, VerdictView verdict) {
   __shared__ int best_row;
