@@ -161,6 +161,28 @@ double mean_rate(const Workload& w) {
   return a.rate;
 }
 
+static double mean_of(const Lengths& l, const Workload& w, int RecordedRequest::*tokens) {
+  switch (l.kind) {
+    case Lengths::Kind::uniform: return (l.mean + l.deviation) / 2;
+    case Lengths::Kind::lognormal: return std::exp(l.mean + l.deviation * l.deviation / 2);
+    case Lengths::Kind::trace: {
+      const auto& trace = w.length_trace ? w.length_trace : w.arrival_trace;
+      if (!trace) return 0;
+      double sum = 0;
+      for (const RecordedRequest& r : trace->requests) sum += r.*tokens;
+      return sum / static_cast<double>(trace->requests.size());
+    }
+    case Lengths::Kind::fixed:
+    case Lengths::Kind::exponential:
+    case Lengths::Kind::gamma: break;
+  }
+  return l.mean;
+}
+double mean_prompt(const Workload& w) { return mean_of(w.prompt, w, &RecordedRequest::prompt); }
+double mean_output(const Workload& w) { return mean_of(w.output, w, &RecordedRequest::output); }
+
+bool is_recorded(const Workload& w) { return w.arrival_trace || w.lengths_of_acceptance; }
+
 bool draws_lengths(const Workload& w) {
   const auto drawn = [](const Lengths& l) { return l.kind != Lengths::Kind::fixed && l.kind != Lengths::Kind::trace; };
   return drawn(w.prompt) || drawn(w.output);

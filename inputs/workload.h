@@ -72,7 +72,10 @@ struct Workload {
 };
 
 double mean_rate(const Workload&);          // requests/s; 0 for a closed loop
+double mean_prompt(const Workload&);        // tokens; 0: the scenario's prompt_tokens
+double mean_output(const Workload&);        // tokens; 0: the scenario's output_tokens
 bool draws_lengths(const Workload&);        // whether prompt or output lengths are drawn from a distribution
+bool is_recorded(const Workload&);          // whether its number of requests is that of a trace
 Workload at_rate(Workload, double factor);  // the same requests at `factor` times the rate
 
 Workload read_workload(const Reader&, Catalogue&);  // mistakes are noted at the reader

@@ -9,8 +9,16 @@
 
 namespace draftline {
 
-// Whether RateAdvice::pays_to has a value.
+// Whether LoadAdvice::pays_to has a value.
 inline bool pays_to_some_load(const Advice& a) { return a.rate && !a.rate->never && !a.rate->too_few; }
+
+// "1-560", "1, 12-150", "none"
+inline std::string batches_text(const Advice& a) {
+  std::string text;
+  for (const Stretch<int>& s : a.pays_at)
+    text += (text.empty() ? "" : ", ") + std::to_string(s.from) + (s.to > s.from ? "-" + std::to_string(s.to) : "");
+  return text.empty() ? "none" : text;
+}
 
 inline const Figures<Advice>& advise_figures() {
   using A = const Advice&;
@@ -20,25 +28,27 @@ inline const Figures<Advice>& advise_figures() {
   const auto rate = [&of](auto get) {
     return of([get](A a) { return pays_to_some_load(a) ? Reading(get(*a.rate)) : Reading(); });
   };
-  using R = const RateAdvice&;
+  using R = const LoadAdvice&;
   constexpr auto predicted = FigureKind::predicted;
   static const Figures<Advice> all{
       // clang-format off
       {"skipped", "", "", "", {}, [](A a) { return a.obstacle.empty() ? Reading() : Reading(a.obstacle); },
        "why nothing can be said"},
       {"largest_batch", "", "", "", {}, of([](A a) { return a.largest_batch; }), "largest batch that fits the device"},
-      {"pays_to_batch", "", "", "", {}, of([](A a) { return a.pays_to_batch; }),
-       "the largest batch up to which requests gain, their prompts included; 0: none"},
+      {"pays_to_batch", "", "", "", {}, of([](A a) { return a.pays_to_batch(); }),
+       "the largest batch at which requests gain, their prompts included; 0: none"},
       {"gain", "", "", "", predicted, of([](A a) { return a.gain; }),
        "speedup of requests, geometric mean over the batches below; 1 where they would lose and it is switched off"},
       {"kv_pool_lost", "", "", "", predicted, of([](A a) { return a.pool_lost; }),
        "share of the plain server's KV pool that the drafter takes"},
       {"rate", "", "", "", {}, of([](A a) { return pays_to_some_load(a) ? Reading() : Reading(nullptr); }),
        "null where no load bounds it"},
+      {"rate/pays_from", "", "", "requests/s", predicted, rate([](R r) { return r.pays_from; }),
+       "the load from which on mean end-to-end latency is lower; 0: also without load"},
       {"rate/pays_to", "", "", "requests/s", predicted, rate([](R r) { return r.pays_to; }),
-       "the load up to which mean end-to-end latency is lower"},
+       "the load up to which it is lower"},
       {"rate/overloaded", "", "", "", {}, rate([](R r) { return r.overloaded; }),
-       "plain decoding was overloaded there, not speculation overtaken"},
+       "that is the most that a plainly decoding server serves, and speculation is not overtaken before"},
       // clang-format on
   };
   return all;
@@ -129,13 +139,22 @@ inline const Figures<BestLength>& best_length_figures() {
   return all;
 }
 
+inline const Figures<Stretch<int>>& stretch_figures() {
+  using S = const Stretch<int>&;
+  static const Figures<Stretch<int>> all{
+      {"from", "", "", "", {}, [](S s) { return s.from; }, "the smallest batch of a stretch at which requests gain"},
+      {"to", "", "", "", {}, [](S s) { return s.to; }, "the largest"},
+  };
+  return all;
+}
+
 inline const Figures<ScheduledLength>& schedule_figures() {
   using S = const ScheduledLength&;
   static const Figures<ScheduledLength> all{
       // clang-format off
       {"prompt_tokens", "", "", "", {}, [](S s) { return s.prompt_tokens; }, "tokens of the prompt"},
-      {"from_batch", "", "", "", {}, [](S s) { return s.from_batch; },
-       "from this batch size on, up to the next entry of that prompt"},
+      {"from_batch", "", "", "", {}, [](S s) { return s.from_batch; }, "from this batch size on"},
+      {"to_batch", "", "", "", {}, [](S s) { return s.to_batch; }, "up to this one; the last: the largest that fits"},
       {"draft_length", "", "", "", {}, [](S s) { return s.draft_length; }, "the best one; 0: better not to draft"},
       // clang-format on
   };
@@ -147,7 +166,7 @@ inline Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches
   using A = const Advice&;
   Figures<Advice, Scenario> all{
       // clang-format off
-      {"", "", "to batch", "", {}, [](A a) { return a.pays_to_batch; }, "use it up to this batch: `pays_to_batch`"},
+      {"", "", "pays at batch", "", {}, [](A a) { return batches_text(a); }, "where requests gain: `pays_at`"},
       // clang-format on
   };
   for (const int batch : batches)

@@ -23,19 +23,20 @@ std::string subject(const Scenario& s, const Point& p) {
 }
 
 std::string batch_sentence(const Advice& a) {
-  if (a.pays_to_batch == 0) return "Batch: it never pays, not even alone.";
-  if (a.pays_to_batch == a.largest_batch)
+  if (a.pays_at.empty()) return "Batch: it pays at none that fits, up to " + std::to_string(a.largest_batch) + ".";
+  if (a.pays_at_every_batch())
     return "Batch: it pays at every batch that fits, up to " + std::to_string(a.largest_batch) + ".";
-  return "Batch: it pays up to a batch of " + std::to_string(a.pays_to_batch) + "; memory holds " +
-         std::to_string(a.largest_batch) + ".";
+  return "Batch: it pays " + batches_sentence(a) + "; memory holds " + std::to_string(a.largest_batch) + ".";
 }
 
-std::string rate_sentence(const RateAdvice& r) {
-  if (r.never) return "Load: a server with it is slower even when idle.";
+std::string load_sentence(const LoadAdvice& r) {
+  if (r.never) return "Load: a server with it is slower at every load.";
   if (r.too_few) return "Load: the workload has too few requests to load a server; give it more.";
-  const std::string rate = significant(r.pays_to.value, 3) + " requests a second";
-  return r.overloaded ? "Load: it pays until plain decoding is overloaded, at " + rate + "."
-                      : "Load: it pays up to " + rate + " a server.";
+  const std::string from = r.pays_from.value > 0 ? "from " + significant(r.pays_from.value, 3) + " on" : "",
+                    to = significant(r.pays_to.value, 3) + " requests a second";
+  const std::string pays = "Load: it pays " + from + (from.empty() ? "" : ", ");
+  return r.overloaded ? pays + "until plain decoding is overloaded, at " + to + "."
+                      : pays + "up to " + to + " a server.";
 }
 
 // The advice for the first batch size at which decoding loses, or for the largest one.
@@ -82,7 +83,10 @@ void put_reasons(const Output& to, const Scenario& scenario, const Advice& a) {
     return;
   }
   out << "  " << batch_sentence(a) << "\n";
-  if (a.rate) out << "  " << rate_sentence(*a.rate) << "\n";
+  if (a.rate) out << "  " << load_sentence(*a.rate) << "\n";
+  if (a.pays_to_batch() > a.batch_limit)
+    out << "  Limit: " << scenario.engines[a.point.engine]->name << " runs " << a.batch_limit
+        << " sequences at once while it speculates, unless told otherwise; the load is that of such a server.\n";
   out << "  " << loss_sentence(telling(a)) << "\n";
   out << "  " << need_sentence(a) << "\n";
   if (a.batches.front().sharded_speedup) out << "  " << shard_sentence(a) << "\n";
@@ -178,6 +182,7 @@ void write_json(const Output& to, const Scenario& s, const std::vector<Advice>& 
     write_members(w, advise_figures(), a);
     if (!a.obstacle.empty()) return;
     const auto of_batch = batch_figures(a);
+    w.objects("pays_at", a.pays_at, [&](const Stretch<int>& s) { write_members(w, stretch_figures(), s); });
     w.objects("batches", a.batches, [&](const BatchAdvice& b) { write_members(w, of_batch, b); });
     w.objects("best_draft_lengths", a.best, [&](const BestLength& b) { write_members(w, best_length_figures(), b); });
     w.objects("schedule", a.schedule, [&](const ScheduledLength& b) { write_members(w, schedule_figures(), b); });

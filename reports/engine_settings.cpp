@@ -38,7 +38,7 @@ Names names_of(const MethodSpec& m) {
 }  // namespace
 
 std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
-                                                    const std::vector<ScheduledLength>& schedule, int largest_batch) {
+                                                    const std::vector<ScheduledLength>& schedule) {
   const Names names = names_of(method);
   int most = schedule.empty() ? method.draft_length().value_or(0) : 0;
   for (const ScheduledLength& s : schedule) most = std::max(most, s.draft_length);
@@ -47,15 +47,12 @@ std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
   if (names.parallel) settings["parallel_drafting"] = true;
   if (schedule.size() < 2) return settings;
   auto& ranges = settings["num_speculative_tokens_per_batch_size"];
-  for (std::size_t i = 0; i < schedule.size(); ++i) {
-    const int to =
-        i + 1 < schedule.size() ? schedule[i + 1].from_batch - 1 : std::max(largest_batch, schedule[i].from_batch);
-    ranges[std::to_string(schedule[i].from_batch) + "-" + std::to_string(to)] = schedule[i].draft_length;
-  }
+  for (const ScheduledLength& s : schedule)
+    ranges[std::to_string(s.from_batch) + "-" + std::to_string(s.to_batch)] = s.draft_length;
   return settings;
 }
 
-std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_length) {
+std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_length, std::optional<int> running) {
   const std::string_view name = names_of(method).sglang;
   if (name.empty() || draft_length < 1) return std::nullopt;
   std::string flags = "--speculative-algorithm " + std::string(name);
@@ -63,7 +60,8 @@ std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_leng
     flags += " --speculative-num-steps " + std::to_string(draft_length) + " --speculative-eagle-topk 1";
   if (const auto window = method.in().find("window"); window && name == "DFLASH")
     flags += " --speculative-dflash-draft-window-size " + std::to_string(window->integer());
-  return flags + " --speculative-num-draft-tokens " + std::to_string(draft_length + 1);  // the root included
+  flags += " --speculative-num-draft-tokens " + std::to_string(draft_length + 1);  // the root included
+  return running ? flags + " --max-running-requests " + std::to_string(*running) : flags;
 }
 
 }  // namespace draftline

@@ -13,13 +13,14 @@
 namespace draftline {
 
 // {"method", "num_speculative_tokens", "num_speculative_tokens_per_batch_size"}: the last maps inclusive ranges of
-// batch sizes, up to `largest_batch`, to draft lengths. `schedule`: of one prompt length; empty: `method`'s own draft
+// batch sizes to draft lengths. `schedule`: of one prompt length; empty: `method`'s own draft
 // length at every batch. None if vLLM has no such method, as with a drafter's own device, or if there is nothing to
 // draft.
 std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
-                                                    const std::vector<ScheduledLength>& schedule, int largest_batch);
+                                                    const std::vector<ScheduledLength>& schedule);
 
-// A chain of `draft_length` drafts, whatever the batch. None if SGLang has no such method.
-std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_length);
+// A chain of `draft_length` drafts, whatever the batch. `running`: sequences at once, where its default is too low.
+// None if SGLang has no such method.
+std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_length, std::optional<int> running = {});
 
 }  // namespace draftline

@@ -46,6 +46,11 @@ std::string gains(const BatchAdvice& b, double by = 1) {
   return significant(b.request_speedup / by) + "x at batch " + std::to_string(b.batch_size);
 }
 
+// The batch to which it pays, where the engine runs fewer sequences at once unless told so.
+std::optional<int> more_running(const Advice& a) {
+  return a.pays_to_batch() > a.batch_limit ? std::optional(a.pays_to_batch()) : std::nullopt;
+}
+
 // What plain decoding does not have, and the gain over as many devices, or as costly ones, that decode plainly.
 std::string drafters_sentence(const Scenario& s, const Point& p, const BatchAdvice& first, const BatchAdvice& last) {
   const auto& apart = s.method(p).drafter_device;
@@ -72,7 +77,7 @@ std::vector<std::size_t> ranking(const std::vector<Advice>& all) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::erase_if(order, [&](std::size_t i) { return !all[i].obstacle.empty(); });
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const bool pays = all[a].pays_to_batch > 0, other_pays = all[b].pays_to_batch > 0;
+    const bool pays = !all[a].pays_at.empty(), other_pays = !all[b].pays_at.empty();
     return pays != other_pays ? pays : all[a].gain > all[b].gain;
   });
   return order;
@@ -86,21 +91,32 @@ std::vector<std::size_t> best_of_setups(const std::vector<Advice>& all, const st
   return best;
 }
 
+std::string batches_sentence(const Advice& a) {
+  std::string text;
+  for (std::size_t i = 0; i < a.pays_at.size(); ++i) {
+    const auto [from, to] = a.pays_at[i];
+    if (i > 0) text += i + 1 < a.pays_at.size() ? ", " : " and ";
+    if (from == to) text += "at batch " + std::to_string(from);
+    else if (from == 1) text += "up to batch " + std::to_string(to);
+    else text += "from batch " + std::to_string(from) + " to " + std::to_string(to);
+  }
+  return text;
+}
+
 std::string verdict_sentence(const Scenario& s, const Advice& a) {
   const MethodSpec& m = s.method(a.point).spec;
-  if (a.pays_to_batch == 0) return "don't speculate: no method gains, not even with one sequence";
+  if (a.pays_at.empty()) return "don't speculate: no method gains at any batch";
   std::string text = "use " + m.label();
   if (const auto k = m.draft_length()) text += ", k = " + std::to_string(*k);
-  text += a.pays_to_batch == a.largest_batch
-              ? ", at every batch that fits, up to " + std::to_string(a.largest_batch)
-              : ", up to batch " + std::to_string(a.pays_to_batch) + "; above that switch it off";
-  return text;
+  if (a.pays_at_every_batch()) return text + ", at every batch that fits, up to " + std::to_string(a.largest_batch);
+  const bool from_one = a.pays_at.size() == 1 && a.pays_at.front().from == 1;
+  return text + ", " + batches_sentence(a) + "; " + (from_one ? "above that" : "elsewhere") + " switch it off";
 }
 
 std::string gain_sentence(const Scenario& s, const Advice& a) {
   const BatchAdvice *first = nullptr, *last = nullptr;
   for (const BatchAdvice& b : a.batches)
-    if (b.batch_size <= a.pays_to_batch) {
+    if (a.pays_at_batch(b.batch_size)) {
       if (first == nullptr || b.batch_size < first->batch_size) first = &b;
       if (last == nullptr || b.batch_size > last->batch_size) last = &b;
     }
@@ -132,12 +148,13 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
   for (const auto& one : all) {
     const std::string prompt = same ? "" : " with prompts of " + std::to_string(one.front().prompt_tokens);
     text += "Best k by batch" + prompt + ": " + by_batch(one) + ".\n";
-    if (const auto settings = vllm_settings(m, one, a.largest_batch))
+    if (const auto settings = vllm_settings(m, one))
       text += "  vLLM: --speculative-config '" + settings->dump() + "'\n";
     if (same) break;
   }
-  if (a.pays_to_batch == 0) return text;
-  if (const auto flags = sglang_flags(m, m.draft_length().value_or(0))) text += "  SGLang: " + *flags + "\n";
+  if (a.pays_at.empty()) return text;
+  if (const auto flags = sglang_flags(m, m.draft_length().value_or(0), more_running(a)))
+    text += "  SGLang: " + *flags + "\n";
   return text;
 }
 
@@ -146,12 +163,12 @@ void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, 
   inputs.write(w, a.point);
   w.member("verdict", verdict_sentence(s, a));
   if (const std::string gain = gain_sentence(s, a); !gain.empty()) w.member("gains", gain);
-  w.member("pays_to_batch", a.pays_to_batch);
+  w.member("pays_to_batch", a.pays_to_batch());
   w.figure("gain", a.gain, "", FigureKind::predicted);
   w.objects("settings", schedules(a), [&](const std::vector<ScheduledLength>& one) {
     w.member("prompt_tokens", one.front().prompt_tokens);
-    if (const auto settings = vllm_settings(m, one, a.largest_batch)) w.member("vllm", nlohmann::json(*settings));
-    if (const auto flags = sglang_flags(m, m.draft_length().value_or(0))) w.member("sglang", *flags);
+    if (const auto settings = vllm_settings(m, one)) w.member("vllm", nlohmann::json(*settings));
+    if (const auto flags = sglang_flags(m, m.draft_length().value_or(0), more_running(a))) w.member("sglang", *flags);
   });
 }
 

@@ -18,6 +18,7 @@ std::vector<std::size_t> ranking(const std::vector<Advice>&);
 std::vector<std::size_t> best_of_setups(const std::vector<Advice>&, const std::vector<std::size_t>& ranking);
 
 std::string verdict_sentence(const Scenario&, const Advice&);  // "use eagle3, k = 3, up to batch 96; above that ..."
+std::string batches_sentence(const Advice&);  // where it pays: "at batch 1 and from batch 12 to 150"; "" if nowhere
 // What requests gain, and decoding alone, at the smallest and the largest batch of the table at which it pays; or "".
 // With a drafter's own device, what is left of that by devices, or by price where prices are known.
 std::string gain_sentence(const Scenario&, const Advice&);

@@ -52,54 +52,29 @@ double pool_tokens(Predictor& predictor, Setup s, const MethodChoice& m) {
   return room.tokens(s.gpu_memory_utilization * s.device->memory - room.taken());
 }
 
-RateAdvice advise_rate(ServingSweep& serving, const Point& p, std::size_t plain_method, std::uint64_t seed) {
-  Point plain_point = p;
-  plain_point.method = plain_method;
-  const auto plain = serving.prepare(plain_point), with = serving.prepare(p);
-  const Workload whole = plain->workload;
-  struct Seen {
-    double ratio;  // mean latency with speculation over that of plain decoding
-    bool overloaded;
+// The largest batch that fits in device memory; 0: none.
+int largest_batch(Predictor& predictor, Setup s, const MethodChoice& m) {
+  const auto fits = [&](int batch) {
+    s.batch_size = batch;
+    return predict(predictor, s, m).has_value();
   };
-  const auto at = [&](double rate) {
-    plain->workload = with->workload = at_rate(whole, rate / mean_rate(whole));
-    const ServingRun a = plain->run(seed, {}), b = with->run(seed, {});
-    return Seen{b.figures.e2e.mean() / a.figures.e2e.mean(), a.diverges};
-  };
-  // The search starts at a rate at which the server is idle most of the time.
-  plain->workload.arrivals = {ArrivalProcess::Kind::closed};
-  plain->workload.arrivals.concurrency = 1;
-  plain->workload.requests = std::min<std::int64_t>(whole.requests, 20);
-  plain->workload.warm_up = 0;
-  const double alone = plain->run(seed, {}).figures.e2e.mean().value;
-  const double burst = static_cast<double>(whole.requests) / alone;  // all requests arrive while one is served
-  double low = 0.02 / alone, high = low;
-  RateAdvice out;
-  if (at(low).ratio >= 1) {
-    out.never = true;
-    return out;
+  if (!fits(1)) return 0;
+  int low = 1, high = 2;  // low fits
+  while (high <= kMostBatch && fits(high)) low = high, high *= 2;
+  while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    (fits(middle) ? low : high) = middle;
   }
-  for (;;) {
-    high *= 2;
-    if (high > 2 * burst) {
-      out.too_few = true;
-      return out;
-    }
-    const Seen seen = at(high);
-    if (seen.ratio >= 1) break;
-    if (seen.overloaded) {
-      out.overloaded = true;
-      break;
-    }
-    low = high;
-  }
-  while (high / low > 1.03) {
-    const double middle = std::sqrt(low * high);
-    const Seen seen = at(middle);
-    ((out.overloaded ? seen.overloaded : seen.ratio >= 1) ? high : low) = middle;
-  }
-  out.pays_to = {low};
-  return out;
+  return low;
+}
+
+// Batches between which changes are looked for: those that are reported, powers of two, and the largest.
+std::vector<int> looked_at(const std::vector<int>& reported, int largest) {
+  std::set<int> all{largest};
+  for (const int batch : reported)
+    if (batch <= largest) all.insert(batch);
+  for (int batch = 1; batch < largest; batch *= 2) all.insert(batch);
+  return {all.begin(), all.end()};
 }
 
 }  // namespace
@@ -123,33 +98,17 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
     return out;
   }
 
-  int low = 1, high = 2;  // low fits
-  while (high <= kMostBatch && at(high)) low = high, high *= 2;
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    (at(middle) ? low : high) = middle;
-  }
-  out.largest_batch = low;
-  // Doubling finds a batch at which requests lose, and bisection the smallest one.
-  int pays = 0, loses = 0;
-  for (int batch = 1;; batch = std::min(2 * batch, out.largest_batch)) {
-    if (at(batch)->speedup_with_prefill < 1) {
-      loses = batch;
-      break;
-    }
-    pays = batch;
-    if (batch == out.largest_batch) break;
-  }
-  while (loses > 0 && loses - pays > 1) {
-    const int middle = (pays + loses) / 2;
-    (at(middle)->speedup_with_prefill < 1 ? loses : pays) = middle;
-  }
-  out.pays_to_batch = pays;
-
+  out.largest_batch = largest_batch(predictor, s, m);
+  const SchedulerLimits usual =
+      limits_on(scenario.serving ? scenario.serving->choices.front() : ServingChoice{}, *s.engine, *s.device, true);
+  out.batch_limit = batch_limit(usual, predictor.verified_rows(s, m));
   std::vector<int> reported;
   std::copy_if(batches.begin(), batches.end(), std::back_inserter(reported),
                [&](int batch) { return at(batch).has_value(); });
   if (reported.empty()) reported = {out.largest_batch};  // no requested batch size fits
+  out.pays_at = stretches(
+      looked_at(reported, out.largest_batch), [&](int batch) { return at(batch)->speedup_with_prefill >= 1; },
+      [](int a, int b) { return b - a > 1 ? std::optional(a + (b - a) / 2) : std::nullopt; });
   const auto sharded = predictor.with_sharded_draft(s, m);
   for (const int batch : reported) {
     const auto prediction = at(batch);
@@ -164,10 +123,11 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
   for (const int prompt : lengths.knows_lengths() ? scenario.prompt_tokens : std::vector<int>{}) {
     for (const int batch : reported)
       if (const auto best = lengths.best(prompt, batch)) out.best.push_back(*best);
-    std::set<int> all(reported.begin(), reported.end());
-    all.insert(out.largest_batch);
-    const std::vector<int> ascending(all.begin(), all.end());
-    const auto schedule = lengths.by_batch(prompt, ascending);
+    Setup longer = s;
+    longer.prompt_tokens = prompt;
+    const int largest = largest_batch(predictor, longer, m);
+    if (largest == 0) continue;
+    const auto schedule = lengths.by_batch(prompt, looked_at(reported, largest));
     out.schedule.insert(out.schedule.end(), schedule.begin(), schedule.end());
   }
 
@@ -181,7 +141,7 @@ Advice advise(Sweep& sweep, std::size_t index, const std::vector<int>& batches, 
     p.batch = 0;
     try {
       if (plain != methods.end() && mean_rate(serving->scenario().serving->choices[p.serving].workload) > 0)
-        out.rate = advise_rate(*serving, p, static_cast<std::size_t>(plain - methods.begin()), seed);
+        out.rate = advise_load(*serving, p, static_cast<std::size_t>(plain - methods.begin()), seed);
     } catch (const InputErrors&) {}  // no KV pool fits
   }
   return out;
@@ -196,6 +156,17 @@ Scenario with_arrivals(Scenario s) {
     s.serving.emplace().choices = {load};
   }
   s.methods.push_back(autoregressive());  // last, so that the indices of the others remain valid
+  return s;
+}
+
+Scenario with_mean_lengths(Scenario s) {
+  if (!s.serving) return s;
+  const Workload& w = s.serving->choices.front().workload;
+  const auto take = [&](const char* key, double mean, int least, std::vector<int>& tokens) {
+    if (!s.document.root().has(key) && mean > 0) tokens = {std::max(least, static_cast<int>(std::lround(mean)))};
+  };
+  take("prompt_tokens", mean_prompt(w), 1, s.prompt_tokens);
+  take("output_tokens", mean_output(w), 2, s.output_tokens);
   return s;
 }
 

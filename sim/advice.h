@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice on one method on one setup: up to which batch and load speculation pays, which draft length is the best at
+// Advice on one method on one setup: at which batches and loads speculation pays, which draft length is the best at
 // each batch size, and which costs reduce the gain. It pays where requests gain, their prompts included.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <tuple>
 #include <vector>
 
 #include "sim/draft_schedule.h"
-#include "sim/serving.h"
+#include "sim/load_advice.h"
+#include "sim/stretches.h"
 
 namespace draftline {
 
@@ -34,19 +36,14 @@ struct BatchAdvice {
   std::optional<double> sharded_speedup;  // with the draft network divided among the ranks; none if it can't be
 };
 
-// Up to which load speculation lowers the mean end-to-end latency, by simulations at rising request rates.
-struct RateAdvice {
-  PerSecond pays_to;        // requests/s up to which the latency is lower; 0 if `never` or `too_few`
-  bool overloaded = false;  // the search ended because plain decoding was overloaded; speculation was still faster
-  bool never = false;       // speculation is slower even without load
-  bool too_few = false;     // the workload has too few requests to find the limit: they all arrive at once before
-};
-
 struct Advice {
   Point point;            // its batch is the first of the scenario
   std::string obstacle;   // why the method can't run, then nothing else is set; "" if it can
   int largest_batch = 0;  // that fits in device memory
-  int pays_to_batch = 0;  // the largest batch up to which requests gain; 0: none
+  int batch_limit = 0;    // sequences that the engine runs at once while it speculates, unless it is told otherwise
+  // Where requests gain. More than one where a mixture of experts is verified: with few sequences more rows read more
+  // experts, with many these are read anyway.
+  std::vector<Stretch<int>> pays_at;
   double gain = 1;  // of requests: mean over `batches`, geometric; 1 in those where it is switched off as they lose
   // Share of the plain server's KV pool that the drafter uses, 0 to 1; none if the weights leave no memory for a pool.
   std::optional<double> pool_lost;
@@ -54,11 +51,17 @@ struct Advice {
   // By prompt, then batch size; empty if the method drafts no chain of a given length.
   std::vector<BestLength> best;
   std::vector<ScheduledLength> schedule;
-  std::optional<RateAdvice> rate;  // none if load was not asked about, or if no KV pool fits
+  std::optional<LoadAdvice> rate;  // none if load was not asked about, or if no KV pool fits
+
+  int pays_to_batch() const { return pays_at.empty() ? 0 : pays_at.back().to; }  // 0: it never pays
+  bool pays_at_every_batch() const { return pays_at == std::vector<Stretch<int>>{{1, largest_batch}}; }
+  bool pays_at_batch(int batch) const {
+    return std::any_of(pays_at.begin(), pays_at.end(), [&](const auto& s) { return s.from <= batch && batch <= s.to; });
+  }
 
   static auto members(auto& s) {
-    return std::tie(s.point, s.obstacle, s.largest_batch, s.pays_to_batch, s.gain, s.pool_lost, s.batches, s.best,
-                    s.schedule, s.rate);
+    return std::tie(s.point, s.obstacle, s.largest_batch, s.batch_limit, s.pays_at, s.gain, s.pool_lost, s.batches,
+                    s.best, s.schedule, s.rate);
   }
 };
 
@@ -70,5 +73,8 @@ Advice advise(Sweep&, std::size_t index, const std::vector<int>& batches, Servin
 // The scenario with plain decoding as its last method and, if it has no workload, with 600 Poisson arrivals. Its only
 // batch size is 1.
 Scenario with_arrivals(Scenario);
+
+// The scenario with the mean lengths of its first workload as its prompt_tokens and output_tokens, where it names none.
+Scenario with_mean_lengths(Scenario);
 
 }  // namespace draftline

@@ -3,8 +3,13 @@
 
 namespace draftline {
 
+static Scenario read(Document document, const std::filesystem::path& data) {
+  Catalogue catalogue(data);
+  return with_mean_lengths(read_scenario(std::move(document), catalogue));
+}
+
 AdviceSweep::AdviceSweep(Document scenario, const std::filesystem::path& data, bool with_load)
-    : sweep_(std::move(scenario), data) {
+    : sweep_(read(std::move(scenario), data), data) {
   sweep_.validate();
   const Scenario& s = sweep_.scenario();
   if (with_load) {

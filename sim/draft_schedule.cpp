@@ -39,9 +39,11 @@ std::vector<ScheduledLength> DraftSchedule::by_batch(int prompt_tokens, const st
     const auto next = best(prompt_tokens, batch);
     if (!next) break;
     if (last) changes_between(*last, *next, all);
-    else all.push_back({prompt_tokens, 1, next->draft_length});
+    else all.push_back({prompt_tokens, 1, 1, next->draft_length});
     last = next;
   }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i].to_batch = i + 1 < all.size() ? all[i + 1].from_batch - 1 : last->batch_size;
   return all;
 }
 
@@ -55,7 +57,7 @@ void DraftSchedule::changes_between(const BestLength& low, const BestLength& hig
       return;
     }
   }
-  all.push_back({high.prompt_tokens, high.batch_size, high.draft_length});
+  all.push_back({high.prompt_tokens, high.batch_size, high.batch_size, high.draft_length});
 }
 
 }  // namespace draftline

@@ -14,9 +14,9 @@ struct BestLength {
   double speedup = 1;                                       // of requests
 };
 
-// From `from_batch` on, up to the next entry of the same prompt, `draft_length` is the best.
+// From `from_batch` to `to_batch` `draft_length` is the best; 0: plain decoding is faster.
 struct ScheduledLength {
-  int prompt_tokens = 0, from_batch = 1, draft_length = 0;
+  int prompt_tokens = 0, from_batch = 1, to_batch = 1, draft_length = 0;
 };
 
 class DraftSchedule {

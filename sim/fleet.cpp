@@ -52,6 +52,9 @@ struct Fleet::Backlog {
     const auto many = std::max<std::int64_t>(32, requests / 25);
     return all >= many && all >= half + half / 3;
   }
+  double growth(std::int64_t requests) const {
+    return static_cast<double>(all - half) / static_cast<double>(requests - requests / 2);
+  }
 };
 
 ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
@@ -155,6 +158,7 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
     backlog.all = waiting();
     finish(front);
     out.diverges = backlog.diverges(workload.requests);
+    out.queue_growth = backlog.growth(workload.requests);
   }
 
   if (!prefillers.empty()) {

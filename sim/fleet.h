@@ -13,9 +13,12 @@ struct ServingRun {
   Seconds wall_time = {};     // wall time of the event loop on this machine, without pricing_time
   Seconds pricing_time = {};  // wall time of computing step prices that were not cached
   bool diverges = false;      // the queue grew until the last arrival, so that latencies depend on the run's length
+  double queue_growth = 0;    // requests by which the queue grew for each that arrived in the second half of arrivals
   bool cut_short = false;     // run_while_targets_hold() ended it; the figures are of its beginning
 
-  static auto members(auto& s) { return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges, s.cut_short); }
+  static auto members(auto& s) {
+    return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges, s.queue_growth, s.cut_short);
+  }
 };
 
 // A sentence on the requests that were refused because they do not fit the KV pool; "" if there are none.

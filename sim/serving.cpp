@@ -264,6 +264,16 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
       out.warnings.push_back(some + ": refused");
       break;
     }
+  const ServingChoice& choice = serving.choices[p.serving];
+  const auto seqs = [&](bool speculating) {
+    return limits_on(choice, *point->setup.engine, target, speculating).max_num_seqs;
+  };
+  if (const bool speculates = point->drafting.draft_length > 0;
+      speculates && seqs(true) < seqs(false) &&
+      out.runs.front().figures.mean_in_system() > 1.0 * out.batch_limit * out.servers)
+    out.warnings.push_back(point->setup.engine->name + " runs " + std::to_string(out.batch_limit) +
+                           " sequences at once while it speculates, unless \"scheduler\": {\"max_num_seqs\": ..} says "
+                           "otherwise: requests waited for that");
   if (!attention_of(point->setup).measured) out.warnings.emplace_back(kAttentionNotMeasured);
   if (o.oracle && point->fleet.parts == 1 && point->drafting.lengths.size() > 1 &&
       point->drafting.outcomes != nullptr && !point->outcomes.by_length()) {

@@ -292,7 +292,7 @@ TEST_CASE("advise answers what run and simulate show") {
   double most = 0;
   for (const Json& point : by_length) most = std::max(most, point.at("speedup_with_prefill").at("value").get<double>());
   CHECK(best.at("speedup").at("value").get<double>() == Approx(most));
-  CHECK(contains(draftline("advise s.json --no-load").out, "Batch: it pays up to a batch of " + std::to_string(pays)));
+  CHECK(contains(draftline("advise s.json --no-load").out, "Batch: it pays up to batch " + std::to_string(pays)));
 
   // A load is found whatever is left out as warm-up: the idle server that the search starts from serves fewer.
   const std::string load = R"(, "workload": {"arrivals": {"process": "poisson", "rate": "2 /s"}, "requests": 600)";

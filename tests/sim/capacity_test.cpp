@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a fleet bears and up to which load speculation pays, however the question is put.
+// What a fleet bears, however the question is put.
 #include "sim/capacity.h"
 
 #include <cmath>
 #include <fstream>
 
-#include "sim/advice.h"
 #include "tests/core/messages.h"
 #include "tests/inputs/scenario_text.h"
 
 namespace draftline {
 
 namespace {
-
-const std::string kEagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.8, 0.7, 0.6]}})";
 
 FleetOption fleet_of(const std::string& workload, const std::string& targets) {
   const FreshFolder folder;
@@ -27,17 +24,6 @@ FleetOption fleet_of(const std::string& workload, const std::string& targets) {
   ServingSweep sweep(file, kData);
   sweep.validate();
   return smallest_fleet(sweep, 0, sweep.scenario().serving->prices, 64, 1);
-}
-
-Advice advice_of(const std::string& workload) {
-  const FreshFolder folder;
-  const auto file = folder.path() / "s.json";
-  std::ofstream(file) << with(R"("workload": )" + workload, kEagle);
-  Sweep sweep(file, kData);
-  sweep.validate();
-  ServingSweep serving(with_arrivals(sweep.scenario()), kData);
-  serving.validate();
-  return advise(sweep, 0, {1}, &serving, 1);
 }
 
 }  // namespace
@@ -116,19 +102,6 @@ TEST_CASE("whole nodes are paid for, and replicas that fit share them") {
   // A replica of three stages does not share a node of four; one of three does not fit nodes of two.
   CHECK(cost(R"("pipeline_parallel": 3, "devices_per_node": 4)") == std::tuple(Nodes(1), 4.0, 8.0));
   CHECK(cost(R"("pipeline_parallel": 3, "devices_per_node": {"h100-sxm": 2})") == std::tuple(Nodes(2), 4.0, 8.0));
-}
-
-TEST_CASE("the load up to which speculation pays knows no warm-up, and is not asked of what has none") {
-  const std::string poisson = R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": )";
-  const auto with_warm_up = advice_of(poisson + R"(600, "warm_up": 60})").rate,
-             without = advice_of(poisson + "600}").rate;
-  REQUIRE(with_warm_up);
-  REQUIRE(without);
-  CHECK(with_warm_up->pays_to.value == Approx(without->pays_to.value).epsilon(0.1));
-  const auto few = advice_of(poisson + "20}").rate;
-  REQUIRE(few);
-  CHECK(few->too_few);
-  CHECK_FALSE(advice_of(R"({"arrivals": {"process": "closed", "concurrency": 4}, "requests": 50})").rate);
 }
 
 }  // namespace draftline

@@ -89,7 +89,7 @@ TEST_CASE("an option of a plan and an advice come back from their bytes") {
   const Advice said = advice.at(0, 0), again = unpack<Advice>(pack(said));
   CHECK(again.point == said.point);
   CHECK(again.largest_batch == said.largest_batch);
-  CHECK(again.pays_to_batch == said.pays_to_batch);
+  CHECK(again.pays_at == said.pays_at);
   REQUIRE(!said.batches.empty());
   REQUIRE(again.batches.size() == said.batches.size());
   CHECK(again.batches.back().speedup == said.batches.back().speedup);

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/load_advice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/stretches.h"
+
+namespace draftline {
+
+namespace {
+
+// A server that decodes plainly and one that speculates, at one rate of requests after the other.
+class TwoServers {
+ public:
+  TwoServers(ServingSweep& serving, const Point& p, std::size_t plain_method, std::uint64_t seed)
+      : seed_(seed), with_(serving.prepare(p)) {
+    Point plain = p;
+    plain.method = plain_method;
+    plain_ = serving.prepare(plain);
+    whole_ = plain_->workload;
+  }
+
+  // The mean latency of a request that has the server for itself, in seconds.
+  double alone() {
+    plain_->workload = whole_;
+    plain_->workload.arrivals = {ArrivalProcess::Kind::closed};
+    plain_->workload.arrivals.concurrency = 1;
+    plain_->workload.requests = std::min<std::int64_t>(whole_.requests, 20);
+    plain_->workload.warm_up = 0;
+    return plain_->run(seed_, {}).figures.e2e.mean().value;
+  }
+
+  // The requests a second that the plain server serves when more arrive; none if there are too few to tell.
+  std::optional<double> capacity(double alone) {
+    constexpr int kFills = 16, kLeastFills = 4, kMostTries = 6;
+    constexpr double kOverload = 1.5, kLeastServed = 0.4;
+    if (is_recorded(whole_) && static_cast<double>(whole_.requests) < kLeastFills * in_flight()) return std::nullopt;
+    double rate = 2 * in_flight() / alone;  // no server is faster than without load
+    for (int i = 0; i < kMostTries; ++i) {
+      plain_->workload = at(rate, kFills);
+      const ServingRun run = plain_->run(seed_, {});
+      if (run.queue_growth <= 0) return std::nullopt;
+      const double served = rate * (1 - run.queue_growth);
+      if (served > kLeastServed * rate) return served;
+      // At a far higher rate all requests arrive before the first batches are served.
+      rate =
+          kOverload * std::max(served, static_cast<double>(plain_->workload.requests) / run.figures.makespan().value);
+    }
+    return std::nullopt;
+  }
+
+  bool gains(double rate, double full) {
+    constexpr int kFills = 8;
+    plain_->workload = with_->workload = at(rate, kFills * std::min(1.0, rate / full));
+    return with_->run(seed_, {}).figures.e2e.mean() < plain_->run(seed_, {}).figures.e2e.mean();
+  }
+  std::int64_t requests() const { return whole_.requests; }
+
+ private:
+  // Sequences that the plain server decodes together.
+  double in_flight() const {
+    const SchedulerLimits& l = plain_->limits;
+    const auto blocks = l.blocks_for(static_cast<std::int64_t>(mean_prompt(whole_) + mean_output(whole_) / 2));
+    return plain_->fleet.schedulers() *
+           std::clamp(static_cast<double>(l.kv_blocks) / static_cast<double>(std::max<std::int64_t>(blocks, 1)), 1.0,
+                      static_cast<double>(l.max_num_seqs));
+  }
+  // The workload at a rate, with enough requests to fill the server so often.
+  Workload at(double rate, double fills) const {
+    constexpr double kMost = 1 << 18;
+    Workload w = at_rate(whole_, rate / mean_rate(whole_));
+    if (!is_recorded(w))
+      w.requests = std::max(w.requests, static_cast<std::int64_t>(std::min(kMost, fills * in_flight())));
+    return w;
+  }
+
+  std::uint64_t seed_;
+  std::unique_ptr<ServingPoint> plain_, with_;
+  Workload whole_;
+};
+
+}  // namespace
+
+LoadAdvice advise_load(ServingSweep& serving, const Point& p, std::size_t plain_method, std::uint64_t seed) {
+  constexpr int kPoints = 9;
+  constexpr double kIdle = 0.02, kNearlyFull = 0.95, kCloseEnough = 1.03;
+  TwoServers servers(serving, p, plain_method, seed);
+  const double alone = servers.alone();
+  const std::optional<double> capacity = servers.capacity(alone);
+  const double burst = static_cast<double>(servers.requests()) / alone;  // all requests arrive while one is served
+  const double least = kIdle / alone, most = capacity ? kNearlyFull * *capacity : burst;
+  LoadAdvice out;
+  std::vector<double> rates;
+  for (int i = 0; i < kPoints && most > least; ++i)
+    rates.push_back(least * std::pow(most / least, i / (kPoints - 1.0)));
+  if (rates.empty()) rates = {most};
+  const auto paying = stretches(
+      rates, [&](double rate) { return servers.gains(rate, most); },
+      [&](double low, double high) {
+        return high / low > kCloseEnough ? std::optional(std::sqrt(low * high)) : std::nullopt;
+      });
+  if (paying.empty()) {
+    out.never = true;
+    return out;
+  }
+  const bool to_the_end = paying.back().to == rates.back();
+  if (to_the_end && !capacity) {
+    out.too_few = true;
+    return out;
+  }
+  out.pays_from = {paying.front().from == rates.front() ? 0 : paying.front().from};
+  out.pays_to = {to_the_end ? *capacity : paying.back().to};
+  out.overloaded = to_the_end;
+  return out;
+}
+
+}  // namespace draftline

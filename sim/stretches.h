@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a property holds along an axis: stretches of it, between points that are looked at. Their ends are found by
+// bisection, so a stretch or a gap that lies between two neighbouring points is not seen.
+#pragma once
+#include <optional>
+#include <vector>
+
+namespace draftline {
+
+template <class T>
+struct Stretch {
+  T from{}, to{};  // it holds at both
+  bool operator==(const Stretch&) const = default;
+};
+
+// `points` ascend. `middle(a, b)`: a point between two, or none if they are close enough.
+template <class T, class Holds, class Middle>
+std::vector<Stretch<T>> stretches(const std::vector<T>& points, Holds holds, Middle middle) {
+  std::vector<Stretch<T>> all;
+  bool before = false;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const bool here = holds(points[i]);
+    if (i > 0 && here != before) {
+      T low = points[i - 1], high = points[i];
+      while (const std::optional<T> m = middle(low, high)) (holds(*m) == before ? low : high) = *m;
+      if (here) all.push_back({high, points[i]});
+      else all.back().to = low;
+    } else if (here && i == 0) {
+      all.push_back({points[i], points[i]});
+    } else if (here) {
+      all.back().to = points[i];
+    }
+    before = here;
+  }
+  return all;
+}
+
+}  // namespace draftline
