@@ -10,6 +10,8 @@ namespace draftline {
 
 namespace {
 
+constexpr double kCloseEnough = 1.03;  // rates
+
 // A server that decodes plainly and one that speculates, at one rate of requests after the other.
 class TwoServers {
  public:
@@ -31,33 +33,50 @@ class TwoServers {
     return plain_->run(seed_, {}).figures.e2e.mean().value;
   }
 
-  // The requests a second that the plain server serves when more arrive; none if there are too few to tell.
+  // The most requests a second that the plain server serves without a queue that grows; none if there are too few
+  // requests to tell. Once it is overloaded a server may serve fewer, as it preempts: that is where the search begins.
   std::optional<double> capacity(double alone) {
-    constexpr int kFills = 16, kLeastFills = 4, kMostTries = 6;
-    constexpr double kOverload = 1.5, kLeastServed = 0.4;
     if (is_recorded(whole_) && static_cast<double>(whole_.requests) < kLeastFills * in_flight()) return std::nullopt;
-    double rate = 2 * in_flight() / alone;  // no server is faster than without load
+    const std::optional<double> overloaded = served_of_more(2 * in_flight() / alone);  // no server is faster than that
+    if (!overloaded) return std::nullopt;
+    double low = *overloaded, high = kOverload * low;
+    while (high / low > kCloseEnough) {
+      const double middle = std::sqrt(low * high);
+      (plainly(middle).diverges ? high : low) = middle;
+    }
+    return low;
+  }
+
+  bool gains(double rate, double full) {
+    plain_->workload = with_->workload = at(rate, kFills / 2 * std::min(1.0, rate / full));
+    return with_->run(seed_, {}).figures.e2e.mean() < plain_->run(seed_, {}).figures.e2e.mean();
+  }
+  std::int64_t requests() const { return whole_.requests; }
+
+ private:
+  static constexpr int kFills = 16, kLeastFills = 4;
+  static constexpr double kOverload = 1.5;
+
+  ServingRun plainly(double rate) {
+    plain_->workload = at(rate, kFills);
+    return plain_->run(seed_, {});
+  }
+  // The requests a second that the plain server serves while more arrive, at a rate that is brought near to it: at far
+  // more all requests arrive before the first batches are served.
+  std::optional<double> served_of_more(double rate) {
+    constexpr int kMostTries = 6;
+    constexpr double kLeastServed = 0.4;
     for (int i = 0; i < kMostTries; ++i) {
-      plain_->workload = at(rate, kFills);
-      const ServingRun run = plain_->run(seed_, {});
+      const ServingRun run = plainly(rate);
       if (run.queue_growth <= 0) return std::nullopt;
       const double served = rate * (1 - run.queue_growth);
       if (served > kLeastServed * rate) return served;
-      // At a far higher rate all requests arrive before the first batches are served.
       rate =
           kOverload * std::max(served, static_cast<double>(plain_->workload.requests) / run.figures.makespan().value);
     }
     return std::nullopt;
   }
 
-  bool gains(double rate, double full) {
-    constexpr int kFills = 8;
-    plain_->workload = with_->workload = at(rate, kFills * std::min(1.0, rate / full));
-    return with_->run(seed_, {}).figures.e2e.mean() < plain_->run(seed_, {}).figures.e2e.mean();
-  }
-  std::int64_t requests() const { return whole_.requests; }
-
- private:
   // Sequences that the plain server decodes together.
   double in_flight() const {
     const SchedulerLimits& l = plain_->limits;
@@ -84,7 +103,7 @@ class TwoServers {
 
 LoadAdvice advise_load(ServingSweep& serving, const Point& p, std::size_t plain_method, std::uint64_t seed) {
   constexpr int kPoints = 9;
-  constexpr double kIdle = 0.02, kNearlyFull = 0.95, kCloseEnough = 1.03;
+  constexpr double kIdle = 0.02, kNearlyFull = 0.95;
   TwoServers servers(serving, p, plain_method, seed);
   const double alone = servers.alone();
   const std::optional<double> capacity = servers.capacity(alone);
