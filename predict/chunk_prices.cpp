@@ -90,6 +90,13 @@ Seconds ChunkPrices::joint(int rows) {
   return between(at_low, prompt(cell + 1).joint, static_cast<double>(rows - low) / (high - low));
 }
 
+Seconds ChunkPrices::added(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens) {
+  if (others.empty()) return (this->*part)(tokens);
+  Seconds mean;
+  for (const auto& [rows, share] : others) mean += share * ((this->*part)(rows + tokens) - (this->*part)(rows));
+  return mean;
+}
+
 Seconds ChunkPrices::rest_at(std::size_t tokens_node, std::size_t node) {
   if (tokens_node < prompts_.size() && node < prompts_[tokens_node].rest.size())
     if (const Seconds known = prompts_[tokens_node].rest[node]; !(known < Seconds{})) return known;

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "decoder/priced/step_price.h"
+#include "predict/expected_step.h"
 
 namespace draftline {
 
@@ -37,8 +37,10 @@ class ChunkPrices {
   Seconds joint(int rows);
   // The rest of a chunk: attention, and the drafter's pass over it.
   Seconds rest(const Chunk&);
-  // What a chunk of a prompt adds to a step in which `rows` other rows are computed.
-  Seconds added(int rows, int tokens) { return products(rows + tokens) - products(rows); }
+  // What a chunk of a prompt adds to a step in which other rows are verified, of products() and of joint(): the mean
+  // over the same numbers of rows that the step's own price is a mean over.
+  Seconds added(const VerifiedRows& others, int tokens) { return added(&ChunkPrices::products, others, tokens); }
+  Seconds joint_added(const VerifiedRows& others, int tokens) { return added(&ChunkPrices::joint, others, tokens); }
   // A step that computes prompts alone: its host time if the device took none, and what of it device work can't hide.
   Seconds host_alone() { return of_prompts().host_alone(); }
   Seconds host_least() { return of_prompts().host_least(); }
@@ -50,6 +52,7 @@ class ChunkPrices {
     std::vector<Seconds> rest;  // by context; below 0: not computed yet
   };
   Prompt& prompt(std::size_t node);
+  Seconds added(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens);
   const StepPrice& of_prompts();
   Seconds products_between(int rows);
   Seconds rest_at(std::size_t tokens_node, std::size_t context_node);

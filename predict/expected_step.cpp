@@ -27,4 +27,10 @@ std::vector<std::pair<int, double>> hits_of(int sequences, double hit_share) {
   return all;
 }
 
+double mean_rows(const VerifiedRows& all) {
+  double mean = 0;
+  for (const auto& [rows, share] : all) mean += share * rows;
+  return mean;
+}
+
 }  // namespace draftline

@@ -13,9 +13,18 @@ namespace draftline {
 // sequences three values that have its mean and variance. The shares sum to 1.
 std::vector<std::pair<int, double>> hits_of(int sequences, double hit_share);
 
+// How many rows a step verifies, of all its sequences, with the share of steps. The shares sum to 1.
+using VerifiedRows = std::vector<std::pair<int, double>>;
+double mean_rows(const VerifiedRows&);
+
 class ExpectedStep {
  public:
-  void add(double share, PlacedStep price) { parts_.emplace_back(share, std::move(price)); }
+  // A step that verifies `rows` rows.
+  void add(double share, int rows, PlacedStep price) {
+    parts_.emplace_back(share, std::move(price));
+    rows_.emplace_back(rows, share);
+  }
+  const VerifiedRows& rows() const { return rows_; }
 
   Seconds operator()(double length, const PromptsBetween& between = {}) const {
     return mean([&](const PlacedStep& p) { return p(length, between); });
@@ -55,6 +64,7 @@ class ExpectedStep {
     return sum;
   }
   std::vector<std::pair<double, PlacedStep>> parts_;
+  VerifiedRows rows_;
 };
 
 }  // namespace draftline

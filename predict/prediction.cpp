@@ -136,13 +136,13 @@ RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m,
     fewer.batch_size = sequences;
     const ExpectedStep& price = *priced(plan, fewer, hit_share).step;
     const StepBreakdown step = sequences == s.batch_size ? full.step : mean_step(price, full.contexts);
-    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token, price.idle(step)};
+    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token, price.idle(step), price.rows()};
   };
   const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
   const LoopedRequests requests{s.batch_size,
                                 s.prompt_tokens,
                                 s.output_tokens,
-                                priced(plan, s, hit_share).rows,
+                                mean_rows(priced(plan, s, hit_share).step->rows()) / s.batch_size,
                                 acceptance_length,
                                 limits.max_num_batched_tokens,
                                 limits.batching == SchedulerLimits::Batching::prefill_first};

@@ -54,8 +54,8 @@ RequestCycle request_cycle(const LoopedRequests& r, const std::function<DecodeSt
   const int pieces = std::min(r.prompt_tokens, whole_above(std::max(1.0, r.prompt_tokens / s.chunk)));
   const DecodeStep beside =
       others > 0 ? decode(others) : DecodeStep{chunks.host_alone(), chunks.host_alone() - chunks.host_least()};
-  const Seconds prompts = chunks.added(others * r.rows, tokens) +
-                          s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r.prompt_tokens, pieces);
+  const Seconds prompts =
+      chunks.added(beside.rows, tokens) + s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r.prompt_tokens, pieces);
   const Seconds prompt_step = beside.time + std::max(Seconds{}, prompts - beside.slack);
   return {.ttft = s.own_steps * prompt_step,
           .e2e = s.plain_steps * decode(r.batch_size).time + s.prompt_steps * prompt_step};

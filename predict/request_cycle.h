@@ -12,7 +12,7 @@ namespace draftline {
 
 struct LoopedRequests {
   int batch_size, prompt_tokens, output_tokens;
-  int rows;                    // verified per sequence and step
+  double rows;                 // verified per sequence and step, mean
   double tokens_per_step;      // mean acceptance length
   int max_num_batched_tokens;  // token budget of a step
   bool prompts_apart = false;  // prompts have steps of their own
@@ -30,9 +30,10 @@ struct RequestSteps {
 RequestSteps steps_of_request(const LoopedRequests&);
 
 // A decode step: mean over the output, with the host time of the tokens emitted. `slack`: device time that the host
-// leaves idle, which prompts use first.
+// leaves idle, which prompts use first. `rows`: of all its sequences.
 struct DecodeStep {
   Seconds time, slack;
+  VerifiedRows rows = {};
 };
 struct RequestCycle {
   Seconds ttft, e2e;  // from the arrival to the first token, and to the last

@@ -72,7 +72,9 @@ ExpectedStep Predictor::expected(Plan& p, const Setup& s, double hit_share) {
   ExpectedStep step;
   for (const auto& [hits, share] : hits_of(s.batch_size, hit_share)) {
     const auto some = hits < s.batch_size ? std::optional(hits) : std::nullopt;
-    step.add(share, placed(p, s, recorded(p, Recording::step, s.batch_size, false, some).outline));
+    const Recorded& r = recorded(p, Recording::step, s.batch_size, false, some);
+    const int rows = s.batch_size + hits * (r.rows() - 1);
+    step.add(share, rows, placed(p, s, r.outline));
   }
   return step;
 }

@@ -38,8 +38,7 @@ StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const
           setup.engine->prompt_graphs.value_or(0)),
       token_(to_ticks(setup.engine->token)),
       stages_(stages),
-      batches_(by_drafts_.size()),
-      rows_(by_drafts_.size()) {}
+      batches_(by_drafts_.size()) {}
 
 void StepTable::allow(int sequences) const {
   step_ticks(sequences * static_cast<double>(by_drafts_.size()) * setup_.engine->token);  // of a step's tokens
@@ -77,7 +76,7 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
   if (line.to == 0) {
     const std::int64_t from = context_node(cell), to = context_node(cell + 1);
     const StepBreakdown first = b.price->breakdown(static_cast<double>(from));
-    const Seconds handing_on = hops(sequences * rows(drafts));
+    const Seconds handing_on = hops(mean_rows(b.price->rows()));
     const Ticks start = step_ticks(first.time + handing_on),
                 end = step_ticks((*b.price)(static_cast<double>(to)) + handing_on);
     const std::int64_t tokens = sequences * (to - from);
@@ -101,19 +100,18 @@ Ticks StepTable::after_prompts(int sequences, int drafts, std::int64_t context, 
 }
 
 // The time of passing the hidden states of so many rows through all stages.
-Seconds StepTable::hops(int rows) const {
+Seconds StepTable::hops(double rows) const {
   if (stages_ == 1) return {};
-  const Bytes states = bytes_of(setup_.precision.activations, static_cast<double>(rows) * setup_.transformer->hidden);
+  const Bytes states = bytes_of(setup_.precision.activations, rows * setup_.transformer->hidden);
   EngineLinks in_turn = setup_.engine->links;  // a stage waits for nobody but the one before it
   in_turn.rank_skew = {};
   const CollectiveCall hop{Collective::all_reduce, states, 2};
   return (stages_ - 1) * collective_time(setup_.device->links, in_turn, hop, setup_.device->name);
 }
 
-int StepTable::rows(int drafts) {
-  int& rows = rows_[static_cast<std::size_t>(drafts)];
-  if (rows == 0) rows = predictor_.verified_rows(setup_, *by_drafts_[static_cast<std::size_t>(drafts)]);
-  return rows;
+const VerifiedRows& StepTable::rows(int sequences, int drafts) {
+  static const VerifiedRows none;
+  return sequences == 0 ? none : batch(sequences, drafts).price->rows();
 }
 
 // Between the nodes of the context on a line, as a decode step is.
@@ -151,14 +149,12 @@ Ticks StepTable::prefill(int sequences, int drafts, std::int64_t context, std::s
     tokens += c.tokens;
     rest += chunks_.rest(c);
   }
-  const int decoding = sequences == 0 ? 0 : sequences * rows(drafts);
-  return step_ticks(std::max(Seconds{}, chunks_.added(decoding, tokens) + rest + hops(tokens)));
+  return step_ticks(std::max(Seconds{}, chunks_.added(rows(sequences, drafts), tokens) + rest + hops(tokens)));
 }
 
 // Neither experts nor their exchange depend on the context.
 Ticks StepTable::joint(int sequences, int drafts, int prompt_tokens) {
-  const int decoding = sequences == 0 ? 0 : sequences * rows(drafts);
-  Seconds time = chunks_.joint(decoding + prompt_tokens) - chunks_.joint(decoding);
+  Seconds time = chunks_.joint_added(rows(sequences, drafts), prompt_tokens);
   if (sequences > 0) {
     Batch& b = batch(sequences, drafts);
     if (!b.joint) b.joint = joint_time(b.price->breakdown(0));

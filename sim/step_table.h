@@ -31,7 +31,6 @@ class StepTable : public StepCost {
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }
   void allow(int sequences) const;  // throws InputErrors if the host time of so many sequences' tokens is hours
-  int rows(int drafts);             // verified rows per sequence at a draft length
 
  private:
   struct Batch {  // for one batch size and draft length
@@ -43,8 +42,9 @@ class StepTable : public StepCost {
     std::vector<std::optional<Seconds>> more;
   };
   Batch& batch(int sequences, int drafts);
-  Setup of_all(int sequences) const;  // if each replica of the attention has so many
-  Seconds hops(int rows) const;
+  Setup of_all(int sequences) const;                    // if each replica of the attention has so many
+  const VerifiedRows& rows(int sequences, int drafts);  // that such a step verifies; of no sequences none
+  Seconds hops(double rows) const;
   Seconds beside_prompt(int sequences, int drafts, std::int64_t context);
 
   Predictor& predictor_;
@@ -55,7 +55,6 @@ class StepTable : public StepCost {
   int stages_;
   Seconds pricing_time_;
   std::vector<std::vector<Batch>> batches_;  // [drafts][sequences]
-  std::vector<int> rows_;
 };
 
 }  // namespace draftline

@@ -78,6 +78,15 @@ TEST_CASE("hits of a batch have the mean and the variance of independent sequenc
   CHECK(hits_of(4, 0) == std::vector<std::pair<int, double>>{{0, 1}});
 }
 
+TEST_CASE("a sequence without a hit verifies one row") {
+  const auto sweep = ScenarioText(with(R"("batch_size": 2)", R"({"name": "prompt_lookup", "draft_length": 5,
+    "acceptance": {"rate": 0.8, "hit_share": 0.5}})"))
+                         .sweep();
+  const ExpectedStep step = sweep->predictor().expected_step(sweep->setup({}), sweep->scenario().method(Point{}));
+  CHECK(step.rows() == VerifiedRows{{2, 0.25}, {7, 0.5}, {12, 0.25}});
+  CHECK(mean_rows(step.rows()) == 7);
+}
+
 TEST_CASE("mean lengths of a chain, with the bonus") {
   const auto length = [](const std::string& acceptance) {
     return prediction(with_method(R"({"name": "eagle3", "draft_length": 3, "acceptance": )" + acceptance + "}"))

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kBudget = 2048;
 
-LoopedRequests requests(int batch, int prompt, int output, double tokens_per_step = 1, int rows = 1) {
+LoopedRequests requests(int batch, int prompt, int output, double tokens_per_step = 1, double rows = 1) {
   return {batch, prompt, output, rows, tokens_per_step, kBudget, false};
 }
 
@@ -101,6 +101,20 @@ TEST_CASE("prompts take their share of a gain: the longer they are, the less of 
   }
   const Prediction plain = prediction(with(R"("batch_size": 16, "prompt_tokens": 8000)"));
   CHECK(plain.speedup_with_prefill == 1);
+}
+
+// The experts of rows that are seldom there are no part of the step that the others have, so a prompt does not share
+// them: a prompt of 500 tokens reads nearly all experts, and the others read hardly any.
+TEST_CASE("beside look-ups that seldom find something a prompt of a mixture is no faster than alone") {
+  for (const double hits : {0.0, 0.02, 0.1, 1.0}) {
+    const Prediction p = prediction(
+        R"({"device": "h100-sxm", "transformer": "qwen3-30b-a3b", "engine": "vllm-0.19", "batch_size": 4,
+            "prompt_tokens": 500, "output_tokens": 100, "method": {"name": "prompt_lookup", "draft_length": 16,
+            "acceptance": {"rate": 0.5, "hit_share": )" +
+        std::to_string(hits) + "}}}");
+    INFO(hits);
+    CHECK(p.request.ttft > p.prefill_time);
+  }
 }
 
 TEST_CASE("the kernels of a step are all that the device does in it") {

@@ -70,6 +70,21 @@ TEST_CASE(
   CHECK(more("h100-sxm", 16384) == more("h100-sxm", 16));
 }
 
+TEST_CASE("beside look-ups that seldom find something a chunk of a mixture's prompt is no faster than alone") {
+  const auto sweep = ScenarioText(R"({"device": "h100-sxm", "transformer": "qwen3-30b-a3b", "engine": "vllm-0.19",
+    "method": {"name": "prompt_lookup", "draft_length": 16, "acceptance": {"rate": 0.5, "hit_share": 0.02}}})")
+                         .sweep();
+  const MethodChoice& method = sweep->scenario().method(Point{});
+  StepTable table(sweep->predictor(), sweep->setup({}), {&autoregressive(), &method}, method);
+  const Chunk chunk{500, 0};
+  const auto with_chunk = [&](int sequences, int drafts) {
+    const StepCost::Line line = table.decode(sequences, drafts, sequences * 500);
+    return line.at(sequences * 500) +
+           std::max<Ticks>(0, table.prefill(sequences, drafts, sequences * 500, {&chunk, 1}) - line.slack);
+  };
+  CHECK(with_chunk(4, 1) > with_chunk(0, 0));
+}
+
 TEST_CASE("handing a step on to the next stage of a pipeline waits for no other rank") {
   const auto step = [](double skew, int stages) {
     const auto sweep = ScenarioText(with("")).sweep();
