@@ -61,6 +61,7 @@ struct ColumnStyle {
   std::function<bool(const About&)> show_if = {};    // whether it is a column of tables; null: always
   std::function<bool(const About&)> in_csv_if = {};  // whether it is a column of CSV; null: always
   bool detail = false;                               // left out of tables that are too wide
+  bool mark = false;                                 // left out of tables in which no row has it
 };
 
 template <class T, class About = Scenario>
@@ -96,7 +97,7 @@ Figures<T, About> columns_of(const Figures<T, About>& all, const About& about, F
 
 template <class T, class About>
 void add_titles(std::vector<Table::Column>& titles, const Figures<T, About>& columns) {
-  for (const auto& f : columns) titles.push_back({f.title, f.csv, f.column.detail});
+  for (const auto& f : columns) titles.push_back({f.title, f.csv, f.column.detail, f.column.mark});
 }
 
 Cell cell_of(const Reading&, std::string_view unit, std::string (*text)(double));  // `text` null: in_unit()

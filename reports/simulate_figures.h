@@ -54,6 +54,17 @@ inline Reading cost(Result r) {
   const double by_hour = r.devices * r.price;
   return mean_of_runs(r, [=](Run run) { return by_hour / 3600 / run.figures.throughput().value * 1e6; });
 }
+// What is wrong with a load that overloads the servers; "" of any other.
+inline std::string overload(Result r) {
+  if (!r.runs.front().diverges) return "";
+  return "the load is more than can be served (utilization " + percent(r.runs.front().figures.busy_share(r.servers)) +
+         "): the queue grows, and latencies with the length of the run";
+}
+inline Reading warnings(Result r) {
+  nlohmann::json all = r.warnings;
+  if (const std::string text = overload(r); !text.empty()) all.push_back(text);
+  return Reading::Tree(std::make_shared<const nlohmann::json>(std::move(all)));
+}
 // Energy in J of all devices at their design power, for a share of the time; empty if that power is unknown.
 inline Reading energy(Result r, const std::function<double(Run)>& share) {
   if (r.power_watts <= 0) return {};
@@ -132,6 +143,10 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
       {"utilization", "utilization", "util", "", predicted,
        mean([](R r, Run run) { return run.figures.busy_share(r.servers); }), "share of the time that a step ran",
        {.text = percent, .detail = true}},
+      {"", "", "queue", "", {},
+       of([](R r) { return r.runs.front().diverges ? Reading(std::string("grows")) : Reading(); }),
+       "`grows`: until the last arrival, so that latencies depend on how long the run is; a column only where a row's "
+       "does", {.mark = true}},
       {"cpu_share", "", "", "", predicted, mean([](R r, Run run) { return run.figures.host_share(r.servers); }),
        "share of the time that steps waited for the CPU"},
       {"kv_utilization", "kv_utilization", "KV", "", predicted,
@@ -180,9 +195,7 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
        "hash of the event stream: equal hashes mean equal runs"},
       {"diverges", "diverges", "", "", {}, of([](R r) { return r.runs.front().diverges; }),
        "the queue grew until the last arrival: latencies depend on how long the run is"},
-      {"warnings", "", "", "", {},
-       of([](R r) { return Reading::Tree(std::make_shared<const nlohmann::json>(r.warnings)); }),
-       "what a reader should know of the run, as sentences"},
+      {"warnings", "", "", "", {}, of(served::warnings), "what a reader should know of the run, as sentences"},
       {"skipped", "skipped", "", "", {},
        [](const ServingOutcome& o) {
          const auto* why = std::get_if<std::string>(&o.result);

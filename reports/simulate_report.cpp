@@ -49,14 +49,26 @@ void SimulateReport::add(const ServingOutcome& o) {
     };
     for (const std::string& w : r.warnings) warn(w);
     preemptions_ = std::max(preemptions_, r.runs.front().figures.preemptions);
-    if (r.runs.front().diverges)
-      warn("the load is more than can be served (utilization " + percent(r.runs.front().figures.busy_share(r.servers)) +
-           "): the queue grows, and latencies with the length of the run");
+    if (const std::string text = served::overload(r); !text.empty()) {
+      ++overloaded_;
+      overload_ = text;
+    }
   }
   if (to_.format == Format::json) return add_json(o);
   std::vector<Cell> row = inputs_.cells(o.point);
   add_cells(row, columns_, o);
   table_.add(std::move(row));
+}
+
+// Which rows these are says the column "queue".
+std::string SimulateReport::overload() const {
+  if (overloaded_ == 0) return {};
+  if (table_.rows() == 1) return "warning: " + overload_;
+  const std::string which = overloaded_ == table_.rows()
+                                ? "every row"
+                                : std::to_string(overloaded_) + " of " + std::to_string(table_.rows()) + " rows";
+  return "warning: in " + which +
+         " the load is more than can be served: the queue grows, and their latencies with the length of the run";
 }
 
 void SimulateReport::finish() {
@@ -86,6 +98,7 @@ void SimulateReport::finish() {
         to_.stream << "Where KV blocks ran out, sequences were preempted, up to " << preemptions_
                    << " times in a run.\n";
       for (const std::string& w : warnings_) write("warning: " + w);
+      write(overload());
       break;
     }
   }

@@ -23,6 +23,7 @@ class SimulateReport {
  private:
   void add_json(const ServingOutcome&);
   Table new_table() const;
+  std::string overload() const;  // a warning that counts the rows whose load is too much; "" if none's is
 
   Output to_;
   const Scenario& scenario_;
@@ -32,9 +33,9 @@ class SimulateReport {
   std::unique_ptr<JsonWriter> json_;
   Table table_;
   std::vector<std::string> warnings_;
-  std::size_t skipped_ = 0;
+  std::size_t skipped_ = 0, overloaded_ = 0;  // points
   std::int64_t preemptions_ = 0;
-  std::string reason_;
+  std::string reason_, overload_;  // of the first that was skipped; what is wrong with the last that is overloaded
 };
 
 }  // namespace draftline

@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 
 #include "core/errors.h"
 #include "core/quantity_text.h"
@@ -196,11 +195,18 @@ Table::Widths Table::widths_of(std::size_t column, bool limited) const {
   return w;
 }
 
+bool Table::has_any(std::size_t column) const {
+  return std::any_of(lines_.begin(), lines_.end(),
+                     [&](const auto& row) { return !row.empty() && !row[column].shown.empty(); });
+}
+
 std::string Table::to_text(std::size_t width) const {
-  std::vector<std::size_t> shown(columns_.size());
-  std::iota(shown.begin(), shown.end(), std::size_t{0});
+  std::vector<std::size_t> shown;
   std::vector<Widths> widths;
-  for (const std::size_t c : shown) widths.push_back(widths_of(c, width > 0));
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    if (!columns_[c].mark || has_any(c)) shown.push_back(c);
+    widths.push_back(widths_of(c, width > 0));
+  }
   const auto sum = [&](std::size_t Widths::*which) {
     std::size_t all = kGap.size() * (shown.size() - 1);
     for (const std::size_t c : shown) all += widths[c].*which;

@@ -32,12 +32,12 @@ Cell percent_cell(const std::optional<double>& share, int digits = 3);  // 0.123
 class Table {
  public:
   // The header for people and the name in CSV: {"step time", "step_time_s"}; an empty name is the header itself. A
-  // detail is left out of a text that would be too wide.
+  // detail is left out of a text that would be too wide, a mark of one in which no row has it.
   struct Column {
     std::string title, csv_name;
-    bool detail;
-    Column(std::string t, std::string c = "", bool is_detail = false)
-        : title(std::move(t)), csv_name(c.empty() ? title : std::move(c)), detail(is_detail) {}
+    bool detail, mark;
+    Column(std::string t, std::string c = "", bool is_detail = false, bool is_mark = false)
+        : title(std::move(t)), csv_name(c.empty() ? title : std::move(c)), detail(is_detail), mark(is_mark) {}
     Column(const char* t) : Column(std::string(t)) {}
   };
 
@@ -60,6 +60,7 @@ class Table {
     bool is_number = false;
   };
   Widths widths_of(std::size_t column, bool limited) const;
+  bool has_any(std::size_t column) const;  // whether a cell of it is not empty
 
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> lines_;  // an empty one is a rule

@@ -141,7 +141,28 @@ TEST_CASE("more load than can be served is no error: it ends, warns and says tha
   const Ran table = draftline("simulate s.json");
   CHECK(table.code == 0);
   CHECK(contains(table.out, "warning: the load is more than can be served"));
-  CHECK(Json::parse(draftline("simulate s.json --json").out).at("diverges") == true);
+  const Json point = Json::parse(draftline("simulate s.json --json").out);
+  CHECK(point.at("diverges") == true);
+  REQUIRE(point.at("warnings").size() == 1);
+  CHECK(starts_with(point.at("warnings")[0].get<std::string>(), "the load is more than can be served (utilization "));
+}
+
+TEST_CASE("of several points each says whether its own queue grows") {
+  const Program draftline;
+  draftline.write("s.json", scenario(R"({"process": "poisson", "rate": ["2 /s", "3000 /s", "4000 /s"]})"));
+  const std::string table = draftline("simulate s.json").out;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    INFO(line);
+    if (starts_with(line, "eagle3")) CHECK(contains(line, "grows") == contains(line, "000 /s"));
+  }
+  CHECK(contains(table, "warning: in 2 of 3 rows the load is more than can be served: the queue grows,"));
+  const Json all = Json::parse(draftline("simulate s.json --json").out).at("results");
+  for (const Json& point : all) CHECK(point.at("warnings").size() == (point.at("diverges") == true ? 1 : 0));
+  CHECK(all[0].at("diverges") == false);
+  CHECK(all[2].at("diverges") == true);
+  draftline.write("s.json", scenario(kPoisson));
+  CHECK(!contains(draftline("simulate s.json").out, "queue"));  // no column where nothing is to be told
 }
 
 // A sweep to which `signal` is sent as soon as some points are written. `told`: what the program is told of its signals

@@ -34,6 +34,15 @@ TEST_CASE("numbers stand right, texts left, under their titles") {
   CHECK(t.to_csv(false) == "eagle3,8,0.00321\nmedusa,128,\n");
 }
 
+TEST_CASE("a mark that no row has is no column of a text, and stays one of CSV") {
+  Table t({"batch", {"late", "late", false, true}});
+  t.add({8, Cell()});
+  CHECK(t.to_text() == "batch\n-----\n    8\n");
+  CHECK(t.to_csv() == "batch,late\n8,\n");
+  t.add({9, "yes"});
+  CHECK(t.to_text() == "batch  late\n-----  ----\n    8\n    9  yes\n");
+}
+
 TEST_CASE("people see three digits, CSV every one, NaN and infinity are empty") {
   Table t({"x"});
   t.add({Cell(1.0 / 3)});
