@@ -114,8 +114,9 @@ Json MethodSpec::object() const {
 }
 
 std::string MethodSpec::label() const {
-  if (parameters_->empty()) return std::string(entry_->name);
   Json shown = *parameters_;
+  if (shards_if_possible_) shown.erase(kShardDraft);  // the engine's default, which nobody wrote
+  if (shown.empty()) return std::string(entry_->name);
   if (const auto draft = shown.find("draft"); draft != shown.end() && draft->is_object() && draft->contains("name"))
     shown["draft"] = draft->at("name");  // of a network that is described
   if (const auto own = shown.find(kDrafterDevice); own != shown.end() && own->is_object()) *own = place(*own);

@@ -51,6 +51,13 @@ TEST_CASE("a method's draft length is typed, the rest stays together, and its ac
   CHECK(MethodSpec().label() == "autoregressive");
 }
 
+TEST_CASE("a label has what was written of dividing the draft network, not what the engine does by itself") {
+  const MethodSpec m = spec(R"({"name": "draft_model", "draft": "small", "draft_length": 3})");
+  CHECK(m.with_draft_sharded_if_possible().label() == "draft_model draft:small");
+  CHECK(!(m.with_draft_sharded_if_possible() == m));  // it is priced otherwise
+  CHECK(m.with_sharded_draft().label() == "draft_model draft:small,shard_draft:true");
+}
+
 TEST_CASE("a drafter's own device is part of a method's name, and leaves it the same drafter") {
   const MethodSpec near = spec(R"({"name": "draft_model", "draft": "small", "draft_length": 3})"),
                    far = spec(R"({"name": "draft_model", "draft": "small", "draft_length": 3,
