@@ -40,7 +40,7 @@ inline const Figures<Advice>& advise_figures() {
       {"gain", "", "", "", predicted, of([](A a) { return a.gain; }),
        "speedup of requests, geometric mean over the batches below; 1 where they would lose and it is switched off"},
       {"kv_pool_lost", "", "", "", predicted, of([](A a) { return a.pool_lost; }),
-       "share of the plain server's KV pool that the drafter takes"},
+       "share of the plain server's KV pool that speculation takes: a drafter, its cache, and room for more verified rows"},
       {"rate", "", "", "", {}, of([](A a) { return pays_to_some_load(a) ? Reading() : Reading(nullptr); }),
        "null where no load bounds it"},
       {"rate/pays_from", "", "", "requests/s", predicted, rate([](R r) { return r.pays_from; }),

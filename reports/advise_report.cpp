@@ -92,7 +92,7 @@ void put_reasons(const Output& to, const Scenario& scenario, const Advice& a) {
   if (a.batches.front().sharded_speedup) out << "  " << shard_sentence(a) << "\n";
   if (a.pool_lost > 0.005 && scenario.method(a.point).drafter_device)
     out << "  KV pool: a sequence needs room in both caches, which hold " << percent(*a.pool_lost) << " less.\n";
-  else if (a.pool_lost > 0.005) out << "  KV pool: the drafter takes " << percent(*a.pool_lost) << " of it.\n";
+  else if (a.pool_lost > 0.005) out << "  KV pool: speculation takes " << percent(*a.pool_lost) << " of it.\n";
   out << "\n";
 
   const auto columns = columns_of(batch_figures(a), a, Format::table);

@@ -21,11 +21,11 @@ const std::string kEagle = R"({"name": "eagle3", "draft_length": 8, "acceptance"
     {"name": "eagle3", "draft_length": [1, 3, 8], "acceptance": {"rate": 0.7}}, {"name": "hass", "draft_length": 3, "acceptance": {"rate": 0.6}}])";
 
 struct Answered {
-  Answered(const std::string& methods, const std::string& more = "")
-      : sweep(Document::from_text(
-                  R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "method": )" + methods +
-                      more + "}",
-                  "s.json"),
+  Answered(const std::string& methods, const std::string& more = "", const std::string& engine = "vllm",
+           const std::string& transformer = "llama-3.1-8b")
+      : sweep(Document::from_text(R"({"device": "h100-sxm", "transformer": ")" + transformer + R"(", "engine": ")" +
+                                      engine + R"(", "method": )" + methods + more + "}",
+                                  "s.json"),
               std::string(DRAFTLINE_SOURCE_DIR) + "/data", false) {
     for (std::size_t i = 0; i < sweep.size(); ++i) advices.push_back(sweep.at(i, 0));
   }
@@ -85,6 +85,27 @@ TEST_CASE("many methods make one table in order of their gain, and the reasons o
     INFO(line);
     if (starts_with(line, "--")) CHECK(line.size() <= 80);  // the rule of a table
   }
+}
+
+TEST_CASE("what would be needed hardly depends on the acceptance, so that a guess tells it") {
+  const auto needed = [](const std::string& engine, const std::string& rate) {
+    const Answered a(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": )" + rate + "}}", "", engine);
+    std::vector<double> each;
+    for (const BatchAdvice& b : a.advices.front().batches) each.push_back(b.needed_length);
+    return each;
+  };
+  for (const char* engine : {"vllm", "sglang"}) {  // SGLang's host spends time on each token
+    const auto low = needed(engine, "0.1"), high = needed(engine, "0.9");
+    REQUIRE(low.size() == high.size());
+    for (std::size_t i = 0; i < low.size(); ++i) CHECK(high[i] == Approx(low[i]).epsilon(0.1));
+  }
+}
+
+TEST_CASE("memory that a method without a drafter needs is not called a drafter's") {
+  const Answered a(R"({"name": "prompt_lookup", "draft_length": 5, "acceptance": {"rate": 0.7}})", "", "vllm",
+                   "qwen3-30b-a3b");
+  REQUIRE(a.advices.front().pool_lost > 0.01);
+  CHECK(contains(a.text(Format::table), "KV pool: speculation takes " + percent(*a.advices.front().pool_lost)));
 }
 
 TEST_CASE("each setup has a verdict of its own") {
