@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline advise SCENARIO`: what to use and up to which batch and load, the draft lengths by batch, and which costs
 // reduce the gain.
+#include <algorithm>
 #include <iostream>
 
 #include "cli/command.h"
@@ -44,7 +45,12 @@ int advise_all(const AdviseOptions& o, const Common& common) {
   if (!done) std::cerr << "interrupted: only " << advices.size() << " of " << points << " methods were looked at\n";
   write_advice(to_standard_output(o.json, false, {"advise", common.data, o.seed, {.load = !o.no_load}}),
                first->scenario(), advices, o.all);
-  return done ? 0 : Interruptible::exit_code();
+  if (!done) return Interruptible::exit_code();
+  const bool runs = std::any_of(advices.begin(), advices.end(), [](const Advice& a) { return a.obstacle.empty(); });
+  if (!runs)
+    throw InputErrors(first->scenario().document.root().place() +
+                      ": no method of it can run; the first: " + advices.front().obstacle);
+  return kFine;
 }
 
 }  // namespace

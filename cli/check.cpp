@@ -37,7 +37,7 @@ int finish(const CheckOptions& o, const GateReport& report) {
   if (!o.markdown.empty()) write_text_file(o.markdown, gate_markdown(report));
   if (o.json) write_gate_json(std::cout, report);
   else std::cout << gate_text(report, static_cast<std::size_t>(text_width()));
-  return report.fine() ? kFine : kMoved;
+  return report.fine() ? kFine : kMissed;
 }
 
 int check_against(const CheckOptions& o, const Common& common) {
@@ -55,7 +55,7 @@ int check_measured(const CheckOptions& o) {
   if (o.json) write_measured_json(std::cout, comparison);
   else std::cout << measured_text(comparison, static_cast<std::size_t>(text_width()));
   for (const MeasuredChange& c : comparison.kinds)
-    if (c.verdict == Verdict::slower || c.verdict == Verdict::faster) return kMoved;
+    if (c.verdict == Verdict::slower || c.verdict == Verdict::faster) return kMissed;
   return kFine;
 }
 
@@ -116,7 +116,7 @@ int check_pins(const CheckOptions& o, const Common& common) {
   for (const Anchor& a : anchors.anchors) report.anchors.push_back(predict(a, common.data));
   const int code = finish(o, report);
   if (!o.approve) {
-    if (code == kMoved) std::cerr << "If that is what was meant: the same command with --approve.\n";
+    if (code == kMissed) std::cerr << "If that is what was meant: the same command with --approve.\n";
     return code;
   }
   std::vector<PinFile> approved_files;  // written only if none throws

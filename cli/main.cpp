@@ -123,7 +123,10 @@ int run(int argc, char** argv, Launched l) {
   std::filesystem::path data = find_data();
   app.add_option("--data", data, "the folder data/ (devices, transformers, engines, papers)")
       ->check(CLI::ExistingDirectory);
-  app.footer("Exit codes: 0 fine, 1 a check failed, 2 wrong input, 3 the device failed, 4 a bug of draftline.");
+  app.footer(
+      "Exit codes: 0 fine, 1 a check failed or no option of a plan meets its targets, 2 wrong input or nothing of it "
+      "can\n"
+      "run, 3 the device failed, 4 a bug of draftline.");
   Action chosen;
   add_run(app, chosen);
   add_simulate(app, chosen);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline plan SCENARIO`: the cheapest fleet that meets the latency targets of a workload.
+#include <algorithm>
 #include <iostream>
 
 #include "cli/command.h"
@@ -50,9 +51,14 @@ int plan(const PlanOptions& o, const Common& common) {
   if (!common.ranks.first()) return 0;
   const std::size_t done = options.size();
   if (done < points) std::cerr << "interrupted: only " << done << " of " << points << " options were looked at\n";
+  const bool meets = std::any_of(options.begin(), options.end(), [](const auto&f) { return f.obstacle.empty(); }),
+             runs = std::any_of(options.begin(), options.end(), [](const auto&f) { return f.can_run; });
+  const std::string reason = options.empty() ? "" : options.front().obstacle;
   write_plan(to_standard_output(o.json, o.csv, {"plan", common.data, o.seed, {.most_devices = o.most_devices}}),
              scenario, std::move(options));
-  return done == points ? 0 : Interruptible::exit_code();
+  if (done < points) return Interruptible::exit_code();
+  if (!runs) throw InputErrors(scenario.document.root().place() + ": no option of it can run; the first: " + reason);
+  return meets ? kFine : kMissed;
 }
 
 }  // namespace

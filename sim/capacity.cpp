@@ -182,6 +182,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
     burst = static_cast<double>(point->workload.requests) / run.figures.e2e.mean();
   } catch (const InputErrors& e) {
     option.obstacle = e.what();
+    option.can_run = false;
     return option;
   }
 

@@ -26,7 +26,9 @@ struct ReplicationFleet {
 
 struct FleetOption {
   Point point;
-  std::string obstacle;           // why no fleet meets the targets, then only `point` is set; "" if one does
+  // Why no fleet meets the targets, then only `point` and `can_run` are set; "" if one does.
+  std::string obstacle;
+  bool can_run = true;            // whether a server of it can start: it fits its devices
   int replicas = 0, devices = 0;  // the smallest fleet; devices include those of prefill servers and drafters
   std::optional<int> nodes;       // that hold the devices, where these come in whole nodes
   double cost = 0;                // price per hour, of whole nodes; the number of devices if no prices are known
@@ -38,8 +40,8 @@ struct FleetOption {
   double headroom() const { return replicas * (capacity / load) - 1; }
 
   static auto members(auto& s) {
-    return std::tie(s.point, s.obstacle, s.replicas, s.devices, s.nodes, s.cost, s.cost_with_spare, s.load, s.capacity,
-                    s.runs, s.alone);
+    return std::tie(s.point, s.obstacle, s.can_run, s.replicas, s.devices, s.nodes, s.cost, s.cost_with_spare, s.load,
+                    s.capacity, s.runs, s.alone);
   }
 };
 Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; there must be some

@@ -232,6 +232,37 @@ TEST_CASE("what simulate, plan and advise can't use is exit code 2 with its plac
   }
 }
 
+TEST_CASE("where nothing can run every verb exits with 2, and a plan without an option that meets its targets with 1") {
+  const Program draftline;
+  const std::string eagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})",
+                    large = R"({"device": "h100-sxm", "transformer": "llama-3.3-70b", "engine": "vllm", "method": )" +
+                            eagle;
+  const std::string load =
+      R"(, "slo": {"tpot_p99": "1 s"}, "workload": {"arrivals": )" + kPoisson + R"(, "requests": 10})";
+  draftline.write("large.json", large + "}");
+  draftline.write("served.json", large + load + "}");
+  for (const char* asked : {"run large.json", "simulate served.json", "advise large.json", "plan served.json"})
+    for (const char* format : {"", " --json"}) {
+      const Ran r = draftline(asked + std::string(format));
+      INFO(asked << format << ": " << r.err);
+      CHECK(r.code == 2);
+      CHECK(contains(r.err, "71.7 GiB"));  // memory, as the reason
+    }
+  const Json advice = Json::parse(draftline("advise large.json --json").out);
+  CHECK(advice.at("results")[0].contains("skipped"));
+
+  draftline.write("s.json", scenario(kPoisson, R"("slo": {"tpot_p99": "1 us"})"));
+  const Ran text = draftline("plan s.json"), json = draftline("plan s.json --json"),
+            csv = draftline("plan s.json --csv");
+  for (const Ran& r : {text, json, csv}) {
+    CHECK(r.code == 1);
+    CHECK(r.err.empty());
+  }
+  CHECK(starts_with(text.out, "No option meets the targets.\n"));
+  CHECK(Json::parse(json.out).at("recommended").is_null());
+  CHECK(contains(csv.out, "even without load tpot_p99"));
+}
+
 TEST_CASE("plan recommends the cheapest fleet that meets the targets, and says why the others lose") {
   const Program draftline;
   const std::string load_of = R"({"process": "poisson", "rate": "40 /s"})", methods = R"([{"name": "autoregressive"},

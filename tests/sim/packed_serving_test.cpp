@@ -70,6 +70,7 @@ TEST_CASE("an option of a plan and an advice come back from their bytes") {
   const auto same = unpack<FleetOption>(pack(one));
   CHECK(same.point == one.point);
   CHECK(same.obstacle == one.obstacle);
+  CHECK(same.can_run == one.can_run);
   CHECK(same.replicas == one.replicas);
   CHECK(same.devices == one.devices);
   CHECK(same.cost == one.cost);
