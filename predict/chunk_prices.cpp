@@ -45,17 +45,28 @@ Seconds joint_time(const StepBreakdown& step) {
   return time;
 }
 
-const StepPrice& ChunkPrices::of_prompts() {
+// The host issues the same kernels however many tokens they are for.
+const HostTime& ChunkPrices::host_of(bool replayed) {
   constexpr int kPromptRows = 256;  // so many that an engine treats them as a prompt, not as drafts
-  // Short prompts may be replayed as graphs, but steps of prompts alone are most often long.
-  return *prompt(token_cell(std::max(kPromptRows, 2 * prompt_graphs_))).price;
+  std::optional<HostTime>& known = hosts_[replayed ? 1 : 0];
+  if (!known) {
+    const StepPrice price = price_(kPromptRows, replayed ? prompt_graphs_ : prompt_graphs_ + 1);
+    known = {price.host_alone(), price.host_least()};
+  }
+  return *known;
+}
+
+HostTime ChunkPrices::beyond_graphs(double rows) {
+  if (replayed(rows)) return {};
+  const HostTime &launched = host_of(false), &graph = host_of(true);
+  return {launched.alone - graph.alone, launched.least - graph.least};
 }
 
 ChunkPrices::Prompt& ChunkPrices::prompt(std::size_t node) {
   if (prompts_.size() <= node) prompts_.resize(node + 1);
   Prompt& p = prompts_[node];
   if (!p.price) {
-    p.price = std::make_unique<StepPrice>(price_(token_node(node)));
+    p.price = std::make_unique<StepPrice>(price_(token_node(node), token_node(node)));
     const StepBreakdown first = p.price->breakdown(0);
     p.products = first.of(Phase::verify) - first.of(Phase::verify, KernelKind::attention) + first.communication();
     p.joint = first.of(Phase::verify, KernelKind::experts) + first.communication();

@@ -3,8 +3,11 @@
 // sizes to a doubling of the tokens, four to one of the context, linear between them. At a node they are what a prompt
 // of that size costs alone.
 #pragma once
+#include <array>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "predict/expected_step.h"
@@ -24,12 +27,19 @@ std::size_t context_cell(std::int64_t length);
 // communication counts as that, so the sums over a replica's own devices too.
 Seconds joint_time(const StepBreakdown&);
 
+// The host's side of a step.
+struct HostTime {
+  Seconds alone;  // if the device took none
+  Seconds least;  // what of it device work can't hide
+};
+
 class ChunkPrices {
  public:
-  using PriceOfPrompt = std::function<StepPrice(int tokens)>;
-  // `prompt_graphs`: an engine's, rows up to which it replays prompts as graphs (model/engines/host_time); 0: none.
-  explicit ChunkPrices(PriceOfPrompt price, int prompt_graphs = 0)
-      : price_(std::move(price)), prompt_graphs_(prompt_graphs) {}
+  // A prompt of so many tokens in a step of so many rows.
+  using PriceOfPrompt = std::function<StepPrice(int tokens, int rows)>;
+  // `prompt_graphs`: an engine's (model/engines/host_time), of all rows of a step with prompts; none: any number.
+  explicit ChunkPrices(PriceOfPrompt price, std::optional<int> prompt_graphs = {})
+      : price_(std::move(price)), prompt_graphs_(prompt_graphs.value_or(std::numeric_limits<int>::max())) {}
 
   // The part of the target's pass over so many rows that does not depend on their context: all but attention.
   Seconds products(int rows);
@@ -41,9 +51,10 @@ class ChunkPrices {
   // over the same numbers of rows that the step's own price is a mean over.
   Seconds added(const VerifiedRows& others, int tokens) { return added(&ChunkPrices::products, others, tokens); }
   Seconds joint_added(const VerifiedRows& others, int tokens) { return added(&ChunkPrices::joint, others, tokens); }
-  // A step that computes prompts alone: its host time if the device took none, and what of it device work can't hide.
-  Seconds host_alone() { return of_prompts().host_alone(); }
-  Seconds host_least() { return of_prompts().host_least(); }
+  // A step that computes so many rows of prompts alone.
+  HostTime host(int rows) { return host_of(replayed(rows)); }
+  // How much more the host has to do in a step with prompts than if it were replayed as a graph. `rows`: all of them.
+  HostTime beyond_graphs(double rows);
 
  private:
   struct Prompt {  // of one number of tokens
@@ -53,14 +64,16 @@ class ChunkPrices {
   };
   Prompt& prompt(std::size_t node);
   Seconds added(Seconds (ChunkPrices::*part)(int rows), const VerifiedRows& others, int tokens);
-  const StepPrice& of_prompts();
+  bool replayed(double rows) const { return rows <= prompt_graphs_; }
+  const HostTime& host_of(bool replayed);
   Seconds products_between(int rows);
   Seconds rest_at(std::size_t tokens_node, std::size_t context_node);
 
   PriceOfPrompt price_;
   int prompt_graphs_;
-  std::vector<Prompt> prompts_;    // by node
-  std::vector<Seconds> products_;  // by rows; below 0: not computed yet
+  std::array<std::optional<HostTime>, 2> hosts_;  // [replayed]
+  std::vector<Prompt> prompts_;                   // by node
+  std::vector<Seconds> products_;                 // by rows; below 0: not computed yet
 };
 
 }  // namespace draftline

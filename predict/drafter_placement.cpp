@@ -41,9 +41,9 @@ PlacedStep Predictor::placed(const Plan& p, const Setup& s, const StepOutline& o
            messages(own, s.batch_size, drafts, ahead), ahead}};
 }
 
-StepPrice Predictor::prompt_price(Plan& p, const Setup& s, int tokens) {
+StepPrice Predictor::prompt_price(Plan& p, const Setup& s, int tokens, int rows) {
   const StepOutline& outline = recorded(p, Recording::prefill, tokens).outline;
-  const Engine engine = for_prompt(*s.engine, tokens);
+  const Engine engine = for_prompt(*s.engine, rows);
   if (!p.drafter_device) return {outline, as_served(s), engine, false};
   return {outline.part(StepOutline::Part::target), as_served(s), engine, false};
 }
@@ -51,7 +51,7 @@ StepPrice Predictor::prompt_price(Plan& p, const Setup& s, int tokens) {
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
   auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
   if (!fresh) return it->second;
-  it->second = prompt_price(plan, s, s.prompt_tokens)(0);
+  it->second = prompt_price(plan, s, s.prompt_tokens, s.prompt_tokens)(0);
   if (plan.drafter_device) {  // which reads the prompt at the same time
     const Engine& engine = plan.drafters_engine(s);
     const StepPrice drafters(

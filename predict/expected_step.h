@@ -55,6 +55,10 @@ class ExpectedStep {
     const Seconds least = mean([](const PlacedStep& p) { return p.target().host_least(); });
     return std::max(Seconds{}, (apart ? step.host() - step.drafting : step.host()) - least);
   }
+  // How long the host waits for the target's device, which more work for the host would hide.
+  Seconds host_idle(double length) const {
+    return mean([&](const PlacedStep& p) { return std::max(Seconds{}, p.target()(length) - p.target().host_alone()); });
+  }
 
  private:
   template <class F>

@@ -102,8 +102,8 @@ double Predictor::acceptance_length(const MethodChoice& m, const Method& method,
 ChunkPrices& Predictor::chunks(Plan& plan, const Setup& s) {
   constexpr std::size_t kMostTables = 256;  // keeps memory flat over huge sweeps
   if (chunks_.size() > kMostTables) chunks_.clear();
-  const auto price = [this, &plan, s](int tokens) { return prompt_price(plan, s, tokens); };
-  return chunks_.try_emplace({&plan, s.device, s.engine}, price, s.engine->prompt_graphs.value_or(0)).first->second;
+  const auto price = [this, &plan, s](int tokens, int rows) { return prompt_price(plan, s, tokens, rows); };
+  return chunks_.try_emplace({&plan, s.device, s.engine}, price, s.engine->prompt_graphs).first->second;
 }
 
 Predictor::MeanStep Predictor::mean_over_output(const Plan& plan, const Priced& price, const Setup& s,
@@ -136,7 +136,10 @@ RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m,
     fewer.batch_size = sequences;
     const ExpectedStep& price = *priced(plan, fewer, hit_share).step;
     const StepBreakdown step = sequences == s.batch_size ? full.step : mean_step(price, full.contexts);
-    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token, price.idle(step), price.rows()};
+    Seconds host_slack;
+    for (const auto& [length, share] : full.contexts) host_slack += share * price.host_idle(length);
+    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token, price.idle(step), host_slack,
+                      price.rows()};
   };
   const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
   const LoopedRequests requests{s.batch_size,

@@ -87,10 +87,11 @@ class Predictor {
   void validate(const Setup&, const MethodChoice&);
 
   // The price of a decode step of setup.batch_size sequences at any context, all of them with drafts; that of such
-  // steps on average, with the method's share of hits; and that of the prefill of one prompt.
+  // steps on average, with the method's share of hits; and that of the prefill of one prompt, in a step of its own
+  // unless that has more rows.
   ExpectedStep expected_step(const Setup&, const MethodChoice&);
   StepPrice step_price(const Setup&, const MethodChoice&);
-  StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens);
+  StepPrice prefill_price(const Setup&, const MethodChoice&, int tokens, std::optional<int> rows = {});
   std::optional<BesidePrompt> beside_prompt(const Setup&, const MethodChoice&);  // none: the sum of its parts
   int verified_rows(const Setup&, const MethodChoice&);                          // per sequence and step
   const Method& method(const Setup&, const MethodChoice&);
@@ -153,7 +154,7 @@ class Predictor {
   std::optional<std::string> refuses_drafter_device(const Setup&, const MethodChoice&);
   static double verifying_share(const Plan&, const MethodChoice&);  // Acceptance::verifying_share
   PlacedStep placed(const Plan&, const Setup&, const StepOutline&);
-  StepPrice prompt_price(Plan&, const Setup&, int tokens);  // on the target's device
+  StepPrice prompt_price(Plan&, const Setup&, int tokens, int rows);  // on the target's device, in a step of such rows
   ExpectedStep expected(Plan&, const Setup&, double hit_share);
   const Priced& priced(Plan&, const Setup&, double hit_share);
   // The mean acceptance length over the output; mistakes are noted at the acceptance, and 1 is returned.

@@ -52,11 +52,13 @@ RequestCycle request_cycle(const LoopedRequests& r, const std::function<DecodeSt
   const RequestSteps s = steps_of_request(r);
   const int others = whole_above(s.decoding), tokens = std::max(1, static_cast<int>(std::lround(s.chunk)));
   const int pieces = std::min(r.prompt_tokens, whole_above(std::max(1.0, r.prompt_tokens / s.chunk)));
-  const DecodeStep beside =
-      others > 0 ? decode(others) : DecodeStep{chunks.host_alone(), chunks.host_alone() - chunks.host_least()};
-  const Seconds prompts =
-      chunks.added(beside.rows, tokens) + s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r.prompt_tokens, pieces);
-  const Seconds prompt_step = beside.time + std::max(Seconds{}, prompts - beside.slack);
+  const HostTime alone = chunks.host(tokens);
+  const DecodeStep beside = others > 0 ? decode(others) : DecodeStep{alone.alone, alone.alone - alone.least};
+  const HostTime more = others > 0 ? chunks.beyond_graphs(mean_rows(beside.rows) + tokens) : HostTime{};
+  const Seconds prompts = chunks.added(beside.rows, tokens) + more.least +
+                          s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r.prompt_tokens, pieces);
+  const Seconds longer = std::max(prompts - beside.slack, more.alone - beside.host_slack);
+  const Seconds prompt_step = beside.time + std::max(Seconds{}, longer);
   return {.ttft = s.own_steps * prompt_step,
           .e2e = s.plain_steps * decode(r.batch_size).time + s.prompt_steps * prompt_step};
 }

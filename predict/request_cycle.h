@@ -30,9 +30,10 @@ struct RequestSteps {
 RequestSteps steps_of_request(const LoopedRequests&);
 
 // A decode step: mean over the output, with the host time of the tokens emitted. `slack`: device time that the host
-// leaves idle, which prompts use first. `rows`: of all its sequences.
+// leaves idle, which prompts use first. `host_slack`: host time that the device leaves idle, in which the kernels of a
+// step with prompts that is no graph are issued first. `rows`: of all its sequences.
 struct DecodeStep {
-  Seconds time, slack;
+  Seconds time, slack, host_slack = {};
   VerifiedRows rows = {};
 };
 struct RequestCycle {

@@ -116,8 +116,8 @@ StepPrice Predictor::step_price(const Setup& s, const MethodChoice& m) {
   return {recorded(p, Recording::step, s.of_replica().batch_size).outline, as_served(s), *s.engine, speculating};
 }
 
-StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens) {
-  return prompt_price(plan(s, m), s, tokens);
+StepPrice Predictor::prefill_price(const Setup& s, const MethodChoice& m, int tokens, std::optional<int> rows) {
+  return prompt_price(plan(s, m), s, tokens, rows.value_or(tokens));
 }
 
 std::optional<BesidePrompt> Predictor::beside_prompt(const Setup& s, const MethodChoice& m) {

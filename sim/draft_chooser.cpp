@@ -54,8 +54,10 @@ int DraftChooser::choose(int sequences, std::int64_t context, std::span<const in
     const auto alone = static_cast<double>(line.at(context));
     rate = std::max(rate, tokens / (alone + tokens * token));
     double emitted = tokens, time = alone;
-    if (!chunks.empty())
-      time += static_cast<double>(std::max<Ticks>(0, cost_.prefill(sequences, k, context, chunks) - line.slack));
+    if (!chunks.empty()) {
+      const StepCost::Prompts prompts = cost_.prefill(sequences, k, context, chunks);
+      time += static_cast<double>(line.longer(prompts.device, prompts.host));
+    }
     if (looks_ahead()) {
       emitted = 0;
       for (const int w : would) emitted += std::min(w, k) + 1;

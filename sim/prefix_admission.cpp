@@ -60,7 +60,8 @@ StepCost::Line verifying(StepCost& cost, std::span<const int> lengths, int seque
           .start = between(low.at(from), high.at(from)),
           .per_token = between(low.per_token, high.per_token),
           .host = between(low.host, high.host),
-          .slack = between(low.slack, high.slack)};
+          .slack = between(low.slack, high.slack),
+          .host_slack = between(low.host_slack, high.host_slack)};
 }
 
 }  // namespace draftline

@@ -2,6 +2,7 @@
 // The interface through which the simulator obtains step times. A decode step's time is piecewise linear in the total
 // context of its batch, so that the times of many steps of an unchanged batch add up in closed form.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -20,10 +21,16 @@ class StepCost {
     Ticks start = 0, per_token = 0;  // time at `from`; time per token of context beyond it
     Ticks host = 0;                  // the part of `start` that is exposed host time
     Ticks slack = 0;                 // the part of `host` that additional device work would hide
+    Ticks host_slack = 0;            // the part of `start` that additional host work would hide
     Ticks at(std::int64_t context) const { return start + per_token * (context - from); }
+    // How much longer it takes with so much more for the device and for the host to do. The device may have less.
+    Ticks longer(Ticks device, Ticks more_host = 0) const {
+      const Ticks by_device = device > 0 ? std::max<Ticks>(0, device - slack) : device;
+      return more_host > 0 ? std::max(by_device, more_host - host_slack) : by_device;
+    }
   };
   // A decode step of `sequences` sequences with `drafts` drafts each and `context` tokens in the KV cache in total.
-  // With 0 sequences: the host time of a step that only computes prompts. InputErrors if a step takes hours.
+  // With 0 sequences: the host time of a graph that only computes prompts. InputErrors if a step takes hours.
   virtual Line decode(int sequences, int drafts, std::int64_t context) = 0;
 
   // The additional time of a decode step after steps that only computed prompts, for `prompts` in total, and left the
@@ -33,9 +40,12 @@ class StepCost {
     return 0;
   }
 
-  // The device time that prompt chunks add to a step of so many sequences and drafts with `context` tokens in the KV
-  // cache in total.
-  virtual Ticks prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) = 0;
+  // What prompt chunks add to a step of so many sequences and drafts with `context` tokens in the KV cache in total:
+  // device time, and host time where its rows are too many for a graph.
+  struct Prompts {
+    Ticks device = 0, host = 0;
+  };
+  virtual Prompts prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) = 0;
 
   // Data-parallel attention: how much of a step's time the experts and their exchange take, if each part of a server
   // has so many sequences and prompt tokens. The times above are those of parts that are all alike.

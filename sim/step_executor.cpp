@@ -31,12 +31,9 @@ std::int64_t steps_whose_sum_fits(Ticks first, Ticks rise, std::int64_t most) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostTicks / last));
 }
 
-// How much longer a step takes for work of its device that the host did not leave room for.
-Ticks beyond_slack(Ticks device, const StepCost::Line& line) {
-  return device > 0 ? std::max<Ticks>(0, device - line.slack) : device;
-}
-Ticks host_wait(Ticks device, const StepCost::Line& line) {
-  return line.host - std::clamp<Ticks>(device, 0, line.slack);
+// Of a step with so much more to do: what of it the device waits for the host.
+Ticks host_wait(const StepCost::Line& line, Ticks device, Ticks more_host = 0) {
+  return line.host - std::clamp<Ticks>(device, 0, line.slack) + line.longer(device, more_host) - line.longer(device);
 }
 
 }  // namespace
@@ -127,9 +124,10 @@ void StepExecutor::end(const StepPlan& plan, std::int64_t steps, Ticks now) {
 
 void StepExecutor::prefill(const StepPlan& plan, Ticks others) {
   const StepCost::Line line = cost_.decode(0, 0, 0);
-  const Ticks device = cost_.prefill(0, 0, 0, plan.chunks) + others;
-  run_.first = line.at(0) + beyond_slack(device, line) + blocks_.take_swap_time();
-  run_.host_wait = host_wait(device, line);
+  const StepCost::Prompts prompts = cost_.prefill(0, 0, 0, plan.chunks);
+  const Ticks device = prompts.device + others;
+  run_.first = line.at(0) + line.longer(device, prompts.host) + blocks_.take_swap_time();
+  run_.host_wait = host_wait(line, device, prompts.host);
 }
 
 StepCost::Line StepExecutor::price(const StepPlan& plan, std::int64_t context) {
@@ -143,11 +141,12 @@ void StepExecutor::single_step(const StepPlan& plan, Ticks others) {
   const auto n = static_cast<int>(running_.size());
   const std::int64_t context = running_.slot_context();
   const StepCost::Line line = price(plan, context);
-  const Ticks chunks = plan.chunks.empty() ? 0 : cost_.prefill(n, plan.draft_length, context, plan.chunks);
-  const Ticks device = chunks + others, wait = wait_before_decoding(plan.draft_length);
+  const StepCost::Prompts prompts =
+      plan.chunks.empty() ? StepCost::Prompts{} : cost_.prefill(n, plan.draft_length, context, plan.chunks);
+  const Ticks device = prompts.device + others, wait = wait_before_decoding(plan.draft_length);
   run_.emitted = plan.draft_length > 0 ? draw_acceptance(plan) : n;
-  run_.first = line.at(context) + beyond_slack(device, line) + wait + run_.emitted * cost_.token();
-  run_.host_wait = host_wait(device, line);
+  run_.first = line.at(context) + line.longer(device, prompts.host) + wait + run_.emitted * cost_.token();
+  run_.host_wait = host_wait(line, device, prompts.host);
 }
 
 // Up to the batch's first completion or the end of the price's linear piece.
@@ -160,10 +159,10 @@ void StepExecutor::steady_decode(const StepPlan& plan, Ticks others) {
   steps = std::min(steps, (line.to - context + n - 1) / n);
   steps = std::min(steps, chooser_.steps_to_next_choice());
   run_.steps = wait > 0 ? 1 : steps;
-  run_.first = line.at(context) + beyond_slack(others, line) + n * cost_.token() + wait;
+  run_.first = line.at(context) + line.longer(others) + n * cost_.token() + wait;
   run_.rise = line.per_token * n;
   run_.emitted = n;
-  run_.host_wait = host_wait(others, line);
+  run_.host_wait = host_wait(line, others);
 }
 
 // Fills accepted_ and returns the number of tokens that the batch emits.

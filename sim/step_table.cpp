@@ -31,11 +31,11 @@ StepTable::StepTable(Predictor& predictor, const Setup& setup, std::vector<const
       setup_(setup),
       by_drafts_(std::move(by_drafts)),
       chunks_(
-          [this, &prompts](int tokens) {
+          [this, &prompts](int tokens, int rows) {
             const Stopwatch running(pricing_time_);
-            return predictor_.prefill_price(setup_, prompts, tokens);
+            return predictor_.prefill_price(setup_, prompts, tokens, rows);
           },
-          setup.engine->prompt_graphs.value_or(0)),
+          setup.engine->prompt_graphs),
       token_(to_ticks(setup.engine->token)),
       stages_(stages),
       batches_(by_drafts_.size()) {}
@@ -66,8 +66,9 @@ StepTable::Batch& StepTable::batch(int sequences, int drafts) {
 
 StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context) {
   if (sequences == 0) {
-    const Ticks alone = step_ticks(chunks_.host_alone());
-    return {0, kForever, alone, 0, alone, alone - step_ticks(chunks_.host_least())};
+    const HostTime host = chunks_.host(0);
+    const Ticks alone = step_ticks(host.alone);
+    return {0, kForever, alone, 0, alone, alone - step_ticks(host.least)};
   }
   Batch& b = batch(sequences, drafts);
   const std::size_t cell = context_cell(context / sequences);
@@ -85,7 +86,8 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
             start,
             (end - start + tokens / 2) / tokens,
             step_ticks(first.host()),
-            step_ticks(b.price->idle(first))};
+            step_ticks(b.price->idle(first)),
+            step_ticks(b.price->host_idle(static_cast<double>(from)))};
   }
   return line;
 }
@@ -142,14 +144,17 @@ Seconds StepTable::beside_prompt(int sequences, int drafts, std::int64_t context
   return low + (static_cast<double>(length) - from) / (to - from) * (at_node(cell + 1) - low);
 }
 
-Ticks StepTable::prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk> chunks) {
+StepCost::Prompts StepTable::prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk> chunks) {
   int tokens = 0;
   Seconds rest = chunks.empty() ? Seconds{} : beside_prompt(sequences, drafts, context);
   for (const Chunk& c : chunks) {
     tokens += c.tokens;
     rest += chunks_.rest(c);
   }
-  return step_ticks(std::max(Seconds{}, chunks_.added(rows(sequences, drafts), tokens) + rest + hops(tokens)));
+  const VerifiedRows& decoding = rows(sequences, drafts);
+  const HostTime more = chunks_.beyond_graphs(mean_rows(decoding) + tokens);
+  return {step_ticks(std::max(Seconds{}, chunks_.added(decoding, tokens) + rest + hops(tokens) + more.least)),
+          step_ticks(std::max(Seconds{}, more.alone))};
 }
 
 // Neither experts nor their exchange depend on the context.

@@ -2,7 +2,8 @@
 // Step times from the predictor, in tables that are filled on demand: decode steps by batch size, draft length and
 // context, prompt chunks by tokens and context. At a table's nodes the time is what `run` predicts; between them it is
 // linear. A mixed step costs its decode step, plus the growth of the target's GEMMs by the chunk's rows, their
-// attention and the drafter's pass over them; device time that is idle because of the host is used first.
+// attention and the drafter's pass over them; device time that is idle because of the host is used first. A step whose
+// rows are too many for a graph takes no less than the host takes to issue its kernels.
 #pragma once
 #include <memory>
 #include <optional>
@@ -26,7 +27,7 @@ class StepTable : public StepCost {
 
   Line decode(int sequences, int drafts, std::int64_t context) override;
   Ticks after_prompts(int sequences, int drafts, std::int64_t context, Ticks prompts, int fresh) override;
-  Ticks prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) override;
+  Prompts prefill(int sequences, int drafts, std::int64_t context, std::span<const Chunk>) override;
   Ticks joint(int sequences, int drafts, int prompt_tokens) override;
   Ticks token() const override { return token_; }
   Seconds pricing_time() const override { return pricing_time_; }

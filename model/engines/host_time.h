@@ -55,7 +55,7 @@ struct Engine {
   Seconds token;                    // per emitted token, serial with the device: host_per_token
   Seconds sync;                     // one blocking read
   std::vector<int> graph_sizes;     // captured row counts: rows are padded up; empty: no padding
-  // Prompts of up to so many rows are replayed as graphs, longer ones launched kernel by kernel; none: all replayed.
+  // Steps with prompts are replayed as graphs up to so many rows, others launched kernel by kernel; none: all replayed.
   std::optional<int> prompt_graphs;
   // The engine verifies chains alone: a drafter that would make a tree drafts so many tokens; none: it verifies trees.
   std::optional<int> chain;

@@ -117,6 +117,25 @@ TEST_CASE("beside look-ups that seldom find something a prompt of a mixture is n
   }
 }
 
+// 512 rows are the largest graph of vLLM's profile; the host takes longer to launch this network's kernels than the
+// device takes to run them.
+TEST_CASE("a prompt is replayed as a graph while its step has few enough rows, alone and beside others") {
+  const auto at = [](int batch, int prompt) {
+    return prediction(R"({"device": "h100-sxm", "transformer": "llama-3.2-1b", "engine": "vllm-0.19",
+      "method": {"name": "autoregressive"}, "output_tokens": 20, "prompt_tokens": )" +
+                      std::to_string(prompt) + R"(, "batch_size": )" + std::to_string(batch) + "}");
+  };
+  for (const int prompt : {32, 512, 600, 1024}) {
+    INFO(prompt);
+    const Prediction p = at(1, prompt);
+    CHECK(p.request.ttft.value == Approx(p.prefill_time.value).epsilon(0.01));  // between sizes it is interpolated
+  }
+  const Seconds launched = at(1, 513).request.ttft;
+  CHECK(at(2, 511).request.ttft < launched);
+  CHECK(at(2, 512).request.ttft >= launched);
+  CHECK(at(2, 600).request.ttft >= launched);
+}
+
 TEST_CASE("the kernels of a step are all that the device does in it") {
   for (const char* method :
        {R"({"name": "autoregressive"})", R"({"name": "medusa", "acceptance": {"mean_length": 2}})"})

@@ -141,7 +141,7 @@ TEST_CASE("what parts share of a step is its experts and their exchange") {
   CHECK(joint < table.decode(16, 0, 16'000).at(16'000));
   CHECK(table.joint(17, 0, 0) > joint);
   const Chunk chunk{1000, 0};
-  CHECK(table.joint(16, 0, 1000) - joint < table.prefill(16, 0, 16'000, {&chunk, 1}));
+  CHECK(table.joint(16, 0, 1000) - joint < table.prefill(16, 0, 16'000, {&chunk, 1}).device);
   CHECK(table.joint(16, 0, 1000) > table.joint(16, 0, 500));
 }
 

@@ -17,10 +17,10 @@ class PlainCost : public StepCost {
         (sequences == 0 ? 0 : fixed) + sequences * per_sequence + drafts * per_draft + per_context * from;
     return {from, from + cell, start, per_context, 0, 0};
   }
-  Ticks prefill(int, int, std::int64_t, std::span<const Chunk> chunks) override {
+  Prompts prefill(int, int, std::int64_t, std::span<const Chunk> chunks) override {
     Ticks t = 0;
     for (const Chunk& c : chunks) t += per_prompt_token * c.tokens;
-    return t;
+    return {t, 0};
   }
   Ticks token() const override { return per_token; }
 

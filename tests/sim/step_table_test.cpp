@@ -5,6 +5,10 @@
 
 namespace draftline {
 
+static Ticks longer(const StepCost::Line& line, StepCost::Prompts prompts) {
+  return line.longer(prompts.device, prompts.host);
+}
+
 TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   Catalogue catalogue(kData);
   Predictor predictor([&](const Reader& in) { return *catalogue.transformer(in); });
@@ -18,7 +22,7 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
   StepTable table(predictor, setup, {&method}, method);
   const auto alone = [&](std::vector<Chunk> chunks) {
     const StepCost::Line line = table.decode(0, 0, 0);
-    return line.at(0) + std::max<Ticks>(0, table.prefill(0, 0, 0, chunks) - line.slack);
+    return line.at(0) + longer(line, table.prefill(0, 0, 0, chunks));
   };
   // At its nodes it is what the predictor says of a whole prompt.
   for (const int tokens : {16, 128, 1024, 4096}) {
@@ -32,8 +36,7 @@ TEST_CASE("the price of a prompt by chunks adds up to the price of the whole") {
       INFO(n << " sequences, a chunk of " << tokens);
       const StepCost::Line line = table.decode(n, 0, n * 1000);
       const Chunk chunk{tokens, 500};
-      const Ticks decode = line.at(n * 1000),
-                  both = decode + std::max<Ticks>(0, table.prefill(n, 0, n * 1000, {&chunk, 1}) - line.slack);
+      const Ticks decode = line.at(n * 1000), both = decode + longer(line, table.prefill(n, 0, n * 1000, {&chunk, 1}));
       CHECK(both >= decode);
       CHECK(static_cast<double>(both) >= 0.98 * static_cast<double>(alone({chunk})));
       CHECK(both <= decode + alone({chunk}));
@@ -61,7 +64,7 @@ TEST_CASE(
     Setup setup{device.get(), engine.get(), transformer.get(), {}, {}, 1, 512, 256};
     StepTable table(predictor, setup, {&autoregressive()}, autoregressive());
     const Chunk chunk{64, 0};
-    return to_seconds(table.prefill(1, 0, context, {&chunk, 1})).value;
+    return to_seconds(table.prefill(1, 0, context, {&chunk, 1}).device).value;
   };
   // 32 layers, 16384 keys at 16 ns each: 8.6 ms, less what the row takes where its context is split.
   const double walk = 32 * 16384 * 16e-9;
@@ -79,10 +82,34 @@ TEST_CASE("beside look-ups that seldom find something a chunk of a mixture's pro
   const Chunk chunk{500, 0};
   const auto with_chunk = [&](int sequences, int drafts) {
     const StepCost::Line line = table.decode(sequences, drafts, sequences * 500);
-    return line.at(sequences * 500) +
-           std::max<Ticks>(0, table.prefill(sequences, drafts, sequences * 500, {&chunk, 1}) - line.slack);
+    return line.at(sequences * 500) + longer(line, table.prefill(sequences, drafts, sequences * 500, {&chunk, 1}));
   };
   CHECK(with_chunk(4, 1) > with_chunk(0, 0));
+}
+
+TEST_CASE("a step with prompts is a graph up to the engine's number of rows, beyond it its kernels are launched") {
+  const auto sweep = ScenarioText(R"({"device": "h100-sxm", "transformer": "llama-3.2-1b", "engine": "vllm-0.19",
+    "method": {"name": "autoregressive"}})")
+                         .sweep();
+  const Setup setup = sweep->setup({});
+  REQUIRE(setup.engine->prompt_graphs == 512);
+  const MethodChoice& method = autoregressive();
+  StepTable table(sweep->predictor(), setup, {&method}, method);
+  const auto with_chunk = [&](int sequences, int tokens) {
+    const StepCost::Line line = table.decode(sequences, 0, sequences * 500);
+    const Chunk chunk{tokens, 0};
+    return to_seconds(line.at(sequences * 500) +
+                      longer(line, table.prefill(sequences, 0, sequences * 500, {&chunk, 1})));
+  };
+  for (const int tokens : {32, 512, 1024}) {
+    INFO(tokens);
+    const double exact = sweep->predictor().prefill_price(setup, method, tokens)(0).value;
+    CHECK(with_chunk(0, tokens).value == Approx(exact).epsilon(1e-6));
+  }
+  const Seconds launched = sweep->predictor().prefill_price(setup, method, 1024).host_alone();
+  CHECK(with_chunk(1, 511) < launched);
+  CHECK(with_chunk(1, 512) >= launched);
+  CHECK(with_chunk(13, 500) >= launched);
 }
 
 TEST_CASE("handing a step on to the next stage of a pipeline waits for no other rank") {
