@@ -45,7 +45,7 @@ struct Advice {
   // experts, with many these are read anyway.
   std::vector<Stretch<int>> pays_at;
   double gain = 1;  // of requests: mean over `batches`, geometric; 1 in those where it is switched off as they lose
-  // Share of the plain server's KV pool that the drafter uses, 0 to 1; none if the weights leave no memory for a pool.
+  // Share of the plain server's KV pool that speculation takes, 0 to 1; none if the weights leave no memory for a pool.
   std::optional<double> pool_lost;
   std::vector<BatchAdvice> batches;
   // By prompt, then batch size; empty if the method drafts no chain of a given length.
