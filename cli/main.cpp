@@ -102,11 +102,10 @@ int act(const Action& chosen, const std::filesystem::path& data, Launched l) {
     if (!std::cout) throw OutputError("standard output can't be written");
     return code;
   });
-  if (ending.messages.empty()) {
+  if (ending.messages.empty())
     if (const auto elsewhere = ranks.leave()) ending = *elsewhere;
-    say(ending);
-  } else {
-    say(ending);
+  say(ending);
+  if (!ending.messages.empty()) {
     std::cout.flush();
     ranks.fail(ending);
   }

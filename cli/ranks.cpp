@@ -13,6 +13,9 @@
 #ifdef DRAFTLINE_MPI
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #endif
 
 namespace draftline::cli {
@@ -44,6 +47,16 @@ Ranks::Message Ranks::receive() const {
 
 static void must(int code) { check(code == MPI_SUCCESS, "MPI"); }
 
+// Waits, for a second at most, until mpirun has read what was written to a stream: on an abort it drops the rest.
+static void wait_for_reader(int stream) {
+  using namespace std::chrono_literals;
+  struct stat what {};
+  if (fstat(stream, &what) != 0 || !S_ISFIFO(what.st_mode)) return;
+  int unread = 0;
+  for (int i = 0; i < 1000 && ioctl(stream, FIONREAD, &unread) == 0 && unread > 0; ++i)
+    std::this_thread::sleep_for(1ms);
+}
+
 Ranks::Ranks(Launched l) : rank_(l.rank), size_(l.size) {
   if (size_ == 1) return;
   int provided = 0, rank = 0, size = 1;
@@ -57,16 +70,15 @@ Ranks::Ranks(Launched l) : rank_(l.rank), size_(l.size) {
 
 std::optional<Ending> Ranks::leave() {
   if (size_ == 1) return std::nullopt;
-  std::optional<Ending> failed;
   if (!first()) send(0, About::leave);
   for (std::size_t other = 1; first() && other < size_; ++other) send(other, About::leave);
   while (left_ < (first() ? size_ - 1 : 1)) {
     const Message m = receive();
-    if (m.about == About::failed) failed = unpack<Ending>(m.bytes);
+    if (m.about == About::failed) return unpack<Ending>(m.bytes);
   }
   MPI_Finalize();
   size_ = 1;
-  return failed;
+  return std::nullopt;
 }
 
 void Ranks::send(std::size_t to, About about, std::string_view bytes) const {
@@ -91,13 +103,21 @@ std::optional<Ranks::Message> Ranks::received() const {
 
 void Ranks::fail(Ending ending) const {
   if (size_ == 1) return;
-  if (first()) MPI_Abort(MPI_COMM_WORLD, ending.code);
+  if (first()) {
+    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) wait_for_reader(stream);
+    MPI_Abort(MPI_COMM_WORLD, ending.code);
+  }
   std::array<char, MPI_MAX_PROCESSOR_NAME> machine{};
   int length = 0;
   must(MPI_Get_processor_name(machine.data(), &length));
   const std::string who = "rank " + std::to_string(rank_) + " (" + machine.data() + "): ";
   for (std::string& message : ending.messages) message.insert(0, who);
   send(0, About::failed, pack(ending));
+  // Rank 0 says it and ends all. If this rank ended first, mpirun would end rank 0 before that.
+  constexpr std::chrono::seconds kLongest{60};
+  const auto start = std::chrono::steady_clock::now();
+  const auto over = [&] { return std::chrono::steady_clock::now() - start > kLongest; };
+  while (!over()) receive_unless(over);
 }
 
 #else

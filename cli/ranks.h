@@ -63,10 +63,10 @@ class Ranks {
   std::optional<Message> receive_unless(const std::function<bool()>& given_up) const;  // none once given_up() is true
 
   // Reports the failure of this rank. Rank 0 ends all ranks with its exit code; another rank sends it to rank 0, which
-  // throws RankFailed.
+  // throws RankFailed, and waits to be ended.
   void fail(Ending) const;
-  // Waits until all ranks have left and ends MPI. Returns, on rank 0, the failure of a rank whose results were not
-  // needed.
+  // Waits until all ranks have left and ends MPI. Returns, on rank 0 and without waiting further, the failure of a rank
+  // whose results were not needed.
   std::optional<Ending> leave();
 
  private:
