@@ -65,10 +65,12 @@ void deal_out(const Ranks& ranks, std::uint64_t question, Deal& deal,
         is_done[m.from] = true;
         ++done;
         break;
-      case About::failed: throw RankFailed(unpack<Ending>(m.bytes));
-      default:
+      case About::ended:
+        if (auto ending = unpack<Ending>(m.bytes); !ending.messages.empty()) throw RankFailed(std::move(ending));
         if (!is_done[m.from])
           throw InputErrors("rank " + std::to_string(m.from) + " was started with another command line");
+        break;
+      default: check(false, "a message that rank 0 sends");
     }
   }
 }
@@ -76,7 +78,7 @@ void deal_out(const Ranks& ranks, std::uint64_t question, Deal& deal,
 std::optional<std::size_t> ask_for_piece(const Ranks& ranks, std::uint64_t question) {
   ranks.send(0, Ranks::About::ask, pack(Asking{question, Interruptible::asked()}));
   const Ranks::Message answer = ranks.receive();
-  if (answer.about == Ranks::About::leave) throw InputErrors("rank 0 was started with another command line");
+  if (answer.about == Ranks::About::stop) throw InputErrors("rank 0 was started with another command line");
   return unpack<std::optional<std::size_t>>(answer.bytes);
 }
 

@@ -89,27 +89,19 @@ void fall_silent() {
 }
 
 int act(const Action& chosen, const std::filesystem::path& data, Launched l) {
+  if (chosen.ranks != AcrossRanks::shares && l.rank > 0) return kFine;
   if (chosen.ranks == AcrossRanks::refuses && l.size > 1)
     throw InputErrors("this measures one machine, with one process: start it without mpirun");
-  if (chosen.ranks == AcrossRanks::first_alone) {
-    if (l.rank > 0) return kFine;
-    l = {};
-  }
+  if (chosen.ranks == AcrossRanks::first_alone) l = {};
   Ranks ranks(l);
-  Ending ending = ending_of([&] {
+  const Ending ending = ending_of([&] {
     const int code = chosen.run({data, ranks});
     std::cout.flush();
     if (!std::cout) throw OutputError("standard output can't be written");
     return code;
   });
-  if (ending.messages.empty())
-    if (const auto elsewhere = ranks.leave()) ending = *elsewhere;
-  say(ending);
-  if (!ending.messages.empty()) {
-    std::cout.flush();
-    ranks.fail(ending);
-  }
-  return ending.code;
+  std::cout.flush();
+  return ranks.end(ending, say);
 }
 
 int run(int argc, char** argv, Launched l) {
@@ -147,8 +139,8 @@ int run(int argc, char** argv, Launched l) {
     std::cerr << wrong.str();
     if (!std::cout.flush()) throw OutputError("standard output can't be written");
     if (code == 0) return kFine;
-    if (l.rank > 0) Ranks(l).fail({kInput, {e.what()}});  // a file may be missing only on this rank's machine
-    return kInput;
+    // A file may be missing on this rank's machine alone.
+    return Ranks(l).end({kInput, {e.what()}}, [](const Ending&) {});
   }
   return act(chosen, data, l);
 }

@@ -47,7 +47,7 @@ Ranks::Message Ranks::receive() const {
 
 static void must(int code) { check(code == MPI_SUCCESS, "MPI"); }
 
-// Waits, for a second at most, until mpirun has read what was written to a stream: on an abort it drops the rest.
+// Waits, for a second at most, until mpirun has read what was written to a stream: after a failure it drops the rest.
 static void wait_for_reader(int stream) {
   using namespace std::chrono_literals;
   struct stat what {};
@@ -68,17 +68,50 @@ Ranks::Ranks(Launched l) : rank_(l.rank), size_(l.size) {
   size_ = static_cast<std::size_t>(size);
 }
 
-std::optional<Ending> Ranks::leave() {
-  if (size_ == 1) return std::nullopt;
-  if (!first()) send(0, About::leave);
-  for (std::size_t other = 1; first() && other < size_; ++other) send(other, About::leave);
-  while (left_ < (first() ? size_ - 1 : 1)) {
-    const Message m = receive();
-    if (m.about == About::failed) return unpack<Ending>(m.bytes);
+int Ranks::end(Ending own, const std::function<void(const Ending&)>& say) {
+  if (size_ == 1 || first()) say(own);
+  if (size_ == 1) return own.code;
+  if (first()) {
+    own.code = end_others(std::move(own), say);
+  } else {
+    std::array<char, MPI_MAX_PROCESSOR_NAME> machine{};
+    int length = 0;
+    must(MPI_Get_processor_name(machine.data(), &length));
+    const std::string who = "rank " + std::to_string(rank_) + " (" + machine.data() + "): ";
+    for (std::string& message : own.messages) message.insert(0, who);
+    send(0, About::ended, pack(own));
+    while (receive().about != About::leave) {}
+    own.code = 0;
   }
   MPI_Finalize();
-  size_ = 1;
-  return std::nullopt;
+  return own.code;
+}
+
+int Ranks::end_others(Ending ending, const std::function<void(const Ending&)>& say) const {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kLongest{10};
+  send_to_others(About::stop);
+  auto start = Clock::now();
+  const auto failed = [](const Ending& e) { return !e.messages.empty(); };
+  while (ended_ < size_ - 1) {
+    const auto m = receive_unless([&] { return failed(ending) && Clock::now() - start > kLongest; });
+    if (!m) break;
+    if (m->about != About::ended || failed(ending)) continue;
+    if (auto other = unpack<Ending>(m->bytes); failed(other)) {
+      say(ending = std::move(other));
+      start = Clock::now();
+    }
+  }
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) wait_for_reader(stream);
+  // mpirun may crash or hang when ranks are aborted, above all while others start or end: it is the last resort.
+  if (ended_ < size_ - 1) MPI_Abort(MPI_COMM_WORLD, ending.code);
+  send_to_others(About::leave);
+  return ending.code;
+}
+
+void Ranks::send_to_others(About about) const {
+  for (std::size_t other = 0; other < size_; ++other)
+    if (other != rank_) send(other, about);
 }
 
 void Ranks::send(std::size_t to, About about, std::string_view bytes) const {
@@ -97,27 +130,8 @@ std::optional<Ranks::Message> Ranks::received() const {
   Message m{static_cast<std::size_t>(status.MPI_SOURCE), static_cast<About>(status.MPI_TAG),
             std::string(static_cast<std::size_t>(bytes), '\0')};
   must(MPI_Recv(m.bytes.data(), bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-  if (m.about == About::leave) ++left_;
+  if (m.about == About::ended) ++ended_;
   return m;
-}
-
-void Ranks::fail(Ending ending) const {
-  if (size_ == 1) return;
-  if (first()) {
-    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) wait_for_reader(stream);
-    MPI_Abort(MPI_COMM_WORLD, ending.code);
-  }
-  std::array<char, MPI_MAX_PROCESSOR_NAME> machine{};
-  int length = 0;
-  must(MPI_Get_processor_name(machine.data(), &length));
-  const std::string who = "rank " + std::to_string(rank_) + " (" + machine.data() + "): ";
-  for (std::string& message : ending.messages) message.insert(0, who);
-  send(0, About::failed, pack(ending));
-  // Rank 0 says it and ends all. If this rank ended first, mpirun would end rank 0 before that.
-  constexpr std::chrono::seconds kLongest{60};
-  const auto start = std::chrono::steady_clock::now();
-  const auto over = [&] { return std::chrono::steady_clock::now() - start > kLongest; };
-  while (!over()) receive_unless(over);
 }
 
 #else
@@ -125,10 +139,12 @@ void Ranks::fail(Ending ending) const {
 Ranks::Ranks(Launched l) {
   if (l.size > 1) throw InputErrors("this draftline was built without MPI: install libopenmpi-dev and build it anew");
 }
-std::optional<Ending> Ranks::leave() { return std::nullopt; }
+int Ranks::end(Ending own, const std::function<void(const Ending&)>& say) {
+  say(own);
+  return own.code;
+}
 void Ranks::send(std::size_t, About, std::string_view) const {}
 std::optional<Ranks::Message> Ranks::received() const { return std::nullopt; }
-void Ranks::fail(Ending) const {}
 
 #endif
 

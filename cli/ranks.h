@@ -43,14 +43,14 @@ class RankFailed : public std::runtime_error {
 class Ranks {
  public:
   explicit Ranks(Launched);  // starts MPI if there are several ranks; InputErrors if the program was built without MPI
-  ~Ranks() { leave(); }
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
   std::size_t size() const { return size_; }
   bool first() const { return rank_ == 0; }
 
-  enum class About { ask, piece, result, done, failed, leave };
+  // To rank 0: ask, result, done, ended. From rank 0: piece, stop (there are no more pieces), leave (all have ended).
+  enum class About { ask, piece, result, done, ended, stop, leave };
   struct Message {
     std::size_t from;
     About about;
@@ -62,17 +62,19 @@ class Ranks {
   Message receive() const;                  // waits for a message
   std::optional<Message> receive_unless(const std::function<bool()>& given_up) const;  // none once given_up() is true
 
-  // Reports the failure of this rank. Rank 0 ends all ranks with its exit code; another rank sends it to rank 0, which
-  // throws RankFailed, and waits to be ended.
-  void fail(Ending) const;
-  // Waits until all ranks have left and ends MPI. Returns, on rank 0 and without waiting further, the failure of a rank
-  // whose results were not needed.
-  std::optional<Ending> leave();
+  // The last call of each rank, with what its command came to: waits for the other ranks, ends MPI and returns the exit
+  // code of this process. `say` prints messages: rank 0's, or those of the first other rank that failed. That rank's
+  // exit code becomes rank 0's, and so mpirun's; other ranks have none. After a failure a rank that does not end within
+  // ten seconds (it computes a long piece) is ended by force.
+  int end(Ending, const std::function<void(const Ending&)>& say);
 
  private:
+  void send_to_others(About) const;
+  int end_others(Ending, const std::function<void(const Ending&)>& say) const;
+
   std::size_t rank_ = 0, size_ = 1;
   mutable std::mutex mutex_;
-  mutable std::size_t left_ = 0;  // number of other ranks that have left
+  mutable std::size_t ended_ = 0;  // number of other ranks that have ended
 };
 
 }  // namespace draftline::cli

@@ -32,7 +32,7 @@ inline Ran mpirun(const Program& draftline, const std::vector<OfRanks>& all) {
   // detect_leaks: Open MPI keeps some memory to the end. tmpdir: two runs at a time trip over a folder that they share.
   const int status = std::system(("cd '" + folder + "' && ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 " +
                                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_orte_tmpdir_base='" + folder +
-                                  "' timeout 120 " + command + " > ranks_out 2> ranks_err")
+                                  "' timeout -k 10 120 " + command + " > ranks_out 2> ranks_err")
                                      .c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, draftline.read("ranks_out"), draftline.read("ranks_err")};
 }

@@ -170,7 +170,7 @@ TEST_CASE("Ctrl-C that one rank receives ends all of them, with one message and 
   const std::string folder = std::filesystem::path(draftline.path("x")).parent_path().string();
   const int status = std::system(("cd '" + folder + "' && ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 " +
                                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_orte_tmpdir_base='" + folder +
-                                  "' timeout 120 sh interrupt.sh '" DRAFTLINE_PROGRAM "' 2> /dev/null")
+                                  "' timeout -k 10 120 sh interrupt.sh '" DRAFTLINE_PROGRAM "' 2> /dev/null")
                                      .c_str());
   const std::string err = draftline.read("err");
   INFO(err);
