@@ -86,7 +86,7 @@ void put_reasons(const Output& to, const Scenario& scenario, const Advice& a) {
   if (a.rate) out << "  " << load_sentence(*a.rate) << "\n";
   if (a.pays_to_batch() > a.batch_limit)
     out << "  Limit: " << scenario.engines[a.point.engine]->name << " runs " << a.batch_limit
-        << " sequences at once while it speculates, unless told otherwise; the load is that of such a server.\n";
+        << " sequences at once with this method, unless told otherwise; the load is that of such a server.\n";
   out << "  " << loss_sentence(telling(a)) << "\n";
   out << "  " << need_sentence(a) << "\n";
   if (a.batches.front().sharded_speedup) out << "  " << shard_sentence(a) << "\n";

@@ -2,6 +2,8 @@
 #include "reports/plan_report.h"
 
 #include <algorithm>
+#include <compare>
+#include <map>
 #include <numeric>
 
 #include "reports/paragraph.h"
@@ -25,17 +27,31 @@ std::string why_not(const FleetOption& o, const FleetOption& best, bool dominate
   return "as cheap, " + significant(slowness(best) / slowness(o), 3) + " x speed";
 }
 
-// How often each option would be recommended by a replication alone.
-std::vector<int> votes(const std::vector<FleetOption>& options) {
-  std::vector<int> of(options.size());
-  for (const std::size_t chosen : recommended_alone(options)) ++of[chosen];
-  return of;
+// A fleet that replications alone would recommend: the option's index, and its replicas.
+struct Vote {
+  std::size_t option;
+  int replicas;
+  auto operator<=>(const Vote&) const = default;
+};
+
+// How many replications alone would recommend which fleet, the cheapest options first.
+std::map<Vote, int> votes_of(const std::vector<FleetOption>& options) {
+  std::map<Vote, int> votes;
+  const auto chosen = recommended_alone(options);
+  for (std::size_t i = 0; i < chosen.size(); ++i) ++votes[{chosen[i], options[chosen[i]].alone[i].replicas}];
+  return votes;
 }
 
-PlannedFleet planned(std::size_t i, const std::vector<FleetOption>& options, const std::vector<int>& votes) {
+// How many would recommend the option with as many replicas as all replications together need.
+int votes_for(std::size_t option, const std::vector<FleetOption>& options, const std::map<Vote, int>& votes) {
+  const auto found = votes.find({option, options[option].replicas});
+  return found == votes.end() ? 0 : found->second;
+}
+
+PlannedFleet planned(std::size_t i, const std::vector<FleetOption>& options, const std::map<Vote, int>& votes) {
   const FleetOption& o = options[i];
   const bool feasible = o.obstacle.empty(), loses = feasible && dominated(o, options);
-  return {o, feasible && !loses, votes[i], why_not(o, options.front(), loses)};
+  return {o, feasible && !loses, votes_for(i, options, votes), why_not(o, options.front(), loses)};
 }
 
 void write_json(const Output& to, const Scenario& s, const std::vector<FleetOption>& options, bool any) {
@@ -46,27 +62,28 @@ void write_json(const Output& to, const Scenario& s, const std::vector<FleetOpti
   w.member("points_done", options.size());
   w.member("recommended", any ? std::optional<int>(0) : std::nullopt);
   w.member("replications", any ? std::optional(options.front().runs.size()) : std::nullopt);
-  const std::vector<int> replications = votes(options);
+  const auto votes = votes_of(options);
   std::vector<std::size_t> indices(options.size());
   std::iota(indices.begin(), indices.end(), std::size_t{0});
   w.objects("results", indices, [&](std::size_t i) {
     inputs.write(w, options[i].point);
-    write_members(w, figures, planned(i, options, replications));
+    write_members(w, figures, planned(i, options, votes));
   });
   w.end_object();
   w.finish();
 }
 
 // "2 x l40s, eagle3 with 4 drafts"; of drafters with devices of their own "2 x h100-sxm and 2 x l4 that draft, ..".
-std::string name_of(const FleetOption& o, const Scenario& s) {
+std::string name_of(const FleetOption& o, int replicas, const Scenario& s) {
   const MethodSpec& m = s.method(o.point).spec;
   const auto& apart = s.method(o.point).drafter_device;
-  const int drafters = apart ? o.replicas : 0;
-  std::string text = std::to_string(o.devices - drafters) + " x " + s.devices[o.point.device]->name;
-  if (apart) text += " and " + std::to_string(drafters) + " x " + apart->device->name + " that draft";
-  if (const int ranks = s.parallel[o.point.parallel].devices; ranks > 1)
-    text += ", " + std::to_string(ranks) + " for each of " + std::to_string(o.replicas) +
-            (o.replicas == 1 ? " replica" : " replicas");
+  const int ranks = s.parallel[o.point.parallel].devices, each = o.devices_of_replica - (apart ? 1 : 0);
+  const int prompts = o.devices - o.replicas * o.devices_of_replica;
+  std::string text = std::to_string(prompts + replicas * each) + " x " + s.devices[o.point.device]->name;
+  if (apart) text += " and " + std::to_string(replicas) + " x " + apart->device->name + " that draft";
+  if (ranks > 1)
+    text += ", " + std::to_string(ranks) + " for each of " + std::to_string(replicas) +
+            (replicas == 1 ? " replica" : " replicas");
   text += ", " + m.label();
   if (const auto k = m.draft_length()) text += " with " + std::to_string(*k) + (*k == 1 ? " draft" : " drafts");
   for (std::size_t i = 0; i < s.serving->axes.size(); ++i)
@@ -81,23 +98,22 @@ std::string nodes_of(const FleetOption& o) {
 // The recommendation, what it bears beyond the load, and how far chance decided.
 std::string recommendation(const std::vector<FleetOption>& options, const Scenario& s) {
   const FleetOption& best = options.front();
-  std::string text = "Recommended: " + name_of(best, s) + nodes_of(best);
+  std::string text = "Recommended: " + name_of(best, best.replicas, s) + nodes_of(best);
   if (has_prices(s)) text += "; " + significant(best.cost, 4) + " an hour";
-  text += ".\nIt bears " + to_text(best.replicas * best.capacity) + " where " + to_text(best.load) + " come (" +
+  text += best.capacity_at_least ? ".\nIt bears at least " : ".\nIt bears ";
+  text += to_text(best.replicas * best.capacity) + " where " + to_text(best.load) + " come (" +
           percent(best.headroom()) + " headroom). With a replica to spare (N + 1): ";
   text += has_prices(s) ? significant(best.cost_with_spare, 4) + " an hour"
                         : significant(best.cost_with_spare, 4) + " devices";
-  const std::vector<int> replications = votes(options);
+  const auto votes = votes_of(options);
   const auto runs = static_cast<int>(best.runs.size());
   if (runs == 1) return text + ".\nOne simulation of each option: \"replications\" shows what chance does.\n";
   text += ".\n" + std::to_string(runs) + " simulations of each option meet the targets";
-  if (replications.front() == runs) return text + ", and each alone recommends the same.\n";
+  if (votes_for(0, options, votes) == runs) return text + ", and each alone recommends the same.\n";
   text += ", but which is the cheapest hangs on chance:";
-  for (std::size_t i = 0; i < options.size(); ++i)
-    if (replications[i] > 0)
-      text += "\n  " + std::to_string(replications[i]) + " of " + std::to_string(runs) + " alone recommend " +
-              s.devices[options[i].point.device]->name +
-              name_of(options[i], s).substr(name_of(options[i], s).find(','));
+  for (const auto& [vote, count] : votes)
+    text += "\n  " + std::to_string(count) + " of " + std::to_string(runs) + " alone recommend " +
+            name_of(options[vote.option], vote.replicas, s);
   return text + "\n";
 }
 
@@ -118,10 +134,10 @@ void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> op
   std::vector<Table::Column> titles = inputs.titles();
   add_titles(titles, columns);
   Table table(std::move(titles));
-  const std::vector<int> replications = votes(options);
+  const auto votes = votes_of(options);
   for (std::size_t i = 0; i < options.size(); ++i) {
     std::vector<Cell> row = inputs.cells(options[i].point);
-    add_cells(row, columns, planned(i, options, replications));
+    add_cells(row, columns, planned(i, options, votes));
     table.add(std::move(row));
   }
   if (to.format == Format::csv) {

@@ -2,6 +2,7 @@
 // The figures of `simulate` (docs/output.md): latencies of requests, throughput, and utilisation of servers. Figures
 // are means over all replications, with 95 % intervals if there are several; counts are of the first replication.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -65,13 +66,11 @@ inline Reading warnings(Result r) {
   if (const std::string text = overload(r); !text.empty()) all.push_back(text);
   return Reading::Tree(std::make_shared<const nlohmann::json>(std::move(all)));
 }
-// Energy in J of all devices at their design power, for a share of the time; empty if that power is unknown.
+// Energy in J of all devices at their design power, for a share of the makespan; empty if that power is unknown.
 inline Reading energy(Result r, const std::function<double(Run)>& share) {
   if (r.power_watts <= 0) return {};
-  return mean_of_runs(r, [&](Run run) {
-    const double seconds = to_seconds(run.figures.end - run.figures.first_arrival).value;
-    return r.devices * r.power_watts * share(run) * seconds;
-  });
+  return mean_of_runs(r,
+                      [&](Run run) { return r.devices * r.power_watts * share(run) * run.figures.makespan().value; });
 }
 inline Reading energy_of_steps(Result r) {
   return energy(r, [&](Run run) { return run.figures.busy_share(r.servers); });
@@ -95,9 +94,10 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
   using S = ServingFigures;
   using served::of, served::mean, served::quantile, served::count, served::oracle;
   constexpr auto predicted = FigureKind::predicted;
-  const auto met = [targets](F f) {
+  const auto met = [targets](R r) {
     auto each = std::make_shared<nlohmann::json>(nlohmann::json::object());
-    for (const auto& t : targets.targets) (*each)[t.name] = f.meets(t);
+    for (const auto& t : targets.targets)
+      (*each)[t.name] = std::all_of(r.runs.begin(), r.runs.end(), [&](Run run) { return run.figures.meets(t); });
     return Reading::Tree(std::move(each));
   };
   Figures<ServingOutcome> all{
@@ -159,9 +159,10 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
        "with `prices`: of a million output tokens, idle time included",
        {.text = to_digits<4>, .show_if = has_prices, .in_csv_if = has_prices}},
       {"energy_of_steps", "", "", "J", predicted, of(served::energy_of_steps),
-       "of all devices at their design power while a step runs; what they draw when idle is not in it"},
+       "of all devices at their design power, for the share of the makespan in which steps run; what they draw when idle is "
+       "not in it"},
       {"energy_at_most", "", "", "J", predicted, of(served::energy_at_most),
-       "of all devices at their design power from the first arrival to the last token: an upper bound"},
+       "of all devices at their design power, over the makespan: an upper bound"},
       {"requests_in_flight", "", "", "requests", predicted,
        mean([](R, Run r) { return r.figures.mean_in_system(); }),
        "requests that have arrived and are not served yet: mean over the time"},
@@ -174,17 +175,17 @@ inline Figures<ServingOutcome> simulate_figures(const LatencyTargets& targets = 
        "requests that no KV pool can hold; not there if none"},
       {"steps", "steps", "", "", {}, count([](F f) { return f.steps; }), "steps of all servers"},
       {"makespan", "makespan_s", "", "s", predicted, mean([](R, Run r) { return r.figures.makespan().value; }),
-       "from the first arrival to the last token"},
+       "from the first arrival after the warm-up to the last token"},
       {"output_tokens", "", "", "", {}, count([](F f) { return f.output_tokens; }),
        "output tokens of the requests served"},
       {"prompt_tokens", "", "", "", {}, count([](F f) { return f.prompt_tokens; }),
        "prompt tokens of the requests served"},
       {"reused_prompt_tokens", "", "", "", {}, count([](F f) { return f.reused_tokens; }),
-       "prompt tokens that came from the prefix cache"},
+       "of these, tokens that came from the prefix cache"},
       {"devices", "", "", "", {}, of([](R r) { return r.devices; }), "devices of all servers"},
       {"kv_blocks", "", "", "", {}, of([](R r) { return r.kv_blocks; }), "KV blocks of a server"},
       {"batch_limit", "", "", "", {}, of([](R r) { return r.batch_limit; }), "sequences that a step can hold"},
-      {"targets", "", "", "", {}, count(met), "which latency targets are met, by their names"},
+      {"targets", "", "", "", {}, of(met), "which latency targets are met, in every replication, by their names"},
       {"oracle/tpot_mean", "", "", "s", predicted, oracle([](R, F o) { return Reading(o.tpot.mean()); }),
        "mean TPOT if draft lengths had been chosen knowing what each step accepts"},
       {"oracle/throughput", "", "", "tokens/s", predicted, oracle([](R, F o) { return Reading(o.throughput()); }),

@@ -140,19 +140,26 @@ std::string setup_text(const Scenario& s, const Point& p) {
          std::to_string(s.output_tokens[p.output]) + " tokens";
 }
 
+// Draft lengths are best at an engine's own costs, so that those of other engines are not written as settings of these.
+bool takes_settings(const Scenario& s, const Advice& a) {
+  const std::string& engine = s.engines[a.point.engine]->name;
+  return engine == "vllm" || engine == "sglang";
+}
+
 std::string schedule_text(const Scenario& s, const Advice& a) {
   const MethodSpec& m = s.method(a.point).spec;
+  const bool settings_known = takes_settings(s, a);
   const auto all = schedules(a);
   std::string text;
   const bool same = std::all_of(all.begin(), all.end(), [&](const auto& one) { return same_steps(one, all.front()); });
   for (const auto& one : all) {
     const std::string prompt = same ? "" : " with prompts of " + std::to_string(one.front().prompt_tokens);
     text += "Best k by batch" + prompt + ": " + by_batch(one) + ".\n";
-    if (const auto settings = vllm_settings(m, one))
+    if (const auto settings = settings_known ? vllm_settings(m, one) : std::nullopt)
       text += "  vLLM: --speculative-config '" + settings->dump() + "'\n";
     if (same) break;
   }
-  if (a.pays_at.empty()) return text;
+  if (a.pays_at.empty() || !settings_known) return text;
   if (const auto flags = sglang_flags(m, m.draft_length().value_or(0), more_running(a)))
     text += "  SGLang: " + *flags + "\n";
   return text;
@@ -167,6 +174,7 @@ void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, 
   w.figure("gain", a.gain, "", FigureKind::predicted);
   w.objects("settings", schedules(a), [&](const std::vector<ScheduledLength>& one) {
     w.member("prompt_tokens", one.front().prompt_tokens);
+    if (!takes_settings(s, a)) return;
     if (const auto settings = vllm_settings(m, one)) w.member("vllm", nlohmann::json(*settings));
     if (const auto flags = sglang_flags(m, m.draft_length().value_or(0), more_running(a))) w.member("sglang", *flags);
   });

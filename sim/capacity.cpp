@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace draftline {
@@ -17,6 +16,31 @@ std::string missed(const ServingRun& r, const SchedulerLimits& limits, const Lat
   for (const LatencyTargets::Target& t : targets.targets)
     if (!r.figures.meets(t)) return t.name + " " + to_text(r.figures.value_of(t)) + " > " + to_text(t.limit);
   return r.diverges ? "the queue grows" : "";
+}
+
+// A run of a load that lasts: where arrivals end before the servers are full, it is repeated with more requests. A
+// recording has no more.
+struct LastingRun {
+  ServingRun run;
+  std::int64_t requests;
+  bool meets, lasts;
+};
+LastingRun lasting_run(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
+  constexpr double kFills = 8;
+  constexpr std::int64_t kMostRequests = 1 << 18;
+  Workload& workload = point.workload;
+  const std::int64_t asked = workload.requests;
+  for (;;) {
+    LastingRun out{point.run_while_targets_hold(seed, targets), workload.requests, false, false};
+    out.meets = !out.run.cut_short && missed(out.run, point.limits, targets).empty();
+    out.lasts = fills_servers(workload, out.run);
+    if (!out.meets || out.lasts || is_recorded(workload) || workload.requests >= kMostRequests) {
+      workload.requests = asked;
+      return out;
+    }
+    const double enough = kFills * requests_in_flight(workload, out.run);
+    workload.requests = enough < kMostRequests ? static_cast<std::int64_t>(enough) : kMostRequests;
+  }
 }
 
 // What a server is made of: devices that hold the target, and one of the drafter's own, where it has one.
@@ -72,8 +96,9 @@ class Trials {
   const FleetRun* at(int replicas, int replication) {
     const auto [known, fresh] = runs_.try_emplace({replicas, replication});
     if (fresh) known->second = run(replicas, replication);
-    if (known->second) return &*known->second;
-    missed_ = known->first;
+    const auto& [figures, requests] = known->second;
+    if (figures) return &*figures;
+    missed_ = {replicas, replication, requests};
     return nullptr;
   }
 
@@ -91,56 +116,85 @@ class Trials {
     return high <= most_ ? std::optional(high) : std::nullopt;
   }
 
-  // What the last fleet that missed a target missed, as text; "" if none did. Replicas have `each` devices.
+  // What the last fleet that missed a target missed, as text; "" if none did. Servers have `each` devices.
   std::string last_miss(int each) {
     if (!missed_) return "";
-    const auto [replicas, replication] = *missed_;
+    const auto [replicas, replication, requests] = *missed_;
     point_.fleet.replicas = replicas;
+    const std::int64_t asked = std::exchange(point_.workload.requests, requests);
     const ServingRun whole = point_.run(seed_of_replication(seed_, replication), targets_);
-    return "; with " + std::to_string(replicas * each) + ", " + missed(whole, point_.limits, targets_);
+    point_.workload.requests = asked;
+    const int prompts = point_.fleet.prefill_replicas;
+    return "; with " + std::to_string((replicas + prompts) * each) +
+           (prompts > 0 ? ", " + std::to_string(prompts * each) + " of them for prompts, " : ", ") +
+           missed(whole, point_.limits, targets_);
   }
 
  private:
-  std::optional<FleetRun> run(int replicas, int replication) {
+  struct Trial {
+    std::optional<FleetRun> figures;  // none: it misses a target
+    std::int64_t requests = 0;
+  };
+  struct Miss {
+    int replicas, replication;
+    std::int64_t requests;
+  };
+
+  Trial run(int replicas, int replication) {
     point_.fleet.replicas = replicas;
-    const ServingRun r = point_.run_while_targets_hold(seed_of_replication(seed_, replication), targets_);
-    if (r.cut_short || !missed(r, point_.limits, targets_).empty()) return std::nullopt;
-    const ServingFigures& f = r.figures;
-    return FleetRun{f.throughput(), f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()};
+    const LastingRun r = lasting_run(point_, seed_of_replication(seed_, replication), targets_);
+    if (!r.meets) return {std::nullopt, r.requests};
+    const ServingFigures& f = r.run.figures;
+    return {FleetRun{f.throughput(), f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()}, r.requests};
   }
 
   ServingPoint& point_;
   const LatencyTargets& targets_;
   const std::uint64_t seed_;
   const int most_;
-  std::map<std::pair<int, int>, std::optional<FleetRun>> runs_;  // by replicas and replication; none: misses
-  std::optional<std::pair<int, int>> missed_;
+  std::map<std::pair<int, int>, Trial> runs_;  // by replicas and replication
+  std::optional<Miss> missed_;
 };
 
-// The largest load that one replica serves within the targets, by doubling and bisection: at least the share of each of
-// the `enough` replicas, which are the fewest that serve the whole.
-PerSecond capacity_of_one(ServingPoint& point, int enough, PerSecond burst, std::uint64_t seed,
-                          const LatencyTargets& targets) {
+struct Capacity {
+  PerSecond rate;
+  bool at_least;  // the requests were too few to say what misses
+};
+// The largest load that so many replicas serve within the targets, by doubling and bisection. They bear `bears`, and not
+// `fails`, if that is known, both in requests/s.
+Capacity capacity_of(int replicas, ServingPoint& point, double bears, std::optional<double> fails, std::uint64_t seed,
+                     const LatencyTargets& targets) {
   const Workload whole = point.workload;
   const double rate = mean_rate(whole);
-  double bears = rate / enough, fails = rate / std::max(enough - 1, 1);
-  point.fleet.replicas = 1;
-  const auto bears_at = [&](double r) {
+  point.fleet.replicas = replicas;
+  bool at_least = false;
+  const auto narrow = [&](double r) {
     point.workload = at_rate(whole, r / rate);
-    const ServingRun run = point.run_while_targets_hold(seed, targets);
-    return !run.cut_short && missed(run, point.limits, targets).empty();
+    const LastingRun run = lasting_run(point, seed, targets);
+    if (run.meets && run.lasts) {
+      bears = r;
+    } else {
+      fails = r;
+      at_least = run.meets;
+    }
   };
-  while (enough == 1) {
-    fails *= 2;
-    if (fails > burst.value || !bears_at(fails)) break;
-    bears = fails;
-  }
-  while (fails / bears > 1.02) {
-    const double middle = std::sqrt(bears * fails);
-    (bears_at(middle) ? bears : fails) = middle;
-  }
+  while (!fails) narrow(2 * bears);
+  while (*fails / bears > 1.02) narrow(std::sqrt(bears * *fails));
   point.workload = whole;
-  return {bears};
+  return {{bears}, at_least};
+}
+
+// What one of the option's replicas serves; where prompts have servers of their own, its share of what the fleet does.
+Capacity capacity_of_one(const FleetOption& option, int first, ServingPoint& point, std::uint64_t seed,
+                         const LatencyTargets& targets) {
+  const double rate = option.load.value;
+  if (point.fleet.prefill_replicas > 0) {
+    Capacity all = capacity_of(option.replicas, point, rate, {}, seed, targets);
+    all.rate = {all.rate.value / option.replicas};
+    return all;
+  }
+  const auto fails = first > 1 ? std::optional(rate / (first - 1)) : std::nullopt;
+  return capacity_of(1, point, rate / first, fails, seed, targets);
 }
 
 }  // namespace
@@ -153,14 +207,6 @@ void check_plannable(const Scenario& s) {
       root.at("workload").fail("a plan needs arrivals with a rate");
       break;
     }
-  if (const auto& prices = s.serving->prices.per_hour; !prices.empty()) {
-    std::set<std::string> wanted;
-    for (const auto& device : s.devices) wanted.insert(device->name);
-    for (const MethodChoice& m : s.methods)
-      if (m.drafter_device) wanted.insert(m.drafter_device->device->name);
-    for (const std::string& device : wanted)
-      if (!prices.contains(device)) root.at("prices").fail("has no price of " + device);
-  }
   s.document.finish();
 }
 
@@ -171,7 +217,6 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   FleetOption option;
   option.point = point_at(scenario, index);
   std::unique_ptr<ServingPoint> point;
-  PerSecond burst;  // the rate at which all requests arrive while one is served; higher rates change little
   try {
     point = sweep.prepare(option.point);
     const ServingRun& run = point->run_without_load(seed, targets);
@@ -179,7 +224,6 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
       option.obstacle = run.figures.refused > 0 ? why : "even without load " + why;
       return option;
     }
-    burst = static_cast<double>(point->workload.requests) / run.figures.e2e.mean();
   } catch (const InputErrors& e) {
     option.obstacle = e.what();
     option.can_run = false;
@@ -206,24 +250,28 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   }
   option.replicas = *enough;
   const int servers = option.replicas + point->fleet.prefill_replicas;
-  option.devices = servers * each.all();
+  option.devices_of_replica = each.all();
+  option.devices = servers * option.devices_of_replica;
   const Bought fleet = bought(servers, each, prices);
   option.nodes = fleet.nodes;
   option.cost = fleet.cost;
-  option.cost_with_spare = bought(servers + 1, each, prices).cost;
+  const int spare = point->fleet.prefill_replicas > 0 ? 2 : 1;
+  option.cost_with_spare = bought(servers + spare, each, prices).cost;
   for (int i = 0; i < replications; ++i) {
     option.runs.push_back(*trials.at(option.replicas, i));
-    ReplicationFleet alone{option.cost, option.runs.back().e2e_mean};
+    ReplicationFleet alone{option.replicas, option.cost, option.runs.back().e2e_mean};
     const int least = i == 0 ? *first : 1;
     for (int fewer = option.replicas - 1; fewer >= least; --fewer) {
       const FleetRun* run = trials.at(fewer, i);
       if (run == nullptr) break;
-      alone = {bought(fewer + point->fleet.prefill_replicas, each, prices).cost, run->e2e_mean};
+      alone = {fewer, bought(fewer + point->fleet.prefill_replicas, each, prices).cost, run->e2e_mean};
     }
     option.alone.push_back(alone);
   }
   option.load = {mean_rate(point->workload)};
-  option.capacity = capacity_of_one(*point, *first, burst, seed, targets);
+  const Capacity capacity = capacity_of_one(option, *first, *point, seed, targets);
+  option.capacity = capacity.rate;
+  option.capacity_at_least = capacity.at_least;
   return option;
 }
 

@@ -20,6 +20,7 @@ struct FleetRun {
 
 // The fleet with which one replication alone meets the targets.
 struct ReplicationFleet {
+  int replicas = 0;
   double cost = 0;
   Seconds e2e;  // mean
 };
@@ -30,24 +31,26 @@ struct FleetOption {
   std::string obstacle;
   bool can_run = true;            // whether a server of it can start: it fits its devices
   int replicas = 0, devices = 0;  // the smallest fleet; devices include those of prefill servers and drafters
-  std::optional<int> nodes;       // that hold the devices, where these come in whole nodes
-  double cost = 0;                // price per hour, of whole nodes; the number of devices if no prices are known
-  double cost_with_spare = 0;     // with one replica more (N + 1): the targets are met while one is out of service
-  PerSecond load, capacity;       // requests/s: the workload's; what one replica serves within the targets, to 2 %
-  std::vector<FleetRun> runs;     // the whole workload on that fleet, one for each replication
+  int devices_of_replica = 0;
+  std::optional<int> nodes;    // that hold the devices, where these come in whole nodes
+  double cost = 0;             // price per hour, of whole nodes; the number of devices if no prices are known
+  double cost_with_spare = 0;  // with one server more of each kind (N + 1), so that one may be out of service
+  PerSecond load, capacity;  // requests/s: the workload's; what one replica serves within the targets, to 2 %; one of a
+                             // fleet in which prompts have servers of their own: its share
+  bool capacity_at_least = false;       // the recording is too short to load a replica more
+  std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication
   // How much more load the fleet bears, as a share of the workload's.
   double headroom() const { return replicas * (capacity / load) - 1; }
 
   static auto members(auto& s) {
-    return std::tie(s.point, s.obstacle, s.can_run, s.replicas, s.devices, s.nodes, s.cost, s.cost_with_spare, s.load,
-                    s.capacity, s.runs, s.alone);
+    return std::tie(s.point, s.obstacle, s.can_run, s.replicas, s.devices, s.devices_of_replica, s.nodes, s.cost,
+                    s.cost_with_spare, s.load, s.capacity, s.capacity_at_least, s.runs, s.alone);
   }
 };
 Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; there must be some
 
-// Throws InputErrors unless the scenario has latency targets, arrivals with a rate, and prices of all devices, those of
-// drafters among them, or none.
+// Throws InputErrors unless the scenario has latency targets and arrivals with a rate.
 void check_plannable(const Scenario&);
 
 // The smallest fleet, of at most `most_devices` devices, with which the scenario's point `index` meets the targets in

@@ -54,14 +54,16 @@ StepCost::Line verifying(StepCost& cost, std::span<const int> lengths, int seque
   const auto between = [&](Ticks a, Ticks b) {
     return std::max<Ticks>(0, a + std::llround(share * static_cast<double>(b - a)));
   };
+  const Ticks drafting = cost.decode(sequences, lengths.back(), context).drafting;
   const std::int64_t from = std::max(low.from, high.from);
   return {.from = from,
           .to = std::min(low.to, high.to),
-          .start = between(low.at(from), high.at(from)),
+          .start = between(low.at(from), high.at(from)) + drafting - between(low.drafting, high.drafting),
           .per_token = between(low.per_token, high.per_token),
           .host = between(low.host, high.host),
           .slack = between(low.slack, high.slack),
-          .host_slack = between(low.host_slack, high.host_slack)};
+          .host_slack = between(low.host_slack, high.host_slack),
+          .drafting = drafting};
 }
 
 }  // namespace draftline

@@ -18,9 +18,9 @@ namespace draftline {
 std::vector<int> admit_prefixes(std::span<const double> survival, int drafts,
                                 const std::function<double(int rows, double tokens)>& time);
 
-// The price of a step that verifies `drafts` drafts per sequence on average: linear between draft lengths. The drafter
-// has drafted its block before, so that below one draft the price is continued from the two shortest lengths, and not
-// that of a plain step. `lengths`: the draft lengths that have a price, ascending.
+// The price of a step that drafts as much as is drafted at the longest length and verifies `drafts` drafts per sequence
+// on average: linear between draft lengths. Below one draft it is continued from the two shortest lengths, and is not
+// that of a plain step, which drafts nothing. `lengths`: the draft lengths that have a price, ascending.
 StepCost::Line verifying(StepCost&, std::span<const int> lengths, int sequences, double drafts, std::int64_t context);
 
 }  // namespace draftline

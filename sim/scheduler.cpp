@@ -59,7 +59,7 @@ bool Scheduler::plan_prefill(Ticks now) {
     if (limits_.batching != Batching::fixed && !chunks_.empty() && tokens + whole > limits_.max_num_batched_tokens)
       break;
     Sequence s = admit_next(now);
-    figures_.record_reused_tokens(blocks_.reuse_prefix(s));
+    figures_.record_reused_tokens(s.record.request, blocks_.reuse_prefix(s));
     check(blocks_.allocate_up_to(s, s.prefill_tokens + drafting_.rows), "a sequence was admitted without KV blocks");
     const int cached = s.swapped ? s.prefill_tokens : s.computed, mine = s.prefill_tokens - cached;
     if (mine == 0) {
@@ -182,7 +182,7 @@ void Scheduler::grant_chunks(Ticks now, bool admit) {
       budget -= drafting_.rows;
       continue;
     }
-    figures_.record_reused_tokens(blocks_.reuse_prefix(s));
+    figures_.record_reused_tokens(s.record.request, blocks_.reuse_prefix(s));
     check(grant_chunk(s, budget), "a sequence was admitted without KV blocks");
     prefilling_.push_back(s);
   }

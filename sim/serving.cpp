@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <set>
 
 #include "core/fingerprint.h"
 #include "sim/step_table.h"
@@ -21,6 +22,13 @@ Estimate estimate(std::span<const double> values, double confidence) {
   const double half = t * std::sqrt(squares / (n - 1) / n);
   e.interval = Interval{e.value - half, e.value + half};
   return e;
+}
+
+double requests_in_flight(const Workload& w, const ServingRun& r) { return mean_rate(w) * r.figures.e2e.mean().value; }
+
+bool fills_servers(const Workload& w, const ServingRun& r) {
+  constexpr double kFills = 4;
+  return static_cast<double>(w.requests) >= kFills * requests_in_flight(w, r);
 }
 
 std::uint64_t seed_of_replication(std::uint64_t seed, int replication) {
@@ -51,12 +59,24 @@ static void refuse_beside_parts(const Scenario& s) {
   }
 }
 
+static void check_prices(const Scenario& s) {
+  const auto& prices = s.serving->prices.per_hour;
+  if (prices.empty()) return;
+  std::set<std::string> wanted;
+  for (const auto& device : s.devices) wanted.insert(device->name);
+  for (const MethodChoice& m : s.methods)
+    if (m.drafter_device) wanted.insert(m.drafter_device->device->name);
+  for (const std::string& device : wanted)
+    if (!prices.contains(device)) s.document.root().at("prices").fail("has no price of " + device);
+}
+
 void ServingSweep::validate() {
   const Scenario& s = scenario();
   const Reader root = s.document.root();
   if (!s.serving) throw InputErrors(root.place() + ": has no \"workload\" to simulate; `draftline run` predicts it");
   sweep_.validate();
   refuse_beside_parts(s);
+  check_prices(s);
   for (const ServingChoice& c : s.serving->choices)
     for (const auto& device : s.devices)
       if (c.fleet.stages > 1 && !device->links.connects(2))
@@ -264,16 +284,20 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
       out.warnings.push_back(some + ": refused");
       break;
     }
+  if (const ServingRun& run = out.runs.front(); !run.diverges && !fills_servers(point->workload, run))
+    out.warnings.emplace_back(
+        "there are fewer requests than 4 x rate x e2e: arrivals end before the servers are as full as under a load "
+        "that lasts");
   const ServingChoice& choice = serving.choices[p.serving];
   const auto seqs = [&](bool speculating) {
     return limits_on(choice, *point->setup.engine, target, speculating).max_num_seqs;
   };
-  if (const bool speculates = point->drafting.draft_length > 0;
-      speculates && seqs(true) < seqs(false) &&
+  const bool fewer = point->drafting.draft_length > 0 && seqs(true) < seqs(false), full = !out.runs.front().diverges;
+  if (!choice.says_seqs && (fewer || full) &&
       out.runs.front().figures.mean_in_system() > 1.0 * out.batch_limit * out.servers)
     out.warnings.push_back(point->setup.engine->name + " runs " + std::to_string(out.batch_limit) +
-                           " sequences at once while it speculates, unless \"scheduler\": {\"max_num_seqs\": ..} says "
-                           "otherwise: requests waited for that");
+                           " sequences at once" + (fewer ? " while it speculates" : "") +
+                           ", unless \"scheduler\": {\"max_num_seqs\": ..} says otherwise: requests waited for that");
   if (!attention_of(point->setup).measured) out.warnings.emplace_back(kAttentionNotMeasured);
   if (o.oracle && point->fleet.parts == 1 && point->drafting.lengths.size() > 1 &&
       point->drafting.outcomes != nullptr && !point->outcomes.by_length()) {

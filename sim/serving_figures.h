@@ -66,7 +66,10 @@ class ServingFigures {
     ++refused;
     longest_refused = std::max(longest_refused, std::int64_t{r.prompt} + r.output);
   }
-  void record_reused_tokens(int tokens) { reused_tokens += tokens; }  // prompt tokens from the prefix cache
+  // Records prompt tokens of a request that came from the prefix cache.
+  void record_reused_tokens(const Request& r, int tokens) {
+    if (r.id >= warm_up_) reused_tokens += tokens;
+  }
   // Records decode steps: the sum of their sequences, and the tokens that these emitted.
   void record_acceptance(std::int64_t sequence_steps, std::int64_t emitted) {
     sequence_steps_ += sequence_steps;
@@ -74,11 +77,11 @@ class ServingFigures {
   }
 
   Histogram ttft, tpot, inter_token, e2e, queueing;
-  std::int64_t requests = 0, output_tokens = 0, prompt_tokens = 0;  // served requests, without the warm-up
-  std::int64_t good_requests = 0;                                   // requests within the limit of every latency target
+  std::int64_t requests = 0, output_tokens = 0, prompt_tokens = 0, reused_tokens = 0;  // without the warm-up
+  std::int64_t good_requests = 0;  // requests within the limit of every latency target
   // all_tokens: output tokens with the warm-up; most_blocks: peak of KV blocks in use; longest_text: tokens of the
   // longest prompt and output.
-  std::int64_t all_tokens = 0, steps = 0, preemptions = 0, most_blocks = 0, longest_text = 0, reused_tokens = 0;
+  std::int64_t all_tokens = 0, steps = 0, preemptions = 0, most_blocks = 0, longest_text = 0;
   std::int64_t refused = 0, longest_refused = 0;              // refused requests; tokens of the longest of them
   Ticks first_arrival = kForever, begin = kForever, end = 0;  // begin: arrival of the first request after the warm-up
 

@@ -22,6 +22,7 @@ class StepCost {
     Ticks host = 0;                  // the part of `start` that is exposed host time
     Ticks slack = 0;                 // the part of `host` that additional device work would hide
     Ticks host_slack = 0;            // the part of `start` that additional host work would hide
+    Ticks drafting = 0;              // the part of `start` in which the drafter's passes run
     Ticks at(std::int64_t context) const { return start + per_token * (context - from); }
     // How much longer it takes with so much more for the device and for the host to do. The device may have less.
     Ticks longer(Ticks device, Ticks more_host = 0) const {

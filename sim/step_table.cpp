@@ -87,7 +87,8 @@ StepCost::Line StepTable::decode(int sequences, int drafts, std::int64_t context
             (end - start + tokens / 2) / tokens,
             step_ticks(first.host()),
             step_ticks(b.price->idle(first)),
-            step_ticks(b.price->host_idle(static_cast<double>(from)))};
+            step_ticks(b.price->host_idle(static_cast<double>(from))),
+            step_ticks(first.of(Phase::draft))};
   }
   return line;
 }

@@ -108,6 +108,19 @@ TEST_CASE("memory that a method without a drafter needs is not called a drafter'
   CHECK(contains(a.text(Format::table), "KV pool: speculation takes " + percent(*a.advices.front().pool_lost)));
 }
 
+TEST_CASE("draft lengths that are best at an engine's costs are no settings of another engine") {
+  for (const char* engine : {"vllm", "sglang", "llama.cpp", "draftline"}) {
+    INFO(engine);
+    const bool known = contains(engine, "vllm") || contains(engine, "sglang");
+    const Answered a(R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.7}})", "", engine);
+    const std::string text = a.text(Format::table);
+    CHECK(contains(text, "Best k by batch: "));
+    CHECK(contains(text, "--speculative-") == known);
+    const auto settings = nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings");
+    CHECK(contains(settings.dump(), "speculative") == known);
+  }
+}
+
 TEST_CASE("each setup has a verdict of its own") {
   const Answered a(kEagle, R"(, "output_tokens": [100, 1000])");
   const std::string text = a.text(Format::table);

@@ -12,13 +12,14 @@ namespace draftline {
 
 namespace {
 
-FleetOption fleet_of(const std::string& workload, const std::string& targets) {
+FleetOption fleet_of(const std::string& workload, const std::string& targets, const std::string& arrivals = "") {
   const FreshFolder folder;
   std::ofstream(folder.path() / "slow_first.csv") << "num_prefill_tokens,num_decode_tokens\n30000,2\n" + [] {
     std::string rows;
     for (int i = 0; i < 60; ++i) rows += "100,20\n";
     return rows;
   }();
+  std::ofstream(folder.path() / "arrivals.csv") << arrivals;
   const auto file = folder.path() / "s.json";
   std::ofstream(file) << with(R"("workload": )" + workload + R"(, "slo": )" + targets);
   ServingSweep sweep(file, kData);
@@ -37,6 +38,45 @@ TEST_CASE("what a replica bears does not depend on the load that was asked about
   REQUIRE(idle.obstacle.empty());
   REQUIRE(busy.obstacle.empty());
   CHECK(idle.capacity.value == Approx(busy.capacity.value).epsilon(0.05));
+}
+
+TEST_CASE("what a replica bears does not depend on the number of requests that were asked for") {
+  const auto with_requests = [](int n) {
+    return fleet_of(R"({"arrivals": {"process": "poisson", "rate": "100 /s"}, "requests": )" + std::to_string(n) + "}",
+                    R"({"ttft_p99": "500 ms", "tpot_p99": "20 ms"}, "replications": 1)");
+  };
+  const FleetOption few = with_requests(20), many = with_requests(4000);
+  REQUIRE(few.obstacle.empty());
+  CHECK(few.replicas == many.replicas);
+  CHECK(few.capacity.value == Approx(many.capacity.value).epsilon(0.1));
+  CHECK_FALSE(few.capacity_at_least);
+}
+
+TEST_CASE("a recording that is too short to fill a replica says what it bears at least") {
+  std::string rows = "arrived_at,num_prefill_tokens,num_decode_tokens\n";
+  for (int i = 0; i < 40; ++i) rows += std::to_string(i) + ",100,20\n";
+  const FleetOption o = fleet_of(R"({"arrivals": {"trace": "arrivals.csv"}})", R"({"ttft_p99": "1 s"})", rows);
+  REQUIRE(o.obstacle.empty());
+  CHECK(o.capacity_at_least);
+  CHECK(o.capacity > o.load);
+}
+
+TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is one of each kind") {
+  const auto with_servers_for_prompts = [](int n) {
+    return fleet_of(R"({"arrivals": {"process": "poisson", "rate": "20 /s"}, "requests": 400,
+                        "lengths": {"prompt": 2000, "output": 200}})",
+                    R"({"ttft_p99": "1 s", "tpot_p99": "50 ms"}, "scheduler": {"max_num_seqs": 16}, "replications": 1,
+                        "disaggregation": {"bandwidth": "50 GB/s", "prefill_replicas": )" +
+                        std::to_string(n) + "}");
+  };
+  constexpr double kPromptsPerSecond = 24.5;  // of one server: `draftline run` says 40.8 ms a prompt
+  const FleetOption one = with_servers_for_prompts(1), two = with_servers_for_prompts(2);
+  REQUIRE(one.obstacle.empty());
+  REQUIRE(one.replicas > 1);                                            // for the decoding of 16 sequences at once
+  CHECK(one.replicas * one.capacity.value < 1.05 * kPromptsPerSecond);  // at the end a queue of a second is left
+  CHECK(one.headroom() >= 0);
+  CHECK(two.capacity >= one.capacity);
+  CHECK(one.cost_with_spare == one.cost + 2);
 }
 
 TEST_CASE("requests of the warm-up are no obstacle of a plan") {
@@ -63,6 +103,7 @@ TEST_CASE("a fleet meets the targets in every replication, and each alone has it
   CHECK(many.alone.size() == 8);
   CHECK(many.replicas >= one.replicas);
   CHECK(many.alone.front().cost == one.cost);  // the first has the seed itself
+  CHECK(many.alone.front().replicas == one.replicas);
   double least = many.cost, most = 0;
   for (const ReplicationFleet& r : many.alone) least = std::min(least, r.cost), most = std::max(most, r.cost);
   CHECK(most == many.cost);  // else fewer replicas would do
@@ -81,8 +122,8 @@ TEST_CASE("each replication recommends what is cheapest in it, and of equally ch
   obstacle.obstacle = "too slow";
   std::vector<FleetOption> all;
   all.push_back(std::move(obstacle));
-  all.push_back(option({{2, Seconds{5}}, {2, Seconds{5}}, {3, Seconds{5}}}));
-  all.push_back(option({{2, Seconds{4}}, {3, Seconds{4}}, {2, Seconds{9}}}));
+  all.push_back(option({{1, 2, Seconds{5}}, {1, 2, Seconds{5}}, {1, 3, Seconds{5}}}));
+  all.push_back(option({{1, 2, Seconds{4}}, {1, 3, Seconds{4}}, {1, 2, Seconds{9}}}));
   CHECK(recommended_alone(all) == std::vector<std::size_t>{2, 1, 2});
   CHECK(recommended_alone({}).empty());
 }

@@ -117,6 +117,24 @@ TEST_CASE("a step of mixed lengths costs what lies between, and below one draft 
   CHECK(at(4) == cost.decode(3, 4, 100).at(100));
 }
 
+TEST_CASE("however few drafts are verified, the drafter has made all of its passes") {
+  struct Passes : PlainCost {
+    Line decode(int sequences, int drafts, std::int64_t context) override {
+      Line line = PlainCost::decode(sequences, drafts, context);
+      line.drafting = 9000 * drafts;
+      line.start += line.drafting;
+      return line;
+    }
+  } cost;
+  const std::vector<int> lengths{0, 1, 2, 4};
+  const auto whole = cost.decode(3, 4, 100);
+  for (const double drafts : {0.25, 1.0, 1.5, 3.0, 4.0}) {
+    const auto line = verifying(cost, lengths, 3, drafts, 100);
+    CHECK(line.drafting == whole.drafting);
+    CHECK(whole.at(100) - line.at(100) == std::llround((4 - drafts) * static_cast<double>(cost.per_draft)));
+  }
+}
+
 TEST_CASE("confidences are calibrated: of the drafts of one confidence that share is accepted") {
   const std::vector<double> rates{0.7, 0.4};
   const DraftOutcomes outcomes = DraftOutcomes::from_rates(rates);

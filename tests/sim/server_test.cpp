@@ -180,6 +180,24 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
   CHECK(std::get<0>(run_with(true, false, 72)) == 20 * prompt);  // a pool of one prompt: each evicts the other
 }
 
+TEST_CASE("what the warm-up reused is left out, as its prompts are") {
+  auto trace = std::make_shared<WorkloadTrace>();
+  for (int i = 0; i < 20; ++i) {
+    trace->requests.push_back({0, kPrefixBlockTokens + 100, 5, 0});
+    trace->prefix_hashes.push_back({1});
+  }
+  Workload w = poisson(1000, 20, {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
+  w.length_trace = trace;
+  w.warm_up = 15;
+  SchedulerLimits limits;
+  limits.prefix_caching = true;
+  limits.kv_blocks = 1000;
+  PlainCost cost;
+  const ServingRun r = Fleet({}, limits, {}, cost).run(w, 1, {});
+  CHECK(r.figures.prompt_tokens == 5 * (kPrefixBlockTokens + 100));
+  CHECK(r.figures.reused_tokens == 5 * kPrefixBlockTokens);
+}
+
 TEST_CASE("the least recently used prefix block is evicted first, those in use never") {
   PrefixCache cache;
   const std::vector<int> a{1, 2}, b{3}, c{1, 4};

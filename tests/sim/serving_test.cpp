@@ -212,6 +212,7 @@ TEST_CASE("mistakes in a serving scenario are told at their place") {
       Case{serving(R"("scheduler": {"kv_blocks": 10})"),
            "skipped: request 0: a request of 512 + 256 tokens does not "
            "fit the KV pool of 10 blocks of 16"},
+      Case{serving(R"("prices": {"h100": 2.5})"), "#/prices: has no price of h100-sxm"},
       Case{serving(R"("slo": {"ttft_p95": "1 s"})"), "ttft_p95"}, Case{with(""), "no \"workload\""});
   INFO(c.json);
   INFO(mistakes(c.json));

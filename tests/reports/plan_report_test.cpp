@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// How `plan` tells what chance decides, and `simulate` what holds in every replication.
+#include "reports/plan_report.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reports/simulate_report.h"
+#include "tests/catch.h"
+#include "tests/core/messages.h"
+
+namespace draftline {
+
+namespace {
+
+ServingSweep sweep_with(const std::string& more) {
+  return {Document::from_text(R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
+                                  "method": {"name": "autoregressive"}, "workload": {"arrivals":
+                                  {"process": "gamma", "rate": "20 /s", "cv": 4}, "requests": 100}, )" +
+                                  more + "}",
+                              "s.json"),
+          std::string(DRAFTLINE_SOURCE_DIR) + "/data"};
+}
+
+Output to(std::ostringstream& out, Format format) {
+  return {out, format, {"plan", std::string(DRAFTLINE_SOURCE_DIR) + "/data"}, 120};
+}
+
+}  // namespace
+
+TEST_CASE("replications that need fewer replicas are told, though they recommend the same option") {
+  ServingSweep sweep = sweep_with(R"("slo": {"ttft_p99": "1 s"}, "prices": {"h100-sxm": 2})");
+  const auto planned = [&](std::vector<int> replicas, Format format) {
+    FleetOption o{};
+    o.replicas = o.devices = 5, o.devices_of_replica = 1;
+    o.cost = 10;
+    o.load = {20}, o.capacity = {5};
+    for (const int n : replicas) {
+      o.alone.push_back({n, 2.0 * n, Seconds{1}});
+      o.runs.push_back({{100}, {1}, {1}, {1}});
+    }
+    std::ostringstream out;
+    write_plan(to(out, format), sweep.scenario(), {o});
+    return out.str();
+  };
+  CHECK(contains(planned({5, 5, 5}, Format::table), "3 simulations of each option meet the targets, and each alone "));
+  const std::string text = planned({5, 4, 5}, Format::table);
+  CHECK(contains(text,
+                 "hangs on chance:\n  1 of 3 alone recommend 4 x h100-sxm, autoregressive\n"
+                 "  2 of 3 alone recommend 5 x h100-sxm, autoregressive\n"));
+  CHECK(nlohmann::json::parse(planned({5, 4, 5}, Format::json)).at("results")[0].at("recommended_in") == 2);
+}
+
+TEST_CASE("a target is met if it is met in every replication") {
+  ServingSweep sweep = sweep_with(R"("slo": {"ttft_p99": "1 s"}, "replications": 5)");
+  const ServingOutcome outcome = sweep.at(0, {});
+  const auto& runs = std::get<ServingResult>(outcome.result).runs;
+  std::vector<double> p99;
+  for (const ServingRun& r : runs) p99.push_back(r.figures.ttft.quantile(0.99).value);
+  const auto met_within = [&](double limit) {
+    ServingSweep limited =
+        sweep_with(R"("replications": 5, "slo": {"ttft_p99": ")" + std::to_string(limit * 1e6) + R"( us"})");
+    std::ostringstream out;
+    SimulateReport report(to(out, Format::json), limited.scenario());
+    report.add(limited.at(0, {}));
+    report.finish();
+    return nlohmann::json::parse(out.str()).at("targets").at("ttft_p99").get<bool>();
+  };
+  const auto [least, most] = std::minmax_element(p99.begin(), p99.end());
+  REQUIRE(*least < 0.9 * *most);
+  CHECK(met_within(1.01 * *most));
+  CHECK(!met_within(std::sqrt(*least * *most)));
+  CHECK(!met_within(0.99 * *most));
+}
+
+}  // namespace draftline
