@@ -85,9 +85,19 @@ InputFiles contents(const std::vector<PinFile>& files) {
   return contents;
 }
 
+using PinsOfFiles = std::vector<std::pair<const PinFile*, const Pin*>>;
+
+// A pin of a figure that no output has would pin nothing.
+void refuse_unknown_figures(const PinsOfFiles& pins, const std::vector<Recomputed>& now) {
+  std::vector<std::string> mistakes;
+  for (std::size_t i = 0; i < pins.size(); ++i)
+    for (std::string& mistake : unknown_figures(*pins[i].second, now[i])) mistakes.push_back(std::move(mistake));
+  if (!mistakes.empty()) throw InputErrors(std::move(mistakes));
+}
+
 int check_pins(const CheckOptions& o, const Common& common) {
   const std::vector<PinFile> files = read_all_pins(o);
-  std::vector<std::pair<const PinFile*, const Pin*>> all;
+  PinsOfFiles all;
   for (const PinFile& file : files)
     for (const Pin& pin : file.pins) all.emplace_back(&file, &pin);
   Progress progress("checking", all.size());
@@ -107,6 +117,7 @@ int check_pins(const CheckOptions& o, const Common& common) {
     std::cerr << "interrupted after " << now.size() << " of " << all.size() << " pins\n";
     return Interruptible::exit_code();
   }
+  refuse_unknown_figures(all, now);
   GateReport report;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!o.approve || !all[i].second->points.empty())  // a pin without approved figures has no changes

@@ -20,8 +20,8 @@ MeasuredFigure read_measured_figure(const Reader& in) {
   MeasuredFigure m;
   for (const auto& [name, value] : in.at("at").entries())
     m.at.emplace_back(current_name(name), value.is_string() ? value.text() : value.json().dump());
-  m.figure = current_name(in.at("figure").text());
-  if (const auto of = in.find("of")) m.of = current_name(of->text());
+  m.figure = current_name(dotted(in.at("figure").text()));
+  if (const auto of = in.find("of")) m.of = current_name(dotted(of->text()));
   m.value = in.at("value").number();
   if (m.value == 0) in.at("value").fail("a relative error needs a value that is not 0");
   in.done();
@@ -54,17 +54,21 @@ Anchor read_anchor(const Reader& in, const fs::path& reference) {
   return a;
 }
 
-// The figure of the first point that has it and all parts of `at`.
-std::optional<double> figure_at(const std::vector<PointFigures>& points, const PointKey& at,
-                                const std::string& figure) {
-  for (const PointFigures& p : points) {
-    const bool here = std::all_of(at.begin(), at.end(), [&](const auto& part) {
-      return std::find(p.key.begin(), p.key.end(), part) != p.key.end();
-    });
-    if (!here) continue;
+// The points that have all parts of `at`.
+std::vector<PointFigures> points_at(const std::vector<PointFigures>& points, const PointKey& at) {
+  std::vector<PointFigures> here;
+  for (const PointFigures& p : points)
+    if (std::all_of(at.begin(), at.end(),
+                    [&](const auto& part) { return std::find(p.key.begin(), p.key.end(), part) != p.key.end(); }))
+      here.push_back(p);
+  return here;
+}
+
+// The figure of the first point that has it.
+std::optional<double> first_figure(const std::vector<PointFigures>& points, const std::string& figure) {
+  for (const PointFigures& p : points)
     for (const auto& [name, value] : p.figures)
       if (name == figure && value.is_number()) return value.get<double>();
-  }
   return std::nullopt;
 }
 
@@ -73,8 +77,9 @@ std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data) {
   std::vector<double> errors;
   std::vector<std::string> mistakes;
   const auto find = [&](const PointKey& at, const std::string& figure) {
-    const auto found = figure_at(points, at, figure);
-    if (!found) mistakes.push_back(a.group + ": no figure \"" + figure + "\" at " + text_of(at));
+    const auto here = points_at(points, at);
+    const auto found = first_figure(here, figure);
+    if (!found) mistakes.push_back(a.group + ": " + no_figure(figure, "at " + text_of(at), here));
     return found.value_or(1);
   };
   for (const MeasuredFigure& m : a.measured) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "core/nearest_word.h"
 #include "gate/renamed.h"
 
 namespace draftline::gate {
@@ -131,6 +132,11 @@ void drop_where_needless(std::vector<PointFigures>& points, const std::string& p
   for (std::size_t i = 0; i < points.size(); ++i) points[i].key = std::move(keys[i]);
 }
 
+// Whether a figure is asked for by a current name.
+bool goes_by(const std::string& figure, const std::string& asked) {
+  return figure == asked || (asked.ends_with('.') && figure.starts_with(asked));
+}
+
 }  // namespace
 
 std::vector<PointFigures> figures_of(const Json& document) {
@@ -220,13 +226,32 @@ std::vector<PointFigures> selected(std::vector<PointFigures> points, const std::
   std::vector<std::string> names;
   for (const std::string& name : asked) names.push_back(current_name(name));
   const auto wanted = [&](const std::string& figure) {
-    return std::any_of(names.begin(), names.end(), [&](const std::string& n) {
-      return figure == n || (n.ends_with('.') && figure.starts_with(n));
-    });
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return goes_by(figure, name); });
   };
   for (PointFigures& p : points) std::erase_if(p.figures, [&](const auto& f) { return !wanted(f.first); });
   std::erase_if(points, [](const PointFigures& p) { return p.figures.empty(); });
   return points;
+}
+
+std::string dotted(std::string asked) {
+  std::replace(asked.begin(), asked.end(), '/', '.');
+  return asked;
+}
+
+bool has_figure(const std::vector<PointFigures>& points, const std::string& asked) {
+  if (asked == "all") return true;
+  const std::string name = current_name(asked);
+  return std::any_of(points.begin(), points.end(), [&](const PointFigures& p) {
+    return std::any_of(p.figures.begin(), p.figures.end(), [&](const auto& f) { return goes_by(f.first, name); });
+  });
+}
+
+std::string no_figure(const std::string& name, const std::string& where, const std::vector<PointFigures>& points) {
+  std::set<std::string> known;
+  for (const PointFigures& p : points)
+    for (const auto& [figure, value] : p.figures) known.insert(figure);
+  const auto near = nearest_word(name, std::vector<std::string>(known.begin(), known.end()));
+  return "no figure \"" + name + "\" " + where + (near ? "; did you mean \"" + *near + "\"?" : "");
 }
 
 }  // namespace draftline::gate

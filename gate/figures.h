@@ -35,7 +35,13 @@ PointKey without(const PointKey& key, const PointKey& shared);  // the parts tha
 // (parameters, an acceptance) if the others suffice; a result of more than `most` bytes is reduced to what is needed.
 PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::size_t most);
 
+// A figure's name as someone wrote it, by whose parts a point or a slash may stand: "ttft/p99" -> "ttft.p99".
+std::string dotted(std::string asked);
 // Points with only the figures whose names match: "ttft.p99" itself, "breakdown." every name that begins so, "all" any.
 std::vector<PointFigures> selected(std::vector<PointFigures>, const std::vector<std::string>& names);
+// Whether any point has a figure whose name matches; "all" asks for none in particular.
+bool has_figure(const std::vector<PointFigures>&, const std::string& name);
+// `no figure "tpot.meen" at rate 2 /s; did you mean "tpot.mean"?`. The points: where it is missing.
+std::string no_figure(const std::string& name, const std::string& where, const std::vector<PointFigures>&);
 
 }  // namespace draftline::gate

@@ -43,6 +43,20 @@ std::string name_of(const PinFile& file, const Pin& pin) {
   return pin.question.verb + " " + input_name(pin.question.file, "/nowhere", file.path.parent_path()) + seed;
 }
 
+// What is usual may be missing, as warnings and skipped points mostly are.
+std::vector<std::pair<std::string, std::string>> lacking_figures(const Pin& pin,
+                                                                 const std::vector<PointFigures>& points) {
+  const std::vector<std::string> usual = usual_figures(pin.question.verb);
+  std::vector<std::pair<std::string, std::string>> lacking;
+  for (std::size_t i = 0; i < pin.figures.size(); ++i) {
+    const std::string& name = pin.figures[i];
+    if (has_figure(points, name) || std::find(usual.begin(), usual.end(), name) != usual.end()) continue;
+    lacking.emplace_back(
+        name, pin.place + "/figures/" + std::to_string(i) + ": " + no_figure(name, "in this output", points));
+  }
+  return lacking;
+}
+
 }  // namespace
 
 Recomputed recompute(const Pin& pin, const std::filesystem::path& pin_file, const std::filesystem::path& data) {
@@ -53,10 +67,19 @@ Recomputed recompute(const Pin& pin, const std::filesystem::path& pin_file, cons
   }
   try {
     const Answer a = answer(pin.question, data);
-    r.points = selected(figures_of(a.document), pin.figures);
+    std::vector<PointFigures> all = figures_of(a.document);
+    r.lacking = lacking_figures(pin, all);
+    r.points = selected(std::move(all), pin.figures);
     r.inputs = contents_of(a.input_files, data, pin_file.parent_path());
   } catch (const InputErrors& e) { r.failure = e.what(); }
   return r;
+}
+
+std::vector<std::string> unknown_figures(const Pin& pin, const Recomputed& now) {
+  std::vector<std::string> mistakes;
+  for (const auto& [name, mistake] : now.lacking)
+    if (!has_figure(pin.points, name)) mistakes.push_back(mistake);
+  return mistakes;
 }
 
 Checked compare(const PinFile& file, const Pin& pin, const Recomputed& now, bool exact) {
@@ -92,6 +115,7 @@ PinFile approved(PinFile file, const std::vector<Recomputed>& now) {
     Pin& pin = file.pins[i];
     if (pin.gone) continue;
     if (!now[i].failure.empty()) mistakes.push_back(pin.question.name() + ": " + now[i].failure);
+    for (const auto& [name, mistake] : now[i].lacking) mistakes.push_back(mistake);
     pin.points = now[i].points;
     pin.inputs.clear();
     for (const auto& [name, content] : now[i].inputs) {

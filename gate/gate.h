@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "gate/changes.h"
@@ -26,17 +27,22 @@ struct Recomputed {
   std::vector<PointFigures> points;  // with the pin's figures only
   Inputs inputs;
   std::string failure;  // why the question can't be answered; "" if it can
+  // Figures that the pin names, beyond those that are usual, and that no point has, each with what to say of it.
+  std::vector<std::pair<std::string, std::string>> lacking;
 
-  static auto members(auto& s) { return std::tie(s.points, s.inputs, s.failure); }
+  static auto members(auto& s) { return std::tie(s.points, s.inputs, s.failure, s.lacking); }
 };
 // `data`: the folder data/. InputErrors of the question become the `failure`.
 Recomputed recompute(const Pin&, const std::filesystem::path& pin_file, const std::filesystem::path& data);
+
+// What to say of figures that neither the answer nor the approved points have, each with its place: no output has them.
+std::vector<std::string> unknown_figures(const Pin&, const Recomputed&);
 
 // Compares a pin with its current answer. `exact`: with a tolerance of 0.
 Checked compare(const PinFile&, const Pin&, const Recomputed&, bool exact);
 
 // The pin file with the current figures, one element for each pin, as approved ones, and without pins whose scenario no
-// longer exists. Throws InputErrors with all failures.
+// longer exists. Throws InputErrors with all failures, and all figures that a pin names and no point has any more.
 PinFile approved(PinFile, const std::vector<Recomputed>&);
 
 // Compares two documents of one verb. `causes` lists the input files whose fingerprints differ.

@@ -53,8 +53,15 @@ std::vector<std::string> texts(const Reader& in) {
   return all;
 }
 
+std::vector<std::string> figure_names(const Reader& in) {
+  std::vector<std::string> names = texts(in);
+  for (std::string& name : names) name = dotted(std::move(name));
+  return names;
+}
+
 Pin read_pin(const Reader& in, const Tolerance& usual, Missing missing) {
   Pin p;
+  p.place = in.place();
   Question& q = p.question;
   q.verb = kPinnedVerbs[in.at("verb").choice(kPinnedVerbs)];
   const fs::path folder = in.file().parent_path();
@@ -70,7 +77,7 @@ Pin read_pin(const Reader& in, const Tolerance& usual, Missing missing) {
   if (const auto seed = in.find("seed")) q.seed = read_seed(*seed);
   p.tolerance = usual;
   if (const auto own = in.find("tolerance")) p.tolerance = read_tolerance(*own), p.own_tolerance = true;
-  p.figures = in.has("figures") ? texts(in.at("figures")) : usual_figures(q.verb);
+  p.figures = in.has("figures") ? figure_names(in.at("figures")) : usual_figures(q.verb);
   if (const auto inputs = in.find("inputs")) p.inputs = texts(*inputs);
   const auto where = in.find("where");
   const PointKey shared = where ? read_key(*where) : PointKey{};
@@ -146,15 +153,32 @@ void write_pin(JsonWriter& w, const Pin& p, const fs::path& folder) {
 std::vector<std::string> usual_figures(const std::string& verb) {
   static const std::map<std::string, std::vector<std::string>> known{
       {"run",
-       {"skipped", "verified_rows", "throughput", "throughput_with_prefill", "speedup", "step_time", "prefill_time",
-        "acceptance_length", "peak_memory", "breakdown.", "warnings"}},
+       {"skipped", "verified_rows", "throughput", "throughput_with_prefill", "speedup", "speedup_with_prefill", "ttft",
+        "step_time", "prefill_time", "acceptance_length", "peak_memory", "drafter_busy", "breakdown.", "warnings"}},
       {"simulate",
-       {"skipped", "requests", "steps", "throughput", "goodput", "ttft.mean", "ttft.p99", "tpot.mean", "tpot.p99",
-        "e2e.mean", "acceptance_length", "kv_blocks", "batch_limit", "preemptions", "event_fingerprint", "diverges",
+       {"skipped",
+        "requests",
+        "steps",
+        "throughput",
+        "goodput",
+        "ttft.mean",
+        "ttft.p99",
+        "tpot.mean",
+        "tpot.p99",
+        "e2e.mean",
+        "acceptance_length",
+        "utilization",
+        "kv_utilization",
+        "cost_per_million_tokens",
+        "kv_blocks",
+        "batch_limit",
+        "preemptions",
+        "event_fingerprint",
+        "diverges",
         "warnings"}},
       {"plan",
-       {"recommended", "meets_targets", "replicas", "devices", "cost", "capacity", "ttft_p99", "tpot_p99", "e2e_mean",
-        "pareto"}},
+       {"recommended", "meets_targets", "replicas", "devices", "nodes", "cost", "cost_per_million_tokens", "capacity",
+        "capacity_at_least", "headroom", "ttft_p99", "tpot_p99", "e2e_mean", "pareto"}},
       {"papers", {"ours", "fitted.ours", "fitted_cost.value"}}};
   const auto found = known.find(verb);
   return found == known.end() ? std::vector<std::string>{"all"} : found->second;

@@ -25,6 +25,7 @@ struct Pin {
   std::vector<std::string> inputs;   // names of its input files when it was approved
   std::vector<PointFigures> points;  // approved figures; empty if it was not approved yet
   bool gone = false;                 // its scenario no longer exists
+  std::string place;                 // "pins.json#/pins/0"; "" if it stands in no file yet
 };
 
 struct PinFile {

@@ -123,9 +123,7 @@ std::string lengths_of(const Reader& workload, const char* which) {
   }
   if (!lengths->is_object()) return label(*lengths);
   if (lengths->contains(which)) return label(lengths->at(which));
-  return lengths->contains("trace") && !lengths->contains("prompt") && !lengths->contains("output")
-             ? "trace:" + label(lengths->at("trace"))
-             : "";
+  return lengths->contains("trace") ? "trace:" + label(lengths->at("trace")) : "";
 }
 
 }  // namespace

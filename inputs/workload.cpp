@@ -60,6 +60,34 @@ Lengths read_lengths(const Reader& in, const WorkloadTrace* fitted, int Recorded
   return out;
 }
 
+// The lengths of prompts and outputs. A side that is not given is the trace's, row by row, whatever is drawn for the
+// other; without a trace it is the scenario's.
+void read_both_lengths(const Reader& in, Workload& w, Catalogue& catalogue) {
+  if (in.is_string()) {
+    static constexpr std::array<std::string_view, 1> words{"acceptance_trace"};
+    in.choice(words);
+    w.lengths_of_acceptance = true;
+    w.prompt.kind = w.output.kind = Lengths::Kind::trace;
+    return;
+  }
+  in.has("order");
+  if (const auto trace = in.find("trace")) w.length_trace = catalogue.workload(*trace);
+  const auto prompt = in.find("prompt"), output = in.find("output");
+  if (!prompt && !output && !w.length_trace) in.fail("give a \"trace\", or \"prompt\" and \"output\"");
+  const auto side = [&](const std::optional<Reader>& given, int RecordedRequest::*column) {
+    if (given) return read_lengths(*given, w.length_trace.get(), column);
+    return w.length_trace ? Lengths{Lengths::Kind::trace, 0, 0} : Lengths{};
+  };
+  w.prompt = side(prompt, &RecordedRequest::prompt);
+  w.output = side(output, &RecordedRequest::output);
+  if (in.has("trace") && (!prompt || !output))
+    if (const auto order = in.find("order")) {
+      static constexpr std::array<std::string_view, 2> names{"file", "random"};
+      w.lengths_in_order = order->choice(names) == 0;
+    }
+  in.done();
+}
+
 void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
   ArrivalProcess& a = w.arrivals;
   for (const char* key : {"process", "rate", "cv", "on", "off", "concurrency", "rate_scale"}) in.has(key);
@@ -106,27 +134,8 @@ int Lengths::draw(Rng& rng) const {
 Workload read_workload(const Reader& in, Catalogue& catalogue) {
   Workload w;
   read_arrivals(in.at("arrivals"), w, catalogue);
-  const auto lengths = in.find("lengths");
-  if (lengths && lengths->is_string()) {
-    static constexpr std::array<std::string_view, 1> words{"acceptance_trace"};
-    lengths->choice(words);
-    w.lengths_of_acceptance = true;
-    w.prompt.kind = w.output.kind = Lengths::Kind::trace;
-  } else if (lengths) {
-    lengths->has("order");
-    if (const auto trace = lengths->find("trace")) w.length_trace = catalogue.workload(*trace);
-    const auto prompt = lengths->find("prompt"), output = lengths->find("output");
-    if (!prompt && !output) {
-      if (!w.length_trace) lengths->fail("give a \"trace\", or \"prompt\" and \"output\"");
-      w.prompt.kind = w.output.kind = Lengths::Kind::trace;
-      if (const auto order = lengths->find("order")) {
-        static constexpr std::array<std::string_view, 2> names{"file", "random"};
-        w.lengths_in_order = order->choice(names) == 0;
-      }
-    }
-    if (prompt) w.prompt = read_lengths(*prompt, w.length_trace.get(), &RecordedRequest::prompt);
-    if (output) w.output = read_lengths(*output, w.length_trace.get(), &RecordedRequest::output);
-    lengths->done();
+  if (const auto lengths = in.find("lengths")) {
+    read_both_lengths(*lengths, w, catalogue);
   } else if (w.arrival_trace) {
     w.length_trace = w.arrival_trace;
     w.prompt.kind = w.output.kind = Lengths::Kind::trace;

@@ -160,8 +160,8 @@ struct Capacity {
   PerSecond rate;
   bool at_least;  // the requests were too few to say what misses
 };
-// The largest load that so many replicas serve within the targets, by doubling and bisection. They bear `bears`, and not
-// `fails`, if that is known, both in requests/s.
+// The largest load that so many replicas serve within the targets, by doubling and bisection. They bear `bears` and,
+// if it is known, not `fails`, both in requests/s.
 Capacity capacity_of(int replicas, ServingPoint& point, double bears, std::optional<double> fails, std::uint64_t seed,
                      const LatencyTargets& targets) {
   const Workload whole = point.workload;

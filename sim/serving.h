@@ -56,8 +56,8 @@ Estimate estimate(const std::vector<Run>& runs, Figure figure) {
 
 // Requests in flight when a load lasts, by Little's law: rate x mean end-to-end latency. 0 for a closed loop.
 double requests_in_flight(const Workload&, const ServingRun&);
-// Whether there are four times as many requests. With fewer, arrivals end before the servers are as full as under a load
-// that lasts.
+// Whether there are four times as many requests. With fewer, arrivals end before the servers are as full as under a
+// load that lasts.
 bool fills_servers(const Workload&, const ServingRun&);
 
 // The seed of a replication; of the first it is `seed` itself. Points that are compared have the same seeds, and so the
@@ -103,8 +103,8 @@ class ServingSweep {
   ServingSweep(Document scenario, const std::filesystem::path& data);
   ServingSweep(Scenario, const std::filesystem::path& data);
   const Scenario& scenario() const { return sweep_.scenario(); }
-  // Builds every method once. Throws InputErrors with all mistakes, if there is no workload, or if some devices, those of
-  // drafters among them, have a price and others don't.
+  // Builds every method once. Throws InputErrors with all mistakes, if there is no workload, or if some devices have a
+  // price and others, or drafters' own, don't.
   void validate();
 
   struct Options {

@@ -69,7 +69,7 @@ std::vector<OrderedJson*> parts_of(OrderedJson& block) {
         if (kernel.contains(use)) parts.push_back(&kernel.at(use));  // else it borrows itself
   } else if (block.contains("tables")) {
     for (OrderedJson& table : block.at("tables")) parts.push_back(&table);
-  } else if (!block.contains("switched") && !block.contains("compute_capability")) {
+  } else if (block.contains("groups") || (!block.contains("switched") && !block.contains("compute_capability"))) {
     parts.push_back(&block);
   }
   return parts;
@@ -121,6 +121,15 @@ static void take_lent_kernels(OrderedJson& attention, const fs::path& folder, co
   attention["kernels"] = std::move(kernels);
 }
 
+// A relative's links as read_device() lends them: what the borrower says of its own wins, and which devices they are is
+// not lent.
+static OrderedJson with_own_traits(OrderedJson links, const OrderedJson& borrower) {
+  links.erase("compute_capability");
+  for (const char* trait : {"switched", "compute_capability"})
+    if (borrower.contains(trait)) links[trait] = borrower.at(trait);
+  return links;
+}
+
 OrderedJson lent(OrderedJson block, const std::string& key, fs::path folder, const fs::path& shipped) {
   std::string because;
   while (block.contains("borrowed_from")) {  // no ring: the device was read before
@@ -132,15 +141,15 @@ OrderedJson lent(OrderedJson block, const std::string& key, fs::path folder, con
     const OrderedJson whole = OrderedJson::parse(read_text_file(file));
     const OrderedJson& blocks = key == "links" ? whole : whole.at("fits");
     const std::string there = key == "links" && !whole.contains(key) ? "all_reduce" : key;
-    if (!blocks.contains(there) && key == "links") return nullptr;
+    if (!blocks.contains(there) && key == "links") return with_own_traits(OrderedJson::object(), block);
     if (!blocks.contains(there))
       throw InputErrors(file.string() + "#/fits: has no \"" + key + "\" to lend" +
                         (key.ends_with("_attention") ? "; borrow \"attention\" as a whole" : ""));
-    block = blocks.at(there);
+    block = key == "links" ? with_own_traits(blocks.at(there), block) : blocks.at(there);
     folder = file.parent_path();
   }
   if (key == "attention" && block.contains("kernels")) take_lent_kernels(block, folder, shipped);
-  if (because.empty()) return block;
+  if (because.empty() || block.empty()) return block;
   for (OrderedJson* part : parts_of(block)) {
     const std::string before = part->value("because", std::string());
     (*part)["because"] = because + (before.empty() ? "" : "; there: " + before);

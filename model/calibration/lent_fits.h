@@ -21,8 +21,8 @@ struct DatasheetFile {
 DatasheetFile read_datasheet_file(const std::filesystem::path& file, const std::filesystem::path& shipped);
 
 // A block that borrows from a relative, beside the file that borrows or shipped, as the relative's own, so that it may
-// lie anywhere. `key`: of the block in "fits", or "links"; null if the relative has no links. `folder`: of the file
-// that borrows.
+// lie anywhere. `key`: of the block in "fits", or "links", without tables if the relative has none. `folder`: of the
+// file that borrows.
 OrderedJson lent(OrderedJson block, const std::string& key, std::filesystem::path folder,
                  const std::filesystem::path& shipped);
 

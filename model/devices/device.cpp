@@ -231,14 +231,16 @@ void read_unnamed_attention(const Reader& fits, AttentionFit& to, Lenders& lende
   if (prefill.is_object() && !borrows(prefill, lenders, depth, lent_prefill)) to.prefill = read_prefill(prefill);
 }
 
-// Links of a file's own, a relative's, or, as probes of one library write them, the points of all-reduce alone.
+// Links of a file's own, a relative's, or, as probes of one library write them, the points of all-reduce alone. A
+// relative lends how its devices are connected but never what they are: by that an engine chooses its kernels.
 Links read_own_or_lent_links(const Reader& in, Lenders& lenders, int depth) {
   if (const auto from = in.find("borrowed_from")) {
     const auto because = in.at("because").text();
     const auto& relative = lender(*from, lenders, depth);
+    Links links = relative ? relative->links : Links{};
+    links.compute_capability.clear();
+    read_link_traits(in, links);
     in.done();
-    if (!relative) return {};
-    Links links = relative->links;
     for (LinkTable& t : links.tables) {
       t.origin.borrowed_from = from->text();
       t.origin.because = because;
@@ -247,8 +249,9 @@ Links read_own_or_lent_links(const Reader& in, Lenders& lenders, int depth) {
   }
   if (in.has("tables") || !in.has("groups")) return read_links(in);
   LinkTable nccl{"nccl", Collective::all_reduce, read_link_points(in.at("groups")), read_origin(in)};
-  in.done();
   Links links;
+  read_link_traits(in, links);
+  in.done();
   links.tables.push_back(std::move(nccl));
   return links;
 }

@@ -56,10 +56,14 @@ std::vector<LinkPoint> read_link_points(const Reader& groups) {
   return points;
 }
 
-Links read_links(const Reader& in) {
-  Links links;
+void read_link_traits(const Reader& in, Links& links) {
   if (const auto switched = in.find("switched")) links.switched = switched->boolean();
   if (const auto capability = in.find("compute_capability")) links.compute_capability = capability->text();
+}
+
+Links read_links(const Reader& in) {
+  Links links;
+  read_link_traits(in, links);
   // Who has no tables yet may say alone what connects the devices.
   const bool told = in.has("switched") || in.has("compute_capability");
   for (const Reader& row : told && !in.has("tables") ? std::vector<Reader>{} : in.at("tables").items()) {

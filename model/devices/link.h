@@ -43,6 +43,8 @@ struct Links {
   bool connects(int ranks) const { return any(Collective::all_reduce, ranks) != nullptr; }
 };
 
+// What connects the devices, and what they are: {"switched": .., "compute_capability": ..}, each if it is given.
+void read_link_traits(const Reader&, Links&);
 // {"switched": .., "compute_capability": .., "tables": [{"library": .., "collective": .., origin, "groups": [..]}]}
 Links read_links(const Reader&);
 // A table's groups alone, as probes of one library give them: [{"ranks": n, "points": [{"message": .., "time": ..}]}]

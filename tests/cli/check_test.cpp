@@ -47,11 +47,11 @@ TEST_CASE("approved pins pass; a changed scenario is exit 1 with a table; approv
   const Ran first = draftline("check pins.json --approve");
   CHECK(first.code == 0);
   CHECK(first.out.empty());
-  CHECK(first.err == "approved pins.json: 1 pins, " + std::to_string(26) + " figures\n");
+  CHECK(first.err == "approved pins.json: 1 pins, " + std::to_string(30) + " figures\n");
   const std::string approved = draftline.read("pins.json");
   const Ran fine = draftline("check pins.json");
   CHECK(fine.code == 0);
-  CHECK(fine.out == "26 figures of 1 pin are as approved.\n");
+  CHECK(fine.out == "30 figures of 1 pin are as approved.\n");
   CHECK(fine.err.empty());
   CHECK(draftline("check pins.json --exact").code == 0);
 
@@ -89,6 +89,11 @@ TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written
       Case{std::string(20000, '['), "check pins.json", "pins.json#"},
       Case{pin + R"(, "points": [{"at": {}, "x": 1e999}]}]})", "check pins.json", "pins.json#/pins/0/points/0/x: "},
       Case{pin + R"(, "seed": [1]}]})", "check pins.json", "pins.json#/pins/0/seed: "},
+      Case{pin + R"(, "figures": ["nonsense"]}]})", "check pins.json",
+           "pins.json#/pins/0/figures/0: no figure \"nonsense\" in this output"},
+      Case{pin + R"(, "figures": ["ttft", "breakdown/draff"]}]})", "check pins.json --approve",
+           "pins.json#/pins/0/figures/1: no figure \"breakdown.draff\" in this output; did you mean "
+           "\"breakdown.draft\"?"},
       Case{R"({"schema_version": 1, "pins": [{"verb": "simulat", "scenario": "s.json"}]})", "check pins.json --approve",
            "pins.json#/pins/0/verb: unknown value \"simulat\"; did you mean \"simulate\"?"},
       Case{R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "gone.json"}]})", "check pins.json --approve",

@@ -55,7 +55,9 @@ TEST_CASE("simulate --json of one point holds the figures by their names, each w
   CHECK(contains(csv.out, ",kv_utilization,cost_per_million_tokens,preemptions,"));
   CHECK(contains(draftline("simulate s.json --seed 3").out, "cost/1M"));
   draftline.write("other.json", scenario(kPoisson, R"("prices": {"h200": 3.6})"));
-  CHECK(contains(draftline("simulate other.json --csv").out, ",,0,400,"));  // no price, no preemption, 400 requests
+  const Ran other = draftline("simulate other.json --csv");
+  CHECK(other.code == 2);
+  CHECK(contains(other.err, "other.json#/prices: has no price of h100-sxm"));
 }
 
 TEST_CASE("points of a workload are told by its own lengths, and by their acceptance") {
@@ -80,6 +82,7 @@ TEST_CASE("points of a workload are told by its own lengths, and by their accept
   CHECK(with(R"(, "lengths": {"prompt": {"distribution": "exponential", "mean": 90}})").at("prompt_tokens") ==
         "distribution:exponential,mean:90");
   draftline.write("t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,20\n1,50,30\n");
+  CHECK(with(R"(, "lengths": {"trace": "t.csv", "prompt": 800})").at("output_tokens") == "trace:t.csv");
   CHECK(with(R"(, "lengths": {"trace": "t.csv"})").at("output_tokens") == "trace:t.csv");
   const Ran csv = draftline("simulate s.json --csv"), table = draftline("simulate s.json");
   CHECK(contains(csv.out, R"("{""rate"":0.7}",trace:t.csv,trace:t.csv,)"));

@@ -64,7 +64,7 @@ TEST_CASE("an error is predicted over measured, less one; a share is one figure 
                                    Json(one / 1.1).dump() + R"(}, {"at": {"batch_size": 8, "method": "eagle3"},
                                    "figure": "step_time", "value": )" +
                                    Json(eight / 0.7).dump() + R"(}, {"at": {"batch_size": 8},
-                                   "figure": "breakdown.verify", "of": "step_time", "value": )" +
+                                   "figure": "breakdown/verify", "of": "step_time", "value": )" +
                                    Json(verify / eight / 1.2).dump() + "}"));
   const Anchored a = first(rig);
   CHECK(a.errors.cells == 3);
@@ -132,7 +132,8 @@ TEST_CASE("mistakes in a file of anchors are told") {
       Case{anchor(""), "#/anchors/0/measured: at least one figure is needed"},
       Case{anchor(at_batch(1, "step_time", 0)), "#/anchors/0/measured/0/value: a relative error needs a value"},
       Case{anchor(at_batch(1, "step_time", 1, R"(, "unit": "s")")), "#/anchors/0/measured/0/unit: unknown key"},
-      Case{anchor(at_batch(1, "step_tim", 1)), "g: no figure \"step_tim\" at batch_size 1"},
+      Case{anchor(at_batch(1, "step_tim", 1)),
+           "g: no figure \"step_tim\" at batch_size 1; did you mean \"step_time\"?"},
       Case{anchor(at_batch(3, "step_time", 1)), "g: no figure \"step_time\" at batch_size 3"},
       Case{anchor(at_batch(1, "step_time", 1), R"("median_error": -1, )"), "#/anchors/0/median_error: "},
       Case{anchor(at_batch(1, "step_time", 1), R"("needs": 4, )"), "#/anchors/0/needs: "});

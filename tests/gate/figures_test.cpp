@@ -86,6 +86,20 @@ TEST_CASE("selected figures are those named, those that begin so, or all") {
   CHECK(names({"none"}).empty());
 }
 
+TEST_CASE("a name that no point's figures have is told with the nearest that they have") {
+  const std::vector<PointFigures> points{{{{"b", "1"}}, {{"breakdown.draft", 1}}},
+                                         {{{"b", "2"}}, {{"utilization", 4}}}};
+  CHECK(has_figure(points, dotted("breakdown/draft")));
+  CHECK(has_figure(points, dotted("breakdown/")));
+  CHECK(has_figure(points, "busy_share"));  // its name of before
+  CHECK(has_figure(points, "all"));
+  CHECK_FALSE(has_figure(points, "breakdown"));
+  CHECK_FALSE(has_figure(points, "break"));
+  CHECK(no_figure("utilisation", "in this output", points) ==
+        "no figure \"utilisation\" in this output; did you mean \"utilization\"?");
+  CHECK(no_figure("x", "at b 3", {}) == "no figure \"x\" at b 3");
+}
+
 TEST_CASE("a point is told by what differs, without long texts where the rest tells it") {
   const std::string long_text = R"({"rates":[0.8,0.7,0.6,0.5,0.4]})";
   const std::vector<PointKey> all{

@@ -181,6 +181,38 @@ TEST_CASE("pins with no approved figures fail and say what to do") {
   CHECK(contains(rig.check().failure, "has no approved figures yet: the same command with --approve"));
 }
 
+TEST_CASE("a figure that a pin names and no point has is a mistake with its place") {
+  const Rig rig;
+  const auto mistakes = [&](const std::string& figures) {
+    rig.write("pins.json", R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "s.json", "figures": [)" +
+                               figures + "]}]}");
+    const PinFile file = read_pins(rig.path("pins.json"));
+    std::string all;
+    for (const std::string& m : unknown_figures(file.pins[0], rig.recomputed(file)[0]))
+      all += m.substr(m.find('#')) + "\n";
+    return all;
+  };
+  CHECK(mistakes(R"("step_tim", "throughput", "breakdown/nonsense")") ==
+        "#/pins/0/figures/0: no figure \"step_tim\" in this output; did you mean \"step_time\"?\n"
+        "#/pins/0/figures/2: no figure \"breakdown.nonsense\" in this output\n");
+  CHECK(mistakes(R"("skipped", "warnings")").empty());  // usual ones, of which this output has none
+  rig.replace("s.json", "[1, 8]", "[1, 60000]");        // the second doesn't fit
+  CHECK(mistakes(R"("skipped", "breakdown/", "breakdown/draft", "ttft")").empty());
+  CHECK(contains(mistake_of([&] { rig.approve(R"({"verb": "run", "scenario": "s.json", "figures": ["nonsense"]})"); }),
+                 "pins.json#/pins/0/figures/0: no figure \"nonsense\" in this output"));
+}
+
+TEST_CASE("a named figure that was approved and is no more is a change, and can't be approved again") {
+  const Rig rig;
+  PinFile file = rig.approve(R"({"verb": "run", "scenario": "s.json", "figures": ["step_time"]})");
+  file.pins[0].figures.emplace_back("gone");
+  file.pins[0].points[0].figures.emplace_back("gone", 1);
+  const std::vector<Recomputed> now = rig.recomputed(file);
+  CHECK(unknown_figures(file.pins[0], now[0]).empty());
+  CHECK(figures_that_moved(compare(file, file.pins[0], now[0], false)) == std::set<std::string>{"gone"});
+  CHECK(contains(mistake_of([&] { approved(file, now); }), "#/pins/0/figures/1: no figure \"gone\" in this output"));
+}
+
 TEST_CASE("pins of one file whose scenarios have one name are told apart") {
   const Rig rig;
   std::filesystem::create_directories(rig.path("other"));

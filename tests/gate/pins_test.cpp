@@ -2,8 +2,12 @@
 // Pin files: what is read, what is refused and where, and that writing loses nothing.
 #include "gate/pins.h"
 
+#include <algorithm>
 #include <sstream>
 
+#include "reports/plan_figures.h"
+#include "reports/run_figures.h"
+#include "reports/simulate_figures.h"
 #include "tests/gate/rig.h"
 
 using namespace draftline;
@@ -73,6 +77,34 @@ TEST_CASE("a pin file that was written and read again says the same, and is writ
   CHECK(back.inputs.at("log.gz").fingerprint == "beef");
   write_pins(back);
   CHECK(rig.read("pins.json") == bytes);
+}
+
+TEST_CASE("figures are named with points or, as docs/output.md writes them, with slashes") {
+  const Rig rig;
+  rig.write("pins.json",
+            file_with(R"({"verb": "run", "scenario": "s.json", "figures": ["breakdown/", "ttft/p99", "e2e.mean"]})"));
+  const Pin pin = read_pins(rig.path("pins.json")).pins.at(0);
+  CHECK(pin.figures == std::vector<std::string>{"breakdown.", "ttft.p99", "e2e.mean"});
+  CHECK(ends_with(pin.place, "pins.json#/pins/0"));
+}
+
+TEST_CASE("the usual figures are all that a verb prints in its table, but for sentences about them") {
+  const auto left_out = [](const auto& figures, const std::string& verb) {
+    const std::vector<std::string> usual = usual_figures(verb);
+    std::string all;
+    for (const auto& f : figures) {
+      const std::string name = dotted(f.json.text());
+      if (name.empty() || f.title.empty()) continue;
+      const bool pinned = std::any_of(usual.begin(), usual.end(), [&](const std::string& u) {
+        return name == u || (u.ends_with('.') && name.starts_with(u));
+      });
+      if (!pinned) all += name + " ";
+    }
+    return all;
+  };
+  CHECK(left_out(run_figures(), "run").empty());
+  CHECK(left_out(simulate_figures(), "simulate").empty());
+  CHECK(left_out(plan_figures(), "plan") == "why ");
 }
 
 TEST_CASE("each point and each value of an input stands on a line of its own, for people who read a diff") {

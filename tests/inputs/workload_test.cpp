@@ -142,6 +142,38 @@ TEST_CASE("arrival processes have the rate and the variation they promise") {
   CHECK(first == Approx(101).epsilon(0.04));  // deviates by 173 s: 1.2 s of the mean
 }
 
+TEST_CASE("where one side of a trace's lengths is replaced, the other stays as recorded") {
+  const FreshFolder folder;
+  std::ofstream(folder.path() / "t.csv") << "num_prefill_tokens,num_decode_tokens\n100,20\n50,30\n";
+  const auto workload = [&](const std::string& lengths) {
+    const auto document = Document::from_text(
+        R"({"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 4, "lengths": {"trace": "t.csv")" +
+            lengths + "}}",
+        folder.path() / "s.json");
+    Catalogue catalogue(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data");
+    Workload w = read_workload(document.root(), catalogue);
+    document.finish();
+    return w;
+  };
+  const auto columns = [](const Workload& w) {
+    std::string prompts, outputs;
+    for (Requests requests(w, 7); const auto r = requests.next();)
+      prompts += std::to_string(r->prompt) + " ", outputs += std::to_string(r->output) + " ";
+    return std::pair(prompts, outputs);
+  };
+  CHECK(columns(workload("")) == std::pair<std::string, std::string>("100 50 100 50 ", "20 30 20 30 "));
+  CHECK(columns(workload(R"(, "prompt": 7)")) == std::pair<std::string, std::string>("7 7 7 7 ", "20 30 20 30 "));
+  CHECK(columns(workload(R"(, "output": 7)")) == std::pair<std::string, std::string>("100 50 100 50 ", "7 7 7 7 "));
+  const Workload drawn = workload(R"(, "prompt": {"distribution": "lognormal"})");
+  CHECK(drawn.prompt.kind == Lengths::Kind::lognormal);
+  CHECK(drawn.prompt.mean == Approx(std::log(100.0 * 50) / 2));
+  CHECK(columns(drawn).second == "20 30 20 30 ");
+  CHECK(mean_output(drawn) == Approx(25));
+  CHECK_FALSE(workload(R"(, "prompt": 7, "order": "random")").lengths_in_order);
+  CHECK(contains(mistake_of([&] { workload(R"(, "prompt": 7, "output": 7, "order": "random")"); }),
+                 "s.json#/lengths/order: has no meaning beside the other keys here"));
+}
+
 TEST_CASE("lengths are drawn from the distribution asked for") {
   const auto moments = [](const Lengths& l) {
     Rng rng(3, "lengths");

@@ -78,12 +78,21 @@ TEST_CASE("fits that are borrowed by name are found for a file in any folder, be
   write_text_file(folder.path() / "cards/other.json", datasheet(borrowed("h200")));
   write_text_file(folder.path() / "cards/mine.json",
                   datasheet(borrowed("other") + R"(, "links": {"borrowed_from": "h100-sxm", "because": "as fast"})"));
+  write_text_file(folder.path() / "cards/told.json",
+                  datasheet(borrowed("other") + R"(, "links": {"borrowed_from": "h100-sxm", "because": "as fast",
+                    "switched": false, "compute_capability": "8.9"})"));
   const CalibratedDevice r = calibrated(folder.path(), (folder.path() / "cards/mine.json").string());
   CHECK(r.lent.empty());
   CHECK(r.device.at("fits").at("gemm").at("because") == "of other: why; of h200: why");
   const Device h200 = device_of(kShipped / "h200.json", kShipped);
   CHECK(written(r).gpu().gemm.bandwidth_share == h200.gpu().gemm.bandwidth_share);
   CHECK(written(r).links.tables.back().origin.because == "of h100-sxm: as fast");
+  CHECK(written(r).links.switched);
+  CHECK(written(r).links.compute_capability.empty());  // nobody said what mine is
+  const Links told = written(calibrated(folder.path(), (folder.path() / "cards/told.json").string())).links;
+  CHECK(told.tables.back().origin.because == "of h100-sxm: as fast");
+  CHECK_FALSE(told.switched);
+  CHECK(told.compute_capability == "8.9");
   CHECK(r.input_files.contains(folder.path() / "cards/other.json"));
 }
 

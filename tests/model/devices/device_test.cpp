@@ -159,6 +159,31 @@ TEST_CASE("a file names attention's fits by library and cache; files of before h
   CHECK(fit.prefill.origin.borrowed_from == "h100-sxm");
 }
 
+TEST_CASE("links are lent without what the lender's devices are, and beside them a file says what its own are") {
+  const Links lender = known_device("h100-sxm").links;
+  REQUIRE(lender.compute_capability == "9.0");
+  REQUIRE(lender.switched);
+  const auto with_links = [](const std::string& more) {
+    std::string text = text_of("a10g");
+    text.insert(text.find("\"fits\""), R"("links": {"borrowed_from": "h100-sxm", "because": "so")" + more + "}, ");
+    const auto document = Document::from_text(text, kDevices / "mine.json");
+    const Device d = read_device(document.root());
+    document.finish();
+    return d.links;
+  };
+  const Links lent = with_links("");
+  CHECK(lent.compute_capability.empty());
+  CHECK(lent.switched);
+  REQUIRE(lent.tables.size() == lender.tables.size());
+  CHECK(lent.tables[0].origin.borrowed_from == "h100-sxm");
+  const Links own = with_links(R"(, "switched": false, "compute_capability": "8.9")");
+  CHECK(own.compute_capability == "8.9");
+  CHECK_FALSE(own.switched);
+  CHECK(own.tables.size() == lender.tables.size());
+  CHECK(known_device("h20").links.compute_capability == "9.0");
+  CHECK(known_device("gb200").links.compute_capability == "10.0");
+}
+
 TEST_CASE("borrowing from nobody, from elsewhere or in a ring is a mistake, not a crash") {
   CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"l41s\""), "can't be read"));
   CHECK(holds(mistakes("a10g", "\"borrowed_from\": \"l40s\"", "\"borrowed_from\": \"../l40s\""),
