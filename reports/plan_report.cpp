@@ -80,6 +80,7 @@ std::string name_of(const FleetOption& o, int replicas, const Scenario& s) {
   const int ranks = s.parallel[o.point.parallel].devices, each = o.devices_of_replica - (apart ? 1 : 0);
   const int prompts = o.devices - o.replicas * o.devices_of_replica;
   std::string text = std::to_string(prompts + replicas * each) + " x " + s.devices[o.point.device]->name;
+  if (prompts > 0) text += ", " + std::to_string(prompts) + " of them for prompts";
   if (apart) text += " and " + std::to_string(replicas) + " x " + apart->device->name + " that draft";
   if (ranks > 1)
     text += ", " + std::to_string(ranks) + " for each of " + std::to_string(replicas) +

@@ -37,7 +37,7 @@ struct FleetOption {
   double cost_with_spare = 0;  // with one server more of each kind (N + 1), so that one may be out of service
   PerSecond load, capacity;  // requests/s: the workload's; what one replica serves within the targets, to 2 %; one of a
                              // fleet in which prompts have servers of their own: its share
-  bool capacity_at_least = false;       // the recording is too short to load a replica more
+  bool capacity_at_least = false;       // a recording, or 262,144 requests, are too few to load a replica more
   std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication
   // How much more load the fleet bears, as a share of the workload's.

@@ -48,6 +48,7 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
   CHECK(contains(text,
                  "hangs on chance:\n  1 of 3 alone recommend 4 x h100-sxm, autoregressive\n"
                  "  2 of 3 alone recommend 5 x h100-sxm, autoregressive\n"));
+  CHECK(contains(text, "Recommended: 5 x h100-sxm, autoregressive"));
   CHECK(nlohmann::json::parse(planned({5, 4, 5}, Format::json)).at("results")[0].at("recommended_in") == 2);
 }
 
