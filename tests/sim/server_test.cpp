@@ -151,7 +151,7 @@ TEST_CASE("whatever the scheduler does, every request is served once, wholly, in
 }
 
 TEST_CASE("a prompt that others began with is computed from where they part, while the cache holds it") {
-  const auto run_with = [](bool caching, bool alike, std::int64_t kv_blocks) {
+  const auto run_with = [](bool caching, bool alike, std::int64_t kv_blocks, std::int64_t warm_up = 0) {
     auto trace = std::make_shared<WorkloadTrace>();
     for (int i = 0; i < 20; ++i) {
       trace->requests.push_back({0, 2 * kPrefixBlockTokens + 100, 5, 0});
@@ -160,6 +160,7 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
     Workload w = poisson(1000, 20, {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
     w.length_trace = trace;
     SchedulerLimits limits;
+    w.warm_up = warm_up;
     limits.prefix_caching = caching;
     limits.kv_blocks = kv_blocks;
     PlainCost cost;
@@ -172,30 +173,13 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
   const std::int64_t prompt = 2 * kPrefixBlockTokens + 100;
   CHECK(std::get<0>(run_with(true, true, 1000)) == 20 * 100 + 2 * kPrefixBlockTokens);
   CHECK(std::get<1>(run_with(true, true, 1000)) == 19 * 2 * kPrefixBlockTokens);
+  CHECK(std::get<1>(run_with(true, true, 1000, 15)) == 5 * 2 * kPrefixBlockTokens);  // the warm-up is left out
   CHECK(run_with(true, false, std::int64_t{1} << 36) ==
         run_with(true, false, 1000));  // room for more than an int counts
   CHECK(std::get<0>(run_with(true, false, 1000)) == 20 * prompt);
   CHECK(run_with(true, false, 1000) == run_with(false, false, 1000));
   CHECK(run_with(false, true, 1000) == run_with(false, false, 1000));
   CHECK(std::get<0>(run_with(true, false, 72)) == 20 * prompt);  // a pool of one prompt: each evicts the other
-}
-
-TEST_CASE("what the warm-up reused is left out, as its prompts are") {
-  auto trace = std::make_shared<WorkloadTrace>();
-  for (int i = 0; i < 20; ++i) {
-    trace->requests.push_back({0, kPrefixBlockTokens + 100, 5, 0});
-    trace->prefix_hashes.push_back({1});
-  }
-  Workload w = poisson(1000, 20, {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
-  w.length_trace = trace;
-  w.warm_up = 15;
-  SchedulerLimits limits;
-  limits.prefix_caching = true;
-  limits.kv_blocks = 1000;
-  PlainCost cost;
-  const ServingRun r = Fleet({}, limits, {}, cost).run(w, 1, {});
-  CHECK(r.figures.prompt_tokens == 5 * (kPrefixBlockTokens + 100));
-  CHECK(r.figures.reused_tokens == 5 * kPrefixBlockTokens);
 }
 
 TEST_CASE("the least recently used prefix block is evicted first, those in use never") {
