@@ -7,14 +7,15 @@
 #include "cli/calibrate_served.h"
 #include "cli/calibration_report.h"
 #include "cli/command.h"
-#include "cli/measuring.h"
 #include "cli/options.h"
-#include "core/build_info.h"
 #include "core/json_parse.h"
 #include "core/nearest_word.h"
 #include "core/text_file.h"
+#include "measure/calibrated_texts.h"
 
 namespace draftline::cli {
+
+using namespace measure;
 
 namespace {
 
@@ -84,37 +85,6 @@ Comparison compare(const CalibrateOptions& o, const Measured* m, const Calibrate
   return c;
 }
 
-std::string with_inputs(OrderedJson calibrated, const InputFiles& files, const std::filesystem::path& data) {
-  calibrated["model"] = build_model();
-  calibrated["input_files"] = named(files, data);
-  return text_of(calibrated);
-}
-
-// The texts of the files of a calibration, with the sources of the points.
-struct MeasuredFile {
-  Measured points;
-  InputFiles files;
-};
-MeasuredFile read_points(const std::filesystem::path& file) {
-  const Document document = Document::from_file(file);
-  Measured points = read_whole(document, read_measured);
-  return {std::move(points), document.root().input_files()};
-}
-
-std::string engine_text(const CalibrationInput& o, const MeasuredFile& m) {
-  InputFiles files = m.files;
-  if (m.points.device == "cuda") {
-    const Document shipped = Document::from_file(shipped_engine(o.data));
-    files.insert(shipped.root().input_files().begin(), shipped.root().input_files().end());
-  }
-  return with_inputs(calibrated_engine(o, m.points), files, o.data);
-}
-std::string device_text(const CalibrationInput& o, const MeasuredFile& m, const CalibratedDevice& r) {
-  InputFiles files = m.files;
-  files.insert(r.input_files.begin(), r.input_files.end());
-  return with_inputs(r.device, files, o.data);
-}
-
 // Files that this reads, none of which may be written.
 std::vector<std::filesystem::path> inputs_of(const CalibrateOptions& o) {
   std::vector<std::filesystem::path> all{o.measured, o.device, o.transformer,
@@ -177,21 +147,6 @@ int calibrate(CalibrateOptions o, const Common& common) {
 
 }  // namespace
 
-CalibratedFiles calibrate_files(const std::filesystem::path& measured, const std::string& device,
-                                const std::string& datasheet, const std::filesystem::path& data) {
-  CalibrationInput o;
-  o.measured = measured;
-  o.data = data;
-  o.device = datasheet;
-  o.locator = measured.lexically_normal().filename().string();
-  const MeasuredFile all = read_points(measured);
-  const Measured& m = all.points;
-  if (m.device != device)
-    throw InputErrors(measured.string() + "#/device: is \"" + m.device + "\", not \"" + device + "\"");
-  const CalibratedDevice r = calibrated_device(o, m);
-  return {device_text(o, all, r), knows_host(m) ? engine_text(o, all) : "", r.quality};
-}
-
 void add_calibrate(CLI::App& app, Action& chosen) {
   auto* verb =
       app.add_subcommand("calibrate", "fits a device to what was measured; prints its errors on unseen shapes");
@@ -199,20 +154,20 @@ void add_calibrate(CLI::App& app, Action& chosen) {
   verb->add_option("measured", o->measured,
                    "a measured file (draftline probe), or a folder of tables of kernels: gemm, generation_attention,\n"
                    "context_attention, mla_generation_module, mla_context_module, context_mla, moe, nccl,\n"
-                   "custom_allreduce (aiconfigurator's forms), dense and attention (LLMServingSim's), each a .csv "
+                   "custom_allreduce (aiconfigurator's forms), dense and attention (LLMServingSim's), each a .csv\n"
                    "file, gzipped or not; docs/your_own.md")
       ->check(CLI::ExistingPath);
-  verb->add_option("--served", o->served.files,
-                   "benchmarks of a server, instead: results of vLLM (bench serve, bench latency), SGLang or guidellm, "
-                   "or\na CSV table; "
-                   "FILE@batch=8,prompt=32,... says what a file does not (docs/your_server.md)");
+  verb->add_option(
+      "--served", o->served.files,
+      "benchmarks of a server, instead: results of vLLM (bench serve, bench latency), SGLang or guidellm,\n"
+      "or a CSV table; FILE@batch=8,prompt=32,... says what a file does not (docs/your_server.md)");
   verb->add_option("--engine", o->served.engine, "with --served: the profile to start from");
   verb->add_option("--precision", o->served.precision,
                    "with --served: of the weights; auto: the checkpoint's, else bf16")
       ->capture_default_str();
   verb->add_option("--tensor-parallel", o->served.tensor_parallel,
                    "with --served and for step tables (dense, attention): devices that share each layer")
-      ->check(between(1, 1024))
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   verb->add_option("--method", o->served.method,
                    "with --served: how speculative runs draft, a method's name or its object of a scenario");
@@ -221,8 +176,8 @@ void add_calibrate(CLI::App& app, Action& chosen) {
                    "writes the profile of our own decoder's host too; with --served: of the server's engine");
   verb->add_option(
       "--device", o->device,
-      "of a GPU: the device, or device file, whose datasheet holds, which may be all that it has; with\n--served: "
-      "that serves");
+      "the GPU: a name of `list devices` or a device file (a datasheet alone will do); with --served: the GPU of\n"
+      "the server");
   verb->add_option("--transformer", o->transformer,
                    "for step tables and --served: the network they were measured on, a name, a file or a folder with\n"
                    "its config.json");

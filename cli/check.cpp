@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline check`: recomputes pinned predictions and compares them with the approved ones; exit code 1 if any
 // changed.
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/in_order.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "core/json_parse.h"
 #include "core/text_file.h"
+#include "gate/change_table.h"
 #include "gate/gate_report.h"
 #include "gate/measured_change.h"
 
@@ -25,6 +31,7 @@ struct CheckOptions {
   bool approve = false, exact = false, json = false;
   int jobs = 1;
   double tolerance = Tolerance{}.relative, within = 0.05;
+  std::vector<std::string> given;  // names of options on the command line
 
   int asked() const {  // number of different kinds of questions
     return static_cast<int>(!pins.empty() || !scenarios.empty() || !anchors.empty()) +
@@ -32,21 +39,49 @@ struct CheckOptions {
   }
 };
 
+// Options that the question has no use for: whoever gives one expects it to do something.
+void refuse_idle_options(const CheckOptions& o) {
+  const bool against = !o.against.empty(), measured = !o.measured.empty();
+  const std::map<std::string, std::pair<bool, const char*>> uses{
+      {"--approve", {!against && !measured, "--approve writes pin files; --against and --measured have none"}},
+      {"--tolerance", {against, "--tolerance is of --against; pin files have their own"}},
+      {"--within", {measured, "--within is of --measured"}},
+      {"--exact", {!measured, "--exact is of predictions; --measured has none"}},
+      {"--junit", {!measured, "--junit is of predictions; --measured has --json"}},
+      {"--markdown", {!measured, "--markdown is of predictions; --measured has --json"}},
+      {"--reference-data", {!o.anchors.empty(), "--reference-data is of --anchors"}}};
+  std::vector<std::string> idle;
+  for (const std::string& option : o.given)
+    if (const auto use = uses.find(option); use != uses.end() && !use->second.first) idle.push_back(use->second.second);
+  if (o.exact && std::find(o.given.begin(), o.given.end(), "--tolerance") != o.given.end())
+    idle.push_back("--exact has no tolerance; --tolerance has one");
+  if (!idle.empty()) throw InputErrors(std::move(idle));
+}
+
 int finish(const CheckOptions& o, const GateReport& report) {
   if (!o.junit.empty()) write_text_file(o.junit, gate_junit(report));
   if (!o.markdown.empty()) write_text_file(o.markdown, gate_markdown(report));
   if (o.json) write_gate_json(std::cout, report);
   else std::cout << gate_text(report, static_cast<std::size_t>(text_width()));
+  if (report.wrong_input()) return kInput;
   return report.fine() ? kFine : kMissed;
+}
+
+// A scenario and other files that no verb printed have nothing to be compared by.
+Json read_output(const fs::path& file) {
+  Json results = read_results(file);
+  if (results.is_object() && !results.contains("schema_version"))
+    throw InputErrors(file.string() + "#: is no output of a verb: missing key \"schema_version\"");
+  if (count_figures(figures_of(results)) == 0) throw InputErrors(file.string() + "#: holds no figure");
+  return results;
 }
 
 int check_against(const CheckOptions& o, const Common& common) {
   const fs::path& old_file = o.against.front();
-  const Json was = read_results(old_file);
-  const Json is =
-      o.against.size() == 2 ? read_results(o.against.back()) : answer(question_of(old_file), common.data).document;
-  const std::string name =
-      old_file.generic_string() + " -> " + (o.against.size() == 2 ? o.against.back().generic_string() : "now");
+  const auto asked = o.against.size() == 1 ? std::optional(question_of(old_file)) : std::nullopt;
+  const Json was = read_output(old_file),
+             is = asked ? answer(*asked, common.data).document : read_output(o.against.back());
+  const std::string name = old_file.generic_string() + " -> " + (asked ? "now" : o.against.back().generic_string());
   return finish(o, {{compare_documents(was, is, name, o.exact ? 0 : o.tolerance)}, {}});
 }
 
@@ -54,25 +89,31 @@ int check_measured(const CheckOptions& o) {
   const auto comparison = compare_measured(o.measured.front(), o.measured.back(), o.within);
   if (o.json) write_measured_json(std::cout, comparison);
   else std::cout << measured_text(comparison, static_cast<std::size_t>(text_width()));
-  for (const MeasuredChange& c : comparison.kinds)
-    if (c.verdict == Verdict::slower || c.verdict == Verdict::faster) return kMissed;
-  return kFine;
+  return comparison.fine() ? kFine : kMissed;
 }
 
-// The named pin files, and that of --scenarios with a pin for each scenario of the folder.
-std::vector<PinFile> read_all_pins(const CheckOptions& o) {
+struct AllPins {
   std::vector<PinFile> files;
-  for (const fs::path& file : o.pins) files.push_back(read_pins(file));
-  if (o.scenarios.empty()) return files;
-  const fs::path file = o.scenarios / "pins.json";
+  std::vector<NotPinned> others;  // of the folder of --scenarios
+};
+
+// The named pin files, each once, and that of --scenarios with a pin for each scenario of the folder.
+AllPins read_all_pins(const CheckOptions& o) {
+  AllPins all;
+  const fs::path file = o.scenarios.empty() ? fs::path() : o.scenarios / "pins.json";
+  std::set<fs::path> known;
   std::error_code error;
+  if (!file.empty()) known.insert(fs::weakly_canonical(file, error));
+  for (const fs::path& named : o.pins)
+    if (known.insert(fs::weakly_canonical(named, error)).second) all.files.push_back(read_pins(named));
+  if (o.scenarios.empty()) return all;
   PinFile of_folder;
   if (fs::exists(file, error)) of_folder = read_pins(file, Missing::gone);
   of_folder.path = file;
-  for (Pin& pin : pins_of_folder(o.scenarios, of_folder)) of_folder.pins.push_back(std::move(pin));
+  all.others = pin_folder(o.scenarios, of_folder);
   if (of_folder.pins.empty()) throw InputErrors(o.scenarios.string() + ": holds no scenario");
-  files.push_back(std::move(of_folder));
-  return files;
+  all.files.push_back(std::move(of_folder));
+  return all;
 }
 
 InputFiles contents(const std::vector<PinFile>& files) {
@@ -83,6 +124,15 @@ InputFiles contents(const std::vector<PinFile>& files) {
       if (!pin.question.file.empty()) contents[pin.question.file] = fingerprint_of_bytes(pin.question.file);
     }
   return contents;
+}
+
+// The files of the folder that neither have a pin nor are read by one.
+void say_not_pinned(const AllPins& all, const std::vector<Recomputed>& now) {
+  for (const NotPinned& other : all.others) {
+    const std::string name = other.file.filename().generic_string();  // inputs are named relative to the folder
+    if (std::none_of(now.begin(), now.end(), [&](const Recomputed& r) { return r.inputs.contains(name); }))
+      std::cerr << "not pinned: " << printable(other.file.generic_string(), 1000) << ": " << other.why << "\n";
+  }
 }
 
 using PinsOfFiles = std::vector<std::pair<const PinFile*, const Pin*>>;
@@ -96,7 +146,13 @@ void refuse_unknown_figures(const PinsOfFiles& pins, const std::vector<Recompute
 }
 
 int check_pins(const CheckOptions& o, const Common& common) {
-  const std::vector<PinFile> files = read_all_pins(o);
+  const AllPins read = read_all_pins(o);
+  const std::vector<PinFile>& files = read.files;
+  const InputFiles inputs = contents(files);
+  std::vector<fs::path> kept;
+  for (const auto& [file, fingerprint] : inputs) kept.push_back(file);
+  for (const NotPinned& other : read.others) kept.push_back(other.file);
+  check_outputs({{"--junit", o.junit}, {"--markdown", o.markdown}}, kept);
   PinsOfFiles all;
   for (const PinFile& file : files)
     for (const Pin& pin : file.pins) all.emplace_back(&file, &pin);
@@ -105,7 +161,7 @@ int check_pins(const CheckOptions& o, const Common& common) {
   struct Worker {};
   std::vector<Recomputed> now;
   in_order<Worker>(
-      common.ranks, {.from = 0, .to = all.size(), .question = question_id(contents(files), 0), .jobs = o.jobs}, nullptr,
+      common.ranks, {.from = 0, .to = all.size(), .question = question_id(inputs, 0), .jobs = o.jobs}, nullptr,
       [] { return std::make_shared<Worker>(); },
       [&](Worker&, std::size_t i) { return recompute(*all[i].second, all[i].first->path, common.data); },
       [&](Recomputed& r) {
@@ -117,6 +173,7 @@ int check_pins(const CheckOptions& o, const Common& common) {
     std::cerr << "interrupted after " << now.size() << " of " << all.size() << " pins\n";
     return Interruptible::exit_code();
   }
+  say_not_pinned(read, now);
   refuse_unknown_figures(all, now);
   GateReport report;
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -127,7 +184,10 @@ int check_pins(const CheckOptions& o, const Common& common) {
   for (const Anchor& a : anchors.anchors) report.anchors.push_back(predict(a, common.data));
   const int code = finish(o, report);
   if (!o.approve) {
-    if (code == kMissed) std::cerr << "If that is what was meant: the same command with --approve.\n";
+    const bool can_be_approved =
+        std::all_of(now.begin(), now.end(), [](const Recomputed& r) { return r.lacking.empty(); });
+    if (code == kMissed && can_be_approved)
+      std::cerr << "If that is what was meant: the same command with --approve.\n";
     return code;
   }
   std::vector<PinFile> approved_files;  // written only if none throws
@@ -141,11 +201,12 @@ int check_pins(const CheckOptions& o, const Common& common) {
     write_pins(file);
     std::size_t figures = 0;
     for (const Pin& pin : file.pins) figures += count_figures(pin.points);
-    std::cerr << "approved " << file.path.string() << ": " << file.pins.size() << " pins, " << figures << " figures\n";
+    std::cerr << "approved " << file.path.string() << ": " << counted(file.pins.size(), "pin") << ", "
+              << counted(figures, "figure") << "\n";
   }
   if (!o.anchors.empty()) {
     approve_anchors(anchors, report.anchors);
-    std::cerr << "approved " << o.anchors.string() << ": " << report.anchors.size() << " anchors\n";
+    std::cerr << "approved " << o.anchors.string() << ": " << counted(report.anchors.size(), "anchor") << "\n";
   }
   return kFine;
 }
@@ -159,8 +220,7 @@ int check_all(CheckOptions o, const Common& common) {
   inputs.insert(inputs.end(), o.measured.begin(), o.measured.end());
   inputs.push_back(o.anchors);
   check_outputs({{"--junit", o.junit}, {"--markdown", o.markdown}}, inputs);
-  if (o.approve && (!o.against.empty() || !o.measured.empty()))
-    throw InputErrors("--approve writes pin files; --against and --measured have none");
+  refuse_idle_options(o);
   if (const char* folder = std::getenv("DRAFTLINE_REFERENCE_DATA"); o.reference.empty() && folder != nullptr)
     o.reference = folder;
   if (!common.ranks.first() && (!o.against.empty() || !o.measured.empty())) return kFine;  // one comparison
@@ -206,6 +266,7 @@ void add_check(CLI::App& app, Action& chosen) {
       "         draftline check --scenarios my-scenarios             (in CI: exit 1 and a table where one moved)");
   verb->callback([o, verb, &chosen] {
     chosen = {AcrossRanks::shares, [o, verb](const Common& c) {
+                for (const CLI::Option* option : verb->parse_order()) o->given.push_back(option->get_name());
                 if (o->asked() > 0) return check_all(*o, c);
                 std::cerr << verb->help();  // an error, as a pattern that matches no file must not pass
                 return static_cast<int>(kInput);

@@ -2,6 +2,7 @@
 // `draftline list KIND`: lists devices, transformers, engines, methods and others, with their sources.
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 
 #include "cli/command.h"
@@ -11,7 +12,8 @@
 #include "inputs/catalogue.h"
 #include "methods/decoder.h"
 #include "methods/method.h"
-#include "reports/table.h"
+#include "papers/table.h"
+#include "reports/figure.h"
 
 namespace draftline::cli {
 
@@ -22,12 +24,21 @@ struct ListOptions {
   bool json = false;
 };
 
-// Rows of named facts, as a table or JSON. A fact may be missing in a row. Quantities are text in tables and numbers in
-// JSON.
-struct Listing {
-  std::vector<Table::Column> columns;
-  std::vector<std::vector<Cell>> rows;
-};
+// What is listed of each T. A fact may be missing. Quantities are text in tables and numbers in JSON.
+template <class T>
+using Facts = Figures<T, std::monostate>;
+template <class T>
+using ListedFact = Figure<T, std::monostate>;
+
+template <class T, class Get>
+ListedFact<T> fact(const char* name, Get get) {
+  return {name, name, name, "", {}, get, ""};
+}
+// `shown`: the number in a table.
+template <class T, class Get>
+ListedFact<T> fact(const char* member, const char* title, Get get, std::string (*shown)(double) = nullptr) {
+  return {member, member, title, "", {}, get, "", {.text = shown}};
+}
 
 std::string_view text(methods::Losslessness l) {
   switch (l) {
@@ -54,25 +65,29 @@ int rows_verified(const methods::Entry& e, Catalogue& catalogue) {
   return rows;
 }
 
-Listing list_methods(Catalogue& catalogue) {
-  Listing l{{"name", {"rows", "rows_verified"}, "losslessness", "title", "parameters", "source", "locator", "also"},
-            {}};
-  for (const methods::Entry& e : methods::all())
-    l.rows.push_back(
-        {e.name, rows_verified(e, catalogue), text(e.lossless), e.title, e.parameters, e.source, e.locator, e.also});
-  return l;
+Facts<methods::Entry> facts_of_methods(Catalogue& catalogue) {
+  using methods::Entry;
+  return {fact<Entry>("name", [](const Entry& e) { return e.name; }),
+          fact<Entry>("rows_verified", "rows", [&](const Entry& e) { return rows_verified(e, catalogue); }),
+          fact<Entry>("losslessness", [](const Entry& e) { return text(e.lossless); }),
+          fact<Entry>("title", [](const Entry& e) { return e.title; }),
+          fact<Entry>("parameters", [](const Entry& e) { return e.parameters; }),
+          fact<Entry>("source", [](const Entry& e) { return e.source; }),
+          fact<Entry>("locator", [](const Entry& e) { return e.locator; }),
+          fact<Entry>("also", [](const Entry& e) { return e.also; })};
 }
 
 // Methods need more than a line each: a heading, and the parameters below it.
-void print_methods(const Listing& l) {
+void print_methods(Catalogue& catalogue) {
   const auto width = static_cast<std::size_t>(std::max(60, text_width()));
-  for (const auto& row : l.rows) {
-    const std::string &title = row[3].shown, &parameters = row[4].shown;
-    std::cout << row[0].shown << (row[7].shown.empty() ? "" : " (or " + row[7].shown + ")") << ": " << title << "\n  "
-              << row[1].shown << (row[1].shown == "1" ? " row" : " rows") << " a step by default; " << row[2].shown
-              << "; " << row[5].shown << ", " << row[6].shown << "\n";
+  for (const methods::Entry& e : methods::all()) {
+    const int rows = rows_verified(e, catalogue);
+    std::cout << e.name;
+    if (!e.also.empty()) std::cout << " (or " << e.also << ")";
+    std::cout << ": " << e.title << "\n  " << rows << (rows == 1 ? " row" : " rows") << " a step by default; "
+              << text(e.lossless) << "; " << e.source << ", " << e.locator << "\n";
     std::string line = " ";
-    std::istringstream words(parameters);
+    std::istringstream words{std::string(e.parameters)};
     for (std::string word; words >> word;) {
       if (line.size() + 1 + word.size() > width) {
         std::cout << line << "\n";
@@ -93,100 +108,126 @@ std::string narrow_formats(const Device& d) {
   return names.empty() ? "none" : names;
 }
 
-Listing list_devices(Catalogue& catalogue) {
-  Listing l{{"name",
-             "title",
-             {"16-bit peak", "peak_16_bit_flops_per_s"},
-             {"bandwidth", "bandwidth_bytes_per_s"},
-             {"memory", "memory_bytes"},
-             "fits",
-             {"narrow formats", "narrow_formats"},
-             "source"},
-            {}};
-  for (const std::string& name : catalogue.names("devices")) {
-    const auto d = catalogue.device(name);
-    const FlopsPerSecond peak = d->peak_of(DType::bf16);
-    l.rows.push_back({d->name, d->title, Cell(peak.value, to_text(peak)),
-                      Cell(d->bandwidth.value, to_text(d->bandwidth)), Cell(d->memory.value, to_text(d->memory)),
-                      d->cpu() == nullptr && d->gpu().borrowed() ? "borrowed from a relative" : "own kernels",
-                      narrow_formats(*d), d->source});
-  }
-  return l;
+bool borrows(const Device& d) { return d.cpu() == nullptr && d.gpu().borrowed(); }
+
+using ListedDevice = std::shared_ptr<const Device>;
+Facts<ListedDevice> facts_of_devices() {
+  using D = ListedDevice;
+  constexpr auto rate = [](double v) { return to_text(FlopsPerSecond{v}); };
+  constexpr auto bandwidth = [](double v) { return to_text(BytesPerSecond{v}); };
+  constexpr auto bytes = [](double v) { return to_text(Bytes{v}); };
+  return {
+      fact<D>("name", [](const D& d) { return d->name; }),
+      fact<D>("title", [](const D& d) { return d->title; }),
+      fact<D>(
+          "peak_16_bit_flops_per_s", "16-bit peak", [](const D& d) { return d->peak_of(DType::bf16); }, rate),
+      fact<D>(
+          "bandwidth_bytes_per_s", "bandwidth", [](const D& d) { return d->bandwidth; }, bandwidth),
+      fact<D>(
+          "memory_bytes", "memory", [](const D& d) { return d->memory; }, bytes),
+      fact<D>("fits", [](const D& d) { return std::string(borrows(*d) ? "borrowed from a relative" : "own kernels"); }),
+      fact<D>("narrow_formats", "narrow formats", [](const D& d) { return narrow_formats(*d); }),
+      fact<D>("source", [](const D& d) { return d->source; })};
 }
 
-Listing list_transformers(Catalogue& catalogue) {
-  Listing l{{"name",
-             {"parameters, 1e9", "parameters"},
-             "layers",
-             "hidden",
-             "heads",
-             {"KV heads", "kv_heads"},
-             "vocabulary",
-             "source"},
-            {}};
-  for (const std::string& name : catalogue.names("transformers")) {
-    const auto t = catalogue.transformer(name);
-    const double all = parameters(*t);
-    l.rows.push_back({t->name, Cell(all, significant(all / 1e9, 3)), t->layers, t->hidden, t->heads, t->kv_heads,
-                      t->vocabulary, t->source});
-  }
-  return l;
+using ListedTransformer = std::shared_ptr<const TransformerShape>;
+Facts<ListedTransformer> facts_of_transformers() {
+  using T = ListedTransformer;
+  constexpr auto billions = [](double v) { return significant(v / 1e9, 3); };
+  return {fact<T>("name", [](const T& t) { return t->name; }),
+          fact<T>(
+              "parameters", "parameters, 1e9", [](const T& t) { return parameters(*t); }, billions),
+          fact<T>("layers", [](const T& t) { return t->layers; }),
+          fact<T>("hidden", [](const T& t) { return t->hidden; }),
+          fact<T>("heads", [](const T& t) { return t->heads; }),
+          fact<T>("kv_heads", "KV heads", [](const T& t) { return t->kv_heads; }),
+          fact<T>("vocabulary", [](const T& t) { return t->vocabulary; }),
+          fact<T>("source", [](const T& t) { return t->source; })};
 }
 
-Listing list_engines(Catalogue& catalogue) {
-  Listing l{{"name", "version", "graphs", "guesses", "source"}, {}};
-  for (const std::string& name : catalogue.names("engines")) {
-    const auto e = catalogue.engine(name);
-    std::string guesses;
-    for (const std::string& g : e->guesses) guesses += (guesses.empty() ? "" : ", ") + g;
-    l.rows.push_back({e->name, e->version, e->graphs, guesses.empty() ? "none" : guesses, e->source});
-  }
-  return l;
+std::string guesses_of(const Engine& e) {
+  std::string guesses;
+  for (const std::string& g : e.guesses) guesses += (guesses.empty() ? "" : ", ") + g;
+  return guesses.empty() ? "none" : guesses;
 }
 
-Listing list_papers(const Common& common) {
-  Listing l{{"name", "title", "source"}, {}};
+using ListedEngine = std::shared_ptr<const Engine>;
+Facts<ListedEngine> facts_of_engines() {
+  using E = ListedEngine;
+  return {fact<E>("name", [](const E& e) { return e->name; }),
+          fact<E>("version", [](const E& e) { return e->version; }),
+          fact<E>("graphs", [](const E& e) { return std::string(e->graphs ? "yes" : "no"); }),
+          fact<E>("guesses", [](const E& e) { return guesses_of(*e); }),
+          fact<E>("source", [](const E& e) { return e->source; })};
+}
+
+struct ListedPaper {
+  std::string name, title, source;
+};
+Facts<ListedPaper> facts_of_papers() {
+  using P = ListedPaper;
+  return {fact<P>("name", [](const P& p) { return p.name; }), fact<P>("title", [](const P& p) { return p.title; }),
+          fact<P>("source", [](const P& p) { return p.source; })};
+}
+std::vector<ListedPaper> listed_papers(const Common& common) {
+  std::vector<ListedPaper> all;
   const Document sources = Document::from_file(common.data / "sources.json");
-  for (const std::string& name :
-       {std::string("specformer"), std::string("s3d"), std::string("clover"), std::string("space")}) {
+  for (const std::string& name : paper_names()) {
     const Document d = Document::from_file(common.data / "papers" / (name + ".json"));
-    const auto& j = d.root().json();
-    const std::string source = j.value("source", std::string());
-    l.rows.push_back({name, sources.root().json().at(source).value("title", std::string()), source});
+    const std::string source = d.root().json().value("source", std::string());
+    all.push_back({name, sources.root().json().at(source).value("title", std::string()), source});
   }
-  return l;
+  return all;
 }
 
-int list(const ListOptions& o, const Common& common) {
-  Catalogue catalogue(common.data);
-  const Listing l = o.kind == "methods"        ? list_methods(catalogue)
-                    : o.kind == "devices"      ? list_devices(catalogue)
-                    : o.kind == "transformers" ? list_transformers(catalogue)
-                    : o.kind == "engines"      ? list_engines(catalogue)
-                                               : list_papers(common);
-  if (o.json) {
+template <class T>
+void print(const Facts<T>& facts, std::span<const T> all, bool json) {
+  if (json) {
     JsonWriter w(std::cout);
     w.begin_array();
-    for (const auto& row : l.rows) {
+    for (const T& one : all) {
       w.begin_object();
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        w.key(l.columns[i].csv_name);
-        if (row[i].is_number) w.value(std::stod(row[i].exact));
-        else w.value(row[i].exact);
-      }
+      write_members(w, facts, one);
       w.end_object();
     }
     w.end_array();
     w.finish();
-    return 0;
+    return;
   }
-  if (o.kind == "methods") {
-    print_methods(l);
-    return 0;
+  std::vector<Table::Column> titles;
+  add_titles(titles, facts);
+  Table table(std::move(titles));
+  for (const T& one : all) {
+    std::vector<Cell> row;
+    add_cells(row, facts, one);
+    table.add(std::move(row));
   }
-  Table table(l.columns);
-  for (const auto& row : l.rows) table.add(row);
   std::cout << table.to_text(static_cast<std::size_t>(text_width()));
+}
+
+int list(const ListOptions& o, const Common& common) {
+  Catalogue catalogue(common.data);
+  const auto print_all = [&]<class T>(const Facts<T>& facts, const std::vector<T>& all) {
+    print(facts, std::span<const T>(all), o.json);
+  };
+  // `find`: gets one of the catalogue by its name.
+  const auto named = [&](auto find) {
+    std::vector<decltype(find(std::string()))> all;
+    for (const std::string& name : catalogue.names(o.kind)) all.push_back(find(name));
+    return all;
+  };
+  if (o.kind == "methods") {
+    if (o.json) print(facts_of_methods(catalogue), methods::all(), true);
+    else print_methods(catalogue);
+  } else if (o.kind == "devices") {
+    print_all(facts_of_devices(), named([&](const std::string& name) { return catalogue.device(name); }));
+  } else if (o.kind == "transformers") {
+    print_all(facts_of_transformers(), named([&](const std::string& name) { return catalogue.transformer(name); }));
+  } else if (o.kind == "engines") {
+    print_all(facts_of_engines(), named([&](const std::string& name) { return catalogue.engine(name); }));
+  } else {
+    print_all(facts_of_papers(), listed_papers(common));
+  }
   return 0;
 }
 

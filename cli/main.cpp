@@ -115,9 +115,8 @@ int run(int argc, char** argv, Launched l) {
   app.add_option("--data", data, "the folder data/ (devices, transformers, engines, papers)")
       ->check(CLI::ExistingDirectory);
   app.footer(
-      "Exit codes: 0 fine, 1 a check failed or no option of a plan meets its targets, 2 wrong input or nothing of it "
-      "can\n"
-      "run, 3 the device failed, 4 a bug of draftline.");
+      "Exit codes: 0 fine, 1 a check failed or no option of a plan meets its targets, 2 wrong input or nothing of it\n"
+      "can run, 3 the device failed, 4 a bug of draftline.");
   Action chosen;
   add_run(app, chosen);
   add_simulate(app, chosen);

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/options.h"
 
+#include <locale>
+#include <sstream>
+
 #include "core/errors.h"
 #include "core/json_parse.h"
-#include "core/quantity_text.h"
 
 namespace draftline::cli {
 
 namespace fs = std::filesystem;
 
+// A bound with at most six digits: 100 and 1e-06, not 100.000 and 1.00000e-06.
+static std::string bound_text(double v) {
+  std::ostringstream text;
+  text.imbue(std::locale::classic());
+  text << v;
+  return text.str();
+}
+
 CLI::Validator between(double least, double most) {
-  const std::string range = "[" + significant(least, 6) + " - " + significant(most, 6) + "]";
+  const std::string range = "[" + bound_text(least) + " - " + bound_text(most) + "]";
   return {[=](const std::string& text) -> std::string {
             double value = 0;
             if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most) return {};

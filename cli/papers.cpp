@@ -3,8 +3,7 @@
 #include <iostream>
 
 #include "cli/command.h"
-#include "papers/inferred_paper.h"
-#include "papers/throughput_paper.h"
+#include "papers/table.h"
 #include "reports/paper_report.h"
 #include "reports/point.h"
 
@@ -13,16 +12,14 @@ namespace draftline::cli {
 namespace {
 
 struct PapersOptions {
-  std::vector<std::string> names{"specformer", "s3d", "clover", "space"};
+  std::vector<std::string> names = paper_names();
   bool json = false, csv = false, markdown = false;
 };
 
 int papers(const PapersOptions& o, const Common& common) {
   constexpr int kSchemaVersion = 1;
   std::vector<Paper> all;
-  for (const std::string& name : o.names)
-    all.push_back(name == "specformer" ? predict_throughput_paper(common.data, name)
-                                       : predict_inferred_paper(common.data, name));
+  for (const std::string& name : o.names) all.push_back(predict_paper(common.data, name));
   if (o.csv) {
     std::cout << to_csv(all);
     return 0;
@@ -59,7 +56,7 @@ void add_papers(CLI::App& app, Action& chosen) {
       app.add_subcommand("papers", "regenerate the papers' tables: paper, ours, error, and what each cell needs");
   auto o = std::make_shared<PapersOptions>();
   verb->add_option("names", o->names, "which papers; all that are known if none is named")
-      ->check(CLI::IsMember({"specformer", "s3d", "clover", "space"}));
+      ->check(CLI::IsMember(paper_names()));
   auto* json = verb->add_flag("--json", o->json, "every cell with its kind, as one JSON document");
   auto* csv = verb->add_flag("--csv", o->csv, "a row per cell, CSV on standard output")->excludes(json);
   verb->add_flag("--markdown", o->markdown, "tables for a page instead of a terminal")->excludes(json)->excludes(csv);

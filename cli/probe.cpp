@@ -1,49 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // `draftline probe`: times the ops of a decoder on this machine and writes a measured file. Results are saved every few
 // seconds; started again with the same file, it continues.
+#include "cli/probe.h"
+
 #include <iostream>
 
 #include "cli/command.h"
 #include "cli/interruptible.h"
-#include "cli/measuring.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "core/quantity_text.h"
 #include "core/reader.h"
-#include "probes/cuda_grid.h"
-#include "probes/cuda_probe.h"
 
 namespace draftline::cli {
 
 using namespace measure;
-
-namespace {
-
-struct ProbeArguments : ProbeOptions {
-  bool json = false;
-};
-
-class ProbedGpu : public ProbedDevice {
- public:
-  explicit ProbedGpu(GridSize size) : size_(size) {}
-  std::string title() const override { return probe_.title(); }
-  std::map<std::string, double> machine() const override { return probe_.machine(); }
-  ProbeOrder order() const override {
-    const auto facts = probe_.machine();
-    auto grid = cuda_grid(facts.at("l2_cache"), size_, static_cast<int>(facts.at("devices")));
-    const std::size_t all = grid.size();
-    return {std::move(grid), all};
-  }
-  MeasuredPoint measure(const MeasuredPoint& p, Seconds time_budget) override { return probe_.measure(p, time_budget); }
-  std::optional<Seconds> overhead(const MeasuredPoint& p) const override { return expected_overhead(p); }
-  std::vector<std::string> remarks() const override { return probe_.remarks(); }
-
- private:
-  GridSize size_;
-  CudaProbe probe_;
-};
-
-}  // namespace
 
 GridSize grid_size(const ProbeOptions& o) { return o.grid == "small" ? GridSize::small : GridSize::full; }
 
@@ -57,22 +28,11 @@ ProbingAsked probing_asked(const ProbeOptions& o) {
           Seconds{o.wait.value_or(grid_size(o) == GridSize::small ? 0 : kToWait * seconds)}};
 }
 
-std::unique_ptr<ProbedDevice> probed_gpu(GridSize size) { return std::make_unique<ProbedGpu>(size); }
-
-Watcher watcher_with_bar(const std::string& title) {
-  const auto bar = std::make_shared<std::optional<Progress>>();
-  return {Interruptible::asked,
-          [bar, title](std::size_t done, std::size_t all, const std::string& waits_for) {
-            if (!*bar) bar->emplace(title, all);
-            (*bar)->at(done, waits_for);
-          },
-          [bar](const std::string& sentence) {
-            bar->reset();  // clears its line
-            std::cerr << sentence << "\n";
-          }};
-}
-
 namespace {
+
+struct ProbeArguments : ProbeOptions {
+  bool json = false;
+};
 
 int probe(const ProbeArguments& o) {
   constexpr Seconds kWatch{2}, kGlance{0.05};

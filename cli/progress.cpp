@@ -4,6 +4,11 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "cli/interruptible.h"
 
 namespace draftline::cli {
 
@@ -44,6 +49,19 @@ void Progress::draw() {
   if (!waits_for_.empty()) std::fprintf(stderr, "waiting for %s\033[K", waits_for_.c_str());
   else if (share > 0) std::fprintf(stderr, "%.0f s left\033[K", spent / share - spent);
   else std::fprintf(stderr, "%.0f s so far\033[K", spent);
+}
+
+measure::Watcher watcher_with_bar(const std::string& title) {
+  const auto bar = std::make_shared<std::optional<Progress>>();
+  return {Interruptible::asked,
+          [bar, title](std::size_t done, std::size_t all, const std::string& waits_for) {
+            if (!*bar) bar->emplace(title, all);
+            (*bar)->at(done, waits_for);
+          },
+          [bar](const std::string& sentence) {
+            bar->reset();  // clears its line
+            std::cerr << sentence << "\n";
+          }};
 }
 
 }  // namespace draftline::cli

@@ -9,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "measure/watcher.h"
+
 namespace draftline::cli {
 
 class Progress {
@@ -32,5 +34,8 @@ class Progress {
   std::condition_variable_any ended_;
   std::jthread drawing_;  // none unless standard error is a terminal
 };
+
+// Shows progress as a bar, listens to Ctrl-C and says sentences on standard error.
+measure::Watcher watcher_with_bar(const std::string& title);
 
 }  // namespace draftline::cli

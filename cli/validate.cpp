@@ -9,11 +9,12 @@
 
 #include "cli/command.h"
 #include "cli/interruptible.h"
-#include "cli/measuring.h"
 #include "cli/options.h"
+#include "cli/probe.h"
 #include "cli/progress.h"
 #include "core/build_info.h"
 #include "core/text_file.h"
+#include "measure/calibrated_texts.h"
 #include "measure/compare_serving.h"
 #include "measure/decode_grid.h"
 #include "reports/validation_report.h"
@@ -47,14 +48,6 @@ struct ValidateOptions {
     return gpu() && !full ? std::optional(Seconds{60}) : std::nullopt;
   }
 };
-
-template <class T, class Read>
-T from_file(const std::filesystem::path& file, Read read) {
-  const Document d = Document::from_file(file);
-  T t = read(d.root());
-  d.finish();
-  return t;
-}
 
 class Validating {
  public:
@@ -161,8 +154,8 @@ class Validating {
       if (std::error_code none; !std::filesystem::exists(file(name), none))
         throw InputErrors(file(name).string() + ": no such file; the part \"calibrate\" writes it (--parts)");
     validation_.reset();
-    device_ = from_file<Device>(file("device.json"), [](const Reader& r) { return read_device(r); });
-    engine_ = from_file<Engine>(file("engine.json"), [](const Reader& r) { return read_engine(r); });
+    device_ = read_file(file("device.json"), [](const Reader& in) { return read_device(in); });
+    engine_ = read_file(file("engine.json"), read_engine);
     validation_ = std::make_unique<Validation>(device_, engine_, networks_.all(), networks_.find(), o_.rate,
                                                on_->format(), memory_while_probed());
   }
@@ -236,7 +229,7 @@ class Validating {
   }
 
   void calibrate() {
-    const CalibratedFiles files = calibrate_files(measured(), o_.device, o_.datasheet, common_.data);
+    const CalibratedFiles files = calibrated_files(measured(), o_.device, o_.datasheet, common_.data);
     if (files.engine.empty())
       throw InputErrors(measured().string() + "#/points: nothing was measured of the host; probe again");
     write_text_file(file("device.json"), files.device);
@@ -288,7 +281,7 @@ void add_validate(CLI::App& app, Action& chosen) {
   verb->add_option("--measured", o->measured, "calibrate from this measured file instead of probing")
       ->check(CLI::ExistingFile);
   verb->add_option("--datasheet", o->datasheet,
-                   "of a GPU: the device of `list devices`, or device file, whose datasheet holds");
+                   "the GPU: a name of `list devices` or a device file (a datasheet alone will do)");
   verb->add_option("--parts", o->parts, "some of probe, calibrate, decode, serving; all, if not given")
       ->delimiter(',')
       ->check(CLI::IsMember({"probe", "calibrate", "decode", "serving"}));
@@ -298,7 +291,7 @@ void add_validate(CLI::App& app, Action& chosen) {
       ->capture_default_str();
   verb->add_option("--methods", o->methods, "only these methods' cells")->delimiter(',');
   verb->add_option("--networks", o->networks, "only these networks' cells")->delimiter(',');
-  verb->add_option("--batch-sizes", o->batches, "only cells of these")->delimiter(',')->check(CLI::Range(1, 4096));
+  verb->add_option("--batch-sizes", o->batches, "only these batch sizes")->delimiter(',')->check(CLI::Range(1, 4096));
   verb->add_option("--acceptance-rate", o->rate, "of a draft, an input in both worlds")
       ->check(between(0.0, 1.0))
       ->capture_default_str();

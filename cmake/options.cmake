@@ -42,5 +42,6 @@ endif()
 
 if(DRAFTLINE_TIDY)
   find_program(CLANG_TIDY NAMES clang-tidy REQUIRED)
-  set(CMAKE_CXX_CLANG_TIDY ${CLANG_TIDY} --quiet)
+  list(JOIN draftline_rooms "|" ours)
+  set(CMAKE_CXX_CLANG_TIDY ${CLANG_TIDY} --quiet "--header-filter=/(${ours})/")
 endif()

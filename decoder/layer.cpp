@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoder/layer.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "decoder/rope.h"
+#include "model/routing.h"
 
 namespace draftline {
 
@@ -145,7 +146,7 @@ static Tensor experts(Ops& ops, Tensor y, const ExpertWeights& w, const Transfor
   const bool clamped = s.mlp == MlpKind::clamped_swiglu, sent = e.parallel.all_to_all;
   const int replicas = e.parallel.attention_replicas;
   if (replicas == 1) return ops.mixture_of_experts(y, w, e, clamped, sequences);
-  double copies = replicas * (1 - std::pow(1 - 1.0 / replicas, e.per_token));  // devices of a row's experts
+  double copies = sent ? devices_of_row(e, replicas) : replicas;
   if (const double mean = e.parallel.expert_balancedness; mean > 0)  // the busiest device receives so many more
     copies = std::min<double>(copies / mean, replicas);
   const Tensor all = ops.dispatch_rows(y, sent ? Collective::all_to_all : Collective::all_gather, replicas, copies);

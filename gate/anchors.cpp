@@ -2,6 +2,7 @@
 #include "gate/anchors.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/errors.h"
 #include "core/text_file.h"
@@ -43,7 +44,7 @@ Anchor read_anchor(const Reader& in, const fs::path& reference) {
     a.device = in.at("device").text();
     a.kind = in.at("kind").text();
   } else {
-    a.question.verb = in.at("verb").text();
+    a.question.verb = read_verb(in.at("verb"));
     a.question.scenario = Json(in.at("scenario").json());
     in.at("scenario").entries();
     a.question.file = reference / "anchor.json";  // its paths are relative to the reference data
@@ -64,6 +65,22 @@ std::vector<PointFigures> points_at(const std::vector<PointFigures>& points, con
   return here;
 }
 
+// `no point at rate 2 /s: of rate there are "3 /s", "4 /s"`: the values of the parts that no point has.
+std::string no_point(const PointKey& at, const std::vector<PointFigures>& points) {
+  std::string text = "no point at " + text_of(at);
+  for (const auto& part : at) {
+    if (!points_at(points, {part}).empty()) continue;
+    std::set<std::string> values;
+    for (const PointFigures& p : points)
+      for (const auto& [name, value] : p.key)
+        if (name == part.first) values.insert(value);
+    std::string listed;
+    for (const std::string& value : values) listed += (listed.empty() ? "" : ", ") + ("\"" + value + "\"");
+    text += values.empty() ? "; none has a " + part.first : "; of " + part.first + " there are " + listed;
+  }
+  return text;
+}
+
 // The figure of the first point that has it.
 std::optional<double> first_figure(const std::vector<PointFigures>& points, const std::string& figure) {
   for (const PointFigures& p : points)
@@ -78,6 +95,10 @@ std::vector<double> errors_of_figures(const Anchor& a, const fs::path& data) {
   std::vector<std::string> mistakes;
   const auto find = [&](const PointKey& at, const std::string& figure) {
     const auto here = points_at(points, at);
+    if (here.empty()) {
+      mistakes.push_back(a.group + ": " + no_point(at, points));
+      return 1.0;
+    }
     const auto found = first_figure(here, figure);
     if (!found) mistakes.push_back(a.group + ": " + no_figure(figure, "at " + text_of(at), here));
     return found.value_or(1);
@@ -134,7 +155,9 @@ AnchorFile read_anchors(const fs::path& file, const fs::path& reference) {
     AnchorFile f{in.file(), {}};
     if (in.at("schema_version").integer() != kAnchorsSchema)
       in.at("schema_version").fail("this draftline reads schema 1");
-    for (const Reader& anchor : in.at("anchors").items()) f.anchors.push_back(read_anchor(anchor, reference));
+    const Reader anchors = in.at("anchors");
+    if (anchors.is_array() && anchors.size() == 0) anchors.fail("at least one anchor is needed");
+    for (const Reader& anchor : anchors.items()) f.anchors.push_back(read_anchor(anchor, reference));
     in.done();
     return f;
   });

@@ -11,8 +11,7 @@
 #include "core/json_parse.h"
 #include "core/text_file.h"
 #include "model/calibration/calibrated_files.h"
-#include "papers/inferred_paper.h"
-#include "papers/throughput_paper.h"
+#include "papers/table.h"
 #include "reports/advise_report.h"
 #include "reports/paper_report.h"
 #include "reports/plan_report.h"
@@ -37,7 +36,8 @@ Output into(std::ostream& out, const Question& q, const fs::path& data) {
 InputFiles run(const Question& q, const fs::path& data, std::ostream& out) {
   Sweep sweep(scenario_of(q), data);
   if (sweep.scenario().serving)
-    throw InputErrors(sweep.scenario().document.root().place() + ": has a \"workload\": \"simulate\" answers it");
+    throw InputErrors(sweep.scenario().document.root().place() + ": has a \"workload\": \"simulate\" answers it" +
+                      (q.verb_place.empty() ? "" : "; \"run\" stands at " + q.verb_place));
   sweep.validate();
   RunReport report(into(out, q, data), sweep.scenario());
   for (std::size_t i = q.options.from; i < sweep.scenario().points(); ++i) report.add(sweep.at(i, q.options.kernels));
@@ -84,7 +84,7 @@ InputFiles papers(const Question& q, const fs::path& data, std::ostream& out) {
   w.key("papers");
   w.begin_array();
   for (const std::string& name : q.papers) {
-    const Paper p = name == "specformer" ? predict_throughput_paper(data, name) : predict_inferred_paper(data, name);
+    const Paper p = predict_paper(data, name);
     write_json(w, p);
     files.insert(p.input_files.begin(), p.input_files.end());
   }
@@ -120,6 +120,13 @@ constexpr std::array<std::pair<std::string_view, Verb>, 6> kVerbs{{{"run", run},
                                                                    {"papers", papers},
                                                                    {"calibrate", calibrate}}};
 
+auto find_verb(const std::string& name) {
+  return std::find_if(kVerbs.begin(), kVerbs.end(), [&](const auto& v) { return v.first == name; });
+}
+std::string no_verb(const std::string& name) {
+  return "\"" + name + "\" is no verb whose answers can be asked for again";
+}
+
 }  // namespace
 
 std::string Question::name() const {
@@ -129,13 +136,20 @@ std::string Question::name() const {
 }
 
 Answer answer(const Question& q, const fs::path& data) {
-  const auto verb = std::find_if(kVerbs.begin(), kVerbs.end(), [&](const auto& v) { return v.first == q.verb; });
-  if (verb == kVerbs.end()) throw InputErrors("\"" + q.verb + "\" is no verb whose answers can be asked for again");
+  const auto verb = find_verb(q.verb);
+  if (verb == kVerbs.end()) throw InputErrors(no_verb(q.verb));
   std::ostringstream out;
   Answer a;
   a.input_files = verb->second(q, data, out);
   a.document = Json::parse(out.str());
   return a;
+}
+
+std::string read_verb(const Reader& in) {
+  std::string verb = in.text();
+  if (!in.is_string() || find_verb(verb) != kVerbs.end()) return verb;
+  in.fail(no_verb(verb));
+  return "";
 }
 
 std::uint64_t read_seed(const Reader& in) {
@@ -157,7 +171,7 @@ Question question_of(const fs::path& file) {
     if (!root.is_object() || !root.has("question"))
       throw InputErrors(file.string() + ": holds no \"question\": an older draftline printed it, or another program");
     const Reader in = root.at("question");
-    q.verb = in.at("verb").text();
+    q.verb = read_verb(in.at("verb"));
     if (q.verb == "papers") {
       for (const Reader& name : in.at("names").items()) q.papers.push_back(name.text());
     } else {

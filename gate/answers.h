@@ -21,6 +21,7 @@ struct Question {
   std::vector<std::string> papers;  // names, for "papers"
   std::uint64_t seed = 0;
   AskedOptions options{.oracle = false};  // pins do not run the oracle, which would double their time
+  std::string verb_place;                 // "pins.json#/pins/0/verb"; "" if the verb stands in no file
 
   std::string name() const;  // "run best_tree.json"
 };
@@ -34,6 +35,7 @@ struct Answer {
 // as the verb does.
 Answer answer(const Question&, const std::filesystem::path& data);
 
+std::string read_verb(const Reader&);    // notes a mistake and returns "" unless answer() knows the verb
 std::uint64_t read_seed(const Reader&);  // 0 to 2^64 - 1; anything else is noted as a mistake and returns 0
 
 // The document in a file of results. Throws InputErrors if it is no valid JSON (core/json_parse).

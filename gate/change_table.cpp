@@ -12,7 +12,6 @@ namespace draftline::gate {
 namespace {
 
 constexpr std::size_t kLongestPlace = 60, kLongestText = 48;
-constexpr const char* kEventStream = "event_fingerprint";
 
 bool is_sized(const Change& c) {
   return c.kind == Change::Kind::moved && (c.relative || (c.was.is_number() && c.is.is_number()));
@@ -22,7 +21,7 @@ double size_of(const Change& c) { return c.relative ? std::abs(*c.relative) : HU
 
 // The order of `others`: lost points and figures, new ones, changed texts, event streams.
 int rank_of(const Change& c) {
-  if (c.figure == kEventStream) return 3;
+  if (is_event_stream(c.figure)) return 3;
   if (c.kind == Change::Kind::moved) return 2;
   return c.kind == Change::Kind::lost ? 0 : 1;
 }
@@ -58,7 +57,7 @@ Cell points_cell(const ChangeRow& row) {
 
 // The old and the new value as text, as far as they exist.
 std::string texts_of(const Change& c) {
-  if (c.figure == kEventStream) return "other events, or other times of them";
+  if (is_event_stream(c.figure)) return "other events, or other times of them";
   const std::string was = shown(c.was), is = shown(c.is);
   if (was.empty() || is.empty()) return shortened(was + is, 2 * kLongestText);
   return shortened(was, kLongestText) + " -> " + shortened(is, kLongestText);

@@ -9,6 +9,12 @@
 
 namespace draftline::gate {
 
+// A relative difference that other compilers and C libraries may make in the last digits of a figure.
+inline constexpr double kRounding = 1e-9;
+
+// Whether a figure is the hash of a simulation's events, which differs wholly after the least change of any time.
+bool is_event_stream(const std::string& figure);
+
 struct Change {
   enum class Kind { moved, appeared, lost } kind = Kind::moved;
   PointKey point;
@@ -19,8 +25,9 @@ struct Change {
 };
 
 // Joins points by their keys and compares their figures. If a point is skipped in one of the answers, this is its only
-// change. Numbers, also those in a text with a unit ("2.4 us"), may differ by `tolerance` relative to the larger one;
-// everything else must be equal. Lost and new points and figures come first, then changes by size.
+// change. Numbers, also those in a text with a unit ("2.4 us") and in lists, may differ by `tolerance` relative to the
+// larger one. Everything else must be equal; event streams are compared only up to a tolerance of kRounding. Lost and
+// new points and figures come first, then changes by size.
 std::vector<Change> changes_between(const std::vector<PointFigures>& was, const std::vector<PointFigures>& is,
                                     double tolerance);
 

@@ -15,6 +15,8 @@ namespace draftline::gate {
 
 namespace {
 
+constexpr const char* kNumber = " #";
+
 // The members that identify the elements of a list. Elements of other lists are identified by "name" or position.
 const std::vector<std::string>& names_of_elements(const std::string& list) {
   static const std::map<std::string, std::vector<std::string>, std::less<>> known{
@@ -108,7 +110,7 @@ class Flattening {
     if (fresh) points.push_back({key, {}});
     auto& [index, times] = it->second;
     if (const int time = ++times[name]; time > 1)  // points with equal keys are numbered
-      name += " #" + std::to_string(time);
+      name += kNumber + std::to_string(time);
     points[index].figures.emplace_back(std::move(name), std::move(value));
   }
 
@@ -134,7 +136,7 @@ void drop_where_needless(std::vector<PointFigures>& points, const std::string& p
 
 // Whether a figure is asked for by a current name.
 bool goes_by(const std::string& figure, const std::string& asked) {
-  return figure == asked || (asked.ends_with('.') && figure.starts_with(asked));
+  return figure == asked || unnumbered(figure) == asked || (asked.ends_with('.') && figure.starts_with(asked));
 }
 
 }  // namespace
@@ -221,6 +223,8 @@ PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::siz
   return parts();
 }
 
+std::string unnumbered(const std::string& figure) { return figure.substr(0, figure.rfind(kNumber)); }
+
 std::vector<PointFigures> selected(std::vector<PointFigures> points, const std::vector<std::string>& asked) {
   if (std::find(asked.begin(), asked.end(), "all") != asked.end()) return points;
   std::vector<std::string> names;
@@ -249,7 +253,7 @@ bool has_figure(const std::vector<PointFigures>& points, const std::string& aske
 std::string no_figure(const std::string& name, const std::string& where, const std::vector<PointFigures>& points) {
   std::set<std::string> known;
   for (const PointFigures& p : points)
-    for (const auto& [figure, value] : p.figures) known.insert(figure);
+    for (const auto& [figure, value] : p.figures) known.insert(unnumbered(figure));
   const auto near = nearest_word(name, std::vector<std::string>(known.begin(), known.end()));
   return "no figure \"" + name + "\" " + where + (near ? "; did you mean \"" + *near + "\"?" : "");
 }

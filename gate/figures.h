@@ -35,9 +35,12 @@ PointKey without(const PointKey& key, const PointKey& shared);  // the parts tha
 // (parameters, an acceptance) if the others suffice; a result of more than `most` bytes is reduced to what is needed.
 PointKey telling(const PointKey& key, const std::vector<PointKey>& all, std::size_t most);
 
+// A figure's name without the number that tells points with equal keys apart: "ttft.p99 #2" -> "ttft.p99".
+std::string unnumbered(const std::string& figure);
 // A figure's name as someone wrote it, by whose parts a point or a slash may stand: "ttft/p99" -> "ttft.p99".
 std::string dotted(std::string asked);
-// Points with only the figures whose names match: "ttft.p99" itself, "breakdown." every name that begins so, "all" any.
+// Points with only the figures whose names match: "ttft.p99" itself and "ttft.p99 #2", "breakdown." every name that
+// begins so, "all" any.
 std::vector<PointFigures> selected(std::vector<PointFigures>, const std::vector<std::string>& names);
 // Whether any point has a figure whose name matches; "all" asks for none in particular.
 bool has_figure(const std::vector<PointFigures>&, const std::string& name);

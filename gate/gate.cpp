@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "core/build_info.h"
 #include "core/errors.h"
@@ -18,9 +19,14 @@ std::string short_commit(std::string commit) {
   return commit.empty() ? "unknown" : commit;
 }
 
-std::string program_change(const std::string& commit, const std::string& model) {
-  if (model == build_model())
-    return "neither an input nor the program's model differs: another compiler, C library or CPU computed it";
+// Where no input differs. Rounding moves figures; points and figures come and go only by an edit.
+std::string program_change(const std::string& commit, const std::string& model, const std::vector<Change>& changes) {
+  if (model == build_model()) {
+    const bool moved =
+        std::any_of(changes.begin(), changes.end(), [](const Change& c) { return c.kind == Change::Kind::moved; });
+    return std::string("neither an input nor the program's model differs: ") +
+           (moved ? "another compiler, C library or CPU computed it" : "the pin was edited after it was approved");
+  }
   return "the program changed: commit " + short_commit(commit) + " -> " + short_commit(std::string(build_commit()));
 }
 
@@ -33,24 +39,34 @@ std::vector<PointKey> keys_of(const std::vector<PointFigures>& was, const std::v
   return keys;
 }
 
-// The name of a pin, with path and seed if another pin of the file has the same name.
+// The name of a pin, with path and seed if another pin of the file has the same name, and its place if these are the
+// same, too.
 std::string name_of(const PinFile& file, const Pin& pin) {
-  const std::string name = pin.question.name();
-  const auto same = std::count_if(file.pins.begin(), file.pins.end(),
-                                  [&](const Pin& other) { return other.question.name() == name; });
-  if (same < 2) return name;
-  const std::string seed = pin.question.seed == 0 ? "" : ", seed " + std::to_string(pin.question.seed);
-  return pin.question.verb + " " + input_name(pin.question.file, "/nowhere", file.path.parent_path()) + seed;
+  const auto longer = [&](const Pin& p) {
+    const std::string seed = p.question.seed == 0 ? "" : ", seed " + std::to_string(p.question.seed);
+    if (p.question.file.empty()) return p.question.name() + seed;
+    return p.question.verb + " " + input_name(p.question.file, "/nowhere", file.path.parent_path()) + seed;
+  };
+  const auto shared = [&](const auto& name_by) {
+    return std::count_if(file.pins.begin(), file.pins.end(),
+                         [&](const Pin& other) { return name_by(other) == name_by(pin); }) > 1;
+  };
+  const auto shorter = [](const Pin& p) { return p.question.name(); };
+  if (!shared(shorter)) return shorter(pin);
+  if (!shared(longer)) return longer(pin);
+  return longer(pin) + ", " + pin.place.substr(pin.place.rfind('#') + 1);
 }
 
-// What is usual may be missing, as warnings and skipped points mostly are.
+// Figures that the pin names. Warnings and skipped points may be missing, beside others, as they mostly are.
 std::vector<std::pair<std::string, std::string>> lacking_figures(const Pin& pin,
                                                                  const std::vector<PointFigures>& points) {
-  const std::vector<std::string> usual = usual_figures(pin.question.verb);
   std::vector<std::pair<std::string, std::string>> lacking;
+  if (pin.figures == usual_figures(pin.question.verb)) return lacking;
+  const bool others = std::any_of(pin.figures.begin(), pin.figures.end(),
+                                  [&](const std::string& name) { return has_figure(points, name); });
   for (std::size_t i = 0; i < pin.figures.size(); ++i) {
     const std::string& name = pin.figures[i];
-    if (has_figure(points, name) || std::find(usual.begin(), usual.end(), name) != usual.end()) continue;
+    if (has_figure(points, name) || (others && (name == "warnings" || name == "skipped"))) continue;
     lacking.emplace_back(
         name, pin.place + "/figures/" + std::to_string(i) + ": " + no_figure(name, "in this output", points));
   }
@@ -89,6 +105,7 @@ Checked compare(const PinFile& file, const Pin& pin, const Recomputed& now, bool
   c.points = pin.points.size();
   c.figures = count_figures(pin.points);
   c.failure = now.failure;
+  c.wrong_input = !now.failure.empty() && !pin.gone;
   if (c.failure.empty() && pin.points.empty())
     c.failure = "has no approved figures yet: the same command with --approve writes them to " + c.file;
   if (!c.failure.empty()) return c;
@@ -101,7 +118,8 @@ Checked compare(const PinFile& file, const Pin& pin, const Recomputed& now, bool
   for (const std::string& name : pin.inputs)
     if (const auto found = file.inputs.find(name); found != file.inputs.end()) before.insert(*found);
   c.causes = differences(before, now.inputs, {names.begin(), names.end()});
-  if (c.causes.empty() || file.model != build_model()) c.causes.push_back(program_change(file.commit, file.model));
+  if (c.causes.empty() || file.model != build_model())
+    c.causes.push_back(program_change(file.commit, file.model, c.changes));
   return c;
 }
 
@@ -114,7 +132,8 @@ PinFile approved(PinFile file, const std::vector<Recomputed>& now) {
   for (std::size_t i = 0; i < file.pins.size(); ++i) {
     Pin& pin = file.pins[i];
     if (pin.gone) continue;
-    if (!now[i].failure.empty()) mistakes.push_back(pin.question.name() + ": " + now[i].failure);
+    std::istringstream failures(now[i].failure);
+    for (std::string line; std::getline(failures, line);) mistakes.push_back(pin.question.name() + ": " + line);
     for (const auto& [name, mistake] : now[i].lacking) mistakes.push_back(mistake);
     pin.points = now[i].points;
     pin.inputs.clear();

@@ -19,6 +19,7 @@ struct Checked {
   std::vector<PointKey> keys;       // of all approved and current points; empty without changes
   std::vector<std::string> causes;  // of the changes: input values that differ, or the program
   std::string failure;              // why there is nothing to compare; "" if there is
+  bool wrong_input = false;         // the failure is a mistake in the question's files
   bool fine() const { return changes.empty() && failure.empty(); }
 };
 
@@ -27,7 +28,7 @@ struct Recomputed {
   std::vector<PointFigures> points;  // with the pin's figures only
   Inputs inputs;
   std::string failure;  // why the question can't be answered; "" if it can
-  // Figures that the pin names, beyond those that are usual, and that no point has, each with what to say of it.
+  // Figures that the pin names and no point has, each with what to say of it.
   std::vector<std::pair<std::string, std::string>> lacking;
 
   static auto members(auto& s) { return std::tie(s.points, s.inputs, s.failure, s.lacking); }

@@ -33,7 +33,9 @@ std::string headline(const GateReport& r) {
     changes += pin.changes.size();
     pins += pin.fine() ? 0 : 1;
   }
-  if (pins == 0) return counted(figures, "figure") + " of " + counted(r.pins.size(), "pin") + " are as approved.";
+  if (pins == 0)
+    return counted(figures, "figure") + " of " + counted(r.pins.size(), "pin") + (figures == 1 ? " is" : " are") +
+           " as approved.";
   return counted(changes, "change") + " in " + std::to_string(pins) + " of " + counted(r.pins.size(), "pin") + " (" +
          counted(figures, "approved figure") + ").";
 }
@@ -97,6 +99,10 @@ std::string escaped(std::string_view text) {
 
 bool GateReport::fine() const {
   return std::all_of(pins.begin(), pins.end(), [](const Checked& c) { return c.fine(); });
+}
+
+bool GateReport::wrong_input() const {
+  return std::any_of(pins.begin(), pins.end(), [](const Checked& c) { return c.wrong_input; });
 }
 
 std::string gate_text(const GateReport& r, std::size_t width) {

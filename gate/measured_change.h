@@ -27,13 +27,17 @@ struct MeasuredChange {
 Verdict verdict_of(const Interval& ratio, std::optional<double> p, double within);
 
 struct MeasuredComparison {
-  std::vector<MeasuredChange> kinds;  // by op, over its points: Wilcoxon signed-rank test of the logarithms
+  // By op, over its points: Wilcoxon signed-rank test of the logarithms. An op with too few points for that is slower
+  // or faster if every point is, and one of them has at least 20 samples.
+  std::vector<MeasuredChange> kinds;
   // By point. Of a probe: medians with intervals from quartiles (McGill, Tukey and Larsen 1978); of steps:
   // Mann-Whitney test.
   std::vector<MeasuredChange> points;
   std::size_t only_before = 0, only_after = 0;  // points that only one file has
+  std::vector<std::string> lost;                // ops none of whose points the second file has
+  bool fine() const;                            // no op is slower, faster or lost
 };
-// Throws InputErrors if a file is of neither kind, or the files are of different kinds.
+// Throws InputErrors if a file is of neither kind, or the files are of different kinds or have no point in common.
 MeasuredComparison compare_measured(const std::filesystem::path& before, const std::filesystem::path& after,
                                     double within);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <sstream>
 
@@ -19,8 +20,11 @@ namespace fs = std::filesystem;
 constexpr int kPinsSchema = 1;
 constexpr std::array<std::string_view, 6> kPinnedVerbs{"run", "simulate", "plan", "advise", "papers", "calibrate"};
 
+// As it is relative to the larger value, one of 1 would let any rise pass; 0.5 is twice as much or half.
+constexpr double kLargestTolerance = 0.5;
+
 Tolerance read_tolerance(const Reader& in) {
-  Tolerance t{in.at("relative").number(0, 1), in.at("because").text()};
+  Tolerance t{in.at("relative").number(0, kLargestTolerance), in.at("because").text()};
   in.done();
   return t;
 }
@@ -53,7 +57,13 @@ std::vector<std::string> texts(const Reader& in) {
   return all;
 }
 
+// Without an element a pin would pin nothing.
+void expect_some(const Reader& list, const std::string& one) {
+  if (list.is_array() && list.size() == 0) list.fail("at least one " + one + " is needed");
+}
+
 std::vector<std::string> figure_names(const Reader& in) {
+  expect_some(in, "figure");
   std::vector<std::string> names = texts(in);
   for (std::string& name : names) name = dotted(std::move(name));
   return names;
@@ -64,8 +74,10 @@ Pin read_pin(const Reader& in, const Tolerance& usual, Missing missing) {
   p.place = in.place();
   Question& q = p.question;
   q.verb = kPinnedVerbs[in.at("verb").choice(kPinnedVerbs)];
+  q.verb_place = in.at("verb").place();
   const fs::path folder = in.file().parent_path();
   if (q.verb == "papers") {
+    expect_some(in.at("papers"), "paper");
     q.papers = texts(in.at("papers"));
   } else {
     const Reader file = in.at(q.verb == "calibrate" ? "measured" : "scenario");
@@ -97,6 +109,7 @@ PinFile read(const Reader& in, Missing missing) {
     approved->done();
   }
   if (const auto t = in.find("tolerance")) f.tolerance = read_tolerance(*t);
+  if (missing == Missing::mistake) expect_some(in.at("pins"), "pin");  // a folder has pins without a file, too
   for (const Reader& pin : in.at("pins").items()) f.pins.push_back(read_pin(pin, f.tolerance, missing));
   if (const auto inputs = in.find("inputs"))
     for (const auto& [name, content] : inputs->entries()) {
@@ -146,6 +159,41 @@ void write_pin(JsonWriter& w, const Pin& p, const fs::path& folder) {
       else w.value(nullptr);
     }
   });
+}
+
+bool names_json(const fs::path& file) {
+  std::string end = file.extension().string();
+  std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return std::tolower(c); });
+  return end == ".json";
+}
+
+bool holds_json(const fs::path& folder) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (names_json(it->path())) return true;
+  return false;
+}
+
+// Two keys tell a scenario, so that one that is misspelled is no way out of the gate. Outputs, measured files and files
+// of pins have a version, and no other file has two of these keys.
+bool is_scenario(const Reader& root) {
+  constexpr std::array<std::string_view, 6> kKeys{"device", "method",   "transformer",
+                                                  "engine", "workload", "batch_size"};
+  return root.is_object() && !root.has("schema_version") &&
+         std::count_if(kKeys.begin(), kKeys.end(), [&](std::string_view key) { return root.has(key); }) >= 2;
+}
+
+// The verb that answers a scenario; none if the file is no scenario, "" if it is broken and may be one.
+std::optional<std::string> verb_for(const fs::path& file) try {
+  const Document document = Document::from_file(file);
+  const Reader root = document.root();
+  if (!is_scenario(root)) return std::nullopt;
+  return root.has("workload") ? "simulate" : "run";
+} catch (const InputErrors&) { return ""; }
+
+bool follows_scenario(const Pin& p) {
+  const std::string& verb = p.question.verb;
+  return (verb == "run" || verb == "simulate") && p.figures == usual_figures(verb);
 }
 
 }  // namespace
@@ -215,29 +263,47 @@ void write_pins(const PinFile& f) {
   write_text_file(f.path, out.str());
 }
 
-std::vector<Pin> pins_of_folder(const fs::path& folder, const PinFile& known) {
+std::vector<NotPinned> pin_folder(const fs::path& folder, PinFile& pinned) {
   std::vector<fs::path> files;
+  std::vector<NotPinned> others;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const fs::path& file = entry.path();
+    std::error_code unknown;
+    if (entry.is_directory(unknown)) {
+      if (holds_json(file)) others.push_back({file, "is a folder, and only the files of " + folder.string() + " are"});
+    } else if (file.extension() == ".json") {
+      files.push_back(file);
+    } else if (names_json(file)) {
+      others.push_back({file, "its name does not end in .json"});
+    }
+  }
   if (error) throw InputErrors(folder.string() + ": can't be read: " + error.message());
   std::sort(files.begin(), files.end());
-  std::vector<Pin> pins;
   for (const fs::path& file : files) {
-    const Document document = Document::from_file(file);
-    const Reader root = document.root();
-    if (!root.is_object() || !root.has("device") || !root.has("method")) continue;  // no scenario
+    const auto verb = verb_for(file);
+    bool known = file.lexically_normal() == pinned.path.lexically_normal();
+    for (Pin& p : pinned.pins) {
+      if (p.question.file.lexically_normal() != file.lexically_normal()) continue;
+      known = true;
+      if (!verb || verb->empty() || !follows_scenario(p)) continue;
+      p.question.verb = *verb;
+      p.figures = usual_figures(*verb);
+    }
+    if (known) continue;
+    if (!verb) {
+      others.push_back({file, "is no scenario"});
+      continue;
+    }
     Pin p;
-    p.question.verb = root.has("workload") ? "simulate" : "run";
+    p.question.verb = verb->empty() ? "run" : *verb;
     p.question.file = file;
     p.figures = usual_figures(p.question.verb);
-    p.tolerance = known.tolerance;
-    const bool pinned = std::any_of(known.pins.begin(), known.pins.end(), [&](const Pin& k) {
-      return k.question.file.lexically_normal() == file.lexically_normal();
-    });
-    if (!pinned) pins.push_back(std::move(p));
+    p.tolerance = pinned.tolerance;
+    pinned.pins.push_back(std::move(p));
   }
-  return pins;
+  std::sort(others.begin(), others.end(), [](const NotPinned& a, const NotPinned& b) { return a.file < b.file; });
+  return others;
 }
 
 }  // namespace draftline::gate

@@ -8,12 +8,13 @@
 
 #include "core/reader.h"
 #include "gate/answers.h"
+#include "gate/changes.h"
 #include "gate/inputs.h"
 
 namespace draftline::gate {
 
 struct Tolerance {
-  double relative = 1e-9;
+  double relative = kRounding;
   std::string because = "another compiler or C library may round the last digits otherwise";
 };
 
@@ -43,8 +44,14 @@ std::vector<std::string> usual_figures(const std::string& verb);
 enum class Missing { mistake, gone };
 PinFile read_pins(const std::filesystem::path&, Missing = Missing::mistake);
 void write_pins(const PinFile&);  // atomically, to its path; throws InputErrors and OutputError (core/text_file)
-// New pins for the scenarios of a folder: "simulate" for those with a workload, otherwise "run". Scenarios with a pin
-// in `known` are left out. Throws InputErrors if the folder can't be read.
-std::vector<Pin> pins_of_folder(const std::filesystem::path& folder, const PinFile& known);
+struct NotPinned {
+  std::filesystem::path file;  // or a folder
+  std::string why;
+};
+// Adds a pin for each scenario of a folder that has none: "simulate" for those with a workload, otherwise "run". Pins
+// of these two verbs with their usual figures follow a scenario whose workload came or went. A file that can't be read
+// or is no valid JSON is pinned too, so that its mistake is told with the others. Returns the files of the folder that
+// are not pinned and might be meant to be. Throws InputErrors if the folder can't be read.
+std::vector<NotPinned> pin_folder(const std::filesystem::path& folder, PinFile&);
 
 }  // namespace draftline::gate

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "inputs/drafter_identity.h"
-#include "model/acceptance/acceptance.h"
 #include "trace/tracing.h"
 
 namespace draftline {
@@ -204,35 +203,55 @@ Length Acceptance::mean_length_of_hits(const BuiltMethod& m, double context) con
       form_);
 }
 
-DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const {
+std::vector<double> Acceptance::rates_of_steps(const BuiltMethod& m, double context) const {
   const int depth = m.method.usual_depth();
   const auto drafts = static_cast<std::size_t>(depth);
-  const auto drawn = [&](std::vector<double> rates) {
-    if (!rates.empty()) rates.front() *= hit_share_;  // without a hit no draft is accepted
-    return DraftOutcomes::from_rates(rates);
-  };
-  const auto alike = [&](double rate) { return drawn(std::vector<double>(drafts, rate)); };
-  if (m.method.drafts_ahead() > 0 && given() && trace() == nullptr) {  // each step is drawn from the stationary states
+  if (m.method.drafts_ahead() > 0 && given()) {  // each step is drawn from the stationary states
     const DraftAhead ahead = std::get<DraftAhead>(window(m));
     std::vector<double> rates(ahead.pending_rates().begin(), ahead.pending_rates().end());
     rates.front() *= ahead.post_verify_share();
-    return DraftOutcomes::from_rates(rates);
+    return rates;
   }
-  return std::visit(
-      Match{[&](std::monostate) { return DraftOutcomes(); },
-            [&](const Rates& r) {
-              return drawn({r.conditional.begin(), r.conditional.begin() + static_cast<std::ptrdiff_t>(drafts)});
-            },
-            [&](const Rate& r) { return alike(r.conditional); },
-            [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
-            [&](const Ranks& r) { return drawn(rates_of(tree_lengths(rank_paths(m.method), r.levels))); },
-            [&](const Traced& t) {
-              const auto plan = replay_plan(t, m);
-              check(std::holds_alternative<DraftPlan>(plan), "a trace that can't be replayed was refused before");
-              return DraftOutcomes::from_trace(t.trace, std::get<DraftPlan>(plan), from_start);
-            },
-            [&](const AcceptanceTable& t) { return DraftOutcomes::from_table(t, depth, hit_share_); }},
-      form_);
+  const auto alike = [&](double rate) { return std::vector<double>(drafts, rate); };
+  std::vector<double> rates =
+      std::visit(Match{[&](const Rates& r) {
+                         return std::vector<double>(r.conditional.begin(),
+                                                    r.conditional.begin() + static_cast<std::ptrdiff_t>(drafts));
+                       },
+                       [&](const Rate& r) { return alike(r.conditional); },
+                       [&](const MeanLength& l) { return alike(iid_rate(l.tokens, depth)); },
+                       [&](const Ranks& r) { return rates_of(tree_lengths(rank_paths(m.method), r.levels)); },
+                       [&](const AcceptanceTable& t) { return t.rates(context, depth); },
+                       [](const auto&) { return std::vector<double>(); }},
+                 form_);
+  if (!rates.empty()) rates.front() *= hit_share_;  // without a hit no draft is accepted
+  return rates;
+}
+
+LengthDistribution Acceptance::lengths(const BuiltMethod& m, double context) const {
+  if (trace() == nullptr) return chain_lengths(rates_of_steps(m, context));
+  const DraftPlan plan = std::get<DraftPlan>(replay_plan(std::get<Traced>(form_), m));
+  std::vector<double> steps;  // [n]: that emit more than n tokens
+  for (int prompt = 0; prompt < trace()->prompts(); ++prompt)
+    for (const int emitted : trace()->replay(prompt, plan)) {
+      if (steps.size() < static_cast<std::size_t>(emitted)) steps.resize(static_cast<std::size_t>(emitted));
+      for (int n = 0; n < emitted; ++n) ++steps[static_cast<std::size_t>(n)];
+    }
+  if (steps.empty()) return chain_lengths({});
+  std::vector<double> survival;
+  for (std::size_t n = 1; n < steps.size(); ++n) survival.push_back(steps[n] / steps.front());
+  return LengthDistribution(survival);
+}
+
+DraftOutcomes Acceptance::outcomes(const BuiltMethod& m, bool from_start) const {
+  if (trace() != nullptr) {
+    const auto plan = replay_plan(std::get<Traced>(form_), m);
+    check(std::holds_alternative<DraftPlan>(plan), "a trace that can't be replayed was refused before");
+    return DraftOutcomes::from_trace(std::get<Traced>(form_).trace, std::get<DraftPlan>(plan), from_start);
+  }
+  if (const auto* of_contexts = table(); of_contexts != nullptr && m.method.drafts_ahead() == 0)
+    return DraftOutcomes::from_table(*of_contexts, m.method.usual_depth(), hit_share_);
+  return DraftOutcomes::from_rates(rates_of_steps(m, 0));
 }
 
 std::optional<int> Acceptance::longest_chain() const {

@@ -12,6 +12,7 @@
 #include "core/reader.h"
 #include "inputs/catalogue.h"
 #include "methods/method.h"
+#include "model/acceptance/acceptance.h"
 #include "model/acceptance/acceptance_table.h"
 #include "model/acceptance/draft_ahead.h"
 #include "model/acceptance/tree_search.h"
@@ -74,6 +75,10 @@ class Acceptance {
   // The share of a sequence's steps that verify drafts: hit_share(), or that of post-verify where drafts are made ahead
   // (model/acceptance/draft_ahead).
   double verifying_share(const BuiltMethod&) const;
+  // The tokens of one step, whose mean is mean_length(), which must have a value: what outcomes() draws, each step by
+  // itself. Of a mean length those of the chain whose drafts all have the rate that gives it; of a trace the shares of
+  // its steps.
+  LengthDistribution lengths(const BuiltMethod&, double context = 0) const;
   // Outcomes step by step; mean_length() of the same method must have a value. `from_start`: request i replays prompt i
   // of a trace from its first token.
   DraftOutcomes outcomes(const BuiltMethod&, bool from_start) const;
@@ -87,6 +92,8 @@ class Acceptance {
  private:
   // Of a method that drafts ahead, or the reason why this form does not apply. Of a trace by its mean length.
   std::variant<DraftAhead, std::string> window(const BuiltMethod&) const;
+  // With which the drafts of any step are accepted, one after the other, those without a hit counted; not of a trace.
+  std::vector<double> rates_of_steps(const BuiltMethod&, double context) const;
   Form form_;
   std::string text_;
   double hit_share_ = 1;

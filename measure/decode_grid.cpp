@@ -6,7 +6,6 @@
 
 #include "core/build_info.h"
 #include "core/text_file.h"
-#include "measure/tried_last.h"
 
 namespace draftline::measure {
 
@@ -33,7 +32,9 @@ class DecodingGrid {
       try {
         keep(measured(todo_[i]));
       } catch (const DeviceError& e) {  // cells measured so far are kept, and a run that goes on begins behind this one
-        keep(left_out(todo_[i], std::string(kTriedLast) + e.what()));
+        MeasuredCell cell = left_out(todo_[i], e.what());
+        cell.device_failed = true;
+        keep(std::move(cell));
         save();
         throw;
       }
@@ -87,7 +88,7 @@ class DecodingGrid {
       const auto there =
           std::find_if(cells.begin(), cells.end(), [&](const MeasuredCell& m) { return same_cell(m, empty(c)); });
       if (there == cells.end()) return false;
-      if (there->skipped.starts_with(kTriedLast)) last.push_back(c);
+      if (there->device_failed) last.push_back(c);
       return true;
     });
     todo_.insert(todo_.end(), last.begin(), last.end());

@@ -29,9 +29,7 @@ MeasuredCell read_cell(const Reader& in) {
   c.method = MethodSpec(in.at("method"));
   c.batch_size = in.at("batch_size").integer(1, 1 << 12);
   c.context = in.at("context").integer(1, 1 << 24);
-  if (const auto why = in.find("skipped")) {
-    c.skipped = why->text();
-    if (c.skipped.empty()) why->fail("must say why");
+  if (read_skipped(in, c.skipped, c.device_failed)) {
     in.done();
     return c;
   }
@@ -96,7 +94,7 @@ void write_measured_steps(std::ostream& out, const MeasuredSteps& m) {
     w.member("batch_size", c.batch_size);
     w.member("context", c.context);
     if (!c.skipped.empty()) {
-      w.member("skipped", c.skipped);
+      write_skipped(w, c.skipped, c.device_failed);
       return;
     }
     write_memory_times(w, c.memory);

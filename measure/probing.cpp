@@ -9,7 +9,6 @@
 #include "core/errors.h"
 #include "core/text_file.h"
 #include "measure/free_core.h"
-#include "measure/tried_last.h"
 #include "probes/stopwatch.h"
 
 namespace draftline::measure {
@@ -171,7 +170,7 @@ class Probing::State {
       if (const auto before = measured_at(p); before == measured_.points.end()) {
         missing.push_back(p);
         enough_ += i < order_.enough;
-      } else if (before->skipped.starts_with(kTriedLast)) {
+      } else if (before->device_failed) {
         last.push_back(p);
       }
     }
@@ -198,7 +197,8 @@ class Probing::State {
       measured_.points.back().skipped = e.what();
     } catch (const DeviceError& e) {  // measured points are kept, and a run that goes on begins behind this one
       measured_.points.push_back(p);
-      measured_.points.back().skipped = std::string(kTriedLast) + e.what();
+      measured_.points.back().skipped = e.what();
+      measured_.points.back().device_failed = true;
       save();
       throw;
     }

@@ -40,6 +40,7 @@ class ProbedDevice {
   virtual std::vector<MeasuredPoint> readings() { return {}; }     // summaries of what was read beside all points
 };
 std::unique_ptr<ProbedDevice> probed_cpu(GridSize, CpuReferences&);  // the references must outlive it
+std::unique_ptr<ProbedDevice> probed_gpu(GridSize);                  // throws DeviceError if there is none
 
 struct ProbingAsked {
   std::filesystem::path file;  // of measured points; if it exists, only its missing points are timed

@@ -47,6 +47,7 @@ struct MeasuredCell {
   std::vector<std::vector<std::vector<int>>> history = {};
   std::optional<MemoryTimes> memory = {};  // of the memory reference beside the cell, on a CPU
   std::string skipped = {};                // why it could not be measured; then there are no turns
+  bool device_failed = false;              // that is why: a run that goes on tries it last
 };
 bool same_cell(const MeasuredCell&, const MeasuredCell&);
 

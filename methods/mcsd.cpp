@@ -61,8 +61,7 @@ Entry mcsd() {
           .lossless = Losslessness::lossless,
           .parameters =
               "draft: a transformer of the same vocabulary; widths ([[4, 2, 2]]: children per node of each level), or "
-              "tree or "
-              "draft_length; replacement (false)",
+              "tree or draft_length; replacement (false)",
           .make = make_mcsd,
           .examples = {R"("draft": "half", "widths": [2, 2])",
                        R"("draft": "half", "widths": [3, 1, 1], "replacement": true)"},

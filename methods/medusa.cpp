@@ -104,8 +104,7 @@ Entry medusa() {
       .lossless = Losslessness::lossless,
       .parameters =
           "draft_length (a chain of heads), or tree: \"default\" (63 nodes), {nodes} or {optimal}; checkpoint: a "
-          "folder "
-          "of trained heads",
+          "folder of trained heads",
       .make = [](const MethodSpec& spec, Context& c) { return build(spec, c, {}); },
       .examples = {R"("draft_length": 3)", R"("tree": {"nodes": [[0], [1], [2], [0, 0], [0, 1], [1, 0], [0, 0, 0]]})"},
       .lengths = {.most = 16, .tree_by_default = true},

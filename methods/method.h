@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of methods: how each is built, and its description for `draftline list methods`. A new method is one file,
-// one row in table.cpp and one line of CMake; contract tests include it automatically.
+// its declaration in entries.h, one row in table.cpp and one line of CMake; contract tests include it automatically.
+// CONTRIBUTING.md, "A new method", lists what else has to be told of it.
 #pragma once
 #include <algorithm>
 #include <functional>

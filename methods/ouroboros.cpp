@@ -297,10 +297,8 @@ Entry ouroboros() {
           .lossless = Losslessness::lossless,
           .parameters =
               "draft: a transformer of the same vocabulary; draft_length (12), window (20), ngram (7), guesses (as "
-              "window), "
-              "phrases (3, of ngram - 1 tokens); drafted_per_pass (1): what a pass of the network yields where it is "
-              "priced, "
-              "not run",
+              "window), phrases (3, of ngram - 1 tokens); drafted_per_pass (1): what a pass of the network yields "
+              "where it is priced, not run",
           .make = make_ouroboros,
           .examples = {R"("draft": "half", "draft_length": 4, "window": 4, "ngram": 3, "guesses": 3, "phrases": 2)",
                        R"("draft": "half", "draft_length": 3, "window": 3, "ngram": 4, "guesses": 2, "phrases": 0)"},

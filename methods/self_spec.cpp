@@ -123,8 +123,7 @@ Entry self_spec() {
           .lossless = Losslessness::lossless,
           .parameters =
               "skip_attention, skip_mlp ([[layers from 0]]; 60 % and 25 %, spread evenly), draft_length (8), threshold "
-              "(0.8), adaptive "
-              "(true)",
+              "(0.8), adaptive (true)",
           .make = make_self_spec,
           .examples = {R"("draft_length": 4, "skip_attention": [2, 3], "skip_mlp": [3], "threshold": 0.3)"},
           .lengths = {.most = 64}};

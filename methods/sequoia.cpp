@@ -36,8 +36,7 @@ std::unique_ptr<Method> make_sequoia(const MethodSpec& spec, Context& c) {
   } else if (!in.has("tree") && !spec.draft_length()) {
     in.fail(
         "the shape of its tree needs to know which ranks are accepted: \"rank_acceptance\": [shares of ranks 0, 1, "
-        "..], or "
-        "an \"acceptance\" of ranks or of a trace that holds them; else give \"tree\" or \"draft_length\"");
+        "..], or an \"acceptance\" of ranks or of a trace that holds them; else give \"tree\" or \"draft_length\"");
   }
   accepted.resize(static_cast<std::size_t>(levels), accepted[0]);
   for (auto& level : accepted) level.resize(std::min(level.size(), static_cast<std::size_t>(limits.ranks)));

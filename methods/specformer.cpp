@@ -137,8 +137,7 @@ Entry specformer() {
           .lossless = Losslessness::lossless,
           .parameters =
               "draft_length (8), positions (8); ablations: without: \"positional_ffn\", causal (false), width (1: "
-              "heads and "
-              "SwiGLU of the target's layers)",
+              "heads and SwiGLU of the target's layers)",
           .make = make_specformer,
           .examples = {R"("draft_length": 3, "positions": 5)", R"("draft_length": 5, "positions": 5)",
                        R"("draft_length": 3, "positions": 4, "without": "positional_ffn")",

@@ -44,7 +44,68 @@ std::vector<int> power_law(int rows, int experts, int per_token, double exponent
   return load;
 }
 
+// What a device has of the groups: the experts of one that it has the end of and of one that it has the beginning of,
+// 0 where there is none, and whole groups between them.
+struct GroupsOfDevice {
+  int end = 0, whole = 0, beginning = 0;
+  bool operator==(const GroupsOfDevice&) const = default;
+};
+GroupsOfDevice groups_of(int first, int last, int group) {
+  const int inner_first = (first + group - 1) / group, inner_last = last / group;
+  if (inner_first > inner_last) return {last - first, 0, 0};  // within one group
+  return {inner_first * group - first, inner_last - inner_first, last - inner_last * group};
+}
+
+// The probability that no expert of a row is on the device, draw by draw: after each, by how many groups the row has
+// experts of, and whether the device's partial groups are among them. All that were drawn lie in these groups.
+double misses(const Experts& e, const GroupsOfDevice& d) {
+  const int group = e.count / e.groups;
+  const auto any = [](int experts) { return experts > 0 ? 1 : 0; };
+  using OfPartial = std::array<std::array<double, 2>, 2>;  // [end met][beginning met]
+  std::vector<OfPartial> now(static_cast<std::size_t>(e.groups_per_token) + 1);
+  now[0][0][0] = 1;
+  for (int drawn = 0; drawn < e.per_token; ++drawn) {
+    std::vector<OfPartial> next(now.size());
+    for (int met = 0; met <= std::min(drawn, e.groups_per_token); ++met)
+      for (const int end : {0, 1})
+        for (const int beginning : {0, 1}) {
+          const double here =
+              now[static_cast<std::size_t>(met)][static_cast<std::size_t>(end)][static_cast<std::size_t>(beginning)];
+          if (here <= 0) continue;
+          const bool more_groups = met < e.groups_per_token;
+          const double one = here / ((more_groups ? e.count : met * group) - drawn);
+          const auto draw = [&](int groups, int with_end, int with_beginning, int experts) {
+            next[static_cast<std::size_t>(groups)][static_cast<std::size_t>(with_end)]
+                [static_cast<std::size_t>(with_beginning)] += std::max(0, experts) * one;
+          };
+          draw(met, end, beginning, met * group - drawn - end * d.end - beginning * d.beginning);
+          if (!more_groups) continue;
+          const int new_end = any(d.end) - end, new_beginning = any(d.beginning) - beginning;
+          draw(met + 1, end, beginning, (e.groups - met - d.whole - new_end - new_beginning) * group);
+          if (new_end > 0) draw(met + 1, 1, beginning, group - d.end);
+          if (new_beginning > 0) draw(met + 1, end, 1, group - d.beginning);
+        }
+    now = std::move(next);
+  }
+  double sum = 0;
+  for (const OfPartial& of : now) sum += of[0][0] + of[0][1] + of[1][0] + of[1][1];
+  return sum;
+}
+
 }  // namespace
+
+double devices_of_row(const Experts& e, int devices) {
+  double sum = 0, one = 0;
+  std::optional<GroupsOfDevice> before;
+  for (std::int64_t d = 0; d < devices; ++d) {
+    const auto first = static_cast<int>(d * e.count / devices), last = static_cast<int>((d + 1) * e.count / devices);
+    const GroupsOfDevice own = groups_of(first, last, e.count / e.groups);
+    if (before != own) one = 1 - misses(e, own);  // most devices are like the one before
+    before = own;
+    sum += one;
+  }
+  return sum;
+}
 
 ExpertLoad load_of(std::span<const int> rows_of_experts) {
   ExpertLoad load;

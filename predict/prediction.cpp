@@ -5,6 +5,7 @@
 
 #include "core/notes.h"
 #include "inputs/serving_choice.h"
+#include "model/acceptance/first_passage.h"
 #include "model/kernels/kernel_time.h"
 #include "predict/mean_contexts.h"
 #include "predict/recorded_plan.h"
@@ -121,16 +122,38 @@ const Predictor::Baseline& Predictor::baseline(const Setup& s) {
       baselines_.try_emplace({&p, s.device, s.engine, s.batch_size, s.prompt_tokens, s.output_tokens});
   if (fresh) {
     const MeanStep usual = mean_over_output(p, priced(p, s, 1), s, autoregressive());
-    it->second = {usual.step, cycle(p, s, autoregressive(), 1, usual).e2e};
+    it->second = {usual.step, cycle(p, s, autoregressive(), s.output_tokens - 1, usual).e2e};
     it->second.step.time += s.batch_size * s.engine->token;
   }
   return it->second;
 }
 
+double Predictor::decode_steps(Plan& plan, const MethodChoice& m, const Setup& s, int verified_rows,
+                               double acceptance_length) {
+  const int tokens = s.output_tokens - 1;  // the prefill emits the first
+  if (acceptance_length <= 1) return tokens;
+  const BuiltMethod built{m.spec, *plan.decoder.method, verified_rows};
+  if (const Trace* trace = m.acceptance.trace()) {
+    auto known = plan.replayed.find(trace);
+    if (known == plan.replayed.end()) known = plan.replayed.emplace(trace, m.acceptance.lengths(built)).first;
+    return expected_steps(tokens, known->second);
+  }
+  if (!m.acceptance.by_context()) return expected_steps(tokens, m.acceptance.lengths(built));
+  std::vector<double> survival(static_cast<std::size_t>(plan.decoder.method->usual_depth()));
+  for (const auto& [context, share] : contexts(m, *plan.decoder.method, verified_rows, s, {})) {
+    double left = 1;
+    const LengthDistribution lengths = m.acceptance.lengths(built, context);
+    for (std::size_t n = 0; n < survival.size(); ++n)
+      survival[n] += share * std::max(0.0, left -= lengths.probability(static_cast<int>(n) + 1));
+  }
+  return expected_steps(tokens, LengthDistribution(survival));
+}
+
 // What requests see of a full batch, with the scheduler that the engine has on this device unless it is given another.
-RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m, double acceptance_length,
+RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m, double decode_steps,
                               const MeanStep& full) {
   const double hit_share = verifying_share(plan, m);
+  const Seconds tokens = (s.output_tokens - 1) / decode_steps * s.engine->token;  // of a sequence's step
   const auto decode = [&](int sequences) {
     Setup fewer = s;
     fewer.batch_size = sequences;
@@ -138,15 +161,13 @@ RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m,
     const StepBreakdown step = sequences == s.batch_size ? full.step : mean_step(price, full.contexts);
     Seconds host_slack;
     for (const auto& [length, share] : full.contexts) host_slack += share * price.host_idle(length);
-    return DecodeStep{step.time + sequences * acceptance_length * s.engine->token, price.idle(step), host_slack,
-                      price.rows()};
+    return DecodeStep{step.time + sequences * tokens, price.idle(step), host_slack, price.rows()};
   };
   const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
   const LoopedRequests requests{s.batch_size,
                                 s.prompt_tokens,
-                                s.output_tokens,
                                 mean_rows(priced(plan, s, hit_share).step->rows()) / s.batch_size,
-                                acceptance_length,
+                                decode_steps,
                                 limits.max_num_batched_tokens,
                                 limits.batching == SchedulerLimits::Batching::prefill_first};
   return request_cycle(requests, decode, chunks(plan, s));
@@ -196,7 +217,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   out.work = mine.step->work(middle);
   out.throughput = throughput(out.breakdown, out.acceptance_length);
   out.prefill_time = prefill(p, s);
-  out.request = cycle(p, s, m, out.acceptance_length, mean);
+  out.request = cycle(p, s, m, decode_steps(p, m, s, mine.rows, out.acceptance_length), mean);
   out.throughput_with_prefill = all.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
   out.attention_measured = attention.measured;

@@ -168,7 +168,9 @@ class Predictor {
     StepBreakdown step;
   };
   static MeanStep mean_over_output(const Plan&, const Priced&, const Setup&, const MethodChoice&);
-  RequestCycle cycle(Plan&, const Setup&, const MethodChoice&, double acceptance_length, const MeanStep& full);
+  // Steps in which a request decodes, whose mean acceptance length is known; the mean over requests.
+  static double decode_steps(Plan&, const MethodChoice&, const Setup&, int verified_rows, double acceptance_length);
+  RequestCycle cycle(Plan&, const Setup&, const MethodChoice&, double decode_steps, const MeanStep& full);
   struct Baseline {  // plain decoding, with which the methods of a setup are compared
     StepBreakdown step;
     Seconds e2e;

@@ -60,6 +60,7 @@ struct Predictor::Plan {
   std::shared_ptr<const DrafterDevice> drafter_device;  // null: it drafts on the target's
   std::vector<SegmentRun> segments;
   std::map<std::pair<int, int>, Recorded> steps, prefills;  // by batch size and hits, or by tokens
+  std::map<const Trace*, LengthDistribution> replayed;      // lengths of a trace's steps
 };
 
 }  // namespace draftline

@@ -22,8 +22,8 @@ Seconds rest_of_prompt(ChunkPrices& chunks, int prompt, int pieces) {
 }  // namespace
 
 // Prompts that join decode steps. All tokens of a cycle must fit the budgets of its steps.
-static RequestSteps mixed_steps(const LoopedRequests& r, double decode_steps, double budget) {
-  const double batch = r.batch_size, prompt = r.prompt_tokens;
+static RequestSteps mixed_steps(const LoopedRequests& r, double budget) {
+  const double decode_steps = r.decode_steps, batch = r.batch_size, prompt = r.prompt_tokens;
   const double own_steps = std::ceil(prompt / (budget - (batch - 1) * r.rows));
   const double steps = std::max(decode_steps + own_steps, batch * (prompt + decode_steps * r.rows) / budget);
   const double waits = steps - decode_steps, prompts = std::min(steps, batch * own_steps);
@@ -31,8 +31,9 @@ static RequestSteps mixed_steps(const LoopedRequests& r, double decode_steps, do
 }
 
 // Prompts in steps of their own: of one request where these end one by one, of several where more than one ends a step.
-static RequestSteps steps_apart(const LoopedRequests& r, double decode_steps, double budget) {
-  const double batch = r.batch_size, prompt = r.prompt_tokens, own_steps = std::ceil(prompt / budget);
+static RequestSteps steps_apart(const LoopedRequests& r, double budget) {
+  const double decode_steps = r.decode_steps, batch = r.batch_size, prompt = r.prompt_tokens,
+               own_steps = std::ceil(prompt / budget);
   const double prompts =
       own_steps > 1 ? batch * own_steps : std::max(std::min(batch, decode_steps), batch * prompt / budget);
   return {
@@ -40,11 +41,10 @@ static RequestSteps steps_apart(const LoopedRequests& r, double decode_steps, do
 }
 
 RequestSteps steps_of_request(const LoopedRequests& r) {
-  const double decode_steps = std::max(1.0, (r.output_tokens - 1) / r.tokens_per_step),
-               budget = r.max_num_batched_tokens;
-  if (r.prompts_apart) return steps_apart(r, decode_steps, budget);
+  const double budget = r.max_num_batched_tokens;
+  if (r.prompts_apart) return steps_apart(r, budget);
   // A batch whose rows alone fill the budget would never compute a prompt; half of the budget stays for prompts.
-  return mixed_steps(r, decode_steps, std::max(budget, 2.0 * r.batch_size * r.rows));
+  return mixed_steps(r, std::max(budget, 2.0 * r.batch_size * r.rows));
 }
 
 RequestCycle request_cycle(const LoopedRequests& r, const std::function<DecodeStep(int sequences)>& decode,

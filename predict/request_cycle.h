@@ -11,9 +11,9 @@
 namespace draftline {
 
 struct LoopedRequests {
-  int batch_size, prompt_tokens, output_tokens;
+  int batch_size, prompt_tokens;
   double rows;                 // verified per sequence and step, mean
-  double tokens_per_step;      // mean acceptance length
+  double decode_steps;         // of a request, mean, at least 1 (model/acceptance/first_passage)
   int max_num_batched_tokens;  // token budget of a step
   bool prompts_apart = false;  // prompts have steps of their own
 };

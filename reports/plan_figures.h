@@ -11,6 +11,7 @@ namespace draftline {
 
 struct PlannedFleet {
   const FleetOption& option;
+  bool best;        // the recommended one
   bool pareto;      // not dominated() by another option (sim/capacity)
   int recommended;  // replications that alone would recommend it
   std::string why;  // why it is recommended or not
@@ -38,6 +39,7 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
   Figures<PlannedFleet> all{
       // clang-format off
       {"meets_targets", "", "", "", {}, [](P p) { return p.meets_targets(); }, "some number of replicas meets them"},
+      {"recommended", "", "", "", {}, [](P p) { return p.best; }, "it is the recommended fleet"},
       {"replicas", "replicas", "", "", {}, of([](O o) { return o.replicas; }), "the smallest number that will do"},
       {"devices", "devices", "devices", "", {}, of([](O o) { return o.devices; }), "of all replicas, drafters' own included"},
       {"nodes", "nodes", "nodes", "", {}, of([](O o) { return o.nodes; }),
@@ -55,15 +57,14 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
        of([](O o) { return o.cost_with_spare; }),
        "with one server more of each kind (N + 1), so that the targets are met while one is out of service"},
       {"capacity", "capacity_per_s", "max req/s", "requests/s", predicted, of([](O o) { return o.capacity; }),
-       "capacity: the largest load that one replica serves within the latency targets; with `disaggregation` the fleet's, "
-       "by replica",
+       "capacity: the largest load that the fleet serves within the latency targets, by replica",
        {.text = [](double rate) { return to_text(PerSecond{rate}); }, .detail = true}},
       {"capacity_at_least", "capacity_at_least", "", "", {}, of([](O o) { return o.capacity_at_least; }),
-       "a replica may bear more: the requests are too few to fill it"},
+       "the fleet may bear more: the requests are too few to fill it"},
       {"headroom", "headroom", "headroom", "", predicted, of([](O o) { return o.headroom(); }),
        "how much more load the fleet bears, as a share of the workload's", {.text = percent, .detail = true}},
       {"throughput", "", "", "tokens/s", predicted, mean(&FleetRun::throughput),
-       "output tokens over the time from the first arrival to the last token"},
+       "output tokens of the load"},
       {"ttft_p99", "ttft_p99_s", "TTFT p99", "s", predicted, mean(&FleetRun::ttft_p99),
        "time to first token, 99th percentile", {.detail = true}},
       {"tpot_p99", "tpot_p99_s", "TPOT p99", "s", predicted, mean(&FleetRun::tpot_p99),

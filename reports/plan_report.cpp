@@ -51,7 +51,7 @@ int votes_for(std::size_t option, const std::vector<FleetOption>& options, const
 PlannedFleet planned(std::size_t i, const std::vector<FleetOption>& options, const std::map<Vote, int>& votes) {
   const FleetOption& o = options[i];
   const bool feasible = o.obstacle.empty(), loses = feasible && dominated(o, options);
-  return {o, feasible && !loses, votes_for(i, options, votes), why_not(o, options.front(), loses)};
+  return {o, feasible && i == 0, feasible && !loses, votes_for(i, options, votes), why_not(o, options.front(), loses)};
 }
 
 void write_json(const Output& to, const Scenario& s, const std::vector<FleetOption>& options, bool any) {

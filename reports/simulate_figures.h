@@ -49,11 +49,10 @@ inline auto oracle(auto get) {
 inline double share_of_blocks(Result r, double blocks) {
   return r.kv_blocks > 0 ? blocks / static_cast<double>(r.kv_blocks) : 0;
 }
-// The cost of a million output tokens, idle time included; empty without a price.
+// The cost of a million output tokens, idle time included; empty without prices.
 inline Reading cost(Result r) {
-  if (r.price <= 0) return {};
-  const double by_hour = r.devices * r.price;
-  return mean_of_runs(r, [=](Run run) { return by_hour / 3600 / run.figures.throughput().value * 1e6; });
+  if (!r.cost_per_hour) return {};
+  return mean_of_runs(r, [&](Run run) { return *r.cost_per_hour / 3600 / run.figures.throughput().value * 1e6; });
 }
 // What is wrong with a load that overloads the servers; "" of any other.
 inline std::string overload(Result r) {

@@ -172,7 +172,9 @@ Table stop_table(const std::vector<ValidationCell>& cells) {
 
 Table skipped_table(const std::vector<MeasuredCell>& cells) {
   Table t({"network", "method", "batch", "context", "because"});
-  for (const MeasuredCell& c : cells) t.add({c.transformer, label_of(c.method), c.batch_size, c.context, c.skipped});
+  for (const MeasuredCell& c : cells)
+    t.add({c.transformer, label_of(c.method), c.batch_size, c.context,
+           c.device_failed ? c.skipped + "; the next run tries it last" : c.skipped});
   return t;
 }
 
@@ -214,8 +216,7 @@ bool beyond_a_step(const std::vector<ValidationCell>& cells) {
 }
 constexpr const char* kBeyondAStep =
     "A share below zero or above 100 %: ops are timed by a clock around each, in steps of their own; `host` is what "
-    "they "
-    "leave of a step without such clocks. On a busy machine the two steps differ.";
+    "they leave of a step without such clocks. On a busy machine the two steps differ.";
 
 std::string all_tables(const ValidationReport& r, const std::function<std::string(const Table&)>& text,
                        const std::function<std::string(const char*)>& title, std::size_t worst_cells) {
@@ -330,6 +331,7 @@ void write_validation_json(std::ostream& out, const ValidationReport& r) {
     w.member("batch_size", c.batch_size);
     w.member("context", c.context);
     w.member("because", c.skipped);
+    if (c.device_failed) w.member("device_failed", true);
   });
   w.objects("ops", op_totals(r.cells), [&](const OpTotal& o) {
     w.member("transformer", o.network);

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "sim/fleet_cost.h"
+
 namespace draftline {
 
 namespace {
@@ -18,8 +20,8 @@ std::string missed(const ServingRun& r, const SchedulerLimits& limits, const Lat
   return r.diverges ? "the queue grows" : "";
 }
 
-// A run of a load that lasts: where arrivals end before the servers are full, it is repeated with more requests. A
-// recording has no more.
+// A run of a load that lasts: where arrivals end before the servers are full, or before it is clear whether the queue
+// grows, it is repeated with more requests. A recording has no more.
 struct LastingRun {
   ServingRun run;
   std::int64_t requests;
@@ -27,63 +29,20 @@ struct LastingRun {
 };
 LastingRun lasting_run(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
   constexpr double kFills = 8;
-  constexpr std::int64_t kMostRequests = 1 << 18;
   Workload& workload = point.workload;
   const std::int64_t asked = workload.requests;
   for (;;) {
     LastingRun out{point.run_while_targets_hold(seed, targets), workload.requests, false, false};
     out.meets = !out.run.cut_short && missed(out.run, point.limits, targets).empty();
     out.lasts = fills_servers(workload, out.run);
-    if (!out.meets || out.lasts || is_recorded(workload) || workload.requests >= kMostRequests) {
+    const bool settled = out.lasts && !out.run.unsettled;
+    if (!out.meets || settled || is_recorded(workload) || workload.requests >= kMostRequests) {
       workload.requests = asked;
       return out;
     }
-    const double enough = kFills * requests_in_flight(workload, out.run);
-    workload.requests = enough < kMostRequests ? static_cast<std::int64_t>(enough) : kMostRequests;
+    const double enough = out.lasts ? 0 : kFills * requests_in_flight(workload, out.run);
+    workload.requests = more_requests(workload, enough);
   }
-}
-
-// What a server is made of: devices that hold the target, and one of the drafter's own, where it has one.
-struct ServerDevices {
-  int targets;
-  std::string device, drafter;  // drafter: "" if there is none
-  int all() const { return targets + (drafter.empty() ? 0 : 1); }
-};
-
-// What devices take and cost, in whole nodes where they come so.
-struct Bought {
-  std::optional<int> nodes;
-  double cost = 0;
-  void add(const std::string& device, int devices, std::optional<int> whole, const Prices& prices) {
-    if (!whole) {
-      cost += devices * prices.of(device);
-      return;
-    }
-    nodes = nodes.value_or(0) + *whole;
-    cost += 1.0 * *whole * *prices.node_of(device) * prices.of(device);
-  }
-};
-
-constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
-
-// A server whose devices exceed a node has nodes of its own. A drafter talks to its target's host, in whichever node:
-// those of the targets' kind take what these leave free.
-Bought bought(int servers, const ServerDevices& each, const Prices& prices) {
-  Bought all;
-  const auto node = prices.node_of(each.device);
-  const bool alike = each.drafter == each.device;
-  std::optional<int> nodes;
-  if (node) {
-    const int in_a_node = *node / each.targets;
-    nodes = in_a_node > 0 ? divided_up(servers, in_a_node) : servers * divided_up(each.targets, *node);
-    if (alike) nodes = std::max(*nodes, divided_up(servers * each.all(), *node));
-  }
-  all.add(each.device, servers * (alike ? each.all() : each.targets), nodes, prices);
-  if (alike || each.drafter.empty()) return all;
-  const auto drafters_node = prices.node_of(each.drafter);
-  all.add(each.drafter, servers, drafters_node ? std::optional(divided_up(servers, *drafters_node)) : std::nullopt,
-          prices);
-  return all;
 }
 
 // The whole workload on fleets of one point, each replication of each fleet at most once.
@@ -145,7 +104,9 @@ class Trials {
     const LastingRun r = lasting_run(point_, seed_of_replication(seed_, replication), targets_);
     if (!r.meets) return {std::nullopt, r.requests};
     const ServingFigures& f = r.run.figures;
-    return {FleetRun{f.throughput(), f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()}, r.requests};
+    const double output = static_cast<double>(f.output_tokens) / static_cast<double>(f.requests);
+    return {FleetRun{{output * mean_rate(point_.workload)}, f.ttft.quantile(0.99), f.tpot.quantile(0.99), f.e2e.mean()},
+            r.requests};
   }
 
   ServingPoint& point_;
@@ -160,13 +121,13 @@ struct Capacity {
   PerSecond rate;
   bool at_least;  // the requests were too few to say what misses
 };
-// The largest load that so many replicas serve within the targets, by doubling and bisection. They bear `bears` and,
-// if it is known, not `fails`, both in requests/s.
-Capacity capacity_of(int replicas, ServingPoint& point, double bears, std::optional<double> fails, std::uint64_t seed,
-                     const LatencyTargets& targets) {
+// The largest load that the fleet serves within the targets, by replica: by doubling and bisection. It bears the
+// workload.
+Capacity capacity_of(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
   const Workload whole = point.workload;
   const double rate = mean_rate(whole);
-  point.fleet.replicas = replicas;
+  double bears = rate;
+  std::optional<double> fails;
   bool at_least = false;
   const auto narrow = [&](double r) {
     point.workload = at_rate(whole, r / rate);
@@ -181,20 +142,7 @@ Capacity capacity_of(int replicas, ServingPoint& point, double bears, std::optio
   while (!fails) narrow(2 * bears);
   while (*fails / bears > 1.02) narrow(std::sqrt(bears * *fails));
   point.workload = whole;
-  return {{bears}, at_least};
-}
-
-// What one of the option's replicas serves; where prompts have servers of their own, its share of what the fleet does.
-Capacity capacity_of_one(const FleetOption& option, int first, ServingPoint& point, std::uint64_t seed,
-                         const LatencyTargets& targets) {
-  const double rate = option.load.value;
-  if (point.fleet.prefill_replicas > 0) {
-    Capacity all = capacity_of(option.replicas, point, rate, {}, seed, targets);
-    all.rate = {all.rate.value / option.replicas};
-    return all;
-  }
-  const auto fails = first > 1 ? std::optional(rate / (first - 1)) : std::nullopt;
-  return capacity_of(1, point, rate / first, fails, seed, targets);
+  return {{bears / point.fleet.replicas}, at_least};
 }
 
 }  // namespace
@@ -231,9 +179,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   }
 
   constexpr int kReplications = 3;
-  const auto& drafters = scenario.method(option.point).drafter_device;
-  const ServerDevices each{scenario.parallel[option.point.parallel].devices * point->fleet.stages,
-                           scenario.devices[option.point.device]->name, drafters ? drafters->device->name : ""};
+  const ServerDevices each = devices_of_server(scenario, option.point);
   const int most = most_devices / each.all() - point->fleet.prefill_replicas,
             replications = scenario.serving->replications.value_or(kReplications);
   Trials trials(*point, targets, seed, most);
@@ -252,11 +198,11 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   const int servers = option.replicas + point->fleet.prefill_replicas;
   option.devices_of_replica = each.all();
   option.devices = servers * option.devices_of_replica;
-  const Bought fleet = bought(servers, each, prices);
-  option.nodes = fleet.nodes;
-  option.cost = fleet.cost;
+  const FleetCost cost = cost_of_fleet(servers, each, prices);
+  option.nodes = cost.nodes;
+  option.cost = cost.per_hour;
   const int spare = point->fleet.prefill_replicas > 0 ? 2 : 1;
-  option.cost_with_spare = bought(servers + spare, each, prices).cost;
+  option.cost_with_spare = cost_of_fleet(servers + spare, each, prices).per_hour;
   for (int i = 0; i < replications; ++i) {
     option.runs.push_back(*trials.at(option.replicas, i));
     ReplicationFleet alone{option.replicas, option.cost, option.runs.back().e2e_mean};
@@ -264,12 +210,13 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
     for (int fewer = option.replicas - 1; fewer >= least; --fewer) {
       const FleetRun* run = trials.at(fewer, i);
       if (run == nullptr) break;
-      alone = {fewer, bought(fewer + point->fleet.prefill_replicas, each, prices).cost, run->e2e_mean};
+      alone = {fewer, cost_of_fleet(fewer + point->fleet.prefill_replicas, each, prices).per_hour, run->e2e_mean};
     }
     option.alone.push_back(alone);
   }
   option.load = {mean_rate(point->workload)};
-  const Capacity capacity = capacity_of_one(option, *first, *point, seed, targets);
+  point->fleet.replicas = option.replicas;
+  const Capacity capacity = capacity_of(*point, seed, targets);
   option.capacity = capacity.rate;
   option.capacity_at_least = capacity.at_least;
   return option;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capacity planning: the smallest number of replicas that meets a workload's latency targets, and the largest load that
-// one replica serves within them.
+// they serve within them.
 #pragma once
 #include <optional>
 #include <span>
@@ -14,7 +14,7 @@ namespace draftline {
 
 // What one replication of the whole workload says of a fleet. Histograms of a thousand options would take a gigabyte.
 struct FleetRun {
-  PerSecond throughput;  // output tokens/s
+  PerSecond throughput;  // output tokens/s of the load, all of which a fleet that meets its targets serves
   Seconds ttft_p99, tpot_p99, e2e_mean;
 };
 
@@ -35,9 +35,10 @@ struct FleetOption {
   std::optional<int> nodes;    // that hold the devices, where these come in whole nodes
   double cost = 0;             // price per hour, of whole nodes; the number of devices if no prices are known
   double cost_with_spare = 0;  // with one server more of each kind (N + 1), so that one may be out of service
-  PerSecond load, capacity;  // requests/s: the workload's; what one replica serves within the targets, to 2 %; one of a
-                             // fleet in which prompts have servers of their own: its share
-  bool capacity_at_least = false;       // a recording, or 262,144 requests, are too few to load a replica more
+  PerSecond load,
+      capacity;  // requests/s: the workload's; the most that the fleet serves within the targets, to 2 %, by
+                 // replica
+  bool capacity_at_least = false;       // a recording, or 262,144 requests, are too few to load the fleet more
   std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication
   // How much more load the fleet bears, as a share of the workload's.

@@ -48,9 +48,15 @@ Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Draft
 // The lengths of the queue when half and all of the requests have arrived, which show whether it only grows.
 struct Fleet::Backlog {
   std::int64_t half = 0, all = 0;
-  bool diverges(std::int64_t requests) const {
-    const auto many = std::max<std::int64_t>(32, requests / 25);
-    return all >= many && all >= half + half / 3;
+  bool grew() const { return all >= 32 && all >= half + half / 3; }
+  // By chance the number of arrivals differs from its mean by the square root of their number, times the coefficient of
+  // variation of the times between them, and a queue that has an end by less.
+  bool diverges(const Workload& w) const {
+    const auto n = static_cast<double>(w.requests);
+    double many = n / 25;
+    if (w.arrivals.kind == ArrivalProcess::Kind::poisson) many = std::min(many, 3 * std::sqrt(n));
+    if (w.arrivals.kind == ArrivalProcess::Kind::gamma) many = std::min(many, 3 * w.arrivals.cv * std::sqrt(n));
+    return grew() && static_cast<double>(all) >= many;
   }
   double growth(std::int64_t requests) const {
     return static_cast<double>(all - half) / static_cast<double>(requests - requests / 2);
@@ -64,6 +70,10 @@ ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const Latenc
 
 ServingRun Fleet::run_while_targets_hold(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets) {
   return simulate(workload, seed, ServingFigures(workload.warm_up, targets), Until::sure_to_miss, {});
+}
+
+Ticks Fleet::transfer_time(int prompt_tokens) const {
+  return step_ticks(shape_.transfer_fixed + shape_.transfer_per_token * limits_.kept(prompt_tokens));
 }
 
 ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, ServingFigures empty, Until until,
@@ -157,21 +167,21 @@ ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, Serving
     }
     backlog.all = waiting();
     finish(front);
-    out.diverges = backlog.diverges(workload.requests);
+    out.diverges = backlog.diverges(workload);
+    out.unsettled = backlog.grew() && !out.diverges;
     out.queue_growth = backlog.growth(workload.requests);
   }
 
   if (!prefillers.empty()) {
-    const auto arrival = [&](const ServedRequest& r) {
-      return r.first_token + step_ticks(shape_.transfer_fixed + shape_.transfer_per_token * r.request.prompt);
-    };
-    std::stable_sort(computed.begin(), computed.end(), [&](const auto& a, const auto& b) {
-      return arrival(a) != arrival(b) ? arrival(a) < arrival(b) : a.request.id < b.request.id;
+    // A client gets its first token from the server that decodes, once the keys and values are there.
+    for (ServedRequest& r : computed) r.first_token += transfer_time(r.request.prompt);
+    std::stable_sort(computed.begin(), computed.end(), [](const auto& a, const auto& b) {
+      return a.first_token != b.first_token ? a.first_token < b.first_token : a.request.id < b.request.id;
     });
-    for (std::size_t i = 0; i < computed.size(); ++i) {
-      const auto turn = static_cast<std::int64_t>(i);
-      advance(shape_, decoders, turn, arrival(computed[i]));
-      route(shape_, decoders, turn).submit_prefilled(computed[i], arrival(computed[i]));
+    std::int64_t turn = 0;
+    for (const ServedRequest& r : computed) {
+      advance(shape_, decoders, turn, r.first_token);
+      route(shape_, decoders, turn++).submit_prefilled(r);
     }
     finish(decoders);
   }

@@ -13,11 +13,12 @@ struct ServingRun {
   Seconds wall_time = {};     // wall time of the event loop on this machine, without pricing_time
   Seconds pricing_time = {};  // wall time of computing step prices that were not cached
   bool diverges = false;      // the queue grew until the last arrival, so that latencies depend on the run's length
+  bool unsettled = false;     // it was longer then than halfway, but no longer than by chance
   double queue_growth = 0;    // requests by which the queue grew for each that arrived in the second half of arrivals
   bool cut_short = false;     // run_while_targets_hold() ended it; the figures are of its beginning
 
   static auto members(auto& s) {
-    return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges, s.queue_growth, s.cut_short);
+    return std::tie(s.figures, s.wall_time, s.pricing_time, s.diverges, s.unsettled, s.queue_growth, s.cut_short);
   }
 };
 
@@ -40,6 +41,7 @@ class Fleet {
   enum class Until { end, sure_to_miss };
   ServingRun simulate(const Workload&, std::uint64_t seed, ServingFigures, Until,
                       const std::function<void(std::int64_t)>& progress);
+  Ticks transfer_time(int prompt_tokens) const;  // of keys, values and states, between disaggregated servers
   const FleetShape shape_;
   const SchedulerLimits limits_;
   const Drafting drafting_;

@@ -42,7 +42,7 @@ class TwoServers {
     double low = *overloaded, high = kOverload * low;
     while (high / low > kCloseEnough) {
       const double middle = std::sqrt(low * high);
-      (plainly(middle).diverges ? high : low) = middle;
+      (overloads(middle) ? high : low) = middle;
     }
     return low;
   }
@@ -60,6 +60,16 @@ class TwoServers {
   ServingRun plainly(double rate) {
     plain_->workload = at(rate, kFills);
     return plain_->run(seed_, {});
+  }
+  // With more requests, until it is clear whether the queue grows.
+  bool overloads(double rate) {
+    ServingRun run = plainly(rate);
+    Workload& w = plain_->workload;
+    while (run.unsettled && !is_recorded(w) && w.requests < kMostRequests) {
+      w.requests = more_requests(w);
+      run = plain_->run(seed_, {});
+    }
+    return run.diverges;
   }
   // The requests a second that the plain server serves while more arrive, at a rate that is brought near to it: at far
   // more all requests arrive before the first batches are served.
@@ -87,10 +97,10 @@ class TwoServers {
   }
   // The workload at a rate, with enough requests to fill the server so often.
   Workload at(double rate, double fills) const {
-    constexpr double kMost = 1 << 18;
     Workload w = at_rate(whole_, rate / mean_rate(whole_));
     if (!is_recorded(w))
-      w.requests = std::max(w.requests, static_cast<std::int64_t>(std::min(kMost, fills * in_flight())));
+      w.requests =
+          std::max(w.requests, static_cast<std::int64_t>(std::min<double>(kMostRequests, fills * in_flight())));
     return w;
   }
 

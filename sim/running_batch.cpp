@@ -16,7 +16,12 @@ void RunningBatch::join(const Sequence& joining) {
   kv_blocks_.push_back(s.kv_blocks);
   context_ += s.prefill_tokens;
   if (first_completion_ != kUnknown) first_completion_ = std::min(first_completion_, remaining_.back());
-  ++joined_;
+}
+
+std::span<const Sequence> RunningBatch::joined_since_emission() const {
+  std::size_t first = size();
+  while (first > 0 && sequences_[first - 1].first_step == steps_) --first;
+  return std::span(sequences_).subspan(first);
 }
 
 Sequence RunningBatch::remove_last() {
@@ -25,7 +30,7 @@ Sequence RunningBatch::remove_last() {
   s.computed = lengths_.back();
   s.kv_blocks = kv_blocks_.back();
   s.record.steps += steps_ - s.first_step;
-  s.last_emission = std::max(s.last_emission, last_emission_);
+  if (s.first_step != steps_) s.last_emission = last_emission_;
   context_ -= s.computed;
   first_completion_ = kUnknown;
   sequences_.pop_back();
@@ -70,7 +75,6 @@ void RunningBatch::emit(int steps, Ticks end) {
   if (first_completion_ != kUnknown) first_completion_ -= steps;
   steps_ += steps;
   last_emission_ = end;
-  joined_ = 0;
 }
 
 void RunningBatch::emit_accepted(std::span<const int> accepted, Ticks end) {
@@ -86,7 +90,6 @@ void RunningBatch::emit_accepted(std::span<const int> accepted, Ticks end) {
   first_completion_ = least;
   ++steps_;
   last_emission_ = end;
-  joined_ = 0;
 }
 
 int RunningBatch::steps_to_first_completion() {

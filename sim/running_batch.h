@@ -45,8 +45,8 @@ class RunningBatch {
   void emit_accepted(std::span<const int> accepted, Ticks end);
   // Plain steps until the first sequence is finished; 0 if one is. The batch must not be empty.
   int steps_to_first_completion();
-  Ticks last_emission() const { return last_emission_; }  // of the batch; a sequence that joined later has its own
-  int joined_since_emission() const { return joined_; }   // number of sequences
+  Ticks last_emission() const { return last_emission_; }    // of the batch; a sequence that joined later has its own
+  std::span<const Sequence> joined_since_emission() const;  // the last ones
 
   // In a static batch the slots of finished sequences stay occupied until its last sequence ends, and their rows and
   // contexts still cost time.
@@ -61,7 +61,7 @@ class RunningBatch {
   std::int64_t context_ = 0, finished_context_ = 0;
   std::int64_t steps_ = 0;  // decode steps since the server started
   Ticks last_emission_ = 0;
-  int joined_ = 0, slots_ = 0;
+  int slots_ = 0;
   int first_completion_ = kUnknown;  // minimum of remaining_
   static constexpr int kUnknown = -1;
 };

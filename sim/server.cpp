@@ -62,7 +62,7 @@ void Server::submit(const Request& r) {
   enqueue(part, sequence_of(r, part.index), r.arrival);
 }
 
-void Server::submit_prefilled(const ServedRequest& record, Ticks arrival) {
+void Server::submit_prefilled(const ServedRequest& record) {
   Part& part = next_part();
   Sequence s = sequence_of(record.request, part.index);
   s.record = record;
@@ -70,7 +70,7 @@ void Server::submit_prefilled(const ServedRequest& record, Ticks arrival) {
   s.generated = 1;
   s.swapped = true;
   s.last_emission = record.first_token;
-  enqueue(part, s, arrival);
+  enqueue(part, s, record.first_token);
 }
 
 void Server::hand_over(Handover handover) {
@@ -128,7 +128,9 @@ void Server::step(Ticks until) {
     for (const Part* p : running_) steps = p->executor.fitting(*p->plan, steps);
   for (Part* p : running_) steps = p->executor.reserve(*p->plan, steps);
   for (Part* p : running_) p->executor.end(*p->plan, steps, now_);
-  now_ += runs_.front()->time();
+  const Ticks time = runs_.front()->time();
+  figures_.record_dummy_batches(static_cast<Ticks>(parts_.size() - running_.size()) * time);
+  now_ += time;
 }
 
 void Server::advance(Ticks until) {

@@ -24,8 +24,9 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   void submit(const Request&);  // call advance(arrival of the request) first
-  // Submits a request whose prompt another server has computed; its keys and values arrive at `arrival`.
-  void submit_prefilled(const ServedRequest&, Ticks arrival);
+  // Submits a request whose prompt another server has computed. Its keys and values arrive at the time of its first
+  // token.
+  void submit_prefilled(const ServedRequest&);
   void hand_over(Handover);  // makes this a prefill server
   // Runs all steps that start before `until`. Throws InputErrors beyond simulated time (core/clock), and as
   // Scheduler::schedule() and StepExecutor::begin() do.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/fingerprint.h"
+#include "sim/fleet_cost.h"
 #include "sim/step_table.h"
 
 namespace draftline {
@@ -25,6 +26,11 @@ Estimate estimate(std::span<const double> values, double confidence) {
 }
 
 double requests_in_flight(const Workload& w, const ServingRun& r) { return mean_rate(w) * r.figures.e2e.mean().value; }
+
+std::int64_t more_requests(const Workload& w, double enough) {
+  const double wanted = std::max(4.0 * static_cast<double>(w.requests), enough);
+  return wanted < kMostRequests ? static_cast<std::int64_t>(wanted) : std::max(w.requests, kMostRequests);
+}
 
 bool fills_servers(const Workload& w, const ServingRun& r) {
   constexpr double kFills = 4;
@@ -247,6 +253,7 @@ const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const Laten
 }
 
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {
+  constexpr double kLongEmptying = 0.1;
   const Serving& serving = *scenario().serving;
   const auto point = prepare(p);
   ServingResult out;
@@ -254,23 +261,16 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
   out.batch_limit = point->limits.max_num_seqs;
   out.servers = point->fleet.schedulers();
   const Device& target = *point->setup.device;
-  const auto price_of = [&](const Device& d) {
-    const auto known = serving.prices.per_hour.find(d.name);
-    return known == serving.prices.per_hour.end() ? 0 : known->second;
-  };
-  int each = point->setup.parallel.devices;
+  const ServerDevices each = devices_of_server(scenario(), p);
+  const int servers = point->fleet.replicas + point->fleet.prefill_replicas;
+  out.devices = servers * each.all();
+  if (!serving.prices.per_hour.empty()) out.cost_per_hour = cost_of_fleet(servers, each, serving.prices).per_hour;
   out.power_watts = target.power_watts.value_or(0);
-  out.price = price_of(target);
   if (const auto own = scenario().method(p).drafter_device) {
-    // A mean is unknown where one of both is.
-    const auto mean = [&](double of_target, double of_drafter) {
-      return of_target > 0 && of_drafter > 0 ? (each * of_target + of_drafter) / (each + 1) : 0;
-    };
-    out.power_watts = mean(out.power_watts, own->device->power_watts.value_or(0));
-    out.price = mean(out.price, price_of(*own->device));
-    ++each;
+    const double of_drafter = own->device->power_watts.value_or(0);  // the mean is unknown where one of both is
+    out.power_watts =
+        out.power_watts > 0 && of_drafter > 0 ? (each.targets * out.power_watts + of_drafter) / each.all() : 0;
   }
-  out.devices = point->fleet.servers() * each;
   for (int i = 0; i < serving.replications.value_or(1); ++i)
     out.runs.push_back(
         point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
@@ -284,10 +284,20 @@ ServingResult ServingSweep::serve(const Point& p, const Options& o) {
       out.warnings.push_back(some + ": refused");
       break;
     }
-  if (const ServingRun& run = out.runs.front(); !run.diverges && !fills_servers(point->workload, run))
-    out.warnings.emplace_back(
-        "there are fewer requests than 4 x rate x e2e: arrivals end before the servers are as full as under a load "
-        "that lasts");
+  if (const ServingRun& run = out.runs.front(); !run.diverges) {
+    const double emptying = run.figures.share_after_arrivals();
+    if (!fills_servers(point->workload, run))
+      out.warnings.emplace_back(
+          "there are fewer requests than 4 x rate x e2e: arrivals end before the servers are as full as under a load "
+          "that lasts");
+    else if (emptying > kLongEmptying)
+      out.warnings.push_back(std::to_string(std::lround(100 * emptying)) +
+                             " % of the time is after the last arrival, while the servers empty: "
+                             "throughput and costs include it; more requests make it shorter");
+    if (run.unsettled)
+      out.warnings.emplace_back(
+          "the queue was longer at the last arrival than halfway: only more requests tell whether it grows");
+  }
   const ServingChoice& choice = serving.choices[p.serving];
   const auto seqs = [&](bool speculating) {
     return limits_on(choice, *point->setup.engine, target, speculating).max_num_seqs;

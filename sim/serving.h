@@ -23,13 +23,13 @@ struct ServingResult {
   std::int64_t kv_blocks = 0;  // of each server
   int batch_limit = 0;         // largest number of sequences in a step, by max_num_seqs and the token budget
   int servers = 1;
-  int devices = 1;  // of all servers, drafters' own included
-  // Of one device: design power in W, price per hour; 0: unknown. A mean where a drafter has a device of its own.
-  double power_watts = 0, price = 0;
-  std::vector<std::string> warnings;  // sentences
+  int devices = 1;         // of all servers, drafters' own included
+  double power_watts = 0;  // design power of one device; 0: unknown. A mean where a drafter has a device of its own
+  std::optional<double> cost_per_hour;  // of all devices, in whole nodes where they come so; none without prices
+  std::vector<std::string> warnings;    // sentences
 
   static auto members(auto& s) {
-    return std::tie(s.runs, s.oracle, s.kv_blocks, s.batch_limit, s.servers, s.devices, s.power_watts, s.price,
+    return std::tie(s.runs, s.oracle, s.kv_blocks, s.batch_limit, s.servers, s.devices, s.power_watts, s.cost_per_hour,
                     s.warnings);
   }
 };
@@ -56,6 +56,10 @@ Estimate estimate(const std::vector<Run>& runs, Figure figure) {
 
 // Requests in flight when a load lasts, by Little's law: rate x mean end-to-end latency. 0 for a closed loop.
 double requests_in_flight(const Workload&, const ServingRun&);
+// The most requests to which a simulation is extended, unless it asks for more itself.
+constexpr std::int64_t kMostRequests = 1 << 18;
+// For a simulation that is repeated: four times the requests, or `enough` if that is more; at most kMostRequests.
+std::int64_t more_requests(const Workload&, double enough = 0);
 // Whether there are four times as many requests. With fewer, arrivals end before the servers are as full as under a
 // load that lasts.
 bool fills_servers(const Workload&, const ServingRun&);

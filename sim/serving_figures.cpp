@@ -5,10 +5,18 @@ namespace draftline {
 
 namespace {
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+// The tokens that a request emits after a time, if it emits them evenly from the first to the last.
+double tokens_after(Ticks time, const ServedRequest& r) {
+  const Ticks span = r.last_token - r.first_token, after = r.last_token - std::max(time, r.first_token);
+  if (after <= 0) return 0;
+  return r.request.output * share(static_cast<double>(after), static_cast<double>(span));
+}
 }  // namespace
 
 void ServingFigures::record_arrival(const Request& r) {
   first_arrival = std::min(first_arrival, r.arrival);
+  last_arrival = std::max(last_arrival, r.arrival);
   longest_text = std::max(longest_text, std::int64_t{r.prompt} + r.output);
   if (r.id >= warm_up_) begin = std::min(begin, r.arrival);
 }
@@ -20,7 +28,9 @@ void ServingFigures::record_request(const ServedRequest& r) {
   all_tokens += r.request.output;
   end = std::max(end, r.last_token);
   in_system_ += static_cast<double>(r.last_token - r.request.arrival);
-  if (r.request.id >= warm_up_) {
+  if (r.request.id < warm_up_) {
+    if (begin != kForever) warm_up_tokens_ += tokens_after(begin, r);
+  } else {
     ++requests;
     output_tokens += r.request.output;
     prompt_tokens += r.request.prompt;
@@ -65,6 +75,10 @@ double ServingFigures::host_share(int servers) const {
 }
 double ServingFigures::mean_blocks() const { return share(block_time_, busy_); }
 double ServingFigures::mean_in_system() const { return share(in_system_, static_cast<double>(end - first_arrival)); }
+
+double ServingFigures::share_after_arrivals() const {
+  return share(static_cast<double>(end - last_arrival), static_cast<double>(end - begin));
+}
 
 const Histogram& ServingFigures::latency(LatencyTargets::Target::Of of) const {
   return of == LatencyTargets::Target::Of::ttft ? ttft : of == LatencyTargets::Target::Of::tpot ? tpot : e2e;

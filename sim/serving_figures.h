@@ -56,6 +56,8 @@ class ServingFigures {
   void record_arrival(const Request&);
   void record_request(const ServedRequest&);  // at its end; the observer is called
   void record_step(const StepRun&);           // at the end of the steps; the observer is called
+  // Records that a part without requests ran dummy batches, as all parts of a server step together.
+  void record_dummy_batches(Ticks time) { busy_ += static_cast<double>(time); }
   // Records inter-token latencies: in the i-th of `steps` steps, gap + i * rise for each of `sequences` sequences.
   void record_gaps(Ticks gap, Ticks rise, std::int64_t steps, std::int64_t sequences) {
     inter_token.add_rising(gap, rise, steps, sequences);
@@ -82,19 +84,21 @@ class ServingFigures {
   // all_tokens: output tokens with the warm-up; most_blocks: peak of KV blocks in use; longest_text: tokens of the
   // longest prompt and output.
   std::int64_t all_tokens = 0, steps = 0, preemptions = 0, most_blocks = 0, longest_text = 0;
-  std::int64_t refused = 0, longest_refused = 0;              // refused requests; tokens of the longest of them
-  Ticks first_arrival = kForever, begin = kForever, end = 0;  // begin: arrival of the first request after the warm-up
+  std::int64_t refused = 0, longest_refused = 0;  // refused requests; tokens of the longest of them
+  // begin: arrival of the first request after the warm-up
+  Ticks first_arrival = kForever, begin = kForever, last_arrival = 0, end = 0;
 
   Seconds makespan() const { return to_seconds(end > begin ? end - begin : 0); }  // from `begin` to the last token
-  // Output tokens/s, and requests/s within the limit of every latency target, over the makespan and without the
-  // warm-up.
-  PerSecond throughput() const { return static_cast<double>(output_tokens) / makespan(); }
+  // Over the makespan: output tokens/s, those that requests of the warm-up still emit in it included, and requests/s
+  // after the warm-up within the limit of every latency target.
+  PerSecond throughput() const { return (static_cast<double>(output_tokens) + warm_up_tokens_) / makespan(); }
   PerSecond goodput() const { return static_cast<double>(good_requests) / makespan(); }
   double acceptance_length() const;          // mean tokens per sequence and decode step; 1 if there was none
   double busy_share(int servers = 1) const;  // utilisation: share of the time in which steps ran, mean of the servers
   double host_share(int servers = 1) const;  // share of the time in which steps waited for the host
   double mean_blocks() const;                // KV blocks in use, mean over the time of steps
   double mean_in_system() const;             // requests in flight, mean over time
+  double share_after_arrivals() const;       // of the makespan: after the last arrival, while servers empty
   const Histogram& latency(LatencyTargets::Target::Of) const;
   Seconds value_of(const LatencyTargets::Target&) const;  // the mean or percentile that the target limits
   bool meets(const LatencyTargets::Target& t) const { return value_of(t) <= t.limit; }
@@ -107,8 +111,9 @@ class ServingFigures {
   static auto members(auto& s) {
     return std::tie(s.ttft, s.tpot, s.inter_token, s.e2e, s.queueing, s.requests, s.output_tokens, s.prompt_tokens,
                     s.good_requests, s.all_tokens, s.steps, s.preemptions, s.most_blocks, s.longest_text,
-                    s.reused_tokens, s.refused, s.longest_refused, s.first_arrival, s.begin, s.end, s.sequence_steps_,
-                    s.decoded_, s.busy_, s.host_, s.block_time_, s.in_system_, s.events_);
+                    s.reused_tokens, s.refused, s.longest_refused, s.first_arrival, s.begin, s.last_arrival, s.end,
+                    s.sequence_steps_, s.decoded_, s.warm_up_tokens_, s.busy_, s.host_, s.block_time_, s.in_system_,
+                    s.events_);
   }
 
  private:
@@ -117,6 +122,7 @@ class ServingFigures {
   std::vector<std::int64_t> late_;  // requests beyond the limit of each target, of the percentile's bins
   ServingObserver* observer_ = nullptr;
   std::int64_t sequence_steps_ = 0, decoded_ = 0;
+  double warm_up_tokens_ = 0;                                    // that requests of the warm-up emit after `begin`
   double busy_ = 0, host_ = 0, block_time_ = 0, in_system_ = 0;  // ps; blocks x ps; requests x ps
   Fingerprint events_;
 };

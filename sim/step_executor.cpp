@@ -183,20 +183,22 @@ std::int64_t StepExecutor::draw_acceptance(const StepPlan& plan) {
 Ticks StepExecutor::wait_before_decoding(int draft_length) {
   const Ticks swap = blocks_.take_swap_time();
   if (running_.empty() || prompt_time_ == 0) return swap;
-  const int joined = std::min(running_.slots(), running_.joined_since_emission());
+  const auto joined = static_cast<int>(running_.joined_since_emission().size());
   return swap + cost_.after_prompts(running_.slots(), draft_length, running_.slot_context(),
                                     std::exchange(prompt_time_, 0), joined);
 }
 
+// The first gap of a sequence that has joined began elsewhere: at its first token, or before it was swapped out.
 void StepExecutor::record_gaps(Ticks now) {
-  const auto n = static_cast<std::int64_t>(running_.size());
-  if (running_.last_emission() == now) {
-    figures_.record_gaps(run_.first, run_.rise, run_.steps, n);
+  const auto joined = running_.joined_since_emission();
+  const auto all = static_cast<std::int64_t>(running_.size()), others = all - static_cast<std::int64_t>(joined.size());
+  if (joined.empty() && running_.last_emission() == now) {
+    figures_.record_gaps(run_.first, run_.rise, run_.steps, all);
     return;
   }
-  for (const Sequence& s : running_.sequences())
-    figures_.record_gaps(now + run_.first - std::max(running_.last_emission(), s.last_emission), 0, 1, 1);
-  if (run_.steps > 1) figures_.record_gaps(run_.first + run_.rise, run_.rise, run_.steps - 1, n);
+  if (others > 0) figures_.record_gaps(now - running_.last_emission() + run_.first, 0, 1, others);
+  for (const Sequence& s : joined) figures_.record_gaps(now - s.last_emission + run_.first, 0, 1, 1);
+  if (run_.steps > 1) figures_.record_gaps(run_.first + run_.rise, run_.rise, run_.steps - 1, all);
 }
 
 }  // namespace draftline

@@ -104,10 +104,7 @@ static MeasuredPoint read_point(const Reader& in) {
     if (p.op == "attention" && static_cast<double>(p.at("sequences")) * p.at("rows") > kMostRows)
       shape.fail("has too many rows");
   }
-  if (const auto why = in.find("skipped")) {
-    p.skipped = why->text();
-    if (p.skipped.empty()) why->fail("must say why");
-  } else {
+  if (!read_skipped(in, p.skipped, p.device_failed)) {
     p.median = read_time(in.at("median"));
     p.low = read_time(in.at("low"));
     p.high = read_time(in.at("high"));
@@ -131,6 +128,25 @@ std::map<std::string, std::string> named(const InputFiles& files, const std::fil
   std::map<std::string, std::string> names;
   for (const auto& [file, fingerprint] : files) names[input_name(file, data)] = to_hex(fingerprint);
   return names;
+}
+
+bool read_skipped(const Reader& in, std::string& why, bool& device_failed) {
+  constexpr std::string_view kTriedLast = "the next run tries it last: ";  // instead of the key, in files of before
+  const auto skipped = in.find("skipped");
+  if (!skipped) return false;
+  why = skipped->text();
+  if (why.empty()) skipped->fail("must say why");
+  if (const auto failed = in.find("device_failed")) device_failed = failed->boolean();
+  if (why.starts_with(kTriedLast)) {
+    device_failed = true;
+    why.erase(0, kTriedLast.size());
+  }
+  return true;
+}
+
+void write_skipped(JsonWriter& w, const std::string& why, bool device_failed) {
+  w.member("skipped", why);
+  if (device_failed) w.member("device_failed", true);
 }
 
 std::optional<MemoryTimes> read_memory_times(const Reader& in) {
@@ -216,7 +232,7 @@ void write_measured(std::ostream& out, const Measured& m) {
       for (const auto& [name, value] : p.shape) w.member(name, value);
     });
     if (!p.skipped.empty()) {
-      w.member("skipped", p.skipped);
+      write_skipped(w, p.skipped, p.device_failed);
     } else {
       w.member("median", seconds(p.median));
       w.member("low", seconds(p.low));

@@ -25,6 +25,7 @@ struct MeasuredPoint {
   Seconds median = {}, low = {}, high = {};  // quartiles
   int samples = 0, discarded = 0;            // discarded: taken while the clock was off
   std::string skipped = {};                  // why it could not run; then there are no times
+  bool device_failed = false;                // that is why: a run that goes on tries it last
   std::optional<MemoryTimes> memory = {};    // of the memory reference just before, on a CPU
   bool same_shape(const MeasuredPoint& o) const { return op == o.op && shape == o.shape; }
   int at(const std::string& name) const;  // InputErrors if the shape has no such number
@@ -45,6 +46,9 @@ struct Provenance {
 std::map<std::string, std::string> named(const InputFiles&, const std::filesystem::path& data);
 std::optional<MemoryTimes> read_memory_times(const Reader&);  // of an object's key "memory_reference", if it is there
 void write_memory_times(JsonWriter&, const std::optional<MemoryTimes>&);
+// The keys "skipped" and "device_failed" of a point or a cell. Returns whether it was skipped.
+bool read_skipped(const Reader&, std::string& why, bool& device_failed);
+void write_skipped(JsonWriter&, const std::string& why, bool device_failed);
 Provenance read_provenance(const Reader&);  // the keys of an object that has others too
 void write_provenance(JsonWriter&, const Provenance&);
 

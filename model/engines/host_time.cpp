@@ -11,60 +11,18 @@ namespace draftline {
 
 namespace {
 
-// The vocabulary of decoder/op.h, so that a profile's misspelt row is an error and not a silent default.
-constexpr auto kOpKeys = std::to_array<std::string_view>({"embed",
-                                                          "linear",
-                                                          "linear.int8",
-                                                          "linear.int4",
-                                                          "linear.fp8",
-                                                          "linear.fp8-w8a8",
-                                                          "linear.int8-w8a8",
-                                                          "linear.fp4-w4a4",
-                                                          "linear.fp4",
-                                                          "linear.absorbed",
-                                                          "quantise",
-                                                          "quantise.norm",
-                                                          "quantise.activation",
-                                                          "rms_norm",
-                                                          "add_rms_norm",
-                                                          "layer_norm",
-                                                          "add",
-                                                          "silu_mul",
-                                                          "silu_add",
-                                                          "gelu",
-                                                          "sigmoid_mul",
-                                                          "rope_append",
-                                                          "attention",
-                                                          "attention.verify",
-                                                          "attention.prefill",
-                                                          "group_attention",
-                                                          "gather",
-                                                          "concat_rows",
-                                                          "store",
-                                                          "upload",
-                                                          "argmax",
-                                                          "top_k",
-                                                          "softmax",
-                                                          "expand_tree",
-                                                          "select_tree",
-                                                          "follow_path",
-                                                          "walk_candidates",
-                                                          "grouped_conv",
-                                                          "verify_greedy",
-                                                          "verify_sampled",
-                                                          "verify_relaxed",
-                                                          "cosine_gate",
-                                                          "clip_top_k",
-                                                          "sample",
-                                                          "commit",
-                                                          "select_entries",
-                                                          "advance",
-                                                          "all_reduce",
-                                                          "all_gather",
-                                                          "expert_dispatch",
-                                                          "expert_combine",
-                                                          "expert_mlp",
-                                                          "map_ids"});
+// What op_key (decoder/tape.h) may return, sorted: so a profile's misspelt row is an error and not a silent default.
+// clang-format off
+constexpr auto kOpKeys = std::to_array<std::string_view>({
+    "add", "add_rms_norm", "advance", "all_gather", "all_reduce", "argmax", "attention", "attention.prefill",
+    "attention.verify", "causal_convolution", "clip_top_k", "commit", "concat_rows", "cosine_gate", "delta_rule",
+    "embed", "expand_tree", "expert_combine", "expert_dispatch", "expert_mlp", "follow_path", "force_accepted",
+    "gated_rms_norm", "gather", "gelu", "group_attention", "grouped_conv", "layer_norm", "linear", "linear.absorbed",
+    "linear.fp4", "linear.fp4-w4a4", "linear.fp8", "linear.fp8-w8a8", "linear.int4", "linear.int8",
+    "linear.int8-w8a8", "map_ids", "quantise", "quantise.activation", "quantise.norm", "rms_norm", "rope_append",
+    "sample", "select_entries", "select_tree", "sigmoid_mul", "silu_add", "silu_mul", "store", "top_k", "upload",
+    "verify_greedy", "verify_relaxed", "verify_sampled", "walk_candidates"});
+// clang-format on
 constexpr std::string_view kDraft = "draft/";
 
 OpCost read_op(const Reader& row) {
@@ -155,6 +113,8 @@ OpCost OpCost::of_heads(int heads, int kv_heads) const {
   c.group_launches = c.group_traffic = 0;
   return c;
 }
+
+std::span<const std::string_view> op_keys() { return kOpKeys; }
 
 OpCost Engine::cost_of(std::string_view op_key, bool drafting) const {
   const auto row_of = [&](std::string_view prefix) -> const OpCost* {

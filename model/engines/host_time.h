@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's side of a step: what a serving engine spends on launches, synchronisation and bookkeeping, and how it cuts
-// the logical ops into kernels (docs/engines.md). Group A of a profile is measured without speculation.
+// the logical ops into kernels. Members of Engine and OpCost are keys of a profile (docs/engines.md).
 #pragma once
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,17 +43,17 @@ struct Engine {
   Seconds issue;             // host time per kernel launch, the framework's own included (eager)
   Seconds record;            // host time per op to find a step's tape, before anything of it is launched
   Seconds graph_launch;      // host time per forward pass (graphs), or per segment (no overlap)
-  Seconds step;              // host work per step that the device waits for: host_exposed
-  Seconds step_speculating;  // the same while speculating: host_sync where overlap is lost, plus spec_fixed
+  Seconds step;              // host work per step that the device waits for
+  Seconds step_speculating;  // the same while speculating: all of the host's work where it loses its overlap
   Seconds step_searching;    // the same where the host looks drafts up, if that takes it its overlap; 0: it doesn't
   Seconds search;            // host time per sequence to look drafts up in a suffix tree, and to keep the tree
   double launches_speculating = 0;  // eager kernels a step has only while speculating (masks), each at `issue`
   Seconds layer_tree;               // device time of a layer that verifies a tree, beyond a chain's: attention in parts
   Seconds draft_pass;               // host time per draft pass; a device that is behind hides it
-  Seconds draft_pass_exposed;       // the device waits so long in each draft pass, however busy it is: pass_extra
+  Seconds draft_pass_exposed;       // the device waits so long in each draft pass, however busy it is
   Seconds layer;                    // device time of a layer beyond its kernels timed apart; below 0: graphs save it
   double bandwidth_share = 1;       // memory bandwidth that kernels reach, of what the device's fits say
-  Seconds token;                    // per emitted token, serial with the device: host_per_token
+  Seconds token;                    // host time per emitted token, serial with the device
   Seconds sync;                     // one blocking read
   std::vector<int> graph_sizes;     // captured row counts: rows are padded up; empty: no padding
   // Steps with prompts are replayed as graphs up to so many rows, others launched kernel by kernel; none: all replayed.
@@ -74,6 +75,9 @@ Engine read_engine(Reader);
 
 // The engine as it computes a prompt of so many rows.
 Engine for_prompt(const Engine&, int rows);
+
+// The op keys that a profile may name, sorted.
+std::span<const std::string_view> op_keys();
 
 // Rows of an object like a profile's "ops", over those that the engine has: what another hand's code makes of some ops.
 void read_op_costs(Reader ops, Engine&);

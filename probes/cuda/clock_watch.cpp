@@ -26,6 +26,21 @@ double at_share(std::vector<double> v, double share) {
 
 }  // namespace
 
+void ClockWatch::note_idle() {
+  const auto r = nvml_.missing().empty() ? nvml_.clocks() : std::nullopt;
+  if (!r) return;
+  ++idle_readings_;
+  for (const Reason& reason : kReasons)
+    if ((r->reasons & reason.bit) != 0) ++idle_readings_with_[reason.bit];
+}
+
+std::uint64_t ClockWatch::standing() const {
+  std::uint64_t bits = 0;
+  for (const auto& [reason, n] : idle_readings_with_)
+    if (2 * n > idle_readings_) bits |= reason;
+  return bits;
+}
+
 void ClockWatch::start_point() {
   celsius_ = std::max(celsius_, nvml_.celsius().value_or(0));
   watts_ = std::max(watts_, nvml_.watts().value_or(0));
@@ -41,9 +56,10 @@ bool ClockWatch::throttled() {
   if (!r) return last_throttled_ = false;
   sm_.push_back(r->sm_mhz);
   if (r->memory_mhz > 0) memory_.push_back(r->memory_mhz);
+  const std::uint64_t reasons = r->reasons & ~standing();
   for (const Reason& reason : kReasons)
-    if ((r->reasons & reason.bit) != 0) ++throttled_readings_[reason.bit];
-  return last_throttled_ = (r->reasons & kThrottled) != 0;
+    if ((reasons & reason.bit) != 0) ++throttled_readings_[reason.bit];
+  return last_throttled_ = (reasons & kThrottled) != 0;
 }
 
 std::map<std::string, double> ClockWatch::facts() const {
@@ -70,6 +86,11 @@ std::map<std::string, double> ClockWatch::facts() const {
 std::vector<std::string> ClockWatch::remarks() const {
   std::vector<std::string> all;
   if (!nvml_.missing().empty()) all.push_back("clocks are watched by a clock reference alone: " + nvml_.missing());
+  for (const Reason& reason : kReasons)
+    if ((standing() & reason.bit) != 0)
+      all.push_back("the driver names " + std::string(reason.name) + " while the device is idle (" +
+                    std::to_string(idle_readings_with_.at(reason.bit)) + " of " + std::to_string(idle_readings_) +
+                    " readings): no sample was discarded for it");
   for (const Reason& reason : kReasons)
     if (const auto it = throttled_readings_.find(reason.bit); it != throttled_readings_.end())
       all.push_back(std::to_string(it->second) + " of " + std::to_string(sm_.size()) + " readings of the clocks met " +

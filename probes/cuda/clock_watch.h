@@ -16,6 +16,9 @@ class ClockWatch {
  public:
   explicit ClockWatch(const std::string& bus_id) : nvml_(bus_id) {}
 
+  // Reads the reasons while the device has nearly nothing to do. What most of these readings name always stands there,
+  // such as a node's power brake: it is reported, and makes no reading throttled.
+  void note_idle();
   void start_point();  // reads temperature and power, which takes longer than reading clocks
   // Reads the clocks, at most once per millisecond, and returns whether they are throttled.
   bool throttled();
@@ -26,11 +29,13 @@ class ClockWatch {
   std::vector<std::string> remarks() const;
 
  private:
+  std::uint64_t standing() const;
   Nvml nvml_;
   std::chrono::steady_clock::time_point last_{};
   bool last_throttled_ = false;
   std::vector<double> sm_, memory_;
-  std::map<std::uint64_t, int> throttled_readings_;  // by reason
+  std::map<std::uint64_t, int> throttled_readings_, idle_readings_with_;  // by reason
+  int idle_readings_ = 0;
   double celsius_ = 0, watts_ = 0;
 };
 

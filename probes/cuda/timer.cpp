@@ -31,12 +31,22 @@ bool fits(double bytes, MeasuredPoint& p) {
   return false;
 }
 
+int nodes_of_sample(double seconds_of_one, int copies) {
+  constexpr double kLeastSeconds = 1e-3;
+  constexpr int kMostNodes = 1024;
+  const int rounds = std::max(1, static_cast<int>(kLeastSeconds / (seconds_of_one * copies)));
+  return std::min(copies * rounds, std::max(copies, kMostNodes));
+}
+
 CudaTimer::CudaTimer() : watch(bus_id()) {
   must(cudaGetDeviceCount(&devices), "looking for devices");
   constexpr double kWarming = 0.2;  // seconds in which an idle device's clock rises to that of a busy one
   const double start = now();
-  do reference();
-  while (now() - start < kWarming);
+  for (int i = 1; i <= kFirstReadings; ++i) {
+    do reference();
+    while (now() - start < kWarming * i / kFirstReadings);
+    watch.note_idle();
+  }
   clock_ = {};
   for (int i = 0; i < kFirstReadings; ++i) reference();
 }
@@ -78,9 +88,9 @@ void CudaTimer::take_samples(MeasuredPoint& p, Seconds time_budget, const std::f
   summarise(p, all, usual);
 }
 
-// While the host launches so many kernels, or a graph of them: for some 90 us, and 0.2 us a kernel.
+// While the host launches so many kernels, or a graph of them: for some 90 us, and 0.4 us a kernel.
 void CudaTimer::keep_busy(int kernels) {
-  constexpr int kAdditions = 40000, kOfKernel = 100;
+  constexpr int kAdditions = 40000, kOfKernel = 200;
   cuda::idle(kAdditions + kOfKernel * kernels, stream);
 }
 
@@ -97,8 +107,6 @@ void CudaTimer::time_between_events(MeasuredPoint& p, Seconds time_budget, int n
 }
 
 void CudaTimer::time_kernels(MeasuredPoint& p, Seconds time_budget, int copies, const std::function<void(int)>& issue) {
-  constexpr double kLeastSeconds = 200e-6;
-  constexpr int kMostNodes = 1024;
   issue(0);
   const int trial = std::min(copies, 4);
   keep_busy(trial);
@@ -107,8 +115,7 @@ void CudaTimer::time_kernels(MeasuredPoint& p, Seconds time_budget, int copies, 
   after_.record(stream);
   after_.wait();
   const double one = std::max(after_.seconds_since(before_) / trial, 1e-7);
-  const int rounds = std::max(1, static_cast<int>(kLeastSeconds / (one * copies)));
-  const int nodes = std::min(copies * rounds, std::max(copies, kMostNodes));
+  const int nodes = nodes_of_sample(one, copies);
   const cuda::GraphExec graph = record(stream, [&] {
     for (int i = 0; i < nodes; ++i) issue(i % copies);
   });

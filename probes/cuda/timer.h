@@ -26,6 +26,10 @@ inline cuda::GraphExec record(const cuda::Stream& stream, const std::function<vo
 // Whether the device has room for so many bytes; if not, the point says so in `skipped`.
 bool fits(double bytes, MeasuredPoint&);
 
+// Nodes of a graph that is timed as one sample: rounds through the copies that take a millisecond. What the device
+// takes to start a graph, some 2-6 us, lies between the events too.
+int nodes_of_sample(double seconds_of_one, int copies);
+
 struct CudaTimer {
   CudaTimer();
   cuda::DeviceFacts facts = cuda::open_device();

@@ -47,7 +47,7 @@ TEST_CASE("approved pins pass; a changed scenario is exit 1 with a table; approv
   const Ran first = draftline("check pins.json --approve");
   CHECK(first.code == 0);
   CHECK(first.out.empty());
-  CHECK(first.err == "approved pins.json: 1 pins, " + std::to_string(30) + " figures\n");
+  CHECK(first.err == "approved pins.json: 1 pin, " + std::to_string(30) + " figures\n");
   const std::string approved = draftline.read("pins.json");
   const Ran fine = draftline("check pins.json");
   CHECK(fine.code == 0);
@@ -85,6 +85,18 @@ TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written
   };
   const std::string pin = R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "s.json")";
   const auto c = GENERATE_COPY(
+      Case{R"({"schema_version": 1, "pins": []})", "check pins.json", "pins.json#/pins: at least one pin is needed"},
+      Case{R"({"schema_version": 1, "anchors": []})", "check --anchors pins.json",
+           "pins.json#/anchors: at least one anchor is needed"},
+      Case{"{}", "check --against pins.json pins.json", "pins.json#: is no output of a verb: missing key"},
+      Case{R"({"schema_version": 1})", "check --against pins.json pins.json", "pins.json#: holds no figure"},
+      Case{kPins, "check --against s.json s.json", "s.json#: is no output of a verb"},
+      Case{kPins, "check pins.json --tolerance 0.5", "--tolerance is of --against"},
+      Case{kPins, "check pins.json --within 0.3", "--within is of --measured"},
+      Case{kPins, "check pins.json --reference-data .", "--reference-data is of --anchors"},
+      Case{kPins, "check --against s.json s.json --exact --tolerance 0.1", "--exact has no tolerance"},
+      Case{kPins, "check --measured s.json s.json --exact", "--exact is of predictions"},
+      Case{kPins, "check --measured s.json s.json", "--junit is of predictions"},
       Case{"{", "check pins.json", "pins.json#"}, Case{"[1]", "check pins.json", "pins.json#: "},
       Case{std::string(20000, '['), "check pins.json", "pins.json#"},
       Case{pin + R"(, "points": [{"at": {}, "x": 1e999}]}]})", "check pins.json", "pins.json#/pins/0/points/0/x: "},
@@ -101,7 +113,6 @@ TEST_CASE("wrong input of check is exit 2 with its place, and nothing is written
       Case{kPins, "check none.json", "none.json"}, Case{kPins, "check --scenarios none", "none"},
       Case{kPins, "check pins.json --against pins.json", "one of them"},
       Case{kPins, "check pins.json --jobs 0", "jobs"}, Case{kPins, "check --measured pins.json", "measured"},
-      Case{kPins, "check --measured pins.json s.json", "is no measured file"},
       Case{kPins, "check --against pins.json", "holds no \"question\""},
       Case{kPins, "check --against s.json s.json --approve", "--approve writes pin files"},
       Case{R"({"question": {"verb": "run", "file": 3, "scenario": {}}})", "check --against pins.json",
@@ -138,40 +149,14 @@ TEST_CASE("where one question of several files fails, none of the files is appro
   CHECK(contains(r.err, "unknown name \"no-such\""));
   CHECK(draftline.read("pins.json") == kPins);
   CHECK(draftline.read("bad_pins.json") == before);
-  CHECK(draftline("check bad_pins.json pins.json").code == 1);  // and only told where nothing is written
-}
-
-TEST_CASE("--scenarios pins every scenario of a folder; one that is new or gone is told") {
-  const Folder draftline;
-  fs::create_directories(draftline.path("mine"));
-  draftline.write("mine/run.json", kScenario);
-  draftline.write("mine/served.json", kServed);
-  CHECK(draftline("check --scenarios mine").code == 1);
-  const Ran first = draftline("check --scenarios mine --approve");
-  CHECK(first.code == 0);
-  CHECK(first.out.empty());
-  CHECK(contains(first.err, "mine/pins.json: 2 pins"));
-  CHECK(draftline("check --scenarios mine").code == 0);
-  CHECK(draftline("check mine/pins.json").code == 0);  // an ordinary file of pins
-
-  draftline.write("mine/another.json", kScenario);
-  const Ran fresh = draftline("check --scenarios mine");
-  CHECK(fresh.code == 1);
-  CHECK(contains(
-      fresh.out,
-      "run another.json: has no approved figures yet: the same command with --approve writes them to mine/pins.json"));
-  fs::remove(draftline.path("mine/served.json"));
-  const Ran gone = draftline("check --scenarios mine");
-  CHECK(gone.code == 1);
-  CHECK(
-      contains(gone.out, "simulate served.json: its scenario is not there any more: the same command with --approve"));
-  CHECK(draftline("check --scenarios mine --approve").code == 0);
-  CHECK(draftline("check --scenarios mine").code == 0);
-  CHECK(!contains(draftline.read("mine/pins.json"), "served.json"));
-  CHECK(contains(draftline.read("mine/pins.json"), "another.json"));
-
-  fs::create_directories(draftline.path("empty"));
-  CHECK(draftline("check --scenarios empty").code == 2);
+  const Ran told = draftline("check bad_pins.json pins.json --json");  // and only told where nothing is written
+  CHECK(told.code == 2);
+  CHECK(Json::parse(told.out).at("pins").size() == 2);
+  CHECK(!contains(told.err, "--approve"));  // which would not do
+  draftline.write("bad.json", R"({"device": "no-such", "engine": "no-such", "method": {"name": "autoregressive"}})");
+  const Ran several = draftline("check bad_pins.json --approve");  // each mistake on a line of its own
+  CHECK(contains(several.err, "\nrun bad.json: "));
+  CHECK(!contains(several.err, "u000a"));
 }
 
 TEST_CASE("a changed event stream of a simulation counts, though its figures may be alike") {
@@ -185,6 +170,15 @@ TEST_CASE("a changed event stream of a simulation counts, though its figures may
   const Ran r = draftline("check pins.json");
   CHECK(r.code == 1);
   CHECK(contains(r.out, "event_fingerprint"));
+
+  fs::copy_file(kData + "/devices/h100-sxm.json", draftline.path("mine.json"));
+  draftline.replace("served.json", "\"h100-sxm\"", "\"./mine.json\"");
+  REQUIRE(draftline("check pins.json --approve").code == 0);
+  draftline.replace("mine.json", "3.35 TB/s", "3.350001 TB/s");  // by 3e-7
+  CHECK(draftline("check pins.json").code == 1);
+  draftline.replace("pins.json", "\"relative\": 1e-09", "\"relative\": 0.01");
+  CHECK(draftline("check pins.json").code == 0);
+  CHECK(draftline("check pins.json --exact").code == 1);
 }
 
 TEST_CASE("--json, --junit and --markdown say what the table says") {
@@ -375,6 +369,10 @@ TEST_CASE("two measurements: the same is exit 0, a slower op exit 1") {
   CHECK(r.code == 1);
   CHECK(contains(r.out, "slower"));
   CHECK(Json::parse(draftline("check --measured '" + file + "' slower.json --json").out).at("kinds").size() > 3);
+  std::erase_if(slower.at("points").get_ref<Json::array_t&>(), [](const Json& p) { return p.at("op") == "gemm"; });
+  draftline.write("lost.json", slower.dump());
+  CHECK(draftline("check --measured '" + file + "' lost.json").code == 1);
+  CHECK(draftline("check --measured '" + file + "' lost.json --junit j.xml").code == 2);
 }
 
 }  // namespace draftline

@@ -240,6 +240,15 @@ TEST_CASE("list X --json is an array of objects with name and source") {
   CHECK(draftline("list " + kind).code == 0);
 }
 
+TEST_CASE("--help names the type and the range of a number, without zeros behind it") {
+  const Program draftline;
+  const std::string calibrate = draftline("calibrate --help").out, decode = draftline("decode --help").out;
+  CHECK(contains(calibrate, "--tensor-parallel INT:INT in [1 - 1024]=1"));
+  CHECK(contains(decode, "--temperature FLOAT:FLOAT in [0 - 100]=0"));
+  CHECK(contains(decode, "--top-p FLOAT:FLOAT in [1e-06 - 1]=1"));
+  CHECK(draftline("calibrate nothing.json --tensor-parallel 1.5").code == 2);
+}
+
 TEST_CASE("list devices names the formats below 16 bits that a device has fits of") {
   const Program draftline;
   const Ran r = draftline("list devices --json");

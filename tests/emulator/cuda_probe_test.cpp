@@ -7,6 +7,7 @@
 #include "core/errors.h"
 #include "model/calibration/engine_fit.h"
 #include "probes/cuda/clock_watch.h"
+#include "probes/cuda/timer.h"
 #include "probes/cuda_grid.h"
 #include "probes/tiny_decoder.h"
 #include "tests/catch.h"
@@ -122,6 +123,37 @@ TEST_CASE("an idle clock or a user's limit is no throttling") {
     CHECK(held.remarks().size() == 1);
   }
   emulator::reset();
+}
+
+TEST_CASE("what the driver names of an idle device too discards no sample, and is reported") {
+  emulator::reset();
+  emulator::driver().reasons = kPowerBrake;
+  CudaProbe probe;
+  CHECK(probe.measure(point("copy", {{"kib", 4}}), Seconds{0.02}).samples >= 3);
+  CHECK(probe.machine().at("clock_readings_throttled") == 0);
+  REQUIRE(probe.remarks().size() == 1);
+  CHECK(probe.remarks()[0] ==
+        "the driver names a power brake while the device is idle (20 of 20 readings): no sample was discarded for it");
+  const auto throttled = [](std::vector<std::uint64_t> idle, std::uint64_t busy) {
+    ClockWatch watch("0000:00:00.0");
+    for (const std::uint64_t reasons : idle) {
+      emulator::driver().reasons = reasons;
+      watch.note_idle();
+    }
+    emulator::driver().reasons = busy;
+    return watch.throttled();
+  };
+  CHECK_FALSE(throttled({kPowerBrake, 0, kPowerBrake}, kPowerBrake));
+  CHECK(throttled({kPowerBrake, kPowerBrake}, kPowerBrake | kPowerCap));
+  CHECK(throttled({kPowerBrake, 0}, kPowerBrake));
+  emulator::reset();
+}
+
+TEST_CASE("a sample takes a millisecond, in whole rounds through the copies where these are few") {
+  CHECK(nodes_of_sample(2e-6, 1) == 500);
+  CHECK(nodes_of_sample(10e-6, 9) == 99);
+  CHECK(nodes_of_sample(5e-3, 4) == 4);
+  CHECK(nodes_of_sample(1e-7, 1) == 1024);
 }
 
 TEST_CASE("without NVML a probe says so once and goes on with its clock reference") {

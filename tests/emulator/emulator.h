@@ -31,6 +31,14 @@ struct Link {
 };
 Link& link();
 
+// What events read: the host's clock or, while `kernel` isn't 0, so many seconds for each kernel that has run, off by
+// up to `jitter` either way.
+struct EventClock {
+  double kernel = 0, jitter = 0;
+  std::uint64_t dice = 1;
+};
+EventClock& event_clock();
+
 struct Counts {
   long calls = 0, kernels = 0, copies = 0, graph_launches = 0, synchronisations = 0;
   std::size_t allocated = 0, peak_allocated = 0, pinned = 0;

@@ -94,7 +94,7 @@ void reset() {
   r.gone = r.last = cudaSuccess;
   r.memory = std::size_t{4} << 30;
   r.devices = 1, r.major = 9, r.minor = 0, r.driver = 13000;
-  driver() = {}, link() = {};
+  driver() = {}, link() = {}, event_clock() = {};
   const Counts old = r.counts;
   r.counts = {};
   r.counts.allocated = r.counts.peak_allocated = old.allocated;
@@ -118,6 +118,19 @@ Driver& driver() {
 Link& link() {
   static Link l;
   return l;
+}
+EventClock& event_clock() {
+  static EventClock c;
+  return c;
+}
+std::chrono::steady_clock::time_point now_of_events() {
+  using std::chrono::steady_clock;
+  EventClock& c = event_clock();
+  if (c.kernel == 0) return steady_clock::now();
+  c.dice = c.dice * 6364136223846793005U + 1442695040888963407U;
+  const double off = c.jitter * (static_cast<double>(c.dice >> 33) / (std::uint64_t{1} << 30) - 1);
+  const std::chrono::duration<double> at(static_cast<double>(runtime().counts.kernels) * c.kernel + off);
+  return steady_clock::time_point(std::chrono::duration_cast<steady_clock::duration>(at));
 }
 
 cudaError_t allow_shared(const void* kernel, int bytes) {

@@ -54,6 +54,7 @@ struct Runtime {
 };
 Runtime& runtime();
 
+std::chrono::steady_clock::time_point now_of_events();
 cudaError_t enter(const char* name);  // counts a call and says whether it is made to fail
 #define ENTER() \
   if (const cudaError_t fault = enter(__func__); fault != cudaSuccess) return fault

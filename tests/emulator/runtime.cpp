@@ -271,7 +271,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   if (stream.captured) return cudaErrorStreamCaptureUnsupported;
   e->recorded = false;
   stream.queue.push_back([e] {
-    e->at = std::chrono::steady_clock::now();
+    e->at = now_of_events();
     e->recorded = true;
   });
   return cudaSuccess;

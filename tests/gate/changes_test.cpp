@@ -89,6 +89,27 @@ TEST_CASE("fingerprints are no numbers, though one may consist of digits") {
         "batch 1 event_fingerprint: 1234567890123456 -> 1234567890123457");
 }
 
+TEST_CASE("an event stream counts only where nothing but rounding may differ") {
+  const std::vector<PointFigures> was{point(1, {{"event_fingerprint", "aa"}, {"event_fingerprint #2", "bb"}})},
+      is{point(1, {{"event_fingerprint", "cc"}, {"event_fingerprint #2", "dd"}})};
+  CHECK(changes_between(was, is, 0).size() == 2);
+  CHECK(changes_between(was, is, kRounding).size() == 2);
+  CHECK(changes_between(was, is, 0.001).empty());
+}
+
+TEST_CASE("a list is compared number by number") {
+  const auto apart = [](const char* was, const char* is) {
+    return !moved({point(1, {{"x", was}})}, {point(1, {{"x", is}})}, 0.1).empty();
+  };
+  CHECK(!apart("[100, [1, 2]]", "[109, [1, 2.1]]"));
+  CHECK(apart("[100, [1, 2]]", "[112, [1, 2]]"));
+  CHECK(apart("[100, [1, 2]]", "[100, [1, 3]]"));
+  CHECK(apart("[1, 2]", "[1, 2, 3]"));
+  CHECK(apart("[\"a\"]", "[\"b\"]"));
+  CHECK(!apart("[\"2.4 us\"]", "[\"2.41 us\"]"));
+  CHECK(apart("[1", "[2"));  // no list
+}
+
 TEST_CASE("a number that was 0 has no relative change") {
   const auto changes = changes_between({point(1, {{"x", 0}})}, {point(1, {{"x", 5}})}, 1e-9);
   REQUIRE(changes.size() == 1);

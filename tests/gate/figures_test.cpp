@@ -86,6 +86,17 @@ TEST_CASE("selected figures are those named, those that begin so, or all") {
   CHECK(names({"none"}).empty());
 }
 
+TEST_CASE("a figure's name is that of all points with equal keys") {
+  const auto twins =
+      figures_of(json(R"([{"inputs": {"b": 1}, "x": 1, "y": 2}, {"inputs": {"b": 1}, "x": 3, "y": 4}])"));
+  const auto x = selected(twins, {"x"});
+  REQUIRE(x.size() == 1);
+  CHECK(x[0].figures == std::vector<std::pair<std::string, Json>>{{"x", 1}, {"x #2", 3}});
+  CHECK(selected(twins, {"x #2"})[0].figures.size() == 1);
+  CHECK(unnumbered("ttft.p99 #12") == "ttft.p99");
+  CHECK(unnumbered("ttft.p99") == "ttft.p99");
+}
+
 TEST_CASE("a name that no point's figures have is told with the nearest that they have") {
   const std::vector<PointFigures> points{{{{"b", "1"}}, {{"breakdown.draft", 1}}},
                                          {{{"b", "2"}}, {{"utilization", 4}}}};
@@ -131,7 +142,7 @@ TEST_CASE("what an older version wrote has the names of today, in answers and wh
         "batch_size 1: utilization=0.5 utilization.low=0.4 utilization.high=0.6 cpu_share=1 kv_utilization=2 "
         "kv_utilization_peak=3 breakdown.cpu=4 breakdown.verify=5 host=6 utilization #2=0.7\n"
         "batch_size 8: batches.break_even_acceptance_length=7 batches.losses.gemm=8 batches.losses.cpu=9");
-  CHECK(selected(figures_of(older), {"busy_share", "breakdown.host"})[0].figures.size() == 2);
+  CHECK(selected(figures_of(older), {"busy_share", "breakdown.host"})[0].figures.size() == 3);  // with #2
   CHECK(current_name("my_busy_share") == "my_busy_share");
   CHECK(current_name("busy_share_of") == "busy_share_of");
   CHECK(current_name("set_apart") == "excluded");

@@ -110,12 +110,50 @@ TEST_CASE("where no input differs it was the program, or the machine") {
   const Rig rig;
   rig.approve(kRunPin);
   rig.replace("pins.json", "\"verified_rows\":4", "\"verified_rows\":5");
-  CHECK(contains(causes(rig.check()), "neither an input nor the program's model differs"));
+  CHECK(contains(causes(rig.check()), "model differs: another compiler, C library or CPU computed it"));
   const PinFile file = read_pins(rig.path("pins.json"));
   rig.replace("pins.json", file.commit, "1111111111111111111111111111111111111111");
   rig.replace("pins.json", file.model, "0000000000000000");
   const std::string here(build_commit());
   CHECK(starts_with(causes(rig.check()), "the program changed: commit 1111111111 -> " + here.substr(0, 10)));
+}
+
+TEST_CASE("where no input differs, figures and points come and go by an edit of the pin") {
+  const Rig rig;
+  rig.approve(R"({"verb": "run", "scenario": "s.json", "figures": ["throughput", "step_time"]})");
+  rig.replace("pins.json", "\"step_time\"", "\"ttft\"");
+  const Checked c = rig.check();
+  CHECK(figures_that_moved(c) == std::set<std::string>{"step_time", "ttft"});
+  CHECK(causes(c) == "neither an input nor the program's model differs: the pin was edited after it was approved");
+}
+
+TEST_CASE("a plan's pin says which fleet is recommended") {
+  const Rig rig;
+  rig.write("served.json", R"({"device": ["h100-sxm", "a100-sxm"], "transformer": "llama-3.1-8b", "engine": "vllm",
+    "method": {"name": "autoregressive"}, "slo": {"ttft_p99": "10 s"}, "prices": {"h100-sxm": 2, "a100-sxm": 1},
+    "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}, "requests": 30}})");
+  rig.approve(R"({"verb": "plan", "scenario": "served.json", "figures": ["recommended"]})");
+  CHECK(rig.check().fine());
+  rig.replace("served.json", R"("h100-sxm": 2, "a100-sxm": 1)", R"("h100-sxm": 1, "a100-sxm": 2)");
+  const Checked c = rig.check();
+  REQUIRE(c.changes.size() == 2);
+  CHECK(c.changes[0].was != c.changes[1].was);  // true and false change places
+  CHECK(contains(text_of(c.changes[0].point), "device "));
+}
+
+TEST_CASE("each of two inputs with one name is pinned") {
+  const Rig rig;
+  for (const char* folder : {"before", "after"}) {
+    std::filesystem::create_directories(rig.path(folder));
+    rig.write(std::string(folder) + "/card.json", rig.read("data/devices/h100-sxm.json"));
+  }
+  rig.replace("s.json", "\"h100-sxm\"", R"(["./before/card.json", "./after/card.json"])");
+  rig.approve(kRunPin);
+  CHECK(rig.check().fine());
+  rig.replace("after/card.json", "3.35 TB/s", "3.2 TB/s");
+  const Checked c = rig.check();
+  CHECK(figures_that_moved(c).contains("step_time #2"));
+  CHECK(causes(c) == "after/card.json: datasheet/0/bandwidth 3.35 TB/s -> 3.2 TB/s");
 }
 
 TEST_CASE("a tolerance lets the last digits go, --exact does not") {
@@ -144,6 +182,7 @@ TEST_CASE("a question that can't be answered any more is a failure that says why
   CHECK(now[0].failure.empty());
   const Checked c = compare(file, file.pins[1], now[1], false);
   CHECK(!c.fine());
+  CHECK(c.wrong_input);
   CHECK(contains(c.failure, "t.json#/device: unknown name \"h100-sx\"; did you mean \"h100-sxm\"?"));
   CHECK(contains(mistake_of([&] { approved(file, now); }), "run t.json: "));
   CHECK(rig.read("pins.json") == bytes);
@@ -164,6 +203,8 @@ TEST_CASE("questions that a verb would refuse are refused here, in the same word
   };
   CHECK(failure("simulate", "served.json").empty());
   CHECK(contains(failure("run", "served.json"), "has a \"workload\""));
+  rig.write("pins.json", R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "served.json"}]})");
+  CHECK(contains(rig.check().failure, "\"run\" stands at " + rig.path("pins.json").string() + "#/pins/0/verb"));
   CHECK(contains(failure("simulate", "s.json"), "no \"workload\""));
   CHECK(contains(failure("plan", "served.json"), "\"slo\" is needed"));
   CHECK(contains(failure("plan", "served.json"), "a plan needs arrivals with a rate"));
@@ -195,8 +236,11 @@ TEST_CASE("a figure that a pin names and no point has is a mistake with its plac
   CHECK(mistakes(R"("step_tim", "throughput", "breakdown/nonsense")") ==
         "#/pins/0/figures/0: no figure \"step_tim\" in this output; did you mean \"step_time\"?\n"
         "#/pins/0/figures/2: no figure \"breakdown.nonsense\" in this output\n");
-  CHECK(mistakes(R"("skipped", "warnings")").empty());  // usual ones, of which this output has none
-  rig.replace("s.json", "[1, 8]", "[1, 60000]");        // the second doesn't fit
+  CHECK(mistakes(R"("skipped", "warnings", "ttft")").empty());  // this output has none, as most have
+  CHECK(mistakes(R"("throughput", "cost_per_million_tokens")") ==
+        "#/pins/0/figures/1: no figure \"cost_per_million_tokens\" in this output\n");  // usual, but asked for
+  CHECK(mistakes(R"("warnings")") == "#/pins/0/figures/0: no figure \"warnings\" in this output\n");  // pins nothing
+  rig.replace("s.json", "[1, 8]", "[1, 60000]");  // the second doesn't fit
   CHECK(mistakes(R"("skipped", "breakdown/", "breakdown/draft", "ttft")").empty());
   CHECK(contains(mistake_of([&] { rig.approve(R"({"verb": "run", "scenario": "s.json", "figures": ["nonsense"]})"); }),
                  "pins.json#/pins/0/figures/0: no figure \"nonsense\" in this output"));
@@ -226,6 +270,9 @@ TEST_CASE("pins of one file whose scenarios have one name are told apart") {
   CHECK(name(0) == "run s.json");
   CHECK(name(1) == "run other/s.json");
   CHECK(name(2) == "run s.json, seed 7");
+  rig.approve(std::string(kRunPin) + ", " + kRunPin);
+  const PinFile twins = read_pins(rig.path("pins.json"));
+  CHECK(compare(twins, twins.pins[1], rig.recomputed(twins)[1], false).question == "run s.json, /pins/1");
 }
 
 TEST_CASE("two documents are joined point by point; their fingerprints say which input differs") {

@@ -118,12 +118,50 @@ TEST_CASE("two probes: each point by medians and quartiles, each op by signed ra
   auto kinds = verdicts(c.kinds);
   CHECK(kinds["add"] == "slower");
   CHECK(kinds["silu_mul"] == "same");
-  CHECK(kinds["argmax"] == "ambiguous");  // one point: no rank test is significant
+  CHECK(kinds["argmax"] == "faster");       // one point: no rank test is significant, but its 25 samples are
+  CHECK(kinds["rms_norm"] == "ambiguous");  // one point, whose samples are not
+  CHECK(c.lost.empty());
+  CHECK(!c.fine());
   const std::string text = measured_text(c, 0);
-  CHECK(contains(text, "1 points stand in the first file alone, 2 in the second"));
+  CHECK(contains(text, "1 point stands in the first file alone, 2 in the second"));
   std::ostringstream out;
   write_measured_json(out, c);
   CHECK(json(out.str()).at("kinds").size() == 4);
+}
+
+TEST_CASE("an op with too few points for a rank test is slower where every point is, and one of them surely") {
+  const Rig rig;
+  const auto verdict = [&](std::vector<double> ratios, int samples) {
+    std::vector<MeasuredPoint> before, after;
+    for (std::size_t i = 0; i < ratios.size(); ++i) {
+      const int rows = static_cast<int>(i) + 1;
+      before.push_back(timed("add", rows, 1e-3, 0.001, i == 0 ? samples : 3));
+      after.push_back(timed("add", rows, 1e-3 * ratios[i], 0.001, i == 0 ? samples : 3));
+    }
+    write_probe(rig, "before.json", before);
+    write_probe(rig, "after.json", after);
+    return compare_measured(rig.path("before.json"), rig.path("after.json"), 0.05).kinds.at(0).verdict;
+  };
+  CHECK(verdict({2, 2.1, 1.9}, 20) == Verdict::slower);
+  CHECK(verdict({0.5, 0.4, 0.6}, 20) == Verdict::faster);
+  CHECK(verdict({2, 2.1, 1.9}, 19) == Verdict::ambiguous);  // notches of few samples err too often
+  CHECK(verdict({2, 2.1, 1.0}, 20) == Verdict::ambiguous);
+  CHECK(verdict({2, 2.1, 0.5}, 20) == Verdict::ambiguous);
+  CHECK(verdict({1, 1, 1}, 20) == Verdict::same);
+}
+
+TEST_CASE("an op that the second file lacks is no success; files without a common point are refused") {
+  const Rig rig;
+  write_probe(rig, "both.json", {timed("add", 1, 1e-3), timed("argmax", 1, 1e-3)});
+  write_probe(rig, "one.json", {timed("add", 1, 1e-3), timed("argmax", 2, 1e-3)});
+  write_probe(rig, "other.json", {timed("sample", 1, 1e-3)});
+  const auto c = compare_measured(rig.path("both.json"), rig.path("one.json"), 0.05);
+  CHECK(c.lost == std::vector<std::string>{"argmax"});
+  CHECK(!c.fine());
+  CHECK(contains(measured_text(c, 0), "lost: the second file has none of the points of argmax.\n"));
+  CHECK(compare_measured(rig.path("both.json"), rig.path("both.json"), 0.05).fine());
+  CHECK(contains(mistake_of([&] { compare_measured(rig.path("both.json"), rig.path("other.json"), 0.05); }),
+                 "other.json: has no point in common with "));
 }
 
 TEST_CASE("a file compared with itself is the same everywhere") {
@@ -153,7 +191,8 @@ TEST_CASE("two files of steps: Mann and Whitney's test of their turns") {
   CHECK(c.points.front().ratio == Approx(1.2));
   write_steps(rig, "few.json", 0.010, 0.018, 3);
   const auto few = compare_measured(rig.path("before.json"), rig.path("few.json"), 0.05);
-  CHECK(few.points.front().verdict == Verdict::ambiguous);  // 3 turns above 12: z = 17.5 / 6.93, p = 0.0115
+  CHECK(verdicts(c.kinds)[R"({"name":"prompt_lookup"})"] == "slower");  // its one cell is
+  CHECK(few.points.front().verdict == Verdict::ambiguous);              // 3 turns above 12: z = 17.5 / 6.93, p = 0.0115
 }
 
 TEST_CASE("plain steps that were timed beside several methods count together") {

@@ -137,7 +137,7 @@ TEST_CASE("mistakes in a pin file are told with their place") {
       Case{file_with(R"({"verb": "run", "scenario": "."})"), "pins.json#/pins/0/scenario: no such file: "},
       Case{file_with(pin + R"(, "scenari": 1})"), "pins.json#/pins/0/scenari: unknown key"},
       Case{file_with(pin + R"(, "tolerance": {"relative": 2, "because": "x"}})"),
-           "pins.json#/pins/0/tolerance/relative: must be at most 1, got 2"},
+           "pins.json#/pins/0/tolerance/relative: must be at most 0.5, got 2"},
       Case{file_with(pin + R"(, "tolerance": {"relative": 1e999, "because": "x"}})"),
            "pins.json#/pins/0/tolerance/relative: "},
       Case{file_with(pin + R"(, "tolerance": {"relative": 0.1}})"),
@@ -146,6 +146,9 @@ TEST_CASE("mistakes in a pin file are told with their place") {
       Case{file_with(pin + R"(, "seed": "x"})"), "pins.json#/pins/0/seed: must be a whole number"},
       Case{file_with(pin + R"(, "seed": 1e30})"), "pins.json#/pins/0/seed: must be a whole number"},
       Case{file_with(pin + R"(, "figures": "all"})"), "pins.json#/pins/0/figures: "},
+      Case{file_with(pin + R"(, "figures": []})"), "pins.json#/pins/0/figures: at least one figure is needed"},
+      Case{file_with(R"({"verb": "papers", "papers": []})"), "pins.json#/pins/0/papers: at least one paper is needed"},
+      Case{file_with(""), "pins.json#/pins: at least one pin is needed"},
       Case{file_with(pin + R"(, "points": {"at": 1}})"), "pins.json#/pins/0/points: "},
       Case{file_with(pin + R"(, "points": [{"at": {"b": 1}, "x": [1]}]})"), "pins.json#/pins/0/points/0/x: must be a "},
       Case{file_with(pin + "}", R"("approved": {"commit": 1, "model": "x"}, )"), "pins.json#/approved/commit: "},
@@ -161,22 +164,58 @@ TEST_CASE("mistakes in a pin file are told with their place") {
   CHECK(contains(mistake_of([&] { read_pins(rig.path("pins.json")); }), c.message));
 }
 
-TEST_CASE("every scenario of a folder that has no pin gets one, by what it asks") {
+TEST_CASE("every scenario of a folder that has no pin gets one, by what it asks; other files are told") {
   const Rig rig;
-  rig.write("served.json", R"({"device": "h100-sxm", "method": {"name": "autoregressive"}, "workload": {}})");
-  rig.write("notes.json", R"({"title": "no scenario"})");
-  rig.write("list.json", "[1, 2]");
-  PinFile known;
-  known.path = rig.path("pins.json");
+  const auto write = [&](const std::string& name, const std::string& text) { rig.write("f/" + name, text); };
+  std::filesystem::create_directories(rig.path("f/sub/deep"));
+  std::filesystem::create_directories(rig.path("f/empty"));
+  write("s.json", kScenario);
+  write("served.json", R"({"device": "h100-sxm", "method": {"name": "autoregressive"}, "workload": {}})");
+  write("typo.json", R"({"devices": "h100-sxm", "methods": {}, "transformer": "x", "engine": "vllm"})");
+  write("broken.json", "{");
+  write("notes.json", R"({"title": "no scenario", "device": "x"})");
+  write("output.json", R"({"schema_version": 1, "device": "x", "method": "y"})");
+  write("list.json", "[1, 2]");
+  write("upper.JSON", kScenario);
+  write("README.md", "text");
+  write("sub/deep/s.json", kScenario);
+  PinFile pinned;
+  pinned.path = rig.path("f/pins.json");
   const auto names = [&] {
     std::string all;
-    for (const Pin& p : pins_of_folder(rig.path(""), known)) all += p.question.name() + ", ";
+    for (const Pin& p : pinned.pins) all += p.question.name() + ", ";
     return all;
   };
-  CHECK(names() == "run s.json, simulate served.json, ");
-  Pin pin;
-  pin.question.verb = "plan";
-  pin.question.file = rig.path("./served.json");
-  known.pins.push_back(pin);
-  CHECK(names() == "run s.json, ");
+  std::string others;
+  for (const NotPinned& other : pin_folder(rig.path("f"), pinned))
+    others += other.file.filename().string() + ": " + other.why.substr(0, 14) + "\n";
+  CHECK(names() == "run broken.json, run s.json, simulate served.json, run typo.json, ");
+  CHECK(others ==
+        "list.json: is no scenario\nnotes.json: is no scenario\noutput.json: is no scenario\n"
+        "sub: is a folder, a\nupper.JSON: its name does \n");
+}
+
+TEST_CASE("a pin of a folder's scenario follows its workload, unless it names a question of its own") {
+  const Rig rig;
+  std::filesystem::create_directories(rig.path("f"));
+  rig.write("f/s.json", R"({"device": "h100-sxm", "method": {"name": "autoregressive"}, "workload": {}})");
+  PinFile pinned;
+  pinned.path = rig.path("f/pins.json");
+  for (const char* verb : {"run", "plan", "run"}) {
+    Pin pin;
+    pin.question.verb = verb;
+    pin.question.file = rig.path("f/./s.json");
+    pin.figures = usual_figures(verb);
+    pinned.pins.push_back(pin);
+  }
+  pinned.pins[2].figures = {"throughput"};
+  CHECK(pin_folder(rig.path("f"), pinned).empty());
+  REQUIRE(pinned.pins.size() == 3);
+  CHECK(pinned.pins[0].question.verb == "simulate");
+  CHECK(pinned.pins[0].figures == usual_figures("simulate"));
+  CHECK(pinned.pins[1].question.verb == "plan");
+  CHECK(pinned.pins[2].question.verb == "run");
+  rig.write("f/s.json", "{");  // and stays what it is while the file is broken
+  pin_folder(rig.path("f"), pinned);
+  CHECK(pinned.pins[0].question.verb == "simulate");
 }

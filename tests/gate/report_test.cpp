@@ -146,6 +146,9 @@ TEST_CASE("tolerances stand in the table where they differ") {
 TEST_CASE("what is as approved is one line") {
   CHECK(gate_text({{pin("run same.json", {})}, {}}, 0) == "30 figures of 1 pin are as approved.\n");
   CHECK(gate_text({}, 0).empty());
+  GateReport one{{pin("run same.json", {})}, {}};
+  one.pins[0].figures = 1;
+  CHECK(gate_text(one, 0) == "1 figure of 1 pin is as approved.\n");
 }
 
 TEST_CASE("a table of many figures ends, and says how many more there are") {

@@ -29,6 +29,7 @@ expect 2 "$gpu_all" "$folder/out" --build "$folder/build" partiy
 grep -q 'no part "partiy"' "$folder/said" || fail "an unknown part is not named"
 
 pretend "$folder/bin/nvidia-smi" 'echo "GPU 0: NVIDIA H100 80GB HBM3 (UUID: x)"'
+pretend "$folder/bin/python3" 'exit 1' # the real one takes its time
 PATH=$folder/bin:$PATH
 export PATH
 # The names of two cases, of which TROUBLED ends as TROUBLE says.
@@ -71,12 +72,55 @@ expect 0 "$gpu_all" "$folder/out" --build "$folder/build" --archive parity decod
 [ "$(cd "$folder/out" && echo *)" = "report.md results.tar.gz" ] || fail "more files than two: $(ls "$folder/out")"
 tar tzf "$folder/out/results.tar.gz" | grep -q "decode-eagle2-1.json" || fail "the archive lacks a decode's output"
 rm -rf "$folder/out"
-pretend "$folder/bin/compute-sanitizer" 'sleep 3'
-"$gpu_all" "$folder/out" --build "$folder/build" --archive sanitizer >"$folder/said" 2>&1 &
-sleep 1
-kill $!
-wait $! || true
-[ -s "$folder/out/results.tar.gz" ] || fail "a run that is ended leaves nothing"
+until_there() { # FILE: at most ten seconds
+  tries=0
+  until [ -s "$1" ]; do tries=$((tries + 1)); [ "$tries" -le 200 ] || fail "$1 is missing"; sleep 0.05; done
+}
+# shellcheck disable=SC2016
+pretend "$folder/bin/compute-sanitizer" 'echo it runs; echo $$ >"$PID.new"; mv "$PID.new" "$PID"; exec sleep 60'
+PID=$folder/pid "$gpu_all" "$folder/out" --build "$folder/build" --archive decoder sanitizer probes >"$folder/said" 2>&1 &
+run=$!
+trap 'kill "$run" 2>/dev/null || true' EXIT
+until_there "$folder/pid"
+grep -q "| decoder | fine" "$folder/out/report.md" || fail "a part is done, and the report isn't there"
+tar tzf "$folder/out/results.tar.gz" | grep -q "decode-eagle2-1.json" || fail "a part is done, and its output isn't there"
+from=$(date +%s)
+kill "$run"
+code=0; wait "$run" || code=$?
+trap - EXIT
+[ "$code" -eq 1 ] || fail "a run that is ended: exit code $code"
+[ "$(($(date +%s) - from))" -le 5 ] || fail "a run goes on after it is ended"
+if kill -0 "$(cat "$folder/pid")" 2>/dev/null; then fail "a run that is ended leaves a child"; fi
+[ "$(cd "$folder/out" && echo *)" = "report.md results.tar.gz" ] || fail "more files than two: $(ls "$folder/out")"
+grep -q "| sanitizer | ended | .* | it runs |" "$folder/out/report.md" || { cat "$folder/out/report.md"; fail "no word of the end"; }
+if grep -q "| probes" "$folder/out/report.md"; then fail "a run that is ended begins another part"; fi
+tar xzOf "$folder/out/results.tar.gz" ./sanitizer.log | grep -q "it runs" || fail "the archive lacks what the end cut off"
+
+# Where compute-sanitizer is not on PATH, and one that takes too long; each limit is 0.3 seconds here, and is noted.
+rm "$folder/bin/compute-sanitizer"
+mkdir -p "$folder/cuda/compute-sanitizer"
+pretend "$folder/cuda/compute-sanitizer/compute-sanitizer" 'exec sleep 60'
+pretend "$folder/bin/timeout" "echo \"\$3\" >>$folder/limits; shift 3; exec $(command -v timeout) -k 1 0.3 \"\$@\""
+CUDA_HOME=$folder/cuda expect 1 "$gpu_all" "$folder/out" --build "$folder/build" sanitizer
+grep -q "| sanitizer | took too long" "$folder/out/report.md" || { cat "$folder/out/report.md"; fail "a timeout has another name"; }
+expect 1 "$gpu_all" "$folder/out" --build "$folder/build" --seconds 0 decoder
+grep -q "| decoder | took too long" "$folder/out/report.md" || { cat "$folder/out/report.md"; fail "parts without time run"; }
+
+# Cases that never end: two of a program, and its others are skipped; a case costs 22 seconds and 3 to end.
+: >"$folder/limits"
+# shellcheck disable=SC2016
+pretend "$folder/build/tests/cuda/cuda_ops_tests" 'while [ $# -gt 1 ] && [ "$1" = --warn ]; do shift 2; done
+case "$1" in
+  --list-test-names-only) for name in a b c d e f g h i; do echo "$name"; done ;;
+  b|d) exec sleep 60 ;;
+esac'
+expect 1 "$gpu_all" "$folder/out" --build "$folder/build" parity
+for line in "passed: a" "took too long: b" "took too long: d" "the other 5 cases of cuda_ops_tests are skipped" "4 of 11 cases passed"; do
+  grep -q "^$line" "$folder/out/parity.log" || { cat "$folder/out/parity.log"; fail "parity doesn't say: $line"; }
+done
+[ "$(sort -n "$folder/limits" | tail -n 1)" -le 22 ] || { cat "$folder/limits"; fail "a case may cost more than 25 seconds"; }
+rm "$folder/bin/timeout"
+pretend "$folder/build/tests/cuda/cuda_ops_tests" "$tests"
 
 rm -rf "$folder/out"
 echo 1 >"$ATTEMPTS"
@@ -110,6 +154,17 @@ pretend "$folder/build/tests/cuda/cuda_tests" 'echo "$LD_LIBRARY_PATH"; case $1 
 LD_LIBRARY_PATH='' PYTHON=$folder/bin/python-of-a-venv \
   expect 1 "$gpu_all" "$folder/out" --build "$folder/build" --transformer ./tiny.json libraries parity
 grep -q "$folder/site-packages/nvidia/cu13/lib" "$folder/out/parity.log" || fail "cuBLASLt of pip's folders isn't found"
+
+# A pack says when it is large.
+# shellcheck disable=SC2016
+pretend "$folder/bin/strip" '[ "$1" != -o ] || cp "$3" "$2"'
+# shellcheck disable=SC2016
+pretend "$folder/bin/du" 'printf "%s\t%s\n" "$KIB" "$2"'
+KIB=40000 expect 0 "$gpu_all" --pack "$folder/pack" --build "$folder/build"
+if grep -q "too much to carry" "$folder/said"; then fail "a small pack is called large"; fi
+KIB=60000 expect 0 "$gpu_all" --pack "$folder/pack" --build "$folder/build"
+grep -q "too much to carry.*DRAFTLINE_CUDA_ARCHITECTURES=90" "$folder/said" || fail "a large pack isn't called so"
+expect 2 "$gpu_all" "$folder/out" --build "$folder/build" --seconds soon
 
 # Without a GPU every part but the first says so. A machine that has one can't show it.
 for device in /dev/nvidia[0-9]*; do [ -e "$device" ] && exit 0; done

@@ -17,11 +17,13 @@ class FullDevice : public ValidationDevice {
   DType format() const override { return DType::fp32; }
   Pair decodings(const GridCell& c) override {
     measured.push_back(c.batch_size);
+    if (c.batch_size == fails_at) throw DeviceError("lost");
     throw OutOfDeviceMemory("no room");
   }
   std::unique_ptr<Decoding> server(const std::string&, const MethodSpec&, int, int) override { return {}; }
   void forget() override {}
   std::vector<int> measured;
+  int fails_at = 0;  // a batch size
 };
 
 }  // namespace
@@ -58,4 +60,27 @@ TEST_CASE("cells that co-runners disturbed are measured once more at the end, an
   asked.cells.push_back({"cpu-small", {}, 8, 64});
   CHECK(decode_grid(asked, device, unused, core).steps.cells.size() == 4);
   CHECK(device.measured == std::vector<int>{1, 2, 4, 2, 8});
+}
+
+TEST_CASE("a cell at which the device failed is tried last by the next run, and the file says so") {
+  const FreshFolder folder;
+  const Networks networks(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data");
+  Validation unused({}, {}, networks.all(), networks.find(), 0.7);
+  FullDevice device;
+  GridAsked asked;
+  asked.file = folder.path() / "steps.json";
+  asked.device = "cuda";
+  asked.arguments = {"validate"};
+  for (const int batch : {1, 2, 4}) asked.cells.push_back({"cpu-small", {}, batch, 64});
+  FreeCore core({}, {});
+  device.fails_at = 2;
+  CHECK_THROWS_AS(decode_grid(asked, device, unused, core), DeviceError);
+  const MeasuredCell failed = read_file(asked.file, read_measured_steps).cells.back();
+  CHECK(failed.device_failed);
+  CHECK(failed.skipped == "lost");
+  device.fails_at = 0;
+  const GridSteps grid = decode_grid(asked, device, unused, core);
+  CHECK(device.measured == std::vector<int>{1, 2, 4, 2});
+  REQUIRE(grid.steps.cells.size() == 3);
+  for (const MeasuredCell& c : grid.steps.cells) CHECK_FALSE(c.device_failed);
 }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "core/errors.h"
-#include "core/text_file.h"
 #include "model/calibration/cpu_fit.h"
 #include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
@@ -84,7 +84,9 @@ TEST_CASE("slices go on where the last one ended, in one run or in several, and 
     CHECK_THROWS_AS(probing.until(1, silent), DeviceError);
   }
   CHECK(points_in(asked.file) == device.timed + 1);
-  CHECK(read_text_file(asked.file).find("the next run tries it last: lost") != std::string::npos);
+  const MeasuredPoint failed = read_file(asked.file, read_measured).points.back();
+  CHECK(failed.device_failed);
+  CHECK(failed.skipped == "lost");
   device.fails_at = all - 1;  // the same point, which comes last now
   {
     Probing again(asked, device, silent);
@@ -109,4 +111,30 @@ TEST_CASE("an interrupted slice says so, and keeps its points") {
   CHECK_FALSE(probing.until(0, watcher));
   CHECK_FALSE(probing.finish(watcher));
   CHECK(points_in(asked.file) == 9);
+}
+
+TEST_CASE("that the device failed is a key of a point, and was the beginning of a reason in files of before") {
+  Measured m;
+  m.points = {{.op = "read", .shape = {{"kib", 1}}, .skipped = "lost", .device_failed = true}};
+  const auto text = [&] {
+    std::ostringstream out;
+    write_measured(out, m);
+    return out.str();
+  };
+  const auto read_back = [](const std::string& file) {
+    const Document d = Document::from_text(file, "m.json");
+    return read_whole(d, read_measured).points.at(0);
+  };
+  const std::string now = text();
+  const std::size_t from = now.find(R"("lost")"), to = now.find("true") + 4;
+  REQUIRE(to > from);
+  std::string before = now;
+  before.replace(from, to - from, R"("the next run tries it last: lost")");
+  for (const std::string& file : {now, before}) {
+    INFO(file);
+    CHECK(read_back(file).device_failed);
+    CHECK(read_back(file).skipped == "lost");
+  }
+  m.points[0].device_failed = false;
+  CHECK_FALSE(read_back(text()).device_failed);
 }

@@ -196,3 +196,13 @@ TEST_CASE("mistakes in a method are noted where they stand") {
   CHECK(mistakes(R"({"name": "medusa", "draft_length": 2, "tree": "default"})") ==
         "s.json#: give \"draft_length\" (a chain) or \"tree\", not both");
 }
+
+TEST_CASE("every method names a source that data/sources.json has, and the place in it") {
+  const auto sources =
+      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data" / "sources.json").root().json();
+  for (const methods::Entry& e : methods::all()) {
+    INFO(e.name);
+    CHECK(sources.contains(e.source));
+    CHECK_FALSE(e.locator.empty());
+  }
+}

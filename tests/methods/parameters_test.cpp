@@ -1,16 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrong parameters are refused, each with the place it stands at.
-#include "tests/catch.h"
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "core/text_file.h"
 #include "tests/contracts/rig.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 using namespace draftline::test;
 
 static std::string mistakes(const std::string& method, const std::string& parameters) {
-  try {
-    const Rig rig({method, ", " + parameters}, Rig::Kind::priced, 1);
-  } catch (const InputErrors& e) { return e.what(); }
-  return {};
+  return mistake_of([&] { const Rig rig({method, ", " + parameters}, Rig::Kind::priced, 1); });
+}
+
+// Files that a new method must be told of (CONTRIBUTING.md, "A new method").
+TEST_CASE("the pinned scenario of every method has every method of the table, once") {
+  const Document scenario =
+      Document::from_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "tests/golden/scenarios/every_method.json");
+  std::multiset<std::string> pinned, known;
+  for (const auto& method : scenario.root().json().at("method")) pinned.insert(method.at("name"));
+  for (const methods::Entry& e : methods::all()) known.emplace(e.name);
+  CHECK(pinned == known);
+}
+
+TEST_CASE("README says how many methods there are beside plain decoding") {
+  const std::string readme = read_text_file(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "README.md");
+  CHECK(readme.find(" " + std::to_string(methods::all().size() - 1) + " methods and plain decoding") !=
+        std::string::npos);
 }
 
 TEST_CASE("a wrong parameter is refused with its place") {
@@ -151,16 +170,13 @@ TEST_CASE("masks that reach beyond the target's positions are refused with their
     Decoder decoder(
         {shape, Precision(DType::fp32), 1, 64, 1, {}}, MethodSpec(text.root()), [&](const Reader&) { return shape; },
         [](const WeightStore&) { return std::make_unique<PricedBackend>(); });
-    try {
-      text.finish();
-    } catch (const InputErrors& e) { return std::string(e.what()); }
-    return std::string();
+    return mistake_of([&] { text.finish(); });
   };
-  CHECK(mistakes_at(11, R"({"name": "space", "draft_length": 5})").empty());
+  CHECK(mistakes_at(11, R"({"name": "space", "draft_length": 5})") == "none");
   CHECK(mistakes_at(10, R"({"name": "space", "draft_length": 5})") ==
         "s.json#/draft_length: its masks reach 11 positions, tiny has 10");
   CHECK(mistakes_at(10, R"({"name": "space"})").starts_with("s.json#"));
-  CHECK(mistakes_at(5, R"({"name": "s3d", "draft_length": 4})").empty());
+  CHECK(mistakes_at(5, R"({"name": "s3d", "draft_length": 4})") == "none");
   CHECK(mistakes_at(4, R"({"name": "s3d", "draft_length": 4})").starts_with("s.json#/draft_length: its masks reach 5"));
   CHECK(mistakes_at(2, R"({"name": "s3d", "tree": {"nodes": [[0], [0, 0]]}})").starts_with("s.json#/tree: its masks"));
 }

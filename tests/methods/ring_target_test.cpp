@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "tests/catch.h"
 #include "tests/contracts/rig.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 using namespace draftline::test;
@@ -113,10 +113,7 @@ TEST_CASE("latents are not compressed") {
   for (const Plan& plan :
        {Plan{"magicdec_streaming", ""}, Plan{"magicdec_snapkv", ""}, Plan{"triforce", R"(,"draft":"half")"}}) {
     INFO(plan.method);
-    std::string mistake;
-    try {
-      const Rig rig(plan, Rig::Kind::priced, 1, Network::latent);
-    } catch (const InputErrors& e) { mistake = e.what(); }
-    CHECK(mistake.find("tiny caches latents") != std::string::npos);
+    CHECK(contains(mistake_of([&] { const Rig rig(plan, Rig::Kind::priced, 1, Network::latent); }),
+                   "tiny caches latents"));
   }
 }

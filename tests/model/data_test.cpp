@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every number in data/ has a birth certificate: an object that names a source names one that data/sources.json knows,
-// and the place in it; every file names at least one.
+// and the place in it; every file names at least one; and no source is listed in vain.
+#include <cctype>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -38,6 +41,18 @@ struct Audit {
   }
 };
 
+// Whether a text has this key, and not a longer one that it is a part of.
+bool names_key(std::string_view text, std::string_view key) {
+  const auto part_of_key = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+  };
+  for (std::size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    const std::size_t end = at + key.size();
+    if ((at == 0 || !part_of_key(text[at - 1])) && (end == text.size() || !part_of_key(text[end]))) return true;
+  }
+  return false;
+}
+
 json sources() { return Document::from_file(kData / "sources.json").root().json(); }
 
 }  // namespace
@@ -60,6 +75,29 @@ TEST_CASE("every file of data names its sources, and each source is known") {
   for (const auto& m : audit.mistakes) all += m + "\n";
   INFO(all);
   CHECK(audit.mistakes.empty());
+}
+
+// A source is used if data, the code or a document names its key: a method's, say, or a reason's.
+TEST_CASE("every source is used") {
+  std::string texts;
+  for (const char* folder : {"data", "methods", "cli", "docs"})
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(kData.parent_path() / folder))
+      if (entry.is_regular_file() && entry.path().filename() != "sources.json") {
+        std::ifstream file(entry.path(), std::ios::binary);
+        texts.append(std::istreambuf_iterator<char>(file), {});
+        texts += '\n';
+      }
+  const auto listed = sources();
+  std::string unused;
+  for (const auto& [key, entry] : listed.items())
+    if (!names_key(texts, key)) unused += key + "\n";
+  CHECK(unused == "");
+}
+
+TEST_CASE("a source's key is not part of a longer one") {
+  CHECK(names_key("see `li2024`.", "li2024"));
+  CHECK(names_key("li2024", "li2024"));
+  CHECK_FALSE(names_key("li2024eagle, x-li2024", "li2024"));
 }
 
 TEST_CASE("every source has authors, title, year, link and the version that was read") {

@@ -131,6 +131,82 @@ TEST_CASE("the busiest of devices with whole experts has what draws give it") {
   CHECK(expected_load(apart).touched == busiest_experts_touched(apart));
 }
 
+namespace {
+
+// The mean over every order of the experts, the best first: a row takes the groups with the best experts, and the best
+// experts of these.
+double devices_by_counting(const Experts& e, int devices) {
+  std::vector<int> order(static_cast<std::size_t>(e.count));
+  std::iota(order.begin(), order.end(), 0);
+  const int group = e.count / e.groups;
+  double rows = 0, sum = 0;
+  do {
+    std::vector<int> groups;
+    for (const int expert : order)
+      if (std::find(groups.begin(), groups.end(), expert / group) == groups.end()) groups.push_back(expert / group);
+    groups.resize(static_cast<std::size_t>(e.groups_per_token));
+    std::set<int> reached;
+    int chosen = 0;
+    for (const int expert : order) {
+      if (chosen == e.per_token || std::find(groups.begin(), groups.end(), expert / group) == groups.end()) continue;
+      int device = 0;  // the first whose experts end behind this one
+      while ((device + 1) * e.count / devices <= expert) ++device;
+      reached.insert(device);
+      ++chosen;
+    }
+    ++rows, sum += static_cast<double>(reached.size());
+  } while (std::next_permutation(order.begin(), order.end()));
+  return sum / rows;
+}
+
+Experts of_groups(int count, int per_token, int groups, int groups_per_token) {
+  Experts e;
+  e.count = count, e.per_token = per_token, e.groups = groups, e.groups_per_token = groups_per_token;
+  return e;
+}
+
+}  // namespace
+
+TEST_CASE("devices of a row's experts are those of every order, with groups and without") {
+  // No groups; a device a group; several groups a device; several devices a group; devices across groups.
+  for (const auto& [groups, best] : {std::pair{1, 1}, {2, 1}, {3, 2}, {6, 3}})
+    for (const int devices : {1, 2, 3, 4, 5, 6})
+      for (const int per_token : {1, 2, 3}) {
+        const Experts e = of_groups(6, per_token, groups, best);
+        INFO(groups << " groups, " << best << " of a row, " << devices << " devices, " << per_token << " experts");
+        CHECK(devices_of_row(e, devices) == Approx(devices_by_counting(e, devices)).epsilon(1e-10));
+      }
+  CHECK(devices_of_row(of_groups(8, 3, 4, 2), 3) == Approx(devices_by_counting(of_groups(8, 3, 4, 2), 3)));
+  CHECK(devices_of_row(of_groups(8, 4, 2, 1), 3) == Approx(devices_by_counting(of_groups(8, 4, 2, 1), 3)));
+  CHECK(devices_of_row(of_groups(8, 2, 1, 1), 8) == Approx(2));  // Mixtral: two experts on two devices
+}
+
+// DeepSeek-V3's router takes the groups whose two best scores have the largest sum, and the best experts within them.
+TEST_CASE("rows of DeepSeek-V3 reach fewer than four of eight devices") {
+  const double expected = devices_of_row(of_groups(256, 8, 8, 4), 8);
+  Rng rng(3, "routing");
+  constexpr int kRows = 2000;
+  double sum = 0;
+  for (int row = 0; row < kRows; ++row) {
+    std::vector<std::pair<double, std::vector<double>>> groups(8);  // score, experts from the best on
+    for (auto& [score, experts] : groups) {
+      for (int i = 0; i < 32; ++i) experts.push_back(rng.uniform());
+      std::sort(experts.rbegin(), experts.rend());
+      score = experts[0] + experts[1];
+    }
+    std::sort(groups.rbegin(), groups.rend());
+    std::vector<std::pair<double, int>> pool;
+    for (int g = 0; g < 4; ++g)
+      for (const double s : groups[static_cast<std::size_t>(g)].second) pool.emplace_back(s, g);
+    std::sort(pool.rbegin(), pool.rend());
+    std::set<int> reached;
+    for (int i = 0; i < 8; ++i) reached.insert(pool[static_cast<std::size_t>(i)].second);
+    sum += static_cast<double>(reached.size());
+  }
+  CHECK(expected < 4);
+  CHECK(expected == Approx(sum / kRows).epsilon(0.01));
+}
+
 TEST_CASE("a known balancedness says how many rows the busiest device has") {
   for (const int rows : {1, 16, 512}) {
     INFO(rows);

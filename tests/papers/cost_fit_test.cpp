@@ -7,7 +7,7 @@
 
 #include "papers/paper_stack.h"
 #include "reports/paper_report.h"
-#include "tests/catch.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 
@@ -29,15 +29,14 @@ class Rig {
     predict(paper, predictor());
   }
 
-  // Empty if all is well, otherwise the mistakes that were noted.
+  // "none" if all is well, otherwise the mistakes that were noted.
   std::string fit(const std::string& fitted_cost = kCost) {
     const Document d = Document::from_text(fitted_cost, "paper.json");
-    try {
+    return mistake_of([&] {
       predict_with_fitted_cost(
           paper, d.root(), [&](std::optional<PaidCost> c) { paid_ = c; }, predictor());
       d.finish();
-    } catch (const InputErrors& e) { return e.what(); }
-    return "";
+    });
   }
   const PaperCell& operator[](std::size_t i) const { return paper.tables[0].cells[i]; }
   bool pays_nothing() const { return !paid_; }
@@ -67,7 +66,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
 TEST_CASE("the cost is that with which its own cells are met, and all others are predicted with it") {
   // 100 steps/s without rows. Task a prints 50 with one row: 10 ms a row. Task b with three rows is then 25.
   Rig rig({cell("a", 1, 50), cell("b", 3, 20), cell("b", 0, 80)});
-  CHECK(rig.fit() == "");
+  CHECK(rig.fit() == "none");
   REQUIRE(rig.paper.fitted_cost);
   CHECK(rig.paper.fitted_cost->paid.each.value == Approx(0.010));
   CHECK(rig.paper.fitted_cost->cells == 1);
@@ -100,7 +99,7 @@ TEST_CASE(
   other.column = "speedup";
   calibrated.kind = FigureKind::calibrated;
   Rig rig({cell("a", 1, 50), cell("a", 1, 12.5), wrong, other, calibrated});
-  CHECK(rig.fit() == "");
+  CHECK(rig.fit() == "none");
   CHECK(rig.paper.fitted_cost->paid.each.value == Approx(0.030));
   CHECK(rig.paper.fitted_cost->cells == 2);
   CHECK(rig[3].kind_in(TableReading::fitted) == FigureKind::calibrated);  // of the same rows: no test of the cost
@@ -108,7 +107,7 @@ TEST_CASE(
 
 TEST_CASE("a cost is never below zero: cells that are faster than without it leave it there") {
   Rig rig({cell("a", 1, 200), cell("b", 3, 20)});
-  CHECK(rig.fit() == "");
+  CHECK(rig.fit() == "none");
   CHECK(rig.paper.fitted_cost->paid.each.value == 0);
   CHECK(*rig[1].fitted == Approx(100));
 }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
 
-#include "tests/catch.h"
+#include "papers/table.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 
@@ -249,12 +251,26 @@ TEST_CASE(
 }
 
 TEST_CASE("every paper's file says how it was transcribed twice") {
-  for (const std::string name : {"specformer", "s3d", "clover", "space"}) {
+  for (const std::string& name : paper_names()) {
     INFO(name);
     const Document d = Document::from_file(DRAFTLINE_SOURCE_DIR "/data/papers/" + name + ".json");
     CHECK(d.root().at("transcription").text().starts_with("twice: "));
     d.finish();
   }
+}
+
+TEST_CASE("the table of papers has every file with tables, and refuses other names") {
+  const std::vector<std::string> names = paper_names();
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(DRAFTLINE_SOURCE_DIR "/data/papers"))
+    if (const std::string stem = entry.path().stem().string(); !stem.ends_with("_formulas")) files.insert(stem);
+  CHECK(files == std::set<std::string>(names.begin(), names.end()));
+  CHECK(files.size() == names.size());
+  const auto mistake = [](const std::string& name) {
+    return mistake_of([&] { predict_paper(DRAFTLINE_SOURCE_DIR "/data", name); });
+  };
+  CHECK(mistake("clovr") == "unknown paper \"clovr\"; did you mean \"clover\"?");
+  CHECK(mistake("nobody") == "unknown paper \"nobody\"; see `draftline list papers`");
 }
 
 TEST_CASE("a second reading of the papers gives the same rows: their sums") {

@@ -2,13 +2,12 @@
 // Paper tables: cells, summaries, the audit, and that SpecFormer's tables were copied without slips.
 #include "papers/paper_table.h"
 #include "reports/paper_report.h"
+#include "tests/core/messages.h"
 
 #include <cmath>
 #include <filesystem>
 #include <set>
 #include <sstream>
-
-#include "tests/catch.h"
 
 using namespace draftline;
 
@@ -50,11 +49,10 @@ bool agrees(double with, double without, double speedup) {
 
 std::string read_errors(const std::string& text) {
   const Document d = Document::from_text(text, "paper.json");
-  try {
+  return mistake_of([&] {
     read_paper(d.root());
     d.finish();
-  } catch (const InputErrors& e) { return e.what(); }
-  return "none";
+  });
 }
 
 }  // namespace

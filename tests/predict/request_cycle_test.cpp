@@ -11,14 +11,14 @@ namespace {
 
 constexpr int kBudget = 2048;
 
-LoopedRequests requests(int batch, int prompt, int output, double tokens_per_step = 1, double rows = 1) {
-  return {batch, prompt, output, rows, tokens_per_step, kBudget, false};
+LoopedRequests requests(int batch, int prompt, double decode_steps, double rows = 1) {
+  return {batch, prompt, rows, decode_steps, kBudget, false};
 }
 
 }  // namespace
 
 TEST_CASE("alone, a request's prompt is a step of its own; in a batch the others decode beside it") {
-  const RequestSteps alone = steps_of_request(requests(1, 512, 257));
+  const RequestSteps alone = steps_of_request(requests(1, 512, 256));
   CHECK(alone.decode_steps == 256);
   CHECK(alone.own_steps == 1);
   CHECK(alone.prompt_steps == 1);
@@ -26,16 +26,14 @@ TEST_CASE("alone, a request's prompt is a step of its own; in a batch the others
   CHECK(alone.chunk == 512);
   CHECK(alone.decoding == 0);
   // Until it is through, each of the other three is replaced once: four steps with a prompt.
-  const RequestSteps four = steps_of_request(requests(4, 512, 257));
+  const RequestSteps four = steps_of_request(requests(4, 512, 256));
   CHECK(four.prompt_steps == 4);
   CHECK(four.plain_steps == 253);
   CHECK(four.decoding == 3);
-  // Twice as many tokens a step, half the steps.
-  CHECK(steps_of_request(requests(4, 512, 257, 2, 4)).decode_steps == 128);
 }
 
 TEST_CASE("a prompt beyond the budget takes several steps, beside rows that have their part of it") {
-  const RequestSteps s = steps_of_request(requests(48, 8000, 257));
+  const RequestSteps s = steps_of_request(requests(48, 8000, 256));
   CHECK(s.own_steps == 4);  // 2048 - 47 tokens a step
   CHECK(s.chunk == 2000);
   CHECK(s.prompt_steps == 192);
@@ -43,8 +41,7 @@ TEST_CASE("a prompt beyond the budget takes several steps, beside rows that have
 }
 
 TEST_CASE("when prompts are more than the budget has room for, every step is full and fewer sequences decode") {
-  for (const LoopedRequests& r :
-       {requests(48, 16000, 257), requests(64, 3000, 65, 2.9, 4), requests(256, 512, 257, 2.9, 4)}) {
+  for (const LoopedRequests& r : {requests(48, 16000, 256), requests(64, 3000, 22, 4), requests(256, 512, 88, 4)}) {
     const RequestSteps s = steps_of_request(r);
     INFO(r.batch_size << " requests of " << r.prompt_tokens);
     CHECK(s.plain_steps == 0);
@@ -54,7 +51,7 @@ TEST_CASE("when prompts are more than the budget has room for, every step is ful
 }
 
 TEST_CASE("of several that end in a step, the prompts are computed together where prompts have steps of their own") {
-  LoopedRequests r = requests(4, 512, 257);
+  LoopedRequests r = requests(4, 512, 256);
   r.prompts_apart = true;
   const RequestSteps few = steps_of_request(r);
   CHECK(few.plain_steps == 256);
@@ -64,8 +61,7 @@ TEST_CASE("of several that end in a step, the prompts are computed together wher
   const RequestSteps many = steps_of_request(r);
   CHECK(many.prompt_steps == 256);
   CHECK(many.chunk == 1024);
-  r.output_tokens = 2;
-  r.tokens_per_step = 4;
+  r.decode_steps = 1;
   r.batch_size = 1;
   CHECK(steps_of_request(r).prompt_steps == 1);  // each has a prompt, and decodes in a whole step
 }
@@ -74,11 +70,11 @@ TEST_CASE("no token is lost or done twice, whatever the batch") {
   for (const bool apart : {false, true})
     for (const int batch : {1, 2, 7, 64, 300, 5000})
       for (const int prompt : {1, 500, 9000})
-        for (const int output : {2, 40, 900}) {
-          LoopedRequests r = requests(batch, prompt, output, 2.5, 4);
+        for (const double decode_steps : {1.0, 15.6, 359.6}) {
+          LoopedRequests r = requests(batch, prompt, decode_steps, 4);
           r.prompts_apart = apart;
           const RequestSteps s = steps_of_request(r);
-          INFO(batch << " x " << prompt << " + " << output << (apart ? " apart" : ""));
+          INFO(batch << " x " << prompt << ", " << decode_steps << (apart ? " apart" : ""));
           CHECK(s.prompt_steps * s.chunk == Approx(1.0 * batch * prompt));
           CHECK(s.plain_steps * batch + s.prompt_steps * s.decoding == Approx(batch * s.decode_steps));
           CHECK(s.plain_steps >= 0);
@@ -101,6 +97,30 @@ TEST_CASE("prompts take their share of a gain: the longer they are, the less of 
   }
   const Prediction plain = prediction(with(R"("batch_size": 16, "prompt_tokens": 8000)"));
   CHECK(plain.speedup_with_prefill == 1);
+}
+
+// A request alone: its prompt's step, and as many decode steps as its output takes. Two tokens take one step, whatever
+// is drafted. The step's time is of the mean context, the cycle's too, but for rounding.
+TEST_CASE("a request's time has whole steps: what the last one emits beyond the output is thrown away") {
+  const auto steps = [](int output, const std::string& method) {
+    const Prediction p =
+        prediction(with(R"("prompt_tokens": 128, "output_tokens": )" + std::to_string(output), method));
+    return (p.request.e2e - p.request.ttft) / p.step_time;
+  };
+  const std::string eagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": )";
+  // EAGLE-3's 0.83, 0.723 and 0.75 make 2.88 tokens a step, 15 over them 5.21 steps.
+  for (const auto& [output, expected] : {std::pair{2, 1.0}, {16, 5.6155}})
+    CHECK(steps(output, eagle + R"({"rates": [0.83, 0.723, 0.75]}})") == Approx(expected).epsilon(1e-4));
+  CHECK(steps(16, eagle + R"({"mean_length": 4}})") == Approx(4).epsilon(1e-4));  // 4 + 4 + 4 + 3
+  CHECK(steps(18, eagle + R"({"rate": 1}})") == Approx(5).epsilon(1e-4));         // 4 + 4 + 4 + 4 + 1
+  CHECK(steps(16, R"({"name": "medusa", "acceptance": {"mean_length": 1}})") == Approx(15).epsilon(1e-4));
+  const std::string table =
+      R"({"table": [{"context": 1, "rates": [1, 1, 1]}, {"context": 99999, "rates": [1, 1, 1]}]})";
+  CHECK(steps(16, eagle + table + "}") == Approx(4).epsilon(1e-4));
+  // Half of the steps find nothing and emit one token, the others four: three tokens take one step, or one more.
+  const std::string lookup =
+      R"({"name": "prompt_lookup", "draft_length": 3, "acceptance": {"rate": 1, "hit_share": 0.5}})";
+  CHECK(steps(4, lookup) == Approx(1 + 0.5 * (1 + 0.5 * 1)).epsilon(1e-4));
 }
 
 // The experts of rows that are seldom there are no part of the step that the others have, so a prompt does not share

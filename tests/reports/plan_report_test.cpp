@@ -49,7 +49,9 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
                  "hangs on chance:\n  1 of 3 alone recommend 4 x h100-sxm, autoregressive\n"
                  "  2 of 3 alone recommend 5 x h100-sxm, autoregressive\n"));
   CHECK(contains(text, "Recommended: 5 x h100-sxm, autoregressive"));
-  CHECK(nlohmann::json::parse(planned({5, 4, 5}, Format::json)).at("results")[0].at("recommended_in") == 2);
+  const auto result = nlohmann::json::parse(planned({5, 4, 5}, Format::json)).at("results")[0];
+  CHECK(result.at("recommended_in") == 2);
+  CHECK(result.at("recommended") == true);
 }
 
 TEST_CASE("a target is met if it is met in every replication") {

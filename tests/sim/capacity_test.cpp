@@ -2,6 +2,7 @@
 // What a fleet bears, however the question is put.
 #include "sim/capacity.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -77,6 +78,48 @@ TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is
   CHECK(one.headroom() >= 0);
   CHECK(two.capacity >= one.capacity);
   CHECK(one.cost_with_spare == one.cost + 2);
+}
+
+TEST_CASE("what a fleet bears it bears when that is simulated, and hardly more") {
+  const FreshFolder folder;
+  std::ofstream(folder.path() / "s.json") << with(
+      R"("workload": {"arrivals": {"process": "poisson", "rate": "60 /s"}, "requests": 4000,
+                      "lengths": {"prompt": 800, "output": 250}},
+         "slo": {"ttft_p99": "60 ms", "tpot_p99": "30 ms"}, "replications": 1)");
+  ServingSweep sweep(folder.path() / "s.json", kData);
+  const LatencyTargets& targets = sweep.scenario().serving->targets;
+  const FleetOption o = smallest_fleet(sweep, 0, {}, 64, 1);
+  REQUIRE(o.obstacle.empty());
+  REQUIRE(o.replicas > 1);
+  const auto point = sweep.prepare(o.point);
+  point->fleet.replicas = o.replicas;
+  const Workload load = point->workload;
+  const auto bears = [&](double rate) {
+    point->workload = at_rate(load, rate / o.load.value);
+    const ServingRun run = point->run(1, targets);
+    return !run.diverges && std::all_of(targets.targets.begin(), targets.targets.end(),
+                                        [&](const auto& t) { return run.figures.meets(t); });
+  };
+  CHECK(bears(o.replicas * o.capacity.value));
+  CHECK_FALSE(bears(1.03 * o.replicas * o.capacity.value));
+}
+
+TEST_CASE("a queue that grows slowly bounds what a fleet bears, though no target speaks of waiting") {
+  const std::string lengths = R"("lengths": {"prompt": 800, "output": 250})",
+                    seats = R"("scheduler": {"max_num_seqs": 16})";
+  const FreshFolder folder;
+  std::ofstream(folder.path() / "s.json")
+      << with(R"("workload": {"arrivals": {"process": "poisson", "rate": "12 /s"}, "requests": 4000, )" + lengths +
+              "}, " + seats);
+  ServingSweep sweep(folder.path() / "s.json", kData);
+  const auto overloaded = std::get<ServingResult>(sweep.at(0, {}).result);
+  const double serves = 12 * (1 - overloaded.runs.front().queue_growth);  // requests/s
+  const FleetOption o =
+      fleet_of(R"({"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 1000, )" + lengths + "}",
+               R"({"tpot_p99": "1 s"}, "replications": 1, )" + seats);
+  REQUIRE(o.obstacle.empty());
+  CHECK(o.capacity.value < 1.02 * serves);
+  CHECK(o.capacity.value > 0.9 * serves);
 }
 
 TEST_CASE("requests of the warm-up are no obstacle of a plan") {

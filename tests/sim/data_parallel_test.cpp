@@ -162,4 +162,11 @@ TEST_CASE("what is not modelled beside data-parallel attention is refused at its
   CHECK(contains(why(R"("scheduler": {"static_batching": true})"), "static_batching: is not modelled"));
 }
 
+TEST_CASE("parts without requests work as long as the others, as they run their experts") {
+  const ServingResult r = served(R"("method": {"name": "autoregressive"}, "prompt_tokens": 128, "output_tokens": 64,
+      "workload": {"arrivals": {"process": "closed", "concurrency": 1}, "requests": 8})");
+  CHECK(r.servers == 4);
+  CHECK(r.runs.front().figures.busy_share(r.servers) == Approx(1));
+}
+
 }  // namespace draftline

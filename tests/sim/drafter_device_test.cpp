@@ -67,7 +67,7 @@ TEST_CASE("a drafter's own device counts among the devices, with its price") {
   const ServingResult r = served(with(kLoop + R"(, "replicas": 2, "prices": {"h100-sxm": 3, "l4": 1})", pearl("l4")));
   CHECK(r.servers == 2);
   CHECK(r.devices == 4);
-  CHECK(r.devices * r.price == Approx(2 * 3 + 2 * 1));
+  CHECK(*r.cost_per_hour == Approx(2 * 3 + 2 * 1));
   CHECK(mistakes(with(kLoop + R"(, "prices": {"h100-sxm": 3})", pearl("l4"))) == "#/prices: has no price of l4");
 }
 

@@ -57,6 +57,7 @@ TEST_CASE("a served point comes back from its bytes with every figure; a skipped
   CHECK(b.servers == a.servers);
   CHECK(b.devices == a.devices);
   CHECK(b.power_watts == a.power_watts);
+  CHECK(b.cost_per_hour == a.cost_per_hour);
   CHECK(b.warnings == a.warnings);
 
   const auto skipped = unpack<ServingOutcome>(pack(ServingOutcome{one.point, "does not fit"}));

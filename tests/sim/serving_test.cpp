@@ -113,6 +113,14 @@ TEST_CASE(
   CHECK(alone(4) < 1.02 * alone(2));
 }
 
+TEST_CASE("whole nodes are paid for, whether a fleet is planned or simulated") {
+  const auto cost = [](const std::string& prices) { return Scene(serving(prices)).at(0).cost_per_hour; };
+  CHECK(cost(R"("prices": {"h100-sxm": 2})") == 2);
+  CHECK(cost(R"("prices": {"h100-sxm": 2}, "devices_per_node": 8)") == 16);
+  CHECK(cost(R"("prices": {"h100-sxm": 2}, "devices_per_node": 8, "replicas": 9)") == 32);
+  CHECK_FALSE(cost(""));
+}
+
 TEST_CASE("a prompt waits for the launches of a prompt, not for those of verification") {
   // Hugging Face's code launches more for rows that verify; here launches are what a prompt of 512 tokens waits for.
   const auto setup = [](const std::string& more) {

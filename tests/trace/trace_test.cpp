@@ -9,8 +9,8 @@
 #include "core/fingerprint.h"
 #include "core/gzip.h"
 #include "core/text_file.h"
-#include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 
@@ -47,10 +47,7 @@ std::filesystem::path file() {
   return folder.path() / "trace_test.jsonl.gz";
 }
 std::string message() {
-  try {
-    Trace::read(file());
-  } catch (const InputErrors& e) { return e.messages().at(0); }
-  return "";
+  return mistake_of([] { Trace::read(file()); });
 }
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const auto at = text.find(from);
@@ -174,7 +171,7 @@ TEST_CASE("a trace with a valid checksum that holds nothing to replay, or no met
         name + ":2: \"tokens\" is empty: a text has at least the token of its prefill");
   const TracedPrompt one_token{.prompt_tokens = 3, .tokens = {7}, .ranks = {0, 1}, .probabilities = {0.5, 0.25}};
   CHECK(written(header(), {one_token}) == name + ":3: it holds no step: texts of a single token need none");
-  CHECK(written(header(), {one_token, one_prompt().front()}).empty());
+  CHECK(written(header(), {one_token, one_prompt().front()}) == "none");
   TraceHeader unnamed = header();
   for (const auto& [method, why] : {std::pair{"3", "\"method\" must be an object"},
                                     {"{}", "\"name\" is missing"},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/acceptance/acceptance_table.h"
-
-#include "tests/catch.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 
@@ -14,10 +13,7 @@ AcceptanceTable read(const std::string& rows) {
   return table;
 }
 std::string mistakes(const std::string& rows) {
-  try {
-    read(rows);
-  } catch (const InputErrors& e) { return e.what(); }
-  return {};
+  return mistake_of([&] { read(rows); });
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "core/errors.h"
-#include "tests/catch.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 
@@ -24,14 +24,6 @@ double total(const LengthDistribution& d) {
 }
 
 S3dFormulas s3d_formulas() { return read_file(kPapers / "s3d_formulas.json", read_s3d_formulas); }
-
-template <class Call>
-std::string refusal(Call call) {  // the message, or nothing where the call goes through
-  try {
-    call();
-  } catch (const InputErrors& e) { return e.what(); }
-  return "";
-}
 
 }  // namespace
 
@@ -73,7 +65,7 @@ TEST_CASE("the iid rate behind a mean length is found, and none where there is n
 }
 
 TEST_CASE("an impossible mean length is refused with its bounds") {
-  const auto text = refusal([] { iid_rate(6, 4); });
+  const auto text = mistake_of([] { iid_rate(6, 4); });
   CHECK(text.find("is impossible with draft_length 4") != std::string::npos);
   CHECK(text.find("[1, 5]") != std::string::npos);
 }
@@ -116,7 +108,7 @@ TEST_CASE("a chain is a tree of first candidates") {
 TEST_CASE("a tree that is none is refused, with all that is wrong") {
   const std::vector<std::vector<double>> ranks{{0.7, 0.1}, {0.6}};
   const auto refuse = [&](std::vector<std::vector<int>> paths, const char* why) {
-    const auto text = refusal([&] { tree_lengths(paths, ranks); });
+    const auto text = mistake_of([&] { tree_lengths(paths, ranks); });
     INFO(text);
     CHECK(text.find(why) != std::string::npos);
   };

@@ -7,8 +7,8 @@
 #include "core/text_file.h"
 #include "model/kernels/gpu_delta_net_time.h"
 #include "model/kernels/kernel_time.h"
-#include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
+#include "tests/core/messages.h"
 #include "tests/model/devices/known_device.h"
 
 using namespace draftline;
@@ -115,12 +115,7 @@ TEST_CASE("a table of delta networks: its kernels by name, and what is wrong wit
   CHECK(std::get<DeltaRule>(points[2].kernel).widest == 100);
   CHECK(std::get<DeltaRule>(points[3].kernel).rows == 8);
   CHECK(points[3].time.value == 4.5e-6);
-  const auto mistake = [&](const std::string& row) -> std::string {
-    try {
-      read(row);
-    } catch (const InputErrors& e) { return e.what(); }
-    return "";
-  };
+  const auto mistake = [&](const std::string& row) { return mistake_of([&] { read(row); }); };
   CHECK(mistake("selective_scan,8,1,4,2,128,4,128,0.002\n").find("gdn.csv:2: an unknown kernel") != std::string::npos);
   CHECK(mistake("causal_conv1d_update,0,1,4,2,128,4,128,0.002\n").find("gdn.csv:2: a count out of range") !=
         std::string::npos);

@@ -2,7 +2,7 @@
 #include "model/devices/attention_library.h"
 
 #include "core/errors.h"
-#include "tests/catch.h"
+#include "tests/core/messages.h"
 #include "tests/model/devices/known_device.h"
 
 using namespace draftline;
@@ -21,11 +21,10 @@ AttentionModel two_libraries() {
 std::string mistake(const std::string& text) {
   const Document document = Document::from_text(text, "engine.json");
   std::vector<std::string> guesses;
-  try {
+  return mistake_of([&] {
     read_attention_rules(document.root(), guesses);
     document.finish();
-  } catch (const InputErrors& e) { return e.what(); }
-  return "";
+  });
 }
 
 }  // namespace
@@ -86,7 +85,7 @@ TEST_CASE("what vLLM runs is measured on the devices that have tables, what othe
 
 TEST_CASE("a rule with a mistake says where it is") {
   const std::string guess = R"("kind": "guess", "because": "so", )";
-  CHECK(mistake("{" + guess + R"("rules": [{"library": "a", "cache": "fp8"}]})").empty());
+  CHECK(mistake("{" + guess + R"("rules": [{"library": "a", "cache": "fp8"}]})") == "none");
   CHECK(mistake("{" + guess + R"("rules": [{"cache": "fp8"}]})").find("#/rules/0") != std::string::npos);
   CHECK(mistake("{" + guess + R"("rules": [{"library": "a", "cache": "fp9"}]})").find("#/rules/0/cache") !=
         std::string::npos);

@@ -9,8 +9,8 @@
 #include "core/text_file.h"
 #include "model/engines/host_time.h"
 #include "model/kernels/kernel_time.h"
-#include "tests/catch.h"
 #include "tests/core/fresh_folder.h"
+#include "tests/core/messages.h"
 #include "tests/model/devices/known_device.h"
 
 using namespace draftline;
@@ -32,10 +32,7 @@ std::string mistakes(const std::string& name, const std::string& from, const std
   text.replace(at, from.size(), to);
   const auto document = Document::from_text(text, kDevices / (name + ".json"));
   read_device(document.root());
-  try {
-    document.finish();
-  } catch (const InputErrors& e) { return e.what(); }
-  return "";
+  return mistake_of([&] { document.finish(); });
 }
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -126,12 +123,12 @@ TEST_CASE("a device file with a mistake says where it is") {
   CHECK(holds(mistakes("a100-sxm", "\"kind\": \"quoted\"", "\"kind\": \"qoted\""), "quoted"));
   CHECK(holds(mistakes("a100-sxm", "\"locator\"", "\"page\""), "locator"));
   CHECK(holds(mistakes("a100-sxm", "\"fp32\"", "\"fp31\""), "unknown number format"));
-  CHECK(mistakes("a100-sxm", "\"quoted\"", "\"measured\"").empty());
+  CHECK(mistakes("a100-sxm", "\"quoted\"", "\"measured\"") == "none");
 }
 
 TEST_CASE("a file names attention's fits by library and cache; files of before have one fit without a name") {
   const std::string kernel = "\"library\": \"flash_attention_2\"";
-  CHECK(mistakes("a100-sxm", kernel, "\"library\": \"flashinfer\"").empty());
+  CHECK(mistakes("a100-sxm", kernel, "\"library\": \"flashinfer\"") == "none");
   CHECK(holds(mistakes("a100-sxm", "\"layout\": \"swapped\"", "\"layout\": \"swaped\""),
               "#/fits/attention/kernels/0/prefill/layout"));
   CHECK(holds(mistakes("a100-sxm", "\"cache\": \"bf16\"", "\"cache\": \"bf61\""), "#/fits/attention/kernels/0/cache"));

@@ -6,7 +6,7 @@
 #include "core/errors.h"
 #include "model/engines/link_rule.h"
 #include "model/order_statistics.h"
-#include "tests/catch.h"
+#include "tests/core/messages.h"
 
 using namespace draftline;
 
@@ -101,12 +101,11 @@ TEST_CASE("links of a device file: tables of several libraries; a mistake names 
   CHECK(links.tables[0].points[0].time == us(3));  // sorted, and never dearer than a larger message
   CHECK(links.connects(2));
   CHECK_FALSE(links.connects(4));
-  std::string mistake;
-  try {
+  const std::string mistake = mistake_of([&] {
     read(
         R"({"tables": [{"library": "x", "collective": "sum", "kind": "guess", "source": "s", "locator": "l", "groups": []}]})");
-  } catch (const InputErrors& e) { mistake = e.what(); }
-  CHECK(mistake.find("links.json#/tables/0/collective: unknown value \"sum\"") != std::string::npos);
+  });
+  CHECK(contains(mistake, "links.json#/tables/0/collective: unknown value \"sum\""));
 }
 
 TEST_CASE("an engine's links: rules in order, the skew of its ranks; what nobody measured is listed") {

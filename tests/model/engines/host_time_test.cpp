@@ -22,10 +22,7 @@ Engine engine_of(const std::string& text) {
 }
 
 std::string mistakes(const std::string& text) {
-  try {
-    engine_of(text);
-  } catch (const InputErrors& e) { return e.what(); }
-  return "none";
+  return mistake_of([&] { engine_of(text); });
 }
 
 std::string profile(const std::string& more) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The texts of the files that `calibrate` and `validate` write: a device and our decoder's engine, fitted to a measured
+// file, with the fingerprints of what they were made from.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "model/calibration/calibrated_files.h"
+#include "model/calibration/measured.h"
+
+namespace draftline::measure {
+
+struct MeasuredFile {
+  Measured points;
+  InputFiles files;  // itself
+};
+MeasuredFile read_points(const std::filesystem::path&);  // throws InputErrors
+
+std::string device_text(const CalibrationInput&, const MeasuredFile&, const CalibratedDevice&);
+std::string engine_text(const CalibrationInput&, const MeasuredFile&);  // only where knows_host() of its points
+
+struct CalibratedFiles {
+  std::string device, engine;       // JSON texts; `engine` is "" if the host was not measured
+  std::vector<FitQuality> quality;  // errors of the fits, by op
+};
+// Fits a device and an engine to a measured file. `device`: "cpu" or "cuda", which the file must be of. `datasheet`:
+// for a GPU, the name or file of the device whose datasheet applies. `data`: the folder data/. Throws InputErrors.
+CalibratedFiles calibrated_files(const std::filesystem::path& measured, const std::string& device,
+                                 const std::string& datasheet, const std::filesystem::path& data);
+
+}  // namespace draftline::measure

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the figures of a fleet's run count, at steps whose cost is known in closed form.
+#include "tests/catch.h"
+#include "tests/sim/plain_cost.h"
+
+namespace draftline {
+
+TEST_CASE("a disaggregated request gets its first token once what its layers keep has been transferred") {
+  PlainCost cost;
+  cost.per_context = 0;
+  FleetShape shape;
+  shape.prefill_replicas = 1;
+  shape.transfer_fixed = 3'000'000;
+  shape.transfer_per_token = 1'000'000;
+  SchedulerLimits limits;
+  limits.kept.windows = {{100, 0.5}};  // half of the layers keep 100 tokens: 550 of 1000
+  const Workload w = poisson(1, 1, fixed_length(1000), fixed_length(5));
+  Log log;
+  const ServingRun run = Fleet(shape, limits, {}, cost).run(w, 1, {}, &log);
+  const ServedRequest& r = log.requests.front();
+  const Ticks prompt = 1000 * cost.per_prompt_token, transfer = 3'000'000 + 550 * 1'000'000;
+  CHECK(r.first_token - r.request.arrival == prompt + transfer);
+  CHECK(r.last_token - r.first_token == 4 * (cost.fixed + cost.per_sequence));
+  CHECK(run.figures.inter_token.mean().value == Approx(run.figures.tpot.mean().value));
+}
+
+TEST_CASE("inter-token latencies and TPOT are the same time, whatever a sequence waits for between two tokens") {
+  PlainCost cost;
+  const Workload w = poisson(250'000, 400, fixed_length(100), fixed_length(60));
+  FleetShape apart;
+  apart.prefill_replicas = 1;
+  apart.transfer_per_token = 1'000'000;
+  SchedulerLimits few_blocks;
+  few_blocks.kv_blocks = 100;
+  few_blocks.max_num_seqs = 16;
+  SchedulerLimits swapped = few_blocks;
+  swapped.swap = true;
+  swapped.swap_per_token = 1'000'000;
+  for (const auto& [name, shape, limits] : {std::tuple("disaggregated", apart, SchedulerLimits{}),
+                                            {"recomputed", FleetShape{}, few_blocks},
+                                            {"swapped", FleetShape{}, swapped},
+                                            {"disaggregated and swapped", apart, swapped}}) {
+    INFO(name);
+    const ServingFigures f = Fleet(shape, limits, {}, cost).run(w, 1, {}).figures;
+    CHECK((f.preemptions > 0) == (limits.kv_blocks == few_blocks.kv_blocks));
+    CHECK(f.inter_token.mean().value == Approx(f.tpot.mean().value).epsilon(1e-6));  // of whole ps
+  }
+}
+
+TEST_CASE("enough requests tell a load that is 2 % too much from chance") {
+  PlainCost cost;
+  cost.fixed = cost.per_sequence = cost.per_context = 0;
+  cost.per_prompt_token = kTicksPerSecond / 1000;
+  SchedulerLimits one_seat;
+  one_seat.max_num_seqs = 1;
+  const auto at = [&](double load, std::int64_t requests, double cv = 1, std::uint64_t seed = 1) {  // services of 1 s
+    Workload w = poisson(load, requests, fixed_length(1000), fixed_length(1));
+    if (cv != 1) w.arrivals.kind = ArrivalProcess::Kind::gamma, w.arrivals.cv = cv;
+    return Fleet({}, one_seat, {}, cost).run(w, seed, {});
+  };
+  CHECK(at(1.02, 100'000).diverges);
+  CHECK_FALSE(at(0.97, 100'000).diverges);
+  CHECK_FALSE(at(0.97, 100'000, 4).diverges);
+  CHECK(at(1.3, 1000).diverges);
+  int unsettled = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) unsettled += at(1.02, 2000, 1, seed).unsettled ? 1 : 0;
+  CHECK(unsettled > 0);
+}
+
+TEST_CASE("throughput counts what requests of the warm-up emit after it, and nothing of what they emit before") {
+  constexpr Ticks kSecond = kTicksPerSecond;
+  const LatencyTargets none;
+  ServingFigures f(2, none);
+  const auto request = [&](std::int64_t id, Ticks arrival, Ticks first, Ticks last, int output) {
+    ServedRequest r;
+    r.request.id = id, r.request.arrival = arrival * kSecond, r.request.prompt = 1, r.request.output = output;
+    r.started = r.request.arrival, r.first_token = first * kSecond, r.last_token = last * kSecond;
+    return r;
+  };
+  const ServedRequest early = request(0, 0, 1, 2, 50), half = request(1, 0, 1, 11, 100),
+                      counted = request(2, 6, 7, 16, 10);
+  for (const ServedRequest* r : {&early, &half, &counted}) f.record_arrival(r->request);
+  for (const ServedRequest* r : {&early, &half, &counted}) f.record_request(*r);
+  CHECK(f.makespan().value == Approx(10));
+  CHECK(f.throughput().value == Approx((0.5 * 100 + 10) / 10));
+  CHECK(f.share_after_arrivals() == Approx(1));
+}
+
+}  // namespace draftline
