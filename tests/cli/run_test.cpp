@@ -92,10 +92,10 @@ static std::vector<std::string> examples(const std::string& page) {
   return all;
 }
 
-TEST_CASE("docs/your_own.md: its device file and its scenario run") {
+TEST_CASE("docs/your_own.md: its device file and its scenarios run") {
   const Program draftline;
   const auto all = examples("your_own.md");
-  REQUIRE(all.size() == 2);
+  REQUIRE(all.size() == 3);
   draftline.write("my-gpu.json", all[0]);
   draftline.write("s.json", scenario("", "./my-gpu.json"));
   const Ran run = draftline("run s.json --csv");
@@ -103,10 +103,16 @@ TEST_CASE("docs/your_own.md: its device file and its scenario run") {
   CHECK(run.code == 0);
   CHECK(contains(run.out, "my-gpu"));
 
+  draftline.write("stand_ins.json", all[1]);
+  const Ran stand_ins = draftline("run stand_ins.json");
+  INFO(stand_ins.err);
+  CHECK(stand_ins.code == 0);
+  for (const char* speedup : {"2.20", "2.34", "1.83", "1.80"}) CHECK(contains(stand_ins.out, speedup));  // as it says
+
   std::string rows = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
   for (int i = 0; i < 30; ++i) rows += "2023-11-16 18:15:" + std::to_string(10 + i) + ".5,400,40\n";
   draftline.write("azure.csv", rows);
-  std::string few = all[1];
+  std::string few = all[2];
   few.replace(few.find("5000"), 4, "30");
   draftline.write("plan.json", few);
   const Ran plan = draftline("plan plan.json");
