@@ -64,7 +64,7 @@ inline Figures<PlannedFleet> plan_figures(bool priced = true) {
       {"headroom", "headroom", "headroom", "", predicted, of([](O o) { return o.headroom(); }),
        "how much more load the fleet bears, as a share of the workload's", {.text = percent, .detail = true}},
       {"throughput", "", "", "tokens/s", predicted, mean(&FleetRun::throughput),
-       "output tokens of the load"},
+       "output tokens that the load asks for"},
       {"ttft_p99", "ttft_p99_s", "TTFT p99", "s", predicted, mean(&FleetRun::ttft_p99),
        "time to first token, 99th percentile", {.detail = true}},
       {"tpot_p99", "tpot_p99_s", "TPOT p99", "s", predicted, mean(&FleetRun::tpot_p99),

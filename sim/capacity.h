@@ -35,9 +35,8 @@ struct FleetOption {
   std::optional<int> nodes;    // that hold the devices, where these come in whole nodes
   double cost = 0;             // price per hour, of whole nodes; the number of devices if no prices are known
   double cost_with_spare = 0;  // with one server more of each kind (N + 1), so that one may be out of service
-  PerSecond load,
-      capacity;  // requests/s: the workload's; the most that the fleet serves within the targets, to 2 %, by
-                 // replica
+  PerSecond load;              // requests/s of the workload
+  PerSecond capacity;  // the most requests/s that the fleet serves within the targets, to 2 %, over its replicas
   bool capacity_at_least = false;       // a recording, or 262,144 requests, are too few to load the fleet more
   std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication

@@ -49,8 +49,8 @@ Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Draft
 struct Fleet::Backlog {
   std::int64_t half = 0, all = 0;
   bool grew() const { return all >= 32 && all >= half + half / 3; }
-  // By chance the number of arrivals differs from its mean by the square root of their number, times the coefficient of
-  // variation of the times between them, and a queue that has an end by less.
+  // The number of arrivals scatters around its mean by the square root of their number times the coefficient of
+  // variation of the times between them, and a queue that a server empties again and again by less than that.
   bool diverges(const Workload& w) const {
     const auto n = static_cast<double>(w.requests);
     double many = n / 25;

@@ -40,6 +40,7 @@ class TwoServers {
     const std::optional<double> overloaded = served_of_more(2 * in_flight() / alone);  // no server is faster than that
     if (!overloaded) return std::nullopt;
     double low = *overloaded, high = kOverload * low;
+    for (; overloads(low); low /= kCloseEnough) high = low;
     while (high / low > kCloseEnough) {
       const double middle = std::sqrt(low * high);
       (overloads(middle) ? high : low) = middle;
@@ -61,15 +62,14 @@ class TwoServers {
     plain_->workload = at(rate, kFills);
     return plain_->run(seed_, {});
   }
-  // With more requests, until it is clear whether the queue grows.
+  // A load that seems to be served is served eight times as long: near its limit a server keeps up until a burst fills
+  // its KV pool, and falls behind from then on, as it computes again what it preempts.
   bool overloads(double rate) {
-    ServingRun run = plainly(rate);
+    if (plainly(rate).diverges) return true;
     Workload& w = plain_->workload;
-    while (run.unsettled && !is_recorded(w) && w.requests < kMostRequests) {
-      w.requests = more_requests(w);
-      run = plain_->run(seed_, {});
-    }
-    return run.diverges;
+    if (is_recorded(w)) return false;
+    w.requests = more_requests(w, 8 * static_cast<double>(w.requests));
+    return plain_->run(seed_, {}).diverges;
   }
   // The requests a second that the plain server serves while more arrive, at a rate that is brought near to it: at far
   // more all requests arrive before the first batches are served.

@@ -2,7 +2,7 @@
 // `draftline check --scenarios`: which files of a folder are pinned, and what is said of the others.
 #include <filesystem>
 
-#include "tests/cli/program.h"
+#include "tests/cli/edited_folder.h"
 
 namespace draftline {
 
@@ -12,21 +12,8 @@ namespace fs = std::filesystem;
 
 const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
 
-const char* const kScenario = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
-  "batch_size": [1, 8], "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.8, 0.7, 0.6]}}})";
-const char* const kServed = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
-  "method": [{"name": "autoregressive"}, {"name": "eagle3", "draft_length": 2, "acceptance": {"rate": 0.7}}],
-  "slo": {"ttft_p99": "1 s"},
-  "workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 30}})";
-
-struct Folder : Program {
+struct Folder : EditedFolder {
   Folder() { fs::create_directories(path("mine")); }
-  void replace(const std::string& name, const std::string& before, const std::string& after) const {
-    std::string text = read(name);
-    const auto at = text.find(before);
-    REQUIRE(at != std::string::npos);
-    write(name, text.replace(at, before.size(), after));
-  }
 };
 
 }  // namespace

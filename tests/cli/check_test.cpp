@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text_file.h"
-#include "tests/cli/program.h"
+#include "tests/cli/edited_folder.h"
 
 namespace draftline {
 
@@ -13,26 +13,14 @@ namespace fs = std::filesystem;
 
 static const std::string kData = std::string(DRAFTLINE_SOURCE_DIR) + "/data";
 
-static const char* const kScenario = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
-  "batch_size": [1, 8], "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.8, 0.7, 0.6]}}})";
-static const char* const kServed = R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm",
-  "method": [{"name": "autoregressive"}, {"name": "eagle3", "draft_length": 2, "acceptance": {"rate": 0.7}}],
-  "slo": {"ttft_p99": "1 s"},
-  "workload": {"arrivals": {"process": "poisson", "rate": "4 /s"}, "requests": 30}})";
 static const char* const kPins = R"({"schema_version": 1, "pins": [{"verb": "run", "scenario": "s.json"}]})";
 
 namespace {
 
-struct Folder : Program {
+struct Folder : EditedFolder {
   Folder() {
     write("s.json", kScenario);
     write("pins.json", kPins);
-  }
-  void replace(const std::string& name, const std::string& before, const std::string& after) const {
-    std::string text = read(name);
-    const auto at = text.find(before);
-    REQUIRE(at != std::string::npos);
-    write(name, text.replace(at, before.size(), after));
   }
 };
 

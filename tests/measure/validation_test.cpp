@@ -5,17 +5,13 @@
 
 #include "tests/catch.h"
 #include "tests/core/messages.h"
+#include "tests/predict/small_on_cpu.h"
 
 using namespace draftline;
 
 namespace {
 
-const std::filesystem::path kData = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
-
-struct World {
-  Device device = read_file(kData / "devices" / "cpu.json", [](const Reader& in) { return read_device(in); });
-  Engine engine;
-  TransformerShape target = read_file(kData / "validation" / "cpu-small.json", read_transformer);
+struct World : SmallOnCpu {
   Validation validation{device, engine, {{"net", target}}, [](const Reader&) { return TransformerShape{}; }, 0.5};
 };
 
@@ -27,10 +23,6 @@ MeasuredCell cell(const MethodSpec& method, int batch, double plain, double step
           .plain = {{.time = Seconds{plain}, .length = length}},
           .turns = {{.time = Seconds{step}, .length = length}}};
 }
-
-MethodSpec spec(const char* object) { return MethodSpec(Document::from_text(object, "method").root()); }
-
-const MethodSpec kHeads = spec(R"({"draft_length":3,"name":"medusa"})");
 
 }  // namespace
 

@@ -2,32 +2,14 @@
 // The price of a CPU's step: folded over its ops, walked over op by op, and by what its caches still hold.
 #include "decoder/priced/step_price.h"
 
-#include <filesystem>
-
 #include "decoder/op_work.h"
-#include "predict/prediction.h"
 #include "tests/catch.h"
+#include "tests/predict/small_on_cpu.h"
 
 using namespace draftline;
 
-namespace {
-
-const std::filesystem::path kData = std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data";
-
-struct World {
-  Device device = read_file(kData / "devices" / "cpu.json", [](const Reader& in) { return read_device(in); });
-  Engine engine;
-  TransformerShape target = read_file(kData / "validation" / "cpu-small.json", read_transformer);
-};
-
-MethodSpec spec(const char* object) { return MethodSpec(Document::from_text(object, "method").root()); }
-
-const MethodSpec kHeads = spec(R"({"draft_length":3,"name":"medusa"})");
-
-}  // namespace
-
 TEST_CASE("on one thread host and device add up, and the walk over a step is its folded price") {
-  World w;
+  SmallOnCpu w;
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const MethodChoice method{kHeads};
   const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
@@ -51,7 +33,7 @@ TEST_CASE("on one thread host and device add up, and the walk over a step is its
 }
 
 TEST_CASE("the longer a CPU's step takes the more of its weights co-runner traffic evicts, and its price counts that") {
-  World w;
+  SmallOnCpu w;
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};  // holds them
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const MethodChoice method{kHeads};
@@ -76,7 +58,7 @@ TEST_CASE("the longer a CPU's step takes the more of its weights co-runner traff
 }
 
 TEST_CASE("keys and values that a draft pass has just read are in a nearer cache for the next one") {
-  World w;
+  SmallOnCpu w;
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
   const MethodChoice method{spec(R"({"draft_length":3,"exit":2,"name":"layerskip"})")};
   const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
@@ -110,7 +92,7 @@ TEST_CASE("keys and values that a draft pass has just read are in a nearer cache
 }
 
 TEST_CASE("while prompts are read co-runner traffic fills a CPU's LLC, and the step after them finds less there") {
-  World w;
+  SmallOnCpu w;
   w.device.l2 = w.device.cpu()->caches[2] = Bytes{64e6};
   const Setup setup{&w.device, &w.engine, &w.target, Precision(DType::fp32), {}, 4, 100, 2};
   Predictor predictor([](const Reader&) { return TransformerShape{}; });
@@ -129,7 +111,7 @@ TEST_CASE("while prompts are read co-runner traffic fills a CPU's LLC, and the s
 }
 
 TEST_CASE("the next step finds a network in a CPU's caches if they can hold it") {
-  World w;
+  SmallOnCpu w;
   const auto price = [&](double last_level_cache) {
     Device d = w.device;
     d.l2 = d.cpu()->caches[2] = Bytes{last_level_cache};
