@@ -64,6 +64,8 @@ double scale_bits(const Weight& w, int count = 1) {
   return 8 * w.format->scales.of(in, w.out).value / (static_cast<double>(in) * w.out);
 }
 
+Scaling scaling_of(const Weight& w) { return w.format == nullptr ? Scaling::rows : w.format->scaling(); }
+
 struct KernelOf {
   const Tape& tape;
   template <class T>
@@ -78,7 +80,7 @@ struct KernelOf {
                 .weights = o.w.dtype,
                 .activations = o.x.dtype,
                 .bias = o.bias.has_value(),
-                .block_scaled = o.w.format != nullptr && o.w.format->block_scaled(),
+                .scaling = scaling_of(o.w),
                 .scale_bits = scale_bits(o.w)};
   }
   Kernel operator()(const Embed& o) const {
@@ -97,7 +99,7 @@ struct KernelOf {
                      .scale_bits = scale_bits(o.w.gate_up, o.w.gate_up.in / o.x.cols),
                      .sequences = o.sequences,
                      .overlap = o.overlap,
-                     .block_scaled = o.w.gate_up.format != nullptr && o.w.gate_up.format->block_scaled(),
+                     .scaling = scaling_of(o.w.gate_up),
                      .devices = o.devices,
                      .balancedness = o.balancedness};
   }

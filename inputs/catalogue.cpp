@@ -7,7 +7,7 @@
 #include "core/notes.h"
 #include "decoder/checkpoint/huggingface.h"
 #include "inputs/routing.h"
-#include "inputs/workload.h"
+#include "inputs/workload_trace.h"
 #include "model/transformers/described_transformer.h"
 #include "trace/trace.h"
 

@@ -2,6 +2,7 @@
 #include "inputs/precision.h"
 
 #include <array>
+#include <utility>
 
 #include "inputs/axes.h"
 
@@ -81,20 +82,27 @@ Precision PrecisionChoice::of(const TransformerShape& target) const {
     p.activations = p.embedding = *activations;
     p.name += ",activations:" + std::string(name(*activations));
   }
+  const auto named = [&](std::string_view key, const std::string& format) {
+    p.name += "," + std::string(key) + ":" + format;
+  };
   const auto layers = [&](std::string_view key, const std::optional<std::string>& format, LinearFormat& to) {
     if (!format || to == format_named(*format)->layers) return;
     to = format_named(*format)->layers;
-    p.name += "," + std::string(key) + ":" + *format;
+    named(key, *format);
   };
   layers("attention", attention, p.attention);
   layers("experts", experts, p.experts);
   layers("lm_head", lm_head, p.lm_head);
-  layers("draft", draft, p.draft);
   p.draft_given = draft.has_value();
+  if (draft) {
+    const LinearFormat usual = std::exchange(p.draft, format_named(*draft)->layers);
+    // Layers of multi-token prediction have the target's formats unless they are given one, so that 16 bits are told too.
+    if (p.draft != usual || p.draft != p.mlp || p.draft != p.experts) named("draft", *draft);
+  }
   const auto values = [&](std::string_view key, std::optional<DType> format, DType& to) {
     if (!format || to == *format) return;
     to = *format;
-    p.name += "," + std::string(key) + ":" + std::string(name(*format));
+    named(key, std::string(name(*format)));
   };
   values("kv_cache", kv_cache, p.kv_cache);
   values("embedding", embedding, p.embedding);

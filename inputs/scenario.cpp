@@ -107,6 +107,15 @@ void refuse_serving_keys(const Reader& in) {
     if (const auto value = in.find(key)) value->fail("belongs to a serving scenario, which has a \"workload\"");
 }
 
+void read_cached_prompt(const Reader& in, Scenario& s) {
+  if (s.serving) return in.fail("a scenario with a workload has none; give \"lengths\": {\"shared_prefix\": ..}");
+  s.cached_prompt_tokens = in.integer(0, kMostTokens);
+  for (const int prompt : s.prompt_tokens)
+    if (s.cached_prompt_tokens >= prompt)
+      return in.fail("must be less than #/prompt_tokens, " + std::to_string(prompt) + ", got " +
+                     std::to_string(s.cached_prompt_tokens));
+}
+
 }  // namespace
 
 Scenario read_scenario(Document document, Catalogue& catalogue) {
@@ -140,6 +149,7 @@ Scenario read_scenario(Document document, Catalogue& catalogue) {
     batch->fail("a scenario with a workload has none; give \"scheduler\": {\"max_num_seqs\": ..}");
   s.batch_sizes = alternatives(in, "batch_size", 1, count(kMostBatch));
   s.prompt_tokens = alternatives(in, "prompt_tokens", 512, count(kMostTokens));
+  if (const auto cached = in.find("cached_prompt_tokens")) read_cached_prompt(*cached, s);
   s.output_tokens = alternatives(in, "output_tokens", 256, [](const Reader& r) { return r.integer(2, kMostTokens); });
   in.done();
   if (!in.failed() && s.points() > kMostPoints)

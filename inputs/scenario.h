@@ -36,9 +36,10 @@ struct Scenario {
   std::vector<MethodChoice> methods;
   std::vector<std::vector<MethodChoice>> methods_of_engine;    // as each engine completes them (inputs/engine_defaults)
   std::vector<int> prompt_tokens, output_tokens, batch_sizes;  // at least 1, 2 and 1
-  double gpu_memory_utilization = kGpuMemoryUtilization;       // share of device memory; serving choices have their own
-  std::optional<Serving> serving;                              // of a scenario with a workload, for the simulator
-  Document document = Document::from_text("{}", "scenario");   // the file from which it was read
+  int cached_prompt_tokens = 0;  // of each prompt, in the KV cache already; fewer than every prompt has
+  double gpu_memory_utilization = kGpuMemoryUtilization;      // share of device memory; serving choices have their own
+  std::optional<Serving> serving;                             // of a scenario with a workload, for the simulator
+  Document document = Document::from_text("{}", "scenario");  // the file from which it was read
 
   std::size_t points() const;  // the size of the product
   // The method with which an engine of the scenario drafts: its own defaults where the scenario is silent.

@@ -116,14 +116,15 @@ std::string label(const nlohmann::json& value) {
 std::string lengths_of(const Reader& workload, const char* which) {
   const nlohmann::json all = workload.chosen();
   const auto lengths = all.find("lengths");
-  if (lengths == all.end()) {
+  const auto given = [&](const char* key) { return lengths->contains(key); };
+  if (lengths == all.end() || (lengths->is_object() && !given("prompt") && !given("output") && !given("trace"))) {
     const auto arrivals = all.find("arrivals");
     const bool recorded = arrivals != all.end() && arrivals->is_object() && arrivals->contains("trace");
     return recorded ? "trace:" + label(arrivals->at("trace")) : "";
   }
   if (!lengths->is_object()) return label(*lengths);
-  if (lengths->contains(which)) return label(lengths->at(which));
-  return lengths->contains("trace") ? "trace:" + label(lengths->at("trace")) : "";
+  if (given(which)) return label(lengths->at(which));
+  return given("trace") ? "trace:" + label(lengths->at("trace")) : "";
 }
 
 }  // namespace
@@ -155,6 +156,9 @@ Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Cata
   for (const char* part : kParts)
     if (const auto in = scenario.find(part)) find_axes(*in, part, axes);
   for (const Axis& a : axes) s.axes.push_back(a.key);
+  std::vector<Axis> of_workload;
+  find_axes(scenario.at("workload"), "workload", of_workload);
+  s.axes_of_workload = of_workload.size();
   if (const auto slo = scenario.find("slo", "latency_targets")) s.targets = read_latency_targets(*slo);
   if (const auto n = scenario.find("replications")) s.replications = n->positive_int(10'000);
   if (const auto prices = scenario.find("prices"))
@@ -169,9 +173,11 @@ Serving read_serving(const Reader& scenario, double gpu_memory_utilization, Cata
     const auto choices = combination(axes, i);
     const Reader in = scenario.choosing(choices);
     ServingChoice c;
+    c.load = i / (count / combinations(of_workload));  // its lists are the first, which vary slowest
     c.gpu_memory_utilization = gpu_memory_utilization;
     c.workload = read_workload(in.at("workload"), catalogue);
     if (const auto scheduler = in.find("scheduler")) read_scheduler(*scheduler, c);
+    if (c.workload.shared_prefix) c.workload.shared_prefix->block = c.limits.block_size;
     read_fleet(in, c);
     c.prompt_lengths = lengths_of(in.at("workload"), "prompt");
     c.output_lengths = lengths_of(in.at("workload"), "output");

@@ -33,6 +33,7 @@ struct ServingChoice {
   // The workload's own lengths as text for tables, "lognormal" ones for example; "": the scenario's.
   std::string prompt_lengths, output_lengths;
   std::vector<std::string> varying;  // the chosen value of each of Serving::axes, as text for tables
+  std::size_t load = 0;              // which of the workloads that the lists in "workload" make
 };
 
 // What devices cost, by their names.
@@ -46,6 +47,7 @@ struct Prices {
 
 struct Serving {
   std::vector<std::string> axes;       // keys of the lists
+  std::size_t axes_of_workload = 0;    // the first of these are of "workload"
   std::vector<ServingChoice> choices;  // the product of the lists
   LatencyTargets targets;
   std::optional<int> replications;  // simulations of each point, with different seeds; none: one, of a plan three

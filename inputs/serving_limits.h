@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/quantity.h"
+#include "inputs/workload_trace.h"
 #include "model/devices/memory.h"
 
 namespace draftline {
@@ -20,14 +21,15 @@ namespace draftline {
 // batch is filled and then runs until its last sequence is finished.
 struct SchedulerLimits {
   enum class Batching { continuous, prefill_first, fixed } batching = Batching::continuous;
-  int max_num_seqs = 256;             // maximum batch size
-  int max_num_batched_tokens = 2048;  // token budget of a step: verified rows and prompt chunks
-  std::int64_t kv_blocks = 1 << 20;   // size of the KV pool
-  int block_size = 16;                // tokens of a KV block; a power of two
-  bool whole_prompts = true;          // admit a prompt only if all of it fits the free blocks
-  bool prefix_caching = true;         // applies to prompts whose prefix blocks have hashes
-  bool swap = false;                  // swap preempted sequences to the host; otherwise they are recomputed
-  double swap_per_token = 0;          // picoseconds, one way
+  int max_num_seqs = 256;                 // maximum batch size
+  int max_num_batched_tokens = 2048;      // token budget of a step: verified rows and prompt chunks
+  std::int64_t kv_blocks = 1 << 20;       // size of the KV pool
+  int block_size = 16;                    // tokens of a KV block; a power of two
+  bool whole_prompts = true;              // admit a prompt only if all of it fits the free blocks
+  bool prefix_caching = true;             // applies to prompts whose prefix blocks have hashes
+  int prefix_block = kPrefixBlockTokens;  // tokens of such a block, a power of two; the workload's
+  bool swap = false;                      // swap preempted sequences to the host; otherwise they are recomputed
+  double swap_per_token = 0;              // picoseconds, one way
   KeptTokens kept = {};  // of a sequence; where windows let some go, or states come besides, prompts share no prefixes
 
   bool operator==(const SchedulerLimits&) const = default;

@@ -1,63 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inputs/workload.h"
 
+#include <algorithm>
 #include <array>
-#include <boost/math/distributions/gamma.hpp>
-#include <cmath>
 
 namespace draftline {
 
 namespace {
 
-constexpr int kMostDrawn = 1 << 24;
-
 double gamma_shape(double cv) { return 1 / (cv * cv); }
 
-double gamma_draw(Rng& rng, double shape, double scale) {
-  return boost::math::quantile(boost::math::gamma_distribution<>(shape, scale), rng.uniform());
+bool has_recorded_prefixes(const Workload& w) {
+  return w.length_trace && !w.length_trace->prefix_hashes.empty() && is_recorded(w.prompt);
 }
 
-// Sets mean and deviation to those of a trace's column, or of its logarithms.
-void fit(Lengths& lengths, const WorkloadTrace& trace, int RecordedRequest::*column) {
-  double n = 0, sum = 0, squares = 0;
-  for (const RecordedRequest& r : trace.requests) {
-    const double x = lengths.kind == Lengths::Kind::lognormal ? std::log(r.*column) : r.*column;
-    ++n, sum += x, squares += x * x;
-  }
-  lengths.mean = sum / n;
-  lengths.deviation = std::sqrt(std::max(0.0, squares / n - lengths.mean * lengths.mean));
-}
-
-Lengths read_lengths(const Reader& in, const WorkloadTrace* fitted, int RecordedRequest::*column) {
-  Lengths out;
-  if (!in.is_object()) {
-    out.mean = in.positive_int(kMostDrawn);
-    return out;
-  }
-  for (const char* key : {"least", "most", "mean", "cv"}) in.has(key);  // of one distribution or another
-  static constexpr std::array<std::string_view, 4> names{"uniform", "exponential", "gamma", "lognormal"};
-  out.kind = static_cast<Lengths::Kind>(1 + in.at("distribution").choice(names));
-  if (out.kind == Lengths::Kind::uniform) {
-    out.mean = in.at("least").positive_int(kMostDrawn);
-    out.deviation = in.at("most").integer(static_cast<int>(out.mean), kMostDrawn);
-  } else if (fitted != nullptr && !in.has("mean")) {
-    fit(out, *fitted, column);
+// A number of tokens, or {"tokens": .., "groups": ..}; none if there are no tokens.
+std::optional<SharedPrefix> read_shared_prefix(const Reader& in) {
+  constexpr std::int64_t kMostInAll = std::int64_t{1} << 28;  // tokens; each block of them may get a name
+  SharedPrefix shared;
+  if (in.is_object()) {
+    shared.tokens = in.at("tokens").integer(0, kLongestText);
+    if (const auto groups = in.find("groups")) shared.groups = groups->positive_int(1 << 20);
+    in.done();
   } else {
-    out.mean = in.at("mean").number(1, kMostDrawn);
-    if (out.kind == Lengths::Kind::exponential) {
-      out.deviation = out.mean;
-    } else {
-      const double cv = in.at("cv", "variation").number(1e-3, 100);
-      out.deviation = cv * out.mean;
-      if (out.kind == Lengths::Kind::lognormal) {
-        const double s2 = std::log1p(cv * cv);
-        out.mean = std::log(out.mean) - s2 / 2;
-        out.deviation = std::sqrt(s2);
-      }
-    }
+    shared.tokens = in.integer(0, kLongestText);
   }
-  in.done();
-  return out;
+  if (std::int64_t{shared.tokens} * shared.groups > kMostInAll)
+    in.fail("all its groups together must have at most " + std::to_string(kMostInAll) + " tokens");
+  return shared.tokens > 0 ? std::optional(shared) : std::nullopt;
 }
 
 // The lengths of prompts and outputs. A side that is not given is the trace's, row by row, whatever is drawn for the
@@ -67,16 +37,19 @@ void read_both_lengths(const Reader& in, Workload& w, Catalogue& catalogue) {
     static constexpr std::array<std::string_view, 1> words{"acceptance_trace"};
     in.choice(words);
     w.lengths_of_acceptance = true;
-    w.prompt.kind = w.output.kind = Lengths::Kind::trace;
+    w.prompt = w.output = RecordedLength{};
     return;
   }
   in.has("order");
   if (const auto trace = in.find("trace")) w.length_trace = catalogue.workload(*trace);
-  const auto prompt = in.find("prompt"), output = in.find("output");
-  if (!prompt && !output && !w.length_trace) in.fail("give a \"trace\", or \"prompt\" and \"output\"");
+  const auto prompt = in.find("prompt"), output = in.find("output"), shared = in.find("shared_prefix");
+  if (!prompt && !output && !w.length_trace) {
+    if (shared) w.length_trace = w.arrival_trace;
+    else in.fail("give a \"trace\", or \"prompt\" and \"output\"");
+  }
   const auto side = [&](const std::optional<Reader>& given, int RecordedRequest::*column) {
     if (given) return read_lengths(*given, w.length_trace.get(), column);
-    return w.length_trace ? Lengths{Lengths::Kind::trace, 0, 0} : Lengths{};
+    return w.length_trace ? Lengths{RecordedLength{}} : Lengths{};
   };
   w.prompt = side(prompt, &RecordedRequest::prompt);
   w.output = side(output, &RecordedRequest::output);
@@ -85,6 +58,11 @@ void read_both_lengths(const Reader& in, Workload& w, Catalogue& catalogue) {
       static constexpr std::array<std::string_view, 2> names{"file", "random"};
       w.lengths_in_order = order->choice(names) == 0;
     }
+  if (shared) {
+    if (has_recorded_prefixes(w))
+      shared->fail("the prompts of " + w.length_trace->file.string() + " have prefix blocks of their own");
+    w.shared_prefix = read_shared_prefix(*shared);
+  }
   in.done();
 }
 
@@ -114,23 +92,6 @@ void read_arrivals(const Reader& in, Workload& w, Catalogue& catalogue) {
 
 }  // namespace
 
-int Lengths::draw(Rng& rng) const {
-  double x = mean;
-  switch (kind) {
-    case Kind::uniform:
-      return static_cast<int>(mean) +
-             static_cast<int>(rng.below(static_cast<std::uint64_t>(deviation - mean) + 1));  // both ends included
-    case Kind::exponential: x = mean * rng.exponential(); break;
-    case Kind::gamma:
-      if (deviation > 0) x = gamma_draw(rng, gamma_shape(deviation / mean), mean / gamma_shape(deviation / mean));
-      break;
-    case Kind::lognormal: x = std::exp(mean + deviation * rng.normal()); break;
-    case Kind::fixed:
-    case Kind::trace: break;
-  }
-  return static_cast<int>(std::clamp(std::round(x), 1.0, static_cast<double>(kMostDrawn)));
-}
-
 Workload read_workload(const Reader& in, Catalogue& catalogue) {
   Workload w;
   read_arrivals(in.at("arrivals"), w, catalogue);
@@ -138,7 +99,7 @@ Workload read_workload(const Reader& in, Catalogue& catalogue) {
     read_both_lengths(*lengths, w, catalogue);
   } else if (w.arrival_trace) {
     w.length_trace = w.arrival_trace;
-    w.prompt.kind = w.output.kind = Lengths::Kind::trace;
+    w.prompt = w.output = RecordedLength{};
   }
   const auto recorded = [](const auto& trace) { return static_cast<std::int64_t>(trace->requests.size()); };
   if (const auto requests = in.find("requests")) {
@@ -171,31 +132,23 @@ double mean_rate(const Workload& w) {
 }
 
 static double mean_of(const Lengths& l, const Workload& w, int RecordedRequest::*tokens) {
-  switch (l.kind) {
-    case Lengths::Kind::uniform: return (l.mean + l.deviation) / 2;
-    case Lengths::Kind::lognormal: return std::exp(l.mean + l.deviation * l.deviation / 2);
-    case Lengths::Kind::trace: {
-      const auto& trace = w.length_trace ? w.length_trace : w.arrival_trace;
-      if (!trace) return 0;
-      double sum = 0;
-      for (const RecordedRequest& r : trace->requests) sum += r.*tokens;
-      return sum / static_cast<double>(trace->requests.size());
-    }
-    case Lengths::Kind::fixed:
-    case Lengths::Kind::exponential:
-    case Lengths::Kind::gamma: break;
-  }
-  return l.mean;
+  if (!is_recorded(l)) return mean_length(l);
+  const auto& trace = w.length_trace ? w.length_trace : w.arrival_trace;
+  if (!trace) return 0;
+  double sum = 0;
+  for (const RecordedRequest& r : trace->requests) sum += r.*tokens;
+  return sum / static_cast<double>(trace->requests.size());
 }
 double mean_prompt(const Workload& w) { return mean_of(w.prompt, w, &RecordedRequest::prompt); }
 double mean_output(const Workload& w) { return mean_of(w.output, w, &RecordedRequest::output); }
 
 bool is_recorded(const Workload& w) { return w.arrival_trace || w.lengths_of_acceptance; }
 
-bool draws_lengths(const Workload& w) {
-  const auto drawn = [](const Lengths& l) { return l.kind != Lengths::Kind::fixed && l.kind != Lengths::Kind::trace; };
-  return drawn(w.prompt) || drawn(w.output);
-}
+bool shares_prefixes(const Workload& w) { return w.shared_prefix || has_recorded_prefixes(w); }
+
+int prefix_block(const Workload& w) { return w.shared_prefix ? w.shared_prefix->block : kPrefixBlockTokens; }
+
+bool draws_lengths(const Workload& w) { return is_drawn(w.prompt) || is_drawn(w.output); }
 
 Workload at_rate(Workload w, double factor) {
   w.arrivals.scale *= factor;
@@ -210,7 +163,8 @@ Requests::Requests(const Workload& w, std::uint64_t seed)
       gaps_(seed, "arrivals"),
       prompts_(seed, "prompt lengths"),
       outputs_(seed, "output lengths"),
-      rows_(seed, "rows of a trace") {
+      rows_(seed, "rows of a trace"),
+      groups_(seed, "shared prefixes") {
   if (w.drawn == nullptr || w.requests > DrawnRequests::kMostRequests) return;
   kept_prompts_ = w.drawn->prompts.stream(w.prompt, seed, "prompt lengths");
   kept_outputs_ = w.drawn->outputs.stream(w.output, seed, "output lengths");
@@ -221,7 +175,7 @@ Requests::Requests(const Workload& w, std::uint64_t seed)
 double Requests::gamma_gap() {
   const ArrivalProcess& a = workload_.arrivals;
   const double shape = gamma_shape(a.cv), scale = 1 / a.rate / shape;
-  const auto unit = [&](Rng& rng) { return gamma_draw(rng, shape, 1); };
+  const auto unit = [&](Rng& rng) { return gamma_variate(rng, shape, 1); };
   return (kept_gaps_ ? kept_gaps_->at(made_, unit) : unit(gaps_)) * scale;
 }
 
@@ -248,6 +202,16 @@ double Requests::gap() {
   return 0;
 }
 
+// Only whole blocks have names: one in which a prefix ends is no other prompt's.
+const std::vector<int>* Requests::draw_prefix(int prompt) {
+  const SharedPrefix& shared = *workload_.shared_prefix;
+  const int group = static_cast<int>(groups_.below(static_cast<std::uint64_t>(shared.groups)));
+  const int first = group * (shared.tokens / shared.block), blocks = std::min(shared.tokens, prompt) / shared.block;
+  std::vector<int>& names = prefixes_[group];
+  for (int i = static_cast<int>(names.size()); i < blocks; ++i) names.push_back(first + i);
+  return &names;
+}
+
 std::optional<Request> Requests::next() {
   const Workload& w = workload_;
   if (made_ == w.requests) return std::nullopt;
@@ -258,25 +222,26 @@ std::optional<Request> Requests::next() {
                       ": beyond simulated time");
   Request r{made_, to_ticks({time_}), 0, 0, nullptr};
   const RecordedRequest* row = nullptr;
-  if (w.length_trace && (w.prompt.kind == Lengths::Kind::trace || w.output.kind == Lengths::Kind::trace)) {
+  if (w.length_trace && (is_recorded(w.prompt) || is_recorded(w.output))) {
     const std::size_t rows = w.length_trace->requests.size();
     row = &w.length_trace->requests[w.lengths_in_order ? static_cast<std::size_t>(made_) % rows : rows_.below(rows)];
   }
-  if (row != nullptr && !w.length_trace->prefix_hashes.empty() && w.prompt.kind == Lengths::Kind::trace)
+  if (row != nullptr && has_recorded_prefixes(w))
     r.prefix_hashes = &w.length_trace->prefix_hashes[static_cast<std::size_t>(row - w.length_trace->requests.data())];
   const auto length = [&](const Lengths& lengths, const auto& kept, Rng& own) {
-    if (!kept) return lengths.draw(own);
-    return kept->at(made_, [&](Rng& rng) { return lengths.draw(rng); });
+    if (!kept) return draw_length(lengths, own);
+    return kept->at(made_, [&](Rng& rng) { return draw_length(lengths, rng); });
   };
-  r.prompt = w.prompt.kind == Lengths::Kind::trace ? row->prompt : length(w.prompt, kept_prompts_, prompts_);
-  r.output = w.output.kind == Lengths::Kind::trace ? row->output : length(w.output, kept_outputs_, outputs_);
+  r.prompt = is_recorded(w.prompt) ? row->prompt : length(w.prompt, kept_prompts_, prompts_);
+  r.output = is_recorded(w.output) ? row->output : length(w.output, kept_outputs_, outputs_);
+  if (w.shared_prefix) r.prefix_hashes = draw_prefix(r.prompt);
   ++made_;
   return r;
 }
 
 std::string Requests::place(const Request& r) const {
   const auto& trace = workload_.length_trace;
-  const bool by_row = trace && workload_.lengths_in_order && workload_.prompt.kind == Lengths::Kind::trace;
+  const bool by_row = trace && workload_.lengths_in_order && is_recorded(workload_.prompt);
   if (!by_row || trace->requests.front().line == 0) return "request " + std::to_string(r.id);
   const auto row = static_cast<std::size_t>(r.id) % trace->requests.size();
   return trace->file.string() + ":" + std::to_string(trace->requests[row].line);

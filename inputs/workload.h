@@ -5,12 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/clock.h"
-#include "core/reader.h"
-#include "core/rng.h"
 #include "inputs/catalogue.h"
+#include "inputs/lengths.h"
 
 namespace draftline {
 
@@ -18,35 +18,9 @@ struct Request {
   std::int64_t id = 0;  // in order of arrival, from 0
   Ticks arrival = 0;
   int prompt = 0, output = 0;  // tokens
-  // Hashes that name the prompt's prefix blocks (sim/prefix_cache); null if they are unknown.
+  // Hashes that name the prompt's prefix blocks (sim/prefix_cache), of prefix_block() tokens each; null if they are
+  // unknown. Names beyond the prompt's end are of no account.
   const std::vector<int>* prefix_hashes = nullptr;
-};
-
-// A request of a recorded trace.
-struct RecordedRequest {
-  double arrival = 0;                    // seconds after the first request
-  int prompt = 0, output = 0, line = 0;  // tokens; the line in the file, from 1, or 0 if there is none
-};
-// A recorded trace. The format is recognised by its columns or keys: Azure LLM 2023/2024 and BurstGPT (CSV),
-// arrived_at/num_prefill_tokens/num_decode_tokens (CSV), Mooncake (JSON lines), per-request logs of vLLM (JSON lines)
-// and results of its serving benchmark (JSON); also *.gz. read_workload_trace() throws InputErrors with file and line
-// for unknown formats, requests without output, and arrivals that are negative or not ascending.
-struct WorkloadTrace {
-  std::filesystem::path file;
-  std::vector<RecordedRequest> requests;
-  std::vector<std::vector<int>> prefix_hashes;  // by request: hashes of its prefix blocks; empty: not recorded
-  bool has_arrivals = true;                     // false for results of a benchmark that hold only lengths
-};
-WorkloadTrace read_workload_trace(const std::filesystem::path&);
-
-// Lengths in tokens: fixed, drawn from a distribution, or from a trace.
-struct Lengths {
-  enum class Kind { fixed, uniform, exponential, gamma, lognormal, trace } kind = Kind::fixed;
-  // In tokens, and fixed with mean 0: the scenario's prompt_tokens or output_tokens. Of `lognormal`: mean and standard
-  // deviation of the logarithm; of `uniform`: smallest and largest value.
-  double mean = 0, deviation = 0;
-  int draw(Rng&) const;  // 1 to 2^24 tokens; not for `trace`
-  bool operator==(const Lengths&) const = default;
 };
 
 struct ArrivalProcess {
@@ -58,6 +32,13 @@ struct ArrivalProcess {
   double scale = 1;        // of `trace`: factor on the rate
 };
 
+// Requests whose prompts begin alike: with the tokens of one of several prefixes, drawn uniformly. A prompt that is no
+// longer than that is a prefix's beginning.
+struct SharedPrefix {
+  int tokens = 0, groups = 1;  // groups: number of prefixes
+  int block = 16;              // tokens by which prompts are compared; the server's block_size
+};
+
 class DrawnRequests;
 
 struct Workload {
@@ -66,6 +47,7 @@ struct Workload {
   bool lengths_in_order = true;        // of a trace: row by row; otherwise random rows
   bool lengths_of_acceptance = false;  // the lengths of the acceptance trace, whose prompts are replayed from the start
   std::shared_ptr<const WorkloadTrace> arrival_trace, length_trace;
+  std::optional<SharedPrefix> shared_prefix;
   std::int64_t requests = 0;
   std::int64_t warm_up = 0;        // the first requests, left out of the figures of requests but not of those of steps
   DrawnRequests* drawn = nullptr;  // random draws that several runs share; null: each run draws its own
@@ -76,6 +58,8 @@ double mean_prompt(const Workload&);        // tokens; 0: the scenario's prompt_
 double mean_output(const Workload&);        // tokens; 0: the scenario's output_tokens
 bool draws_lengths(const Workload&);        // whether prompt or output lengths are drawn from a distribution
 bool is_recorded(const Workload&);          // whether its number of requests is that of a trace
+bool shares_prefixes(const Workload&);      // whether its prompts have blocks that later ones may reuse
+int prefix_block(const Workload&);          // tokens of such a block
 Workload at_rate(Workload, double factor);  // the same requests at `factor` times the rate
 
 Workload read_workload(const Reader&, Catalogue&);  // mistakes are noted at the reader
@@ -134,15 +118,17 @@ class DrawnRequests {
 // The requests of one run in order of arrival. In a closed loop all arrive at 0, and the server delays them.
 class Requests {
  public:
-  Requests(const Workload&, std::uint64_t seed);  // the workload must outlive this object
+  Requests(const Workload&, std::uint64_t seed);  // the workload must outlive this object, and this object the requests
   std::optional<Request> next();  // none after the last; InputErrors if it arrives beyond simulated time (core/clock)
   std::string place(const Request&) const;  // for messages: "request 7", or its file and line
 
  private:
   double gap();
   double gamma_gap();
+  const std::vector<int>* draw_prefix(int prompt);
   const Workload& workload_;
-  Rng gaps_, prompts_, outputs_, rows_;
+  Rng gaps_, prompts_, outputs_, rows_, groups_;
+  std::unordered_map<int, std::vector<int>> prefixes_;  // by group: names of the blocks that prompts had so far
   // Draws that several runs share; null: this run draws its own.
   std::shared_ptr<DrawnRequests::OfLengths::Stream> kept_prompts_, kept_outputs_;
   std::shared_ptr<DrawnRequests::OfGaps::Stream> kept_gaps_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads recorded workload traces. The formats are described by their publishers: Azure public dataset
 // (AzureLLMInferenceTrace 2023, 2024), BurstGPT, Mooncake (FAST'25 traces), vLLM's serving benchmark.
+#include "inputs/workload_trace.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/csv.h"
+#include "core/reader.h"
 #include "core/text_file.h"
-#include "inputs/workload.h"
 
 namespace draftline {
 

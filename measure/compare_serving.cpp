@@ -137,7 +137,7 @@ class Comparing {
     workload.arrival_trace = std::make_shared<const WorkloadTrace>(read_workload_trace(arrivals()));
     workload.arrivals.kind = ArrivalProcess::Kind::trace;
     workload.requests = static_cast<std::int64_t>(offered_.size());
-    workload.prompt.kind = workload.output.kind = Lengths::Kind::trace;
+    workload.prompt = workload.output = RecordedLength{};
     if (decoding.method().depth() > 0) {
       const std::filesystem::path file = asked_.out / (std::string(method.name()) + ".trace.gz");
       record(file, decoding, served, method);

@@ -73,6 +73,14 @@ std::optional<double> crossing(const std::map<int, double>& speedup) {
 
 }  // namespace
 
+std::vector<double> errors_of(const std::vector<ValidationCell>& cells, const Compared ValidationCell::*figure,
+                              const CellFilter& which) {
+  std::vector<double> all;
+  for (const ValidationCell& c : cells)
+    if (!which || which(c)) all.push_back((c.*figure).error());
+  return all;
+}
+
 std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>& cells) {
   struct Curves {
     std::map<int, double> predicted, measured;
@@ -109,6 +117,30 @@ std::vector<ErrorBudgetItem> error_budget(const std::vector<ValidationCell>& cel
   for (auto& [key, b] : all) sorted.push_back(b);
   std::sort(sorted.begin(), sorted.end(),
             [](const ErrorBudgetItem& a, const ErrorBudgetItem& b) { return a.absolute > b.absolute; });
+  return sorted;
+}
+
+std::vector<OpTotal> op_totals(const std::vector<ValidationCell>& cells) {
+  std::map<std::pair<std::string, std::string>, OpTotal> all;
+  std::map<std::string, double> cells_of;  // by network
+  for (const ValidationCell& c : cells) {
+    if (c.ops.empty()) continue;
+    const std::string& network = c.measured->transformer;
+    cells_of[network] += 1;
+    for (const ComparedOp& op : c.ops) {
+      OpTotal& o = all.try_emplace({network, op.key}, OpTotal{network, op.key}).first->second;
+      o.predicted += op.predicted / c.step.measured;
+      o.measured += op.measured / c.step.measured;
+    }
+  }
+  std::vector<OpTotal> sorted;
+  for (auto& [key, o] : all) {
+    o.cells = cells_of[o.network];
+    sorted.push_back(o);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const OpTotal& a, const OpTotal& b) {
+    return a.network != b.network ? a.network > b.network : a.measured > b.measured;
+  });
   return sorted;
 }
 

@@ -4,6 +4,7 @@
 // costs differ.
 #pragma once
 #include <array>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -132,6 +133,13 @@ class Validation {
   Predictor predictor_;
 };
 
+// ---- over many cells
+
+// The errors of one figure in the cells that `which` takes; null: in all.
+using CellFilter = std::function<bool(const ValidationCell&)>;
+std::vector<double> errors_of(const std::vector<ValidationCell>&, const Compared ValidationCell::*figure,
+                              const CellFilter& which = {});
+
 std::vector<StopsPaying> stops_paying(const std::vector<ValidationCell>&);
 
 // The error budget: how much a kind of op contributes to the errors of steps, as means over the cells of (predicted -
@@ -142,5 +150,14 @@ struct ErrorBudgetItem {
   double share = 0;               // of the measured step time
 };
 std::vector<ErrorBudgetItem> error_budget(const std::vector<ValidationCell>&);
+
+// A kind of op on one network: its times, each divided by its cell's measured step time, summed over the cells.
+// Sorted by network; of each the kind that takes the most time comes first.
+struct OpTotal {
+  std::string network, key;
+  double predicted = 0, measured = 0;
+  double cells = 0;  // of the network, in which ops were timed
+};
+std::vector<OpTotal> op_totals(const std::vector<ValidationCell>&);
 
 }  // namespace draftline

@@ -9,7 +9,7 @@
 
 #include "methods/drafting/draft_network.h"
 #include "methods/drafting/host_rows.h"
-#include "methods/drafting/ngram_window.h"
+#include "methods/drafting/lookahead_pass.h"
 #include "methods/entries.h"
 
 namespace draftline::methods {
@@ -137,113 +137,119 @@ class Ouroboros : public Method {
     t.pool.add_agreed(t.drafts, said.subspan(1, at(gamma)), kept, beta);
   }
 
-  // One pass of the network for all sequences that still draft: text that is not cached yet, window and guesses.
+  // One pass of the network for all sequences that still draft.
   void draft(Ops& ops, const Session& s, int pass) {
+    const LookaheadPass p = lay_out(ops, s);
+    const Judgement judgement = run(ops, s, p);
+    take_in(s, p, fetch(ops, s, p, judgement, usually_drafted(s, pass)));
+  }
+
+  // Text that is not cached yet, window and guesses of each.
+  LookaheadPass lay_out(Ops& ops, const Session& s) {
     const auto b = s.ids.size();
-    const int beta = p_.phrase_length(), columns = p_.window.columns;
-    const auto last = [&](std::size_t i) {
-      const State& t = state(s, i);
-      return !t.drafts.empty() ? t.drafts.back() : s.text[i].empty() ? 0 : s.text[i].back();
-    };
     std::vector<std::vector<Ngram>> known(b);
-    std::vector<int> usual_guesses(b, 0), usual_drafted(b, 0);
+    std::vector<int> usual(b, 0);
     for (std::size_t i = 0; i < b; ++i) {
       if (!drafting(state(s, i))) continue;
-      known[i] = state(s, i).pool.newest(last(i), p_.guesses);
-      usual_guesses[i] = p_.guesses;
-      usual_drafted[i] = std::max(1, static_cast<int>((pass + 1) * p_.drafted_per_pass + 1e-9) -
-                                         static_cast<int>(pass * p_.drafted_per_pass + 1e-9));
+      known[i] = state(s, i).pool.newest(root(s, i), p_.guesses);
+      usual[i] = p_.guesses;
     }
-    const auto counts = counts_of(ops, known, usual_guesses);
-    const int depth = *std::max_element(counts.begin(), counts.end()) > 0 ? beta : 0;
-
-    std::vector<TokenTree> trees;
-    std::vector<int> rows, tokens, lengths, ends, ahead;  // of the pass
-    std::vector<int> wanted, outputs;                     // rows whose logits are needed; those of the window
-    std::vector<int> judged, judged_tokens, judged_parents, judged_rows, place;  // of the root and its guesses
-    int start = 0;
+    const auto counts = counts_of(ops, known, usual);
+    LookaheadPass pass(p_.window);
     for (std::size_t i = 0; i < b; ++i) {
       const State& t = state(s, i);
-      lengths.push_back(t.cached);
-      ahead.push_back(t.cached - s.lengths[i]);
-      const int first_wanted = static_cast<int>(wanted.size());
-      judged_tokens.push_back(last(i));
-      judged_parents.push_back(-1);
-      judged_rows.push_back(1 + counts[i] * beta);
-      if (!drafting(t)) {  // a sequence that has finished drafting
-        rows.push_back(0);
-        ends.push_back(t.cached);
-        judged.push_back(0);
-        place.push_back(start);
-        outputs.insert(outputs.end(), at(columns), 0);
-        continue;
-      }
-      const int before = pass == 0 ? s.lengths[i] - t.cached : 0;
-      trees.push_back(window_rows(p_.window, before, counts[i]));
-      rows.push_back(trees.back().rows());
-      ends.push_back(t.cached + before);
-      for (int j = 0; j < before; ++j) tokens.push_back(s.text[i].empty() ? 0 : s.text[i][at(t.cached + j)]);
-      tokens.push_back(last(i));
-      const auto window = t.window.tokens();
-      tokens.insert(tokens.end(), window.begin(), window.end());
-      wanted.push_back(start + before);
-      judged.push_back(first_wanted);
-      place.push_back(start);  // relative to `ends`
-      int row = before + p_.window.rows();
-      for (const Ngram& guess : padded(known[i], counts[i]))
-        for (int j = 0; j < beta; ++j, ++row) {
-          tokens.push_back(guess[at(j)]);
-          judged_tokens.push_back(guess[at(j)]);
-          judged_parents.push_back(j == 0 ? 0 : row - before - p_.window.rows());
-          judged.push_back(static_cast<int>(wanted.size()));
-          wanted.push_back(start + row);
-          place.push_back(start + row - before);
-        }
-      for (int c = 0; c < columns; ++c) {
-        outputs.push_back(static_cast<int>(wanted.size()));
-        wanted.push_back(start + before + p_.window.rows() - columns + c);
-      }
-      start += rows.back();
+      const LookaheadPass::Sequence sequence{s.lengths[i], t.cached, root(s, i)};
+      if (drafting(t)) pass.add(sequence, missing_text(s, i), t.window, padded(known[i], counts[i]));
+      else pass.add_finished(sequence);
     }
+    return pass;
+  }
 
-    const Rows all = ops.ragged("ouroboros.rows", rows);
+  // The token behind which a sequence drafts.
+  int root(const Session& s, std::size_t i) {
+    const State& t = state(s, i);
+    return !t.drafts.empty() ? t.drafts.back() : s.text[i].empty() ? 0 : s.text[i].back();
+  }
+
+  // What the network has not cached yet: only the first pass of a step finds any.
+  std::vector<int> missing_text(const Session& s, std::size_t i) {
+    const int cached = state(s, i).cached;
+    if (cached >= s.lengths[i]) return {};
+    if (s.text[i].empty()) return std::vector<int>(at(s.lengths[i] - cached));
+    return {s.text[i].begin() + cached, s.text[i].begin() + s.lengths[i]};
+  }
+
+  // What each sequence is assumed to draft in a pass that is priced: whole tokens, drafted_per_pass on average.
+  std::vector<int> usually_drafted(const Session& s, int pass) {
+    const auto until = [&](int passes) { return static_cast<int>(passes * p_.drafted_per_pass + 1e-9); };
+    std::vector<int> usual;
+    for (std::size_t i = 0; i < s.ids.size(); ++i)
+      usual.push_back(drafting(state(s, i)) ? std::max(1, until(pass + 1) - until(pass)) : 0);
+    return usual;
+  }
+
+  struct Judgement {
+    Tensor next;              // the network's best token after each row that is wanted
+    VerdictTensors accepted;  // of the guesses
+  };
+  // The network's pass, whose accepted guesses stay in its KV cache.
+  Judgement run(Ops& ops, const Session& s, const LookaheadPass& p) const {
+    const Rows all = ops.ragged("ouroboros.rows", p.rows);
     BatchSlots own = s.slots;
-    own.lengths = ops.input("ouroboros.lengths", lengths);
-    const Tensor mask = ops.input("ouroboros.draft_tree_mask", tree_mask_of(trees));
-    const Tensor states = draft_.states(ops, ops.input("ouroboros.tokens", tokens),
-                                        ops.pass({all, own, reshape(mask, start, mask.rows / start), 0, ahead}));
-    const Tensor next = ops.argmax(draft_.logits(ops, ops.gather(states, ops.input("ouroboros.wanted", wanted))));
-    const auto v = ops.verify_greedy(
-        ops.gather(next, ops.input("ouroboros.judged", judged)), ops.input("ouroboros.guessed", judged_tokens),
-        ops.input("ouroboros.parents", judged_parents), ops.ragged("ouroboros.judged_rows", judged_rows), depth);
-    if (depth > 0) {
-      own.lengths = ops.input("ouroboros.ends", ends);
-      draft_.commit(ops, ops.gather(ops.input("ouroboros.place", place), v.path), all, own);
+    own.lengths = ops.input("ouroboros.lengths", p.lengths);
+    const Tensor mask = ops.input("ouroboros.draft_tree_mask", tree_mask_of(p.trees));
+    const Tensor states =
+        draft_.states(ops, ops.input("ouroboros.tokens", p.tokens),
+                      ops.pass({all, own, reshape(mask, all.total, mask.rows / all.total), 0, p.ahead}));
+    const Tensor next = ops.argmax(draft_.logits(ops, ops.gather(states, ops.input("ouroboros.wanted", p.wanted))));
+    const auto v = ops.verify_greedy(ops.gather(next, ops.input("ouroboros.judged", p.judged.wanted)),
+                                     ops.input("ouroboros.guessed", p.judged.tokens),
+                                     ops.input("ouroboros.parents", p.judged.parents),
+                                     ops.ragged("ouroboros.judged_rows", p.judged.rows), p.depth);
+    if (p.depth > 0) {
+      own.lengths = ops.input("ouroboros.ends", p.ends);
+      draft_.commit(ops, ops.gather(ops.input("ouroboros.place", p.judged.place), v.path), all, own);
     }
-    const int sequences = s.sequences, texts = sequences * (depth + 1);
-    const Tensor out = ops.persistent("ouroboros.out", sequences + texts + sequences * columns, 1, DType::int32);
-    ops.store(row_range(out, 0, sequences), v.counts);
-    ops.store(row_range(out, sequences, texts), v.next);
-    ops.store(row_range(out, sequences + texts, sequences * columns),
-              ops.gather(next, ops.input("ouroboros.outputs", outputs)));
-    const auto drafted = ops.decide(
+    return {next, v};
+  }
+
+  struct Drafted {
+    std::vector<int> counts;   // [sequences]: tokens that the pass has drafted
+    std::vector<int> tokens;   // [sequences * (depth + 1)]: these, and padding
+    std::vector<int> outputs;  // [sequences * columns]: the tokens after the window's last level
+  };
+  // Brings to the host what the pass has drafted. `usual`: the counts while pricing.
+  Drafted fetch(Ops& ops, const Session& s, const LookaheadPass& p, const Judgement& judgement,
+                const std::vector<int>& usual) {
+    const int sequences = s.sequences, texts = sequences * (p.depth + 1), columns = sequences * p_.window.columns;
+    const Tensor out = ops.persistent("ouroboros.out", sequences + texts + columns, 1, DType::int32);
+    ops.store(row_range(out, 0, sequences), judgement.accepted.counts);
+    ops.store(row_range(out, sequences, texts), judgement.accepted.next);
+    ops.store(row_range(out, sequences + texts, columns),
+              ops.gather(judgement.next, ops.input("ouroboros.outputs", p.outputs)));
+    const auto counts = ops.decide(
         row_range(out, 0, sequences),
         [&](std::span<const int> raw) {
           std::vector<int> n(raw.begin(), raw.end());
-          for (std::size_t i = 0; i < b; ++i)
+          for (std::size_t i = 0; i < n.size(); ++i)
             if (!drafting(state(s, i))) n[i] = 0;
           return n;
         },
-        usual_drafted);
-    const auto found = ops.fetch(row_range(out, sequences, texts + sequences * columns));
-    for (std::size_t i = 0; i < b; ++i) {
+        usual);
+    const auto found = ops.fetch(row_range(out, sequences, texts + columns));
+    return {counts, {found.begin(), found.begin() + texts}, {found.begin() + texts, found.end()}};
+  }
+
+  // Takes what was drafted into the states. The window moves first, as the pass's root is the last draft before it.
+  void take_in(const Session& s, const LookaheadPass& p, const Drafted& drafted) {
+    const auto columns = at(p_.window.columns);
+    for (std::size_t i = 0; i < s.ids.size(); ++i) {
       State& t = state(s, i);
       if (!drafting(t)) continue;
-      const int root = last(i);
-      t.cached = ends[i] + drafted[i];
-      for (int j = 0; j < drafted[i]; ++j)  // while pricing the usual number may exceed the draft length
-        t.drafts.push_back(j <= depth ? found[i * at(depth + 1) + at(j)] : 0);
-      t.window.advance(root, std::span(found).subspan(at(texts) + i * at(columns), at(columns)), t.pool);
+      t.window.advance(root(s, i), std::span(drafted.outputs).subspan(i * columns, columns), t.pool);
+      t.cached = p.ends[i] + drafted.counts[i];
+      for (int j = 0; j < drafted.counts[i]; ++j)  // while pricing the usual number may exceed the draft length
+        t.drafts.push_back(j <= p.depth ? drafted.tokens[i * at(p.depth + 1) + at(j)] : 0);
     }
   }
 

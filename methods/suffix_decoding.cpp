@@ -70,6 +70,7 @@ class SuffixDecoding : public Method {
   bool static_plan() const override { return false; }
   int drafts_of_hit() const override { return priced_; }
   int depth() const override { return longest_; }
+  int usual_depth() const override { return priced_; }
 
   Proposal propose(Ops& ops, Session& s) override {
     const auto b = static_cast<std::size_t>(s.sequences);

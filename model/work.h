@@ -31,8 +31,8 @@ struct Gemm {
   int rows = 0, in = 0, out = 0;
   DType weights = DType::bf16, activations = DType::bf16;
   bool bias = false;
-  bool block_scaled = false;  // 8-bit weights with a scale for each block, not one for the matrix
-  double scale_bits = 0;      // of the weights' scales, for each weight
+  Scaling scaling = Scaling::rows;  // of 8-bit operands
+  double scale_bits = 0;            // of the weights' scales, for each weight
   int count = 1;
   bool operator==(const Gemm&) const = default;
 };
@@ -115,9 +115,9 @@ struct ExpertMlp {
   int sequences = 0;      // that the rows belong to; 0: each row to its own
   double overlap =
       0;  // share of a row's choices that it takes over from the row before it in its sequence, beyond chance
-  bool block_scaled = false;  // as of a Gemm
-  int devices = 1;            // that share the experts, each whole ones; the busiest of them is meant
-  double balancedness = 0;    // mean over maximum of the devices' rows; 0: that of independent draws
+  Scaling scaling = Scaling::rows;  // as of a Gemm
+  int devices = 1;                  // that share the experts, each whole ones; the busiest of them is meant
+  double balancedness = 0;          // mean over maximum of the devices' rows; 0: that of independent draws
   bool operator==(const ExpertMlp&) const = default;
 };
 // The rows choose as n = sequences + (rows - sequences) (1 - overlap) independent draws of k experts.

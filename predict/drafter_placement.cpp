@@ -49,15 +49,15 @@ StepPrice Predictor::prompt_price(Plan& p, const Setup& s, int tokens, int rows)
 }
 
 Seconds Predictor::prefill(Plan& plan, const Setup& s) {
-  auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens});
+  const int tokens = s.computed_prompt_tokens();
+  auto [it, fresh] = prefills_.try_emplace({&plan, s.device, s.engine, s.prompt_tokens, s.cached_prompt_tokens});
   if (!fresh) return it->second;
-  it->second = prompt_price(plan, s, s.prompt_tokens, s.prompt_tokens)(0);
+  it->second = prompt_price(plan, s, tokens, tokens)(s.cached_prompt_tokens);
   if (plan.drafter_device) {  // which reads the prompt at the same time
     const Engine& engine = plan.drafters_engine(s);
-    const StepPrice drafters(
-        recorded(plan, Recording::prefill, s.prompt_tokens).outline.part(StepOutline::Part::drafter),
-        as_served(*plan.drafter_device->device, engine), for_prompt(engine, s.prompt_tokens), false);
-    it->second = std::max(it->second, drafters(0));
+    const StepPrice drafters(recorded(plan, Recording::prefill, tokens).outline.part(StepOutline::Part::drafter),
+                             as_served(*plan.drafter_device->device, engine), for_prompt(engine, tokens), false);
+    it->second = std::max(it->second, drafters(s.cached_prompt_tokens));
   }
   return it->second;
 }

@@ -9,8 +9,9 @@
 
 namespace draftline {
 
-// How many of a batch's sequences have a hit, with the share of steps: the binomial distribution; of more than eight
-// sequences three values that have its mean and variance. The shares sum to 1.
+// How many of a batch's sequences have a hit, with the share of steps: the binomial distribution, without what one step
+// in ten thousand has; where ten or more both hit and miss on average, six values that have its mean. The shares sum to
+// 1.
 std::vector<std::pair<int, double>> hits_of(int sequences, double hit_share);
 
 // How many rows a step verifies, of all its sequences, with the share of steps. The shares sum to 1.

@@ -9,6 +9,7 @@
 #include "model/kernels/kernel_time.h"
 #include "predict/mean_contexts.h"
 #include "predict/recorded_plan.h"
+#include "predict/setup_warnings.h"
 
 namespace draftline {
 
@@ -118,8 +119,8 @@ const Predictor::Baseline& Predictor::baseline(const Setup& s) {
   constexpr std::size_t kMost = 20'000;  // keeps memory flat over huge sweeps
   if (baselines_.size() > kMost) baselines_.clear();
   Plan& p = plan(s, autoregressive());
-  const auto [it, fresh] =
-      baselines_.try_emplace({&p, s.device, s.engine, s.batch_size, s.prompt_tokens, s.output_tokens});
+  const auto [it, fresh] = baselines_.try_emplace(
+      {&p, s.device, s.engine, s.batch_size, s.prompt_tokens, s.output_tokens, s.cached_prompt_tokens});
   if (fresh) {
     const MeanStep usual = mean_over_output(p, priced(p, s, 1), s, autoregressive());
     it->second = {usual.step, cycle(p, s, autoregressive(), s.output_tokens - 1, usual).e2e};
@@ -165,11 +166,12 @@ RequestCycle Predictor::cycle(Plan& plan, const Setup& s, const MethodChoice& m,
   };
   const SchedulerLimits limits = limits_on({}, *s.engine, *s.device, plan.decoder.method->depth() > 0);
   const LoopedRequests requests{s.batch_size,
-                                s.prompt_tokens,
+                                s.computed_prompt_tokens(),
                                 mean_rows(priced(plan, s, hit_share).step->rows()) / s.batch_size,
                                 decode_steps,
                                 limits.max_num_batched_tokens,
-                                limits.batching == SchedulerLimits::Batching::prefill_first};
+                                limits.batching == SchedulerLimits::Batching::prefill_first,
+                                s.cached_prompt_tokens};
   return request_cycle(requests, decode, chunks(plan, s));
 }
 
@@ -220,7 +222,7 @@ std::variant<Prediction, std::string> Predictor::predict(const Setup& all, const
   out.request = cycle(p, s, m, decode_steps(p, m, s, mine.rows, out.acceptance_length), mean);
   out.throughput_with_prefill = all.batch_size * s.output_tokens / out.request.e2e;
   const AttentionChoice attention = attention_of(s);
-  out.attention_measured = attention.measured;
+  out.warnings = setup_warnings(s);
   const KnownErrors errors = known_errors(*s.device, s.precision, attention);
   if (speculating) {
     const Baseline& plain = baseline(s);

@@ -41,16 +41,19 @@ struct Prediction {
   RequestCycle request;
   PerSecond throughput_with_prefill;
   double speedup_with_prefill;
-  Seconds prefill_time;    // of one prompt
+  Seconds prefill_time;    // of one prompt, of what is not cached already
   MemoryFootprint memory;  // of each device; of the target's, where the drafter has its own
   std::optional<DrafterUse> drafter;
   Work work;  // FLOP and bytes of a step in the middle of the output, on each device
   std::optional<PredictionInterval> interval;
-  bool attention_measured = true;  // the engine's library over its cache, on this device; else the nearest stands in
+  std::vector<std::string> warnings;  // setup_warnings()
+
+  static auto members(auto& s) {
+    return std::tie(s.verified_rows, s.step_time, s.breakdown, s.acceptance_length, s.throughput, s.speedup, s.request,
+                    s.throughput_with_prefill, s.speedup_with_prefill, s.prefill_time, s.memory, s.drafter, s.work,
+                    s.interval, s.warnings);
+  }
 };
-inline constexpr std::string_view kAttentionNotMeasured =
-    "the library that computes the engine's attention was not measured on the device over such a cache: the nearest "
-    "that was stands in for it";
 
 // Everything besides the method that a prediction depends on. The pointers refer to the scenario.
 struct Setup {
@@ -61,6 +64,8 @@ struct Setup {
   Parallelism parallel;
   int batch_size, prompt_tokens, output_tokens;           // batch_size: sequences of all devices together
   double gpu_memory_utilization = kGpuMemoryUtilization;  // share of device memory that may be used
+  int cached_prompt_tokens = 0;                           // of a prompt, with keys and values in the cache already
+  int computed_prompt_tokens() const { return prompt_tokens - cached_prompt_tokens; }
   Setup of_replica() const;  // with the sequences of one replica of the attention, the fullest
 };
 AttentionChoice attention_of(const Setup&);  // on a CPU none
@@ -192,9 +197,9 @@ class Predictor {
   std::map<MethodSpec, std::optional<LinearFormat>> draft_formats_;  // of draft networks' checkpoints
   std::map<PriceKey, Priced> prices_;
   std::map<std::pair<const Device*, double>, std::unique_ptr<const Device>> served_;
-  std::map<std::tuple<const void*, const Device*, const Engine*, int>, Seconds> prefills_;
+  std::map<std::tuple<const void*, const Device*, const Engine*, int, int>, Seconds> prefills_;
   std::map<std::tuple<const void*, const Device*, const Engine*>, ChunkPrices> chunks_;
-  std::map<std::tuple<const void*, const Device*, const Engine*, int, int, int>, Baseline> baselines_;
+  std::map<std::tuple<const void*, const Device*, const Engine*, int, int, int, int>, Baseline> baselines_;
 };
 
 // The mean time of a step, and its mean breakdown, while the context grows from the prompt to the end of the output.

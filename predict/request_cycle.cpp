@@ -12,10 +12,10 @@ constexpr double kRounding = 1e-9;  // of counts that are whole but for rounding
 int whole_above(double x) { return static_cast<int>(std::ceil(x - kRounding)); }
 
 // The prompt's attention and the drafter's pass over it, in equal pieces.
-Seconds rest_of_prompt(ChunkPrices& chunks, int prompt, int pieces) {
+Seconds rest_of_prompt(ChunkPrices& chunks, const LoopedRequests& r, int pieces) {
   Seconds rest;
-  const auto end = [&](int piece) { return static_cast<int>(std::int64_t{prompt} * piece / pieces); };
-  for (int i = 0; i < pieces; ++i) rest += chunks.rest({end(i + 1) - end(i), end(i)});
+  const auto end = [&](int piece) { return static_cast<int>(std::int64_t{r.prompt_tokens} * piece / pieces); };
+  for (int i = 0; i < pieces; ++i) rest += chunks.rest({end(i + 1) - end(i), r.cached_tokens + end(i)});
   return rest;
 }
 
@@ -55,8 +55,8 @@ RequestCycle request_cycle(const LoopedRequests& r, const std::function<DecodeSt
   const HostTime alone = chunks.host(tokens);
   const DecodeStep beside = others > 0 ? decode(others) : DecodeStep{alone.alone, alone.alone - alone.least};
   const HostTime more = others > 0 ? chunks.beyond_graphs(mean_rows(beside.rows) + tokens) : HostTime{};
-  const Seconds prompts = chunks.added(beside.rows, tokens) + more.least +
-                          s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r.prompt_tokens, pieces);
+  const Seconds prompts =
+      chunks.added(beside.rows, tokens) + more.least + s.chunk / r.prompt_tokens * rest_of_prompt(chunks, r, pieces);
   const Seconds longer = std::max(prompts - beside.slack, more.alone - beside.host_slack);
   const Seconds prompt_step = beside.time + std::max(Seconds{}, longer);
   return {.ttft = s.own_steps * prompt_step,

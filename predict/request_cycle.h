@@ -11,11 +11,12 @@
 namespace draftline {
 
 struct LoopedRequests {
-  int batch_size, prompt_tokens;
-  double rows;                 // verified per sequence and step, mean
-  double decode_steps;         // of a request, mean, at least 1 (model/acceptance/first_passage)
-  int max_num_batched_tokens;  // token budget of a step
-  bool prompts_apart = false;  // prompts have steps of their own
+  int batch_size, prompt_tokens;  // tokens of a prompt that are computed
+  double rows;                    // verified per sequence and step, mean
+  double decode_steps;            // of a request, mean, at least 1 (model/acceptance/first_passage)
+  int max_num_batched_tokens;     // token budget of a step
+  bool prompts_apart = false;     // prompts have steps of their own
+  int cached_tokens = 0;          // of a prompt before those that are computed: these attend to them
 };
 
 // How a request's tokens, and those of the others that are replaced meanwhile, are spread over steps; means.

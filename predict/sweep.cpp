@@ -34,7 +34,8 @@ Setup Sweep::setup(const Point& p) const {
           .prompt_tokens = s.prompt_tokens[p.prompt],
           .output_tokens = s.output_tokens[p.output],
           .gpu_memory_utilization =
-              s.serving ? s.serving->choices[p.serving].gpu_memory_utilization : s.gpu_memory_utilization};
+              s.serving ? s.serving->choices[p.serving].gpu_memory_utilization : s.gpu_memory_utilization,
+          .cached_prompt_tokens = s.cached_prompt_tokens};
 }
 
 void Sweep::validate() {

@@ -161,8 +161,9 @@ inline const Figures<ScheduledLength>& schedule_figures() {
   return all;
 }
 
-// The columns of the table that ranks methods. `batches`: those whose speedups are shown.
-inline Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches = {8}) {
+// The columns of the table that ranks methods. `batches`: those whose speedups are shown; `common`: one that all methods
+// report, 0 if there is none.
+inline Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches = {8}, int common = 8) {
   using A = const Advice&;
   Figures<Advice, Scenario> all{
       // clang-format off
@@ -177,9 +178,17 @@ inline Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches
                      return Reading();
                    },
                    "speedup of requests at that batch"});
+  if (common > 0)
+    all.push_back({"", "", "tok/s at " + std::to_string(common), "tokens/s", FigureKind::predicted,
+                   [common](A a) {
+                     for (const BatchAdvice& b : a.batches)
+                       if (b.batch_size == common) return Reading(b.batch_size * b.length / b.step);
+                     return Reading();
+                   },
+                   "what the whole batch decodes there: gains of setups are over plain decoding of their own"});
   // clang-format off
   all.push_back({"", "", "mean gain", "", FigureKind::predicted, [](A a) { return a.gain; },
-                 "`gain`, by which they are ranked"});
+                 "`gain`, by which methods are ranked on each setup"});
   all.push_back({"", "", "largest cost", "", {},
                  [](A a) {
                    const Figure<BatchAdvice, Advice>* most = nullptr;

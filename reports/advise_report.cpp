@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <sstream>
 
 #include "reports/advise_figures.h"
 #include "reports/paragraph.h"
@@ -120,10 +121,18 @@ std::vector<int> shown_batches(const std::vector<Advice>& advices) {
   return some;
 }
 
+std::string indented(const std::string& lines, const std::string& by) {
+  std::string text;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) text += by + line + "\n";
+  return text;
+}
+
 void put_ranking(const Output& to, const Scenario& s, const std::vector<Advice>& advices,
                  const std::vector<std::size_t>& order) {
   const PointInputs inputs(s, Format::table, {"batch_size", "prompt_tokens"});
-  const auto columns = ranking_figures(shown_batches(advices));
+  const std::vector<int> common = common_batches(advices, order);
+  const auto columns = ranking_figures(shown_batches(advices), common.empty() ? 0 : common.back());
   std::vector<Table::Column> titles = inputs.titles();
   add_titles(titles, columns);
   Table table(std::move(titles));
@@ -151,10 +160,10 @@ void write_text(const Output& to, const Scenario& s, const std::vector<Advice>& 
     out << capital(verdict_sentence(s, a)) << "\n";
     if (!gain.empty()) out << (best.size() > 1 ? "  " : "") << gain << "\n";
     if (best.size() == 1) out << "That is on " << setup << ".\n";
+    out << indented(schedule_text(s, a), best.size() > 1 ? "  " : "");
   }
   if (best.size() > kMostSetups) out << "... and on " << best.size() - kMostSetups << " other setups: in the table.\n";
   if (best.empty()) out << "No method of it can run.\n";
-  else out << schedule_text(s, advices[best.front()]);
   if (order.size() > 1) put_ranking(to, s, advices, order);
   for (std::size_t i = 0; i < advices.size(); ++i)
     if (every || best.empty() || i == best.front()) put_reasons(to, s, advices[i]);

@@ -42,8 +42,10 @@ std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
   const Names names = names_of(method);
   int most = schedule.empty() ? method.draft_length().value_or(0) : 0;
   for (const ScheduledLength& s : schedule) most = std::max(most, s.draft_length);
-  if (names.vllm.empty() || most == 0) return std::nullopt;
-  nlohmann::ordered_json settings{{"method", names.vllm}, {"num_speculative_tokens", most}};
+  const bool counted = schedule.empty() && !method.draft_length() && names.vllm == "suffix";  // by each match's length
+  if (names.vllm.empty() || (most == 0 && !counted)) return std::nullopt;
+  nlohmann::ordered_json settings{{"method", names.vllm}};
+  if (most > 0) settings["num_speculative_tokens"] = most;
   if (names.parallel) settings["parallel_drafting"] = true;
   if (schedule.size() < 2) return settings;
   auto& ranges = settings["num_speculative_tokens_per_batch_size"];
@@ -52,15 +54,22 @@ std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
   return settings;
 }
 
-std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_length, std::optional<int> running) {
+std::optional<std::string> sglang_flags(const MethodSpec& method, std::optional<int> running) {
   const std::string_view name = names_of(method).sglang;
-  if (name.empty() || draft_length < 1) return std::nullopt;
+  const auto tree = method.in().find("tree");
+  int steps = method.draft_length().value_or(0), top_k = 1, drafts = steps;
+  if (tree && tree->is_object()) {
+    steps = tree->at("passes").integer() + 1;  // the target's pass gives the first level
+    top_k = tree->at("top_k").integer();
+    drafts = tree->at("nodes").integer();
+  }
+  if (name.empty() || drafts < 1) return std::nullopt;
   std::string flags = "--speculative-algorithm " + std::string(name);
   if (name != "NGRAM" && name != "DFLASH")  // these draft in no passes of their own
-    flags += " --speculative-num-steps " + std::to_string(draft_length) + " --speculative-eagle-topk 1";
+    flags += " --speculative-num-steps " + std::to_string(steps) + " --speculative-eagle-topk " + std::to_string(top_k);
   if (const auto window = method.in().find("window"); window && name == "DFLASH")
     flags += " --speculative-dflash-draft-window-size " + std::to_string(window->integer());
-  flags += " --speculative-num-draft-tokens " + std::to_string(draft_length + 1);  // the root included
+  flags += " --speculative-num-draft-tokens " + std::to_string(drafts + 1);  // the root included
   return running ? flags + " --max-running-requests " + std::to_string(*running) : flags;
 }
 

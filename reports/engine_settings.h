@@ -14,13 +14,13 @@ namespace draftline {
 
 // {"method", "num_speculative_tokens", "num_speculative_tokens_per_batch_size"}: the last maps inclusive ranges of
 // batch sizes to draft lengths. `schedule`: of one prompt length; empty: `method`'s own draft
-// length at every batch. None if vLLM has no such method, as with a drafter's own device, or if there is nothing to
-// draft.
+// length at every batch, if it has one. None if vLLM has no such method, as with a drafter's own device, if there is
+// nothing to draft, or of a tree, which vLLM does not draft.
 std::optional<nlohmann::ordered_json> vllm_settings(const MethodSpec& method,
                                                     const std::vector<ScheduledLength>& schedule);
 
-// A chain of `draft_length` drafts, whatever the batch. `running`: sequences at once, where its default is too low.
-// None if SGLang has no such method.
-std::optional<std::string> sglang_flags(const MethodSpec& method, int draft_length, std::optional<int> running = {});
+// The method's own chain or tree, whatever the batch. `running`: sequences at once, where its default is too low. None
+// if SGLang has no such method.
+std::optional<std::string> sglang_flags(const MethodSpec& method, std::optional<int> running = {});
 
 }  // namespace draftline

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <compare>
 #include <map>
-#include <numeric>
+#include <span>
+#include <tuple>
 
 #include "reports/paragraph.h"
 #include "reports/plan_figures.h"
@@ -16,8 +17,16 @@ namespace {
 
 Seconds slowness(const FleetOption& o) { return mean_e2e(o); }
 
-std::string why_not(const FleetOption& o, const FleetOption& best, bool dominated) {
+// The options of one workload, the best first.
+using Options = std::span<const FleetOption>;
+
+// Whether there is an option to recommend.
+bool any_meets(Options options) { return options.front().obstacle.empty() && !options.front().is_bound; }
+
+std::string why_not(const FleetOption& o, Options options, bool dominated) {
+  const FleetOption& best = options.front();
   if (!o.obstacle.empty()) return o.obstacle;
+  if (o.is_bound) return "a bound: it knows what will be accepted";
   if (&o == &best) return "recommended";
   if (o.cost > best.cost) {
     std::string text = significant(o.cost / best.cost, 3) + " x cost";
@@ -35,7 +44,7 @@ struct Vote {
 };
 
 // How many replications alone would recommend which fleet, the cheapest options first.
-std::map<Vote, int> votes_of(const std::vector<FleetOption>& options) {
+std::map<Vote, int> votes_of(Options options) {
   std::map<Vote, int> votes;
   const auto chosen = recommended_alone(options);
   for (std::size_t i = 0; i < chosen.size(); ++i) ++votes[{chosen[i], options[chosen[i]].alone[i].replicas}];
@@ -43,31 +52,77 @@ std::map<Vote, int> votes_of(const std::vector<FleetOption>& options) {
 }
 
 // How many would recommend the option with as many replicas as all replications together need.
-int votes_for(std::size_t option, const std::vector<FleetOption>& options, const std::map<Vote, int>& votes) {
+int votes_for(std::size_t option, Options options, const std::map<Vote, int>& votes) {
   const auto found = votes.find({option, options[option].replicas});
   return found == votes.end() ? 0 : found->second;
 }
 
-PlannedFleet planned(std::size_t i, const std::vector<FleetOption>& options, const std::map<Vote, int>& votes) {
-  const FleetOption& o = options[i];
-  const bool feasible = o.obstacle.empty(), loses = feasible && dominated(o, options);
-  return {o, feasible && i == 0, feasible && !loses, votes_for(i, options, votes), why_not(o, options.front(), loses)};
+// The options with what is said of each.
+std::vector<PlannedFleet> planned(Options options) {
+  const auto votes = votes_of(options);
+  std::vector<PlannedFleet> all;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const FleetOption& o = options[i];
+    const bool feasible = o.obstacle.empty(), loses = feasible && (o.is_bound || dominated(o, options));
+    all.push_back({o, feasible && !o.is_bound && i == 0, feasible && !loses, votes_for(i, options, votes),
+                   why_not(o, options, loses)});
+  }
+  return all;
 }
 
-void write_json(const Output& to, const Scenario& s, const std::vector<FleetOption>& options, bool any) {
+// What is asked of the fleet: the workload, and the lengths where the scenario's hold.
+auto load_of(const Scenario& s, const FleetOption& o) {
+  return std::tuple(s.serving->choices[o.point.serving].load, o.point.prompt, o.point.output);
+}
+
+// Sorts the options, those of a workload together, and returns these.
+std::vector<Options> by_load(std::vector<FleetOption>& options, const Scenario& s) {
+  const auto last = [](const FleetOption& o) { return !o.obstacle.empty() ? 2 : o.is_bound ? 1 : 0; };
+  std::stable_sort(options.begin(), options.end(), [&](const FleetOption& a, const FleetOption& b) {
+    if (load_of(s, a) != load_of(s, b)) return load_of(s, a) < load_of(s, b);
+    if (last(a) != last(b)) return last(a) < last(b);
+    if (!a.obstacle.empty()) return false;
+    return a.cost != b.cost ? a.cost < b.cost : slowness(a) < slowness(b);
+  });
+  std::vector<Options> all;
+  for (auto from = options.begin(); from != options.end();) {
+    const auto to =
+        std::find_if(from, options.end(), [&](const FleetOption& o) { return load_of(s, o) != load_of(s, *from); });
+    all.emplace_back(from, to);
+    from = to;
+  }
+  return all;
+}
+
+// The index of the recommended option; of several workloads a list.
+void write_recommended(JsonWriter& w, const std::vector<Options>& loads) {
+  std::vector<std::optional<std::size_t>> best;
+  std::size_t index = 0;
+  for (const Options& options : loads) {
+    best.push_back(any_meets(options) ? std::optional(index) : std::nullopt);
+    index += options.size();
+  }
+  if (best.size() > 1) w.list("recommended", best);
+  else w.member("recommended", best.empty() ? std::nullopt : best.front());
+}
+
+void write_json(const Output& to, const Scenario& s, const std::vector<Options>& loads) {
   const PointInputs inputs(s, Format::json);
   const auto figures = plan_figures(has_prices(s));
+  std::vector<PlannedFleet> all;
+  std::optional<std::size_t> replications;
+  for (const Options& options : loads) {
+    for (PlannedFleet& one : planned(options)) all.push_back(std::move(one));
+    if (any_meets(options)) replications = options.front().runs.size();
+  }
   JsonWriter w(to.stream);
   begin_document(w, 1, to.asked, s);
-  w.member("points_done", options.size());
-  w.member("recommended", any ? std::optional<int>(0) : std::nullopt);
-  w.member("replications", any ? std::optional(options.front().runs.size()) : std::nullopt);
-  const auto votes = votes_of(options);
-  std::vector<std::size_t> indices(options.size());
-  std::iota(indices.begin(), indices.end(), std::size_t{0});
-  w.objects("results", indices, [&](std::size_t i) {
-    inputs.write(w, options[i].point);
-    write_members(w, figures, planned(i, options, votes));
+  w.member("points_done", all.size());
+  write_recommended(w, loads);
+  w.member("replications", replications);
+  w.objects("results", all, [&](const PlannedFleet& one) {
+    inputs.write(w, one.option.point);
+    write_members(w, figures, one);
   });
   w.end_object();
   w.finish();
@@ -92,13 +147,23 @@ std::string name_of(const FleetOption& o, int replicas, const Scenario& s) {
   return text;
 }
 
+// " at rate 2 /s", where the scenario has several workloads.
+std::string load_text(const FleetOption& o, const Scenario& s) {
+  const ServingChoice& choice = s.serving->choices[o.point.serving];
+  std::string text;
+  for (std::size_t i = 0; i < s.serving->axes_of_workload; ++i)
+    text += (i == 0 ? " at " : ", ") + s.serving->axes[i] + " " + choice.varying[i];
+  return text;
+}
+
 std::string nodes_of(const FleetOption& o) {
   return o.nodes ? " (" + std::to_string(*o.nodes) + (*o.nodes == 1 ? " whole node)" : " whole nodes)") : "";
 }
 
 // The recommendation, what it bears beyond the load, and how far chance decided.
-std::string recommendation(const std::vector<FleetOption>& options, const Scenario& s) {
+std::string recommendation(Options options, const Scenario& s) {
   const FleetOption& best = options.front();
+  if (!any_meets(options)) return "No option meets the targets" + load_text(best, s) + ".\n";
   std::string text = "Recommended: " + name_of(best, best.replicas, s) + nodes_of(best);
   if (has_prices(s)) text += "; " + significant(best.cost, 4) + " an hour";
   text += best.capacity_at_least ? ".\nIt bears at least " : ".\nIt bears ";
@@ -122,30 +187,27 @@ std::string recommendation(const std::vector<FleetOption>& options, const Scenar
 
 void write_plan(const Output& to, const Scenario& s, std::vector<FleetOption> options) {
   std::ostream& out = to.stream;
-  std::stable_sort(options.begin(), options.end(), [](const FleetOption& a, const FleetOption& b) {
-    if (a.obstacle.empty() != b.obstacle.empty()) return a.obstacle.empty();
-    if (!a.obstacle.empty()) return false;
-    return a.cost != b.cost ? a.cost < b.cost : slowness(a) < slowness(b);
-  });
-  const bool any = !options.empty() && options.front().obstacle.empty();
-  if (to.format == Format::json) return write_json(to, s, options, any);
+  const auto loads = by_load(options, s);
+  if (to.format == Format::json) return write_json(to, s, loads);
 
   const PointInputs inputs(s, to.format);
   const auto columns = columns_of(plan_figures(), s, to.format);
   std::vector<Table::Column> titles = inputs.titles();
   add_titles(titles, columns);
   Table table(std::move(titles));
-  const auto votes = votes_of(options);
-  for (std::size_t i = 0; i < options.size(); ++i) {
-    std::vector<Cell> row = inputs.cells(options[i].point);
-    add_cells(row, columns, planned(i, options, votes));
-    table.add(std::move(row));
-  }
+  for (const Options& of_load : loads)
+    for (const PlannedFleet& one : planned(of_load)) {
+      std::vector<Cell> row = inputs.cells(one.option.point);
+      add_cells(row, columns, one);
+      table.add(std::move(row));
+    }
   if (to.format == Format::csv) {
     out << table.to_csv();
   } else {
     if (!s.question.empty()) out << paragraph(s.question, to.width);
-    out << (any ? recommendation(options, s) : "No option meets the targets.\n") << table.to_text(to.width);
+    for (const Options& of_load : loads) out << recommendation(of_load, s);
+    if (loads.empty()) out << "No option meets the targets.\n";
+    out << table.to_text(to.width);
     if (!s.note.empty()) out << paragraph(s.note, to.width);
   }
   out.flush();

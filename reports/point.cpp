@@ -60,6 +60,7 @@ void write_resolved(JsonWriter& w, const Scenario& s) {
   if (!s.serving) w.list("batch_size", s.batch_sizes);
   if (!s.serving) w.member("gpu_memory_utilization", s.gpu_memory_utilization);
   w.list("prompt_tokens", s.prompt_tokens);
+  if (s.cached_prompt_tokens > 0) w.member("cached_prompt_tokens", s.cached_prompt_tokens);
   w.list("output_tokens", s.output_tokens);
   if (s.serving) {
     const Reader root = s.document.root();

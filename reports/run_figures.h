@@ -140,9 +140,8 @@ inline const Figures<Outcome>& run_figures() {
        "share of the step that waits for kernels whose error is known"},
       {"warnings", "", "", "", {},
        of([](P p) {
-         return p.attention_measured
-                    ? Reading()
-                    : Reading(Reading::Tree(std::make_shared<const nlohmann::json>(nlohmann::json{kAttentionNotMeasured})));
+         if (p.warnings.empty()) return Reading();
+         return Reading(Reading::Tree(std::make_shared<const nlohmann::json>(nlohmann::json(p.warnings))));
        }),
        "what a reader should know of the point, as sentences; only where there are any"},
       // clang-format on

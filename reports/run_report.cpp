@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/run_report.h"
 
+#include <algorithm>
+
 #include "core/quantity_text.h"
 #include "model/devices/fit_quality.h"
 #include "reports/paragraph.h"
@@ -58,7 +60,8 @@ void RunReport::add(const Outcome& o) {
 }
 
 void RunReport::note_interval(const Prediction& p) {
-  stands_in_ = stands_in_ || !p.attention_measured;
+  for (const std::string& warning : p.warnings)
+    if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end()) warnings_.push_back(warning);
   if (!p.interval) return;
   step_times_.push_back(scaled(p.interval->step_time, 1 / p.step_time.value));
   if (p.interval->speedup.low < p.interval->speedup.high) speedups_.push_back(p.interval->speedup);  // no baseline
@@ -133,7 +136,7 @@ void RunReport::finish() {
       if (!requests().empty()) write("Under a load, with queues: `draftline simulate` and a \"workload\".");
       to_.stream << intervals();
       write(experts());
-      if (stands_in_) write("warning: " + std::string(kAttentionNotMeasured));
+      for (const std::string& warning : warnings_) write("warning: " + warning);
       write(scenario_.note);
       if (skipped_ > 0)
         write(std::to_string(skipped_) + (skipped_ == 1 ? " point skipped: " : " points skipped; the first: ") +

@@ -38,8 +38,8 @@ class RunReport {
   std::string reason_;
   // 90 % intervals of the points of a table, as ratios to the predicted values.
   std::vector<Interval> step_times_, speedups_;
-  bool stands_in_ = false;           // a fit of attention, for a library that was not measured
-  std::optional<Outcome> farthest_;  // where the speedup of requests is farthest from that of decoding
+  std::vector<std::string> warnings_;  // of the points, each once
+  std::optional<Outcome> farthest_;    // where the speedup of requests is farthest from that of decoding
   bool header_written_ = false;
 };
 

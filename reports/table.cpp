@@ -56,9 +56,16 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
-// The beginning of a word after which a line may break: up to and with its next mark, "tree." of "tree.optimal".
+bool is_digit(char c) { return '0' <= c && c <= '9'; }
+
+// The beginning of a word after which a line may break: up to and with its next mark, "tree." of "tree.optimal". Numbers
+// stay whole: "vllm-" and "0.19".
 std::string_view first_piece(std::string_view word) {
-  return word.substr(0, std::min(word.find_first_of("-_./:,"), word.size() - 1) + 1);
+  for (std::size_t i = 0; i + 1 < word.size(); ++i) {
+    const bool in_number = i > 0 && is_digit(word[i - 1]) && is_digit(word[i + 1]);
+    if (std::string_view("-_./:,").find(word[i]) != std::string_view::npos && !in_number) return word.substr(0, i + 1);
+  }
+  return word;
 }
 
 // The width of the longest piece that is not broken.

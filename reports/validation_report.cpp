@@ -4,35 +4,21 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
 
-#include "core/build_info.h"
-#include "core/json_writer.h"
+#include "core/quantity_text.h"
 #include "reports/machine_calm.h"
 #include "reports/paragraph.h"
-#include "reports/point.h"
 #include "reports/table.h"
 
 namespace draftline {
 
 namespace {
 
-constexpr int kValidationSchema = 1;
-
 Cell time(double seconds) { return Cell(seconds, to_text(Seconds{seconds})); }
-
-using Which = std::function<bool(const ValidationCell&)>;
-std::vector<double> errors(const std::vector<ValidationCell>& cells, const Compared ValidationCell::*what,
-                           const Which& which = {}) {
-  std::vector<double> all;
-  for (const ValidationCell& c : cells)
-    if (!which || which(c)) all.push_back((c.*what).error());
-  return all;
-}
 
 struct Group {
   std::string name;
-  Which which;
+  CellFilter which;
 };
 std::vector<Group> groups(const std::vector<ValidationCell>& cells) {
   std::vector<Group> all{{"all", {}}};
@@ -60,9 +46,9 @@ Table summary_table(const std::vector<ValidationCell>& cells) {
   Table t(
       {"cells", "n", "speedup: median", "P90", "worst", "step: median", "P90", "worst", "plain step: median", "noise"});
   for (const Group& g : groups(cells)) {
-    const ErrorSummary s = summarize(errors(cells, &ValidationCell::speedup, g.which)),
-                       p = summarize(errors(cells, &ValidationCell::step, g.which)),
-                       plain = summarize(errors(cells, &ValidationCell::plain, g.which));
+    const ErrorSummary s = summarize(errors_of(cells, &ValidationCell::speedup, g.which)),
+                       p = summarize(errors_of(cells, &ValidationCell::step, g.which)),
+                       plain = summarize(errors_of(cells, &ValidationCell::plain, g.which));
     std::vector<double> noise;
     for (const ValidationCell& c : cells)
       if (!g.which || g.which(c)) noise.push_back(c.speedup.noise);
@@ -71,11 +57,11 @@ Table summary_table(const std::vector<ValidationCell>& cells) {
            percent_cell(noise.empty() ? 0 : quantile(noise, 0.5), 2)});
     if (g.which || cells.empty()) continue;
     const auto weights = weights_by_noise(cells);
-    const ErrorSummary w = summarize(errors(cells, &ValidationCell::speedup), weights),
-                       ws = summarize(errors(cells, &ValidationCell::step), weights);
+    const ErrorSummary w = summarize(errors_of(cells, &ValidationCell::speedup), weights),
+                       ws = summarize(errors_of(cells, &ValidationCell::step), weights);
     t.add({"all, less the noisier", w.cells, percent_cell(w.median), percent_cell(w.p90), percent_cell(w.largest),
            percent_cell(ws.median), percent_cell(ws.p90), percent_cell(ws.largest),
-           percent_cell(summarize(errors(cells, &ValidationCell::plain), weights).median), Cell()});
+           percent_cell(summarize(errors_of(cells, &ValidationCell::plain), weights).median), Cell()});
   }
   return t;
 }
@@ -110,41 +96,13 @@ std::vector<const ValidationCell*> worst(const std::vector<ValidationCell>& cell
   return all;
 }
 
-// The sums of each kind of op on each network over all cells, each divided by its cell's step time.
-struct OpTotal {
-  std::string network, key;
-  double predicted = 0, measured = 0, of = 0;  // in measured step times; `of` is the number of cells
-};
-std::vector<OpTotal> op_totals(const std::vector<ValidationCell>& cells) {
-  std::map<std::pair<std::string, std::string>, OpTotal> all;
-  std::map<std::string, double> whole;
-  for (const ValidationCell& c : cells) {
-    if (c.ops.empty()) continue;
-    const std::string& network = c.measured->transformer;
-    whole[network] += 1;
-    for (const ComparedOp& op : c.ops) {
-      OpTotal& o = all.try_emplace({network, op.key}, OpTotal{network, op.key}).first->second;
-      o.predicted += op.predicted / c.step.measured;
-      o.measured += op.measured / c.step.measured;
-    }
-  }
-  std::vector<OpTotal> sorted;
-  for (auto& [key, o] : all) {
-    o.of = whole[o.network];
-    sorted.push_back(o);
-  }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const OpTotal& a, const OpTotal& b) {
-    return a.network != b.network ? a.network > b.network : a.measured > b.measured;
-  });
-  return sorted;
-}
-
 Table op_table(const std::vector<ValidationCell>& cells, double least_share) {
   Table t({"network", "op", "share of step", "predicted / measured", "error of step"});
   for (const OpTotal& o : op_totals(cells))
-    if (o.measured / o.of >= least_share || std::abs(o.predicted - o.measured) / o.of >= least_share)
-      t.add({o.network, o.key, percent_cell(o.measured / o.of), Cell(o.measured > 0 ? o.predicted / o.measured : NAN),
-             percent_cell((o.predicted - o.measured) / o.of)});
+    if (o.measured / o.cells >= least_share || std::abs(o.predicted - o.measured) / o.cells >= least_share)
+      t.add({o.network, o.key, percent_cell(o.measured / o.cells),
+             Cell(o.measured > 0 ? o.predicted / o.measured : NAN),
+             percent_cell((o.predicted - o.measured) / o.cells)});
   return t;
 }
 
@@ -157,15 +115,11 @@ Table error_budget_table(const std::vector<ValidationCell>& cells, std::size_t m
   return t;
 }
 
-std::string label_of(const MethodSpec& m) {
-  return m.label() + (m.draft_length() ? " k=" + std::to_string(*m.draft_length()) : "");
-}
-
 Table stop_table(const std::vector<ValidationCell>& cells) {
   Table t({"network", "method", "context", "stops paying: predicted", "measured", "ratio"});
   const auto batch = [](const std::optional<double>& b) { return b ? Cell(*b) : Cell("never, or at once"); };
   for (const StopsPaying& s : stops_paying(cells))
-    t.add({s.transformer, label_of(s.method), s.context, batch(s.predicted), batch(s.measured),
+    t.add({s.transformer, label_with_length(s.method), s.context, batch(s.predicted), batch(s.measured),
            s.predicted && s.measured ? Cell(*s.predicted / *s.measured) : Cell()});
   return t;
 }
@@ -173,7 +127,7 @@ Table stop_table(const std::vector<ValidationCell>& cells) {
 Table skipped_table(const std::vector<MeasuredCell>& cells) {
   Table t({"network", "method", "batch", "context", "because"});
   for (const MeasuredCell& c : cells)
-    t.add({c.transformer, label_of(c.method), c.batch_size, c.context,
+    t.add({c.transformer, label_with_length(c.method), c.batch_size, c.context,
            c.device_failed ? c.skipped + "; the next run tries it last" : c.skipped});
   return t;
 }
@@ -246,29 +200,11 @@ std::string all_tables(const ValidationReport& r, const std::function<std::strin
   return out;
 }
 
-void compared(JsonWriter& w, const char* key, const Compared& c) {
-  w.object(key, [&] {
-    w.member("predicted", c.predicted);
-    w.member("measured", c.measured);
-    w.member("error", c.error());
-    w.member("noise", c.noise);
-    if (c.interval) {
-      w.member("low", c.interval->low);
-      w.member("high", c.interval->high);
-    }
-  });
-}
-
-void summary(JsonWriter& w, const char* key, const ErrorSummary& s) {
-  w.object(key, [&] {
-    w.member("cells", s.cells);
-    w.member("median_abs_error", s.median);
-    w.member("p90_abs_error", s.p90);
-    w.member("max_abs_error", s.largest);
-  });
-}
-
 }  // namespace
+
+std::string label_with_length(const MethodSpec& m) {
+  return m.label() + (m.draft_length() ? " k=" + std::to_string(*m.draft_length()) : "");
+}
 
 std::string validation_text(const ValidationReport& r, std::size_t width) {
   constexpr std::size_t kWorst = 12;
@@ -285,94 +221,6 @@ std::string validation_markdown(const ValidationReport& r) {
          all_tables(
              r, [](const Table& t) { return t.to_markdown(); },
              [](const char* t) { return "### " + std::string(t) + "\n\n"; }, r.cells.size());
-}
-
-void write_validation_json(std::ostream& out, const ValidationReport& r) {
-  JsonWriter w(out);
-  w.begin_object();
-  w.member("schema_version", kValidationSchema);
-  w.member("device", r.device);
-  w.member("title", r.title);
-  w.member("commit", r.commit);
-  w.member("model", build_model());
-  write_input_files(w, r.input_files, r.data);
-  w.member("acceptance_rate", r.rate);
-  if (r.device == "cpu") w.member("free_core", r.free_core);
-  w.objects("drift", level_drift(r.cells), [&](const LevelDrift& d) {
-    w.member("weights_in", d.level);
-    w.member("cells", d.cells);
-    w.member("low", d.low);
-    w.member("ratio", d.median);
-    w.member("high", d.high);
-  });
-  w.objects("cells", r.cells, [&](const ValidationCell& c) {
-    w.member("transformer", c.measured->transformer);
-    w.member("method", c.measured->method.name());
-    w.member("batch_size", c.measured->batch_size);
-    w.member("draft_length", c.measured->method.draft_length());
-    if (const auto& parameters = c.measured->method.parameters(); !parameters.empty())
-      w.member("parameters", parameters);
-    w.member("context", c.measured->context);
-    w.member("predicted", c.speedup.predicted);
-    w.member("measured", c.speedup.measured);
-    w.member("error", c.speedup.error());
-    w.member("noise", c.speedup.noise);
-    w.member("noise_exceeds_error", c.speedup.within_noise());
-    if (c.without_drift) w.member("error_without_drift", *c.without_drift);
-    w.member("low", c.speedup.interval ? std::optional(c.speedup.interval->low) : std::nullopt);
-    w.member("high", c.speedup.interval ? std::optional(c.speedup.interval->high) : std::nullopt);
-    w.member("acceptance_length", c.acceptance_length);
-    compared(w, "step_time", c.step);
-    compared(w, "plain_step_time", c.plain);
-  });
-  w.objects("skipped", r.skipped, [&](const MeasuredCell& c) {
-    w.member("transformer", c.transformer);
-    w.member("method", c.method.object());
-    w.member("batch_size", c.batch_size);
-    w.member("context", c.context);
-    w.member("because", c.skipped);
-    if (c.device_failed) w.member("device_failed", true);
-  });
-  w.objects("ops", op_totals(r.cells), [&](const OpTotal& o) {
-    w.member("transformer", o.network);
-    w.member("op", o.key);
-    w.member("share", o.measured / o.of);
-    w.member("predicted", o.predicted / o.of);
-    w.member("measured", o.measured / o.of);
-    w.member("error", o.measured > 0 ? std::optional(o.predicted / o.measured - 1) : std::nullopt);
-  });
-  w.objects("error_budget", error_budget(r.cells), [&](const ErrorBudgetItem& b) {
-    w.member("op", b.key);
-    w.member("mean_abs_error_of_step", b.absolute);
-    w.member("mean_error_of_step", b.mean);
-    w.member("share", b.share);
-  });
-  w.objects("stops_paying", stops_paying(r.cells), [&](const StopsPaying& s) {
-    w.member("transformer", s.transformer);
-    w.member("method", label_of(s.method));
-    w.member("context", s.context);
-    w.member("predicted", s.predicted);
-    w.member("measured", s.measured);
-  });
-  w.objects("serving", r.serving, [&](const ComparedServing& s) {
-    w.member("batching", s.batching);
-    w.member("method", s.method);
-    w.member("requests", s.requests);
-    if (s.skipped.empty()) {
-      w.member("runs", s.runs);
-      w.member("acceptance_length", s.acceptance_length);
-    } else {
-      w.member("skipped", s.skipped);
-    }
-    for (const auto& [name, c] : s.figures) compared(w, name.c_str(), c);
-  });
-  summary(w, "summary", summarize(errors(r.cells, &ValidationCell::speedup)));
-  summary(w, "summary_by_noise", summarize(errors(r.cells, &ValidationCell::speedup), weights_by_noise(r.cells)));
-  summary(w, "step_summary", summarize(errors(r.cells, &ValidationCell::step)));
-  summary(w, "plain_step_summary", summarize(errors(r.cells, &ValidationCell::plain)));
-  w.member("cells_left_out", r.left_out);
-  w.end_object();
-  w.finish();
 }
 
 }  // namespace draftline

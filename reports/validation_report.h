@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of `draftline validate`: predicted, measured and error by cell, by op and of a live server, and the error
-// budget. It is written as text for a terminal, as Markdown for docs/accuracy.md, and as JSON.
+// budget. It is written as text for a terminal, as Markdown for docs/accuracy.md, and as JSON (validation_json.cpp).
 #pragma once
 #include <filesystem>
 #include <ostream>
@@ -30,5 +30,6 @@ struct ValidationReport {
 void write_validation_json(std::ostream&, const ValidationReport&);
 std::string validation_text(const ValidationReport&, std::size_t width);  // `width`: of the terminal; 0: no limit
 std::string validation_markdown(const ValidationReport&);
+std::string label_with_length(const MethodSpec&);  // "medusa k=3"
 
 }  // namespace draftline

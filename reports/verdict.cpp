@@ -2,6 +2,7 @@
 #include "reports/verdict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "reports/engine_settings.h"
@@ -46,6 +47,26 @@ std::string gains(const BatchAdvice& b, double by = 1) {
   return significant(b.request_speedup / by) + "x at batch " + std::to_string(b.batch_size);
 }
 
+// Whether another number of drafts pays at a batch at which the method's own does not. Of the first prompt length, which
+// pays_at is of.
+bool pays_with_other_lengths(const Advice& a) {
+  return std::any_of(a.schedule.begin(), a.schedule.end(), [&](const ScheduledLength& s) {
+    if (s.draft_length == 0 || s.prompt_tokens != a.schedule.front().prompt_tokens) return false;
+    return std::none_of(a.pays_at.begin(), a.pays_at.end(),
+                        [&](const auto& p) { return p.from <= s.from_batch && s.to_batch <= p.to; });
+  });
+}
+bool pays(const Advice& a) { return !a.pays_at.empty() || pays_with_other_lengths(a); }
+
+// The geometric mean of what requests gain at these batches; 1 where they would lose.
+double gain_at(const Advice& a, const std::vector<int>& batches) {
+  double gain = 1;
+  for (const BatchAdvice& b : a.batches)
+    if (std::find(batches.begin(), batches.end(), b.batch_size) != batches.end())
+      gain *= std::pow(std::max(1.0, b.request_speedup), 1.0 / static_cast<double>(batches.size()));
+  return gain;
+}
+
 // The batch to which it pays, where the engine runs fewer sequences at once unless told so.
 std::optional<int> more_running(const Advice& a) {
   return a.pays_to_batch() > a.batch_limit ? std::optional(a.pays_to_batch()) : std::nullopt;
@@ -72,14 +93,38 @@ std::string drafters_sentence(const Scenario& s, const Point& p, const BatchAdvi
 
 }  // namespace
 
+std::vector<int> common_batches(const std::vector<Advice>& all, const std::vector<std::size_t>& some) {
+  std::vector<int> common;
+  for (const BatchAdvice& b : all[some.front()].batches) {
+    const bool everywhere = std::all_of(some.begin(), some.end(), [&](std::size_t i) {
+      return std::any_of(all[i].batches.begin(), all[i].batches.end(),
+                         [&](const BatchAdvice& x) { return x.batch_size == b.batch_size; });
+    });
+    if (everywhere) common.push_back(b.batch_size);
+  }
+  return common;
+}
+
 std::vector<std::size_t> ranking(const std::vector<Advice>& all) {
-  std::vector<std::size_t> order(all.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::erase_if(order, [&](std::size_t i) { return !all[i].obstacle.empty(); });
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const bool pays = !all[a].pays_at.empty(), other_pays = !all[b].pays_at.empty();
-    return pays != other_pays ? pays : all[a].gain > all[b].gain;
-  });
+  std::vector<std::vector<std::size_t>> setups;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].obstacle.empty()) continue;
+    const auto known = std::find_if(setups.begin(), setups.end(), [&](const auto& setup) {
+      return same_setup(all[setup.front()].point, all[i].point);
+    });
+    if (known == setups.end()) setups.push_back({i});
+    else known->push_back(i);
+  }
+  for (auto& setup : setups) {
+    const std::vector<int> batches = common_batches(all, setup);
+    std::stable_sort(setup.begin(), setup.end(), [&](std::size_t a, std::size_t b) {
+      if (pays(all[a]) != pays(all[b])) return pays(all[a]);
+      return gain_at(all[a], batches) > gain_at(all[b], batches);
+    });
+  }
+  std::stable_partition(setups.begin(), setups.end(), [&](const auto& setup) { return pays(all[setup.front()]); });
+  std::vector<std::size_t> order;
+  for (const auto& setup : setups) order.insert(order.end(), setup.begin(), setup.end());
   return order;
 }
 
@@ -105,12 +150,16 @@ std::string batches_sentence(const Advice& a) {
 
 std::string verdict_sentence(const Scenario& s, const Advice& a) {
   const MethodSpec& m = s.method(a.point).spec;
-  if (a.pays_at.empty()) return "don't speculate: no method gains at any batch";
+  const bool others = pays_with_other_lengths(a);
   std::string text = "use " + m.label();
+  if (a.pays_at.empty() && others)
+    return text + " with other draft lengths than " + std::to_string(*m.draft_length()) + ", which gains at no batch";
+  if (a.pays_at.empty()) return "don't speculate: no method gains at any batch";
   if (const auto k = m.draft_length()) text += ", k = " + std::to_string(*k);
   if (a.pays_at_every_batch()) return text + ", at every batch that fits, up to " + std::to_string(a.largest_batch);
   const bool from_one = a.pays_at.size() == 1 && a.pays_at.front().from == 1;
-  return text + ", " + batches_sentence(a) + "; " + (from_one ? "above that" : "elsewhere") + " switch it off";
+  return text + ", " + batches_sentence(a) + "; " + (from_one ? "above that" : "elsewhere") +
+         (others ? " other draft lengths pay" : " switch it off");
 }
 
 std::string gain_sentence(const Scenario& s, const Advice& a) {
@@ -140,28 +189,33 @@ std::string setup_text(const Scenario& s, const Point& p) {
          std::to_string(s.output_tokens[p.output]) + " tokens";
 }
 
-// Draft lengths are best at an engine's own costs, so that those of other engines are not written as settings of these.
-bool takes_settings(const Scenario& s, const Advice& a) {
-  const std::string& engine = s.engines[a.point.engine]->name;
-  return engine == "vllm" || engine == "sglang";
-}
-
+// Draft lengths are best at an engine's own costs, so that they are not written as settings of another one.
 std::string schedule_text(const Scenario& s, const Advice& a) {
   const MethodSpec& m = s.method(a.point).spec;
-  const bool settings_known = takes_settings(s, a);
+  const std::string& engine = s.engines[a.point.engine]->name;
   const auto all = schedules(a);
   std::string text;
+  bool known = false;
+  const auto vllm = [&](const std::vector<ScheduledLength>& one) {
+    const auto settings = engine == "vllm" && pays(a) ? vllm_settings(m, one) : std::nullopt;
+    if (settings) text += "  vLLM: --speculative-config '" + settings->dump() + "'\n";
+    known = known || settings;
+  };
   const bool same = std::all_of(all.begin(), all.end(), [&](const auto& one) { return same_steps(one, all.front()); });
   for (const auto& one : all) {
     const std::string prompt = same ? "" : " with prompts of " + std::to_string(one.front().prompt_tokens);
     text += "Best k by batch" + prompt + ": " + by_batch(one) + ".\n";
-    if (const auto settings = settings_known ? vllm_settings(m, one) : std::nullopt)
-      text += "  vLLM: --speculative-config '" + settings->dump() + "'\n";
+    vllm(one);
     if (same) break;
   }
-  if (a.pays_at.empty() || !settings_known) return text;
-  if (const auto flags = sglang_flags(m, m.draft_length().value_or(0), more_running(a)))
+  if (all.empty()) vllm({});
+  if (!pays(a)) return text;
+  if (const auto flags = engine == "sglang" ? sglang_flags(m, more_running(a)) : std::nullopt) {
     text += "  SGLang: " + *flags + "\n";
+    known = true;
+  }
+  if (!known && (engine == "vllm" || engine == "sglang"))
+    text += "  No setting of " + engine + " for " + m.label() + " is known here.\n";
   return text;
 }
 
@@ -172,11 +226,16 @@ void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, 
   if (const std::string gain = gain_sentence(s, a); !gain.empty()) w.member("gains", gain);
   w.member("pays_to_batch", a.pays_to_batch());
   w.figure("gain", a.gain, "", FigureKind::predicted);
-  w.objects("settings", schedules(a), [&](const std::vector<ScheduledLength>& one) {
+  auto all = schedules(a);
+  if (all.empty())
+    all.push_back({{.prompt_tokens = s.prompt_tokens[a.point.prompt], .draft_length = m.draft_length().value_or(0)}});
+  w.objects("settings", all, [&](const std::vector<ScheduledLength>& one) {
     w.member("prompt_tokens", one.front().prompt_tokens);
-    if (!takes_settings(s, a)) return;
-    if (const auto settings = vllm_settings(m, one)) w.member("vllm", nlohmann::json(*settings));
-    if (const auto flags = sglang_flags(m, m.draft_length().value_or(0), more_running(a))) w.member("sglang", *flags);
+    const std::string& engine = s.engines[a.point.engine]->name;
+    const auto settings = engine == "vllm" ? vllm_settings(m, one) : std::nullopt;
+    if (settings) w.member("vllm", nlohmann::json(*settings));
+    const auto flags = engine == "sglang" ? sglang_flags(m, more_running(a)) : std::nullopt;
+    if (flags) w.member("sglang", *flags);
   });
 }
 

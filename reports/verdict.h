@@ -11,8 +11,13 @@
 
 namespace draftline {
 
-// Indices of the advices that have no obstacle, the largest gain first.
+// Indices of the advices that have no obstacle, setup by setup: first the setups on which something pays, in the order
+// of the scenario, as a gain is over the same setup's plain decoding and says nothing of another one. On a setup, the
+// largest gain over the batches that fit with every method comes first.
 std::vector<std::size_t> ranking(const std::vector<Advice>&);
+
+// The batches that all of these advices report.
+std::vector<int> common_batches(const std::vector<Advice>& all, const std::vector<std::size_t>& some);
 
 // Of a ranking, the first of each setup: device, ranks, transformer, precision, engine and output.
 std::vector<std::size_t> best_of_setups(const std::vector<Advice>&, const std::vector<std::size_t>& ranking);
@@ -24,7 +29,7 @@ std::string batches_sentence(const Advice&);  // where it pays: "at batch 1 and 
 std::string gain_sentence(const Scenario&, const Advice&);
 // "h100-sxm, TP 2, llama-3.1-8b in bf16, vllm-0.19, 256 tokens out"
 std::string setup_text(const Scenario&, const Point&);
-// Lines of text: the best draft lengths by batch, of each prompt length where they differ, and settings of engines.
+// Lines of text: the best draft lengths by batch, of each prompt length where they differ, and settings of the engine.
 std::string schedule_text(const Scenario&, const Advice&);
 
 // The members of a verdict in JSON.

@@ -153,6 +153,7 @@ Scenario with_arrivals(Scenario s) {
     ServingChoice load;
     load.workload.arrivals.rate = 1;
     load.workload.requests = 600;
+    if (s.cached_prompt_tokens > 0) load.workload.shared_prefix = SharedPrefix{s.cached_prompt_tokens};
     s.serving.emplace().choices = {load};
   }
   s.methods.push_back(autoregressive());  // last, so that the indices of the others remain valid

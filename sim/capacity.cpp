@@ -84,9 +84,12 @@ class Trials {
     const ServingRun whole = point_.run(seed_of_replication(seed_, replication), targets_);
     point_.workload.requests = asked;
     const int prompts = point_.fleet.prefill_replicas;
+    const std::string why = missed(whole, point_.limits, targets_);
+    // What happens until the first token is the prefill servers' doing, however many others decode.
+    const bool by_prompts = prompts > 0 && (whole.diverges || why.starts_with("ttft"));
     return "; with " + std::to_string((replicas + prompts) * each) +
-           (prompts > 0 ? ", " + std::to_string(prompts * each) + " of them for prompts, " : ", ") +
-           missed(whole, point_.limits, targets_);
+           (prompts > 0 ? ", " + std::to_string(prompts * each) + " of them for prompts, " : ", ") + why +
+           (by_prompts ? ": it takes more \"prefill_replicas\"" : "");
   }
 
  private:
@@ -121,26 +124,33 @@ struct Capacity {
   PerSecond rate;
   bool at_least;  // the requests were too few to say what misses
 };
-// The largest load that the fleet serves within the targets, by replica: by doubling and bisection. It bears the
-// workload.
-Capacity capacity_of(ServingPoint& point, std::uint64_t seed, const LatencyTargets& targets) {
+// The largest load that the fleet serves within the targets in every replication, by replica: of the first by doubling
+// and bisection, of the others by bisection where they bear less. All bear the workload.
+Capacity capacity_of(ServingPoint& point, std::uint64_t seed, int replications, const LatencyTargets& targets) {
   const Workload whole = point.workload;
   const double rate = mean_rate(whole);
   double bears = rate;
   std::optional<double> fails;
   bool at_least = false;
-  const auto narrow = [&](double r) {
+  const auto serves = [&](double r, int replication) {
     point.workload = at_rate(whole, r / rate);
-    const LastingRun run = lasting_run(point, seed, targets);
-    if (run.meets && run.lasts) {
-      bears = r;
-    } else {
-      fails = r;
-      at_least = run.meets;
-    }
+    const LastingRun run = lasting_run(point, seed_of_replication(seed, replication), targets);
+    if (run.meets && run.lasts) return true;
+    at_least = run.meets;
+    return false;
   };
-  while (!fails) narrow(2 * bears);
-  while (*fails / bears > 1.02) narrow(std::sqrt(bears * *fails));
+  for (int replication = 0; replication < replications; ++replication) {
+    const auto narrow = [&](double r) {
+      if (serves(r, replication)) bears = r;
+      else fails = r;
+    };
+    if (replication > 0) {
+      if (serves(bears, replication)) continue;
+      fails = std::exchange(bears, rate);
+    }
+    while (!fails) narrow(2 * bears);
+    while (*fails / bears > 1.02) narrow(std::sqrt(bears * *fails));
+  }
   point.workload = whole;
   return {{bears / point.fleet.replicas}, at_least};
 }
@@ -164,6 +174,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   const LatencyTargets& targets = scenario.serving->targets;
   FleetOption option;
   option.point = point_at(scenario, index);
+  option.is_bound = scenario.serving->choices[option.point.serving].policy.kind == DraftPolicy::Kind::oracle;
   std::unique_ptr<ServingPoint> point;
   try {
     point = sweep.prepare(option.point);
@@ -216,7 +227,7 @@ FleetOption smallest_fleet(ServingSweep& sweep, std::size_t index, const Prices&
   }
   option.load = {mean_rate(point->workload)};
   point->fleet.replicas = option.replicas;
-  const Capacity capacity = capacity_of(*point, seed, targets);
+  const Capacity capacity = capacity_of(*point, seed, replications, targets);
   option.capacity = capacity.rate;
   option.capacity_at_least = capacity.at_least;
   return option;
@@ -229,7 +240,7 @@ Seconds mean_e2e(const FleetOption& o) {
 bool dominated(const FleetOption& o, std::span<const FleetOption> all) {
   const Seconds slow = mean_e2e(o);
   return std::any_of(all.begin(), all.end(), [&](const FleetOption& x) {
-    if (!x.obstacle.empty() || x.cost > o.cost) return false;
+    if (!x.obstacle.empty() || x.is_bound || x.cost > o.cost) return false;
     const Seconds other = mean_e2e(x);
     return other <= slow && (x.cost < o.cost || other < slow);
   });
@@ -244,7 +255,7 @@ std::vector<std::size_t> recommended_alone(std::span<const FleetOption> all) {
   for (std::size_t i = 0;; ++i) {
     std::optional<std::size_t> best;
     for (std::size_t o = 0; o < all.size(); ++o)
-      if (i < all[o].alone.size() && (!best || at(o, i) < at(*best, i))) best = o;
+      if (!all[o].is_bound && i < all[o].alone.size() && (!best || at(o, i) < at(*best, i))) best = o;
     if (!best) return chosen;
     chosen.push_back(*best);
   }

@@ -30,13 +30,15 @@ struct FleetOption {
   // Why no fleet meets the targets, then only `point` and `can_run` are set; "" if one does.
   std::string obstacle;
   bool can_run = true;            // whether a server of it can start: it fits its devices
+  bool is_bound = false;          // its policy knows the future (the oracle): what others can at most reach
   int replicas = 0, devices = 0;  // the smallest fleet; devices include those of prefill servers and drafters
   int devices_of_replica = 0;
   std::optional<int> nodes;    // that hold the devices, where these come in whole nodes
   double cost = 0;             // price per hour, of whole nodes; the number of devices if no prices are known
   double cost_with_spare = 0;  // with one server more of each kind (N + 1), so that one may be out of service
   PerSecond load;              // requests/s of the workload
-  PerSecond capacity;  // the most requests/s that the fleet serves within the targets, to 2 %, over its replicas
+  // The most requests/s that the fleet serves within the targets in every replication, to 2 %, over its replicas.
+  PerSecond capacity;
   bool capacity_at_least = false;       // a recording, or 262,144 requests, are too few to load the fleet more
   std::vector<FleetRun> runs;           // the whole workload on that fleet, one for each replication
   std::vector<ReplicationFleet> alone;  // of each replication
@@ -44,8 +46,8 @@ struct FleetOption {
   double headroom() const { return replicas * (capacity / load) - 1; }
 
   static auto members(auto& s) {
-    return std::tie(s.point, s.obstacle, s.can_run, s.replicas, s.devices, s.devices_of_replica, s.nodes, s.cost,
-                    s.cost_with_spare, s.load, s.capacity, s.capacity_at_least, s.runs, s.alone);
+    return std::tie(s.point, s.obstacle, s.can_run, s.is_bound, s.replicas, s.devices, s.devices_of_replica, s.nodes,
+                    s.cost, s.cost_with_spare, s.load, s.capacity, s.capacity_at_least, s.runs, s.alone);
   }
 };
 Seconds mean_e2e(const FleetOption&);  // mean end-to-end latency over the replications; there must be some
@@ -55,16 +57,16 @@ void check_plannable(const Scenario&);
 
 // The smallest fleet, of at most `most_devices` devices, with which the scenario's point `index` meets the targets in
 // every replication (three, unless the scenario says how many), by doubling and bisection over simulations. All options
-// have the same seeds. The capacity is that of the first replication. If there is no such fleet, `obstacle` says why.
+// have the same seeds. If there is no such fleet, `obstacle` says why.
 // Throws InputErrors if a simulation does (Fleet::run).
 FleetOption smallest_fleet(ServingSweep&, std::size_t index, const Prices&, int most_devices, std::uint64_t seed);
 
-// Whether another option is neither more expensive nor slower (mean end-to-end latency), and better in one of the two.
-// The option itself must have runs.
+// Whether another option that is no bound is neither more expensive nor slower (mean end-to-end latency), and better in
+// one of the two. The option itself must have runs.
 bool dominated(const FleetOption&, std::span<const FleetOption> all);
 
 // The indices of the options that each replication alone would recommend: the cheapest, of equally cheap ones the
-// fastest. Empty if no option meets the targets.
+// fastest, and no bound. Empty if no option meets the targets.
 std::vector<std::size_t> recommended_alone(std::span<const FleetOption> all);
 
 }  // namespace draftline

@@ -10,7 +10,7 @@ DraftSchedule::DraftSchedule(Predictor& predictor, const Setup& s, const MethodC
   const int depth = predictor.method(s, m).usual_depth();
   if (m.spec.draft_length() != depth || predictor.verified_rows(s, m) != depth + 1) return;  // no chain
   const Acceptance acceptance = m.acceptance.of_other_lengths(depth);
-  for (int k = 1; k <= m.acceptance.longest_chain().value_or(kMostDrafts); ++k)
+  for (int k = 1; k <= m.acceptance.longest_chain().value_or(depth); ++k)
     if (const auto spec = m.spec.with_draft_length(k, *s.transformer))
       lengths_.push_back({*spec, acceptance, m.drafter_device});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The best draft length by batch size, of a method that drafts chains: by what a request sees, its prompt included.
 #pragma once
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -22,17 +23,18 @@ struct ScheduledLength {
 class DraftSchedule {
  public:
   // The predictor, the setup's pointers and the method must outlive it. Draft lengths are those whose acceptance is
-  // known, up to 16.
+  // known: as many as there are rates by position; of a single rate or a mean length, up to the method's own, as nobody
+  // measured whether later drafts are accepted as often.
   DraftSchedule(Predictor&, const Setup&, const MethodChoice&);
   bool knows_lengths() const { return !lengths_.empty(); }  // false unless the method drafts a chain of a given length
 
   // The best length from `least` to `most`, 0 being plain decoding; none if no such batch fits in device memory.
-  std::optional<BestLength> best(int prompt_tokens, int batch_size, int least = 0, int most = kMostDrafts);
+  std::optional<BestLength> best(int prompt_tokens, int batch_size, int least = 0,
+                                 int most = std::numeric_limits<int>::max());
   // The batch sizes at which the best length changes, found by bisection between `batches`, which ascend.
   std::vector<ScheduledLength> by_batch(int prompt_tokens, const std::vector<int>& batches);
 
  private:
-  static constexpr int kMostDrafts = 16;
   void changes_between(const BestLength& low, const BestLength& high, std::vector<ScheduledLength>&);
   Predictor& predictor_;
   Setup setup_;

@@ -6,33 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/routing.h"
+#include "sim/server_pool.h"
 
 namespace draftline {
-
-namespace {
-
-using Servers = std::vector<std::unique_ptr<Server>>;
-
-Server& route(const FleetShape& shape, Servers& servers, std::int64_t turn) {
-  return routed(shape.routing, servers, turn);
-}
-
-// Advances the servers whose state the router uses to a time.
-void advance(const FleetShape& shape, Servers& servers, std::int64_t turn, Ticks to) {
-  if (shape.routing == FleetShape::Routing::round_robin) route(shape, servers, turn).advance(to);
-  else
-    for (const auto& s : servers) s->advance(to);
-}
-
-void finish(Servers& servers) {
-  for (const auto& s : servers) {
-    s->close();
-    s->advance(kForever);
-  }
-}
-
-}  // namespace
 
 std::string refusals(const ServingFigures& f, const SchedulerLimits& limits) {
   if (f.refused == 0) return "";
@@ -42,11 +18,53 @@ std::string refusals(const ServingFigures& f, const SchedulerLimits& limits) {
          std::to_string(limits.block_size);
 }
 
-Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost)
-    : shape_(shape), limits_(limits), drafting_(drafting), cost_(cost) {}
+namespace {
+
+// The requests of a workload that fit the KV pool; others are refused.
+class AcceptedRequests {
+ public:
+  // `rows`: of a verification, which take blocks beyond the text's. The arguments must outlive this object.
+  AcceptedRequests(const Workload& w, std::uint64_t seed, const SchedulerLimits& limits, int rows,
+                   ServingFigures& figures, const std::function<void(std::int64_t)>& progress)
+      : requests_(w, seed),
+        may_refuse_(draws_lengths(w)),
+        limits_(limits),
+        rows_(rows),
+        figures_(figures),
+        progress_(progress) {}
+
+  std::optional<Request> next() {
+    for (;;) {
+      auto r = requests_.next();
+      if (r && progress_ && r->id % 4096 == 0) progress_(r->id);
+      if (!r || limits_.blocks_for(std::int64_t{r->prompt} + r->output + rows_) <= limits_.kv_blocks) return r;
+      if (!first_refused_) first_refused_ = too_large(*r);
+      if (!may_refuse_) throw *first_refused_;
+      figures_.record_refusal(*r);
+    }
+  }
+  void check_not_all_refused() const {
+    if (first_refused_ && figures_.requests == 0) throw *first_refused_;
+  }
+
+ private:
+  InputErrors too_large(const Request& r) const {
+    return InputErrors(requests_.place(r) + ": a request of " + std::to_string(r.prompt) + " + " +
+                       std::to_string(r.output) + " tokens does not fit the KV pool of " +
+                       std::to_string(limits_.kv_blocks) + " blocks of " + std::to_string(limits_.block_size));
+  }
+
+  Requests requests_;
+  const bool may_refuse_;
+  const SchedulerLimits& limits_;
+  const int rows_;
+  ServingFigures& figures_;
+  const std::function<void(std::int64_t)>& progress_;
+  std::optional<InputErrors> first_refused_;
+};
 
 // The lengths of the queue when half and all of the requests have arrived, which show whether it only grows.
-struct Fleet::Backlog {
+struct Backlog {
   std::int64_t half = 0, all = 0;
   bool grew() const { return all >= 32 && all >= half + half / 3; }
   // The number of arrivals scatters around its mean by the square root of their number times the coefficient of
@@ -63,6 +81,47 @@ struct Fleet::Backlog {
   }
 };
 
+void serve_closed_loop(int concurrency, AcceptedRequests& requests, ServerPool& servers, ServingFigures& figures) {
+  servers.on_served([&](Server& server, const ServedRequest& done) {
+    if (auto r = requests.next()) {
+      r->arrival = done.last_token;
+      figures.record_arrival(*r);
+      server.submit(*r);
+    }
+  });
+  for (int i = 0; i < concurrency; ++i)
+    if (const auto r = requests.next()) {
+      figures.record_arrival(*r);
+      servers.route().submit(*r);
+    }
+  servers.finish_in_order();
+}
+
+// Serves requests as they arrive; none if `enough` said so before one of them, and the rest is not served.
+std::optional<Backlog> serve_arrivals(std::int64_t count, AcceptedRequests& requests, ServerPool& servers,
+                                      ServingFigures& figures, const std::function<bool()>& enough) {
+  Backlog backlog;
+  bool halfway = false;
+  while (const auto r = requests.next()) {
+    if (enough && enough()) return std::nullopt;
+    Server& server = servers.route_at(r->arrival);
+    figures.record_arrival(*r);
+    server.submit(*r);
+    if (!halfway && r->id >= count / 2) {
+      backlog.half = servers.waiting();
+      halfway = true;
+    }
+  }
+  backlog.all = servers.waiting();
+  servers.finish();
+  return backlog;
+}
+
+}  // namespace
+
+Fleet::Fleet(const FleetShape& shape, const SchedulerLimits& limits, const Drafting& drafting, StepCost& cost)
+    : shape_(shape), limits_(limits), drafting_(drafting), cost_(cost) {}
+
 ServingRun Fleet::run(const Workload& workload, std::uint64_t seed, const LatencyTargets& targets,
                       ServingObserver* observer, const std::function<void(std::int64_t)>& progress) {
   return simulate(workload, seed, ServingFigures(workload.warm_up, targets, observer), Until::end, progress);
@@ -76,118 +135,55 @@ Ticks Fleet::transfer_time(int prompt_tokens) const {
   return step_ticks(shape_.transfer_fixed + shape_.transfer_per_token * limits_.kept(prompt_tokens));
 }
 
+// A client gets its first token from the server that decodes, once the keys and values are there.
+void Fleet::decode(std::vector<ServedRequest>& computed, ServerPool& decoders) const {
+  for (ServedRequest& r : computed) r.first_token += transfer_time(r.request.prompt);
+  std::stable_sort(computed.begin(), computed.end(), [](const auto& a, const auto& b) {
+    return a.first_token != b.first_token ? a.first_token < b.first_token : a.request.id < b.request.id;
+  });
+  for (const ServedRequest& r : computed) decoders.route_at(r.first_token).submit_prefilled(r);
+  decoders.finish();
+}
+
 ServingRun Fleet::simulate(const Workload& workload, std::uint64_t seed, ServingFigures empty, Until until,
                            const std::function<void(std::int64_t)>& progress) {
   ServingRun out{.figures = std::move(empty)};
   ServingFigures& figures = out.figures;
   Drafting drafting = drafting_;
   drafting.seed = seed;
-  Requests requests(workload, seed);
-  const bool may_refuse = draws_lengths(workload);
-  const auto too_large = [&](const Request& r) {
-    return InputErrors(requests.place(r) + ": a request of " + std::to_string(r.prompt) + " + " +
-                       std::to_string(r.output) + " tokens does not fit the KV pool of " +
-                       std::to_string(limits_.kv_blocks) + " blocks of " + std::to_string(limits_.block_size));
-  };
-  std::optional<InputErrors> first_refused;
-  const auto pull = [&]() -> std::optional<Request> {  // the next request that is not refused
-    for (;;) {
-      auto r = requests.next();
-      if (r && progress && r->id % 4096 == 0) progress(r->id);
-      if (!r || limits_.blocks_for(std::int64_t{r->prompt} + r->output + drafting.rows) <= limits_.kv_blocks) return r;
-      if (!first_refused) first_refused = too_large(*r);
-      if (!may_refuse) throw *first_refused;
-      figures.record_refusal(*r);
-    }
-  };
+  SchedulerLimits limits = limits_;
+  limits.prefix_block = prefix_block(workload);
+  AcceptedRequests requests(workload, seed, limits, drafting.rows, figures, progress);
   const Seconds priced = cost_.pricing_time();
   const auto begin = std::chrono::steady_clock::now();
 
-  Servers decoders, prefillers;
-  const int decoding = shape_.replicas * shape_.stages;
-  for (int i = 0; i < decoding; ++i)
-    decoders.push_back(std::make_unique<Server>(i, shape_, limits_, drafting, cost_, figures));
-  for (int i = 0; i < shape_.prefill_replicas * shape_.stages; ++i)
-    prefillers.push_back(std::make_unique<Server>(decoding + i, shape_, limits_, Drafting{}, cost_, figures));
-  Servers& front = prefillers.empty() ? decoders : prefillers;
+  const int decoding = shape_.replicas * shape_.stages, prefilling = shape_.prefill_replicas * shape_.stages;
+  ServerPool decoders(0, decoding, shape_, limits, drafting, cost_, figures);
+  ServerPool prefillers(decoding, prefilling, shape_, limits, Drafting{}, cost_, figures);
+  ServerPool& front = prefillers.empty() ? decoders : prefillers;
   std::vector<ServedRequest> computed;  // requests whose prompts the prefill servers have computed
-  for (const auto& p : prefillers) p->hand_over([&](const ServedRequest& r) { computed.push_back(r); });
+  prefillers.hand_over([&](const ServedRequest& r) { computed.push_back(r); });
 
   if (workload.arrivals.kind == ArrivalProcess::Kind::closed) {
-    for (const auto& server : front)
-      server->on_served = [&, s = server.get()](const ServedRequest& done) {
-        if (auto r = pull()) {
-          r->arrival = done.last_token;
-          figures.record_arrival(*r);
-          s->submit(*r);
-        }
-      };
-    for (int i = 0; i < workload.arrivals.concurrency; ++i)
-      if (const auto r = pull()) {
-        figures.record_arrival(*r);
-        route(shape_, front, i).submit(*r);
-      }
-    for (const auto& s : front) s->close();
-    for (;;) {  // the server with the earliest clock advances until another is earlier
-      Server* behind = nullptr;
-      Ticks next = kForever;
-      for (const auto& s : front) {
-        if (s->in_flight() == 0) continue;
-        if (behind == nullptr || s->now() < behind->now()) {
-          if (behind != nullptr) next = std::min(next, behind->now());
-          behind = s.get();
-        } else {
-          next = std::min(next, s->now());
-        }
-      }
-      if (behind == nullptr) break;
-      behind->advance(next == kForever ? kForever : next + 1);
-    }
+    serve_closed_loop(workload.arrivals.concurrency, requests, front, figures);
   } else {
-    Backlog backlog;
-    const bool fixed = limits_.batching == SchedulerLimits::Batching::fixed;
-    const auto waiting = [&] {  // without a static batch that is being filled
-      std::int64_t n = 0;
-      for (const auto& s : front) n += std::max(0, s->waiting() - (fixed ? limits_.max_num_seqs : 0));
-      return n;
-    };
-    bool halfway = false;
-    for (std::int64_t turn = 0; const auto r = pull(); ++turn) {
-      if (until == Until::sure_to_miss && figures.sure_to_miss(workload.requests - workload.warm_up)) {
-        out.cut_short = true;
-        return out;
-      }
-      advance(shape_, front, turn, r->arrival);
-      figures.record_arrival(*r);
-      route(shape_, front, turn).submit(*r);
-      if (!halfway && r->id >= workload.requests / 2) {
-        backlog.half = waiting();
-        halfway = true;
-      }
+    std::function<bool()> enough;
+    if (until == Until::sure_to_miss)
+      enough = [&] { return figures.sure_to_miss(workload.requests - workload.warm_up); };
+    const auto backlog = serve_arrivals(workload.requests, requests, front, figures, enough);
+    if (!backlog) {
+      out.cut_short = true;
+      return out;
     }
-    backlog.all = waiting();
-    finish(front);
-    out.diverges = backlog.diverges(workload);
-    out.unsettled = backlog.grew() && !out.diverges;
-    out.queue_growth = backlog.growth(workload.requests);
+    out.diverges = backlog->diverges(workload);
+    out.unsettled = backlog->grew() && !out.diverges;
+    out.queue_growth = backlog->growth(workload.requests);
   }
+  if (!prefillers.empty()) decode(computed, decoders);
 
-  if (!prefillers.empty()) {
-    // A client gets its first token from the server that decodes, once the keys and values are there.
-    for (ServedRequest& r : computed) r.first_token += transfer_time(r.request.prompt);
-    std::stable_sort(computed.begin(), computed.end(), [](const auto& a, const auto& b) {
-      return a.first_token != b.first_token ? a.first_token < b.first_token : a.request.id < b.request.id;
-    });
-    std::int64_t turn = 0;
-    for (const ServedRequest& r : computed) {
-      advance(shape_, decoders, turn, r.first_token);
-      route(shape_, decoders, turn++).submit_prefilled(r);
-    }
-    finish(decoders);
-  }
-  if (first_refused && figures.requests == 0) throw *first_refused;
-  for (const Servers* pool : {&decoders, &prefillers})
-    for (const auto& s : *pool) check(s->blocks_in_use() == 0 && s->in_flight() == 0, "a served request keeps blocks");
+  requests.check_not_all_refused();
+  decoders.check_all_served();
+  prefillers.check_all_served();
   const Seconds wall{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   out.pricing_time = cost_.pricing_time() - priced;
   out.wall_time = wall - out.pricing_time;

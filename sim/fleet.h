@@ -3,8 +3,9 @@
 #pragma once
 #include <functional>
 #include <tuple>
+#include <vector>
 
-#include "sim/server.h"
+#include "sim/server_pool.h"
 
 namespace draftline {
 
@@ -37,10 +38,10 @@ class Fleet {
   ServingRun run_while_targets_hold(const Workload&, std::uint64_t seed, const LatencyTargets&);
 
  private:
-  struct Backlog;
   enum class Until { end, sure_to_miss };
   ServingRun simulate(const Workload&, std::uint64_t seed, ServingFigures, Until,
                       const std::function<void(std::int64_t)>& progress);
+  void decode(std::vector<ServedRequest>& computed, ServerPool&) const;  // what prefill servers have computed
   Ticks transfer_time(int prompt_tokens) const;  // of keys, values and states, between disaggregated servers
   const FleetShape shape_;
   const SchedulerLimits limits_;

@@ -12,7 +12,7 @@ KvBlockManager::KvBlockManager(const SchedulerLimits& limits)
     : limits_(limits),
       block_size_(limits.block_size),
       shift_(std::countr_zero(static_cast<unsigned>(limits.block_size))),
-      blocks_per_prefix_block_(limits.prefix_caching && limits.kept.all_alike() ? kPrefixBlockTokens >> shift_ : 0),
+      blocks_per_prefix_block_(limits.prefix_caching && limits.kept.all_alike() ? limits.prefix_block >> shift_ : 0),
       swap_per_token_(limits.swap_per_token),
       total_(limits.kv_blocks),
       free_(limits.kv_blocks) {}
@@ -87,7 +87,7 @@ void KvBlockManager::release(Sequence& s) {
 PrefixCache::Blocks KvBlockManager::reusable_prefix(const Sequence& s) const {
   const Request& r = s.record.request;
   if (r.prefix_hashes == nullptr || blocks_per_prefix_block_ == 0 || s.swapped || s.computed > 0) return {};
-  const int whole = std::min(s.prefill_tokens - 1, r.prompt) / kPrefixBlockTokens;
+  const int whole = std::min(s.prefill_tokens - 1, r.prompt) / limits_.prefix_block;
   const PrefixCache::Blocks all = *r.prefix_hashes;
   return all.first(std::min(all.size(), static_cast<std::size_t>(whole)));
 }
@@ -96,7 +96,7 @@ KvBlockManager::CachedPrefix KvBlockManager::cached_prefix(const Sequence& s) co
   const PrefixCache::Blocks prefix = reusable_prefix(s);
   if (prefix.empty()) return {};
   const PrefixCache::Match cached = prefixes_.match(prefix);
-  return {cached.blocks * kPrefixBlockTokens, cached.evictable * blocks_per_prefix_block_};
+  return {cached.blocks * limits_.prefix_block, cached.evictable * blocks_per_prefix_block_};
 }
 
 int KvBlockManager::reuse_prefix(Sequence& s) {
@@ -108,14 +108,14 @@ int KvBlockManager::reuse_prefix(Sequence& s) {
         "cached prefix blocks lie in no free ones");
   s.prefix_blocks = cached.blocks;
   s.kv_blocks = cached.blocks * blocks_per_prefix_block_;
-  s.computed = cached.blocks * kPrefixBlockTokens;
+  s.computed = cached.blocks * limits_.prefix_block;
   return s.computed;
 }
 
 void KvBlockManager::cache_prompt(Sequence& s) {
   const Request& r = s.record.request;
   if (r.prefix_hashes == nullptr || blocks_per_prefix_block_ == 0) return;
-  const int whole = std::min(r.prompt / kPrefixBlockTokens, static_cast<int>(r.prefix_hashes->size()));
+  const int whole = std::min(r.prompt / limits_.prefix_block, static_cast<int>(r.prefix_hashes->size()));
   if (s.prefix_blocks < whole) s.prefix_blocks += prefixes_.add(*r.prefix_hashes, s.prefix_blocks, whole);
 }
 

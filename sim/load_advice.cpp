@@ -90,7 +90,9 @@ class TwoServers {
   // Sequences that the plain server decodes together.
   double in_flight() const {
     const SchedulerLimits& l = plain_->limits;
-    const auto blocks = l.blocks_for(static_cast<std::int64_t>(mean_prompt(whole_) + mean_output(whole_) / 2));
+    double prompt = mean_prompt(whole_);  // without what it may share with others
+    if (whole_.shared_prefix && l.prefix_caching) prompt = std::max(0.0, prompt - whole_.shared_prefix->tokens);
+    const auto blocks = l.blocks_for(static_cast<std::int64_t>(prompt + mean_output(whole_) / 2));
     return plain_->fleet.schedulers() *
            std::clamp(static_cast<double>(l.kv_blocks) / static_cast<double>(std::max<std::int64_t>(blocks, 1)), 1.0,
                       static_cast<double>(l.max_num_seqs));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cache of prompt prefixes that requests share. A prompt is a sequence of prefix blocks of kPrefixBlockTokens tokens,
-// each named by a hash of itself and all blocks before it, as in the traces of Mooncake (FAST'25); equal names mean
-// equal content. A block has a reference count, the number of sequences that hold it; blocks without holders are
+// A cache of prompt prefixes that requests share. A prompt is a sequence of prefix blocks of equally many tokens, each
+// named by a hash of itself and all blocks before it, as in the traces of Mooncake (FAST'25); equal names mean equal
+// content. A block has a reference count, the number of sequences that hold it; blocks without holders are
 // evictable, the least recently used first.
 #pragma once
 #include <cstdint>
@@ -10,8 +10,6 @@
 #include <unordered_map>
 
 namespace draftline {
-
-inline constexpr int kPrefixBlockTokens = 512;
 
 class PrefixCache {
  public:

@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <set>
 
 #include "core/fingerprint.h"
 #include "sim/fleet_cost.h"
+#include "sim/serving_checks.h"
+#include "sim/serving_warnings.h"
 #include "sim/step_table.h"
 
 namespace draftline {
@@ -50,78 +51,13 @@ ServingSweep::ServingSweep(const std::filesystem::path& scenario, const std::fil
 ServingSweep::ServingSweep(Document scenario, const std::filesystem::path& data) : sweep_(std::move(scenario), data) {}
 ServingSweep::ServingSweep(Scenario scenario, const std::filesystem::path& data) : sweep_(std::move(scenario), data) {}
 
-// What the parts of data-parallel attention are not modelled with, at its place.
-static void refuse_beside_parts(const Scenario& s) {
-  if (std::none_of(s.parallel.begin(), s.parallel.end(), [](const auto& p) { return p.attention_replicas > 1; }))
-    return;
-  const Reader root = s.document.root();
-  const auto refuse = [](const Reader& in) { in.fail("is not modelled beside data_parallel_attention"); };
-  for (const ServingChoice& c : s.serving->choices) {
-    if (c.fleet.stages > 1) return refuse(root.at("pipeline_parallel"));
-    if (c.fleet.prefill_replicas > 0) return refuse(root.at("disaggregation"));
-    if (c.policy.kind != DraftPolicy::Kind::fixed) return refuse(root.at("policy"));
-    if (c.limits.batching == SchedulerLimits::Batching::fixed)
-      return refuse(root.at("scheduler").at("static_batching"));
-  }
-}
-
-static void check_prices(const Scenario& s) {
-  const auto& prices = s.serving->prices.per_hour;
-  if (prices.empty()) return;
-  std::set<std::string> wanted;
-  for (const auto& device : s.devices) wanted.insert(device->name);
-  for (const MethodChoice& m : s.methods)
-    if (m.drafter_device) wanted.insert(m.drafter_device->device->name);
-  for (const std::string& device : wanted)
-    if (!prices.contains(device)) s.document.root().at("prices").fail("has no price of " + device);
-}
-
 void ServingSweep::validate() {
-  const Scenario& s = scenario();
-  const Reader root = s.document.root();
-  if (!s.serving) throw InputErrors(root.place() + ": has no \"workload\" to simulate; `draftline run` predicts it");
+  const Reader root = scenario().document.root();
+  if (!scenario().serving)
+    throw InputErrors(root.place() + ": has no \"workload\" to simulate; `draftline run` predicts it");
   sweep_.validate();
-  refuse_beside_parts(s);
-  check_prices(s);
-  for (const ServingChoice& c : s.serving->choices)
-    for (const auto& device : s.devices)
-      if (c.fleet.stages > 1 && !device->links.connects(2))
-        root.at("pipeline_parallel")
-            .fail(device->name +
-                  " has no known link; a device file may have or borrow one: "
-                  "\"links\" (docs/your_own.md)");
-  const bool apart = std::any_of(s.methods.begin(), s.methods.end(),
-                                 [](const MethodChoice& m) { return m.drafter_device != nullptr; });
-  const bool parts =
-      std::any_of(s.parallel.begin(), s.parallel.end(), [](const auto& p) { return p.attention_replicas > 1; });
-  for (const ServingChoice& c : s.serving->choices)
-    if (apart && (parts || c.fleet.stages > 1 || c.fleet.prefill_replicas > 0)) {
-      root.at(parts                ? "data_parallel_attention"
-              : c.fleet.stages > 1 ? "pipeline_parallel"
-                                   : "disaggregation")
-          .fail("a drafter on a device of its own beside it is not modelled: leave one of them out");
-      break;
-    }
-  Point p{};
-  for (std::size_t i = 0; i < s.engines.size() * s.methods.size(); ++i) {
-    p.engine = i / s.methods.size(), p.method = i % s.methods.size();
-    const MethodChoice& m = s.method(p);
-    const int depth = sweep_.predictor().method(sweep_.setup(p), m).usual_depth();
-    for (const ServingChoice& c : s.serving->choices) {
-      const Method& built = sweep_.predictor().method(sweep_.setup(p), m);
-      const bool chain = sweep_.predictor().verified_rows(sweep_.setup(p), m) == depth + 1 && built.drafts_ahead() == 0;
-      if (depth > 0) check_drafts(c.policy, depth, chain);
-      if (c.policy.kind == DraftPolicy::Kind::oracle && m.acceptance.table() != nullptr &&
-          m.acceptance.table()->by_length())
-        root.at("policy").fail(
-            "an oracle needs outcomes that do not depend on the draft length, as a \"table\" has them");
-      if (c.fleet.stages > scenario().transformers[p.transformer]->layers)
-        root.at("pipeline_parallel").fail("more stages than " + s.transformers[p.transformer]->name + " has layers");
-      if (c.workload.lengths_of_acceptance && m.acceptance.trace() == nullptr)
-        root.at("workload").at("lengths").fail("every method needs an acceptance trace for that");
-    }
-  }
-  s.document.finish();
+  check_serving(sweep_);
+  scenario().document.finish();
 }
 
 // The method at every draft length from 0 to its own; of a tree, at 0 and its own.
@@ -180,8 +116,8 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
 
   Workload& workload = point->workload = choice.workload;
   workload.drawn = &drawn_;
-  if (workload.prompt.mean == 0) workload.prompt.mean = setup.prompt_tokens;
-  if (workload.output.mean == 0) workload.output.mean = setup.output_tokens;
+  if (std::holds_alternative<ScenarioLength>(workload.prompt)) workload.prompt = FixedLength{setup.prompt_tokens};
+  if (std::holds_alternative<ScenarioLength>(workload.output)) workload.output = FixedLength{setup.output_tokens};
   if (workload.lengths_of_acceptance) {
     auto lengths = std::make_shared<WorkloadTrace>();
     const Trace& trace = *method.acceptance.trace();
@@ -196,7 +132,7 @@ std::unique_ptr<ServingPoint> ServingSweep::prepare(const Point& p) {
     point->outcomes = outcomes(p, setup, workload.lengths_of_acceptance);
     drafting.draft_length = std::min(drafting.draft_length, point->outcomes.depth());
     drafting.outcomes = &point->outcomes;
-    drafting.rows = std::max(predictor.verified_rows(setup, method), drafting.draft_length + 1);
+    drafting.rows = std::max(predictor.verified_rows(setup, method), point->outcomes.depth() + 1);
     drafting.policy = choice.policy;
     if (drafting.policy.kind == DraftPolicy::Kind::confidence) {
       point->confidence.emplace(point->outcomes.conditional_rates(), drafting.policy.concentration);
@@ -252,63 +188,33 @@ const ServingRun& ServingPoint::run_without_load(std::uint64_t seed, const Laten
   });
 }
 
+// The devices that serve a point: what they cost and draw.
+static void note_devices(const Scenario& scenario, const ServingPoint& point, const Point& p, ServingResult& out) {
+  const Serving& serving = *scenario.serving;
+  const ServerDevices each = devices_of_server(scenario, p);
+  const int servers = point.fleet.replicas + point.fleet.prefill_replicas;
+  out.devices = servers * each.all();
+  if (!serving.prices.per_hour.empty()) out.cost_per_hour = cost_of_fleet(servers, each, serving.prices).per_hour;
+  out.power_watts = point.setup.device->power_watts.value_or(0);
+  if (const auto own = scenario.method(p).drafter_device) {
+    const double of_drafter = own->device->power_watts.value_or(0);  // the mean is unknown where one of both is
+    out.power_watts =
+        out.power_watts > 0 && of_drafter > 0 ? (each.targets * out.power_watts + of_drafter) / each.all() : 0;
+  }
+}
+
 ServingResult ServingSweep::serve(const Point& p, const Options& o) {
-  constexpr double kLongEmptying = 0.1;
   const Serving& serving = *scenario().serving;
   const auto point = prepare(p);
   ServingResult out;
   out.kv_blocks = point->limits.kv_blocks;
   out.batch_limit = point->limits.max_num_seqs;
   out.servers = point->fleet.schedulers();
-  const Device& target = *point->setup.device;
-  const ServerDevices each = devices_of_server(scenario(), p);
-  const int servers = point->fleet.replicas + point->fleet.prefill_replicas;
-  out.devices = servers * each.all();
-  if (!serving.prices.per_hour.empty()) out.cost_per_hour = cost_of_fleet(servers, each, serving.prices).per_hour;
-  out.power_watts = target.power_watts.value_or(0);
-  if (const auto own = scenario().method(p).drafter_device) {
-    const double of_drafter = own->device->power_watts.value_or(0);  // the mean is unknown where one of both is
-    out.power_watts =
-        out.power_watts > 0 && of_drafter > 0 ? (each.targets * out.power_watts + of_drafter) / each.all() : 0;
-  }
+  note_devices(scenario(), *point, p, out);
   for (int i = 0; i < serving.replications.value_or(1); ++i)
     out.runs.push_back(
         point->run(seed_of_replication(o.seed, i), serving.targets, i == 0 ? o.observer : nullptr, o.progress));
-  const TransformerShape& network = *point->setup.transformer;
-  if (const auto longest = out.runs.front().figures.longest_text;
-      network.max_positions && longest > *network.max_positions)
-    out.warnings.push_back("texts of up to " + std::to_string(longest) + " tokens are simulated, though " +
-                           network.name + " has " + std::to_string(*network.max_positions) + " positions");
-  for (const ServingRun& run : out.runs)
-    if (const std::string some = refusals(run.figures, point->limits); !some.empty()) {
-      out.warnings.push_back(some + ": refused");
-      break;
-    }
-  if (const ServingRun& run = out.runs.front(); !run.diverges) {
-    const double emptying = run.figures.share_after_arrivals();
-    if (!fills_servers(point->workload, run))
-      out.warnings.emplace_back(
-          "there are fewer requests than 4 x rate x e2e: arrivals end before the servers are as full as under a load "
-          "that lasts");
-    else if (emptying > kLongEmptying)
-      out.warnings.push_back(std::to_string(std::lround(100 * emptying)) +
-                             " % of the time is after the last arrival, while the servers empty: "
-                             "throughput and costs include it; more requests make it shorter");
-    if (run.unsettled)
-      out.warnings.emplace_back(
-          "the queue was longer at the last arrival than halfway: only more requests tell whether it grows");
-  }
-  const ServingChoice& choice = serving.choices[p.serving];
-  const auto seqs = [&](bool speculating) {
-    return limits_on(choice, *point->setup.engine, target, speculating).max_num_seqs;
-  };
-  const bool fewer = point->drafting.draft_length > 0 && seqs(true) < seqs(false), full = !out.runs.front().diverges;
-  if (!choice.says_seqs && (fewer || full) &&
-      out.runs.front().figures.mean_in_system() > 1.0 * out.batch_limit * out.servers)
-    out.warnings.push_back(point->setup.engine->name + " runs " + std::to_string(out.batch_limit) +
-                           " sequences at once" + (fewer ? " while it speculates" : "") +
-                           ", unless \"scheduler\": {\"max_num_seqs\": ..} says otherwise: requests waited for that");
-  if (!attention_of(point->setup).measured) out.warnings.emplace_back(kAttentionNotMeasured);
+  out.warnings = serving_warnings(serving.choices[p.serving], *point, out);
   if (o.oracle && point->fleet.parts == 1 && point->drafting.lengths.size() > 1 &&
       point->drafting.outcomes != nullptr && !point->outcomes.by_length()) {
     point->drafting.policy.kind = DraftPolicy::Kind::oracle;

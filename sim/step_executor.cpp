@@ -168,11 +168,13 @@ void StepExecutor::steady_decode(const StepPlan& plan, Ticks others) {
 // Fills accepted_ and returns the number of tokens that the batch emits.
 std::int64_t StepExecutor::draw_acceptance(const StepPlan& plan) {
   accepted_.resize(running_.size());
+  // The usual length is a mean where drafts vary, so that recorded steps are not cut there.
+  const int drafts = plan.draft_length < drafting_.draft_length ? plan.draft_length : drafting_.outcomes->depth();
   std::int64_t emitted = 0;
   for (std::size_t i = 0; i < running_.size(); ++i) {
     const int would_accept =
         drafting_.outcomes->accepted(running_.sequences()[i].text, running_.generated(i) - 1, plan.draft_length);
-    accepted_[i] = std::min(would_accept, plan.admitted.empty() ? plan.draft_length : plan.admitted[i]);
+    accepted_[i] = std::min(would_accept, plan.admitted.empty() ? drafts : plan.admitted[i]);
     emitted += std::min(accepted_[i] + 1, running_.remaining()[i]);
   }
   chooser_.record_acceptance(plan.draft_length, accepted_);

@@ -10,8 +10,7 @@ namespace draftline {
 UnloadedServer unloaded_server(const Serving& serving, const ServingChoice& choice, const Setup& setup,
                                const SchedulerLimits& limits) {
   constexpr std::array<std::string_view, 3> kOfLoad{"rate", "max_num_seqs", "max_batch_size"};
-  const auto& trace = choice.workload.length_trace;
-  UnloadedServer server{{}, setup.prompt_tokens, setup.output_tokens, trace && !trace->prefix_hashes.empty(), limits};
+  UnloadedServer server{{}, setup.prompt_tokens, setup.output_tokens, shares_prefixes(choice.workload), limits};
   server.limits.max_num_seqs = 1;
   for (std::size_t i = 0; i < serving.axes.size(); ++i)
     if (std::find(kOfLoad.begin(), kOfLoad.end(), serving.axes[i]) == kOfLoad.end())

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/errors.h"
 #include "core/fingerprint.h"
 #include "core/rng.h"
 
@@ -67,7 +68,12 @@ DraftOutcomes DraftOutcomes::from_trace(std::shared_ptr<const Trace> trace, cons
     // Acceptance near the end of a text is limited by the end, so random positions do not include it.
     const auto all = static_cast<std::uint32_t>(out.places_.size()) - out.begin_.back();
     const auto tail = out.recorded_steps_ ? 1U : static_cast<std::uint32_t>(out.depth_);
-    out.places_in_use_.push_back(!from_start && all > tail ? all - tail : all);
+    const std::uint32_t in_use = !from_start && all > tail ? all - tail : all;
+    out.places_in_use_.push_back(in_use);
+    std::uint64_t tokens = in_use;
+    if (out.recorded_steps_)
+      for (std::uint32_t i = 0; i < in_use; ++i) tokens += out.places_[out.begin_.back() + i];
+    out.tokens_until_.push_back((prompt > 0 ? out.tokens_until_.back() : 0) + tokens);
   }
   return out;
 }
@@ -85,8 +91,11 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   if (from_start_) {
     t.prompt = static_cast<std::uint32_t>(static_cast<std::uint64_t>(request) % begin_.size());
   } else {
+    // A text by its share of all tokens, so that the steps of requests of any length have the mean of the trace's steps.
     Rng rng(seed, "place in a trace", static_cast<std::uint64_t>(request));
-    t.prompt = static_cast<std::uint32_t>(rng.below(begin_.size()));
+    const std::uint64_t token = rng.below(tokens_until_.back());
+    const auto drawn = std::upper_bound(tokens_until_.begin(), tokens_until_.end(), token);
+    t.prompt = static_cast<std::uint32_t>(drawn - tokens_until_.begin());
     t.start = static_cast<std::uint32_t>(rng.below(places_in_use_[t.prompt]));
   }
   return t;
@@ -106,6 +115,7 @@ std::int32_t DraftOutcomes::Kept::row(std::uint64_t seed, std::int64_t request) 
 }
 
 std::vector<double> DraftOutcomes::conditional_rates() const {
+  check(!tables_, "a table's rates depend on the context");
   std::vector<double> rates;
   double before = begin_.empty() ? 0x1p32 : static_cast<double>(places_.size());
   for (int j = 0; j < depth_; ++j) {

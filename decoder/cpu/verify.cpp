@@ -12,8 +12,10 @@ namespace draftline {
 
 namespace {
 
-// Purposes of random numbers. The trials of a verification, and the draws of a tree's level, count up from them.
-constexpr std::uint64_t kDraftDraw = 0, kVerification = 1, kChildDraw = std::uint64_t{1} << 32;
+// Purposes of random numbers. The trials of a verification, and the draws of a tree's level, count up from them. So does
+// a draft by how far it is ahead: block verification judges drafts beyond the rejected one, and drawing the same again
+// at that position in the next step would repeat what was rejected.
+constexpr std::uint64_t kVerification = 1, kChildDraw = std::uint64_t{1} << 32, kDraftDraw = std::uint64_t{1} << 33;
 
 // Writes the verdict of one sequence to the op's results; padding repeats its last row.
 struct Results {
@@ -120,8 +122,9 @@ void CpuBackend::run(const Sample& o) {
     warp({x + static_cast<std::ptrdiff_t>(b) * o.logits.stride, n}, o.sampling, p);
     float* row = q + static_cast<std::ptrdiff_t>(b) * o.q.stride;
     std::transform(p.begin(), p.end(), row, [](double v) { return static_cast<float>(v); });
-    const double u = uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
-                                static_cast<std::uint64_t>(lengths[b] + o.ahead), kDraftDraw);
+    const double u =
+        uniform_at(options_.seed, static_cast<std::uint64_t>(sequence_ids[b]),
+                   static_cast<std::uint64_t>(lengths[b] + o.ahead), kDraftDraw + static_cast<std::uint64_t>(o.ahead));
     tokens[b] = draw(std::span<const float>(row, n), u);  // from the weights that verification reads
   }
 }

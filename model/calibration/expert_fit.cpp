@@ -25,7 +25,7 @@ ExpertMlp kernel_of(const ExpertPoint& p) {
           .weights = p.operands.weights,
           .activations = p.operands.activations,
           .scale_bits = p.operands.scale_bits,
-          .block_scaled = p.operands.block_scaled};
+          .scaling = p.operands.scaling};
 }
 
 using Layer = std::tuple<int, int, int, int>;
@@ -37,6 +37,13 @@ std::optional<Operands> operands_named(std::string_view text) {
   for (const NarrowFormat f : kNarrowFormats)
     if (is_called(f, text)) return operands_of(f);
   return {};
+}
+
+// Are these kernels of ModelOpt's checkpoints alone, whose inputs have one static scale? Triton's and TensorRT-LLM's
+// bear ModelOpt's name in the tables too, but stand for fp8 in general.
+bool of_static_scales(std::string_view kernels) {
+  return kernels.find("modelopt") != std::string_view::npos &&
+         kernels.find("flashinfer_cutlass") != std::string_view::npos;
 }
 
 struct NamedRouting {
@@ -111,9 +118,11 @@ ExpertTable read_expert_table(const Csv& t, const Device& d, std::optional<Narro
   std::map<std::string_view, std::vector<ExpertPoint>> by_library;
   std::map<std::tuple<int, int, int, double>, ExpertLoad> loads;
   for (std::size_t i = 0; i < t.rows(); ++i) {
-    const bool ours = is_called(format, t.text(i, type));
+    const std::string_view called = t.text(i, type);
+    const bool ours =
+        is_called(format, called) || (format == NarrowFormat::fp8_static && is_called(NarrowFormat::fp8, called));
     if (!ours) ++table.other_formats;
-    const std::optional<Operands> operands = operands_named(t.text(i, type));
+    const std::optional<Operands> operands = operands_named(called);
     if (!operands) continue;
     if (count(i, owners) > 1) {
       table.expert_parallel += ours;
@@ -151,6 +160,17 @@ ExpertTable read_expert_table(const Csv& t, const Device& d, std::optional<Narro
     table.points = std::move(points);
   }
   table.other_libraries -= static_cast<int>(table.points.size());
+  if (format == NarrowFormat::fp8 || format == NarrowFormat::fp8_static) {  // what is called fp8 may be either
+    const bool known = of_static_scales(table.library);
+    if (known)
+      for (ExpertPoint& p : table.points) p.operands = operands_of(NarrowFormat::fp8_static);
+    std::erase_if(table.points, [&](const ExpertPoint& p) { return p.operands != operands_of(*format); });
+    if (table.points.empty() && known != (format == NarrowFormat::fp8_static)) {
+      ExpertTable none;  // they are the other's, which counts what is left out
+      none.other_formats = static_cast<int>(t.rows());
+      return none;
+    }
+  }
   table.not_gated = static_cast<int>(std::erase_if(table.points, [&](const ExpertPoint& p) {
     const auto found = fastest.find(layer_of(p));
     return found != fastest.end() && found->second > 1;

@@ -35,7 +35,8 @@ ExpertFit fit_experts(const std::vector<ExpertPoint>&, const Device& datasheet, 
 void put_experts(Device&, const Operands&, const ExpertFit& fit);
 
 // A table of aiconfigurator (moe.csv; milliseconds): layers of one format on one rank of a tensor-parallel group, by
-// the library that has most of them. With 8- or 4-bit operands quantising the activations is in the time.
+// the library that has most of them. With 8- or 4-bit operands quantising the activations is in the time. Rows called
+// fp8 are fp8_static where that library's kernels are for checkpoints with one static scale.
 struct ExpertTable {
   std::string library;  // as the table calls it
   std::vector<ExpertPoint> points;

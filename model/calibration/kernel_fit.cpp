@@ -65,7 +65,7 @@ Seconds predicted(const Device& d, const GemmPoint& p) {
                .out = p.out,
                .weights = p.operands.weights,
                .activations = p.operands.activations,
-               .block_scaled = p.operands.block_scaled,
+               .scaling = p.operands.scaling,
                .scale_bits = p.operands.scale_bits};
   const Bytes met = p.copies * weight_bytes(k.weights, static_cast<double>(p.in) * p.out, k.scale_bits);
   const Seconds time = kernel_time(d, k, l2_share_left(d, k, met));

@@ -29,7 +29,7 @@ HeadLayout usual(HeadLayout layout) {
 std::string attention_library(const std::vector<AttentionRule>& rules, std::string_view compute_capability,
                               DType cache) {
   for (const AttentionRule& rule : rules)
-    if ((rule.compute_capability.empty() || rule.compute_capability == compute_capability) &&
+    if (has_capability(rule.compute_capability, compute_capability) &&
         (!rule.cache || bits_of(*rule.cache) == bits_of(cache)))
       return rule.library;
   return {};

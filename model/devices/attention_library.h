@@ -15,7 +15,7 @@ namespace draftline {
 // One line of an engine's choice: this library, if all of its conditions hold.
 struct AttentionRule {
   std::string library;
-  std::string compute_capability;  // only on devices of this one; empty: on all
+  std::string compute_capability;  // only on devices that have it (has_capability, link.h)
   std::optional<DType> cache;      // only over caches of this format; none: over all
 };
 

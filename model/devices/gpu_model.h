@@ -146,10 +146,13 @@ struct DeltaNetFit {
 };
 
 // Formats of operands below 16 bits that have matrix kernels of their own: 8-bit floating point with scales of whole
-// columns and rows, or of blocks of 128; 4-bit floating point with scales of blocks of 16.
-enum class NarrowFormat : std::uint8_t { fp8, fp8_block, nvfp4 };
-inline constexpr std::array kNarrowFormats{NarrowFormat::fp8, NarrowFormat::fp8_block, NarrowFormat::nvfp4};
-inline constexpr std::array<std::string_view, kNarrowFormats.size()> kNarrowFormatNames{"fp8", "fp8_block", "nvfp4"};
+// columns and rows, with one for all inputs that is known in advance, or with scales of blocks of 128; 4-bit floating
+// point with scales of blocks of 16.
+enum class NarrowFormat : std::uint8_t { fp8, fp8_static, fp8_block, nvfp4 };
+inline constexpr std::array kNarrowFormats{NarrowFormat::fp8, NarrowFormat::fp8_static, NarrowFormat::fp8_block,
+                                           NarrowFormat::nvfp4};
+inline constexpr std::array<std::string_view, kNarrowFormats.size()> kNarrowFormatNames{"fp8", "fp8_static",
+                                                                                        "fp8_block", "nvfp4"};
 constexpr std::string_view name(NarrowFormat f) { return kNarrowFormatNames[static_cast<std::size_t>(f)]; }
 
 // The fits of kernels with narrow operands, as far as they were measured.

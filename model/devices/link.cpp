@@ -56,6 +56,11 @@ std::vector<LinkPoint> read_link_points(const Reader& groups) {
   return points;
 }
 
+bool has_capability(std::string_view asked, std::string_view of_device) {
+  const bool family = asked.find('.') == std::string_view::npos;
+  return asked.empty() || asked == (family ? of_device.substr(0, of_device.find('.')) : of_device);
+}
+
 void read_link_traits(const Reader& in, Links& links) {
   if (const auto switched = in.find("switched")) links.switched = switched->boolean();
   if (const auto capability = in.find("compute_capability")) links.compute_capability = capability->text();

@@ -17,7 +17,7 @@ struct LinkRule {
   std::vector<int> ranks;          // only for these numbers of ranks; empty: for any
   std::optional<Bytes> below;      // only for messages smaller than this
   bool switched = false;           // only where NVLink connects every pair of devices
-  std::string compute_capability;  // only on devices of this one; empty: on all
+  std::string compute_capability;  // only on devices that have it (has_capability, model/devices/link.h)
 
   bool holds(const Links&, int ranks, Bytes message) const;
 };

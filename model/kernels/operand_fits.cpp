@@ -4,54 +4,76 @@
 namespace draftline {
 namespace {
 
-// Fits that may stand in for that of `format`, the nearest first: all were measured on floating-point operands.
+using Order = std::array<NarrowFormat, 3>;
+// Fits that stand in for a format's own, the nearest first. A GEMM with a scale a row and one with a static scale are
+// the same kernel of CUTLASS. Experts with a scale a row are Triton's, as those in blocks are; with a static scale they
+// are another library's on Hopper.
+constexpr Order kOfGemms{NarrowFormat::fp8, NarrowFormat::fp8_static, NarrowFormat::fp8_block},
+    kOfExperts{NarrowFormat::fp8, NarrowFormat::fp8_block, NarrowFormat::fp8_static};
+
+// Fits called fp8 hold for one static scale too: GEMMs' kernels take either, and experts were measured with one.
+bool holds_for(NarrowFormat fit, NarrowFormat format) {
+  return fit == NarrowFormat::fp8 && format == NarrowFormat::fp8_static;
+}
+
+// All fits were measured on floating-point operands.
 template <class Fit>
-std::pair<const Fit*, bool> nearest(const NarrowFits<Fit>& narrow, const Fit* wide, NarrowFormat format,
-                                    bool integers) {
+std::pair<const Fit*, bool> nearest(const NarrowFits<Fit>& narrow, const Fit* wide, const Order& order,
+                                    NarrowFormat format, bool integers) {
   if (const auto& own = narrow[format]) return {&*own, integers};
-  const auto& fp8 = narrow[NarrowFormat::fp8];
-  return {fp8 ? &*fp8 : wide, true};
+  for (const NarrowFormat other : order)
+    if (const auto& fit = narrow[other]) return {&*fit, integers || !holds_for(other, format)};
+  return {wide, true};
 }
 
 bool is_integer(DType t) { return t == DType::int8 || t == DType::int4 || t == DType::int32; }
 
 template <class Fit>
-std::pair<const Fit*, bool> chosen(const Device& d, const Operands& o, const NarrowFits<Fit>& narrow, const Fit* wide) {
+std::pair<const Fit*, bool> chosen(const Device& d, const Operands& o, const NarrowFits<Fit>& narrow, const Fit* wide,
+                                   const Order& order) {
   const auto format = multiplied_in(d, o);
   if (!format) return {wide, false};
-  return nearest(narrow, wide, *format, is_integer(o.weights) || is_integer(o.activations));
+  return nearest(narrow, wide, order, *format, is_integer(o.weights) || is_integer(o.activations));
 }
 
 }  // namespace
 
-Operands operands_of(const Gemm& k) { return {k.weights, k.activations, k.block_scaled, k.scale_bits}; }
-Operands operands_of(const ExpertMlp& k) { return {k.weights, k.activations, k.block_scaled, k.scale_bits}; }
+Operands operands_of(const Gemm& k) { return {k.weights, k.activations, k.scaling, k.scale_bits}; }
+Operands operands_of(const ExpertMlp& k) { return {k.weights, k.activations, k.scaling, k.scale_bits}; }
 Operands operands_of(NarrowFormat f) {
-  if (f == NarrowFormat::nvfp4) return {DType::fp4, DType::fp4, false, 8.0 / 16};  // an 8-bit scale for each 16
-  return {DType::fp8, DType::fp8, f == NarrowFormat::fp8_block, 0};                // one for a row, or for 128 x 128
+  switch (f) {
+    case NarrowFormat::nvfp4: return {DType::fp4, DType::fp4, Scaling::rows, 8.0 / 16};  // an 8-bit scale for each 16
+    case NarrowFormat::fp8_block: return {DType::fp8, DType::fp8, Scaling::blocks, 0};
+    case NarrowFormat::fp8_static: return {DType::fp8, DType::fp8, Scaling::tensor, 0};
+    default: return {DType::fp8, DType::fp8, Scaling::rows, 0};
+  }
 }
 
 Operands operands_of(const LinearFormat& f, DType activations) {
-  return {f.weights, f.inputs.value_or(activations), f.block_scaled()};
+  return {f.weights, f.inputs.value_or(activations), f.scaling()};
 }
 
 std::optional<NarrowFormat> multiplied_in(const Device& d, const Operands& o) {
   const DType wider = bits_of(o.weights) >= bits_of(o.activations) ? o.weights : o.activations;
   if (bits_of(wider) > 8 || d.peak_of(wider).value <= 0) return std::nullopt;
   if (bits_of(wider) == 4) return NarrowFormat::nvfp4;
-  return o.block_scaled ? NarrowFormat::fp8_block : NarrowFormat::fp8;
+  switch (o.scaling) {
+    case Scaling::blocks: return NarrowFormat::fp8_block;
+    case Scaling::tensor: return NarrowFormat::fp8_static;
+    default: return NarrowFormat::fp8;
+  }
 }
 
 ChosenGemmFit gemm_fit(const Device& d, const Operands& o) {
   const GpuModel& gpu = d.gpu();
-  const auto [fit, guess] = chosen(d, o, gpu.narrow_gemm, &gpu.gemm);
+  const auto [fit, guess] = chosen(d, o, gpu.narrow_gemm, &gpu.gemm, kOfGemms);
   return {*fit, guess};
 }
 
 ChosenExpertFit expert_fit(const Device& d, const Operands& o) {
   const GpuModel& gpu = d.gpu();
   const ExpertFit* wide = gpu.experts ? &*gpu.experts : nullptr;
-  const auto [fit, guess] = chosen(d, o, gpu.narrow_experts, wide);
+  const auto [fit, guess] = chosen(d, o, gpu.narrow_experts, wide, kOfExperts);
   if (fit == nullptr) return {nullptr, gemm_fit(d, o).guess};
   const bool widened = fit == wide && bits_of(o.weights) < 16;  // by kernels that no fit is of
   return {fit, guess || widened};

@@ -11,8 +11,8 @@ namespace draftline {
 
 struct Operands {
   DType weights = DType::bf16, activations = DType::bf16;
-  bool block_scaled = false;  // 8-bit weights with a scale for each block of them
-  double scale_bits = 0;      // of the weights' scales, for each weight
+  Scaling scaling = Scaling::rows;  // of 8-bit operands
+  double scale_bits = 0;            // of the weights' scales, for each weight
   bool operator==(const Operands&) const = default;
 };
 Operands operands_of(const Gemm&);

@@ -26,4 +26,8 @@ constexpr std::optional<DType> dtype_named(std::string_view text) {
   return std::nullopt;
 }
 
+// What shares a scale of 8-bit operands: a row of inputs; a block of weights, and a group of a row's inputs; or all
+// inputs, whose one scale is known in advance.
+enum class Scaling : std::uint8_t { rows, blocks, tensor };
+
 }  // namespace draftline

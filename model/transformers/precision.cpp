@@ -16,9 +16,11 @@ constexpr int kBlock = 128, kGroup = 128, kNvGroup = 16, kMxGroup = 32;
 constexpr WeightScales kOfMatrix{0, 0, kFp32}, kOfColumn{0, 1, kFp32};
 constexpr RowScales kOfRow{0, DType::fp32};
 
-constexpr LinearFormat plain(DType t) { return {t, {}, {}, {}}; }
-constexpr LinearFormat weight_only(DType t, WeightScales scales) { return {t, scales, {}, {}}; }
-constexpr LinearFormat both(DType t, WeightScales scales, RowScales rows) { return {t, scales, t, rows}; }
+constexpr LinearFormat plain(DType t) { return {t, {}, {}, {}, false}; }
+constexpr LinearFormat weight_only(DType t, WeightScales scales) { return {t, scales, {}, {}, false}; }
+constexpr LinearFormat both(DType t, WeightScales scales, RowScales rows, bool static_inputs = false) {
+  return {t, scales, t, rows, static_inputs};
+}
 
 constexpr int scale_blocks(int n, int block) { return block == 0 ? 1 : n / block + (n % block != 0); }
 
@@ -42,12 +44,14 @@ Precision::Precision(std::string text, const LinearFormat& layers, DType rest)
 Precision::Precision(DType all) : Precision(std::string(draftline::name(all)), plain(all), all) {}
 
 std::span<const NamedFormat> named_formats() {
-  static const std::array<NamedFormat, 12> all{{
+  static const std::array<NamedFormat, 13> all{{
       {"bf16", "bfloat16", "", plain(DType::bf16), DType::bf16},
       {"fp16", "half", "", plain(DType::fp16), DType::fp16},
       {"fp32", "float", "", plain(DType::fp32), DType::fp32},
       {"fp8", "fp8-w8a8", "W8A8: a scale for each matrix, inputs quantised row by row",
        both(DType::fp8, kOfMatrix, kOfRow), DType::bf16},
+      {"fp8-static", "modelopt-fp8", "W8A8: a scale for each matrix, one for all inputs, known in advance",
+       both(DType::fp8, kOfMatrix, kOfRow, true), DType::bf16},
       {"fp8-block", "", "W8A8: scales of 128 x 128 weights and of 128 inputs",
        both(DType::fp8, {kBlock, kBlock, kFp32}, {kBlock, DType::fp32}), DType::bf16},
       {"int8-w8a8", "w8a8", "W8A8: a scale for each output, inputs quantised row by row",

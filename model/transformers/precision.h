@@ -35,9 +35,13 @@ struct LinearFormat {
   WeightScales scales = {};
   std::optional<DType> inputs = {};  // what its products take; none: activations as they are (weight-only)
   RowScales input_scales = {};       // of quantised inputs
-  bool block_scaled() const { return bits_of(weights) == 8 && scales.inputs > 0 && scales.outputs > 1; }
+  bool static_inputs = false;        // one scale for all inputs, known in advance; it counts as one a row
+  Scaling scaling() const {
+    if (bits_of(weights) == 8 && scales.inputs > 0 && scales.outputs > 1) return Scaling::blocks;
+    return static_inputs ? Scaling::tensor : Scaling::rows;
+  }
   bool same_products(const LinearFormat& o) const {  // whatever the other scales
-    return weights == o.weights && inputs == o.inputs && block_scaled() == o.block_scaled();
+    return weights == o.weights && inputs == o.inputs && scaling() == o.scaling();
   }
   auto operator<=>(const LinearFormat&) const = default;
 };

@@ -100,6 +100,11 @@ LinearFormat compressed(const Reader& group) {
       f.input_scales.group = std::max(0, block_size(*inputs, "group_size", 128));
       if (bits_of(*f.inputs) == 4) f.input_scales.format = DType::fp8;
     }
+    // Not dynamic unless it says so, as compressed-tensors reads it; scales of a token can't be known in advance.
+    const auto dynamic = given(*inputs, "dynamic");
+    const bool known = !dynamic || (dynamic->is_boolean() && !dynamic->boolean());
+    const bool whole = !strategy || strategy->text() == "tensor";
+    f.static_inputs = f.weights == DType::fp8 && f.inputs == DType::fp8 && known && whole;
   }
   return f;
 }
@@ -129,7 +134,8 @@ std::optional<Checkpoint> compressed_tensors(const Reader& in, TransformerShape&
 // quant_algo of ModelOpt; null: not quantised, or not known.
 std::optional<LinearFormat> of_algorithm(const Reader& algo, const Reader& in) {
   const std::string name = algo.text();
-  if (name == "FP8" || name == "FP8_PER_CHANNEL_PER_TOKEN") return layers_of("fp8");
+  if (name == "FP8") return layers_of("fp8-static");
+  if (name == "FP8_PER_CHANNEL_PER_TOKEN") return layers_of("fp8");
   if (name == "FP8_PB_WO" || name == "FP8_BLOCK_SCALES") return layers_of("fp8-block");
   if (name == "NVFP4") return layers_of("nvfp4");
   if (name == "MXFP4") return layers_of("mxfp4");
@@ -167,7 +173,8 @@ std::optional<Checkpoint> read_method(const Reader& in, TransformerShape& shape)
   const std::string name = method ? method->text() : given(in, "quant_algo") ? "modelopt" : "";
   const auto ignored = [&] { return names_in(in, {"modules_to_not_convert", "ignored_layers"}); };
   if (name == "fp8") {
-    LinearFormat f = layers_of("fp8");
+    const auto scheme = given(in, "activation_scheme");
+    LinearFormat f = layers_of(scheme && scheme->text() == "static" ? "fp8-static" : "fp8");
     if (const auto block = given(in, "weight_block_size")) {
       f = layers_of("fp8-block");
       const auto sizes = block->items();

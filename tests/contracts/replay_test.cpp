@@ -81,7 +81,7 @@ std::vector<std::int64_t> simulated_steps(const Trace& trace, const DraftPlan& p
   auto lengths = std::make_shared<WorkloadTrace>();
   for (int i = 0; i < trace.prompts(); ++i)
     lengths->requests.push_back({0, trace.prompt_tokens(i), trace.positions(i), 0});
-  Workload w = poisson(1e4, trace.prompts(), {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
+  Workload w = poisson(1e4, trace.prompts(), RecordedLength{}, RecordedLength{});
   w.length_trace = lengths;
   const DraftOutcomes outcomes = DraftOutcomes::from_trace(std::make_shared<Trace>(trace), plan, true);
   const Drafting drafting{&outcomes, outcomes.depth(), {0, outcomes.depth()}, outcomes.depth() + 1, {}, 0};

@@ -287,6 +287,43 @@ TEST_CASE("block verification is exact on chains, and accepts as many drafts as 
   if (k == 1) CHECK(of_block == Approx(length()));
 }
 
+TEST_CASE("block verification over many steps is exact where a draft's uniform depends on how far it is ahead") {
+  // p = (.6, .4), q = (.4, .6) after every text. A rejected block has judged the drafts of later positions too: the next
+  // step must not draw them again from the same uniforms.
+  constexpr int kTexts = kSanitized ? 1000 : 20'000, kTokens = 20, kDrafts = 4;
+  const std::vector<float> logits{std::log(0.6F), std::log(0.4F)}, q{0.4F, 0.6F};
+  std::vector<float> of_rows, of_drafts;
+  for (int row = 0; row <= kDrafts; ++row) of_rows.insert(of_rows.end(), logits.begin(), logits.end());
+  for (int row = 0; row < kDrafts; ++row) of_drafts.insert(of_drafts.end(), q.begin(), q.end());
+  const MatrixView target{of_rows.data(), kDrafts + 1, 2, 2}, drafts{of_drafts.data(), kDrafts, 2, 2};
+  const Tokens parents = TokenTree::chain(kDrafts).parents();
+  const auto standard_errors = [&](bool by_distance) {  // of the share of token 0, from .6
+    double zeros = 0, all = 0;
+    for (std::uint64_t text = 0; text < kTexts; ++text) {
+      const auto uniform = [text](int position, int purpose) {
+        return uniform_at(7, text, static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(purpose));
+      };
+      for (int root = 0; root < kTokens;) {
+        Tokens tokens{0};
+        for (int ahead = 1; ahead <= kDrafts; ++ahead)
+          tokens.push_back(draw(std::span<const float>(q), uniform(root + ahead, by_distance ? 100 + ahead : 100)));
+        UniformCoin coin([&](int depth, int trial) { return uniform(root + depth, trial); });
+        const Verdict v = verify_block({tokens, parents}, target, drafts, {1, 0, 1}, coin);
+        Tokens emitted;
+        for (const int row : v.path)
+          if (row > 0) emitted.push_back(tokens[static_cast<std::size_t>(row)]);
+        emitted.push_back(v.bonus);
+        if (root > 0)
+          for (const int token : emitted) zeros += token == 0, ++all;
+        root += static_cast<int>(emitted.size());
+      }
+    }
+    return std::abs(zeros / all - 0.6) / std::sqrt(0.24 / all);
+  };
+  CHECK(standard_errors(true) < 4);
+  CHECK(standard_errors(false) > 8);
+}
+
 TEST_CASE("block verification accepts 11/9 drafts where the rule draft by draft accepts 10/9") {
   // p = (1/3, 2/3), q = (2/3, 1/3), two drafts. Draft by draft: 2/3 + (2/3)^2. As a block: the joint ratios are 1/4, 1,
   // 1/2, 1 for 00, 01, 10, 11, so both are accepted with 4/9/4 + 2/9 + 2/9/2 + 1/9 = 5/9; one at least if the first is

@@ -18,7 +18,8 @@ bool is_cheap(const Scenario& s) {
 }
 
 bool is_short(const Lengths& l) {
-  return l.kind == Lengths::Kind::fixed ? l.mean <= 1024 : l.kind == Lengths::Kind::uniform && l.deviation <= 1024;
+  if (const auto* uniform = std::get_if<UniformLength>(&l)) return uniform->most <= 1024;
+  return !is_drawn(l) && !is_recorded(l) && mean_length(l) <= 1024;
 }
 bool is_cheap(const ServingChoice& c) {
   return c.workload.requests <= 20 && is_short(c.workload.prompt) && is_short(c.workload.output) &&

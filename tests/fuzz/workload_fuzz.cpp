@@ -20,7 +20,7 @@ bool is_cheap(const WorkloadTrace& trace) {
 void serve(std::shared_ptr<const WorkloadTrace> trace) {
   Workload w;
   w.arrivals.kind = ArrivalProcess::Kind::trace;
-  w.prompt.kind = w.output.kind = Lengths::Kind::trace;
+  w.prompt = w.output = RecordedLength{};
   w.requests = static_cast<std::int64_t>(trace->requests.size());
   w.arrival_trace = w.length_trace = std::move(trace);
   PlainCost cost;

@@ -20,7 +20,7 @@ static std::string mistakes(const std::string& value) {
 TEST_CASE("a short name is the format of the layers' weights; the old names are read") {
   CHECK(precision(R"("bf16")") == Precision(DType::bf16));
   for (const std::string name :
-       {"fp32", "fp16", "fp8", "int8", "int4", "int8-w8a8", "fp8-block", "awq", "nvfp4", "mxfp4"}) {
+       {"fp32", "fp16", "fp8", "int8", "int4", "int8-w8a8", "fp8-static", "fp8-block", "awq", "nvfp4", "mxfp4"}) {
     const Precision p = precision("\"" + name + "\"");
     CHECK(p.name == name);
     CHECK(p.mlp == format_named(name)->layers);
@@ -28,6 +28,7 @@ TEST_CASE("a short name is the format of the layers' weights; the old names are 
   CHECK(precision(R"("fp8")").mlp.inputs == DType::fp8);
   CHECK(!precision(R"("int8")").mlp.inputs);
   CHECK(precision(R"("int8-weight-only")").name == "int8");
+  CHECK(precision(R"("modelopt-fp8")").name == "fp8-static");
 }
 
 TEST_CASE("an object has a format for each class of tensor, under our names or vLLM's") {
@@ -43,7 +44,12 @@ TEST_CASE("an object has a format for each class of tensor, under our names or v
 }
 
 TEST_CASE("what is said twice has one name") {
-  CHECK(precision(R"({"weights": "fp8", "draft": "bf16", "kv_cache": "bf16"})").name == precision(R"("fp8")").name);
+  CHECK(precision(R"({"weights": "fp8", "kv_cache": "bf16"})").name == precision(R"("fp8")").name);
+  CHECK(precision(R"({"weights": "bf16", "draft": "bf16"})").name == precision(R"("bf16")").name);
+}
+
+TEST_CASE("a drafter in 16 bits is told, as a layer of the target's would have its format") {
+  CHECK(precision(R"({"weights": "fp8", "draft": "bf16"})").name == "fp8,draft:bf16");
 }
 
 TEST_CASE("activations in another 16-bit format take what is not quantised with them") {

@@ -256,4 +256,20 @@ TEST_CASE("two methods that differ in their acceptance alone are both read") {
   CHECK(mistakes(with_method(eagles)) == "none");
 }
 
+TEST_CASE("of a prompt fewer tokens are cached than it has, and a workload says otherwise what prompts share") {
+  const auto cached = [](const std::string& more) {
+    return ScenarioText(with(more)).sweep()->scenario().cached_prompt_tokens;
+  };
+  CHECK(cached("") == 0);
+  CHECK(cached(R"("cached_prompt_tokens": 511)") == 511);
+  CHECK(mistakes(with(R"("cached_prompt_tokens": 512)")) ==
+        "#/cached_prompt_tokens: must be less than #/prompt_tokens, 512, got 512");
+  CHECK(mistakes(with(R"("cached_prompt_tokens": 600, "prompt_tokens": [700, 600])")) ==
+        "#/cached_prompt_tokens: must be less than #/prompt_tokens, 600, got 600");
+  CHECK(mistakes(with(R"("cached_prompt_tokens": -1)")) == "#/cached_prompt_tokens: must be at least 0, got -1");
+  CHECK(mistakes(
+            with(R"("cached_prompt_tokens": 5, "workload": {"arrivals": {"process": "poisson", "rate": "1 /s"}})")) ==
+        "#/cached_prompt_tokens: a scenario with a workload has none; give \"lengths\": {\"shared_prefix\": ..}");
+}
+
 }  // namespace draftline

@@ -109,7 +109,7 @@ TEST_CASE("arrival processes have the rate and the variation they promise") {
     Workload w;
     w.arrivals = a;
     w.requests = 200'000;
-    w.prompt.mean = w.output.mean = 1;
+    w.prompt = w.output = FixedLength{1};
     Requests requests(w, 7);
     double last = 0, squares = 0;
     while (const auto r = requests.next()) {
@@ -135,7 +135,7 @@ TEST_CASE("arrival processes have the rate and the variation they promise") {
   Workload rare;
   rare.arrivals = {Kind::on_off, 1, 1, 1, 100};
   rare.requests = 1;
-  rare.prompt.mean = rare.output.mean = 1;
+  rare.prompt = rare.output = FixedLength{1};
   double first = 0;
   for (std::uint64_t seed = 0; seed < 20'000; ++seed)
     first += to_seconds(Requests(rare, seed).next()->arrival).value / 20'000;
@@ -165,13 +165,61 @@ TEST_CASE("where one side of a trace's lengths is replaced, the other stays as r
   CHECK(columns(workload(R"(, "prompt": 7)")) == std::pair<std::string, std::string>("7 7 7 7 ", "20 30 20 30 "));
   CHECK(columns(workload(R"(, "output": 7)")) == std::pair<std::string, std::string>("100 50 100 50 ", "7 7 7 7 "));
   const Workload drawn = workload(R"(, "prompt": {"distribution": "lognormal"})");
-  CHECK(drawn.prompt.kind == Lengths::Kind::lognormal);
-  CHECK(drawn.prompt.mean == Approx(std::log(100.0 * 50) / 2));
+  CHECK(std::get<LognormalLength>(drawn.prompt).log_mean == Approx(std::log(100.0 * 50) / 2));
   CHECK(columns(drawn).second == "20 30 20 30 ");
   CHECK(mean_output(drawn) == Approx(25));
   CHECK_FALSE(workload(R"(, "prompt": 7, "order": "random")").lengths_in_order);
   CHECK(contains(mistake_of([&] { workload(R"(, "prompt": 7, "output": 7, "order": "random")"); }),
                  "s.json#/lengths/order: has no meaning beside the other keys here"));
+}
+
+TEST_CASE("a prefix that prompts share is a number of tokens, or those of several groups") {
+  const FreshFolder folder;
+  std::ofstream(folder.path() / "azure.csv") << kPlain;
+  std::ofstream(folder.path() / "mooncake.jsonl")
+      << R"({"timestamp": 1, "input_length": 5, "output_length": 2, "hash_ids": [7]})";
+  const auto workload = [&](const std::string& lengths, const std::string& arrivals = R"("process": "poisson",
+                                                                                         "rate": "1 /s")") {
+    const auto document =
+        Document::from_text(R"({"arrivals": {)" + arrivals + R"(}, "requests": 1, "lengths": {)" + lengths + "}}",
+                            folder.path() / "s.json");
+    Catalogue catalogue(std::filesystem::path(DRAFTLINE_SOURCE_DIR) / "data");
+    Workload w = read_workload(document.root(), catalogue);
+    document.finish();
+    return w;
+  };
+  const Workload one = workload(R"("shared_prefix": 1800)");
+  REQUIRE(one.shared_prefix);
+  CHECK(one.shared_prefix->tokens == 1800);
+  CHECK(one.shared_prefix->groups == 1);
+  CHECK(std::holds_alternative<ScenarioLength>(one.prompt));
+  const Workload ten = workload(R"("prompt": 7, "output": 3, "shared_prefix": {"tokens": 20, "groups": 10})");
+  CHECK(ten.shared_prefix->groups == 10);
+  CHECK(std::get<FixedLength>(ten.prompt).tokens == 7);
+  CHECK_FALSE(workload(R"("prompt": 7, "output": 3, "shared_prefix": 0)").shared_prefix);
+  CHECK(workload(R"("trace": "azure.csv", "shared_prefix": 9)").shared_prefix);
+  CHECK(workload(R"("trace": "mooncake.jsonl", "prompt": 7, "shared_prefix": 9)").shared_prefix);
+  const Workload recorded = workload(R"("shared_prefix": 9)", R"("trace": "azure.csv")");
+  CHECK(Requests(recorded, 1).next()->prompt == 374);
+
+  const auto mistake = [&](const std::string& lengths, const std::string& arrivals) {
+    const std::string all = mistake_of([&] { workload(lengths, arrivals); });
+    return all.substr(std::min(all.size(), all.find("s.json#")));
+  };
+  const std::string poisson = R"("process": "poisson", "rate": "1 /s")";
+  const std::string at = "s.json#/lengths/shared_prefix";
+  CHECK(mistake(R"("shared_prefix": -1)", poisson) == at + ": must be at least 0, got -1");
+  CHECK(mistake(R"("shared_prefix": {"groups": 2})", poisson).starts_with(at));
+  CHECK(contains(mistake(R"("shared_prefix": {"tokens": 2, "group": 2})", poisson), at + "/group: unknown key"));
+  CHECK(mistake(R"("shared_prefix": {"tokens": 16777216, "groups": 17})", poisson) ==
+        at + ": all its groups together must have at most 268435456 tokens");
+  for (const auto& [lengths, arrivals] :
+       {std::pair<std::string, std::string>{R"("trace": "mooncake.jsonl", )", poisson},
+        {"", R"("trace": "mooncake.jsonl")"}}) {
+    const std::string all = mistake(lengths + R"("shared_prefix": 9)", arrivals);
+    CHECK(contains(all, at + ": the prompts of "));
+    CHECK(contains(all, "mooncake.jsonl have prefix blocks of their own"));
+  }
 }
 
 TEST_CASE("lengths are drawn from the distribution asked for") {
@@ -180,21 +228,20 @@ TEST_CASE("lengths are drawn from the distribution asked for") {
     double sum = 0, squares = 0;
     constexpr int kDraws = 200'000;
     for (int i = 0; i < kDraws; ++i) {
-      const double x = l.draw(rng);
+      const double x = draw_length(l, rng);
       sum += x / kDraws;
       squares += x * x / kDraws;
     }
     return std::pair(sum, std::sqrt(squares - sum * sum));
   };
-  using Kind = Lengths::Kind;
-  CHECK(moments({Kind::fixed, 7, 0}).first == Approx(7));
-  CHECK(moments({Kind::uniform, 10, 20}).first == Approx(15).epsilon(0.01));
-  CHECK(moments({Kind::exponential, 500, 500}).second == Approx(500).epsilon(0.02));
-  const auto [mean, deviation] = moments({Kind::gamma, 400, 200});
+  CHECK(moments(FixedLength{7}).first == Approx(7));
+  CHECK(moments(UniformLength{10, 20}).first == Approx(15).epsilon(0.01));
+  CHECK(moments(ExponentialLength{500}).second == Approx(500).epsilon(0.02));
+  const auto [mean, deviation] = moments(GammaLength{400, 200});
   CHECK(mean == Approx(400).epsilon(0.01));
   CHECK(deviation == Approx(200).epsilon(0.01));
   const double s2 = std::log1p(0.25);
-  const auto [log_mean, log_deviation] = moments({Kind::lognormal, std::log(400) - s2 / 2, std::sqrt(s2)});
+  const auto [log_mean, log_deviation] = moments(LognormalLength{std::log(400) - s2 / 2, std::sqrt(s2)});
   CHECK(log_mean == Approx(400).epsilon(0.01));
   CHECK(log_deviation == Approx(200).epsilon(0.02));
 }

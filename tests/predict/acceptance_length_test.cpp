@@ -66,14 +66,17 @@ TEST_CASE("acceptance by context: steps gather where fewer drafts are accepted")
 }
 
 TEST_CASE("hits of a batch have the mean and the variance of independent sequences") {
-  for (const int n : {1, 3, 8, 9, 200}) {
-    double shares = 0, mean = 0, squares = 0;
-    for (const auto& [hits, share] : hits_of(n, 0.3))
-      shares += share, mean += share * hits, squares += share * hits * hits;
-    CHECK(shares == Approx(1));
-    CHECK(mean == Approx(0.3 * n).epsilon(n > 8 ? 0.05 : 1e-9));
-    CHECK(squares - mean * mean == Approx(0.21 * n).epsilon(n > 8 ? 0.3 : 1e-9));  // rounded to whole sequences
+  const int n = GENERATE(1, 3, 8, 9, 10, 64, 200, 2000);
+  const double p = GENERATE(0.002, 0.02, 0.05, 0.1, 0.3, 0.95, 0.999);
+  INFO(n << " sequences, " << p);
+  double shares = 0, mean = 0, squares = 0;
+  for (const auto& [hits, share] : hits_of(n, p)) {
+    CHECK((hits >= 0 && hits <= n));
+    shares += share, mean += share * hits, squares += share * hits * hits;
   }
+  CHECK(shares == Approx(1));
+  CHECK(mean == Approx(n * p).epsilon(n > 8 ? 1e-3 : 1e-9));
+  CHECK(squares - mean * mean == Approx(n * p * (1 - p)).epsilon(n > 8 ? 0.03 : 1e-9));
   CHECK(hits_of(4, 1) == std::vector<std::pair<int, double>>{{4, 1}});
   CHECK(hits_of(4, 0) == std::vector<std::pair<int, double>>{{0, 1}});
 }

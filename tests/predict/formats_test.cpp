@@ -156,4 +156,19 @@ TEST_CASE("what may be used of a device is its share of what nvidia-smi reports"
   CHECK(runs(60, R"(, "gpu_memory_utilization": 1)"));
 }
 
+TEST_CASE("experts whose blocks of one scale would be divided among ranks are told") {
+  const auto warned = [](const std::string& precision, const std::string& parallel) {
+    const Prediction p = prediction(R"({"device": "h100-sxm", "transformer": "qwen3-30b-a3b", "engine": "vllm",
+        "method": {"name": "autoregressive"}, "precision": ")" +
+                                    precision + "\", " + parallel + "}");
+    return std::any_of(p.warnings.begin(), p.warnings.end(), [](const std::string& w) {
+      return w.starts_with("engines refuse to load this: the 768 columns");
+    });
+  };
+  CHECK(warned("fp8-block", R"("tensor_parallel": 4)"));  // 192 columns each
+  CHECK_FALSE(warned("fp8-block", R"("tensor_parallel": 2)"));
+  CHECK_FALSE(warned("fp8-block", R"("tensor_parallel": 4, "expert_parallel": true)"));
+  CHECK_FALSE(warned("fp8", R"("tensor_parallel": 4)"));
+}
+
 }  // namespace draftline

@@ -278,7 +278,8 @@ TEST_CASE("an engine's own cost of a layer of experts replaces that of the engin
   const GpuModel& gpu = setup.device->gpu();
   CHECK((experts(measured) - experts(own)).value == Approx(48 * (gpu.experts->fixed.value - 9e-6)));
   setup.precision = Precision("fp8", format_named("fp8")->layers, DType::bf16);
-  const Seconds fixed = gpu.narrow_experts[NarrowFormat::fp8]->fixed;
+  REQUIRE(gpu.narrow_experts[NarrowFormat::fp8_block]);  // which prices fp8's experts here
+  const Seconds fixed = gpu.narrow_experts[NarrowFormat::fp8_block]->fixed;
   REQUIRE(fixed != gpu.experts->fixed);
   CHECK((experts(measured) - experts(own)).value == Approx(48 * (fixed.value - 9e-6)));
 }

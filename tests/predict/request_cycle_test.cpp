@@ -156,6 +156,32 @@ TEST_CASE("a prompt is replayed as a graph while its step has few enough rows, a
   CHECK(at(2, 600).request.ttft >= launched);
 }
 
+TEST_CASE("what is cached of a prompt is not computed, but the rest attends to it, and so does the drafter") {
+  const std::string eagle = R"({"name": "eagle3", "draft_length": 3, "acceptance": {"rates": [0.83, 0.723, 0.75]}})";
+  const auto cached = [](int tokens, int prompt, const std::string& method) {
+    return prediction(
+        with(R"("prompt_tokens": )" + std::to_string(prompt) + R"(, "cached_prompt_tokens": )" + std::to_string(tokens),
+             method));
+  };
+  const Prediction cold = cached(0, 20000, eagle), warm = cached(18000, 20000, eagle), rest = cached(0, 2000, eagle);
+  CHECK(cold.request.ttft.value == prediction(with(R"("prompt_tokens": 20000)", eagle)).request.ttft.value);
+  for (const auto& [all, some, alone] : {std::tuple{cold.prefill_time, warm.prefill_time, rest.prefill_time},
+                                         {cold.request.ttft, warm.request.ttft, rest.request.ttft}}) {
+    CHECK(some < all / 4);
+    CHECK(some > 1.05 * alone);  // 18000 keys more for each of 2000 rows
+  }
+  CHECK(warm.step_time == cold.step_time);
+  CHECK(warm.memory.total() == cold.memory.total());
+  CHECK(warm.speedup == cold.speedup);
+  CHECK(warm.speedup_with_prefill > cold.speedup_with_prefill);
+  // A drafter with a cache of its own makes the rest longer by its own pass over it, not by one over the whole prompt.
+  const auto drafters = [&](int tokens) {
+    return cached(tokens, 20000, eagle).prefill_time -
+           cached(tokens, 20000, R"({"name": "autoregressive"})").prefill_time;
+  };
+  CHECK(drafters(18000) < drafters(0) / 4);
+}
+
 TEST_CASE("the kernels of a step are all that the device does in it") {
   for (const char* method :
        {R"({"name": "autoregressive"})", R"({"name": "medusa", "acceptance": {"mean_length": 2}})"})

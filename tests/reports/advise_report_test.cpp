@@ -52,7 +52,7 @@ TEST_CASE("the verdict comes first, and what it says of batches is what requests
   const Advice& advice = a.advices.front();
   const std::string text = a.text(Format::table);
   CHECK(starts_with(text, "Use eagle3, k = 8, up to batch " + std::to_string(advice.pays_to_batch()) +
-                              "; above that switch it off.\nRequests gain "));
+                              "; above that other draft lengths pay.\nRequests gain "));
   CHECK(contains(text, "; decoding alone, without their prompts, "));
   for (const BatchAdvice& b : advice.batches) {
     INFO("batch " << b.batch_size);
@@ -65,6 +65,39 @@ TEST_CASE("the verdict comes first, and what it says of batches is what requests
 TEST_CASE("a method that never gains is told not to be used") {
   const Answered a(R"({"name": "eagle3", "draft_length": 8, "acceptance": {"rate": 0.01}})");
   CHECK(starts_with(a.text(Format::table), "Don't speculate: no method gains at any batch.\nThat is on h100-sxm, "));
+}
+
+TEST_CASE("one rate says nothing of drafts beyond those it was measured with") {
+  const Answered by_rates(R"({"name": "eagle3", "draft_length": 1, "acceptance": {"rates": [0.9, 0.9, 0.9]}})");
+  const auto longest = [](const Answered& answered) {
+    int most = 0;
+    for (const ScheduledLength& s : answered.advices.front().schedule) most = std::max(most, s.draft_length);
+    return most;
+  };
+  const Answered eagle(R"({"name": "eagle3", "draft_length": 1, "acceptance": {"rate": 0.9}})");
+  CHECK(longest(eagle) == 1);
+  CHECK(longest(by_rates) == 3);
+}
+
+TEST_CASE("where another draft length pays it is not told to switch off") {
+  const Answered a(R"({"name": "eagle3", "draft_length": 6, "acceptance": {"rate": 0.55}})");
+  const Advice& advice = a.advices.front();
+  REQUIRE(!advice.pays_at_every_batch());
+  const bool fewer = std::any_of(advice.schedule.begin(), advice.schedule.end(), [&](const ScheduledLength& s) {
+    return s.draft_length > 0 && s.to_batch > advice.pays_to_batch();
+  });
+  REQUIRE(fewer);
+  CHECK(contains(a.text(Format::table), "; above that other draft lengths pay.\n"));
+}
+
+TEST_CASE("methods are ranked setup by setup, each with its own settings") {
+  const Answered a(kMany, R"(, "precision": ["fp8", "bf16"], "batch_size": [1, 64])");
+  const auto order = ranking(a.advices);
+  REQUIRE(order.size() == 10);
+  for (std::size_t i = 0; i < order.size(); ++i) CHECK(a.advices[order[i]].point.precision == (i < 5 ? 0 : 1));
+  const std::string text = a.text(Format::table);
+  CHECK(count(text, "  vLLM: --speculative-config ") == 2);
+  CHECK(contains(text, "tok/s at 64"));
 }
 
 TEST_CASE("many methods make one table in order of their gain, and the reasons of the best alone") {
@@ -163,15 +196,21 @@ TEST_CASE("engines take a schedule as ranges of batch sizes, or one draft length
         R"({"method":"eagle3","num_speculative_tokens":5,"parallel_drafting":true})");
   CHECK(vllm_settings(of(R"({"name": "dflash2", "draft_length": 7})"), {})->dump() ==
         R"({"method":"dflash","num_speculative_tokens":7})");
-  CHECK(*sglang_flags(of(R"({"name": "dflash", "draft_length": 15})"), 15) ==
+  CHECK(*sglang_flags(of(R"({"name": "dflash", "draft_length": 15})")) ==
         "--speculative-algorithm DFLASH --speculative-num-draft-tokens 16");
-  CHECK(*sglang_flags(of(R"({"name": "dflash", "draft_length": 15, "window": 2048})"), 15) ==
+  CHECK(*sglang_flags(of(R"({"name": "dflash", "draft_length": 15, "window": 2048})")) ==
         "--speculative-algorithm DFLASH --speculative-dflash-draft-window-size 2048 --speculative-num-draft-tokens 16");
   CHECK(!vllm_settings(hydra, schedule));  // no such method there
-  CHECK(sglang_flags(eagle, 3) ==
+  CHECK(sglang_flags(eagle) ==
         "--speculative-algorithm EAGLE3 --speculative-num-steps 3 --speculative-eagle-topk 1 "
         "--speculative-num-draft-tokens 4");
-  CHECK(!sglang_flags(hydra, 3));
+  CHECK(!sglang_flags(hydra));
+  const MethodSpec tree = of(R"({"name": "eagle3", "tree": {"top_k": 4, "passes": 4, "nodes": 15}})");
+  CHECK(*sglang_flags(tree) ==
+        "--speculative-algorithm EAGLE3 --speculative-num-steps 5 --speculative-eagle-topk 4 "
+        "--speculative-num-draft-tokens 16");
+  CHECK(!vllm_settings(tree, {}));
+  CHECK(vllm_settings(of(R"({"name": "suffix_decoding"})"), {})->dump() == R"({"method":"suffix"})");
   const auto settings = nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings")[0];
   CHECK(settings.at("prompt_tokens") == 512);
 }
@@ -194,7 +233,7 @@ TEST_CASE("a drafter's own device is counted beside what it gains, and no engine
       R"({"name": "draft_model", "draft": "small", "draft_length": 2, "drafter_device": {"device": "h200", "latency": "50 us"}})",
       "s.json");
   CHECK(!vllm_settings(MethodSpec(with_device.root()), {}));
-  CHECK(!sglang_flags(MethodSpec(with_device.root()), 2));
+  CHECK(!sglang_flags(MethodSpec(with_device.root())));
 }
 
 }  // namespace draftline

@@ -54,6 +54,46 @@ TEST_CASE("replications that need fewer replicas are told, though they recommend
   CHECK(result.at("recommended") == true);
 }
 
+TEST_CASE("each workload has a recommendation of its own, and the oracle is none") {
+  ServingSweep sweep(
+      Document::from_text(
+          R"({"device": "h100-sxm", "transformer": "llama-3.1-8b", "engine": "vllm", "slo": {"ttft_p99": "1 s"},
+              "method": {"name": "eagle3", "draft_length": 3, "acceptance": {"rate": 0.8}},
+              "policy": ["oracle", "fixed"],
+              "workload": {"arrivals": {"process": "poisson", "rate": ["2 /s", "6 /s", "600 /s"]}, "requests": 100}})",
+          "s.json"),
+      std::string(DRAFTLINE_SOURCE_DIR) + "/data");
+  const Scenario& s = sweep.scenario();
+  std::vector<FleetOption> options;
+  for (std::size_t i = 0; i < s.points(); ++i) {
+    FleetOption o{};
+    o.point = point_at(s, i);
+    const ServingChoice& choice = s.serving->choices[o.point.serving];
+    o.is_bound = choice.policy.kind == DraftPolicy::Kind::oracle;
+    o.load = {choice.workload.arrivals.rate};
+    if (o.load.value > 100) o.obstacle = "too much";
+    o.replicas = o.devices = static_cast<int>(o.load.value) - (o.is_bound ? 1 : 0), o.devices_of_replica = 1;
+    o.cost = o.replicas;
+    o.capacity = {1.5};
+    o.alone.push_back({o.replicas, o.cost, Seconds{1}});
+    o.runs.push_back({{100}, {1}, {1}, {1}});
+    options.push_back(o);
+  }
+  REQUIRE(options.size() == 6);
+  std::ostringstream text, json;
+  write_plan(to(text, Format::table), s, options);
+  write_plan(to(json, Format::json), s, options);
+  CHECK(contains(text.str(), "Recommended: 2 x h100-sxm, eagle3 with 3 drafts, rate 2 /s, policy fixed"));
+  CHECK(contains(text.str(), "Recommended: 6 x h100-sxm, eagle3 with 3 drafts, rate 6 /s, policy fixed"));
+  CHECK(contains(text.str(), "No option meets the targets at rate 600 /s.\n"));
+  const auto d = nlohmann::json::parse(json.str());
+  CHECK(d.at("recommended") == nlohmann::json::parse("[0, 2, null]"));
+  std::vector<bool> recommended;
+  for (const auto& result : d.at("results")) recommended.push_back(result.at("recommended"));
+  CHECK(recommended == std::vector<bool>{true, false, true, false, false, false});
+  CHECK(d.at("results")[1].at("why") == "a bound: it knows what will be accepted");
+}
+
 TEST_CASE("a target is met if it is met in every replication") {
   ServingSweep sweep = sweep_with(R"("slo": {"ttft_p99": "1 s"}, "replications": 5)");
   const ServingOutcome outcome = sweep.at(0, {});

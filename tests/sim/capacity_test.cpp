@@ -78,14 +78,21 @@ TEST_CASE("a fleet bears no more than its servers for prompts do, and a spare is
   CHECK(one.headroom() >= 0);
   CHECK(two.capacity >= one.capacity);
   CHECK(one.cost_with_spare == one.cost + 2);
+
+  const FleetOption full = fleet_of(R"({"arrivals": {"process": "poisson", "rate": "26 /s"}, "requests": 4000,
+                                        "lengths": {"prompt": 2000, "output": 20}})",
+                                    R"({"ttft_p99": "1 s"}, "replications": 1,
+                                        "disaggregation": {"bandwidth": "50 GB/s", "prefill_replicas": 1})");
+  CHECK(contains(full.obstacle, "1 of them for prompts, ttft_p99 "));
+  CHECK(contains(full.obstacle, ": it takes more \"prefill_replicas\""));
 }
 
-TEST_CASE("what a fleet bears it bears when that is simulated, and hardly more") {
+TEST_CASE("what a fleet bears it bears in every replication that is simulated, and hardly more in all") {
   const FreshFolder folder;
   std::ofstream(folder.path() / "s.json") << with(
       R"("workload": {"arrivals": {"process": "poisson", "rate": "60 /s"}, "requests": 4000,
                       "lengths": {"prompt": 800, "output": 250}},
-         "slo": {"ttft_p99": "60 ms", "tpot_p99": "30 ms"}, "replications": 1)");
+         "slo": {"ttft_p99": "60 ms", "tpot_p99": "30 ms"}, "replications": 3)");
   ServingSweep sweep(folder.path() / "s.json", kData);
   const LatencyTargets& targets = sweep.scenario().serving->targets;
   const FleetOption o = smallest_fleet(sweep, 0, {}, 64, 1);
@@ -96,9 +103,14 @@ TEST_CASE("what a fleet bears it bears when that is simulated, and hardly more")
   const Workload load = point->workload;
   const auto bears = [&](double rate) {
     point->workload = at_rate(load, rate / o.load.value);
-    const ServingRun run = point->run(1, targets);
-    return !run.diverges && std::all_of(targets.targets.begin(), targets.targets.end(),
-                                        [&](const auto& t) { return run.figures.meets(t); });
+    bool all = true;
+    for (int replication = 0; replication < 3; ++replication) {
+      const ServingRun run = point->run(seed_of_replication(1, replication), targets);
+      all = all && !run.diverges && std::all_of(targets.targets.begin(), targets.targets.end(), [&](const auto& t) {
+              return run.figures.meets(t);
+            });
+    }
+    return all;
   };
   CHECK(bears(o.replicas * o.capacity.value));
   CHECK_FALSE(bears(1.03 * o.replicas * o.capacity.value));

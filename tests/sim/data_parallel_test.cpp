@@ -16,7 +16,7 @@ Workload of_lengths(std::vector<RecordedRequest> requests, int concurrency) {
   auto trace = std::make_shared<WorkloadTrace>();
   trace->requests = std::move(requests);
   w.length_trace = trace;
-  w.prompt.kind = w.output.kind = Lengths::Kind::trace;
+  w.prompt = w.output = RecordedLength{};
   w.arrivals.kind = ArrivalProcess::Kind::closed;
   w.arrivals.concurrency = concurrency;
   return w;
@@ -99,8 +99,8 @@ TEST_CASE("each part has a KV pool of its own: none holds what all together coul
   SchedulerLimits limits;
   limits.kv_blocks = 100;  // 1600 tokens
   PlainCost cost;
-  const auto refused = [&](double prompt) {
-    const Workload w = poisson(1e3, 20, {Lengths::Kind::uniform, prompt, prompt + 1}, fixed_length(2));
+  const auto refused = [&](int tokens) {
+    const Workload w = poisson(1e3, 20, UniformLength{tokens, tokens + 1}, FixedLength{2});
     return Fleet(parts(4), limits, {}, cost).run(w, 1, {}).figures.refused;
   };
   CHECK(refused(1590) == 0);

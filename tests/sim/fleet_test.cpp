@@ -14,7 +14,7 @@ TEST_CASE("a disaggregated request gets its first token once what its layers kee
   shape.transfer_per_token = 1'000'000;
   SchedulerLimits limits;
   limits.kept.windows = {{100, 0.5}};  // half of the layers keep 100 tokens: 550 of 1000
-  const Workload w = poisson(1, 1, fixed_length(1000), fixed_length(5));
+  const Workload w = poisson(1, 1, FixedLength{1000}, FixedLength{5});
   Log log;
   const ServingRun run = Fleet(shape, limits, {}, cost).run(w, 1, {}, &log);
   const ServedRequest& r = log.requests.front();
@@ -26,7 +26,7 @@ TEST_CASE("a disaggregated request gets its first token once what its layers kee
 
 TEST_CASE("inter-token latencies and TPOT are the same time, whatever a sequence waits for between two tokens") {
   PlainCost cost;
-  const Workload w = poisson(250'000, 400, fixed_length(100), fixed_length(60));
+  const Workload w = poisson(250'000, 400, FixedLength{100}, FixedLength{60});
   FleetShape apart;
   apart.prefill_replicas = 1;
   apart.transfer_per_token = 1'000'000;
@@ -54,7 +54,7 @@ TEST_CASE("enough requests tell a load that is 2 % too much from chance") {
   SchedulerLimits one_seat;
   one_seat.max_num_seqs = 1;
   const auto at = [&](double load, std::int64_t requests, double cv = 1, std::uint64_t seed = 1) {  // services of 1 s
-    Workload w = poisson(load, requests, fixed_length(1000), fixed_length(1));
+    Workload w = poisson(load, requests, FixedLength{1000}, FixedLength{1});
     if (cv != 1) w.arrivals.kind = ArrivalProcess::Kind::gamma, w.arrivals.cv = cv;
     return Fleet({}, one_seat, {}, cost).run(w, seed, {});
   };

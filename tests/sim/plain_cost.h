@@ -53,6 +53,5 @@ inline Workload poisson(double rate, std::int64_t requests, Lengths prompt, Leng
   w.requests = requests;
   return w;
 }
-inline Lengths fixed_length(double tokens) { return {Lengths::Kind::fixed, tokens, 0}; }
 
 }  // namespace draftline

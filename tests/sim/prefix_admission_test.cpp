@@ -173,7 +173,7 @@ TEST_CASE("the better confidences tell drafts apart, the sooner a loaded server 
     Drafting drafting{&outcomes, 4, {0, 1, 2, 3, 4}, 5, {}, 0, &confidence};
     drafting.policy.kind = kind;
     return Fleet({}, {}, drafting, cost)
-        .run(poisson(2e3, 1000, fixed_length(50), fixed_length(100)), 5, {})
+        .run(poisson(2e3, 1000, FixedLength{50}, FixedLength{100}), 5, {})
         .figures.tpot.mean()
         .value;
   };

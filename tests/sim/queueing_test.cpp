@@ -12,7 +12,8 @@ namespace draftline {
 
 namespace {
 
-constexpr double kLoad = 0.7, kMeanTokens = 10'000;  // of a service of 1 s
+constexpr double kLoad = 0.7;
+constexpr int kMeanTokens = 10'000;  // of a service of 1 s
 
 struct Mean {
   double value, half;  // of a 99 % interval
@@ -28,7 +29,7 @@ std::vector<Mean> replicate(const Lengths& service,
   SchedulerLimits limits;
   limits.max_num_seqs = 1;
   limits.max_num_batched_tokens = 1 << 24;
-  Workload w = poisson(kLoad, 22'000, service, fixed_length(1));
+  Workload w = poisson(kLoad, 22'000, service, FixedLength{1});
   w.warm_up = 2000;
   std::vector<std::vector<double>> seen(of.size());
   for (int run = 0; run < kRuns; ++run) {
@@ -57,7 +58,7 @@ double mean_time(const ServingFigures& f) { return f.e2e.mean().value; }
 }  // namespace
 
 TEST_CASE("one seat with exponential service is M/M/1") {
-  const auto m = replicate({Lengths::Kind::exponential, kMeanTokens, kMeanTokens},
+  const auto m = replicate(ExponentialLength{kMeanTokens},
                            {mean_time, [](const ServingFigures& f) { return f.e2e.quantile(0.9).value; },
                             [](const ServingFigures& f) { return f.mean_in_system(); },
                             [](const ServingFigures& f) { return f.busy_share(); }});
@@ -73,7 +74,7 @@ TEST_CASE("one seat with constant service is M/D/1") {
   for (unsigned k = 0; k <= static_cast<unsigned>(t); ++k)
     theory += std::pow(kLoad * (k - t), k) / boost::math::factorial<double>(k) * std::exp(-kLoad * (k - t));
   theory *= 1 - kLoad;
-  const auto m = replicate(fixed_length(kMeanTokens),
+  const auto m = replicate(FixedLength{kMeanTokens},
                            {mean_time, [](const ServingFigures& f) { return f.queueing.share_below({3.0}); }});
   check_near(m[0], 1 + kLoad / (2 * (1 - kLoad)));
   check_near(m[1], theory);
@@ -81,7 +82,7 @@ TEST_CASE("one seat with constant service is M/D/1") {
 
 TEST_CASE("a closed loop of one is as fast as its service") {
   PlainCost cost;
-  Workload w = poisson(1, 50, fixed_length(10), fixed_length(5));
+  Workload w = poisson(1, 50, FixedLength{10}, FixedLength{5});
   w.arrivals.kind = ArrivalProcess::Kind::closed;
   w.arrivals.concurrency = 1;
   Log log;

@@ -28,8 +28,9 @@ Case random_case(std::uint64_t seed) {
   Case c;
   const auto below = [&](std::uint64_t n) { return static_cast<int>(rng.below(n)); };
   const auto length = [&](int most) {
-    return Lengths{rng.below(2) == 0 ? Lengths::Kind::uniform : Lengths::Kind::fixed, 1.0 + below(5),
-                   6.0 + below(static_cast<std::uint64_t>(most))};
+    const bool varies = rng.below(2) == 0;
+    const int least = 1 + below(5), longest = 6 + below(static_cast<std::uint64_t>(most));
+    return varies ? Lengths{UniformLength{least, longest}} : Lengths{FixedLength{least}};
   };
   c.workload = poisson(1e4 * (1 + below(50)), 300, length(200), length(60));
   if (below(4) == 0) {
@@ -46,7 +47,7 @@ Case random_case(std::uint64_t seed) {
       for (int p = 0; p < own; ++p) trace->prefix_hashes.back().push_back(1000 + 10 * i + p);
     }
     c.workload.length_trace = trace;
-    c.workload.prompt.kind = c.workload.output.kind = Lengths::Kind::trace;
+    c.workload.prompt = c.workload.output = RecordedLength{};
   }
   c.limits.prefix_caching = below(4) > 0;
   c.limits.batching = static_cast<Batching>(below(3));
@@ -78,6 +79,9 @@ Case random_case(std::uint64_t seed) {
     c.fleet.parts = 2 + below(3);
     c.fleet.between_parts = static_cast<FleetShape::Routing>(below(2));
   }
+  if (Rng apart(seed, "a shared prefix"); !c.workload.length_trace && apart.below(3) == 0)
+    c.workload.shared_prefix =
+        SharedPrefix{1 + static_cast<int>(apart.below(150)), 1 + static_cast<int>(apart.below(5)), c.limits.block_size};
   c.text = "seed " + std::to_string(seed) + ", batching " + std::to_string(static_cast<int>(c.limits.batching)) +
            ", batch " + std::to_string(c.limits.max_num_seqs) + ", blocks " + std::to_string(c.limits.kv_blocks) +
            " of " + std::to_string(c.limits.block_size) + ", drafts " + std::to_string(c.drafting.draft_length) +
@@ -157,7 +161,7 @@ TEST_CASE("a prompt that others began with is computed from where they part, whi
       trace->requests.push_back({0, 2 * kPrefixBlockTokens + 100, 5, 0});
       trace->prefix_hashes.push_back(alike ? std::vector<int>{1, 2} : std::vector<int>{10 * i, 10 * i + 1});
     }
-    Workload w = poisson(1000, 20, {Lengths::Kind::trace, 0, 0}, {Lengths::Kind::trace, 0, 0});
+    Workload w = poisson(1000, 20, RecordedLength{}, RecordedLength{});
     w.length_trace = trace;
     SchedulerLimits limits;
     w.warm_up = warm_up;
@@ -221,7 +225,7 @@ TEST_CASE("many steps at once are the same steps one by one") {
 TEST_CASE("drafts that are never accepted cost their time and change nothing else") {
   PlainCost cost;
   cost.per_draft = 0;
-  const Workload w = poisson(2e4, 200, fixed_length(50), fixed_length(20));
+  const Workload w = poisson(2e4, 200, FixedLength{50}, FixedLength{20});
   SchedulerLimits limits;
   const DraftOutcomes never = DraftOutcomes::from_rates(std::vector<double>{0, 0}),
                       always = DraftOutcomes::from_rates(std::vector<double>{1, 1});
@@ -242,8 +246,7 @@ TEST_CASE("rates give the acceptance length they stand for") {
   const std::vector<double> rates{0.8, 0.6, 0.5};
   const DraftOutcomes outcomes = DraftOutcomes::from_rates(rates);
   const Drafting drafting{&outcomes, 3, {0, 1, 2, 3}, 4, {}, 0};
-  const ServingRun r =
-      Fleet({}, {}, drafting, cost).run(poisson(1e3, 2000, fixed_length(50), fixed_length(200)), 3, {});
+  const ServingRun r = Fleet({}, {}, drafting, cost).run(poisson(1e3, 2000, FixedLength{50}, FixedLength{200}), 3, {});
   CHECK(r.figures.acceptance_length() == Approx(1 + 0.8 + 0.48 + 0.24).epsilon(0.01));
 }
 
@@ -257,7 +260,7 @@ TEST_CASE("who knows what will be accepted is never slower, and learning comes b
       Drafting drafting{&outcomes, 4, {0, 1, 2, 3, 4}, 5, {}, 0};
       drafting.policy.kind = kind;
       return Fleet({}, {}, drafting, cost)
-          .run(poisson(1e4, 2000, fixed_length(100), fixed_length(100)), 5, {})
+          .run(poisson(1e4, 2000, FixedLength{100}, FixedLength{100}), 5, {})
           .figures.tpot.mean()
           .value;
     };
@@ -275,7 +278,7 @@ TEST_CASE("a policy by batch size drafts what its table says") {
   drafting.policy.kind = DraftPolicy::Kind::by_batch_size;
   drafting.policy.rules = {{1, 3}, {4, 1}, {8, 0}};
   Log log;
-  Fleet({}, {}, drafting, cost).run(poisson(2e5, 2000, fixed_length(20), fixed_length(40)), 5, {}, &log);
+  Fleet({}, {}, drafting, cost).run(poisson(2e5, 2000, FixedLength{20}, FixedLength{40}), 5, {}, &log);
   std::set<int> seen;
   for (const StepRun& s : log.runs) {
     if (s.sequences == 0) continue;
@@ -292,7 +295,7 @@ TEST_CASE("decoding without drafts never takes more blocks than there are, thoug
   Drafting drafting{&outcomes, 3, {0, 3}, 4, {}, 0};
   drafting.policy.kind = DraftPolicy::Kind::by_batch_size;
   drafting.policy.rules = {{1, 3}, {8, 0}};
-  const Workload w = poisson(5e5, 300, fixed_length(20), {Lengths::Kind::uniform, 5, 60});
+  const Workload w = poisson(5e5, 300, FixedLength{20}, UniformLength{5, 60});
   SchedulerLimits limits;
   limits.batching = Batching::prefill_first;
   limits.block_size = 1;
@@ -310,8 +313,7 @@ TEST_CASE("a request that no pool holds is refused") {
   PlainCost cost;
   SchedulerLimits limits;
   limits.kv_blocks = 4;
-  CHECK_THROWS_AS(Fleet({}, limits, {}, cost).run(poisson(1, 3, fixed_length(60), fixed_length(10)), 1, {}),
-                  InputErrors);
+  CHECK_THROWS_AS(Fleet({}, limits, {}, cost).run(poisson(1, 3, FixedLength{60}, FixedLength{10}), 1, {}), InputErrors);
 }
 
 TEST_CASE("a static batch whose prompts no int counts is refused") {
@@ -321,7 +323,7 @@ TEST_CASE("a static batch whose prompts no int counts is refused") {
   limits.max_num_seqs = 130;
   limits.kv_blocks = std::int64_t{1} << 40;
   const auto prompts_of = [&](int tokens) {
-    return Fleet({}, limits, {}, cost).run(poisson(1e6, 130, fixed_length(tokens), fixed_length(2)), 1, {});
+    return Fleet({}, limits, {}, cost).run(poisson(1e6, 130, FixedLength{tokens}, FixedLength{2}), 1, {});
   };
   CHECK(prompts_of(1 << 18).figures.requests == 130);
   CHECK_THROWS_AS(prompts_of(1 << 24), InputErrors);
@@ -330,7 +332,7 @@ TEST_CASE("a static batch whose prompts no int counts is refused") {
 TEST_CASE("more than can be served diverges, less does not") {
   PlainCost cost;
   const auto diverges = [&](double rate) {
-    return Fleet({}, {}, {}, cost).run(poisson(rate, 4000, fixed_length(500), fixed_length(10)), 1, {}).diverges;
+    return Fleet({}, {}, {}, cost).run(poisson(rate, 4000, FixedLength{500}, FixedLength{10}), 1, {}).diverges;
   };
   const double most = 1 / to_seconds(500 * cost.per_prompt_token).value;
   CHECK(diverges(1.3 * most));
@@ -339,9 +341,7 @@ TEST_CASE("more than can be served diverges, less does not") {
   SchedulerLimits limits;
   limits.batching = Batching::fixed;
   const auto static_diverges = [&](double rate, int requests) {
-    return Fleet({}, limits, {}, cost)
-        .run(poisson(rate, requests, fixed_length(500), fixed_length(10)), 1, {})
-        .diverges;
+    return Fleet({}, limits, {}, cost).run(poisson(rate, requests, FixedLength{500}, FixedLength{10}), 1, {}).diverges;
   };
   CHECK(static_diverges(1.5 * most, 4000));
   CHECK_FALSE(static_diverges(0.01 * most, 700));
@@ -356,7 +356,7 @@ TEST_CASE("the first step after prompts is told how long they took and who waite
   c.workload.arrivals.kind = ArrivalProcess::Kind::trace;
   c.workload.arrival_trace = trace;
   c.workload.length_trace = trace;
-  c.workload.prompt.kind = c.workload.output.kind = Lengths::Kind::trace;
+  c.workload.prompt = c.workload.output = RecordedLength{};
   c.workload.requests = 3;
   c.limits.batching = Batching::prefill_first;
   c.limits.kv_blocks = 1000;

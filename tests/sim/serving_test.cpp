@@ -84,6 +84,8 @@ TEST_CASE("served steps accept what a table says of their contexts and drafts, a
   CHECK(!served.oracle);
   CHECK(mistakes(serving(R"("policy": "oracle")", eagle, workload)) ==
         "#/policy: an oracle needs outcomes that do not depend on the draft length, as a \"table\" has them");
+  CHECK(mistakes(serving(R"("policy": {"confidence": {"concentration": 2}})", eagle, workload)) ==
+        "#/policy/confidence: confidences are of rates or of a trace, not of a \"table\"");
 }
 
 TEST_CASE(

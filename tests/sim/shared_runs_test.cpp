@@ -59,7 +59,7 @@ TEST_CASE("a run that ends once a target is sure to be missed says of the target
       for (const double share : {0.0, 0.5, 0.99, 1.0})
         for (const auto of : {Target::Of::ttft, Target::Of::tpot, Target::Of::e2e}) {
           const LatencyTargets targets{{{of, share, {limit}, "a target"}}};
-          Workload w = poisson(rate, 400, fixed_length(20), {Lengths::Kind::uniform, 1, 40});
+          Workload w = poisson(rate, 400, FixedLength{20}, UniformLength{1, 40});
           w.warm_up = 20;
           PlainCost cost;
           SchedulerLimits limits;
@@ -83,11 +83,11 @@ TEST_CASE("a run that ends once a target is sure to be missed says of the target
 }
 
 TEST_CASE("kept draws are those of a run that draws its own, whichever seeds and lengths take turns") {
-  Workload w = poisson(3, 50, {Lengths::Kind::gamma, 800, 600}, {Lengths::Kind::exponential, 90, 90});
+  Workload w = poisson(3, 50, GammaLength{800, 600}, ExponentialLength{90});
   w.arrivals.kind = ArrivalProcess::Kind::gamma;
   w.arrivals.cv = 2;
   Workload longer = w;
-  longer.prompt.mean = 900;
+  longer.prompt = GammaLength{900, 600};
   DrawnRequests drawn;
   for (int turn = 0; turn < 2; ++turn)
     for (const std::uint64_t seed : {1, 2, 3})

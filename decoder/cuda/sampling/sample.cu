@@ -8,7 +8,7 @@ namespace draftline::cuda {
 namespace {
 
 // The purposes of random numbers, equal to those in decoder/cpu/verify.cpp.
-constexpr std::uint64_t kDraftDraw = 0, kChildDraw = std::uint64_t{1} << 32;
+constexpr std::uint64_t kChildDraw = std::uint64_t{1} << 32, kDraftDraw = std::uint64_t{1} << 33;
 
 // By one CTA per row: writes the warped distribution to q. Tokens are drawn from the rounded values that are stored.
 template <class T>
@@ -35,7 +35,8 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   write_distribution(logits.row(row), n, sampling, mine);
   const auto weight = [](int, float w) { return w; };
   const double sum = block_sum<double>(n, weight, mine);
-  const double u = uniform_at(seed, sequence_id_of(slots, row), position_of(slots, row, ahead), kDraftDraw);
+  const double u = uniform_at(seed, sequence_id_of(slots, row), position_of(slots, row, ahead),
+                              kDraftDraw + static_cast<std::uint64_t>(ahead));
   const int token = block_locate(n, u * sum, weight, mine);
   if (threadIdx.x == 0) *tokens.row(row) = token;
 }

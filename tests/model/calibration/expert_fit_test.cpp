@@ -159,6 +159,42 @@ TEST_CASE("a table of expert layers is read format by format, and of each format
   CHECK(read_expert_table(Csv::from_file(file), d, NarrowFormat::nvfp4).points.empty());
 }
 
+TEST_CASE("rows called fp8 have one static scale where most are of kernels that take nothing else") {
+  const FreshFolder folder;
+  const Device d = known_device("h100-sxm");
+  const auto file = folder.path() / "moe.csv";
+  const auto read = [&](const std::vector<std::string>& kernels) {
+    std::string text =
+        "kernel_source,moe_dtype,num_tokens,hidden_size,inter_size,topk,num_experts,moe_tp_size,moe_ep_size,"
+        "distribution,latency\n";
+    for (const std::string& k : kernels) text += k + ",fp8,16,4096,1536,8,128,1,1,balanced,1.0\n";
+    text += kernels.front() + ",fp8,16,4096,1536,8,128,1,8,balanced,1.0\n";
+    write_text_file(file, text);
+    return std::pair(read_expert_table(Csv::from_file(file), d, NarrowFormat::fp8),
+                     read_expert_table(Csv::from_file(file), d, NarrowFormat::fp8_static));
+  };
+  const std::string cutlass = "vllm_modeloptfp8moe_flashinfer_cutlass_flashinferexperts",
+                    triton = "vllm_modeloptfp8moe_triton_tritonexperts",
+                    trtllm = "vllm_modeloptfp8moe_flashinfer_trtllm_trtllmfp8expertsmonolithic",
+                    other = "vllm_fp8moe_flashinfer_cutlass_flashinferexperts";
+  const auto [rows, whole] = read({cutlass, cutlass, triton});
+  CHECK(rows.points.empty());
+  REQUIRE(whole.points.size() == 2);
+  CHECK(whole.points[0].operands == operands_of(NarrowFormat::fp8_static));
+  // What is left out is counted once, whichever of the two the rows are.
+  CHECK((whole.other_libraries == 1 && rows.other_libraries == 0));
+  CHECK((whole.expert_parallel == 1 && rows.expert_parallel == 0));
+  for (const std::string& most : {triton, trtllm, other}) {
+    INFO(most);
+    const auto [fp8, none] = read({most, most, cutlass});
+    REQUIRE(fp8.points.size() == 2);
+    CHECK(fp8.points[0].operands == operands_of(NarrowFormat::fp8));
+    CHECK(none.points.empty());
+    CHECK((fp8.other_libraries == 1 && none.other_libraries == 0));
+    CHECK((fp8.expert_parallel == 1 && none.expert_parallel == 0));
+  }
+}
+
 TEST_CASE("a fit to layers of 8-bit experts is the device's own of that format") {
   Device d = known_device("h100-sxm");
   d.gpu().narrow_experts = {};

@@ -51,7 +51,7 @@ TEST_CASE("rows that show how long the host takes to launch a layer are left out
   REQUIRE(t.points.size() == 1);
   CHECK(t.points[0].in == 16384);
   CHECK(t.points[0].copies == 1);
-  CHECK(t.points[0].operands.block_scaled);
+  CHECK(t.points[0].operands.scaling == Scaling::blocks);
   CHECK(t.host_bound == 2);
   // Another collector replays a graph: all its rows are the device's.
   std::string graphs = kHead + "SGLang," + rows;

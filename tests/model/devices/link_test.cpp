@@ -75,6 +75,17 @@ TEST_CASE("an engine's first rule that holds, and whose library has a table, cho
   CHECK_THROWS_AS(sum({}, engine, 2, kKiB), InputErrors);
 }
 
+TEST_CASE("a rule holds for one compute capability, or for a generation's") {
+  CHECK(has_capability("", "8.6"));
+  CHECK(has_capability("", ""));
+  CHECK(has_capability("10.0", "10.0"));
+  CHECK_FALSE(has_capability("10.0", "10.3"));
+  CHECK(has_capability("10", "10.3"));
+  CHECK_FALSE(has_capability("10", "12.0"));
+  CHECK_FALSE(has_capability("1", "10.0"));
+  CHECK_FALSE(has_capability("10", ""));
+}
+
 TEST_CASE("an all-gather has a table of its own, or takes the time of an all-reduce of half its bytes") {
   Links links{true, "9.0", {table("nccl")}};
   const auto gather = [&](double bytes) {

@@ -115,10 +115,10 @@ TEST_CASE("arithmetic runs at the wider operand's rate, and at the 16-bit rate w
 
 TEST_CASE("more rows, inputs or outputs never make a GEMM cheaper, whatever the operands") {
   const Device d = known_device(GENERATE(from_range(kAll)));
-  const Operands format = GENERATE(Operands{}, operands_of(NarrowFormat::fp8), operands_of(NarrowFormat::fp8_block),
-                                   operands_of(NarrowFormat::nvfp4));
+  const Operands format = GENERATE(Operands{}, operands_of(NarrowFormat::fp8), operands_of(NarrowFormat::fp8_static),
+                                   operands_of(NarrowFormat::fp8_block), operands_of(NarrowFormat::nvfp4));
   const auto time = [&](int n, int from, int to) {
-    return kernel_time(d, Gemm{n, from, to, format.weights, format.activations, false, format.block_scaled});
+    return kernel_time(d, Gemm{n, from, to, format.weights, format.activations, false, format.scaling});
   };
   for (const int fixed : {128, 1000, 4096, 14336}) {
     Seconds rows{}, in{}, out{};

@@ -42,8 +42,8 @@ Chosen chosen(const Device& d, const Operands& o) {
 }
 
 constexpr Operands kWide{}, kWeightsAlone{DType::fp8, DType::bf16}, kFp8{DType::fp8, DType::fp8},
-    kBlock{DType::fp8, DType::fp8, true}, kInt8{DType::int8, DType::int8}, kFp4{DType::fp4, DType::fp4},
-    kFp4WeightsFp8{DType::fp4, DType::fp8};
+    kStatic{DType::fp8, DType::fp8, Scaling::tensor}, kBlock{DType::fp8, DType::fp8, Scaling::blocks},
+    kInt8{DType::int8, DType::int8}, kFp4{DType::fp4, DType::fp4}, kFp4WeightsFp8{DType::fp4, DType::fp8};
 
 }  // namespace
 
@@ -70,6 +70,62 @@ TEST_CASE("a format without a fit takes the nearest one's, and that is a guess")
   CHECK(chosen(device(true), kBlock) == Chosen{2, true});
   CHECK(chosen(device(true), kFp4) == Chosen{2, true});
   CHECK(chosen(device(true), kInt8) == Chosen{2, true});  // measured on floating point
+}
+
+TEST_CASE("GEMMs with one static scale have the kernels of those with a scale a row, which is no guess") {
+  CHECK(chosen(device(true, true), kStatic) == Chosen{2, false});
+  CHECK(chosen(device(false, true), kStatic) == Chosen{3, true});
+  CHECK(chosen(device(), kStatic) == Chosen{1, true});
+  Device d = device(false, true);
+  d.gpu().narrow_gemm[NarrowFormat::fp8_static] = fixed_at(5);
+  CHECK(chosen(d, kStatic) == Chosen{5, false});
+  CHECK(chosen(d, kFp8) == Chosen{5, true});
+  CHECK(chosen(d, kBlock) == Chosen{3, false});
+}
+
+TEST_CASE("experts with a scale a row take the fit of blocks before that of one static scale, which take fp8's") {
+  using enum NarrowFormat;
+  const auto chosen_of = [](std::initializer_list<NarrowFormat> fits, const Operands& o) {
+    Device d = device();
+    d.gpu().experts = ExpertFit{};
+    for (const NarrowFormat f : fits) d.gpu().narrow_experts[f] = ExpertFit{};
+    const ChosenExpertFit c = expert_fit(d, o);
+    for (const NarrowFormat f : fits)
+      if (c.fit == &*d.gpu().narrow_experts[f]) return std::pair(std::string(name(f)), c.guess);
+    return std::pair(std::string("16 bits"), c.guess);
+  };
+  using Of = std::pair<std::string, bool>;
+  CHECK(chosen_of({fp8, fp8_static, fp8_block}, kFp8) == Of("fp8", false));
+  CHECK(chosen_of({fp8_static, fp8_block}, kFp8) == Of("fp8_block", true));
+  CHECK(chosen_of({fp8_static}, kFp8) == Of("fp8_static", true));
+  CHECK(chosen_of({}, kFp8) == Of("16 bits", true));
+  CHECK(chosen_of({fp8, fp8_static, fp8_block}, kStatic) == Of("fp8_static", false));
+  CHECK(chosen_of({fp8, fp8_block}, kStatic) == Of("fp8", false));  // it was measured with one
+  CHECK(chosen_of({fp8_block}, kStatic) == Of("fp8_block", true));
+  CHECK(chosen_of({fp8, fp8_static}, kBlock) == Of("fp8", true));
+  CHECK(chosen_of({fp8, fp8_block}, kInt8) == Of("fp8", true));
+  CHECK(chosen_of({fp8_static, fp8_block}, kInt8) == Of("fp8_block", true));
+}
+
+TEST_CASE("on Hopper experts with a scale a row are faster than in 16 bits, those with one static scale slower") {
+  const Device d = known_device(GENERATE("h100-sxm", "h200"));
+  const auto time = [&](const Operands& o) {  // of a layer of Qwen3-30B-A3B
+    return kernel_time(d, ExpertMlp{.rows = 32,
+                                    .hidden = 2048,
+                                    .intermediate = 768,
+                                    .experts = 128,
+                                    .per_token = 8,
+                                    .weights = o.weights,
+                                    .activations = o.activations,
+                                    .scaling = o.scaling})
+        .value;
+  };
+  INFO(d.name);
+  CHECK(time(kFp8) < time(kWide));
+  CHECK(time(kFp8) == Approx(time(kBlock)).epsilon(0.1));  // Triton's kernels on an L40S differ by less
+  CHECK(time(kStatic) > time(kWide));
+  CHECK(expert_fit(d, kFp8).guess);
+  CHECK_FALSE(expert_fit(d, kStatic).guess);
 }
 
 TEST_CASE("a lent fit applies at the format's own rate; without a rate only the weights' bytes are saved") {

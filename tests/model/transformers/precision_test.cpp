@@ -25,10 +25,20 @@ TEST_CASE("scales of a matrix are counted block by block, also where the last on
 
 TEST_CASE("scales of quantised rows are one a row, or one for each group of inputs") {
   CHECK(layers("fp8").input_scales.of_row(4096) == 1);
+  CHECK(layers("fp8-static").input_scales.of_row(4096) == 1);  // one accounting: known in advance or not
   CHECK(layers("fp8-block").input_scales.of_row(4096) == 32);
   CHECK(layers("fp8-block").input_scales.of_row(129) == 2);
   CHECK(layers("nvfp4").input_scales.of_row(64) == 4);
   CHECK(layers("mxfp4").input_scales.of_row(64) == 2);
+}
+
+TEST_CASE("formats of 8 bits differ in what shares a scale") {
+  CHECK(layers("fp8").scaling() == Scaling::rows);
+  CHECK(layers("fp8-static").scaling() == Scaling::tensor);
+  CHECK(layers("fp8-block").scaling() == Scaling::blocks);
+  CHECK(layers("int8-w8a8").scaling() == Scaling::rows);
+  CHECK_FALSE(layers("fp8").same_products(layers("fp8-static")));
+  CHECK(format_named("modelopt-fp8") == format_named("fp8-static"));
 }
 
 TEST_CASE("a precision quantises the layers; tables, the cache and a drafter keep the activations' format") {

@@ -72,13 +72,16 @@ TEST_CASE("a checkpoint without quantization_config has no formats of its own") 
   CHECK(!plain.checkpoint);
 }
 
-TEST_CASE("quant_method fp8: dynamic W8A8, and in blocks where it has their size") {
+TEST_CASE("quant_method fp8: W8A8 with dynamic or static inputs, and in blocks where it has their size") {
   const Precision p = precision_of({{"quant_method", "fp8"}, {"activation_scheme", "dynamic"}});
   CHECK(p.name == "fp8");
   CHECK((p.mlp == format_named("fp8")->layers && p.lm_head.weights == DType::bf16));
+  CHECK(precision_of({{"quant_method", "fp8"}}).name == "fp8");
+  const Precision known = precision_of({{"quant_method", "fp8"}, {"activation_scheme", "static"}});
+  CHECK((known.name == "fp8-static" && known.mlp == format_named("fp8-static")->layers));
   const Precision blocks = precision_of({{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}});
   CHECK(blocks.name == "fp8-block");
-  CHECK(blocks.attention.block_scaled());
+  CHECK(blocks.attention.scaling() == Scaling::blocks);
   CHECK(mistakes_of({{"quant_method", "fp8"}, {"weight_block_size", {128}}})
             .ends_with("/quantization_config/weight_block_size: must be the two sizes of a block"));
 }
@@ -104,6 +107,16 @@ TEST_CASE("compressed-tensors: number formats and strategies of its group, the L
   CHECK((p.mlp.inputs == DType::fp8 && p.mlp.scales.of(64, 100).value == 400));
   CHECK(p.lm_head.weights == DType::bf16);
   CHECK(precision_of(tensors(fp8, token, json::array())).lm_head.weights == DType::fp8);
+
+  // Inputs are static unless they are said to be dynamic, and only where all share a scale.
+  json whole{{"num_bits", 8}, {"type", "float"}, {"strategy", "tensor"}, {"dynamic", false}};
+  const Precision known = precision_of(tensors(fp8, whole));
+  CHECK((known.name == "fp8-static" && known.mlp.scaling() == Scaling::tensor));
+  CHECK(known.mlp.scales.of(64, 100).value == 400);
+  whole.erase("dynamic");
+  CHECK(precision_of(tensors(whole, whole)).name == "fp8-static");
+  whole["dynamic"] = true;
+  CHECK(precision_of(tensors(whole, whole)).name == "fp8");
 
   const json int8{{"num_bits", 8}, {"type", "int"}, {"strategy", "channel"}};
   CHECK(precision_of(tensors(int8, int8)).name == "int8-w8a8");
@@ -131,8 +144,10 @@ TEST_CASE("modelopt: in config.json or in the hf_quant_config.json beside it") {
       << R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}})";
   const auto shape = read_file(folder.path() / "config.json", read_transformer);
   REQUIRE(shape.checkpoint.has_value());
-  CHECK((shape.checkpoint->name == "fp8,kv_cache:fp8" && shape.checkpoint->kv_cache == DType::fp8));
+  CHECK((shape.checkpoint->name == "fp8-static,kv_cache:fp8" && shape.checkpoint->kv_cache == DType::fp8));
   CHECK(shape.checkpoint->lm_head.weights == DType::bf16);
+  const json by_token{{"quant_method", "modelopt"}, {"quant_algo", "FP8_PER_CHANNEL_PER_TOKEN"}};
+  CHECK(precision_of(by_token).name == "fp8");
   std::ofstream(folder.path() / "hf_quant_config.json") << R"({"quantization": {"quant_algo": null}})";
   const auto plain = read_file(folder.path() / "config.json", read_transformer);
   CHECK((!plain.checkpoint && plain.notes.empty()));

@@ -101,7 +101,7 @@ TEST_CASE("latent attention and routers are read as DeepSeek, GLM and Mixtral me
   const Experts& e = *v3.experts;
   CHECK((e.score == Experts::Score::sigmoid && e.choice_bias && e.groups == 8 && e.groups_per_token == 4));
   CHECK((e.scale == 2.5 && e.normalise && e.shared == 2048));
-  CHECK(v3.checkpoint->experts.block_scaled());
+  CHECK(v3.checkpoint->experts.scaling() == Scaling::blocks);
   // 61 layers of 512 + 64 columns a token, on every rank; a rank of 8 has 16 heads.
   const auto rank = shard(v3, {8});
   CHECK(rank.heads == 16);

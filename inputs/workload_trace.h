@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorded requests, as public traces and logs of servers have them.
+#pragma once
+#include <filesystem>
+#include <vector>
+
+namespace draftline {
+
+inline constexpr int kPrefixBlockTokens = 512;  // of the blocks whose hashes Mooncake's traces have
+
+// A request of a recorded trace.
+struct RecordedRequest {
+  double arrival = 0;                    // seconds after the first request
+  int prompt = 0, output = 0, line = 0;  // tokens; the line in the file, from 1, or 0 if there is none
+};
+// A recorded trace. The format is recognised by its columns or keys: Azure LLM 2023/2024 and BurstGPT (CSV),
+// arrived_at/num_prefill_tokens/num_decode_tokens (CSV), Mooncake (JSON lines), per-request logs of vLLM (JSON lines)
+// and results of its serving benchmark (JSON); also *.gz. read_workload_trace() throws InputErrors with file and line
+// for unknown formats, requests without output, and arrivals that are negative or not ascending.
+struct WorkloadTrace {
+  std::filesystem::path file;
+  std::vector<RecordedRequest> requests;
+  std::vector<std::vector<int>> prefix_hashes;  // by request: hashes of its prefix blocks; empty: not recorded
+  bool has_arrivals = true;                     // false for results of a benchmark that hold only lengths
+};
+WorkloadTrace read_workload_trace(const std::filesystem::path&);
+
+}  // namespace draftline

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader should know of a setup before using its figures.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "predict/prediction.h"
+
+namespace draftline {
+
+std::vector<std::string> setup_warnings(const Setup&);  // sentences
+
+}  // namespace draftline

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/serving_warnings.h"
+
+#include <cmath>
+
+#include "predict/setup_warnings.h"
+
+namespace draftline {
+
+namespace {
+
+// A run at the end of which servers empty for longer than this share of its time says so.
+constexpr double kLongEmptying = 0.1;
+
+std::string beyond_positions(const ServingPoint& point, const ServingRun& run) {
+  const TransformerShape& network = *point.setup.transformer;
+  const auto longest = run.figures.longest_text;
+  if (!network.max_positions || longest <= *network.max_positions) return "";
+  return "texts of up to " + std::to_string(longest) + " tokens are simulated, though " + network.name + " has " +
+         std::to_string(*network.max_positions) + " positions";
+}
+
+std::string refused(const ServingPoint& point, const std::vector<ServingRun>& runs) {
+  for (const ServingRun& run : runs)
+    if (const std::string some = refusals(run.figures, point.limits); !some.empty()) return some + ": refused";
+  return "";
+}
+
+// A prefix that is asked for, though no prompt finds it in the cache.
+std::string no_shared_prefix(const ServingPoint& point) {
+  const auto& shared = point.workload.shared_prefix;
+  if (!shared || !point.limits.prefix_caching) return "";
+  if (!point.limits.kept.all_alike())
+    return "\"shared_prefix\" saves nothing: where layers have windows, or states come besides, prompts share no "
+           "prefixes";
+  if (shared->tokens >= shared->block) return "";
+  return "\"shared_prefix\" saves nothing: its " + std::to_string(shared->tokens) + " tokens fill no KV block of " +
+         std::to_string(shared->block);
+}
+
+// Too few requests for the figures of a load that lasts.
+std::string short_run(const ServingPoint& point, const ServingRun& run) {
+  if (run.diverges) return "";
+  if (!fills_servers(point.workload, run))
+    return "there are fewer requests than 4 x rate x e2e: arrivals end before the servers are as full as under a load "
+           "that lasts";
+  const double emptying = run.figures.share_after_arrivals();
+  if (emptying <= kLongEmptying) return "";
+  return std::to_string(std::lround(100 * emptying)) +
+         " % of the time is after the last arrival, while the servers empty: throughput and costs include it; more "
+         "requests make it shorter";
+}
+
+std::string unsettled(const ServingRun& run) {
+  if (!run.unsettled) return "";
+  return "the queue was longer at the last arrival than halfway: only more requests tell whether it grows";
+}
+
+// The engine's own limit of sequences, which the scenario does not state, bounds the batch.
+std::string bound_by_sequences(const ServingChoice& choice, const ServingPoint& point, const ServingResult& r) {
+  if (choice.says_seqs) return "";
+  const Setup& setup = point.setup;
+  const auto sequences = [&](bool speculating) {
+    return limits_on(choice, *setup.engine, *setup.device, speculating).max_num_seqs;
+  };
+  const ServingRun& run = r.runs.front();
+  const bool fewer = point.drafting.draft_length > 0 && sequences(true) < sequences(false);
+  if ((!fewer && run.diverges) || run.figures.mean_in_system() <= 1.0 * r.batch_limit * r.servers) return "";
+  return setup.engine->name + " runs " + std::to_string(r.batch_limit) + " sequences at once" +
+         (fewer ? " while it speculates" : "") +
+         ", unless \"scheduler\": {\"max_num_seqs\": ..} says otherwise: requests waited for that";
+}
+
+}  // namespace
+
+std::vector<std::string> serving_warnings(const ServingChoice& choice, const ServingPoint& point,
+                                          const ServingResult& result) {
+  const ServingRun& first = result.runs.front();
+  std::vector<std::string> all{beyond_positions(point, first),
+                               refused(point, result.runs),
+                               no_shared_prefix(point),
+                               short_run(point, first),
+                               unsettled(first),
+                               bound_by_sequences(choice, point, result)};
+  const auto of_setup = setup_warnings(point.setup);
+  all.insert(all.end(), of_setup.begin(), of_setup.end());
+  std::erase(all, "");
+  return all;
+}
+
+}  // namespace draftline

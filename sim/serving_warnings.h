@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader should know of simulated runs before using their figures.
+#pragma once
+#include "sim/serving.h"
+
+namespace draftline {
+
+// Sentences. `result`: the runs of a point, with its limits and servers.
+std::vector<std::string> serving_warnings(const ServingChoice&, const ServingPoint&, const ServingResult&);
+
+}  // namespace draftline
