@@ -96,7 +96,8 @@ Precision PrecisionChoice::of(const TransformerShape& target) const {
   p.draft_given = draft.has_value();
   if (draft) {
     const LinearFormat usual = std::exchange(p.draft, format_named(*draft)->layers);
-    // Layers of multi-token prediction have the target's formats unless they are given one, so that 16 bits are told too.
+    // Layers of multi-token prediction have the target's formats unless they are given one, so that 16 bits are told
+    // too.
     if (p.draft != usual || p.draft != p.mlp || p.draft != p.experts) named("draft", *draft);
   }
   const auto values = [&](std::string_view key, std::optional<DType> format, DType& to) {

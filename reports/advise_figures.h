@@ -161,8 +161,8 @@ inline const Figures<ScheduledLength>& schedule_figures() {
   return all;
 }
 
-// The columns of the table that ranks methods. `batches`: those whose speedups are shown; `common`: one that all methods
-// report, 0 if there is none.
+// The columns of the table that ranks methods. `batches`: those whose speedups are shown; `common`: one that all
+// methods report, 0 if there is none.
 inline Figures<Advice, Scenario> ranking_figures(const std::vector<int>& batches = {8}, int common = 8) {
   using A = const Advice&;
   Figures<Advice, Scenario> all{

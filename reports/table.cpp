@@ -58,8 +58,8 @@ std::string on_one_line(std::string_view text) {
 
 bool is_digit(char c) { return '0' <= c && c <= '9'; }
 
-// The beginning of a word after which a line may break: up to and with its next mark, "tree." of "tree.optimal". Numbers
-// stay whole: "vllm-" and "0.19".
+// The beginning of a word after which a line may break: up to and with its next mark, "tree." of "tree.optimal".
+// Numbers stay whole: "vllm-" and "0.19".
 std::string_view first_piece(std::string_view word) {
   for (std::size_t i = 0; i + 1 < word.size(); ++i) {
     const bool in_number = i > 0 && is_digit(word[i - 1]) && is_digit(word[i + 1]);

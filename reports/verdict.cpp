@@ -47,8 +47,8 @@ std::string gains(const BatchAdvice& b, double by = 1) {
   return significant(b.request_speedup / by) + "x at batch " + std::to_string(b.batch_size);
 }
 
-// Whether another number of drafts pays at a batch at which the method's own does not. Of the first prompt length, which
-// pays_at is of.
+// Whether another number of drafts pays at a batch at which the method's own does not. Of the first prompt length,
+// which pays_at is of.
 bool pays_with_other_lengths(const Advice& a) {
   return std::any_of(a.schedule.begin(), a.schedule.end(), [&](const ScheduledLength& s) {
     if (s.draft_length == 0 || s.prompt_tokens != a.schedule.front().prompt_tokens) return false;

@@ -91,7 +91,8 @@ DraftOutcomes::Text DraftOutcomes::text(std::uint64_t seed, std::int64_t request
   if (from_start_) {
     t.prompt = static_cast<std::uint32_t>(static_cast<std::uint64_t>(request) % begin_.size());
   } else {
-    // A text by its share of all tokens, so that the steps of requests of any length have the mean of the trace's steps.
+    // A text by its share of all tokens, so that the steps of requests of any length have the mean of the trace's
+    // steps.
     Rng rng(seed, "place in a trace", static_cast<std::uint64_t>(request));
     const std::uint64_t token = rng.below(tokens_until_.back());
     const auto drawn = std::upper_bound(tokens_until_.begin(), tokens_until_.end(), token);

@@ -12,9 +12,9 @@ namespace draftline {
 
 namespace {
 
-// Purposes of random numbers. The trials of a verification, and the draws of a tree's level, count up from them. So does
-// a draft by how far it is ahead: block verification judges drafts beyond the rejected one, and drawing the same again
-// at that position in the next step would repeat what was rejected.
+// Purposes of random numbers. The trials of a verification, and the draws of a tree's level, count up from them. So
+// does a draft by how far it is ahead: block verification judges drafts beyond the rejected one, and drawing the same
+// again at that position in the next step would repeat what was rejected.
 constexpr std::uint64_t kVerification = 1, kChildDraw = std::uint64_t{1} << 32, kDraftDraw = std::uint64_t{1} << 33;
 
 // Writes the verdict of one sequence to the op's results; padding repeats its last row.

@@ -43,8 +43,8 @@ struct Links {
   bool connects(int ranks) const { return any(Collective::all_reduce, ranks) != nullptr; }
 };
 
-// Whether a rule for `asked` holds on a device: "10.0" for that compute capability alone, "10" for all from 10.0 to 10.9,
-// "" for all.
+// Whether a rule for `asked` holds on a device: "10.0" for that compute capability alone, "10" for all from 10.0 to
+// 10.9, "" for all.
 bool has_capability(std::string_view asked, std::string_view of_device);
 
 // What connects the devices, and what they are: {"switched": .., "compute_capability": ..}, each if it is given.

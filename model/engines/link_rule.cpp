@@ -37,8 +37,7 @@ LinkRule read_link_rule(const Reader& in) {
 
 bool LinkRule::holds(const Links& links, int n, Bytes message) const {
   return (ranks.empty() || std::find(ranks.begin(), ranks.end(), n) != ranks.end()) && (!below || message < *below) &&
-         (!switched || links.switched) &&
-         has_capability(compute_capability, links.compute_capability);
+         (!switched || links.switched) && has_capability(compute_capability, links.compute_capability);
 }
 
 Seconds collective_time(const Links& links, const EngineLinks& engine, const CollectiveCall& call,

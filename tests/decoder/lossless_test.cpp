@@ -288,8 +288,8 @@ TEST_CASE("block verification is exact on chains, and accepts as many drafts as 
 }
 
 TEST_CASE("block verification over many steps is exact where a draft's uniform depends on how far it is ahead") {
-  // p = (.6, .4), q = (.4, .6) after every text. A rejected block has judged the drafts of later positions too: the next
-  // step must not draw them again from the same uniforms.
+  // p = (.6, .4), q = (.4, .6) after every text. A rejected block has judged the drafts of later positions too: the
+  // next step must not draw them again from the same uniforms.
   constexpr int kTexts = kSanitized ? 1000 : 20'000, kTokens = 20, kDrafts = 4;
   const std::vector<float> logits{std::log(0.6F), std::log(0.4F)}, q{0.4F, 0.6F};
   std::vector<float> of_rows, of_drafts;
