@@ -68,7 +68,9 @@ void RunReport::note_interval(const Prediction& p) {
 }
 
 std::string RunReport::intervals() const {
-  if (step_times_.empty()) return {};
+  if (table_.rows() == 0) return {};
+  if (step_times_.empty())
+    return "No 90 % intervals: the errors of the kernels that these steps wait for are not known.\n";
   const auto middle = [](const std::vector<Interval>& all) {
     const auto off = [&](double Interval::*end) {
       std::vector<double> ends;
