@@ -5,8 +5,8 @@ namespace draftline {
 
 namespace {
 
-std::string not_measured(const Setup& s) {
-  if (attention_of(s).measured) return "";
+std::string not_measured(const AttentionChoice& attention) {
+  if (attention.measured) return "";
   return "the library that computes the engine's attention was not measured on the device over such a cache: the "
          "nearest "
          "that was stands in for it";
@@ -25,8 +25,8 @@ std::string divided_blocks(const Setup& s) {
 
 }  // namespace
 
-std::vector<std::string> setup_warnings(const Setup& s) {
-  std::vector<std::string> all{not_measured(s), divided_blocks(s)};
+std::vector<std::string> setup_warnings(const Setup& s, const AttentionChoice& attention) {
+  std::vector<std::string> all{not_measured(attention), divided_blocks(s)};
   std::erase(all, "");
   return all;
 }

@@ -8,6 +8,7 @@
 
 namespace draftline {
 
-std::vector<std::string> setup_warnings(const Setup&);  // sentences
+// Sentences. The choice is attention_of() that setup.
+std::vector<std::string> setup_warnings(const Setup&, const AttentionChoice&);
 
 }  // namespace draftline

@@ -189,53 +189,61 @@ std::string setup_text(const Scenario& s, const Point& p) {
          std::to_string(s.output_tokens[p.output]) + " tokens";
 }
 
-// Draft lengths are best at an engine's own costs, so that they are not written as settings of another one.
-std::string schedule_text(const Scenario& s, const Advice& a) {
+namespace {
+
+// What the scenario's engine takes. Draft lengths are best at an engine's own costs, so that they are no settings of
+// another one.
+struct Settings {
+  std::optional<nlohmann::ordered_json> vllm;
+  std::optional<std::string> sglang;
+};
+Settings settings_of(const Scenario& s, const Advice& a, const std::vector<ScheduledLength>& schedule) {
   const MethodSpec& m = s.method(a.point).spec;
   const std::string& engine = s.engines[a.point.engine]->name;
+  if (!pays(a)) return {};
+  if (engine == "vllm") return {vllm_settings(m, schedule), std::nullopt};
+  if (engine == "sglang") return {std::nullopt, sglang_flags(m, more_running(a))};
+  return {};
+}
+
+}  // namespace
+
+std::string schedule_text(const Scenario& s, const Advice& a) {
   const auto all = schedules(a);
   std::string text;
-  bool known = false;
-  const auto vllm = [&](const std::vector<ScheduledLength>& one) {
-    const auto settings = engine == "vllm" && pays(a) ? vllm_settings(m, one) : std::nullopt;
-    if (settings) text += "  vLLM: --speculative-config '" + settings->dump() + "'\n";
-    known = known || settings;
+  Settings last;
+  const auto add = [&](const std::vector<ScheduledLength>& schedule) {
+    last = settings_of(s, a, schedule);
+    if (last.vllm) text += "  vLLM: --speculative-config '" + last.vllm->dump() + "'\n";
   };
   const bool same = std::all_of(all.begin(), all.end(), [&](const auto& one) { return same_steps(one, all.front()); });
   for (const auto& one : all) {
     const std::string prompt = same ? "" : " with prompts of " + std::to_string(one.front().prompt_tokens);
     text += "Best k by batch" + prompt + ": " + by_batch(one) + ".\n";
-    vllm(one);
+    add(one);
     if (same) break;
   }
-  if (all.empty()) vllm({});
-  if (!pays(a)) return text;
-  if (const auto flags = engine == "sglang" ? sglang_flags(m, more_running(a)) : std::nullopt) {
-    text += "  SGLang: " + *flags + "\n";
-    known = true;
-  }
-  if (!known && (engine == "vllm" || engine == "sglang"))
-    text += "  No setting of " + engine + " for " + m.label() + " is known here.\n";
+  if (all.empty()) add({});
+  if (last.sglang) text += "  SGLang: " + *last.sglang + "\n";
+  const std::string& engine = s.engines[a.point.engine]->name;
+  if (pays(a) && !last.vllm && !last.sglang && (engine == "vllm" || engine == "sglang"))
+    text += "  No setting of " + engine + " for " + s.method(a.point).spec.label() + " is known here.\n";
   return text;
 }
 
 void write_verdict(JsonWriter& w, const PointInputs& inputs, const Scenario& s, const Advice& a) {
-  const MethodSpec& m = s.method(a.point).spec;
   inputs.write(w, a.point);
   w.member("verdict", verdict_sentence(s, a));
   if (const std::string gain = gain_sentence(s, a); !gain.empty()) w.member("gains", gain);
   w.member("pays_to_batch", a.pays_to_batch());
   w.figure("gain", a.gain, "", FigureKind::predicted);
   auto all = schedules(a);
-  if (all.empty())
-    all.push_back({{.prompt_tokens = s.prompt_tokens[a.point.prompt], .draft_length = m.draft_length().value_or(0)}});
+  if (all.empty()) all.emplace_back();  // of no chain: the method's own setting
   w.objects("settings", all, [&](const std::vector<ScheduledLength>& one) {
-    w.member("prompt_tokens", one.front().prompt_tokens);
-    const std::string& engine = s.engines[a.point.engine]->name;
-    const auto settings = engine == "vllm" ? vllm_settings(m, one) : std::nullopt;
-    if (settings) w.member("vllm", nlohmann::json(*settings));
-    const auto flags = engine == "sglang" ? sglang_flags(m, more_running(a)) : std::nullopt;
-    if (flags) w.member("sglang", *flags);
+    w.member("prompt_tokens", one.empty() ? s.prompt_tokens[a.point.prompt] : one.front().prompt_tokens);
+    const Settings own = settings_of(s, a, one);
+    if (own.vllm) w.member("vllm", nlohmann::json(*own.vllm));
+    if (own.sglang) w.member("sglang", *own.sglang);
   });
 }
 

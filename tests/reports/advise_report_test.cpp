@@ -90,6 +90,26 @@ TEST_CASE("where another draft length pays it is not told to switch off") {
   CHECK(contains(a.text(Format::table), "; above that other draft lengths pay.\n"));
 }
 
+TEST_CASE("a method without a schedule has its own setting, in text and in JSON") {
+  const auto of = [](const std::string& method, const std::string& engine) {
+    return Answered("{" + method + "}", "", engine);
+  };
+  const auto settings = [](const Answered& a) {
+    return nlohmann::json::parse(a.text(Format::json)).at("verdicts")[0].at("settings")[0];
+  };
+  const Answered suffix = of(R"("name": "suffix_decoding", "acceptance": {"mean_length": 4})", "vllm");
+  CHECK(contains(suffix.text(Format::table), R"(  vLLM: --speculative-config '{"method":"suffix"}')"));
+  CHECK(settings(suffix).at("vllm").at("method") == "suffix");
+  const Answered tree =
+      of(R"("name": "eagle3", "tree": {"top_k": 4, "passes": 4, "nodes": 15}, "acceptance": {"mean_length": 3})",
+         "sglang");
+  CHECK(contains(tree.text(Format::table), " --speculative-eagle-topk 4 "));
+  CHECK(contains(settings(tree).at("sglang").get<std::string>(), " --speculative-eagle-topk 4 "));
+  const Answered none = of(R"("name": "suffix_decoding", "acceptance": {"mean_length": 4})", "sglang");
+  CHECK(contains(none.text(Format::table), "No setting of sglang for suffix_decoding is known here.\n"));
+  CHECK_FALSE(settings(none).contains("sglang"));
+}
+
 TEST_CASE("methods are ranked setup by setup, each with its own settings") {
   const Answered a(kMany, R"(, "precision": ["fp8", "bf16"], "batch_size": [1, 64])");
   const auto order = ranking(a.advices);
