@@ -192,7 +192,7 @@ std::string setup_text(const Scenario& s, const Point& p) {
 namespace {
 
 // What the scenario's engine takes. Draft lengths are best at an engine's own costs, so that they are no settings of
-// another one.
+// another one. SGLang takes one length for all batches: the method's own, if it pays.
 struct Settings {
   std::optional<nlohmann::ordered_json> vllm;
   std::optional<std::string> sglang;
@@ -202,7 +202,7 @@ Settings settings_of(const Scenario& s, const Advice& a, const std::vector<Sched
   const std::string& engine = s.engines[a.point.engine]->name;
   if (!pays(a)) return {};
   if (engine == "vllm") return {vllm_settings(m, schedule), std::nullopt};
-  if (engine == "sglang") return {std::nullopt, sglang_flags(m, more_running(a))};
+  if (engine == "sglang" && !a.pays_at.empty()) return {std::nullopt, sglang_flags(m, more_running(a))};
   return {};
 }
 
@@ -226,7 +226,7 @@ std::string schedule_text(const Scenario& s, const Advice& a) {
   if (all.empty()) add({});
   if (last.sglang) text += "  SGLang: " + *last.sglang + "\n";
   const std::string& engine = s.engines[a.point.engine]->name;
-  if (pays(a) && !last.vllm && !last.sglang && (engine == "vllm" || engine == "sglang"))
+  if (!a.pays_at.empty() && !last.vllm && !last.sglang && (engine == "vllm" || engine == "sglang"))
     text += "  No setting of " + engine + " for " + s.method(a.point).spec.label() + " is known here.\n";
   return text;
 }
