@@ -12,7 +12,7 @@ namespace draftline {
 
 class ServerPool {
  public:
-  // `first`: the number of its first server. The costs and figures must outlive the pool.
+  // `first`: the number of its first server. The limits, costs and figures must outlive the pool.
   ServerPool(int first, int count, const FleetShape&, const SchedulerLimits&, const Drafting&, StepCost&,
              ServingFigures&);
 

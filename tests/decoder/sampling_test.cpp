@@ -5,10 +5,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "core/errors.h"
 #include "core/rng.h"
+#include "decoder/cpu/backend.h"
+#include "decoder/ops.h"
+#include "decoder/random_weights.h"
 #include "tests/catch.h"
 
 using namespace draftline;
@@ -144,4 +148,32 @@ TEST_CASE("pairs without replacement come with q(x) q(y) / (1 - q(x))") {
   CHECK(seen[{2, 0}] / double{kDraws} == Approx(1.0 / 6).margin(0.007));
   CHECK(seen[{1, 2}] / double{kDraws} == Approx(1.0 / 12).margin(0.007));
   CHECK(seen[{2, 1}] / double{kDraws} == Approx(1.0 / 12).margin(0.007));
+}
+
+TEST_CASE("the draft of a position is drawn anew when it is drafted again from nearer") {
+  constexpr int kSequences = 64, kColumns = 1000;
+  const WeightStore store(DType::fp32);
+  RandomWeights weights(1);
+  CpuBackend cpu(store, weights, {CpuBackend::Mode::planned, 77, true});
+  Ops ops(cpu, DType::fp32, kSequences);
+  const auto slot_values = [&](const char* name) { return ops.persistent_per_slot(name, 1, 1, DType::int32); };
+  const BatchSlots slots{slot_values("kv_slots"), slot_values("lengths"), slot_values("ids")};
+  std::vector<int> ids(kSequences);
+  std::iota(ids.begin(), ids.end(), 0);
+  ops.upload(slots.kv_slots, ids);
+  ops.upload(slots.ids, ids);
+  const Tensor logits = ops.persistent("logits", kSequences, kColumns, DType::fp32);  // all alike
+  ops.upload(logits, std::vector<int>(std::size_t{kSequences} * kColumns));
+  const auto drafts = [&](int length, int ahead) {
+    const Tensor kept = ops.persistent("drafts", kSequences, 1, DType::int32);
+    ops.upload(slots.lengths, std::vector<int>(kSequences, length));
+    ops.store(kept, ops.sample(logits, slots, {1, 0, 1}, ahead).tokens);
+    ops.flush();
+    return cpu.read(kept);
+  };
+  const std::vector<int> far = drafts(10, 3), near = drafts(11, 2);
+  CHECK(far == drafts(10, 3));
+  int same = 0;
+  for (std::size_t i = 0; i < near.size(); ++i) same += near[i] == far[i] ? 1 : 0;
+  CHECK(same <= 2);  // 64 / 1000 by chance
 }

@@ -226,27 +226,6 @@ int compare_sampled(AcceptRule rule, const Sampling& sampling, int columns, bool
 
 }  // namespace
 
-TEST_CASE("the draft of a position is drawn anew when it is drafted again from nearer") {
-  constexpr int kSequences = 64, kColumns = 1000;
-  Dice dice(4);
-  Specification cpu(kSequences, kSeed);
-  Batch batch(cpu, dice, kSequences);
-  const Tensor logits = cpu.floats(std::vector<float>(std::size_t{kSequences} * kColumns), kColumns);
-  const auto drafts = [&](int ahead) {
-    const Tensor tokens = cpu.keep(cpu.ops.sample(logits, batch.slots, {1, 0, 1}, ahead).tokens);
-    cpu.ops.flush();
-    return cpu.ints_of(tokens);
-  };
-  const std::vector<int> far = drafts(3), again = drafts(3);
-  for (int& length : batch.lengths) ++length;
-  cpu.ops.upload(batch.slots.lengths, batch.lengths);
-  const std::vector<int> near = drafts(2);
-  CHECK(far == again);
-  int same = 0;
-  for (std::size_t i = 0; i < near.size(); ++i) same += near[i] == far[i] ? 1 : 0;
-  CHECK(same <= 2);  // 64 / 1000 by chance
-}
-
 TEST_CASE("a draft token and its distribution are the CPU's") {
   NEEDS_DEVICE;
   const Sampling sampling = any_sampling();
